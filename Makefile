@@ -1,0 +1,130 @@
+# nvtally: one non-recursive Makefile. Any folder's new *.c file is picked up by itself.
+#   make            build/nvtally, build/libnvtally-inject.so, build/libnvtally-host.so
+#   make help       everything else
+.DEFAULT_GOAL := all
+BUILD  ?= build
+CC     ?= cc
+CFLAGS ?= -O2 -g
+WARN   := -Wall -Wextra -Wshadow -Wconversion
+WERROR ?=
+V      ?=
+Q      := $(if $(V),,@)
+
+# --- what is here --------------------------------------------------------------------------------
+# CUDA headers: CUDA_HOME, /usr/local/cuda, or pip's nvidia/* folders under .deps (see ./setup).
+CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda))
+first_with = $(firstword $(foreach d,$(2),$(if $(wildcard $(d)/$(1)),$(d))))
+PIP_DIRS   := $(wildcard .deps/nvidia/*/include .deps/lib/python3*/site-packages/nvidia/*/include)
+NVTX_INC   ?= $(call first_with,nvtx3/nvToolsExt.h,$(CUDA_HOME)/include $(PIP_DIRS) /usr/include)
+CUPTI_INC  ?= $(call first_with,cupti.h,$(CUDA_HOME)/include $(CUDA_HOME)/extras/CUPTI/include $(PIP_DIRS))
+NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
+
+have = $(shell printf '\043include <$(1)>\nint main(void){return 0;}\n' | $(CC) -x c - $(2) -o /dev/null 2>/dev/null && echo 1)
+HAVE_ZSTD   := $(call have,zstd.h,-lzstd)
+HAVE_SQLITE := $(call have,sqlite3.h,-lsqlite3)
+HAVE_YAJL   := $(call have,yajl/yajl_parse.h,-lyajl)
+HAVE_ZLIB   := $(call have,zlib.h,-lz)
+HAVE_CBLAS  := $(call have,cblas.h,-lopenblas)
+HAVE_DNNL   := $(call have,oneapi/dnnl/dnnl.h,-ldnnl)
+
+ifeq ($(NVTX_INC),)
+$(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error the NVTX headers (nvtx3/nvToolsExt.h) were not found: run ./setup build, or set CUDA_HOME))
+endif
+
+# NVTX and CUPTI headers are the vendor's: no warnings from them.
+CPPFLAGS += -D_GNU_SOURCE -I. -isystem $(NVTX_INC)
+CPPFLAGS += $(if $(HAVE_ZSTD),-DHAVE_ZSTD) $(if $(HAVE_SQLITE),-DHAVE_SQLITE) $(if $(HAVE_YAJL),-DHAVE_YAJL) \
+            $(if $(HAVE_ZLIB),-DHAVE_ZLIB) $(if $(HAVE_CBLAS),-DHAVE_CBLAS) $(if $(HAVE_DNNL),-DHAVE_DNNL)
+CUPTI_FLAGS := $(if $(CUPTI_INC),-DHAVE_CUPTI -isystem $(CUPTI_INC) -isystem $(CUDA_HOME)/include)
+STD      := -std=gnu11
+LDLIBS   := $(if $(HAVE_ZSTD),-lzstd) $(if $(HAVE_SQLITE),-lsqlite3) $(if $(HAVE_YAJL),-lyajl) $(if $(HAVE_ZLIB),-lz) -lm -ldl -lpthread
+SANITIZE ?=
+
+# --- what is made of what ------------------------------------------------------------------------
+# lib, analyze, plots, collectors, kernels: the program. The folders below them are loaded libraries.
+MAIN_SRC   := $(sort $(wildcard lib/*.c analyze/*.c plots/*.c collectors/*.c kernels/*.c))
+INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
+HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/workloads/*.c kernels/host/*.c))
+# The host library also carries the few parts of lib/ that workloads use.
+HOST_LIB_SRC := lib/error.c lib/buffer.c lib/json.c lib/sample.c
+TEST_SRC   := $(sort $(wildcard tests/test_*.c))
+TEST_HELPERS := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+pic = $(patsubst %.c,$(BUILD)/pic/%.o,$(1))
+
+all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so ## build everything for this machine
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC   $<")
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
+
+# Libraries that are loaded into other programs: only what is marked NVT_EXPORT is visible.
+$(BUILD)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  PIC  $<")
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
+
+$(call pic,$(INJECT_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
+$(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=native -fopenmp -fno-math-errno -DNVT_HOST=1
+
+$(BUILD)/libnvtally.a: $(call obj,$(MAIN_SRC))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/nvtally: $(BUILD)/obj/nvtally.o $(BUILD)/libnvtally.a
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+$(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC))
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
+
+$(BUILD)/libnvtally-host.so: $(call pic,$(HOST_SRC) $(HOST_LIB_SRC))
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) -fopenmp $(SANITIZE) $(LDFLAGS) -shared $^ $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl) -ldl -lm -o $@
+
+# --- tests ---------------------------------------------------------------------------------------
+TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SRC))
+# Programs that tests run under `record`: C and C++ clients of NVTX.
+CLIENTS := $(patsubst tests/clients/%.c,$(BUILD)/tests/clients/%,$(wildcard tests/clients/*.c)) \
+           $(patsubst tests/clients/%.cpp,$(BUILD)/tests/clients/%,$(wildcard tests/clients/*.cpp))
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call obj,$(TEST_HELPERS)) $(BUILD)/libnvtally.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
+
+$(BUILD)/tests/clients/%: tests/clients/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
+
+$(BUILD)/tests/clients/%: tests/clients/%.cpp
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) $(CFLAGS) -Wall -Wextra $(WERROR) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
+
+# Tests run one after another: some of them measure time. Every one is run, then the verdict.
+check: all $(TESTS) $(CLIENTS) ## build and run every test
+	$(Q)failed=; for test in $(TESTS); do \
+	  echo "== $$test"; NVTALLY_BUILD=$(abspath $(BUILD)) $$test || failed="$$failed $$test"; \
+	done; if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; fi
+
+check-asan: ## the same under AddressSanitizer and UBSan
+	$(Q)$(MAKE) BUILD=build-asan SANITIZE="-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" check
+
+check-tsan: ## the same under ThreadSanitizer
+	$(Q)$(MAKE) BUILD=build-tsan SANITIZE="-fsanitize=thread" check
+
+demo: all ## the fragment study, small enough for a laptop: a table and a chart
+	$(Q)tests/demo
+
+include $(wildcard tests/*/module.mk)
+
+clean: ## remove what was built
+	rm -rf build build-asan build-tsan build-fuzz
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+.PHONY: all check check-asan check-tsan demo clean help
+.SECONDARY:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

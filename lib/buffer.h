@@ -1,0 +1,78 @@
+/*
+ * A growable byte buffer, and the variable-length integers that the trace format is made of.
+ */
+#ifndef NVT_BUFFER_H
+#define NVT_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Owned bytes. Zero-initialise; release with nvt_buffer_free. */
+struct nvt_buffer {
+    uint8_t *data;
+    size_t size;     /* bytes used */
+    size_t capacity; /* bytes allocated */
+};
+
+void nvt_buffer_free(struct nvt_buffer *buffer);
+
+/* Make room for `more` bytes behind size. 0, or -1 when out of memory (the buffer is unchanged). */
+int nvt_buffer_reserve(struct nvt_buffer *buffer, size_t more);
+
+/* Append bytes. 0, or -1 when out of memory. */
+int nvt_buffer_append(struct nvt_buffer *buffer, const void *data, size_t size);
+
+/* Append a printf-formatted text without its terminator. 0, or -1 when out of memory. */
+int nvt_buffer_printf(struct nvt_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The longest varint of a uint64_t, in bytes. */
+#define NVT_VARINT_MAX 10
+
+/*
+ * LEB128: seven bits a byte, low first, top bit set on all but the last. `out` must have
+ * NVT_VARINT_MAX bytes. Returns the byte behind the last one written.
+ */
+static inline uint8_t *nvt_varint_put(uint8_t *out, uint64_t value)
+{
+    while (value >= 0x80) {
+        *out++ = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    *out++ = (uint8_t)value;
+    return out;
+}
+
+/*
+ * Read one LEB128 from [at, end). Returns the byte behind it, or NULL when it is cut or longer than
+ * 64 bits.
+ */
+static inline const uint8_t *nvt_varint_get(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+    uint64_t result = 0;
+    for (unsigned shift = 0; at < end && shift < 64; shift += 7) {
+        uint8_t byte = *at++;
+        result |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *value = result;
+            return at;
+        }
+    }
+    return NULL;
+}
+
+/* Signed numbers near zero as small unsigned ones: 0, -1, 1, -2 … to 0, 1, 2, 3 … */
+static inline uint64_t nvt_zigzag(int64_t value)
+{
+    return ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
+}
+
+static inline int64_t nvt_unzigzag(uint64_t value)
+{
+    return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
+
+/* Append a varint. 0, or -1 when out of memory. */
+int nvt_buffer_varint(struct nvt_buffer *buffer, uint64_t value);
+
+#endif

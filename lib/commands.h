@@ -1,0 +1,15 @@
+/*
+ * The entry function of every command, listed in nvtally.c. argv[0] is the command's own name.
+ * Each returns the exit status: 0 good, 1 the answer is 'no', 2 the command cannot be done;
+ * `record` and `run` pass on the status of what they ran. Results go to stdout, the rest to stderr.
+ */
+#ifndef NVT_COMMANDS_H
+#define NVT_COMMANDS_H
+
+int nvt_cmd_record(int argc, char **argv);  /* collectors/record.c */
+int nvt_cmd_run(int argc, char **argv);     /* kernels/run.c */
+int nvt_cmd_stats(int argc, char **argv);   /* analyze/stats.c */
+int nvt_cmd_plot(int argc, char **argv);    /* plots/plot.c */
+int nvt_cmd_info(int argc, char **argv);    /* lib/info.c */
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * The command table, nothing else. Each command lives in the folder that owns it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/commands.h"
+#include "lib/version.h"
+
+static const struct nvt_command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *about;
+} commands[] = {
+    {"record", nvt_cmd_record, "record the NVTX ranges and CUDA activity of any command"},
+    {"run", nvt_cmd_run, "run a documented workload over a sweep of configurations"},
+    {"stats", nvt_cmd_stats, "reports over traces or over a run's directory"},
+    {"plot", nvt_cmd_plot, "charts of a run or a trace"},
+    {"info", nvt_cmd_info, "what was built in, what is found here, what is missing"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void usage(FILE *out)
+{
+    fputs("nvtally: where did the time and memory of a CUDA program go?\n\n"
+          "usage: nvtally COMMAND [OPTIONS] …      nvtally COMMAND --help\n\n",
+          out);
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].about);
+    fputs("\nFirst steps:\n"
+          "  nvtally record -o t.nvt -- python3 train.py    then    nvtally stats t.nvt\n"
+          "  nvtally run fragmented --size 256 -o out       then    nvtally plot out\n",
+          out);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return 2;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        usage(stdout);
+        return 0;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("nvtally %s\n", NVT_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i].name))
+            return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "nvtally: no command '%s'; 'nvtally --help' lists them\n", argv[1]);
+    return 2;
+}
