@@ -187,11 +187,11 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
-    X(memory, memory, NVT_MEMORY_COLUMNS)                                                          \
+    X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                          \
     X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
     X(devices, device, NVT_DEVICE_COLUMNS)                                                         \
     X(resources, resource, NVT_RESOURCE_COLUMNS)                                                   \
-    X(meta, meta, NVT_META_COLUMNS)
+    X(meta, fact, NVT_META_COLUMNS)
 
 #define NVT_ROW_FIELD(type, field)    type field;
 #define NVT_COLUMN_FIELD(type, field) type *field;
@@ -222,7 +222,7 @@ struct nvt_trace *nvt_trace_new(const char *path, const char *format);
 void nvt_trace_free(struct nvt_trace *trace);
 
 /*
- * nvt_process_add, nvt_thread_add, nvt_range_add, … one for every table: append a copy of the row.
+ * nvt_process_add, nvt_thread_add, nvt_range_add, nvt_memory_event_add, nvt_fact_add … one for every table: append a copy of the row.
  * Returns its index, or NVT_NONE when out of memory (or past 2^32 - 2 rows).
  */
 #define NVT_DECLARE_ADD(member, row, columns)                                                      \

@@ -1,0 +1,365 @@
+#include "trace.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sort.h"
+
+struct nvt_trace *nvt_trace_new(const char *path, const char *format)
+{
+    struct nvt_trace *trace = calloc(1, sizeof(*trace));
+    if (!trace)
+        return NULL;
+    trace->strings = nvt_strings_new();
+    trace->path = strdup(path);
+    trace->format = format;
+    struct nvt_domain everywhere = {.process = NVT_NONE, .name = 0};
+    if (!trace->strings || !trace->path || nvt_domain_add(trace, &everywhere) == NVT_NONE) {
+        nvt_trace_free(trace);
+        return NULL;
+    }
+    return trace;
+}
+
+#define FREE_COLUMN(type, field) free(table->field);
+
+void nvt_trace_free(struct nvt_trace *trace)
+{
+    if (!trace)
+        return;
+#define FREE_TABLE(member, row, columns)                                                           \
+    {                                                                                              \
+        struct nvt_##member *table = &trace->member;                                               \
+        columns(FREE_COLUMN)                                                                       \
+    }
+    NVT_TABLES(FREE_TABLE)
+    nvt_strings_free(trace->strings);
+    free(trace->path);
+    free(trace->warning);
+    free(trace);
+}
+
+#define GROW_COLUMN(type, field)                                                                   \
+    {                                                                                              \
+        type *grown = realloc(table->field, capacity * sizeof(type));                              \
+        if (!grown)                                                                                \
+            return NVT_NONE;                                                                       \
+        table->field = grown;                                                                      \
+    }
+#define STORE_FIELD(type, field) table->field[table->count] = values->field;
+
+/* Columns grow together; when one cannot, capacity stays and the others merely have spare room. */
+#define DEFINE_ADD(member, row, columns)                                                           \
+    uint32_t nvt_##row##_add(struct nvt_trace *trace, const struct nvt_##row *values)              \
+    {                                                                                              \
+        struct nvt_##member *table = &trace->member;                                               \
+        if (table->count == table->capacity) {                                                     \
+            if (table->capacity > UINT32_MAX / 2 - 1)                                              \
+                return NVT_NONE;                                                                   \
+            size_t capacity = table->capacity ? (size_t)table->capacity * 2 : 16;                  \
+            columns(GROW_COLUMN) table->capacity = (uint32_t)capacity;                             \
+        }                                                                                          \
+        columns(STORE_FIELD) return table->count++;                                                \
+    }
+NVT_TABLES(DEFINE_ADD)
+
+uint32_t nvt_trace_process(struct nvt_trace *trace, int64_t pid)
+{
+    for (uint32_t i = trace->processes.count; i-- > 0;)
+        if (trace->processes.pid[i] == pid)
+            return i;
+    struct nvt_process row = {.pid = pid, .parent_pid = -1, .name = 0, .rank = NVT_NONE};
+    return nvt_process_add(trace, &row);
+}
+
+uint32_t nvt_trace_thread(struct nvt_trace *trace, uint32_t process, int64_t tid)
+{
+    for (uint32_t i = trace->threads.count; i-- > 0;)
+        if (trace->threads.process[i] == process && trace->threads.tid[i] == tid)
+            return i;
+    struct nvt_thread row = {.process = process, .tid = tid};
+    return nvt_thread_add(trace, &row);
+}
+
+uint32_t nvt_trace_domain(struct nvt_trace *trace, uint32_t process, const char *name)
+{
+    if (!*name)
+        return 0;
+    uint32_t id = nvt_strings_add_text(trace->strings, name);
+    if (id == NVT_NO_STRING)
+        return NVT_NONE;
+    for (uint32_t i = 0; i < trace->domains.count; i++)
+        if (trace->domains.process[i] == process && trace->domains.name[i] == id)
+            return i;
+    struct nvt_domain row = {.process = process, .name = id};
+    return nvt_domain_add(trace, &row);
+}
+
+static uint32_t find_meta(const struct nvt_trace *trace, const char *key)
+{
+    uint32_t id = nvt_strings_find(trace->strings, key, strlen(key));
+    for (uint32_t i = 0; id != NVT_NO_STRING && i < trace->meta.count; i++)
+        if (trace->meta.key[i] == id)
+            return i;
+    return NVT_NONE;
+}
+
+const char *nvt_trace_meta(const struct nvt_trace *trace, const char *key)
+{
+    uint32_t row = find_meta(trace, key);
+    return row == NVT_NONE ? NULL : nvt_name(trace, trace->meta.value[row]);
+}
+
+int nvt_trace_set_meta(struct nvt_trace *trace, const char *key, const char *value)
+{
+    struct nvt_fact row = {nvt_strings_add_text(trace->strings, key),
+                           nvt_strings_add_text(trace->strings, value)};
+    if (row.key == NVT_NO_STRING || row.value == NVT_NO_STRING)
+        return -1;
+    uint32_t at = find_meta(trace, key);
+    if (at != NVT_NONE) {
+        trace->meta.value[at] = row.value;
+        return 0;
+    }
+    return nvt_fact_add(trace, &row) == NVT_NONE ? -1 : 0;
+}
+
+void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
+{
+    if (trace->warning)
+        return;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    trace->warning = strdup(text);
+}
+
+#define MAX_WIDTH(type, field)   width = sizeof(type) > width ? sizeof(type) : width;
+#define APPLY_ORDER(type, field) nvt_sort_apply(table->field, sizeof(type), order, table->count, scratch);
+
+/* sort_<table>: the whole table by one of its columns. */
+#define DEFINE_SORT(member, columns, key, tie)                                                     \
+    static int sort_##member(struct nvt_##member *table)                                           \
+    {                                                                                              \
+        uint32_t *order;                                                                           \
+        if (nvt_sort_order(key, tie, table->count, &order))                                        \
+            return -1;                                                                             \
+        if (!order)                                                                                \
+            return 0;                                                                              \
+        size_t width = 0;                                                                          \
+        columns(MAX_WIDTH) void *scratch = malloc(width * table->count);                           \
+        if (scratch) {                                                                             \
+            columns(APPLY_ORDER)                                                                   \
+        }                                                                                          \
+        free(scratch);                                                                             \
+        free(order);                                                                               \
+        return scratch ? 0 : -1;                                                                   \
+    }
+DEFINE_SORT(ranges, NVT_RANGE_COLUMNS, table->start, table->end)
+DEFINE_SORT(marks, NVT_MARK_COLUMNS, table->time, NULL)
+DEFINE_SORT(ops, NVT_OP_COLUMNS, table->start, NULL)
+DEFINE_SORT(apis, NVT_API_COLUMNS, table->start, table->end)
+DEFINE_SORT(syncs, NVT_SYNC_COLUMNS, table->start, NULL)
+DEFINE_SORT(memory, NVT_MEMORY_COLUMNS, table->time, NULL)
+DEFINE_SORT(overheads, NVT_OVERHEAD_COLUMNS, table->start, NULL)
+
+/* Open addressing from a 64-bit key to a row; rows with the same key: the first one added stays. */
+struct map {
+    uint64_t *keys;
+    uint32_t *rows;
+    uint64_t mask;
+};
+
+static int map_init(struct map *map, size_t rows)
+{
+    uint64_t size = 16;
+    while (size < rows * 2)
+        size *= 2;
+    map->mask = size - 1;
+    map->keys = malloc(size * sizeof(*map->keys));
+    map->rows = malloc(size * sizeof(*map->rows));
+    if (!map->keys || !map->rows)
+        return -1;
+    memset(map->rows, 0xff, size * sizeof(*map->rows));
+    return 0;
+}
+
+static void map_free(struct map *map)
+{
+    free(map->keys);
+    free(map->rows);
+}
+
+static uint64_t map_place(const struct map *map, uint64_t key)
+{
+    uint64_t at = (key ^ (key >> 29)) * UINT64_C(0x9E3779B97F4A7C15);
+    at ^= at >> 32;
+    while (map->rows[at & map->mask] != NVT_NONE && map->keys[at & map->mask] != key)
+        at++;
+    return at & map->mask;
+}
+
+/* Double the map's size. */
+static int map_grow(struct map *map)
+{
+    struct map bigger = {0};
+    if (map_init(&bigger, (size_t)map->mask + 1)) {
+        map_free(&bigger);
+        return -1;
+    }
+    for (uint64_t i = 0; i <= map->mask; i++) {
+        if (map->rows[i] == NVT_NONE)
+            continue;
+        uint64_t place = map_place(&bigger, map->keys[i]);
+        bigger.keys[place] = map->keys[i];
+        bigger.rows[place] = map->rows[i];
+    }
+    map_free(map);
+    *map = bigger;
+    return 0;
+}
+
+/* Whether range i, which starts no earlier than `outer`, lies within it. */
+static int nests(const struct nvt_ranges *ranges, uint32_t i, uint32_t outer)
+{
+    if (ranges->end[i] > ranges->end[outer])
+        return 0;
+    return ranges->start[i] < ranges->end[outer] || ranges->start[outer] == ranges->end[outer];
+}
+
+static void set_parent(struct nvt_ranges *ranges, uint32_t i, uint32_t parent)
+{
+    ranges->parent[i] = parent;
+    if (parent == NVT_NONE)
+        return;
+    ranges->level[i] = (uint16_t)(ranges->level[parent] + (ranges->level[parent] < UINT16_MAX));
+    ranges->children[parent]++;
+    ranges->children_ns[parent] += ranges->end[i] - ranges->start[i];
+}
+
+/* Parents by nesting in time, a stack (threaded through `parent`) for each thread and domain. */
+static int link_ranges(struct nvt_trace *trace)
+{
+    struct nvt_ranges *ranges = &trace->ranges;
+    struct map open = {0};
+    int status = map_init(&open, trace->threads.count);
+    size_t stacks = 0;
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        ranges->parent[i] = NVT_NONE;
+        ranges->children[i] = 0;
+        ranges->children_ns[i] = 0;
+        ranges->level[i] = 0;
+        if (ranges->style[i] != NVT_PUSH_POP)
+            continue;
+        uint64_t key = (uint64_t)ranges->thread[i] << 32 | ranges->domain[i];
+        uint64_t place = map_place(&open, key);
+        if (open.rows[place] == NVT_NONE) {
+            open.keys[place] = key;
+            stacks++;
+        }
+        uint32_t top = open.rows[place];
+        while (top != NVT_NONE && !nests(ranges, i, top))
+            top = ranges->parent[top];
+        set_parent(ranges, i, top);
+        open.rows[place] = i;
+        if (stacks * 2 > open.mask)
+            status = map_grow(&open);
+    }
+    map_free(&open);
+    return status;
+}
+
+static uint64_t launch_key(uint32_t process, uint64_t correlation)
+{
+    return correlation ^ ((uint64_t)process << 48);
+}
+
+/* An operation belongs to the API call of its process that has its correlation id. */
+static int link_ops(struct nvt_trace *trace)
+{
+    struct nvt_ops *ops = &trace->ops;
+    const struct nvt_apis *apis = &trace->apis;
+    struct map calls = {0};
+    if (!ops->count)
+        return 0;
+    if (map_init(&calls, apis->count)) {
+        map_free(&calls);
+        return -1;
+    }
+    for (uint32_t i = 0; i < apis->count; i++) {
+        if (!apis->correlation[i] || apis->thread[i] >= trace->threads.count)
+            continue;
+        uint64_t key = launch_key(trace->threads.process[apis->thread[i]], apis->correlation[i]);
+        uint64_t place = map_place(&calls, key);
+        /* A runtime call and the driver call in it may share an id: the outer one launched it. */
+        if (calls.rows[place] == NVT_NONE) {
+            calls.keys[place] = key;
+            calls.rows[place] = i;
+        }
+    }
+    for (uint32_t i = 0; i < ops->count; i++) {
+        ops->api[i] = NVT_NONE;
+        if (!ops->correlation[i])
+            continue;
+        uint32_t call =
+            calls.rows[map_place(&calls, launch_key(ops->process[i], ops->correlation[i]))];
+        if (call == NVT_NONE)
+            continue;
+        ops->api[i] = call;
+        ops->thread[i] = apis->thread[call];
+        ops->launch[i] = apis->start[call];
+    }
+    map_free(&calls);
+    return 0;
+}
+
+static void cut_to_start(const int64_t *start, int64_t *end, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (end[i] < start[i])
+            end[i] = start[i];
+}
+
+static void widen(struct nvt_trace *trace, const int64_t *times, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (times[i] < trace->first_ns)
+            trace->first_ns = times[i];
+        if (times[i] > trace->last_ns)
+            trace->last_ns = times[i];
+    }
+}
+
+static void find_extent(struct nvt_trace *trace)
+{
+    trace->first_ns = INT64_MAX;
+    trace->last_ns = INT64_MIN;
+    widen(trace, trace->ranges.start, trace->ranges.count);
+    widen(trace, trace->ranges.end, trace->ranges.count);
+    widen(trace, trace->marks.time, trace->marks.count);
+    widen(trace, trace->ops.start, trace->ops.count);
+    widen(trace, trace->ops.end, trace->ops.count);
+    widen(trace, trace->apis.start, trace->apis.count);
+    widen(trace, trace->apis.end, trace->apis.count);
+    widen(trace, trace->memory.time, trace->memory.count);
+    if (trace->first_ns > trace->last_ns)
+        trace->first_ns = trace->last_ns = 0;
+}
+
+int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
+{
+    cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count);
+    cut_to_start(trace->ops.start, trace->ops.end, trace->ops.count);
+    cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count);
+    cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count);
+    if (sort_ranges(&trace->ranges) || sort_marks(&trace->marks) || sort_ops(&trace->ops) ||
+        sort_apis(&trace->apis) || sort_syncs(&trace->syncs) || sort_memory(&trace->memory) ||
+        sort_overheads(&trace->overheads) || link_ranges(trace) || link_ops(trace))
+        return nvt_fail_at(err, trace->path, -1, "out of memory while sorting the trace");
+    find_extent(trace);
+    return 0;
+}
