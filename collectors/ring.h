@@ -1,0 +1,156 @@
+/*
+ * What the traced process and `record` share: a control page for the session and a ring for every
+ * thread, all files in a private folder (mode 0700) whose path travels in $NVTALLY_SESSION.
+ *
+ * A ring has one producer (its thread) and one consumer (`record`). The producer writes slots, then
+ * stores `head` with release order; the consumer loads `head` with acquire order, so it sees whole
+ * slots only; it stores `tail` with release order when it has copied them, and the producer loads
+ * `tail` with acquire order before it writes over them. The memory outlives the producer: whatever
+ * was published before a SIGKILL is drained.
+ *
+ * Paths have names and no descriptors are kept, so a target may close every descriptor it has.
+ */
+#ifndef NVT_RING_H
+#define NVT_RING_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define NVT_SESSION_ENV     "NVTALLY_SESSION"
+#define NVT_CONTROL_NAME    "control"
+#define NVT_RING_PREFIX     "ring."
+#define NVT_RING_MAGIC      0x4e565452u /* "RTVN" */
+#define NVT_CONTROL_MAGIC   0x4e565443u
+#define NVT_SHARED_VERSION  1u
+#define NVT_SILENCE_NS      1000000000 /* a recorder silent for so long is taken for dead */
+
+enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
+
+/* The session's page: written by `record`, read by every traced process. */
+struct nvt_control {
+    uint32_t magic;
+    uint32_t version;
+    int32_t recorder; /* pid */
+    uint32_t clock;   /* enum nvt_clock: what ticks are */
+    uint32_t on_full; /* enum nvt_on_full */
+    uint32_t slots;   /* of a new ring; a power of two */
+    uint64_t trace;   /* enum nvt_trace_what bits */
+    char capture[256];          /* --capture: DOMAIN@RANGE, or "" for everything */
+    _Atomic uint64_t heartbeat; /* grows while `record` lives and drains */
+    _Atomic uint32_t ended;     /* `record` has finished: nobody drains any more */
+    _Atomic uint64_t homeless;  /* events lost since a thread could get no ring (any writer adds) */
+};
+
+enum nvt_trace_what {
+    NVT_TRACE_NVTX = 1,
+    NVT_TRACE_KERNEL = 2, /* kernels, copies and memsets */
+    NVT_TRACE_API = 4,
+    NVT_TRACE_MEMORY = 8,
+    NVT_TRACE_SYNC = 16,
+};
+
+enum nvt_ring_state {
+    NVT_RING_OPEN = 0,
+    NVT_RING_CLOSED = 1, /* its thread has ended: drain it and forget it */
+};
+
+/* First NVT_RING_HEADER bytes of a ring file; its slots follow. */
+#define NVT_RING_HEADER 8192
+struct nvt_ring {
+    _Atomic uint32_t magic; /* stored last when the rest is ready */
+    uint32_t version;
+    uint32_t slots; /* a power of two */
+    int32_t pid, parent, tid;
+    uint64_t image; /* start of the process image in ticks: differs after exec */
+    char thread_name[16];
+    char command[4096]; /* the process's arguments, joined by blanks */
+    /* The producer's line. */
+    _Alignas(64) _Atomic uint64_t head; /* slots published */
+    _Atomic uint64_t dropped;           /* events dropped as the ring was full */
+    _Atomic uint64_t nested;            /* events dropped as they came from a signal handler that
+                                           interrupted an event */
+    _Atomic uint64_t waited_ns;         /* time spent waiting for room */
+    _Atomic uint32_t state;             /* enum nvt_ring_state */
+    /* The consumer's line. */
+    _Alignas(64) _Atomic uint64_t tail; /* slots drained */
+};
+_Static_assert(sizeof(struct nvt_ring) <= NVT_RING_HEADER, "the ring's header must fit");
+
+/*
+ * A record is a slot, followed by `extra` more slots of data:
+ *   word: kind in bits 0-7, flags in bits 8-15, extra in bits 16-31, domain in bits 32-47, value
+ *   in bits 48-63 (the string slot of the name, where the record has one).
+ */
+struct nvt_slot {
+    uint64_t ticks;
+    uint64_t word;
+};
+
+#define NVT_WORD(kind, flags, extra, domain, value)                                                \
+    ((uint64_t)(kind) | (uint64_t)(flags) << 8 | (uint64_t)(extra) << 16 |                         \
+     (uint64_t)(domain) << 32 | (uint64_t)(value) << 48)
+#define NVT_WORD_KIND(word)   ((unsigned)((word) & 0xff))
+#define NVT_WORD_FLAGS(word)  ((unsigned)((word) >> 8 & 0xff))
+#define NVT_WORD_EXTRA(word)  ((unsigned)((word) >> 16 & 0xffff))
+#define NVT_WORD_DOMAIN(word) ((unsigned)((word) >> 32 & 0xffff))
+#define NVT_WORD_VALUE(word)  ((unsigned)((word) >> 48 & 0xffff))
+
+/*
+ * Kinds. Ranges and marks: the name is string slot `value`. START and END have an extra slot whose
+ * first word is the range id. With NVT_EVENT_ATTRIBUTES an nvt_attributes follows (behind the range
+ * id), and behind it `payload_bytes` bytes of extended payload, padded to whole slots.
+ * Definitions: a 64-bit id, a 64-bit length, then that many bytes.
+ */
+enum nvt_record_kind {
+    NVT_EVENT_PUSH = 1,
+    NVT_EVENT_POP,
+    NVT_EVENT_MARK,
+    NVT_EVENT_START,
+    NVT_EVENT_END,
+    NVT_DEFINE_STRING = 16, /* from here on string slot `value` stands for this text */
+    NVT_DEFINE_DOMAIN,      /* id: the domain's number in its process */
+    NVT_DEFINE_CATEGORY,    /* id: the category, of `domain` */
+    NVT_DEFINE_THREAD,      /* id: tid */
+    NVT_DEFINE_RESOURCE,    /* id: handle; value: enum nvt_resource */
+    NVT_DEFINE_SCHEMA,      /* id: of the schema; bytes: see nvtx_payload.h */
+    NVT_DEFINE_ENUM,        /* id: of the enumeration; bytes: see nvtx_payload.h */
+    NVT_DEVICE_RECORDS,     /* bytes: a batch of decoded device records, see cupti_records.h */
+};
+
+#define NVT_EVENT_ATTRIBUTES 1 /* flag of ranges and marks */
+
+enum nvt_attribute_flags {
+    NVT_ATTRIBUTE_COLOR = 1,
+    NVT_ATTRIBUTE_CATEGORY = 2,
+    NVT_ATTRIBUTE_PAYLOAD = 4, /* a number of type payload_type */
+    NVT_ATTRIBUTE_SCHEMA = 8,  /* extended payloads follow */
+};
+
+struct nvt_attributes {
+    uint32_t flags; /* enum nvt_attribute_flags */
+    uint32_t category;
+    uint32_t color;         /* ARGB */
+    uint32_t payload_type;  /* nvtxPayloadType_t */
+    uint64_t payload;       /* its bits */
+    uint64_t payload_bytes; /* of the extended payload */
+};
+
+enum nvt_resource {
+    NVT_RESOURCE_DEVICE = 1,
+    NVT_RESOURCE_CONTEXT,
+    NVT_RESOURCE_STREAM,
+    NVT_RESOURCE_EVENT,
+    NVT_RESOURCE_OPENCL,
+    NVT_RESOURCE_OTHER,
+};
+
+/* String slots of a ring: the name cache of its thread. */
+#define NVT_STRING_SLOTS 4096u
+#define NVT_STRING_MAX   65000u /* longer names are cut to so many bytes */
+
+static inline struct nvt_slot *nvt_ring_slots(struct nvt_ring *ring)
+{
+    return (struct nvt_slot *)((char *)ring + NVT_RING_HEADER);
+}
+
+#endif

@@ -1,0 +1,101 @@
+#include "clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#if defined(__x86_64__)
+/* CPUID 80000007h, EDX bit 8: the TSC runs at a constant rate in all power states. */
+static int tsc_is_invariant(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
+}
+
+/* The kernel watches the TSC and moves to another source when processors disagree. */
+static int kernel_trusts_tsc(void)
+{
+    char name[64] = "";
+    FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+    if (!file)
+        return 0;
+    size_t length = fread(name, 1, sizeof(name) - 1, file);
+    fclose(file);
+    name[length] = 0;
+    return !strncmp(name, "tsc", 3) || !strncmp(name, "kvm-clock", 9) ||
+           !strncmp(name, "hyperv_clocksource_tsc_page", 27);
+}
+#endif
+
+enum nvt_clock nvt_clock_best(void)
+{
+#if defined(__x86_64__)
+    return tsc_is_invariant() && kernel_trusts_tsc() ? NVT_CLOCK_TSC : NVT_CLOCK_MONOTONIC;
+#elif defined(__aarch64__)
+    return NVT_CLOCK_CNTVCT;
+#else
+    return NVT_CLOCK_MONOTONIC;
+#endif
+}
+
+static int64_t realtime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+struct nvt_clock_sample nvt_clock_now(enum nvt_clock clock)
+{
+    struct nvt_clock_sample best = {0};
+    uint64_t narrowest = UINT64_MAX;
+    for (int try = 0; try < 8; try++) {
+        uint64_t before = nvt_ticks(clock);
+        int64_t monotonic = nvt_monotonic_ns();
+        uint64_t after = nvt_ticks(clock);
+        if (after - before < narrowest) {
+            narrowest = after - before;
+            best.ticks = before + (after - before) / 2;
+            best.monotonic_ns = monotonic;
+        }
+    }
+    if (clock == NVT_CLOCK_MONOTONIC)
+        best.ticks = (uint64_t)best.monotonic_ns;
+    best.realtime_ns = realtime_ns() - nvt_monotonic_ns() + best.monotonic_ns;
+    return best;
+}
+
+static int64_t along(const struct nvt_clock_sample *from, const struct nvt_clock_sample *to,
+                     const struct nvt_clock_sample *anchor, uint64_t ticks)
+{
+    double slope =
+        (double)(to->monotonic_ns - from->monotonic_ns) / (double)(to->ticks - from->ticks);
+    int64_t distance = (int64_t)(ticks - anchor->ticks);
+    double ns = (double)distance * slope;
+    /* A broken file can ask for any time at all: keep the sum within 64 bits. */
+    if (!(ns > -4e18 && ns < 4e18))
+        return ns > 0 ? INT64_MAX / 2 : INT64_MIN / 2;
+    return anchor->monotonic_ns + (int64_t)(ns + (ns < 0 ? -0.5 : 0.5));
+}
+
+int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, uint64_t ticks)
+{
+    if (count < 2)
+        return (int64_t)ticks;
+    const struct nvt_clock_sample *first = samples, *last = samples + count - 1;
+    if (ticks <= first->ticks)
+        return along(first, last, first, ticks);
+    if (ticks >= last->ticks)
+        return along(first, last, last, ticks);
+    size_t low = 0, high = count - 1;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (samples[middle].ticks <= ticks)
+            low = middle;
+        else
+            high = middle;
+    }
+    return along(samples + low, samples + high, samples + low, ticks);
+}

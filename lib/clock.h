@@ -1,0 +1,67 @@
+/*
+ * Time. Events carry raw ticks of the cheapest clock that all processors agree on; the trace keeps
+ * pairs (ticks, CLOCK_MONOTONIC) from which a reader converts ticks to nanoseconds.
+ */
+#ifndef NVT_CLOCK_H
+#define NVT_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+enum nvt_clock {
+    NVT_CLOCK_MONOTONIC = 0, /* ticks are nanoseconds of CLOCK_MONOTONIC */
+    NVT_CLOCK_TSC = 1,       /* x86 time-stamp counter, constant rate, same on all processors */
+    NVT_CLOCK_CNTVCT = 2,    /* Arm virtual counter */
+};
+
+/* One moment on three clocks. */
+struct nvt_clock_sample {
+    uint64_t ticks;
+    int64_t monotonic_ns;
+    int64_t realtime_ns;
+};
+
+/* The best clock of this machine: the TSC only where the processor calls it invariant and the
+ * kernel has not given up on it. */
+enum nvt_clock nvt_clock_best(void);
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+static inline int64_t nvt_monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Now, in ticks of that clock. */
+static inline uint64_t nvt_ticks(enum nvt_clock clock)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(clock == NVT_CLOCK_TSC, 1))
+        return __rdtsc();
+#elif defined(__aarch64__)
+    if (__builtin_expect(clock == NVT_CLOCK_CNTVCT, 1)) {
+        uint64_t ticks;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+    }
+#endif
+    (void)clock;
+    return (uint64_t)nvt_monotonic_ns();
+}
+
+/* The same moment on all clocks, as closely as the best of several tries gets. */
+struct nvt_clock_sample nvt_clock_now(enum nvt_clock clock);
+
+/*
+ * Nanoseconds of CLOCK_MONOTONIC at `ticks`, linear between the two samples around it and, outside
+ * of them, along the line through the first and the last. With one sample or none, ticks are taken
+ * for nanoseconds. Samples ascend strictly in both fields.
+ */
+int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, uint64_t ticks);
+
+#endif
