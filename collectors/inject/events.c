@@ -1,0 +1,200 @@
+#include "events.h"
+
+#include <string.h>
+
+static int is_seen(const struct nvt_thread *thread, uint32_t number)
+{
+    return thread->domains_seen[number / 8] >> (number % 8) & 1;
+}
+
+uint32_t nvt_domain_number(struct nvt_thread *thread, nvtxDomainHandle_t domain)
+{
+    if (!domain)
+        return 0;
+    uint32_t number = domain->number;
+    if (NVT_LIKELY(is_seen(thread, number)))
+        return number;
+    uint64_t header[2] = {number, domain->length};
+    struct nvt_piece pieces[2] = {{header, sizeof(header)}, {domain->name, domain->length}};
+    if (!nvt_thread_record(thread, NVT_WORD(NVT_DEFINE_DOMAIN, 0, 0, number, 0), pieces, 2))
+        thread->domains_seen[number / 8] |= (uint8_t)(1u << (number % 8));
+    return number;
+}
+
+static uint32_t message_name(struct nvt_thread *thread, const nvtxEventAttributes_t *attributes)
+{
+    if (!attributes || !attributes->message.ascii)
+        return nvt_name_empty(thread);
+    switch (attributes->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+        return nvt_name(thread, attributes->message.ascii);
+    case NVTX_MESSAGE_TYPE_UNICODE:
+        return nvt_name_wide(thread, attributes->message.unicode);
+    case NVTX_MESSAGE_TYPE_REGISTERED: {
+        const struct nvtxStringRegistration *string =
+            (const struct nvtxStringRegistration *)attributes->message.registered;
+        return nvt_name_key(thread, &string->key, string->text, string->length);
+    }
+    default:
+        return nvt_name_empty(thread);
+    }
+}
+
+/* What of an event is more than its name. Extended payloads go to the thread's scratch. */
+static void read_attributes(struct nvt_thread *thread, const struct nvt_event *event,
+                            struct nvt_attributes *out)
+{
+    const nvtxEventAttributes_t *from = event->attributes;
+    const nvtxPayloadData_t *payloads = event->payloads;
+    size_t count = event->payload_count;
+    memset(out, 0, sizeof(*out));
+    if (from && from->category) {
+        out->flags |= NVT_ATTRIBUTE_CATEGORY;
+        out->category = from->category;
+    }
+    if (from && from->colorType == NVTX_COLOR_ARGB) {
+        out->flags |= NVT_ATTRIBUTE_COLOR;
+        out->color = from->color;
+    }
+    if (from && from->payloadType == NVTX_PAYLOAD_TYPE_EXT) {
+        payloads = (const nvtxPayloadData_t *)(uintptr_t)from->payload.ullValue;
+        count = from->reserved0 > 0 ? (size_t)from->reserved0 : 0;
+    } else if (from && from->payloadType != NVTX_PAYLOAD_UNKNOWN) {
+        out->flags |= NVT_ATTRIBUTE_PAYLOAD;
+        out->payload_type = (uint32_t)from->payloadType;
+        out->payload = from->payload.ullValue;
+    }
+    if (payloads && count) {
+        out->payload_bytes =
+            nvt_payload_copy(thread->scratch, NVT_STRING_MAX, event->domain, payloads, count);
+        if (out->payload_bytes)
+            out->flags |= NVT_ATTRIBUTE_SCHEMA;
+    }
+}
+
+int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)
+{
+    struct nvt_attributes attributes;
+    uint32_t domain = nvt_domain_number(thread, event->domain);
+    uint32_t name = event->kind == NVT_EVENT_POP || event->kind == NVT_EVENT_END
+                        ? 0
+                        : message_name(thread, event->attributes);
+    if (name == NVT_NAME_LOST)
+        return -1;
+    read_attributes(thread, event, &attributes);
+    int has_range = event->kind == NVT_EVENT_START || event->kind == NVT_EVENT_END;
+    uint64_t keep = event->kind == NVT_EVENT_POP ? 0 : thread->open;
+    if (!attributes.flags && !has_range)
+        return nvt_thread_slot(thread, NVT_WORD(event->kind, 0, 0, domain, name), keep);
+    uint64_t range[2] = {event->range, 0};
+    struct nvt_piece pieces[3];
+    int count = 0;
+    if (has_range)
+        pieces[count++] = (struct nvt_piece){range, sizeof(range)};
+    if (attributes.flags)
+        pieces[count++] = (struct nvt_piece){&attributes, sizeof(attributes)};
+    if (attributes.payload_bytes)
+        pieces[count++] = (struct nvt_piece){thread->scratch, (size_t)attributes.payload_bytes};
+    unsigned flags = attributes.flags ? NVT_EVENT_ATTRIBUTES : 0;
+    return nvt_thread_record(thread, NVT_WORD(event->kind, flags, 0, domain, name), pieces, count);
+}
+
+int nvt_event_push(const struct nvt_event *event)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (!thread)
+        return NVT_NO_TRACKING;
+    if (thread->busy)
+        return nvt_thread_nested(thread);
+    nvt_thread_enter(thread);
+    uint32_t domain = event->domain ? event->domain->number : 0;
+    int recorded = !nvt_nest_skips(thread, domain) && !nvt_event_record(thread, event);
+    if (!recorded)
+        nvt_thread_drop(thread);
+    int level = nvt_nest_push(thread, domain, recorded);
+    nvt_thread_leave(thread);
+    return level;
+}
+
+int nvt_event_pop(const struct nvt_event *event)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (!thread)
+        return NVT_NO_TRACKING;
+    if (thread->busy)
+        return nvt_thread_nested(thread);
+    nvt_thread_enter(thread);
+    uint32_t domain = event->domain ? event->domain->number : 0;
+    struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
+    int level = NVT_NO_TRACKING;
+    if (nvt_nest_skips(thread, domain)) {
+        nest->skipped--;
+        thread->skips--;
+        level = --nest->depth;
+        nvt_thread_drop(thread);
+    } else if (nest->depth > 0) {
+        level = --nest->depth;
+        thread->open--;
+        if (nvt_event_record(thread, event))
+            nvt_thread_drop(thread);
+    }
+    nvt_thread_leave(thread);
+    return level;
+}
+
+static void record_or_drop(const struct nvt_event *event)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (!thread)
+        return;
+    if (thread->busy) {
+        nvt_thread_nested(thread);
+        return;
+    }
+    nvt_thread_enter(thread);
+    if (nvt_event_record(thread, event))
+        nvt_thread_drop(thread);
+    nvt_thread_leave(thread);
+}
+
+uint64_t nvt_event_start(struct nvt_event *event)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (!thread)
+        return 0;
+    /* Unique in the process: which ring, and which of its ranges; never 0. */
+    event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & ((UINT64_C(1) << 40) - 1));
+    record_or_drop(event);
+    return event->range;
+}
+
+void nvt_event_mark(const struct nvt_event *event)
+{
+    record_or_drop(event);
+}
+
+void nvt_event_end(const struct nvt_event *event)
+{
+    record_or_drop(event);
+}
+
+void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t value, uint64_t id,
+                const void *data, size_t size)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (!thread)
+        return;
+    if (thread->busy) {
+        nvt_thread_nested(thread);
+        return;
+    }
+    nvt_thread_enter(thread);
+    if (size > NVT_STRING_MAX)
+        size = NVT_STRING_MAX;
+    uint64_t header[2] = {id, size};
+    struct nvt_piece pieces[2] = {{header, sizeof(header)}, {data, size}};
+    uint32_t number = nvt_domain_number(thread, domain);
+    if (nvt_thread_record(thread, NVT_WORD(kind, 0, 0, number, value), pieces, 2))
+        nvt_thread_drop(thread);
+    nvt_thread_leave(thread);
+}

@@ -1,0 +1,53 @@
+/*
+ * Where NVTX finds us: NVTX_INJECTION64_PATH names this library, and each copy of NVTX in the
+ * process (they are header-only, so there may be several) calls InitializeInjectionNvtx2 once.
+ */
+#include <stdlib.h>
+
+#include "events.h"
+#include "modules.h"
+#include "session.h"
+
+static const struct nvt_module *const modules[] = {
+    &nvt_module_core, &nvt_module_core2, &nvt_module_cuda, &nvt_module_cudart, &nvt_module_opencl,
+};
+
+static void attach(const NvtxExportTableCallbacks *callbacks, const struct nvt_module *module)
+{
+    NvtxFunctionTable table = NULL;
+    unsigned size = 0;
+    if (!callbacks->GetModuleFunctionTable(module->module, &table, &size) || !table)
+        return;
+    for (size_t i = 0; i < module->count; i++)
+        if (module->callbacks[i].id < size && table[module->callbacks[i].id])
+            *table[module->callbacks[i].id] = module->callbacks[i].function;
+}
+
+NVT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
+
+NVT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
+{
+    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_NVTX))
+        return 0;
+    const NvtxExportTableCallbacks *callbacks = get_table(NVTX_ETID_CALLBACKS);
+    if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
+        return 0;
+    const NvtxExportTableVersionInfo *version = get_table(NVTX_ETID_VERSIONINFO);
+    if (version && version->struct_size >= sizeof(*version))
+        version->SetInjectionNvtxVersion(NVTX_VERSION);
+    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
+        attach(callbacks, modules[i]);
+    return 1;
+}
+
+NVT_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
+
+NVT_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
+{
+    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_NVTX))
+        return 0;
+    if (module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || !module->segmentsCount)
+        return 0;
+    nvt_payload_attach(module->segments[0].functionSlots, module->segments[0].slotCount);
+    return 1;
+}

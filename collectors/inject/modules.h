@@ -1,0 +1,29 @@
+/*
+ * NVTX's callback modules: which of our functions answers which NVTX call.
+ */
+#ifndef NVT_INJECT_MODULES_H
+#define NVT_INJECT_MODULES_H
+
+#include <stddef.h>
+
+#include <nvtx3/nvToolsExt.h>
+
+struct nvt_callback {
+    unsigned id; /* NVTX_CBID_… of its module */
+    NvtxFunctionPointer function;
+};
+
+struct nvt_module {
+    NvtxCallbackModule module;
+    const struct nvt_callback *callbacks;
+    size_t count;
+};
+
+extern const struct nvt_module nvt_module_core, nvt_module_core2; /* nvtx_core.c */
+extern const struct nvt_module nvt_module_cuda, nvt_module_cudart,
+    nvt_module_opencl; /* nvtx_resources.c */
+
+/* Fill the slots of the payload extension (nvtx_payload.c). */
+void nvt_payload_attach(intptr_t *slots, size_t count);
+
+#endif

@@ -1,0 +1,309 @@
+/*
+ * NVTX core callbacks: marks, ranges, names. A new callback is a function here and a line in the
+ * table at the end.
+ */
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "events.h"
+#include "modules.h"
+#include "registry.h"
+
+/* --- push and pop with nothing but a name: the path that must be fast --------------------------- */
+
+static int push_name(const char *message)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (NVT_UNLIKELY(!thread))
+        return NVT_NO_TRACKING;
+    if (NVT_UNLIKELY(thread->busy))
+        return nvt_thread_nested(thread);
+    nvt_thread_enter(thread);
+    int recorded = 0;
+    if (!nvt_nest_skips(thread, 0)) {
+        uint32_t name = message ? nvt_name(thread, message) : nvt_name_empty(thread);
+        recorded = name != NVT_NAME_LOST &&
+                   !nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, name), thread->open);
+    }
+    if (NVT_UNLIKELY(!recorded))
+        nvt_thread_drop(thread);
+    int level = nvt_nest_push(thread, 0, recorded);
+    nvt_thread_leave(thread);
+    return level;
+}
+
+/* A pop without attributes. Room for it was kept by its push. */
+static int pop_domain(nvtxDomainHandle_t handle)
+{
+    struct nvt_thread *thread = nvt_thread_get();
+    if (NVT_UNLIKELY(!thread))
+        return NVT_NO_TRACKING;
+    uint32_t domain = handle ? handle->number : 0;
+    struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
+    if (NVT_UNLIKELY(thread->busy || thread->skips || nest->depth <= 0))
+        return nvt_event_pop(&(struct nvt_event){.kind = NVT_EVENT_POP, .domain = handle});
+    nvt_thread_enter(thread);
+    thread->open--;
+    if (NVT_UNLIKELY(nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), 0)))
+        nvt_thread_drop(thread);
+    int level = --nest->depth;
+    nvt_thread_leave(thread);
+    return level;
+}
+
+static int pop(void)
+{
+    return pop_domain(NULL);
+}
+
+/* --- everything else ---------------------------------------------------------------------------- */
+
+static nvtxEventAttributes_t ascii(const char *message)
+{
+    nvtxEventAttributes_t attributes = {0};
+    attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    attributes.message.ascii = message;
+    return attributes;
+}
+
+static nvtxEventAttributes_t wide(const wchar_t *message)
+{
+    nvtxEventAttributes_t attributes = {0};
+    attributes.messageType = NVTX_MESSAGE_TYPE_UNICODE;
+    attributes.message.unicode = message;
+    return attributes;
+}
+
+static struct nvt_event an_event(enum nvt_record_kind kind, nvtxDomainHandle_t domain,
+                                 const nvtxEventAttributes_t *attributes)
+{
+    return (struct nvt_event){.kind = kind, .domain = domain, .attributes = attributes};
+}
+
+static int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    struct nvt_event event = an_event(NVT_EVENT_PUSH, domain, attributes);
+    return nvt_event_push(&event);
+}
+
+static int push_ex(const nvtxEventAttributes_t *attributes)
+{
+    return domain_push(NULL, attributes);
+}
+
+static int push_wide(const wchar_t *message)
+{
+    nvtxEventAttributes_t attributes = wide(message);
+    return domain_push(NULL, &attributes);
+}
+
+static void domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    struct nvt_event event = an_event(NVT_EVENT_MARK, domain, attributes);
+    nvt_event_mark(&event);
+}
+
+static void mark_ex(const nvtxEventAttributes_t *attributes)
+{
+    domain_mark(NULL, attributes);
+}
+
+static void mark_name(const char *message)
+{
+    nvtxEventAttributes_t attributes = ascii(message);
+    domain_mark(NULL, &attributes);
+}
+
+static void mark_wide(const wchar_t *message)
+{
+    nvtxEventAttributes_t attributes = wide(message);
+    domain_mark(NULL, &attributes);
+}
+
+static nvtxRangeId_t domain_start(nvtxDomainHandle_t domain,
+                                  const nvtxEventAttributes_t *attributes)
+{
+    struct nvt_event event = an_event(NVT_EVENT_START, domain, attributes);
+    return nvt_event_start(&event);
+}
+
+static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *attributes)
+{
+    return domain_start(NULL, attributes);
+}
+
+static nvtxRangeId_t start_name(const char *message)
+{
+    nvtxEventAttributes_t attributes = ascii(message);
+    return domain_start(NULL, &attributes);
+}
+
+static nvtxRangeId_t start_wide(const wchar_t *message)
+{
+    nvtxEventAttributes_t attributes = wide(message);
+    return domain_start(NULL, &attributes);
+}
+
+static void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t range)
+{
+    struct nvt_event event = an_event(NVT_EVENT_END, domain, NULL);
+    event.range = range;
+    nvt_event_end(&event);
+}
+
+static void end(nvtxRangeId_t range)
+{
+    domain_end(NULL, range);
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+/* Longest name of a category, a thread or a resource given as a wide string, in bytes. */
+#define WIDE_NAME 1024
+
+static void domain_name_category(nvtxDomainHandle_t domain, uint32_t category, const char *name)
+{
+    nvt_define(NVT_DEFINE_CATEGORY, domain, 0, category, name, name ? strlen(name) : 0);
+}
+
+static void domain_name_category_wide(nvtxDomainHandle_t domain, uint32_t category,
+                                      const wchar_t *name)
+{
+    char text[WIDE_NAME];
+    nvt_utf8(text, sizeof(text), name ? name : L"");
+    domain_name_category(domain, category, text);
+}
+
+static void name_category(uint32_t category, const char *name)
+{
+    domain_name_category(NULL, category, name);
+}
+
+static void name_category_wide(uint32_t category, const wchar_t *name)
+{
+    domain_name_category_wide(NULL, category, name);
+}
+
+static void name_thread(uint32_t tid, const char *name)
+{
+    nvt_define(NVT_DEFINE_THREAD, NULL, 0, tid, name, name ? strlen(name) : 0);
+}
+
+static void name_thread_wide(uint32_t tid, const wchar_t *name)
+{
+    char text[WIDE_NAME];
+    nvt_utf8(text, sizeof(text), name ? name : L"");
+    name_thread(tid, text);
+}
+
+/* --- domains ------------------------------------------------------------------------------------- */
+
+static nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char *text)
+{
+    (void)domain;
+    return (nvtxStringHandle_t)nvt_registry_string(text ? text : "");
+}
+
+static nvtxStringHandle_t register_string_wide(nvtxDomainHandle_t domain, const wchar_t *text)
+{
+    char narrow[4 * WIDE_NAME];
+    nvt_utf8(narrow, sizeof(narrow), text ? text : L"");
+    return register_string(domain, narrow);
+}
+
+static nvtxDomainHandle_t create_domain(const char *name)
+{
+    return nvt_registry_domain(name ? name : "");
+}
+
+static nvtxDomainHandle_t create_domain_wide(const wchar_t *name)
+{
+    char text[WIDE_NAME];
+    nvt_utf8(text, sizeof(text), name ? name : L"");
+    return nvt_registry_domain(text);
+}
+
+/* A domain's name stays: its events are in the trace. */
+static void destroy_domain(nvtxDomainHandle_t domain)
+{
+    (void)domain;
+}
+
+static void initialize(const void *reserved)
+{
+    (void)reserved;
+}
+
+/* A named resource of a domain: kept as a name of its handle. */
+static nvtxResourceHandle_t create_resource(nvtxDomainHandle_t domain,
+                                            const nvtxResourceAttributes_t *attributes)
+{
+    char text[WIDE_NAME] = "";
+    if (!attributes)
+        return NULL;
+    if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII && attributes->message.ascii)
+        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER,
+                   attributes->identifier.ullValue, attributes->message.ascii,
+                   strlen(attributes->message.ascii));
+    else if (attributes->messageType == NVTX_MESSAGE_TYPE_UNICODE && attributes->message.unicode)
+        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER,
+                   attributes->identifier.ullValue, text,
+                   nvt_utf8(text, sizeof(text), attributes->message.unicode));
+    else if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
+             attributes->message.registered) {
+        const struct nvtxStringRegistration *string =
+            (const struct nvtxStringRegistration *)attributes->message.registered;
+        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER,
+                   attributes->identifier.ullValue, string->text, string->length);
+    }
+    return (nvtxResourceHandle_t)(uintptr_t)attributes->identifier.ullValue;
+}
+
+static void destroy_resource(nvtxResourceHandle_t resource)
+{
+    (void)resource;
+}
+
+#define CALLBACK(id, function) {NVTX_CBID_##id, (NvtxFunctionPointer)(function)}
+
+static const struct nvt_callback core[] = {
+    CALLBACK(CORE_MarkEx, mark_ex),
+    CALLBACK(CORE_MarkA, mark_name),
+    CALLBACK(CORE_MarkW, mark_wide),
+    CALLBACK(CORE_RangeStartEx, start_ex),
+    CALLBACK(CORE_RangeStartA, start_name),
+    CALLBACK(CORE_RangeStartW, start_wide),
+    CALLBACK(CORE_RangeEnd, end),
+    CALLBACK(CORE_RangePushEx, push_ex),
+    CALLBACK(CORE_RangePushA, push_name),
+    CALLBACK(CORE_RangePushW, push_wide),
+    CALLBACK(CORE_RangePop, pop),
+    CALLBACK(CORE_NameCategoryA, name_category),
+    CALLBACK(CORE_NameCategoryW, name_category_wide),
+    CALLBACK(CORE_NameOsThreadA, name_thread),
+    CALLBACK(CORE_NameOsThreadW, name_thread_wide),
+};
+
+static const struct nvt_callback core2[] = {
+    CALLBACK(CORE2_DomainMarkEx, domain_mark),
+    CALLBACK(CORE2_DomainRangeStartEx, domain_start),
+    CALLBACK(CORE2_DomainRangeEnd, domain_end),
+    CALLBACK(CORE2_DomainRangePushEx, domain_push),
+    CALLBACK(CORE2_DomainRangePop, pop_domain),
+    CALLBACK(CORE2_DomainResourceCreate, create_resource),
+    CALLBACK(CORE2_DomainResourceDestroy, destroy_resource),
+    CALLBACK(CORE2_DomainNameCategoryA, domain_name_category),
+    CALLBACK(CORE2_DomainNameCategoryW, domain_name_category_wide),
+    CALLBACK(CORE2_DomainRegisterStringA, register_string),
+    CALLBACK(CORE2_DomainRegisterStringW, register_string_wide),
+    CALLBACK(CORE2_DomainCreateA, create_domain),
+    CALLBACK(CORE2_DomainCreateW, create_domain_wide),
+    CALLBACK(CORE2_DomainDestroy, destroy_domain),
+    CALLBACK(CORE2_Initialize, initialize),
+};
+
+const struct nvt_module nvt_module_core = {NVTX_CB_MODULE_CORE, core,
+                                           sizeof(core) / sizeof(core[0])};
+const struct nvt_module nvt_module_core2 = {NVTX_CB_MODULE_CORE2, core2,
+                                            sizeof(core2) / sizeof(core2[0])};

@@ -1,0 +1,59 @@
+#include "registry.h"
+
+#include <string.h>
+
+#include "session.h"
+
+#define BUCKETS 1024
+static struct nvtxStringRegistration *_Atomic strings[BUCKETS];
+static struct nvtxDomainRegistration_st *_Atomic domains;
+
+struct nvtxStringRegistration *nvt_registry_string(const char *text)
+{
+    union nvt_key key;
+    size_t length = strnlen(text, NVT_STRING_MAX);
+    nvt_key_make(&key, text, length);
+    uint32_t bucket =
+        nvt_key_set(key.words[0], key.words[1], key.words[2], key.words[3]) % BUCKETS;
+    struct nvtxStringRegistration *head = atomic_load(&strings[bucket]), *fresh = NULL;
+    for (;;) {
+        for (struct nvtxStringRegistration *known = head; known; known = known->next)
+            if (nvt_key_equal(&known->key, &key))
+                return known;
+        if (!fresh)
+            fresh = nvt_session_memory(sizeof(*fresh) + length + 1);
+        if (!fresh)
+            return NULL;
+        fresh->key = key;
+        fresh->length = (uint32_t)length;
+        memcpy(fresh->text, text, length);
+        fresh->next = head;
+        /* On failure head is the newer one: look whether another thread has just added it. */
+        if (atomic_compare_exchange_strong(&strings[bucket], &head, fresh))
+            return fresh;
+    }
+}
+
+nvtxDomainHandle_t nvt_registry_domain(const char *name)
+{
+    size_t length = strnlen(name, NVT_STRING_MAX);
+    struct nvtxDomainRegistration_st *head = atomic_load(&domains), *fresh = NULL;
+    if (!length)
+        return NULL;
+    for (;;) {
+        for (struct nvtxDomainRegistration_st *known = head; known; known = known->next)
+            if (known->length == length && !memcmp(known->name, name, length))
+                return known;
+        uint32_t number = head ? head->number + 1 : 1;
+        if (!fresh)
+            fresh = number < 65536 ? nvt_session_memory(sizeof(*fresh) + length + 1) : NULL;
+        if (!fresh || number > 65535)
+            return NULL;
+        fresh->number = number;
+        fresh->length = (uint32_t)length;
+        memcpy(fresh->name, name, length);
+        fresh->next = head;
+        if (atomic_compare_exchange_strong(&domains, &head, fresh))
+            return fresh;
+    }
+}

@@ -1,0 +1,16 @@
+/*
+ * Registered strings and domains of this process: added once by content, never removed, found and
+ * added without a lock (a list a bucket, pushed by compare-and-swap), so that fork is harmless.
+ */
+#ifndef NVT_INJECT_REGISTRY_H
+#define NVT_INJECT_REGISTRY_H
+
+#include "events.h"
+
+/* The registration of this text; NULL when out of memory. */
+struct nvtxStringRegistration *nvt_registry_string(const char *text);
+
+/* The domain of this name; NULL (the default domain) for "", when out of memory, or past 65535. */
+nvtxDomainHandle_t nvt_registry_domain(const char *name);
+
+#endif

@@ -1,0 +1,173 @@
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../../lib/clock.h"
+
+struct nvt_inject_session nvt_session;
+
+enum { NOT_JOINED, JOINING, JOINED, REFUSED };
+static _Atomic int joined = NOT_JOINED;
+
+static struct nvt_control *map_control(const char *folder)
+{
+    char path[600];
+    snprintf(path, sizeof(path), "%s/%s", folder, NVT_CONTROL_NAME);
+    int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0)
+        return NULL;
+    struct stat status;
+    struct nvt_control *control = MAP_FAILED;
+    if (!fstat(descriptor, &status) && status.st_size >= (off_t)sizeof(*control))
+        control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    close(descriptor);
+    if (control == MAP_FAILED)
+        return NULL;
+    if (control->magic != NVT_CONTROL_MAGIC || control->version != NVT_SHARED_VERSION) {
+        munmap(control, sizeof(*control));
+        return NULL;
+    }
+    return control;
+}
+
+static int join(void)
+{
+    const char *folder = getenv(NVT_SESSION_ENV);
+    if (!folder || !*folder || strlen(folder) >= sizeof(nvt_session.folder))
+        return 0;
+    strcpy(nvt_session.folder, folder);
+    struct nvt_control *control = map_control(folder);
+    if (!control)
+        return 0;
+    nvt_session.image = nvt_ticks(control->clock);
+    nvt_session.control = control;
+    return 1;
+}
+
+int nvt_session_join(void)
+{
+    int saved = errno, expected = NOT_JOINED;
+    if (atomic_compare_exchange_strong(&joined, &expected, JOINING))
+        atomic_store(&joined, join() ? JOINED : REFUSED);
+    while (atomic_load(&joined) == JOINING)
+        syscall(SYS_sched_yield);
+    errno = saved;
+    return atomic_load(&joined) == JOINED;
+}
+
+/* The process's arguments, joined by blanks. */
+static void read_command(char *out, size_t size)
+{
+    int descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t length = descriptor < 0 ? 0 : read(descriptor, out, size - 1);
+    if (descriptor >= 0)
+        close(descriptor);
+    if (length < 0)
+        length = 0;
+    while (length > 0 && !out[length - 1])
+        length--;
+    for (ssize_t i = 0; i < length; i++)
+        if (!out[i])
+            out[i] = ' ';
+    out[length] = 0;
+}
+
+/* A file that grows past RLIMIT_FSIZE would bring the program SIGXFSZ. */
+static int size_is_allowed(size_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+           limit.rlim_cur >= size;
+}
+
+static struct nvt_ring *map_ring(const char *path, size_t size)
+{
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (descriptor < 0)
+        return NULL;
+    struct nvt_ring *ring = MAP_FAILED;
+    /* Pages are taken now, so that a full file system is an error here and no SIGBUS later. */
+    if (!posix_fallocate(descriptor, 0, (off_t)size))
+        ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    close(descriptor);
+    if (ring == MAP_FAILED) {
+        unlink(path);
+        return NULL;
+    }
+    return ring;
+}
+
+struct nvt_ring *nvt_session_ring(uint32_t *serial)
+{
+    char path[600];
+    struct nvt_control *control = nvt_session.control;
+    uint32_t slots = control->slots;
+    size_t size = NVT_RING_HEADER + (size_t)slots * sizeof(struct nvt_slot);
+    if (atomic_load(&control->ended) || !size_is_allowed(size))
+        return NULL;
+    int pid = getpid(), tid = (int)syscall(SYS_gettid);
+    *serial = atomic_fetch_add(&nvt_session.serial, 1) + 1;
+    snprintf(path, sizeof(path), "%s/%s%d.%d.%u", nvt_session.folder, NVT_RING_PREFIX, pid, tid,
+             *serial);
+    struct nvt_ring *ring = map_ring(path, size);
+    if (!ring)
+        return NULL;
+    ring->version = NVT_SHARED_VERSION;
+    ring->slots = slots;
+    ring->pid = pid;
+    ring->parent = getppid();
+    ring->tid = tid;
+    ring->image = nvt_session.image;
+    prctl(PR_GET_NAME, ring->thread_name);
+    read_command(ring->command, sizeof(ring->command));
+    atomic_store_explicit(&ring->magic, NVT_RING_MAGIC, memory_order_release);
+    return ring;
+}
+
+/* Blocks of memory, the newest in front; `used` only grows. */
+struct block {
+    _Atomic size_t used;
+    size_t size;
+};
+
+#define BLOCK_BYTES (256 * 1024)
+static struct block *_Atomic newest;
+
+static void *take(struct block *block, size_t size)
+{
+    if (!block)
+        return NULL;
+    size_t at = atomic_fetch_add(&block->used, size);
+    return at + size <= block->size ? (char *)block + at : NULL;
+}
+
+void *nvt_session_memory(size_t size)
+{
+    size = (size + 15) & ~(size_t)15;
+    for (;;) {
+        struct block *block = atomic_load(&newest);
+        void *memory = take(block, size);
+        if (memory)
+            return memory;
+        size_t needed = size + 64 > BLOCK_BYTES ? size + 64 : BLOCK_BYTES;
+        struct block *fresh =
+            mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (fresh == MAP_FAILED)
+            return NULL;
+        fresh->size = needed;
+        atomic_store(&fresh->used, 64);
+        /* Another thread was faster: use its block, give ours back. */
+        if (!atomic_compare_exchange_strong(&newest, &block, fresh))
+            munmap(fresh, needed);
+    }
+}

@@ -1,0 +1,31 @@
+/*
+ * The traced process's side of the session: its control page, and new rings.
+ */
+#ifndef NVT_INJECT_SESSION_H
+#define NVT_INJECT_SESSION_H
+
+#include <stddef.h>
+
+#include "../ring.h"
+
+struct nvt_inject_session {
+    struct nvt_control *control; /* NULL: not under `record` */
+    char folder[512];
+    uint64_t image;           /* ticks when this process image joined */
+    _Atomic uint32_t serial;  /* of the next ring */
+};
+
+extern struct nvt_inject_session nvt_session;
+
+/* Join the session named in the environment, once a process image. 1 when joined, else 0. */
+int nvt_session_join(void);
+
+/* A new ring for the calling thread, mapped and announced; NULL when it cannot be had (no room, no
+ * descriptors, a file-size limit). Its serial number goes to *serial. */
+struct nvt_ring *nvt_session_ring(uint32_t *serial);
+
+/* Memory that is never given back, for registered strings and domains; zeroed. NULL when out of
+ * memory. Takes no lock. */
+void *nvt_session_memory(size_t size);
+
+#endif

@@ -1,0 +1,226 @@
+#include "thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session.h"
+
+__thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-exec")));
+
+/* Events left until a thread that could get no ring tries again. */
+static __thread uint32_t retry_after __attribute__((tls_model("initial-exec")));
+#define RETRY_EVENTS 4096
+
+static pthread_key_t at_exit;
+static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
+
+/* A thread ends: its ring is the recorder's alone, and its own state is given back. */
+static void thread_ends(void *state)
+{
+    struct nvt_thread *thread = state;
+    nvt_self = NULL;
+    if (thread->ring) {
+        atomic_store_explicit(&thread->ring->state, NVT_RING_CLOSED, memory_order_release);
+        munmap(thread->ring, NVT_RING_HEADER + (thread->mask + 1) * sizeof(struct nvt_slot));
+    }
+    munmap(thread, sizeof(*thread));
+}
+
+static void make_key(void)
+{
+    pthread_key_create(&at_exit, thread_ends);
+}
+
+static void lose_homeless(void)
+{
+    if (nvt_session.control)
+        atomic_fetch_add_explicit(&nvt_session.control->homeless, 1, memory_order_relaxed);
+}
+
+/* A ring for a thread that has none: it is new, or has just been forked. */
+static int get_ring(struct nvt_thread *thread)
+{
+    struct nvt_ring *ring = nvt_session_ring(&thread->serial);
+    if (!ring)
+        return -1;
+    thread->ring = ring;
+    thread->slots = nvt_ring_slots(ring);
+    thread->mask = ring->slots - 1;
+    thread->clock = nvt_session.control->clock;
+    thread->head = 0;
+    thread->limit = ring->slots;
+    return 0;
+}
+
+static struct nvt_thread *new_thread(void)
+{
+    if (retry_after) {
+        retry_after--;
+        return NULL;
+    }
+    if (!nvt_session.control)
+        return NULL;
+    pthread_once(&at_exit_once, make_key);
+    struct nvt_thread *thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (thread == MAP_FAILED)
+        return NULL;
+    if (madvise(thread, sizeof(*thread), MADV_WIPEONFORK) || get_ring(thread)) {
+        munmap(thread, sizeof(*thread));
+        retry_after = RETRY_EVENTS;
+        return NULL;
+    }
+    nvt_self = thread;
+    pthread_setspecific(at_exit, thread);
+    return thread;
+}
+
+struct nvt_thread *nvt_thread_new(void)
+{
+    int saved = errno;
+    struct nvt_thread *thread = new_thread();
+    if (!thread)
+        lose_homeless();
+    errno = saved;
+    return thread;
+}
+
+void nvt_thread_drop(struct nvt_thread *thread)
+{
+    if (!thread->ring) {
+        lose_homeless();
+        return;
+    }
+    uint64_t dropped = atomic_load_explicit(&thread->ring->dropped, memory_order_relaxed);
+    atomic_store_explicit(&thread->ring->dropped, dropped + 1, memory_order_relaxed);
+}
+
+int nvt_thread_nested(struct nvt_thread *thread)
+{
+    if (thread->ring)
+        atomic_fetch_add_explicit(&thread->ring->nested, 1, memory_order_relaxed);
+    return -2;
+}
+
+/* See how far the recorder has come. Whether `slots` fit behind the reserve now. */
+static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t reserve)
+{
+    uint64_t tail = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    thread->limit = tail + thread->mask + 1;
+    return thread->head + slots + reserve <= thread->limit;
+}
+
+/* Spin, then yield, then sleep: raw system calls, as nanosleep() is a cancellation point. */
+static void pause_a_little(unsigned round)
+{
+    if (round < 64) {
+        __builtin_ia32_pause();
+    } else if (round < 128) {
+        syscall(SYS_sched_yield);
+    } else {
+        struct timespec moment = {0, 50000};
+        syscall(SYS_nanosleep, &moment, NULL);
+    }
+}
+
+/* Wait until there is room, or the recorder has been silent for NVT_SILENCE_NS. */
+static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t reserve)
+{
+    struct nvt_control *control = nvt_session.control;
+    int64_t started = nvt_monotonic_ns(), last_beat = started;
+    uint64_t heartbeat = atomic_load(&control->heartbeat);
+    int status = -1;
+    if (thread->deaf && heartbeat == thread->silent_heartbeat)
+        return -1;
+    thread->deaf = 0;
+    for (unsigned round = 0; !atomic_load(&control->ended); round++) {
+        pause_a_little(round);
+        if (fits(thread, slots, reserve)) {
+            status = 0;
+            break;
+        }
+        uint64_t beat = atomic_load(&control->heartbeat);
+        int64_t now = nvt_monotonic_ns();
+        if (beat != heartbeat) {
+            heartbeat = beat;
+            last_beat = now;
+        } else if (now - last_beat > NVT_SILENCE_NS) {
+            thread->deaf = 1;
+            thread->silent_heartbeat = beat;
+            break;
+        }
+    }
+    uint64_t waited = atomic_load_explicit(&thread->ring->waited_ns, memory_order_relaxed);
+    waited += (uint64_t)(nvt_monotonic_ns() - started);
+    atomic_store_explicit(&thread->ring->waited_ns, waited, memory_order_relaxed);
+    return status;
+}
+
+int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
+{
+    int saved = errno, status = 0;
+    if (!thread->ring) {
+        if (retry_after)
+            retry_after--;
+        else if (get_ring(thread))
+            retry_after = RETRY_EVENTS;
+    }
+    if (!thread->ring) {
+        errno = saved;
+        return -1;
+    }
+    uint64_t size = thread->mask + 1;
+    uint64_t reserve = thread->open < size / 2 ? thread->open : size / 2;
+    if (slots + reserve > size)
+        status = -1;
+    else if (!fits(thread, slots, reserve))
+        status = nvt_session.control->on_full == NVT_ON_FULL_WAIT
+                     ? wait_for_room(thread, slots, reserve)
+                     : -1;
+    errno = saved;
+    return status;
+}
+
+/* Copy bytes to slot `slot`, byte `offset` behind its start, around the ring's end. */
+static void copy_in(struct nvt_thread *thread, uint64_t slot, size_t offset, const void *data,
+                    size_t size)
+{
+    size_t capacity = (size_t)(thread->mask + 1) * sizeof(struct nvt_slot);
+    size_t at = ((size_t)(slot & thread->mask) * sizeof(struct nvt_slot) + offset) % capacity;
+    size_t first = capacity - at < size ? capacity - at : size;
+    memcpy((char *)thread->slots + at, data, first);
+    memcpy(thread->slots, (const char *)data + first, size - first);
+}
+
+int nvt_thread_record(struct nvt_thread *thread, uint64_t word, const struct nvt_piece *pieces,
+                      int count)
+{
+    static const struct nvt_slot zero;
+    size_t size = 0, offset = 0;
+    for (int i = 0; i < count; i++)
+        size += pieces[i].size;
+    uint64_t extra = (size + sizeof(zero) - 1) / sizeof(zero);
+    if (extra > 0xffff)
+        return -1;
+    if (thread->head + thread->open + extra >= thread->limit &&
+        nvt_thread_room(thread, extra + 1))
+        return -1;
+    uint64_t head = thread->head;
+    if (size % sizeof(zero))
+        copy_in(thread, head + extra, 0, &zero, sizeof(zero));
+    for (int i = 0; i < count; i++) {
+        copy_in(thread, head + 1, offset, pieces[i].data, pieces[i].size);
+        offset += pieces[i].size;
+    }
+    struct nvt_slot *slot = &thread->slots[head & thread->mask];
+    slot->word = word | extra << 16;
+    slot->ticks = nvt_ticks(thread->clock);
+    thread->head = head + extra + 1;
+    atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+    return 0;
+}
