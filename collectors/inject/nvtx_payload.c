@@ -186,7 +186,7 @@ static struct schema *build_schema(nvtxDomainHandle_t domain, const nvtxPayloadS
 
 static uint64_t register_schema(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t *from)
 {
-    static __thread char buffer[16384];
+    char buffer[16384];
     struct writer out = {buffer, 0, sizeof(buffer)};
     if (!from || !HAS(from, SCHEMA, ENTRIES) || !from->entries || !from->numEntries ||
         from->numEntries > MOST_ENTRIES)
@@ -213,7 +213,7 @@ static uint64_t register_schema(nvtxDomainHandle_t domain, const nvtxPayloadSche
 
 static uint64_t register_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t *from)
 {
-    static __thread char buffer[16384];
+    char buffer[16384];
     struct writer out = {buffer, 0, sizeof(buffer)};
     if (!from || !HAS(from, ENUM, ENTRIES) || !from->entries || from->numEntries > MOST_ENTRIES)
         return 0;

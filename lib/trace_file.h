@@ -1,0 +1,119 @@
+/*
+ * The trace file `.nvt` as chunks: writing, and reading back whole ones. docs/trace-format.md has
+ * the format byte by byte; what is inside a chunk is the business of collectors/ (which fills
+ * them) and analyze/read_nvt*.c (which reads them).
+ */
+#ifndef NVT_TRACE_FILE_H
+#define NVT_TRACE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buffer.h"
+#include "error.h"
+
+#define NVT_FILE_MAGIC     "\x89NVT\r\n\x1a\n" /* 8 bytes: shows text-mode damage at once */
+#define NVT_FILE_VERSION   1u
+#define NVT_FILE_HEADER    16 /* magic, version, zero */
+#define NVT_CHUNK_MAGIC    0x4b4e4843u /* "CHNK" */
+#define NVT_CHUNK_HEADER   64
+#define NVT_CHUNK_MAX      (16u << 20) /* bytes of a chunk before compression, at most */
+#define NVT_CHUNK_ZSTD     1u          /* flag: the stored bytes are one zstd frame */
+#define NVT_NO_INDEX       UINT32_MAX  /* a chunk that belongs to no process or thread */
+
+enum nvt_chunk_kind {
+    NVT_CHUNK_STRINGS = 1,
+    NVT_CHUNK_META,
+    NVT_CHUNK_CLOCK,
+    NVT_CHUNK_PROCESS,
+    NVT_CHUNK_THREAD,
+    NVT_CHUNK_DEFINITIONS,
+    NVT_CHUNK_EVENTS,
+    NVT_CHUNK_THREAD_END,
+    NVT_CHUNK_DEVICE, /* decoded CUPTI records */
+    NVT_CHUNK_END,
+};
+
+/* A chunk's header, in the machine's order. */
+struct nvt_chunk {
+    uint16_t kind;
+    uint16_t flags;
+    uint32_t process; /* index, or NVT_NO_INDEX */
+    uint32_t thread;  /* index, or NVT_NO_INDEX */
+    uint32_t count;   /* rows */
+    uint64_t first;   /* ticks of the first and last row, 0 where rows have no time */
+    uint64_t last;
+    uint32_t raw_size;
+    uint32_t stored_size;
+};
+
+/* Column numbers inside a chunk: (id, size in bytes) as varints, then the bytes. Readers skip
+ * columns they do not know. */
+enum nvt_column {
+    NVT_COLUMN_TOKENS = 1,
+    NVT_COLUMN_TIMES,
+    NVT_COLUMN_DOMAINS,
+    NVT_COLUMN_ATTRIBUTES,
+    NVT_COLUMN_RANGE_IDS,
+};
+
+/* A token is kind in the low three bits, the name's string id above them. */
+enum nvt_token {
+    NVT_TOKEN_PUSH = 0,
+    NVT_TOKEN_POP = 1,
+    NVT_TOKEN_MARK = 2,
+    NVT_TOKEN_START = 3,
+    NVT_TOKEN_END = 4,
+};
+
+/* Rows of a definitions chunk. */
+enum nvt_definition {
+    NVT_DEFINITION_DOMAIN = 1,
+    NVT_DEFINITION_CATEGORY,
+    NVT_DEFINITION_THREAD,
+    NVT_DEFINITION_RESOURCE, /* value: enum nvt_resource of collectors/ring.h */
+    NVT_DEFINITION_SCHEMA,
+    NVT_DEFINITION_ENUM,
+};
+
+/* --- writing ------------------------------------------------------------------------------------ */
+
+struct nvt_trace_writer;
+
+/* Create the file, or cut an existing one, and write its header. NULL with err: cannot be created.
+ * `level` is zstd's compression level, 0 stores chunks as they are. */
+struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err);
+
+/*
+ * Append a chunk with this header (sizes and flags are filled in) and payload. 0, or -1 when it
+ * could not be written: the file then still ends with the last whole chunk, and a later chunk may
+ * be tried (the disk may have room again).
+ */
+int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
+                           const void *payload, size_t size, struct nvt_error *err);
+
+/* Bytes in the file so far. */
+uint64_t nvt_trace_writer_size(const struct nvt_trace_writer *writer);
+
+/* Close the file. 0, or -1 with err. The writer is freed in any case. */
+int nvt_trace_writer_close(struct nvt_trace_writer *writer, struct nvt_error *err);
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+struct nvt_trace_file;
+
+/* Open a trace and check its header. NULL with err: cannot be opened, no trace, or of a later
+ * version. */
+struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *err);
+void nvt_trace_file_close(struct nvt_trace_file *file);
+
+/*
+ * The next chunk: 1 with *chunk and *payload (chunk->raw_size bytes, the file's own, good until the
+ * next call); 0 at the file's end; -1 with err where a chunk is cut or damaged (everything before
+ * it was whole), or out of memory. Allocates no more than the file has bytes for, or
+ * NVT_CHUNK_MAX.
+ */
+int nvt_trace_file_next(struct nvt_trace_file *file, struct nvt_chunk *chunk,
+                        const uint8_t **payload, struct nvt_error *err);
+
+#endif

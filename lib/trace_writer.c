@@ -1,0 +1,183 @@
+#include "trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+struct nvt_trace_writer {
+    int descriptor;
+    int seekable;
+    char *path;
+    uint64_t size; /* of the file up to the last whole chunk */
+    int level;
+    struct nvt_buffer out;
+#ifdef HAVE_ZSTD
+    ZSTD_CCtx *zstd;
+#endif
+};
+
+static void put(uint8_t *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        at[i] = (uint8_t)(value >> (8 * i));
+}
+
+static int write_all(int descriptor, const uint8_t *data, size_t size)
+{
+    while (size) {
+        ssize_t written = write(descriptor, data, size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return -1;
+        data += written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+static void free_writer(struct nvt_trace_writer *writer)
+{
+#ifdef HAVE_ZSTD
+    ZSTD_freeCCtx(writer->zstd);
+#endif
+    nvt_buffer_free(&writer->out);
+    free(writer->path);
+    free(writer);
+}
+
+static int set_up(struct nvt_trace_writer *writer, const char *path, int level)
+{
+    struct stat status;
+    writer->path = strdup(path);
+    writer->level = level;
+    writer->seekable = !fstat(writer->descriptor, &status) && S_ISREG(status.st_mode);
+#ifdef HAVE_ZSTD
+    writer->zstd = ZSTD_createCCtx();
+    return writer->path && writer->zstd ? 0 : -1;
+#else
+    return writer->path ? 0 : -1;
+#endif
+}
+
+struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err)
+{
+    uint8_t header[NVT_FILE_HEADER] = {0};
+    struct nvt_trace_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer) {
+        nvt_fail_at(err, path, -1, "out of memory");
+        return NULL;
+    }
+    writer->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (writer->descriptor < 0) {
+        nvt_fail_at(err, path, -1, "cannot be created: %s", strerror(errno));
+        free_writer(writer);
+        return NULL;
+    }
+    memcpy(header, NVT_FILE_MAGIC, 8);
+    put(header + 8, NVT_FILE_VERSION, 4);
+    if (set_up(writer, path, level))
+        nvt_fail_at(err, path, -1, "out of memory");
+    else if (write_all(writer->descriptor, header, sizeof(header)))
+        nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
+    else {
+        writer->size = sizeof(header);
+        return writer;
+    }
+    close(writer->descriptor);
+    free_writer(writer);
+    return NULL;
+}
+
+/* The payload behind room for the header in writer->out, compressed when that is shorter. 0 or -1. */
+static int store(struct nvt_trace_writer *writer, const void *payload, size_t size, int *packed)
+{
+    writer->out.size = 0;
+    *packed = 0;
+#ifdef HAVE_ZSTD
+    if (writer->level > 0 && size > 64) {
+        if (nvt_buffer_reserve(&writer->out, NVT_CHUNK_HEADER + ZSTD_compressBound(size)))
+            return -1;
+        size_t length = ZSTD_compressCCtx(writer->zstd, writer->out.data + NVT_CHUNK_HEADER,
+                                          writer->out.capacity - NVT_CHUNK_HEADER, payload, size,
+                                          writer->level);
+        if (!ZSTD_isError(length) && length < size) {
+            writer->out.size = NVT_CHUNK_HEADER + length;
+            *packed = 1;
+            return 0;
+        }
+    }
+#endif
+    if (nvt_buffer_reserve(&writer->out, NVT_CHUNK_HEADER + size))
+        return -1;
+    writer->out.size = NVT_CHUNK_HEADER;
+    return nvt_buffer_append(&writer->out, payload, size);
+}
+
+static void fill_header(const struct nvt_buffer *out, const struct nvt_chunk *chunk, size_t raw_size,
+                        int packed)
+{
+    uint8_t *header = out->data;
+    size_t stored = out->size - NVT_CHUNK_HEADER;
+    memset(header, 0, NVT_CHUNK_HEADER);
+    put(header, NVT_CHUNK_MAGIC, 4);
+    put(header + 4, chunk->kind, 2);
+    put(header + 6, packed ? NVT_CHUNK_ZSTD : 0, 2);
+    put(header + 8, chunk->process, 4);
+    put(header + 12, chunk->thread, 4);
+    put(header + 16, chunk->count, 4);
+    put(header + 20, stored, 4);
+    put(header + 24, raw_size, 4);
+    put(header + 32, chunk->first, 8);
+    put(header + 40, chunk->last, 8);
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, header, NVT_CHUNK_HEADER - 8);
+    XXH3_64bits_update(&state, header + NVT_CHUNK_HEADER, stored);
+    put(header + 56, XXH3_64bits_digest(&state), 8);
+}
+
+int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
+                           const void *payload, size_t size, struct nvt_error *err)
+{
+    int packed;
+    if (size > NVT_CHUNK_MAX)
+        return nvt_fail_at(err, writer->path, (int64_t)writer->size, "a chunk of %zu bytes", size);
+    if (store(writer, payload, size, &packed))
+        return nvt_fail_at(err, writer->path, (int64_t)writer->size, "out of memory");
+    fill_header(&writer->out, chunk, size, packed);
+    if (!write_all(writer->descriptor, writer->out.data, writer->out.size)) {
+        writer->size += writer->out.size;
+        return 0;
+    }
+    int cause = errno;
+    /* What was written of it is no chunk: the next one must not follow half of this one. */
+    if (writer->seekable && (ftruncate(writer->descriptor, (off_t)writer->size) ||
+                             lseek(writer->descriptor, (off_t)writer->size, SEEK_SET) < 0))
+        cause = errno;
+    return nvt_fail_at(err, writer->path, (int64_t)writer->size, "cannot be written: %s",
+                       strerror(cause));
+}
+
+uint64_t nvt_trace_writer_size(const struct nvt_trace_writer *writer)
+{
+    return writer->size;
+}
+
+int nvt_trace_writer_close(struct nvt_trace_writer *writer, struct nvt_error *err)
+{
+    int status = 0;
+    if (close(writer->descriptor))
+        status = nvt_fail_at(err, writer->path, -1, "cannot be written: %s", strerror(errno));
+    free_writer(writer);
+    return status;
+}
