@@ -1,0 +1,279 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+extern char **environ;
+
+enum { DEFAULT_TIMEOUT_S = 60, PATHS_KEPT = 32 };
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static const char *keep_path(const char *first, const char *middle, const char *last)
+{
+    static char paths[PATHS_KEPT][PATH_MAX];
+    static unsigned next;
+    char *path = paths[next++ % PATHS_KEPT];
+    int length = snprintf(path, PATH_MAX, "%s/%s%s", first, middle, last);
+    assert_true(length > 0 && length < PATH_MAX);
+    return path;
+}
+
+static const char *build_directory(void)
+{
+    const char *build = getenv("NVTALLY_BUILD");
+    return build ? build : "build";
+}
+
+const char *cli_built(const char *name)
+{
+    return keep_path(build_directory(), "", name);
+}
+
+const char *cli_client(const char *name)
+{
+    return keep_path(build_directory(), "tests/clients/", name);
+}
+
+const char *cli_in(const char *directory, const char *name)
+{
+    return keep_path(directory, "", name);
+}
+
+/* Whether "NAME=value" or "NAME" in edits speaks of this variable of the environment. */
+static bool is_edited(const char *const *edits, const char *variable)
+{
+    size_t length = strcspn(variable, "=");
+    for (; edits && *edits; edits++)
+        if (strcspn(*edits, "=") == length && !strncmp(*edits, variable, length))
+            return true;
+    return false;
+}
+
+/* The environment with the edits made. The array is owned, its texts are not. */
+static char **edited_environment(const char *const *edits)
+{
+    size_t room = 1;
+    for (char **variable = environ; *variable; variable++)
+        room++;
+    for (const char *const *edit = edits; edit && *edit; edit++)
+        room++;
+    char **result = calloc(room, sizeof(*result));
+    assert_non_null(result);
+    size_t n = 0;
+    for (char **variable = environ; *variable; variable++)
+        if (!is_edited(edits, *variable))
+            result[n++] = *variable;
+    for (const char *const *edit = edits; edit && *edit; edit++)
+        if (strchr(*edit, '='))
+            result[n++] = (char *)(uintptr_t)*edit;
+    return result;
+}
+
+/* Anonymous files rather than pipes: a grandchild that keeps them open delays nothing. */
+static int anonymous_file(const char *text)
+{
+    int fd = memfd_create("nvtally-test", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    if (text) {
+        assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    }
+    return fd;
+}
+
+static char *whole_file(int fd, size_t *size)
+{
+    struct stat info;
+    assert_int_equal(fstat(fd, &info), 0);
+    size_t length = (size_t)info.st_size, done = 0;
+    char *data = malloc(length + 1);
+    assert_non_null(data);
+    while (done < length) {
+        ssize_t got = pread(fd, data + done, length - done, (off_t)done);
+        assert_true(got > 0);
+        done += (size_t)got;
+    }
+    data[length] = '\0';
+    if (size)
+        *size = length;
+    return data;
+}
+
+/* Wait for the end, at most timeout_s; after that kill the process group and wait for that. */
+static int wait_for(pid_t pid, int timeout_s, bool *timed_out)
+{
+    int handle = (int)syscall(SYS_pidfd_open, pid, 0);
+    assert_true(handle >= 0);
+    struct pollfd wait = {.fd = handle, .events = POLLIN};
+    int64_t deadline = now_ns() + (int64_t)timeout_s * 1000000000;
+    int ready;
+    do {
+        int64_t left_ms = (deadline - now_ns()) / 1000000;
+        ready = poll(&wait, 1, left_ms > 0 ? (int)left_ms : 0);
+    } while (ready < 0 && errno == EINTR);
+    close(handle);
+    *timed_out = ready == 0;
+    if (*timed_out)
+        kill(-pid, SIGKILL);
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        assert_int_equal(errno, EINTR);
+    return status;
+}
+
+/* The number of posix_spawn, 0 when the program runs. Signals are as a shell would leave them. */
+static int spawn(pid_t *pid, const struct cli_options *options, const char *const argv[],
+                 const int files[3])
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    for (int i = 0; i < 3; i++)
+        posix_spawn_file_actions_adddup2(&actions, files[i], i);
+    if (options->directory)
+        posix_spawn_file_actions_addchdir_np(&actions, options->directory);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    char **environment = edited_environment(options->environment);
+    const char *program = strcmp(argv[0], "nvtally") ? argv[0] : cli_built("nvtally");
+    int failed =
+        posix_spawnp(pid, program, &actions, &attributes, (char **)(uintptr_t)argv, environment);
+    free(environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
+
+struct cli_result cli_run_with(const struct cli_options *options, const char *const argv[])
+{
+    struct cli_result result = {.status = 127};
+    int files[3] = {anonymous_file(options->input), anonymous_file(NULL), anonymous_file(NULL)};
+    int timeout_s = options->timeout_s ? options->timeout_s : DEFAULT_TIMEOUT_S;
+    int64_t start = now_ns();
+    pid_t pid;
+    if (!spawn(&pid, options, argv, files)) {
+        int status = wait_for(pid, timeout_s, &result.timed_out);
+        result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    }
+    result.elapsed_ns = now_ns() - start;
+    result.out = whole_file(files[1], &result.out_size);
+    result.err = whole_file(files[2], &result.err_size);
+    for (int i = 0; i < 3; i++)
+        close(files[i]);
+    return result;
+}
+
+struct cli_result cli_run(const char *const argv[])
+{
+    return cli_run_with(&(struct cli_options){0}, argv);
+}
+
+void cli_result_free(struct cli_result *result)
+{
+    free(result->out);
+    free(result->err);
+    *result = (struct cli_result){0};
+}
+
+static void show_and_fail(const struct cli_result *result, const char *expected)
+{
+    fail_msg("expected %s; got exit status %d, signal %d%s\n--- stdout\n%.4000s--- stderr\n%.4000s",
+             expected, result->status, result->signal, result->timed_out ? ", timed out" : "",
+             result->out, result->err);
+}
+
+void cli_expect_status(const struct cli_result *result, int status)
+{
+    char expected[64];
+    snprintf(expected, sizeof(expected), "exit status %d", status);
+    if (result->status != status)
+        show_and_fail(result, expected);
+}
+
+void cli_expect_failure(const struct cli_result *result, const char *needle)
+{
+    cli_expect_status(result, 2);
+    if (result->out_size)
+        show_and_fail(result, "nothing on stdout");
+    const char *line_end = memchr(result->err, '\n', result->err_size);
+    if (!line_end || line_end + 1 != result->err + result->err_size)
+        show_and_fail(result, "exactly one line on stderr");
+    if (strncmp(result->err, "nvtally: ", 9))
+        show_and_fail(result, "a line that starts with 'nvtally: '");
+    if (!strstr(result->err, needle))
+        show_and_fail(result, needle);
+}
+
+char *cli_tempdir(void)
+{
+    const char *parent = getenv("TMPDIR");
+    char *directory = NULL;
+    assert_true(asprintf(&directory, "%s/nvtally-test-XXXXXX", parent ? parent : "/tmp") > 0);
+    assert_non_null(mkdtemp(directory));
+    return directory;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *where)
+{
+    (void)info, (void)where;
+    if (kind == FTW_DNR)
+        chmod(path, 0700);
+    return remove(path);
+}
+
+void cli_tempdir_remove(char *directory)
+{
+    if (!directory)
+        return;
+    nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    free(directory);
+}
+
+void cli_write_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+char *cli_read_file(const char *path, size_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    char *data = whole_file(fd, size);
+    close(fd);
+    return data;
+}

@@ -1,0 +1,68 @@
+/*
+ * Running programs from tests: what they printed, how they ended, in a bounded time; and the
+ * temporary files around them. Failures of the harness itself fail the cmocka test that called.
+ */
+#ifndef NVT_TESTS_CLI_H
+#define NVT_TESTS_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a program ended. Release with cli_result_free. */
+struct cli_result {
+    int status;         /* exit status, or -1 when a signal ended it */
+    int signal;         /* the signal that ended it, or 0 */
+    bool timed_out;     /* it was killed, with its process group, because its time was over */
+    int64_t elapsed_ns; /* wall time from spawn to end */
+    char *out;          /* stdout, owned, NUL-terminated behind out_size bytes */
+    size_t out_size;
+    char *err; /* stderr, likewise */
+    size_t err_size;
+};
+
+/* What may differ between runs; zero means the default. */
+struct cli_options {
+    const char *directory;          /* working directory; NULL: the test's */
+    const char *input;              /* text on stdin; NULL: /dev/null */
+    const char *const *environment; /* "NAME=value" to set, "NAME" to unset, NULL-terminated */
+    int timeout_s;                  /* default: 60 */
+};
+
+/*
+ * Run argv (NULL-terminated) and wait for its end. argv[0] "nvtally" is the program under test;
+ * another name without a slash is looked up in PATH. A program that cannot be started has status
+ * 127. cli_run is cli_run_with the defaults.
+ */
+struct cli_result cli_run(const char *const argv[]);
+struct cli_result cli_run_with(const struct cli_options *options, const char *const argv[]);
+void cli_result_free(struct cli_result *result);
+
+/*
+ * Fail the test, showing both outputs, unless the program ended this way.
+ * cli_expect_failure: exit 2, nothing on stdout, exactly one line on stderr, which starts with
+ * "nvtally: " and contains needle. cli_expect_status: this exit status, whatever was printed.
+ * Neither releases the result.
+ */
+void cli_expect_failure(const struct cli_result *result, const char *needle);
+void cli_expect_status(const struct cli_result *result, int status);
+
+/*
+ * Paths, valid until the 32nd call after: of something in the build folder ($NVTALLY_BUILD, or
+ * build/), of a program in tests/clients, of a file in a directory.
+ */
+const char *cli_built(const char *name);
+const char *cli_client(const char *name);
+const char *cli_in(const char *directory, const char *name);
+
+/* A new empty directory below $TMPDIR or /tmp, owned by the caller; cli_tempdir_remove deletes it
+ * with all it holds and releases the name. */
+char *cli_tempdir(void);
+void cli_tempdir_remove(char *directory);
+
+/* Whole files. cli_read_file returns owned bytes with a NUL behind them, or NULL when there is no
+ * such file; *size may be NULL. */
+void cli_write_file(const char *path, const void *data, size_t size);
+char *cli_read_file(const char *path, size_t *size);
+
+#endif
