@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "map.h"
 #include "sort.h"
 
 struct nvt_trace *nvt_trace_new(const char *path, const char *format)
@@ -167,62 +168,6 @@ DEFINE_SORT(syncs, NVT_SYNC_COLUMNS, table->start, NULL)
 DEFINE_SORT(memory, NVT_MEMORY_COLUMNS, table->time, NULL)
 DEFINE_SORT(overheads, NVT_OVERHEAD_COLUMNS, table->start, NULL)
 
-/* Open addressing from a 64-bit key to a row; rows with the same key: the first one added stays. */
-struct map {
-    uint64_t *keys;
-    uint32_t *rows;
-    uint64_t mask;
-};
-
-static int map_init(struct map *map, size_t rows)
-{
-    uint64_t size = 16;
-    while (size < rows * 2)
-        size *= 2;
-    map->mask = size - 1;
-    map->keys = malloc(size * sizeof(*map->keys));
-    map->rows = malloc(size * sizeof(*map->rows));
-    if (!map->keys || !map->rows)
-        return -1;
-    memset(map->rows, 0xff, size * sizeof(*map->rows));
-    return 0;
-}
-
-static void map_free(struct map *map)
-{
-    free(map->keys);
-    free(map->rows);
-}
-
-static uint64_t map_place(const struct map *map, uint64_t key)
-{
-    uint64_t at = (key ^ (key >> 29)) * UINT64_C(0x9E3779B97F4A7C15);
-    at ^= at >> 32;
-    while (map->rows[at & map->mask] != NVT_NONE && map->keys[at & map->mask] != key)
-        at++;
-    return at & map->mask;
-}
-
-/* Double the map's size. */
-static int map_grow(struct map *map)
-{
-    struct map bigger = {0};
-    if (map_init(&bigger, (size_t)map->mask + 1)) {
-        map_free(&bigger);
-        return -1;
-    }
-    for (uint64_t i = 0; i <= map->mask; i++) {
-        if (map->rows[i] == NVT_NONE)
-            continue;
-        uint64_t place = map_place(&bigger, map->keys[i]);
-        bigger.keys[place] = map->keys[i];
-        bigger.rows[place] = map->rows[i];
-    }
-    map_free(map);
-    *map = bigger;
-    return 0;
-}
-
 /* Whether range i, which starts no earlier than `outer`, lies within it. */
 static int nests(const struct nvt_ranges *ranges, uint32_t i, uint32_t outer)
 {
@@ -245,9 +190,8 @@ static void set_parent(struct nvt_ranges *ranges, uint32_t i, uint32_t parent)
 static int link_ranges(struct nvt_trace *trace)
 {
     struct nvt_ranges *ranges = &trace->ranges;
-    struct map open = {0};
-    int status = map_init(&open, trace->threads.count);
-    size_t stacks = 0;
+    struct nvt_map open = {0};
+    int status = 0;
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
         ranges->parent[i] = NVT_NONE;
         ranges->children[i] = 0;
@@ -255,21 +199,19 @@ static int link_ranges(struct nvt_trace *trace)
         ranges->level[i] = 0;
         if (ranges->style[i] != NVT_PUSH_POP)
             continue;
-        uint64_t key = (uint64_t)ranges->thread[i] << 32 | ranges->domain[i];
-        uint64_t place = map_place(&open, key);
-        if (open.rows[place] == NVT_NONE) {
-            open.keys[place] = key;
-            stacks++;
+        uint32_t *innermost =
+            nvt_map_at(&open, (uint64_t)ranges->thread[i] << 32 | ranges->domain[i]);
+        if (!innermost) {
+            status = -1;
+            break;
         }
-        uint32_t top = open.rows[place];
+        uint32_t top = *innermost;
         while (top != NVT_NONE && !nests(ranges, i, top))
             top = ranges->parent[top];
         set_parent(ranges, i, top);
-        open.rows[place] = i;
-        if (stacks * 2 > open.mask)
-            status = map_grow(&open);
+        *innermost = i;
     }
-    map_free(&open);
+    nvt_map_free(&open);
     return status;
 }
 
@@ -283,37 +225,32 @@ static int link_ops(struct nvt_trace *trace)
 {
     struct nvt_ops *ops = &trace->ops;
     const struct nvt_apis *apis = &trace->apis;
-    struct map calls = {0};
-    if (!ops->count)
-        return 0;
-    if (map_init(&calls, apis->count)) {
-        map_free(&calls);
-        return -1;
-    }
-    for (uint32_t i = 0; i < apis->count; i++) {
+    struct nvt_map calls = {0};
+    for (uint32_t i = 0; ops->count && i < apis->count; i++) {
         if (!apis->correlation[i] || apis->thread[i] >= trace->threads.count)
             continue;
-        uint64_t key = launch_key(trace->threads.process[apis->thread[i]], apis->correlation[i]);
-        uint64_t place = map_place(&calls, key);
-        /* A runtime call and the driver call in it may share an id: the outer one launched it. */
-        if (calls.rows[place] == NVT_NONE) {
-            calls.keys[place] = key;
-            calls.rows[place] = i;
+        uint32_t process = trace->threads.process[apis->thread[i]];
+        uint32_t *call = nvt_map_at(&calls, launch_key(process, apis->correlation[i]));
+        if (!call) {
+            nvt_map_free(&calls);
+            return -1;
         }
+        /* A runtime call and the driver call in it may share an id: the outer one launched it. */
+        if (*call == NVT_NONE)
+            *call = i;
     }
     for (uint32_t i = 0; i < ops->count; i++) {
         ops->api[i] = NVT_NONE;
         if (!ops->correlation[i])
             continue;
-        uint32_t call =
-            calls.rows[map_place(&calls, launch_key(ops->process[i], ops->correlation[i]))];
+        uint32_t call = nvt_map_get(&calls, launch_key(ops->process[i], ops->correlation[i]));
         if (call == NVT_NONE)
             continue;
         ops->api[i] = call;
         ops->thread[i] = apis->thread[call];
         ops->launch[i] = apis->start[call];
     }
-    map_free(&calls);
+    nvt_map_free(&calls);
     return 0;
 }
 

@@ -111,7 +111,7 @@ enum nvt_record_kind {
     NVT_DEFINE_DOMAIN,      /* id: the domain's number in its process */
     NVT_DEFINE_CATEGORY,    /* id: the category, of `domain` */
     NVT_DEFINE_THREAD,      /* id: tid */
-    NVT_DEFINE_RESOURCE,    /* id: handle; value: enum nvt_resource */
+    NVT_DEFINE_RESOURCE,    /* id: handle; value: enum nvt_resource_type */
     NVT_DEFINE_SCHEMA,      /* id: of the schema; bytes: see nvtx_payload.h */
     NVT_DEFINE_ENUM,        /* id: of the enumeration; bytes: see nvtx_payload.h */
     NVT_DEVICE_RECORDS,     /* bytes: a batch of decoded device records, see cupti_records.h */
@@ -135,7 +135,7 @@ struct nvt_attributes {
     uint64_t payload_bytes; /* of the extended payload */
 };
 
-enum nvt_resource {
+enum nvt_resource_type {
     NVT_RESOURCE_DEVICE = 1,
     NVT_RESOURCE_CONTEXT,
     NVT_RESOURCE_STREAM,

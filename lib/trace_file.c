@@ -159,3 +159,8 @@ int nvt_trace_file_next(struct nvt_trace_file *file, struct nvt_chunk *chunk,
     file->offset += NVT_CHUNK_HEADER + (int64_t)chunk->stored_size;
     return 1;
 }
+
+int64_t nvt_trace_file_offset(const struct nvt_trace_file *file)
+{
+    return file->offset;
+}

@@ -71,7 +71,7 @@ enum nvt_definition {
     NVT_DEFINITION_DOMAIN = 1,
     NVT_DEFINITION_CATEGORY,
     NVT_DEFINITION_THREAD,
-    NVT_DEFINITION_RESOURCE, /* value: enum nvt_resource of collectors/ring.h */
+    NVT_DEFINITION_RESOURCE, /* value: enum nvt_resource_type of collectors/ring.h */
     NVT_DEFINITION_SCHEMA,
     NVT_DEFINITION_ENUM,
 };
@@ -115,5 +115,8 @@ void nvt_trace_file_close(struct nvt_trace_file *file);
  */
 int nvt_trace_file_next(struct nvt_trace_file *file, struct nvt_chunk *chunk,
                         const uint8_t **payload, struct nvt_error *err);
+
+/* Where the next chunk starts, in bytes. */
+int64_t nvt_trace_file_offset(const struct nvt_trace_file *file);
 
 #endif

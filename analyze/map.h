@@ -1,0 +1,31 @@
+/*
+ * A hash map from 64-bit keys to row numbers: open addressing, at most half full.
+ */
+#ifndef NVT_MAP_H
+#define NVT_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NVT_MAP_NONE UINT32_MAX
+
+/* Zero-initialised it is empty and owns nothing. */
+struct nvt_map {
+    uint64_t *keys;
+    uint32_t *rows;
+    uint64_t mask;
+    uint64_t used;
+};
+
+void nvt_map_free(struct nvt_map *map);
+
+/* The row of a key, or NVT_MAP_NONE. */
+uint32_t nvt_map_get(const struct nvt_map *map, uint64_t key);
+
+/*
+ * Where the row of a key is kept, added with NVT_MAP_NONE when new; good until the next call. NULL
+ * when out of memory.
+ */
+uint32_t *nvt_map_at(struct nvt_map *map, uint64_t key);
+
+#endif

@@ -1,0 +1,453 @@
+#include "read_nvt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../collectors/ring.h"
+#include "reader.h"
+
+static int recognizes(const uint8_t *head, size_t size)
+{
+    return size >= 8 && !memcmp(head, NVT_FILE_MAGIC, 8);
+}
+
+/* Room for item `index` of a growing array, zeroed; indices come one after the other. */
+static int extend(void *array, uint32_t index, uint32_t *count, size_t width)
+{
+    void **items = array;
+    if (index != *count || index >= (1u << 24))
+        return -1;
+    if (!(index & (index - 1))) {
+        void *grown = realloc(*items, (index ? (size_t)index * 2 : 1) * width);
+        if (!grown)
+            return -1;
+        *items = grown;
+    }
+    memset((char *)*items + index * width, 0, width);
+    (*count)++;
+    return 0;
+}
+
+static int read_strings(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                        struct nvt_cursor cursor)
+{
+    if (chunk->first != reader->string_count)
+        return -1;
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        uint64_t length = nvt_cursor_varint(&cursor);
+        const uint8_t *text = nvt_cursor_bytes(&cursor, length);
+        if (!text)
+            return -1;
+        if (reader->string_count == reader->string_capacity) {
+            uint32_t capacity = reader->string_capacity ? reader->string_capacity * 2 : 64;
+            uint32_t *strings = realloc(reader->strings, capacity * sizeof(*strings));
+            if (!strings)
+                return -1;
+            reader->strings = strings;
+            reader->string_capacity = capacity;
+        }
+        uint32_t id = nvt_strings_add(reader->trace->strings, (const char *)text, (size_t)length);
+        if (id == NVT_NO_STRING)
+            return -1;
+        reader->strings[reader->string_count++] = id;
+    }
+    return 0;
+}
+
+static uint32_t string_of(const struct nvt_nvt_reader *reader, uint64_t id)
+{
+    return id < reader->string_count ? reader->strings[id] : 0;
+}
+
+static int read_facts(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                      struct nvt_cursor cursor)
+{
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        uint64_t key = nvt_cursor_varint(&cursor), value = nvt_cursor_varint(&cursor);
+        if (!cursor.at ||
+            nvt_trace_set_meta(reader->trace, nvt_name(reader->trace, string_of(reader, key)),
+                               nvt_name(reader->trace, string_of(reader, value))))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_clock(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                      struct nvt_cursor cursor)
+{
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        struct nvt_clock_sample sample;
+        sample.ticks = nvt_cursor_number(&cursor, 8);
+        sample.monotonic_ns = (int64_t)nvt_cursor_number(&cursor, 8);
+        sample.realtime_ns = (int64_t)nvt_cursor_number(&cursor, 8);
+        if (!cursor.at)
+            return -1;
+        struct nvt_clock_sample *last =
+            reader->sample_count ? &reader->samples[reader->sample_count - 1] : NULL;
+        /* The axis runs forward, or it is none. */
+        if (last && (sample.ticks <= last->ticks || sample.monotonic_ns <= last->monotonic_ns))
+            return -1;
+        if (!(reader->sample_count & (reader->sample_count - 1))) {
+            size_t capacity = reader->sample_count ? reader->sample_count * 2 : 1;
+            void *grown = realloc(reader->samples, capacity * sizeof(*reader->samples));
+            if (!grown)
+                return -1;
+            reader->samples = grown;
+        }
+        reader->samples[reader->sample_count++] = sample;
+    }
+    return 0;
+}
+
+static int read_process(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                        struct nvt_cursor cursor)
+{
+    struct nvt_process row = {.rank = NVT_NONE};
+    row.pid = (int64_t)nvt_cursor_varint(&cursor);
+    row.parent_pid = (int64_t)nvt_cursor_varint(&cursor);
+    nvt_cursor_varint(&cursor); /* the image's start: it has served to tell images apart */
+    row.name = string_of(reader, nvt_cursor_varint(&cursor));
+    if (!cursor.at || extend(&reader->processes, chunk->process, &reader->process_count,
+                             sizeof(*reader->processes)))
+        return -1;
+    uint32_t at = nvt_process_add(reader->trace, &row);
+    reader->processes[chunk->process].row = at;
+    return at == NVT_NONE ? -1 : 0;
+}
+
+static int read_thread(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                       struct nvt_cursor cursor)
+{
+    struct nvt_thread row = {0};
+    row.tid = (int64_t)nvt_cursor_varint(&cursor);
+    row.name = string_of(reader, nvt_cursor_varint(&cursor));
+    if (!cursor.at || chunk->process >= reader->process_count ||
+        extend(&reader->threads, chunk->thread, &reader->thread_count, sizeof(*reader->threads)))
+        return -1;
+    row.process = reader->processes[chunk->process].row;
+    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    thread->process = chunk->process;
+    thread->row = nvt_thread_add(reader->trace, &row);
+    return thread->row == NVT_NONE ? -1 : 0;
+}
+
+static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                           struct nvt_cursor cursor)
+{
+    if (chunk->thread >= reader->thread_count)
+        return -1;
+    struct nvt_threads *threads = &reader->trace->threads;
+    uint32_t row = reader->threads[chunk->thread].row;
+    threads->events[row] = nvt_cursor_varint(&cursor);
+    threads->dropped[row] = nvt_cursor_varint(&cursor);
+    threads->dropped[row] += nvt_cursor_varint(&cursor); /* nested in a signal handler */
+    threads->dropped[row] += nvt_cursor_varint(&cursor); /* not written */
+    threads->waited_ns[row] = nvt_cursor_varint(&cursor);
+    return cursor.at ? 0 : -1;
+}
+
+/* --- definitions ---------------------------------------------------------------------------------- */
+
+static uint32_t model_domain(struct nvt_nvt_process *process, uint64_t number)
+{
+    return number ? nvt_map_get(&process->domains, number) : 0;
+}
+
+static int define_domain(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                         uint64_t number, uint32_t name)
+{
+    uint32_t *row = nvt_map_at(&process->domains, number);
+    if (!row)
+        return -1;
+    if (*row == NVT_MAP_NONE)
+        *row = nvt_trace_domain(reader->trace, process->row, nvt_name(reader->trace, name));
+    return *row == NVT_NONE ? -1 : 0;
+}
+
+static int define_schema(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                         uint64_t id, const uint8_t *bytes, uint64_t size, int is_enum)
+{
+    uint32_t index = reader->schema_count;
+    uint32_t *known = nvt_map_at(&process->schemas, id);
+    if (!known || extend(&reader->schemas, index, &reader->schema_count, sizeof(*reader->schemas)))
+        return -1;
+    *known = index;
+    reader->schemas[index] = (struct nvt_blob){reader->blobs.size, (size_t)size, is_enum};
+    return nvt_buffer_append(&reader->blobs, bytes, (size_t)size);
+}
+
+static int define_resource(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                           uint64_t handle, uint64_t type, uint32_t name)
+{
+    static const char *const types[] = {"other",  "device", "context", "stream",
+                                        "event",  "opencl", "other"};
+    struct nvt_resource row = {
+        .process = process->row,
+        .type = nvt_strings_add_text(reader->trace->strings,
+                                     types[type <= NVT_RESOURCE_OTHER ? type : 0]),
+        .handle = handle,
+        .name = name};
+    return nvt_resource_add(reader->trace, &row) == NVT_NONE ? -1 : 0;
+}
+
+static void name_thread(struct nvt_nvt_reader *reader, uint32_t process, uint64_t tid,
+                        uint32_t name)
+{
+    struct nvt_threads *threads = &reader->trace->threads;
+    for (uint32_t i = 0; i < threads->count; i++)
+        if (threads->process[i] == process && threads->tid[i] == (int64_t)tid)
+            threads->name[i] = name;
+}
+
+static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                           struct nvt_cursor *cursor)
+{
+    uint64_t kind = nvt_cursor_varint(cursor), domain = nvt_cursor_varint(cursor);
+    uint64_t id = nvt_cursor_varint(cursor), value = nvt_cursor_varint(cursor);
+    uint64_t size = nvt_cursor_varint(cursor);
+    const uint8_t *bytes = nvt_cursor_bytes(cursor, size);
+    if (!bytes)
+        return -1;
+    if (kind == NVT_DEFINITION_SCHEMA || kind == NVT_DEFINITION_ENUM)
+        return define_schema(reader, process, id, bytes, size, kind == NVT_DEFINITION_ENUM);
+    uint32_t name = nvt_strings_add(reader->trace->strings, (const char *)bytes, (size_t)size);
+    if (name == NVT_NO_STRING)
+        return -1;
+    if (kind == NVT_DEFINITION_DOMAIN)
+        return define_domain(reader, process, id, name);
+    if (kind == NVT_DEFINITION_RESOURCE)
+        return define_resource(reader, process, id, value, name);
+    if (kind == NVT_DEFINITION_THREAD)
+        name_thread(reader, process->row, id, name);
+    if (kind == NVT_DEFINITION_CATEGORY) {
+        uint32_t row = model_domain(process, domain);
+        uint32_t *category = row == NVT_MAP_NONE
+                                 ? NULL
+                                 : nvt_map_at(&process->categories, (uint64_t)row << 32 | (uint32_t)id);
+        if (!category)
+            return -1;
+        *category = name;
+    }
+    return 0;
+}
+
+static int read_definitions(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                            struct nvt_cursor cursor)
+{
+    if (chunk->process >= reader->process_count)
+        return -1;
+    for (uint32_t i = 0; i < chunk->count; i++)
+        if (read_definition(reader, &reader->processes[chunk->process], &cursor))
+            return -1;
+    return 0;
+}
+
+static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                      const uint8_t *payload, struct nvt_error *err)
+{
+    struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
+    int status = 0;
+    switch (chunk->kind) {
+    case NVT_CHUNK_STRINGS:
+        status = read_strings(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_META:
+        status = read_facts(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_CLOCK:
+        status = read_clock(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_PROCESS:
+        status = read_process(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_THREAD:
+        status = read_thread(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_DEFINITIONS:
+        status = read_definitions(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_EVENTS:
+        return nvt_nvt_events(reader, chunk, payload, err);
+    case NVT_CHUNK_THREAD_END:
+        status = read_thread_end(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_END:
+        reader->ended = 1;
+        break;
+    default: /* of a later minor version: it says nothing that is needed here */
+        break;
+    }
+    return status ? nvt_fail(err, "a chunk of kind %u is malformed", chunk->kind) : 0;
+}
+
+/* --- when all is read ------------------------------------------------------------------------------- */
+
+static void convert(const struct nvt_nvt_reader *reader, int64_t origin, int64_t *times,
+                    uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        times[i] = nvt_clock_convert(reader->samples, reader->sample_count, (uint64_t)times[i]) -
+                   origin;
+}
+
+/* A range that was never closed lasts as long as its thread is known to have lived. */
+static void end_unclosed(struct nvt_nvt_reader *reader)
+{
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    struct nvt_threads *threads = &reader->trace->threads;
+    for (uint32_t i = 0; i < reader->thread_count; i++)
+        threads->last_ns[reader->threads[i].row] = (int64_t)reader->threads[i].last;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            ranges->end[i] = threads->last_ns[ranges->thread[i]];
+}
+
+static void convert_times(struct nvt_nvt_reader *reader)
+{
+    struct nvt_trace *trace = reader->trace;
+    int64_t origin = reader->sample_count ? reader->samples[0].monotonic_ns : 0;
+    if (reader->sample_count)
+        trace->origin_ns = reader->samples[0].realtime_ns;
+    convert(reader, origin, trace->ranges.start, trace->ranges.count);
+    convert(reader, origin, trace->ranges.end, trace->ranges.count);
+    convert(reader, origin, trace->marks.time, trace->marks.count);
+    convert(reader, origin, trace->threads.last_ns, trace->threads.count);
+}
+
+/* The name of a category, its number when it was given none, nothing for category 0. */
+static uint32_t category_name(struct nvt_nvt_reader *reader, uint32_t thread, uint32_t domain,
+                              uint32_t category)
+{
+    char text[32];
+    uint32_t owner = reader->trace->threads.process[thread];
+    if (!category)
+        return 0;
+    for (uint32_t i = 0; i < reader->process_count; i++) {
+        if (reader->processes[i].row != owner)
+            continue;
+        uint32_t name = nvt_map_get(&reader->processes[i].categories,
+                                    (uint64_t)domain << 32 | category);
+        if (name != NVT_MAP_NONE)
+            return name;
+    }
+    snprintf(text, sizeof(text), "%u", category);
+    return nvt_strings_add_text(reader->trace->strings, text);
+}
+
+static void name_categories(struct nvt_nvt_reader *reader)
+{
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    struct nvt_marks *marks = &reader->trace->marks;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        ranges->category[i] =
+            category_name(reader, ranges->thread[i], ranges->domain[i], ranges->category[i]);
+    for (uint32_t i = 0; i < marks->count; i++)
+        marks->category[i] =
+            category_name(reader, marks->thread[i], marks->domain[i], marks->category[i]);
+}
+
+static int decode_payloads(struct nvt_nvt_reader *reader)
+{
+    struct nvt_trace *trace = reader->trace;
+    struct nvt_buffer text = {0};
+    int status = 0;
+    for (size_t i = 0; i < reader->payload_count && !status; i++) {
+        const struct nvt_pending_payload *pending = &reader->payloads[i];
+        if (pending->process == NVT_NONE)
+            continue;
+        uint32_t *payload = pending->is_mark ? &trace->marks.payload[pending->row]
+                                             : &trace->ranges.payload[pending->row];
+        uint8_t *flags = pending->is_mark ? &trace->marks.flags[pending->row]
+                                          : &trace->ranges.flags[pending->row];
+        text.size = 0;
+        /* A payload at the end of a range stands behind the one at its start. */
+        if (*flags & NVT_RANGE_HAS_PAYLOAD)
+            status = nvt_buffer_printf(&text, "%s ", nvt_name(trace, *payload));
+        nvt_payload_text(reader, &reader->processes[pending->process], &pending->blob, &text);
+        *payload = nvt_strings_add(trace->strings, text.data ? (char *)text.data : "", text.size);
+        *flags |= NVT_RANGE_HAS_PAYLOAD;
+        status |= *payload == NVT_NO_STRING;
+    }
+    nvt_buffer_free(&text);
+    return status ? -1 : 0;
+}
+
+static void free_reader(struct nvt_nvt_reader *reader)
+{
+    for (uint32_t i = 0; i < reader->process_count; i++) {
+        nvt_map_free(&reader->processes[i].domains);
+        nvt_map_free(&reader->processes[i].categories);
+        nvt_map_free(&reader->processes[i].ranges);
+        nvt_map_free(&reader->processes[i].schemas);
+    }
+    for (uint32_t i = 0; i < reader->thread_count; i++)
+        free(reader->threads[i].open);
+    free(reader->processes);
+    free(reader->threads);
+    free(reader->strings);
+    free(reader->samples);
+    free(reader->schemas);
+    free(reader->payloads);
+    nvt_buffer_free(&reader->blobs);
+}
+
+static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
+{
+    struct nvt_error copy = *damage;
+    char text[600];
+    copy.file[0] = 0;
+    nvt_trace_warn(trace, "%s: %s: what comes before it was read", trace->path,
+                   nvt_error_text(&copy, text, sizeof(text)));
+}
+
+/* All chunks up to the end or the first damage. Returns how many were whole. */
+static uint64_t read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *file,
+                            struct nvt_error *damage)
+{
+    struct nvt_chunk chunk;
+    const uint8_t *payload;
+    uint64_t whole = 0;
+    for (;;) {
+        int64_t offset = nvt_trace_file_offset(file);
+        int status = nvt_trace_file_next(file, &chunk, &payload, damage);
+        if (status <= 0)
+            return whole;
+        if (read_chunk(reader, &chunk, payload, damage)) {
+            damage->offset = offset;
+            return whole;
+        }
+        whole++;
+    }
+}
+
+static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct nvt_error damage = NVT_ERROR_INIT;
+    struct nvt_nvt_reader reader = {.trace = trace};
+    struct nvt_trace_file *file = nvt_trace_file_open(path, err);
+    int status = 0;
+    if (!file)
+        return -1;
+    uint64_t whole = read_chunks(&reader, file, &damage);
+    nvt_trace_file_close(file);
+    if (!whole)
+        status = nvt_fail_at(err, path, damage.offset, "holds no whole chunk%s%s",
+                             damage.message[0] ? ": " : "", damage.message);
+    else if (damage.message[0])
+        warn(trace, &damage);
+    else if (!reader.ended)
+        nvt_trace_warn(trace, "%s: the recording was cut off: what was written until then was read",
+                       path);
+    if (!status) {
+        end_unclosed(&reader);
+        convert_times(&reader);
+        name_categories(&reader);
+        if (decode_payloads(&reader))
+            status = nvt_fail_at(err, path, -1, "out of memory");
+    }
+    free_reader(&reader);
+    return status;
+}
+
+const struct nvt_reader nvt_reader_nvt = {"nvt", recognizes, read_trace};

@@ -1,0 +1,113 @@
+/*
+ * Inside the reader of our own format: what read_nvt.c, read_nvt_events.c and nvtx_payload.c share.
+ * docs/trace-format.md describes what they read.
+ */
+#ifndef NVT_READ_NVT_H
+#define NVT_READ_NVT_H
+
+#include "../lib/buffer.h"
+#include "../lib/clock.h"
+#include "../lib/trace_file.h"
+#include "map.h"
+#include "trace.h"
+
+/* Bytes being read. `at` is NULL once something did not fit. */
+struct nvt_cursor {
+    const uint8_t *at, *end;
+};
+
+/* The next varint; 0 and a NULL cursor when it is cut. */
+static inline uint64_t nvt_cursor_varint(struct nvt_cursor *cursor)
+{
+    uint64_t value = 0;
+    if (cursor->at)
+        cursor->at = nvt_varint_get(cursor->at, cursor->end, &value);
+    return cursor->at ? value : 0;
+}
+
+/* The next `size` bytes, or NULL (and a NULL cursor). */
+static inline const uint8_t *nvt_cursor_bytes(struct nvt_cursor *cursor, uint64_t size)
+{
+    const uint8_t *bytes = cursor->at;
+    if (!bytes || size > (uint64_t)(cursor->end - bytes)) {
+        cursor->at = NULL;
+        return NULL;
+    }
+    cursor->at += size;
+    return bytes;
+}
+
+/* The next little-endian number of so many bytes. */
+static inline uint64_t nvt_cursor_number(struct nvt_cursor *cursor, int size)
+{
+    uint64_t value = 0;
+    const uint8_t *bytes = nvt_cursor_bytes(cursor, (uint64_t)size);
+    for (int i = 0; bytes && i < size; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+/* An open push/pop range of a thread. */
+struct nvt_open_range {
+    uint32_t row;
+    uint32_t domain; /* number in the file */
+};
+
+struct nvt_nvt_thread {
+    uint32_t row; /* in the model */
+    uint32_t process;
+    struct nvt_open_range *open;
+    uint32_t depth, capacity;
+    uint64_t last; /* ticks of its last event */
+};
+
+struct nvt_nvt_process {
+    uint32_t row;
+    struct nvt_map domains;    /* number in the file -> row of the model */
+    struct nvt_map categories; /* model domain << 32 | category -> string */
+    struct nvt_map ranges;     /* id of a start/end range -> row */
+    struct nvt_map schemas;    /* schema id -> index in `schemas` */
+};
+
+/* A definition's bytes in `blobs`. */
+struct nvt_blob {
+    size_t offset, size;
+    int is_enum;
+};
+
+struct nvt_nvt_reader {
+    struct nvt_trace *trace;
+    uint32_t *strings; /* the file's ids -> the model's */
+    uint32_t string_count, string_capacity;
+    struct nvt_nvt_process *processes;
+    uint32_t process_count;
+    struct nvt_nvt_thread *threads;
+    uint32_t thread_count;
+    struct nvt_clock_sample *samples;
+    size_t sample_count;
+    struct nvt_buffer blobs;  /* schemas, and payloads until all schemas are known */
+    struct nvt_blob *schemas;
+    uint32_t schema_count;
+    /* Payloads to be decoded at the end: which range or mark, and its blob. */
+    struct nvt_pending_payload {
+        uint32_t row;
+        uint32_t process;
+        int is_mark;
+        struct nvt_blob blob;
+    } *payloads;
+    size_t payload_count, payload_capacity;
+    int ended; /* the END chunk was there */
+};
+
+/* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). */
+int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                   const uint8_t *payload, struct nvt_error *err);
+
+/* The text of a number given with NVTX's payloadType, into out. */
+void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);
+
+/* Append the text of extended payloads: one JSON object, or several joined by blanks. */
+void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_process *process,
+                      const struct nvt_blob *blob, struct nvt_buffer *out);
+
+#endif

@@ -1,0 +1,281 @@
+#include <string.h>
+#include <stdlib.h>
+
+#include "../collectors/ring.h"
+#include "read_nvt.h"
+
+/* The columns of an events chunk; a missing one is empty. */
+struct columns {
+    struct nvt_cursor tokens, times, domains, attributes, range_ids;
+    uint64_t ticks;
+    uint64_t domain, domain_run;
+    uint64_t next_attribute; /* number of the next event with attributes, UINT64_MAX none */
+    uint64_t range;
+};
+
+struct event {
+    unsigned kind; /* enum nvt_token */
+    uint32_t name, domain;
+    uint32_t domain_number;
+    uint64_t ticks;
+};
+
+static int split(const struct nvt_chunk *chunk, const uint8_t *payload, struct columns *columns)
+{
+    struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
+    memset(columns, 0, sizeof(*columns));
+    while (cursor.at && cursor.at < cursor.end) {
+        uint64_t id = nvt_cursor_varint(&cursor), size = nvt_cursor_varint(&cursor);
+        const uint8_t *bytes = nvt_cursor_bytes(&cursor, size);
+        if (!bytes)
+            return -1;
+        struct nvt_cursor column = {bytes, bytes + size};
+        switch (id) {
+        case NVT_COLUMN_TOKENS:
+            columns->tokens = column;
+            break;
+        case NVT_COLUMN_TIMES:
+            columns->times = column;
+            break;
+        case NVT_COLUMN_DOMAINS:
+            columns->domains = column;
+            break;
+        case NVT_COLUMN_ATTRIBUTES:
+            columns->attributes = column;
+            break;
+        case NVT_COLUMN_RANGE_IDS:
+            columns->range_ids = column;
+            break;
+        default:
+            break;
+        }
+    }
+    columns->ticks = chunk->first;
+    columns->domain_run = columns->domains.at ? 0 : UINT64_MAX;
+    columns->next_attribute =
+        columns->attributes.at ? nvt_cursor_varint(&columns->attributes) : UINT64_MAX;
+    return cursor.at ? 0 : -1;
+}
+
+static int next_event(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                      struct columns *columns, struct event *event)
+{
+    uint64_t token = nvt_cursor_varint(&columns->tokens);
+    columns->ticks += nvt_cursor_varint(&columns->times);
+    if (!columns->tokens.at || !columns->times.at)
+        return -1;
+    if (!columns->domain_run) {
+        columns->domain = nvt_cursor_varint(&columns->domains);
+        columns->domain_run = nvt_cursor_varint(&columns->domains);
+        if (!columns->domains.at || !columns->domain_run || columns->domain > 65535)
+            return -1;
+    }
+    columns->domain_run--;
+    event->kind = token & 7;
+    uint64_t name = token >> 3;
+    if (name >= reader->string_count && name)
+        return -1;
+    event->name = name < reader->string_count ? reader->strings[name] : 0;
+    event->ticks = columns->ticks;
+    event->domain_number = (uint32_t)columns->domain;
+    event->domain = 0;
+    if (columns->domain) {
+        event->domain = nvt_map_get(&process->domains, columns->domain);
+        if (event->domain == NVT_MAP_NONE)
+            return -1;
+    }
+    return 0;
+}
+
+static int keep_payload(struct nvt_nvt_reader *reader, uint32_t process, uint32_t row, int is_mark,
+                        const uint8_t *bytes, uint64_t size)
+{
+    if (reader->payload_count == reader->payload_capacity) {
+        size_t capacity = reader->payload_capacity ? reader->payload_capacity * 2 : 64;
+        void *grown = realloc(reader->payloads, capacity * sizeof(*reader->payloads));
+        if (!grown)
+            return -1;
+        reader->payloads = grown;
+        reader->payload_capacity = capacity;
+    }
+    reader->payloads[reader->payload_count++] =
+        (struct nvt_pending_payload){row, process, is_mark, {reader->blobs.size, (size_t)size, 0}};
+    return nvt_buffer_append(&reader->blobs, bytes, (size_t)size);
+}
+
+/* What the attributes of an event say, into the row's columns. */
+struct target {
+    uint32_t *category, *color, *payload;
+    uint8_t *flags;
+    uint32_t row;
+    int is_mark;
+};
+
+static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
+                           struct columns *columns, const struct target *target)
+{
+    struct nvt_cursor *in = &columns->attributes;
+    uint64_t flags = nvt_cursor_varint(in);
+    if (flags & NVT_ATTRIBUTE_CATEGORY)
+        *target->category = (uint32_t)nvt_cursor_varint(in);
+    if (flags & NVT_ATTRIBUTE_COLOR) {
+        *target->color = (uint32_t)nvt_cursor_number(in, 4);
+        *target->flags |= NVT_RANGE_HAS_COLOR;
+    }
+    if (flags & NVT_ATTRIBUTE_PAYLOAD) {
+        char text[64];
+        uint32_t type = (uint32_t)nvt_cursor_varint(in);
+        nvt_payload_number(type, nvt_cursor_varint(in), text, sizeof(text));
+        *target->payload = nvt_strings_add_text(reader->trace->strings, text);
+        *target->flags |= NVT_RANGE_HAS_PAYLOAD;
+    }
+    if (flags & NVT_ATTRIBUTE_SCHEMA) {
+        uint64_t size = nvt_cursor_varint(in);
+        const uint8_t *bytes = nvt_cursor_bytes(in, size);
+        if (!bytes || keep_payload(reader, process, target->row, target->is_mark, bytes, size))
+            return -1;
+    }
+    if (!in->at)
+        return -1;
+    if (in->at < in->end)
+        columns->next_attribute += nvt_cursor_varint(in);
+    else
+        columns->next_attribute = UINT64_MAX;
+    return in->at ? 0 : -1;
+}
+
+static struct target range_target(struct nvt_trace *trace, uint32_t row)
+{
+    struct nvt_ranges *ranges = &trace->ranges;
+    return (struct target){&ranges->category[row], &ranges->color[row], &ranges->payload[row],
+                           &ranges->flags[row], row, 0};
+}
+
+static uint32_t open_range(struct nvt_trace *trace, const struct event *event, uint32_t thread,
+                           enum nvt_range_style style)
+{
+    struct nvt_range row = {.start = (int64_t)event->ticks,
+                            .end = (int64_t)event->ticks,
+                            .thread = thread,
+                            .end_thread = thread,
+                            .domain = event->domain,
+                            .name = event->name,
+                            .style = (uint8_t)style,
+                            .flags = NVT_RANGE_UNCLOSED};
+    return nvt_range_add(trace, &row);
+}
+
+static int push(struct nvt_nvt_thread *thread, uint32_t row, uint32_t domain)
+{
+    if (thread->depth == thread->capacity) {
+        uint32_t capacity = thread->capacity ? thread->capacity * 2 : 16;
+        struct nvt_open_range *open = realloc(thread->open, capacity * sizeof(*open));
+        if (!open)
+            return -1;
+        thread->open = open;
+        thread->capacity = capacity;
+    }
+    thread->open[thread->depth++] = (struct nvt_open_range){row, domain};
+    return 0;
+}
+
+/* The innermost open range of this domain; domains nest independently of each other. */
+static uint32_t pop(struct nvt_nvt_thread *thread, uint32_t domain)
+{
+    for (uint32_t i = thread->depth; i-- > 0;) {
+        if (thread->open[i].domain != domain)
+            continue;
+        uint32_t row = thread->open[i].row;
+        memmove(&thread->open[i], &thread->open[i + 1],
+                (thread->depth - i - 1) * sizeof(*thread->open));
+        thread->depth--;
+        return row;
+    }
+    return NVT_NONE;
+}
+
+static void close_range(struct nvt_trace *trace, uint32_t row, uint64_t ticks, uint32_t thread)
+{
+    trace->ranges.end[row] = (int64_t)ticks;
+    trace->ranges.end_thread[row] = thread;
+    trace->ranges.flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
+}
+
+static uint32_t add_mark(struct nvt_trace *trace, const struct event *event, uint32_t thread)
+{
+    struct nvt_mark row = {.time = (int64_t)event->ticks,
+                           .thread = thread,
+                           .domain = event->domain,
+                           .name = event->name};
+    return nvt_mark_add(trace, &row);
+}
+
+/* Apply one event. *row gets the range or mark it concerns, NVT_NONE when there is none (a pop
+ * without a push). 0, or -1 when out of memory or the chunk is malformed. */
+static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
+                 struct columns *columns, const struct event *event, uint32_t *row)
+{
+    struct nvt_trace *trace = reader->trace;
+    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    uint32_t *known;
+    *row = NVT_NONE;
+    switch (event->kind) {
+    case NVT_TOKEN_PUSH:
+        *row = open_range(trace, event, thread->row, NVT_PUSH_POP);
+        return *row == NVT_NONE || push(thread, *row, event->domain_number) ? -1 : 0;
+    case NVT_TOKEN_POP:
+        *row = pop(thread, event->domain_number);
+        if (*row != NVT_NONE)
+            close_range(trace, *row, event->ticks, thread->row);
+        return 0;
+    case NVT_TOKEN_MARK:
+        *row = add_mark(trace, event, thread->row);
+        return *row == NVT_NONE ? -1 : 0;
+    case NVT_TOKEN_START:
+    case NVT_TOKEN_END:
+        columns->range += (uint64_t)nvt_unzigzag(nvt_cursor_varint(&columns->range_ids));
+        known = columns->range_ids.at ? nvt_map_at(&process->ranges, columns->range) : NULL;
+        if (!known)
+            return -1;
+        if (event->kind == NVT_TOKEN_START)
+            *known = open_range(trace, event, thread->row, NVT_START_END);
+        *row = *known;
+        if (event->kind == NVT_TOKEN_END && *row != NVT_NONE)
+            close_range(trace, *row, event->ticks, thread->row);
+        return event->kind == NVT_TOKEN_START && *row == NVT_NONE ? -1 : 0;
+    default:
+        return -1;
+    }
+}
+
+int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                   const uint8_t *payload, struct nvt_error *err)
+{
+    struct columns columns;
+    struct event event;
+    if (chunk->thread >= reader->thread_count || split(chunk, payload, &columns))
+        return nvt_fail(err, "an events chunk is malformed");
+    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        uint32_t row, category, color, text;
+        uint8_t flags;
+        if (next_event(reader, process, &columns, &event) ||
+            apply(reader, thread, &columns, &event, &row))
+            return nvt_fail(err, "an events chunk is malformed");
+        thread->last = event.ticks;
+        if (columns.next_attribute != i)
+            continue;
+        struct target target = {&category, &color, &text, &flags, 0, 0};
+        struct nvt_marks *marks = &reader->trace->marks;
+        if (row != NVT_NONE && event.kind == NVT_TOKEN_MARK)
+            target = (struct target){&marks->category[row], &marks->color[row],
+                                     &marks->payload[row], &marks->flags[row], row, 1};
+        else if (row != NVT_NONE)
+            target = range_target(reader->trace, row);
+        if (read_attributes(reader, row == NVT_NONE ? NVT_NONE : thread->process, &columns,
+                            &target))
+            return nvt_fail(err, "an events chunk is malformed");
+    }
+    return 0;
+}

@@ -1,0 +1,434 @@
+#include "drain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A chunk is written when its columns hold so much; then it still fits the cache. */
+#define FLUSH_BYTES (512 * 1024)
+/* Slots are copied into columns in batches, and the producer gets its room back after each. */
+#define BATCH 4096u
+
+struct nvt_drain {
+    struct nvt_ring *ring;
+    size_t size;
+    char *path;
+    struct nvt_output *output;
+    uint32_t process, thread;
+    uint64_t tail, mask;
+    double fill;
+    int broken;
+    uint32_t names[NVT_STRING_SLOTS]; /* string slot to the file's string id */
+    /* The chunk in the making. */
+    struct nvt_buffer tokens, times, domains, attributes, range_ids, payload;
+    uint32_t count;
+    uint64_t first, last;  /* ticks */
+    uint64_t last_range;   /* for the delta of range ids */
+    uint32_t domain;       /* of the current run */
+    uint32_t domain_run;   /* events in it */
+    uint32_t last_attribute; /* event that last had attributes */
+    struct nvt_drain_totals totals;
+};
+
+static void free_drain(struct nvt_drain *drain)
+{
+    if (drain->ring)
+        munmap(drain->ring, drain->size);
+    nvt_buffer_free(&drain->tokens);
+    nvt_buffer_free(&drain->times);
+    nvt_buffer_free(&drain->domains);
+    nvt_buffer_free(&drain->attributes);
+    nvt_buffer_free(&drain->range_ids);
+    nvt_buffer_free(&drain->payload);
+    free(drain->path);
+    free(drain);
+}
+
+/* The ring's own idea of its size must be the file's. */
+static int is_sound(const struct nvt_ring *ring, size_t size)
+{
+    return ring->version == NVT_SHARED_VERSION && ring->slots &&
+           !(ring->slots & (ring->slots - 1)) &&
+           NVT_RING_HEADER + (uint64_t)ring->slots * sizeof(struct nvt_slot) == size;
+}
+
+static struct nvt_ring *map_ring(const char *path, size_t *size)
+{
+    struct stat status;
+    struct nvt_ring *ring = MAP_FAILED;
+    int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0)
+        return NULL;
+    if (!fstat(descriptor, &status) && status.st_size > NVT_RING_HEADER) {
+        *size = (size_t)status.st_size;
+        ring = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    }
+    close(descriptor);
+    return ring == MAP_FAILED ? NULL : ring;
+}
+
+static int introduce(struct nvt_drain *drain)
+{
+    char command[sizeof(drain->ring->command)], name[sizeof(drain->ring->thread_name) + 1];
+    memcpy(command, drain->ring->command, sizeof(command));
+    command[sizeof(command) - 1] = 0;
+    memcpy(name, drain->ring->thread_name, sizeof(drain->ring->thread_name));
+    name[sizeof(name) - 1] = 0;
+    drain->process = nvt_output_process(drain->output, drain->ring->pid, drain->ring->parent,
+                                        drain->ring->image, command);
+    if (drain->process == UINT32_MAX)
+        return -1;
+    drain->thread = nvt_output_thread(drain->output, drain->process, drain->ring->tid, name);
+    return drain->thread == UINT32_MAX ? -1 : 0;
+}
+
+int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain **result,
+                   struct nvt_error *err)
+{
+    size_t size;
+    *result = NULL;
+    struct nvt_ring *ring = map_ring(path, &size);
+    if (!ring)
+        return 0;
+    if (atomic_load_explicit(&ring->magic, memory_order_acquire) != NVT_RING_MAGIC) {
+        munmap(ring, size);
+        return 0;
+    }
+    struct nvt_drain *drain = calloc(1, sizeof(*drain));
+    if (!drain) {
+        munmap(ring, size);
+        return nvt_fail(err, "out of memory");
+    }
+    drain->ring = ring;
+    drain->size = size;
+    drain->output = output;
+    drain->path = strdup(path);
+    if (!drain->path || !is_sound(ring, size) || introduce(drain)) {
+        free_drain(drain);
+        return nvt_fail_at(err, path, -1, "is no ring of this version");
+    }
+    drain->mask = ring->slots - 1;
+    *result = drain;
+    return 0;
+}
+
+/* --- events to columns -------------------------------------------------------------------------- */
+
+static void end_domain_run(struct nvt_drain *drain)
+{
+    if (!drain->domain_run)
+        return;
+    nvt_buffer_varint(&drain->domains, drain->domain);
+    nvt_buffer_varint(&drain->domains, drain->domain_run);
+    drain->domain_run = 0;
+}
+
+static void note_domain(struct nvt_drain *drain, uint32_t domain)
+{
+    if (domain != drain->domain) {
+        end_domain_run(drain);
+        drain->domain = domain;
+    }
+    drain->domain_run++;
+}
+
+static void note_time(struct nvt_drain *drain, uint64_t ticks)
+{
+    if (!drain->count)
+        drain->first = drain->last = ticks;
+    uint64_t step = ticks > drain->last ? ticks - drain->last : 0;
+    drain->times.size =
+        (size_t)(nvt_varint_put(drain->times.data + drain->times.size, step) - drain->times.data);
+    drain->last += step;
+    drain->count++;
+}
+
+static void put_token(struct nvt_drain *drain, enum nvt_token kind, uint64_t name)
+{
+    drain->tokens.size = (size_t)(nvt_varint_put(drain->tokens.data + drain->tokens.size,
+                                                 name << 3 | kind) -
+                                  drain->tokens.data);
+}
+
+/* Attributes of the event just counted: which event (from the last one that had some), then fields. */
+static void put_attributes(struct nvt_drain *drain, const uint8_t *data, size_t size)
+{
+    struct nvt_attributes from;
+    struct nvt_buffer *out = &drain->attributes;
+    if (size < sizeof(from))
+        return;
+    memcpy(&from, data, sizeof(from));
+    if (from.payload_bytes > size - sizeof(from))
+        from.payload_bytes = size - sizeof(from);
+    nvt_buffer_varint(out, drain->count - 1 - drain->last_attribute);
+    drain->last_attribute = drain->count - 1;
+    nvt_buffer_varint(out, from.flags);
+    if (from.flags & NVT_ATTRIBUTE_CATEGORY)
+        nvt_buffer_varint(out, from.category);
+    if (from.flags & NVT_ATTRIBUTE_COLOR)
+        nvt_buffer_append(out, &from.color, 4);
+    if (from.flags & NVT_ATTRIBUTE_PAYLOAD) {
+        nvt_buffer_varint(out, from.payload_type);
+        nvt_buffer_varint(out, from.payload);
+    }
+    if (from.flags & NVT_ATTRIBUTE_SCHEMA) {
+        nvt_buffer_varint(out, from.payload_bytes);
+        nvt_buffer_append(out, data + sizeof(from), (size_t)from.payload_bytes);
+    }
+}
+
+static void put_event(struct nvt_drain *drain, const struct nvt_slot *slot, const uint8_t *data,
+                      size_t size)
+{
+    static const uint8_t tokens[] = {[NVT_EVENT_PUSH] = NVT_TOKEN_PUSH,
+                                     [NVT_EVENT_POP] = NVT_TOKEN_POP,
+                                     [NVT_EVENT_MARK] = NVT_TOKEN_MARK,
+                                     [NVT_EVENT_START] = NVT_TOKEN_START,
+                                     [NVT_EVENT_END] = NVT_TOKEN_END};
+    unsigned kind = NVT_WORD_KIND(slot->word);
+    int named = kind != NVT_EVENT_POP && kind != NVT_EVENT_END;
+    note_time(drain, slot->ticks);
+    note_domain(drain, NVT_WORD_DOMAIN(slot->word));
+    put_token(drain, tokens[kind],
+              named ? drain->names[NVT_WORD_VALUE(slot->word) % NVT_STRING_SLOTS] : 0);
+    if ((kind == NVT_EVENT_START || kind == NVT_EVENT_END) && size >= 16) {
+        uint64_t range;
+        memcpy(&range, data, 8);
+        nvt_buffer_varint(&drain->range_ids, nvt_zigzag((int64_t)(range - drain->last_range)));
+        drain->last_range = range;
+        data += 16;
+        size -= 16;
+    }
+    if (NVT_WORD_FLAGS(slot->word) & NVT_EVENT_ATTRIBUTES)
+        put_attributes(drain, data, size);
+}
+
+static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
+                           const uint8_t *data, size_t size)
+{
+    static const uint8_t kinds[] = {
+        [NVT_DEFINE_DOMAIN] = NVT_DEFINITION_DOMAIN,
+        [NVT_DEFINE_CATEGORY] = NVT_DEFINITION_CATEGORY,
+        [NVT_DEFINE_THREAD] = NVT_DEFINITION_THREAD,
+        [NVT_DEFINE_RESOURCE] = NVT_DEFINITION_RESOURCE,
+        [NVT_DEFINE_SCHEMA] = NVT_DEFINITION_SCHEMA,
+        [NVT_DEFINE_ENUM] = NVT_DEFINITION_ENUM,
+    };
+    uint64_t header[2];
+    unsigned kind = NVT_WORD_KIND(slot->word);
+    if (size < sizeof(header))
+        return;
+    memcpy(header, data, sizeof(header));
+    const char *text = (const char *)data + sizeof(header);
+    size_t length = size - sizeof(header);
+    if (header[1] < length)
+        length = (size_t)header[1];
+    if (kind == NVT_DEFINE_STRING) {
+        uint32_t id = nvt_output_string(drain->output, text, length);
+        drain->names[NVT_WORD_VALUE(slot->word) % NVT_STRING_SLOTS] = id == NVT_NO_STRING ? 0 : id;
+    } else if (kind < sizeof(kinds) && kinds[kind]) {
+        nvt_output_define(drain->output, drain->process, kinds[kind], NVT_WORD_DOMAIN(slot->word),
+                          header[0], NVT_WORD_VALUE(slot->word), text, length);
+    }
+}
+
+/* The bytes of the `extra` slots behind `tail`, in one piece. NULL when out of memory. */
+static const uint8_t *gather(struct nvt_drain *drain, uint64_t tail, uint64_t extra)
+{
+    const struct nvt_slot *slots = nvt_ring_slots(drain->ring);
+    uint64_t at = (tail + 1) & drain->mask, whole = drain->mask + 1 - at;
+    size_t first = (size_t)(extra < whole ? extra : whole), rest = (size_t)extra - first;
+    if (!rest)
+        return (const uint8_t *)(slots + at);
+    drain->payload.size = 0;
+    if (nvt_buffer_append(&drain->payload, slots + at, first * sizeof(*slots)) ||
+        nvt_buffer_append(&drain->payload, slots, rest * sizeof(*slots)))
+        return NULL;
+    return drain->payload.data;
+}
+
+/* The record at `tail` with its data. Returns how many slots it has. */
+static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t available)
+{
+    struct nvt_slot slot = nvt_ring_slots(drain->ring)[tail & drain->mask];
+    unsigned kind = NVT_WORD_KIND(slot.word);
+    uint64_t extra = NVT_WORD_EXTRA(slot.word);
+    if (extra >= available) {
+        drain->broken = 1;
+        return available;
+    }
+    const uint8_t *data = gather(drain, tail, extra);
+    if (!data)
+        drain->totals.unwritten++;
+    else if (kind >= NVT_EVENT_PUSH && kind <= NVT_EVENT_END)
+        put_event(drain, &slot, data, (size_t)extra * sizeof(slot));
+    else
+        put_definition(drain, &slot, data, (size_t)extra * sizeof(slot));
+    return extra + 1;
+}
+
+/* Up to BATCH slots; the columns have room for all of them. Pushes and pops of the default domain
+ * without attributes, which are most of all events, take the short way. */
+static void take_batch(struct nvt_drain *drain, uint64_t head)
+{
+    const struct nvt_slot *slots = nvt_ring_slots(drain->ring);
+    uint64_t tail = drain->tail, end = head - tail > BATCH ? tail + BATCH : head;
+    while (tail < end) {
+        const struct nvt_slot *slot = &slots[tail & drain->mask];
+        uint64_t word = slot->word;
+        if ((word & 0xffffffffffffu) == NVT_EVENT_POP && !drain->domain) {
+            note_time(drain, slot->ticks);
+            drain->domain_run++;
+            drain->tokens.data[drain->tokens.size++] = NVT_TOKEN_POP;
+            tail++;
+        } else if ((word & 0xffffffffffffu) == NVT_EVENT_PUSH && !drain->domain) {
+            note_time(drain, slot->ticks);
+            drain->domain_run++;
+            put_token(drain, NVT_TOKEN_PUSH, drain->names[(word >> 48) % NVT_STRING_SLOTS]);
+            tail++;
+        } else {
+            tail += take_record(drain, tail, head - tail);
+        }
+    }
+    drain->tail = tail;
+    /* Release: the slots have been read before the producer may write over them. */
+    atomic_store_explicit(&drain->ring->tail, tail, memory_order_release);
+}
+
+uint64_t nvt_drain_take(struct nvt_drain *drain)
+{
+    uint64_t taken = 0;
+    if (drain->broken)
+        return 0;
+    uint64_t head = atomic_load_explicit(&drain->ring->head, memory_order_acquire);
+    if (head - drain->tail > drain->mask + 1) {
+        drain->broken = 1;
+        return 0;
+    }
+    drain->fill = (double)(head - drain->tail) / (double)(drain->mask + 1);
+    while (drain->tail < head && !drain->broken) {
+        uint64_t before = drain->tail;
+        if (nvt_buffer_reserve(&drain->tokens, BATCH * NVT_VARINT_MAX) ||
+            nvt_buffer_reserve(&drain->times, BATCH * NVT_VARINT_MAX))
+            return taken;
+        take_batch(drain, head);
+        taken += drain->tail - before;
+        nvt_drain_flush(drain, 0);
+    }
+    return taken;
+}
+
+const char *nvt_drain_path(const struct nvt_drain *drain)
+{
+    return drain->path;
+}
+
+double nvt_drain_fill(const struct nvt_drain *drain)
+{
+    return drain->fill;
+}
+
+/* --- chunks --------------------------------------------------------------------------------------- */
+
+static int add_column(struct nvt_buffer *out, enum nvt_column id, const struct nvt_buffer *column)
+{
+    if (!column->size)
+        return 0;
+    return nvt_buffer_varint(out, id) || nvt_buffer_varint(out, column->size) ||
+           nvt_buffer_append(out, column->data, column->size);
+}
+
+static void start_over(struct nvt_drain *drain)
+{
+    drain->tokens.size = drain->times.size = drain->domains.size = 0;
+    drain->attributes.size = drain->range_ids.size = 0;
+    drain->count = drain->last_attribute = 0;
+    drain->last_range = 0;
+}
+
+void nvt_drain_flush(struct nvt_drain *drain, int force)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_buffer *out = &drain->payload;
+    size_t size = drain->tokens.size + drain->times.size + drain->attributes.size;
+    if (!drain->count || (size < FLUSH_BYTES && !force))
+        return;
+    end_domain_run(drain);
+    /* The default domain throughout needs no column. */
+    if (drain->domains.size && drain->domains.data[0] == 0 && drain->domain == 0 &&
+        drain->domains.size <= 1 + NVT_VARINT_MAX / 2 && drain->domains.data[0] == 0) {
+        uint64_t run = 0;
+        nvt_varint_get(drain->domains.data + 1, drain->domains.data + drain->domains.size, &run);
+        if (run == drain->count)
+            drain->domains.size = 0;
+    }
+    out->size = 0;
+    int status = add_column(out, NVT_COLUMN_TOKENS, &drain->tokens) ||
+                 add_column(out, NVT_COLUMN_TIMES, &drain->times) ||
+                 add_column(out, NVT_COLUMN_DOMAINS, &drain->domains) ||
+                 add_column(out, NVT_COLUMN_ATTRIBUTES, &drain->attributes) ||
+                 add_column(out, NVT_COLUMN_RANGE_IDS, &drain->range_ids);
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_EVENTS,
+                              .process = drain->process,
+                              .thread = drain->thread,
+                              .count = drain->count,
+                              .first = drain->first,
+                              .last = drain->last};
+    if (status)
+        nvt_fail(&err, "out of memory");
+    else
+        status = nvt_output_chunk(drain->output, &chunk, out->data, out->size, &err);
+    if (!status)
+        drain->totals.events += drain->count;
+    else
+        drain->totals.unwritten += drain->count;
+    if (status && !drain->totals.error.message[0])
+        drain->totals.error = err;
+    start_over(drain);
+}
+
+int nvt_drain_is_over(const struct nvt_drain *drain)
+{
+    if (drain->broken ||
+        atomic_load_explicit(&drain->ring->state, memory_order_acquire) == NVT_RING_CLOSED)
+        return 1;
+    return kill(drain->ring->pid, 0) && errno == ESRCH;
+}
+
+static void write_end(struct nvt_drain *drain)
+{
+    struct nvt_buffer row = {0};
+    struct nvt_drain_totals *totals = &drain->totals;
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_THREAD_END,
+                              .process = drain->process,
+                              .thread = drain->thread,
+                              .count = 1};
+    totals->dropped = atomic_load(&drain->ring->dropped);
+    totals->nested = atomic_load(&drain->ring->nested);
+    totals->waited_ns = atomic_load(&drain->ring->waited_ns);
+    if (!nvt_buffer_varint(&row, totals->events) && !nvt_buffer_varint(&row, totals->dropped) &&
+        !nvt_buffer_varint(&row, totals->nested) && !nvt_buffer_varint(&row, totals->unwritten) &&
+        !nvt_buffer_varint(&row, totals->waited_ns))
+        nvt_output_chunk(drain->output, &chunk, row.data, row.size, NULL);
+    nvt_buffer_free(&row);
+}
+
+void nvt_drain_close(struct nvt_drain *drain, struct nvt_drain_totals *totals)
+{
+    nvt_drain_flush(drain, 1);
+    write_end(drain);
+    totals->events += drain->totals.events;
+    totals->dropped += drain->totals.dropped;
+    totals->nested += drain->totals.nested;
+    totals->unwritten += drain->totals.unwritten;
+    totals->waited_ns += drain->totals.waited_ns;
+    if (!totals->error.message[0])
+        totals->error = drain->totals.error;
+    unlink(drain->path);
+    free_drain(drain);
+}

@@ -1,0 +1,43 @@
+/*
+ * One ring on the recorder's side: its slots become columns of an events chunk.
+ */
+#ifndef NVT_DRAIN_H
+#define NVT_DRAIN_H
+
+#include "output.h"
+#include "ring.h"
+
+struct nvt_drain;
+
+/* Attach to a ring file. *drain is NULL (and 0 returned) when it is not ready yet. -1 with err when it
+ * is no ring of ours, or out of memory. `path` is removed when the drain is freed. */
+int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain **drain,
+                   struct nvt_error *err);
+
+/* Take what is in the ring. Returns the slots taken (0: it was empty). */
+uint64_t nvt_drain_take(struct nvt_drain *drain);
+
+/* Write what was taken as a chunk, when there is enough of it or `force`. A failed write is counted
+ * and kept as the first error. */
+void nvt_drain_flush(struct nvt_drain *drain, int force);
+
+/* The ring's file. */
+const char *nvt_drain_path(const struct nvt_drain *drain);
+
+/* How full the ring was at the last look: 0 … 1. */
+double nvt_drain_fill(const struct nvt_drain *drain);
+
+/* Whether the ring's thread, or its whole process, has ended (so that after one more take nothing can
+ * come). */
+int nvt_drain_is_over(const struct nvt_drain *drain);
+
+/* Sums of one ring, added to what is there. */
+struct nvt_drain_totals {
+    uint64_t events, dropped, nested, unwritten, waited_ns;
+    struct nvt_error error; /* first failed write */
+};
+
+/* Flush, write the thread's totals, unmap, remove the file, free. */
+void nvt_drain_close(struct nvt_drain *drain, struct nvt_drain_totals *totals);
+
+#endif

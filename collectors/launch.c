@@ -1,0 +1,173 @@
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session.h"
+
+#define INJECT_LIBRARY "libnvtally-inject.so"
+#define NVTX_VARIABLE  "NVTX_INJECTION64_PATH"
+
+static int can_execute(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status))
+        return errno;
+    if (S_ISDIR(status.st_mode) || access(path, X_OK))
+        return EACCES;
+    return 0;
+}
+
+int nvt_launch_check(const char *command)
+{
+    if (strchr(command, '/'))
+        return can_execute(command);
+    int worst = ENOENT;
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : "/bin:/usr/bin"; *command; at++) {
+        char candidate[PATH_MAX];
+        int length = (int)strcspn(at, ":");
+        int written = snprintf(candidate, sizeof(candidate), "%.*s/%s", length ? length : 1,
+                               length ? at : ".", command);
+        int why = written < (int)sizeof(candidate) ? can_execute(candidate) : ENOENT;
+        if (!why)
+            return 0;
+        if (why == EACCES)
+            worst = EACCES;
+        at += length;
+        if (!*at)
+            break;
+    }
+    return worst;
+}
+
+int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error *err)
+{
+    char self[PATH_MAX];
+    const char *given = getenv("NVTALLY_LIBDIR");
+    if (given && snprintf(out, size, "%s/%s", given, name) < (int)size && !access(out, R_OK))
+        return 0;
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (length > 0) {
+        static const char *const places[] = {".", "..", "../lib/nvtally"};
+        self[length] = 0;
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = 0;
+        for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+            if (snprintf(out, size, "%s/%s/%s", self, places[i], name) < (int)size &&
+                !access(out, R_OK))
+                return 0;
+    }
+    return nvt_fail(err, "%s is not beside the program nor in ../lib/nvtally; set NVTALLY_LIBDIR "
+                         "to its folder", name);
+}
+
+int nvt_exit_code(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/* What the recorder takes note of: the end of a child, and signals that people send to end, to wake
+ * or to poke a program. */
+static void handled_signals(sigset_t *set)
+{
+    static const int signals[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
+                                  SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        sigaddset(set, signals[i]);
+}
+
+void nvt_launch_block(sigset_t *before)
+{
+    sigset_t set;
+    handled_signals(&set);
+    sigprocmask(SIG_BLOCK, &set, before);
+}
+
+void nvt_launch_unblock(const sigset_t *before)
+{
+    /* A Ctrl-C that the command got as well must not end us when the mask goes back. */
+    sigset_t set;
+    struct timespec now = {0, 0};
+    handled_signals(&set);
+    while (sigtimedwait(&set, NULL, &now) > 0) {
+    }
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+/* Whether another tool's library is injected already. */
+static int is_other_tool(void)
+{
+    const char *present = getenv(NVTX_VARIABLE);
+    const char *name = present ? strrchr(present, '/') : NULL;
+    return present && *present && strcmp(name ? name + 1 : present, INJECT_LIBRARY);
+}
+
+static void become_command(char *const argv[], const char *folder, const sigset_t *mask,
+                           const char *library, int report)
+{
+    if ((!library || !setenv(NVTX_VARIABLE, library, 1)) && !setenv(NVT_SESSION_ENV, folder, 1)) {
+        signal(SIGXFSZ, SIG_DFL);
+        sigprocmask(SIG_SETMASK, mask, NULL);
+        execvp(argv[0], argv);
+    }
+    int cause = errno;
+    ssize_t written = write(report, &cause, sizeof(cause));
+    _exit(written == sizeof(cause) ? 127 : 126);
+}
+
+int nvt_launch_start(char *const argv[], const char *folder, const sigset_t *mask,
+                     struct nvt_launch *launch, struct nvt_error *err)
+{
+    char library[PATH_MAX], absolute[PATH_MAX];
+    int report[2], cause = 0;
+    *launch = (struct nvt_launch){.pid = -1};
+    if (nvt_find_library(INJECT_LIBRARY, library, sizeof(library), err))
+        return -1;
+    if (!realpath(library, absolute) || pipe2(report, O_CLOEXEC))
+        return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(errno));
+    launch->other_tool = is_other_tool();
+    fflush(NULL);
+    launch->pid = fork();
+    if (!launch->pid)
+        become_command(argv, folder, mask, launch->other_tool ? NULL : absolute, report[1]);
+    int failure = errno;
+    close(report[1]);
+    if (launch->pid < 0) {
+        close(report[0]);
+        return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(failure));
+    }
+    ssize_t got;
+    do
+        got = read(report[0], &cause, sizeof(cause));
+    while (got < 0 && errno == EINTR);
+    close(report[0]);
+    if (got == sizeof(cause)) {
+        launch->exec_error = cause;
+        waitpid(launch->pid, NULL, 0);
+    }
+    return 0;
+}
+
+void nvt_launch_wait(const struct nvt_launch *launch, int64_t ns)
+{
+    sigset_t set;
+    siginfo_t info;
+    struct timespec limit = {ns / 1000000000, ns % 1000000000};
+    handled_signals(&set);
+    int number = sigtimedwait(&set, &info, &limit);
+    /* The terminal signals the whole foreground group: the command has got those itself. */
+    if (number > 0 && number != SIGCHLD && (info.si_code == SI_USER || info.si_code == SI_QUEUE ||
+                                            info.si_code == SI_TKILL))
+        kill(launch->pid, number);
+}

@@ -1,0 +1,37 @@
+/*
+ * Starting the command that is recorded: its environment, its signals, its end.
+ */
+#ifndef NVT_LAUNCH_H
+#define NVT_LAUNCH_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "../lib/error.h"
+
+struct nvt_launch {
+    pid_t pid;
+    int exec_error; /* errno when the command could not be started, else 0 */
+    int other_tool; /* NVTX_INJECTION64_PATH was set to somebody else's library */
+};
+
+/* Why a shell would not find this command: ENOENT, EACCES, or 0 when it is there. */
+int nvt_launch_check(const char *command);
+
+/*
+ * Block the signals that the recorder handles by nvt_launch_wait and remember the mask that the
+ * command shall have. Restore the former with nvt_launch_unblock.
+ */
+void nvt_launch_block(sigset_t *before);
+void nvt_launch_unblock(const sigset_t *before);
+
+/* Fork and exec argv with our library injected, $NVTALLY_SESSION = folder, and signal mask `mask`.
+ * 0 (exec_error says whether it runs), or -1 with err when no process could be made. */
+int nvt_launch_start(char *const argv[], const char *folder, const sigset_t *mask,
+                     struct nvt_launch *launch, struct nvt_error *err);
+
+/* Sleep for `ns` at most; passes signals that somebody sent us to the command. Returns at once when a
+ * child has ended. */
+void nvt_launch_wait(const struct nvt_launch *launch, int64_t ns);
+
+#endif

@@ -1,0 +1,295 @@
+#include "output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct process {
+    int pid;
+    uint64_t image;
+    struct nvt_buffer row;         /* of its PROCESS chunk */
+    struct nvt_buffer definitions; /* not yet written */
+    uint32_t definition_count;
+    int written;
+};
+
+struct thread {
+    uint32_t process;
+    struct nvt_buffer row;
+    int written;
+};
+
+struct nvt_output {
+    struct nvt_trace_writer *writer;
+    struct nvt_strings *strings;
+    uint32_t strings_written;
+    struct process *processes;
+    uint32_t process_count, process_capacity;
+    struct thread *threads;
+    uint32_t thread_count, thread_capacity;
+    struct nvt_buffer facts;
+    uint32_t fact_count;
+};
+
+static void free_output(struct nvt_output *output)
+{
+    for (uint32_t i = 0; i < output->process_count; i++) {
+        nvt_buffer_free(&output->processes[i].row);
+        nvt_buffer_free(&output->processes[i].definitions);
+    }
+    for (uint32_t i = 0; i < output->thread_count; i++)
+        nvt_buffer_free(&output->threads[i].row);
+    free(output->processes);
+    free(output->threads);
+    nvt_buffer_free(&output->facts);
+    nvt_strings_free(output->strings);
+    free(output);
+}
+
+struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error *err)
+{
+    struct nvt_output *output = calloc(1, sizeof(*output));
+    if (output)
+        output->strings = nvt_strings_new();
+    if (!output || !output->strings) {
+        nvt_fail(err, "out of memory");
+        free(output);
+        return NULL;
+    }
+    output->writer = nvt_trace_writer_new(path, level, err);
+    if (!output->writer) {
+        free_output(output);
+        return NULL;
+    }
+    return output;
+}
+
+uint32_t nvt_output_string(struct nvt_output *output, const char *text, size_t length)
+{
+    return nvt_strings_add(output->strings, text, length);
+}
+
+/* Room for one more of `width` bytes in a growing array. */
+static int grow(void *array, uint32_t count, uint32_t *capacity, size_t width)
+{
+    void **items = array;
+    if (count < *capacity)
+        return 0;
+    uint32_t wider = *capacity ? *capacity * 2 : 16;
+    void *grown = realloc(*items, wider * width);
+    if (!grown)
+        return -1;
+    *items = grown;
+    *capacity = wider;
+    return 0;
+}
+
+uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint64_t image,
+                            const char *command)
+{
+    for (uint32_t i = output->process_count; i-- > 0;)
+        if (output->processes[i].pid == pid && output->processes[i].image == image)
+            return i;
+    uint32_t name = nvt_output_string(output, command, strlen(command));
+    if (name == NVT_NO_STRING || grow(&output->processes, output->process_count,
+                                      &output->process_capacity, sizeof(struct process)))
+        return UINT32_MAX;
+    struct process *process = &output->processes[output->process_count];
+    *process = (struct process){.pid = pid, .image = image};
+    if (nvt_buffer_varint(&process->row, (uint64_t)pid) ||
+        nvt_buffer_varint(&process->row, (uint64_t)parent) ||
+        nvt_buffer_varint(&process->row, image) || nvt_buffer_varint(&process->row, name))
+        return UINT32_MAX;
+    return output->process_count++;
+}
+
+uint32_t nvt_output_thread(struct nvt_output *output, uint32_t process, int tid, const char *name)
+{
+    uint32_t id = nvt_output_string(output, name, strlen(name));
+    if (id == NVT_NO_STRING || grow(&output->threads, output->thread_count,
+                                    &output->thread_capacity, sizeof(struct thread)))
+        return UINT32_MAX;
+    struct thread *thread = &output->threads[output->thread_count];
+    *thread = (struct thread){.process = process};
+    if (nvt_buffer_varint(&thread->row, (uint64_t)tid) || nvt_buffer_varint(&thread->row, id))
+        return UINT32_MAX;
+    return output->thread_count++;
+}
+
+void nvt_output_define(struct nvt_output *output, uint32_t process, enum nvt_definition kind,
+                       uint32_t domain, uint64_t id, uint32_t value, const char *text,
+                       size_t length)
+{
+    struct process *owner = &output->processes[process];
+    struct nvt_buffer *row = &owner->definitions;
+    size_t before = row->size;
+    if (nvt_buffer_varint(row, kind) || nvt_buffer_varint(row, domain) ||
+        nvt_buffer_varint(row, id) || nvt_buffer_varint(row, value) ||
+        nvt_buffer_varint(row, length) || nvt_buffer_append(row, text, length))
+        row->size = before;
+    else
+        owner->definition_count++;
+}
+
+int nvt_output_fact(struct nvt_output *output, const char *key, const char *value)
+{
+    uint32_t key_id = nvt_output_string(output, key, strlen(key));
+    uint32_t value_id = nvt_output_string(output, value, strlen(value));
+    if (key_id == NVT_NO_STRING || value_id == NVT_NO_STRING ||
+        nvt_buffer_varint(&output->facts, key_id) || nvt_buffer_varint(&output->facts, value_id))
+        return -1;
+    output->fact_count++;
+    return 0;
+}
+
+/* --- what must come before ----------------------------------------------------------------------- */
+
+static struct nvt_chunk plain(enum nvt_chunk_kind kind, uint32_t count)
+{
+    return (struct nvt_chunk){
+        .kind = (uint16_t)kind, .process = NVT_NO_INDEX, .thread = NVT_NO_INDEX, .count = count};
+}
+
+/* New strings, in chunks of at most a few MiB. The chunk's `first` is the id of its first one. */
+static int write_strings(struct nvt_output *output, struct nvt_error *err)
+{
+    uint32_t count = nvt_strings_count(output->strings);
+    int status = 0;
+    struct nvt_buffer rows = {0};
+    while (output->strings_written < count && !status) {
+        uint32_t next = output->strings_written;
+        rows.size = 0;
+        while (next < count && rows.size < NVT_CHUNK_MAX / 4) {
+            size_t length;
+            const char *text = nvt_strings_get(output->strings, next, &length);
+            if (nvt_buffer_varint(&rows, length) || nvt_buffer_append(&rows, text, length)) {
+                status = nvt_fail(err, "out of memory");
+                break;
+            }
+            next++;
+        }
+        struct nvt_chunk chunk = plain(NVT_CHUNK_STRINGS, next - output->strings_written);
+        chunk.first = output->strings_written;
+        if (!status)
+            status = nvt_trace_writer_chunk(output->writer, &chunk, rows.data, rows.size, err);
+        if (!status)
+            output->strings_written = next;
+    }
+    nvt_buffer_free(&rows);
+    return status;
+}
+
+static int write_facts(struct nvt_output *output, struct nvt_error *err)
+{
+    if (!output->fact_count)
+        return 0;
+    struct nvt_chunk chunk = plain(NVT_CHUNK_META, output->fact_count);
+    if (nvt_trace_writer_chunk(output->writer, &chunk, output->facts.data, output->facts.size, err))
+        return -1;
+    output->facts.size = 0;
+    output->fact_count = 0;
+    return 0;
+}
+
+static int write_process(struct nvt_output *output, uint32_t index, struct nvt_error *err)
+{
+    struct process *process = &output->processes[index];
+    if (!process->written) {
+        struct nvt_chunk chunk = plain(NVT_CHUNK_PROCESS, 1);
+        chunk.process = index;
+        if (nvt_trace_writer_chunk(output->writer, &chunk, process->row.data, process->row.size,
+                                   err))
+            return -1;
+        process->written = 1;
+    }
+    if (!process->definition_count)
+        return 0;
+    struct nvt_chunk chunk = plain(NVT_CHUNK_DEFINITIONS, process->definition_count);
+    chunk.process = index;
+    if (nvt_trace_writer_chunk(output->writer, &chunk, process->definitions.data,
+                               process->definitions.size, err))
+        return -1;
+    process->definitions.size = 0;
+    process->definition_count = 0;
+    return 0;
+}
+
+static int write_thread(struct nvt_output *output, uint32_t index, struct nvt_error *err)
+{
+    struct thread *thread = &output->threads[index];
+    if (write_process(output, thread->process, err))
+        return -1;
+    if (thread->written)
+        return 0;
+    struct nvt_chunk chunk = plain(NVT_CHUNK_THREAD, 1);
+    chunk.process = thread->process;
+    chunk.thread = index;
+    if (nvt_trace_writer_chunk(output->writer, &chunk, thread->row.data, thread->row.size, err))
+        return -1;
+    thread->written = 1;
+    return 0;
+}
+
+int nvt_output_chunk(struct nvt_output *output, const struct nvt_chunk *chunk, const void *payload,
+                     size_t size, struct nvt_error *err)
+{
+    if (write_strings(output, err) || write_facts(output, err))
+        return -1;
+    if (chunk->thread != NVT_NO_INDEX && write_thread(output, chunk->thread, err))
+        return -1;
+    if (chunk->thread == NVT_NO_INDEX && chunk->process != NVT_NO_INDEX &&
+        write_process(output, chunk->process, err))
+        return -1;
+    return nvt_trace_writer_chunk(output->writer, chunk, payload, size, err);
+}
+
+static void put64(uint8_t *at, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(value >> (8 * i));
+}
+
+int nvt_output_clock(struct nvt_output *output, enum nvt_clock clock, struct nvt_error *err)
+{
+    uint8_t row[24];
+    struct nvt_clock_sample now = nvt_clock_now(clock);
+    struct nvt_chunk chunk = plain(NVT_CHUNK_CLOCK, 1);
+    put64(row, now.ticks);
+    put64(row + 8, (uint64_t)now.monotonic_ns);
+    put64(row + 16, (uint64_t)now.realtime_ns);
+    chunk.first = chunk.last = now.ticks;
+    return nvt_output_chunk(output, &chunk, row, sizeof(row), err);
+}
+
+int nvt_output_close(struct nvt_output *output, int wait_status, uint64_t lost,
+                     struct nvt_error *err)
+{
+    int status = 0;
+    struct nvt_buffer row = {0};
+    struct nvt_chunk chunk = plain(NVT_CHUNK_END, 1);
+    for (uint32_t i = 0; i < output->process_count && !status; i++)
+        status = write_strings(output, err) || write_process(output, i, err);
+    if (!status && (nvt_buffer_varint(&row, (uint64_t)wait_status) || nvt_buffer_varint(&row, lost)))
+        status = nvt_fail(err, "out of memory");
+    if (!status)
+        status = nvt_output_chunk(output, &chunk, row.data, row.size, err);
+    nvt_buffer_free(&row);
+    if (nvt_trace_writer_close(output->writer, status ? NULL : err))
+        status = -1;
+    free_output(output);
+    return status ? -1 : 0;
+}
+
+uint64_t nvt_output_size(const struct nvt_output *output)
+{
+    return nvt_trace_writer_size(output->writer);
+}
+
+uint32_t nvt_output_processes(const struct nvt_output *output)
+{
+    return output->process_count;
+}
+
+uint32_t nvt_output_threads(const struct nvt_output *output)
+{
+    return output->thread_count;
+}

@@ -1,0 +1,45 @@
+/*
+ * A trace in the making: strings, processes, threads and definitions are written before the first
+ * chunk that refers to them, and again later when the disk was full.
+ */
+#ifndef NVT_OUTPUT_H
+#define NVT_OUTPUT_H
+
+#include "../lib/clock.h"
+#include "../lib/strings.h"
+#include "../lib/trace_file.h"
+
+struct nvt_output;
+
+struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error *err);
+
+/* Write the last chunk (see docs/trace-format.md, END) and close. 0 or -1 with err. */
+int nvt_output_close(struct nvt_output *output, int wait_status, uint64_t lost,
+                     struct nvt_error *err);
+
+/* The file's id of a text. NVT_NO_STRING when out of memory. */
+uint32_t nvt_output_string(struct nvt_output *output, const char *text, size_t length);
+
+/* The index of a process, added when new; of a new thread. UINT32_MAX when out of memory. */
+uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint64_t image,
+                            const char *command);
+uint32_t nvt_output_thread(struct nvt_output *output, uint32_t process, int tid, const char *name);
+
+/* Keep a definition of a process; `extra` are bytes that follow the name. */
+void nvt_output_define(struct nvt_output *output, uint32_t process, enum nvt_definition kind,
+                       uint32_t domain, uint64_t id, uint32_t value, const char *text,
+                       size_t length);
+
+/* Facts and moments. 0, or -1 with err. */
+int nvt_output_fact(struct nvt_output *output, const char *key, const char *value);
+int nvt_output_clock(struct nvt_output *output, enum nvt_clock clock, struct nvt_error *err);
+
+/* Write all that the chunk refers to, then the chunk. 0, or -1 with err. */
+int nvt_output_chunk(struct nvt_output *output, const struct nvt_chunk *chunk, const void *payload,
+                     size_t size, struct nvt_error *err);
+
+uint64_t nvt_output_size(const struct nvt_output *output);
+uint32_t nvt_output_processes(const struct nvt_output *output);
+uint32_t nvt_output_threads(const struct nvt_output *output);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * The command `record`.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "../lib/commands.h"
+#include "session.h"
+
+static const char usage_text[] =
+    "usage: nvtally record [OPTIONS] -- COMMAND [ARGUMENTS…]\n\n"
+    "Runs COMMAND and records the NVTX ranges of it and of every process it starts.\n"
+    "Its output and its exit status are passed on.\n\n"
+    "  -o, --output FILE      the trace (default: trace.nvt)\n"
+    "      --trace LIST       what to record: nvtx (default: nvtx)\n"
+    "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
+    "      --on-full WHAT     wait: a thread whose buffer is full waits (default);\n"
+    "                         drop: it goes on, and its events are counted as lost\n"
+    "      --wait WHAT        all: record until the last descendant ends (default);\n"
+    "                         primary: only until COMMAND ends\n"
+    "      --level N          compression, 0 (none) to 19 (default: 1)\n"
+    "      --help             this text\n\n"
+    "Example:  nvtally record -o t.nvt -- python3 train.py && nvtally stats t.nvt\n";
+
+static int complain(const char *format, const char *what)
+{
+    fputs("nvtally: ", stderr);
+    fprintf(stderr, format, what);
+    fputs("\n", stderr);
+    return 2;
+}
+
+static int parse_trace(const char *text, uint64_t *trace)
+{
+    static const struct {
+        const char *name;
+        uint64_t bit;
+    } kinds[] = {{"nvtx", NVT_TRACE_NVTX}};
+    *trace = 0;
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, ","), i = 0, count = sizeof(kinds) / sizeof(kinds[0]);
+        while (i < count && (strlen(kinds[i].name) != length || strncmp(at, kinds[i].name, length)))
+            i++;
+        if (i == count)
+            return -1;
+        *trace |= kinds[i].bit;
+        at += length;
+        if (*at == ',' && !*++at)
+            return -1;
+    }
+    return *trace ? 0 : -1;
+}
+
+static int parse_size(const char *text, uint64_t *size)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (shift)
+        end++;
+    if (errno || end == text || *end || text[0] == '-' || value > (1u << 30) >> shift)
+        return -1;
+    *size = (uint64_t)value << shift;
+    return *size < 65536 || *size > (1u << 30) ? -1 : 0;
+}
+
+static int parse_level(const char *text, int *level)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 0 || value > 19)
+        return -1;
+    *level = (int)value;
+    return 0;
+}
+
+/* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. */
+static int parse_options(int argc, char **argv, struct nvt_record_options *options)
+{
+    enum { TRACE = 256, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
+    static const struct option longs[] = {
+        {"output", required_argument, NULL, 'o'},   {"trace", required_argument, NULL, TRACE},
+        {"ring-size", required_argument, NULL, RING_SIZE},
+        {"on-full", required_argument, NULL, ON_FULL}, {"wait", required_argument, NULL, WAIT},
+        {"level", required_argument, NULL, LEVEL},  {"help", no_argument, NULL, HELP},
+        {NULL, 0, NULL, 0}};
+    opterr = 0;
+    optind = 0;
+    for (int option; (option = getopt_long(argc, argv, "+:o:h", longs, NULL)) != -1;) {
+        switch (option) {
+        case 'o':
+            options->output = optarg;
+            break;
+        case TRACE:
+            if (parse_trace(optarg, &options->trace))
+                return complain("--trace %s: the list may hold nvtx", optarg);
+            break;
+        case RING_SIZE:
+            if (parse_size(optarg, &options->ring_bytes))
+                return complain("--ring-size %s: from 64K to 1G", optarg);
+            break;
+        case ON_FULL:
+            if (strcmp(optarg, "wait") && strcmp(optarg, "drop"))
+                return complain("--on-full %s: wait or drop", optarg);
+            options->on_full = *optarg == 'd' ? NVT_ON_FULL_DROP : NVT_ON_FULL_WAIT;
+            break;
+        case WAIT:
+            if (strcmp(optarg, "all") && strcmp(optarg, "primary"))
+                return complain("--wait %s: all or primary", optarg);
+            options->wait_for_all = *optarg == 'a';
+            break;
+        case LEVEL:
+            if (parse_level(optarg, &options->level))
+                return complain("--level %s: from 0 to 19", optarg);
+            break;
+        case HELP:
+        case 'h':
+            fputs(usage_text, stdout);
+            return 1;
+        case ':':
+            return complain("%s needs a value; see nvtally record --help", argv[optind - 1]);
+        default:
+            return complain("unknown option %s; see nvtally record --help", argv[optind - 1]);
+        }
+    }
+    return optind < argc ? 0 : complain("record needs a command: nvtally record -- %s", "COMMAND …");
+}
+
+static void report(const struct nvt_record_options *options,
+                   const struct nvt_record_result *result)
+{
+    char text[1200];
+    uint64_t lost = result->dropped + result->homeless + result->unwritten + result->nested;
+    if (result->other_tool)
+        fprintf(stderr, "nvtally: another tool is injected already (NVTX_INJECTION64_PATH): it was "
+                        "left in place, and this trace has no NVTX events\n");
+    if (result->write_error.message[0])
+        fprintf(stderr, "nvtally: %s\n",
+                nvt_error_text(&result->write_error, text, sizeof(text)));
+    if (lost)
+        fprintf(stderr,
+                "nvtally: %" PRIu64 " events were lost: %" PRIu64 " at full buffers, %" PRIu64
+                " could not be written, %" PRIu64 " of threads without a buffer, %" PRIu64
+                " in signal handlers\n",
+                lost, result->dropped, result->unwritten, result->homeless, result->nested);
+    fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s: %s\n",
+            result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
+            result->processes == 1 ? "" : "es", options->output);
+    if (!result->events && !result->other_tool)
+        fputs("nvtally: the command made no NVTX call (an executable must use NVTX v3, and must not "
+              "be linked statically)\n", stderr);
+}
+
+/* End as the command ended, so that whoever waits for us sees the same. */
+static int end_like(int wait_status)
+{
+    if (WIFSIGNALED(wait_status)) {
+        struct rlimit none = {0, 0};
+        sigset_t set;
+        setrlimit(RLIMIT_CORE, &none); /* the command has dumped its own */
+        fflush(NULL);
+        signal(WTERMSIG(wait_status), SIG_DFL);
+        sigemptyset(&set);
+        sigaddset(&set, WTERMSIG(wait_status));
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        raise(WTERMSIG(wait_status));
+    }
+    return nvt_exit_code(wait_status);
+}
+
+int nvt_cmd_record(int argc, char **argv)
+{
+    struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
+    struct nvt_record_result result;
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1200];
+    options.output = "trace.nvt";
+    int status = parse_options(argc, argv, &options);
+    if (status)
+        return status == 1 ? 0 : 2;
+    char **command = argv + optind;
+    if (nvt_record_run(&options, command, &result, &err)) {
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        return 2;
+    }
+    if (result.exec_error) {
+        const char *why = result.exec_error == ENOENT && !strchr(command[0], '/')
+                              ? "command not found"
+                              : strerror(result.exec_error);
+        nvt_fail(&err, "%s: %s", command[0], why);
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        return 2;
+    }
+    report(&options, &result);
+    return end_like(result.wait_status);
+}

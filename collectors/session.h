@@ -1,0 +1,60 @@
+/*
+ * Recording: run a command with the collector in it, drain its rings, write its trace. Used by the
+ * commands `record` and `run`, and by tests.
+ */
+#ifndef NVT_SESSION_H
+#define NVT_SESSION_H
+
+#include <stdint.h>
+
+#include "../lib/error.h"
+#include "ring.h"
+
+struct nvt_record_options {
+    const char *output;  /* path of the trace */
+    uint64_t trace;      /* enum nvt_trace_what bits */
+    enum nvt_on_full on_full;
+    uint64_t ring_bytes; /* a thread; rounded to a power of two */
+    const char *capture; /* record only while this range is open: RANGE or DOMAIN@RANGE, or NULL */
+    int wait_for_all;    /* go on until the last descendant has ended, not only the command */
+    int level;           /* of zstd; 0 stores uncompressed */
+    /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
+    const char *const *facts;
+};
+
+/* NVTX alone, 1 MiB a ring, waiting when full, all descendants, level 1. */
+#define NVT_RECORD_OPTIONS_INIT                                                                    \
+    {NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 1, 1, NULL}
+
+struct nvt_record_result {
+    int wait_status;    /* of the command, as waitpid gives it */
+    int exec_error;     /* errno when the command could not be started, else 0 */
+    int other_tool;     /* another tool was injected already and was left in place */
+    uint64_t events;    /* NVTX events in the file */
+    uint64_t dropped;   /* events dropped at full rings, by request or as the recorder was silent */
+    uint64_t nested;    /* events of signal handlers that interrupted an event */
+    uint64_t homeless;  /* events of threads that could get no ring */
+    uint64_t unwritten; /* events drained that could not be written */
+    uint64_t waited_ns; /* time that producers waited for room, summed */
+    uint32_t processes, threads;
+    uint64_t bytes;               /* of the file */
+    struct nvt_error write_error; /* the first failed write, message "" when none */
+};
+
+/*
+ * Run argv under the collector. The command has our standard streams and environment (plus the
+ * injection's variables); signals that ask us to end or that a user sends are passed to it. Returns
+ * 0 with *result when the command was run or could not be started (exec_error), -1 with err when
+ * recording could not begin (output not writable, no room for the session).
+ */
+int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
+                   struct nvt_record_result *result, struct nvt_error *err);
+
+/* The exit status of a shell for a wait status: its own, or 128 + signal. */
+int nvt_exit_code(int wait_status);
+
+/* Find one of our libraries: $NVTALLY_LIBDIR, beside the executable, or ../lib/nvtally from there.
+ * 0 with the path in out, or -1 with err. */
+int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error *err);
+
+#endif
