@@ -1,0 +1,342 @@
+#include "probe.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+#ifdef HAVE_SQLITE
+#include <sqlite3.h>
+#endif
+#ifdef HAVE_ZLIB
+#include <zlib.h>
+#endif
+#ifdef HAVE_YAJL
+#include <yajl/yajl_version.h>
+#endif
+
+#include "../collectors/session.h"
+#include "clock.h"
+
+struct probe {
+    struct nvt_probe_item *items;
+    size_t count;
+    const char *section;
+};
+
+/* A new item, absent until something is said of it. */
+static struct nvt_probe_item *add(struct probe *probe, const char *name, const char *remedy)
+{
+    struct nvt_probe_item *item = &probe->items[probe->count++];
+    *item = (struct nvt_probe_item){.section = probe->section, .name = name, .remedy = remedy};
+    return item;
+}
+
+__attribute__((format(printf, 2, 3))) static void found(struct nvt_probe_item *item,
+                                                        const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(item->detail, sizeof(item->detail), format, arguments);
+    va_end(arguments);
+    item->present = true;
+}
+
+/* --- built in ----------------------------------------------------------------------------------
+ */
+
+static void probe_parsers(struct probe *probe)
+{
+    struct nvt_probe_item *item = add(probe, "zlib", "reads .json.gz: zlib1g-dev, then make");
+#ifdef HAVE_ZLIB
+    found(item, "%s", zlibVersion());
+#endif
+    item = add(probe, "yajl", "reads Kineto's .json: libyajl-dev, then make");
+#ifdef HAVE_YAJL
+    int version = yajl_version();
+    found(item, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+#endif
+    (void)item;
+}
+
+static void probe_built_in(struct probe *probe)
+{
+    probe->section = "built in";
+    struct nvt_probe_item *item = add(probe, "zstd", "compresses traces: libzstd-dev, then make");
+#ifdef HAVE_ZSTD
+    found(item, "%s", ZSTD_versionString());
+#endif
+    item = add(probe, "sqlite", "reads nsys's .sqlite: libsqlite3-dev, then make");
+#ifdef HAVE_SQLITE
+    found(item, "%s", sqlite3_libversion());
+#endif
+    probe_parsers(probe);
+    item =
+        add(probe, "cblas", "fast matrix products of the host backend: libopenblas-dev, then make");
+#ifdef HAVE_CBLAS
+    found(item, "OpenBLAS");
+#endif
+    item = add(probe, "dnnl", "int8 products of the host backend: libdnnl-dev, then make");
+#ifdef HAVE_DNNL
+    found(item, "oneDNN");
+#endif
+    (void)item;
+}
+
+/* --- our libraries ------------------------------------------------------------------------------
+ */
+
+/* Whether the file holds this text: an undefined symbol, or a name given to dlsym. */
+static bool file_mentions(const char *path, const char *text)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool mentioned = false;
+    if (!fstat(fd, &info) && S_ISREG(info.st_mode) && info.st_size > 0) {
+        size_t size = (size_t)info.st_size;
+        void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data != MAP_FAILED) {
+            mentioned = memmem(data, size, text, strlen(text));
+            munmap(data, size);
+        }
+    }
+    close(fd);
+    return mentioned;
+}
+
+static bool probe_library(struct probe *probe, const char *name, const char *remedy, char *path)
+{
+    char somewhere[PATH_MAX];
+    struct nvt_probe_item *item = add(probe, name, remedy);
+    if (nvt_find_library(name, somewhere, sizeof(somewhere), NULL) || !realpath(somewhere, path))
+        return false;
+    found(item, "%s", path);
+    return true;
+}
+
+static void probe_libraries(struct probe *probe)
+{
+    char path[PATH_MAX];
+    probe->section = "libraries";
+    bool inject = probe_library(probe, "libnvtally-inject.so",
+                                "the collector of `record`: make, or set NVTALLY_LIBDIR", path);
+    struct nvt_probe_item *item =
+        add(probe, "CUDA activity",
+            "kernels and copies in a trace: the collector was built without "
+            "it, so traces hold NVTX ranges only");
+    if (inject && file_mentions(path, "cuptiActivityRegisterCallbacks"))
+        found(item, "built into the collector, through CUPTI");
+    probe_library(probe, "libnvtally-host.so",
+                  "the host backend of `run`: make, or set NVTALLY_LIBDIR", path);
+    probe_library(probe, "libnvtally-cuda.so",
+                  "the CUDA backend of `run`: it is not part of this build", path);
+}
+
+/* --- this machine -------------------------------------------------------------------------------
+ */
+
+static void read_processor(char *out, size_t size)
+{
+    char line[512];
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    snprintf(out, size, "unknown");
+    while (file && fgets(line, sizeof(line), file)) {
+        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+        if (!value)
+            continue;
+        value[strcspn(value, "\n")] = 0;
+        snprintf(out, size, "%s", value + 1 + (value[1] == ' '));
+        break;
+    }
+    if (file)
+        fclose(file);
+}
+
+static void probe_machine(struct probe *probe)
+{
+    static const char *const clocks[] = {"CLOCK_MONOTONIC, a call for each event", "invariant TSC",
+                                         "virtual counter"};
+    char processor[256];
+    struct utsname names;
+    cpu_set_t allowed;
+    probe->section = "this machine";
+    read_processor(processor, sizeof(processor));
+    found(add(probe, "processor", NULL), "%s", processor);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    int usable = sched_getaffinity(0, sizeof(allowed), &allowed) ? 0 : CPU_COUNT(&allowed);
+    found(add(probe, "processors", NULL), "%ld online, %d usable here", online, usable);
+    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    found(add(probe, "memory", NULL), "%.1f GiB", bytes / (1024.0 * 1024 * 1024));
+    found(add(probe, "clock", NULL), "%s", clocks[nvt_clock_best()]);
+    if (!uname(&names))
+        found(add(probe, "system", NULL), "%s %s %s", names.sysname, names.release, names.machine);
+}
+
+/* --- CUDA ---------------------------------------------------------------------------------------
+ */
+
+/* The parts of the driver's interface that are asked; 0 is success. */
+struct driver {
+    int (*init)(unsigned flags);
+    int (*version)(int *version);
+    int (*count)(int *count);
+    int (*name)(char *name, int size, int device);
+    int (*memory)(size_t *bytes, int device);
+    int (*attribute)(int *value, int attribute, int device);
+};
+
+enum { CAPABILITY_MAJOR = 75, CAPABILITY_MINOR = 76 }; /* CUdevice_attribute in cuda.h */
+
+static bool load_driver(struct driver *driver)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!library)
+        return false;
+    *(void **)&driver->init = dlsym(library, "cuInit");
+    *(void **)&driver->version = dlsym(library, "cuDriverGetVersion");
+    *(void **)&driver->count = dlsym(library, "cuDeviceGetCount");
+    *(void **)&driver->name = dlsym(library, "cuDeviceGetName");
+    *(void **)&driver->memory = dlsym(library, "cuDeviceTotalMem_v2");
+    *(void **)&driver->attribute = dlsym(library, "cuDeviceGetAttribute");
+    return driver->init && driver->version && driver->count && driver->name && driver->memory &&
+           driver->attribute;
+}
+
+static void describe_gpus(struct nvt_probe_item *item, const struct driver *driver)
+{
+    int count = 0, major = 0, minor = 0;
+    size_t bytes = 0;
+    char name[128];
+    if (driver->init(0) || driver->count(&count) || count < 1 ||
+        driver->name(name, sizeof(name), 0) || driver->memory(&bytes, 0))
+        return;
+    driver->attribute(&major, CAPABILITY_MAJOR, 0);
+    driver->attribute(&minor, CAPABILITY_MINOR, 0);
+    found(item, "%d × %s, %.1f GiB, compute capability %d.%d", count, name,
+          (double)bytes / (1024.0 * 1024 * 1024), major, minor);
+}
+
+static void probe_driver(struct probe *probe)
+{
+    struct driver driver;
+    bool loaded = load_driver(&driver);
+    int version = 0;
+    char line[256];
+    struct nvt_probe_item *item =
+        add(probe, "driver", "needed to record or run on a GPU: NVIDIA's driver (libcuda.so.1)");
+    if (loaded && !driver.version(&version))
+        found(item, "supports CUDA %d.%d", version / 1000, version % 1000 / 10);
+    FILE *file = fopen("/proc/driver/nvidia/version", "re");
+    if (file && fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = 0;
+        found(item, "%s", line);
+    }
+    if (file)
+        fclose(file);
+    item = add(probe, "GPU", "needed for device times; everything else works without one");
+    if (loaded)
+        describe_gpus(item, &driver);
+}
+
+/* Where toolkits are: $CUDA_HOME or the usual folder. */
+static const char *toolkit(void)
+{
+    const char *home = getenv("CUDA_HOME");
+    return home && *home ? home : "/usr/local/cuda";
+}
+
+/* CUDA_VERSION of the toolkit's cuda.h, 0 when there is none. */
+static int toolkit_version(void)
+{
+    char path[PATH_MAX], line[512];
+    int version = 0;
+    snprintf(path, sizeof(path), "%s/include/cuda.h", toolkit());
+    FILE *file = fopen(path, "re");
+    while (file && !version && fgets(line, sizeof(line), file))
+        if (!strncmp(line, "#define CUDA_VERSION ", 21))
+            version = (int)strtol(line + 21, NULL, 10);
+    if (file)
+        fclose(file);
+    return version;
+}
+
+/* Whether a folder of this colon-separated list holds the file; its path goes to the item. */
+static bool find_file(struct nvt_probe_item *item, const char *folders, const char *name, int mode)
+{
+    while (folders && *folders) {
+        char path[PATH_MAX];
+        int length = (int)strcspn(folders, ":");
+        int size = snprintf(path, sizeof(path), "%.*s/%s", length, folders, name);
+        if (size > 0 && size < PATH_MAX && !access(path, mode)) {
+            found(item, "%s", path);
+            return true;
+        }
+        folders += length + (folders[length] == ':');
+    }
+    return false;
+}
+
+/* A shared library of NVIDIA's, by any of its names. It is not loaded: it would start threads. */
+static void probe_shared(struct probe *probe, const char *name, const char *const *names,
+                         const char *remedy)
+{
+    char toolkits[PATH_MAX];
+    snprintf(toolkits, sizeof(toolkits), "%1$s/lib64:%1$s/lib:%1$s/extras/CUPTI/lib64", toolkit());
+    const char *const lists[] = {getenv("LD_LIBRARY_PATH"), toolkits,
+                                 "/usr/lib/x86_64-linux-gnu:/usr/lib64:/usr/lib:/usr/local/lib"};
+    struct nvt_probe_item *item = add(probe, name, remedy);
+    for (; *names; names++)
+        for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+            if (find_file(item, lists[i], *names, R_OK))
+                return;
+}
+
+static void probe_cuda(struct probe *probe)
+{
+    static const char *const cupti[] = {"libcupti.so.13", "libcupti.so.12", NULL};
+    static const char *const cublas[] = {"libcublas.so.13", "libcublas.so.12", NULL};
+    static const char *const nccl[] = {"libnccl.so.2", NULL};
+    probe->section = "CUDA";
+    probe_driver(probe);
+    int version = toolkit_version();
+    struct nvt_probe_item *item =
+        add(probe, "toolkit", "builds device code: NVIDIA's CUDA toolkit, in CUDA_HOME");
+    if (version)
+        found(item, "%d.%d in %s", version / 1000, version % 1000 / 10, toolkit());
+    probe_shared(probe, "CUPTI", cupti, "records device activity: part of the CUDA toolkit");
+    probe_shared(probe, "cuBLAS", cublas, "matrix products on a GPU: part of the CUDA toolkit");
+    probe_shared(probe, "NCCL", nccl, "tensors between GPUs: NVIDIA's libnccl2");
+}
+
+/* --- programs -----------------------------------------------------------------------------------
+ */
+
+static void probe_program(struct probe *probe, const char *name, const char *remedy)
+{
+    find_file(add(probe, name, remedy), getenv("PATH"), name, X_OK);
+}
+
+size_t nvt_probe(struct nvt_probe_item items[NVT_PROBE_MAX])
+{
+    struct probe probe = {items, 0, NULL};
+    probe_built_in(&probe);
+    probe_libraries(&probe);
+    probe_machine(&probe);
+    probe_cuda(&probe);
+    probe.section = "programs";
+    probe_program(&probe, "gnuplot", "draws the charts of `plot`: gnuplot-nox");
+    probe_program(&probe, "nsys", "optional, for comparison: NVIDIA Nsight Systems");
+    return probe.count;
+}

@@ -1,0 +1,179 @@
+/* `nvtally info`: what it says of this build and machine is so, and changes when they change. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#ifdef HAVE_YAJL
+#include <yajl/yajl_tree.h>
+#endif
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#include "../lib/version.h"
+#include "cli.h"
+
+static struct cli_result info(const char *option, const char *const *environment)
+{
+    const char *const argv[] = {"nvtally", "info", option, NULL};
+    struct cli_options options = {.environment = environment};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.err, "");
+    return result;
+}
+
+/* What the line "  NAME   VALUE" behind a heading says, into value. */
+static void value_of(const char *text, const char *heading, const char *name, char *value,
+                     size_t size)
+{
+    char start[64];
+    snprintf(start, sizeof(start), "\n%s\n", heading);
+    const char *section = strstr(text, start);
+    assert_non_null(section);
+    snprintf(start, sizeof(start), "\n  %s ", name);
+    const char *line = strstr(section, start);
+    assert_non_null(line);
+    line += strlen(start);
+    line += strspn(line, " ");
+    snprintf(value, size, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static void test_built_in(void **state)
+{
+    (void)state;
+    struct cli_result result = info(NULL, NULL);
+    assert_non_null(strstr(result.out, "nvtally " NVT_VERSION "\n"));
+    char value[512];
+    value_of(result.out, "built in", "zstd", value, sizeof(value));
+#ifdef HAVE_ZSTD
+    assert_string_equal(value, ZSTD_versionString());
+#else
+    assert_string_equal(value, "-");
+#endif
+    value_of(result.out, "libraries", "libnvtally-inject.so", value, sizeof(value));
+    assert_string_equal(strrchr(value, '/'), "/libnvtally-inject.so");
+    assert_int_equal(access(value, R_OK), 0);
+    char expected[64];
+    snprintf(expected, sizeof(expected), "%ld online,", sysconf(_SC_NPROCESSORS_ONLN));
+    value_of(result.out, "this machine", "processors", value, sizeof(value));
+    assert_memory_equal(value, expected, strlen(expected));
+    cli_result_free(&result);
+}
+
+/* A program that comes and goes is found and missed, and what is missing says how to get it. */
+static void test_path(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir(), path[4096], value[512];
+    snprintf(path, sizeof(path), "PATH=/nonexistent:%s", directory);
+    const char *const environment[] = {path, NULL};
+    struct cli_result result = info(NULL, environment);
+    value_of(result.out, "programs", "gnuplot", value, sizeof(value));
+    assert_string_equal(value, "-");
+    value_of(result.out, "missing", "gnuplot", value, sizeof(value));
+    assert_non_null(strstr(value, "gnuplot-nox"));
+    cli_result_free(&result);
+
+    const char *program = cli_in(directory, "gnuplot");
+    cli_write_file(program, "", 0);
+    assert_int_equal(chmod(program, 0755), 0);
+    result = info(NULL, environment);
+    value_of(result.out, "programs", "gnuplot", value, sizeof(value));
+    assert_string_equal(value, program);
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
+static void test_toolkit(void **state)
+{
+    (void)state;
+    static const char header[] = "/* */\n#define CUDA_VERSION 12060\n";
+    char *directory = cli_tempdir(), home[4096], expected[4096], value[512];
+    snprintf(home, sizeof(home), "CUDA_HOME=%s", directory);
+    const char *const environment[] = {home, NULL};
+    struct cli_result result = info(NULL, environment);
+    value_of(result.out, "CUDA", "toolkit", value, sizeof(value));
+    assert_string_equal(value, "-");
+    cli_result_free(&result);
+
+    assert_int_equal(mkdir(cli_in(directory, "include"), 0755), 0);
+    cli_write_file(cli_in(directory, "include/cuda.h"), header, sizeof(header) - 1);
+    result = info(NULL, environment);
+    value_of(result.out, "CUDA", "toolkit", value, sizeof(value));
+    snprintf(expected, sizeof(expected), "12.6 in %s", directory);
+    assert_string_equal(value, expected);
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
+#ifdef HAVE_YAJL
+static void test_json(void **state)
+{
+    (void)state;
+    static const char *const at_items[] = {"items", NULL};
+    static const char *const at_name[] = {"name", NULL}, *const at_detail[] = {"detail", NULL};
+    char *directory = cli_tempdir(), message[512];
+    const char *odd = cli_in(directory, "a\"b\\c\td");
+    assert_int_equal(mkdir(odd, 0755), 0);
+    const char *program = cli_in(odd, "gnuplot");
+    cli_write_file(program, "", 0);
+    assert_int_equal(chmod(program, 0755), 0);
+    char path[4096];
+    snprintf(path, sizeof(path), "PATH=%s", odd);
+    const char *const environment[] = {path, NULL};
+    struct cli_result result = info("--json", environment);
+    yajl_val tree = yajl_tree_parse(result.out, message, sizeof(message));
+    if (!tree)
+        fail_msg("%s", message);
+    yajl_val items = yajl_tree_get(tree, (const char **)(uintptr_t)at_items, yajl_t_array);
+    assert_non_null(items);
+    const char *gnuplot = "";
+    for (size_t i = 0; i < YAJL_GET_ARRAY(items)->len; i++) {
+        yajl_val item = YAJL_GET_ARRAY(items)->values[i];
+        yajl_val name = yajl_tree_get(item, (const char **)(uintptr_t)at_name, yajl_t_string);
+        yajl_val detail = yajl_tree_get(item, (const char **)(uintptr_t)at_detail, yajl_t_string);
+        assert_non_null(name);
+        assert_non_null(detail);
+        if (!strcmp(name->u.string, "gnuplot"))
+            gnuplot = detail->u.string;
+    }
+    assert_string_equal(gnuplot, program);
+    yajl_tree_free(tree);
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+#endif
+
+static void test_wrong_usage(void **state)
+{
+    (void)state;
+    const char *const option[] = {"nvtally", "info", "-qh", NULL};
+    struct cli_result result = cli_run(option);
+    cli_expect_failure(&result, "unknown option -qh");
+    cli_result_free(&result);
+    const char *const argument[] = {"nvtally", "info", "trace.nvt", NULL};
+    result = cli_run(argument);
+    cli_expect_failure(&result, "'trace.nvt'");
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_built_in),    cmocka_unit_test(test_path),
+        cmocka_unit_test(test_toolkit),
+#ifdef HAVE_YAJL
+        cmocka_unit_test(test_json),
+#endif
+        cmocka_unit_test(test_wrong_usage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
