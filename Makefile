@@ -39,6 +39,8 @@ CUPTI_FLAGS := $(if $(CUPTI_INC),-DHAVE_CUPTI -isystem $(CUPTI_INC) -isystem $(C
 STD      := -std=gnu11
 LDLIBS   := $(if $(HAVE_ZSTD),-lzstd) $(if $(HAVE_SQLITE),-lsqlite3) $(if $(HAVE_YAJL),-lyajl) $(if $(HAVE_ZLIB),-lz) -lm -ldl -lpthread
 SANITIZE ?=
+# The processor that the host backend is built for; a package sets the plainest one.
+HOST_ARCH ?= native
 
 # --- what is made of what ------------------------------------------------------------------------
 # lib, analyze, plots, collectors, kernels: the program. The folders below them are loaded libraries.
@@ -67,7 +69,7 @@ $(BUILD)/pic/%.o: %.c
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
 
 $(call pic,$(INJECT_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
-$(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=native -fopenmp -fno-math-errno -DNVT_HOST=1
+$(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno -DNVT_HOST=1
 
 $(BUILD)/libnvtally.a: $(call obj,$(MAIN_SRC))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -117,7 +119,7 @@ check-tsan: ## the same under ThreadSanitizer
 demo: all ## the fragment study, small enough for a laptop: a table and a chart
 	$(Q)tests/demo
 
-include $(wildcard tests/*/module.mk)
+include $(wildcard packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
 	rm -rf build build-asan build-tsan build-fuzz
