@@ -55,42 +55,63 @@ __attribute__((format(printf, 2, 3))) static void found(struct nvt_probe_item *i
 /* --- built in ----------------------------------------------------------------------------------
  */
 
-static void probe_parsers(struct probe *probe)
-{
-    struct nvt_probe_item *item = add(probe, "zlib", "reads .json.gz: zlib1g-dev, then make");
-#ifdef HAVE_ZLIB
-    found(item, "%s", zlibVersion());
+#ifdef HAVE_ZSTD
+#define VERSION_OF_ZSTD ZSTD_versionString()
+#else
+#define VERSION_OF_ZSTD NULL
 #endif
-    item = add(probe, "yajl", "reads Kineto's .json: libyajl-dev, then make");
+#ifdef HAVE_SQLITE
+#define VERSION_OF_SQLITE sqlite3_libversion()
+#else
+#define VERSION_OF_SQLITE NULL
+#endif
+#ifdef HAVE_ZLIB
+#define VERSION_OF_ZLIB zlibVersion()
+#else
+#define VERSION_OF_ZLIB NULL
+#endif
+#ifdef HAVE_CBLAS
+#define NAME_OF_CBLAS "OpenBLAS"
+#else
+#define NAME_OF_CBLAS NULL
+#endif
+#ifdef HAVE_DNNL
+#define NAME_OF_DNNL "oneDNN"
+#else
+#define NAME_OF_DNNL NULL
+#endif
+
+static const char *yajl_text(char *out, size_t size)
+{
 #ifdef HAVE_YAJL
     int version = yajl_version();
-    found(item, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+    snprintf(out, size, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+    return out;
+#else
+    (void)out, (void)size;
+    return NULL;
 #endif
-    (void)item;
 }
 
 static void probe_built_in(struct probe *probe)
 {
+    char yajl[32];
+    const struct {
+        const char *name, *version, *remedy;
+    } parts[] = {
+        {"zstd", VERSION_OF_ZSTD, "compresses traces: libzstd-dev, then make"},
+        {"sqlite", VERSION_OF_SQLITE, "reads nsys's .sqlite: libsqlite3-dev, then make"},
+        {"zlib", VERSION_OF_ZLIB, "reads .json.gz: zlib1g-dev, then make"},
+        {"yajl", yajl_text(yajl, sizeof(yajl)), "reads Kineto's .json: libyajl-dev, then make"},
+        {"cblas", NAME_OF_CBLAS, "fast products of the host backend: libopenblas-dev, then make"},
+        {"dnnl", NAME_OF_DNNL, "int8 products of the host backend: libdnnl-dev, then make"},
+    };
     probe->section = "built in";
-    struct nvt_probe_item *item = add(probe, "zstd", "compresses traces: libzstd-dev, then make");
-#ifdef HAVE_ZSTD
-    found(item, "%s", ZSTD_versionString());
-#endif
-    item = add(probe, "sqlite", "reads nsys's .sqlite: libsqlite3-dev, then make");
-#ifdef HAVE_SQLITE
-    found(item, "%s", sqlite3_libversion());
-#endif
-    probe_parsers(probe);
-    item =
-        add(probe, "cblas", "fast matrix products of the host backend: libopenblas-dev, then make");
-#ifdef HAVE_CBLAS
-    found(item, "OpenBLAS");
-#endif
-    item = add(probe, "dnnl", "int8 products of the host backend: libdnnl-dev, then make");
-#ifdef HAVE_DNNL
-    found(item, "oneDNN");
-#endif
-    (void)item;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        struct nvt_probe_item *item = add(probe, parts[i].name, parts[i].remedy);
+        if (parts[i].version)
+            found(item, "%s", parts[i].version);
+    }
 }
 
 /* --- our libraries ------------------------------------------------------------------------------
@@ -230,7 +251,7 @@ static void describe_gpus(struct nvt_probe_item *item, const struct driver *driv
 
 static void probe_driver(struct probe *probe)
 {
-    struct driver driver;
+    struct driver driver = {0};
     bool loaded = load_driver(&driver);
     int version = 0;
     char line[256];

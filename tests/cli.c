@@ -21,8 +21,6 @@
 
 #include <cmocka.h>
 
-extern char **environ;
-
 enum { DEFAULT_TIMEOUT_S = 60, PATHS_KEPT = 32 };
 
 static int64_t now_ns(void)
@@ -89,7 +87,7 @@ static char **edited_environment(const char *const *edits)
             result[n++] = *variable;
     for (const char *const *edit = edits; edit && *edit; edit++)
         if (strchr(*edit, '='))
-            result[n++] = (char *)(uintptr_t)*edit;
+            result[n++] = (char *)*edit;
     return result;
 }
 
@@ -166,8 +164,7 @@ static int spawn(pid_t *pid, const struct cli_options *options, const char *cons
     posix_spawnattr_setsigdefault(&attributes, &all);
     char **environment = edited_environment(options->environment);
     const char *program = strcmp(argv[0], "nvtally") ? argv[0] : cli_built("nvtally");
-    int failed =
-        posix_spawnp(pid, program, &actions, &attributes, (char **)(uintptr_t)argv, environment);
+    int failed = posix_spawnp(pid, program, &actions, &attributes, (char **)argv, environment);
     free(environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);

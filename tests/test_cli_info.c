@@ -133,13 +133,13 @@ static void test_json(void **state)
     yajl_val tree = yajl_tree_parse(result.out, message, sizeof(message));
     if (!tree)
         fail_msg("%s", message);
-    yajl_val items = yajl_tree_get(tree, (const char **)(uintptr_t)at_items, yajl_t_array);
+    yajl_val items = yajl_tree_get(tree, (const char **)at_items, yajl_t_array);
     assert_non_null(items);
     const char *gnuplot = "";
     for (size_t i = 0; i < YAJL_GET_ARRAY(items)->len; i++) {
         yajl_val item = YAJL_GET_ARRAY(items)->values[i];
-        yajl_val name = yajl_tree_get(item, (const char **)(uintptr_t)at_name, yajl_t_string);
-        yajl_val detail = yajl_tree_get(item, (const char **)(uintptr_t)at_detail, yajl_t_string);
+        yajl_val name = yajl_tree_get(item, (const char **)at_name, yajl_t_string);
+        yajl_val detail = yajl_tree_get(item, (const char **)at_detail, yajl_t_string);
         assert_non_null(name);
         assert_non_null(detail);
         if (!strcmp(name->u.string, "gnuplot"))
