@@ -1,0 +1,304 @@
+/*
+ * What every command does with bad input: exit 2, one line that starts with "nvtally: ", nothing on
+ * stdout. The commands are those that `nvtally --help` lists, so that a new one is tested too.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+
+enum { MAX_COMMANDS = 32, MAX_ARGUMENTS = 16 };
+
+/* How a command gets the file it reads: `nvtally NAME BEFORE… FILE AFTER…`. */
+static const struct usage {
+    const char *name;
+    int files;             /* how many it reads; 0: none */
+    const char *before[4]; /* NULL-terminated */
+    int runs_without;      /* it does its work without any argument */
+} usages[] = {
+    {"record", 0, {0}, 0},  {"run", 0, {0}, 0},       {"stats", 1, {0}, 0},
+    {"plot", 1, {0}, 0},    {"info", 0, {0}, 1},      {"diagnose", 1, {0}, 0},
+    {"compare", 2, {0}, 0}, {"report", 1, {0}, 0},    {"export", 1, {"--to", "csv", 0}, 0},
+    {"import", 1, {0}, 0},  {"reference", 0, {0}, 0},
+};
+
+/* The commands of this build, found once. */
+struct commands {
+    const struct usage *of[MAX_COMMANDS];
+    size_t count;
+    char *directory; /* for the files of a test, removed at the end */
+};
+
+static void add_command(struct commands *commands, const char *name)
+{
+    for (size_t i = 0; i < sizeof(usages) / sizeof(usages[0]); i++) {
+        if (strcmp(name, usages[i].name))
+            continue;
+        assert_true(commands->count < MAX_COMMANDS);
+        commands->of[commands->count++] = &usages[i];
+        return;
+    }
+    fail_msg("say in test_cli_errors.c how the new command '%s' gets its input", name);
+}
+
+/* The list is the block of lines "  NAME  what it does" between the first two blank lines. */
+static int find_commands(void **state)
+{
+    const char *const argv[] = {"nvtally", "--help", NULL};
+    struct commands *commands = calloc(1, sizeof(*commands));
+    struct cli_result result = cli_run(argv);
+    char name[32], *line = strstr(result.out, "\n\n  ");
+    if (!commands || result.status || !line)
+        return -1;
+    for (line += 2; sscanf(line, "  %31s", name) == 1 && *line == ' '; line++) {
+        add_command(commands, name);
+        line = strchr(line, '\n');
+        if (!line)
+            break;
+    }
+    cli_result_free(&result);
+    commands->directory = cli_tempdir();
+    *state = commands;
+    return commands->count < 5;
+}
+
+static int release_commands(void **state)
+{
+    struct commands *commands = *state;
+    cli_tempdir_remove(commands->directory);
+    free(commands);
+    return 0;
+}
+
+static void expect_failure(const char *const argv[], const char *needle)
+{
+    struct cli_result result = cli_run(argv);
+    char line[1024] = "";
+    for (size_t used = 0; *argv && used < sizeof(line); argv++)
+        used += (size_t)snprintf(line + used, sizeof(line) - used, "%s ", *argv);
+    if (result.status != 2)
+        print_error("%s\n", line);
+    cli_expect_failure(&result, needle);
+    cli_result_free(&result);
+}
+
+/* `nvtally NAME BEFORE… path [path]` must fail and name the path. */
+static void expect_bad_input(const struct usage *usage, const char *path)
+{
+    const char *argv[MAX_ARGUMENTS] = {"nvtally", usage->name};
+    size_t n = 2;
+    for (size_t i = 0; usage->before[i]; i++)
+        argv[n++] = usage->before[i];
+    for (int i = 0; i < usage->files; i++)
+        argv[n++] = path;
+    expect_failure(argv, path);
+}
+
+static void test_no_command(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"nvtally", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 2);
+    assert_string_equal(result.out, "");
+    assert_non_null(strstr(result.err, "usage: nvtally"));
+    cli_result_free(&result);
+}
+
+static void test_unknown_command(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"nvtally", "frobnicate", NULL};
+    expect_failure(argv, "frobnicate");
+    const char *const empty[] = {"nvtally", "", NULL};
+    expect_failure(empty, "no command ''");
+}
+
+static void test_help_of_every_command(void **state)
+{
+    struct commands *commands = *state;
+    for (size_t i = 0; i < commands->count; i++) {
+        char start[64];
+        const char *const argv[] = {"nvtally", commands->of[i]->name, "--help", NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        snprintf(start, sizeof(start), "usage: nvtally %s", commands->of[i]->name);
+        assert_non_null(strstr(result.out, start));
+        assert_string_equal(result.err, "");
+        cli_result_free(&result);
+    }
+}
+
+static void test_unknown_option(void **state)
+{
+    struct commands *commands = *state;
+    for (size_t i = 0; i < commands->count; i++) {
+        const char *const argv[] = {"nvtally", commands->of[i]->name, "--no-such-option", NULL};
+        expect_failure(argv, "no-such-option");
+    }
+}
+
+static void test_missing_arguments(void **state)
+{
+    struct commands *commands = *state;
+    for (size_t i = 0; i < commands->count; i++) {
+        const char *const argv[] = {"nvtally", commands->of[i]->name, NULL};
+        if (!commands->of[i]->runs_without)
+            expect_failure(argv, commands->of[i]->name);
+    }
+    static const char *const cut[][3] = {
+        {"record", "-o", NULL},      {"record", "--trace", NULL}, {"record", "--ring-size", NULL},
+        {"run", "linear", "--size"}, {"run", "linear", "-o"},     {"stats", "-r", NULL},
+        {"stats", "-f", NULL},       {"plot", "-o", NULL},        {"plot", "-f", NULL}};
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+        const char *const argv[] = {"nvtally", cut[i][0], cut[i][1], cut[i][2], NULL};
+        expect_failure(argv, cut[i][2] ? cut[i][2] : cut[i][1]);
+    }
+}
+
+static void test_bad_input(void **state)
+{
+    struct commands *commands = *state;
+    static const char text[] = "Dear diary,\ntoday I was no trace.\n";
+    char garbage[4096], paths[6][4096];
+    const char *const names[] = {"missing.nvt", "empty.nvt", "text.nvt",
+                                 "garbage.nvt", "directory", "text.json"};
+    for (size_t i = 0; i < sizeof(garbage); i++)
+        garbage[i] = (char)(i * 167 + 13);
+    for (size_t i = 0; i < 6; i++)
+        snprintf(paths[i], sizeof(paths[i]), "%s/%s", commands->directory, names[i]);
+    cli_write_file(paths[1], "", 0);
+    cli_write_file(paths[2], text, sizeof(text) - 1);
+    cli_write_file(paths[3], garbage, sizeof(garbage));
+    assert_int_equal(mkdir(paths[4], 0755), 0);
+    cli_write_file(paths[5], text, sizeof(text) - 1);
+    for (size_t i = 0; i < commands->count; i++)
+        for (size_t j = 0; commands->of[i]->files && j < 6; j++)
+            expect_bad_input(commands->of[i], paths[j]);
+}
+
+static void test_unknown_values(void **state)
+{
+    struct commands *commands = *state;
+    const char *trace = cli_in(commands->directory, "t.nvt");
+    const char *const record[] = {"nvtally", "record", "-o", trace, "--", "true", NULL};
+    struct cli_result result = cli_run(record);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    const char *const bad[][8] = {
+        {"nvtally", "stats", "-r", "no_such_report", trace},
+        {"nvtally", "stats", "-f", "no_such_format", trace},
+        {"nvtally", "stats", "-r", "nvtx_sum,no_such_report", trace},
+        {"nvtally", "plot", "-f", "bmp", trace},
+        {"nvtally", "run", "no_such_workload"},
+        {"nvtally", "run", "linear", "--mode", "no_such_mode"},
+        {"nvtally", "run", "linear", "--backend", "no_such_backend"},
+        {"nvtally", "run", "linear", "--collect", "no_such_level"},
+        {"nvtally", "record", "--trace", "no_such_kind", "--", "true"},
+        {"nvtally", "record", "--on-full", "no_such_way", "--", "true"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        expect_failure(bad[i], i == 3 ? "bmp" : "no_such");
+}
+
+static void test_numbers(void **state)
+{
+    struct commands *commands = *state;
+    const char *out = cli_in(commands->directory, "numbers");
+    static const char *const bad[] = {
+        "0", "-1", "99999999999999999999", "4611686018427387904", "1e99", "12x", "", "8,,16"};
+    static const char *const options[] = {"--size", "--batch", "--iterations"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        for (size_t j = 0; j < sizeof(options) / sizeof(options[0]); j++) {
+            const char *const argv[] = {"nvtally", "run", "linear", options[j],
+                                        bad[i],    "-o",  out,      NULL};
+            expect_failure(argv, options[j]);
+        }
+    static const char *const sizes[] = {"0", "-1", "1", "18446744073709551616", "2G", "1M1", ""};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const char *const argv[] = {"nvtally", "record", "--ring-size", sizes[i],
+                                    "--",      "true",   NULL};
+        expect_failure(argv, "--ring-size");
+    }
+}
+
+static void test_unwritable_output(void **state)
+{
+    struct commands *commands = *state;
+    char file[4096], below[4200], missing[4200];
+    snprintf(file, sizeof(file), "%s/a_file", commands->directory);
+    snprintf(below, sizeof(below), "%s/t.nvt", file);
+    snprintf(missing, sizeof(missing), "%s/none/t.nvt", commands->directory);
+    cli_write_file(file, "", 0);
+    const char *const traces[] = {"/proc/t.nvt", commands->directory, below, missing};
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+        const char *const argv[] = {"nvtally", "record", "-o", traces[i], "--", "true", NULL};
+        expect_failure(argv, traces[i]);
+    }
+    const char *const folders[] = {"/proc/out", file, below};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        const char *const argv[] = {"nvtally", "run", "linear",   "--size", "32",
+                                    "--batch", "1",   "--warmup", "0",      "--iterations",
+                                    "1",       "-o",  folders[i], NULL};
+        expect_failure(argv, folders[i]);
+    }
+}
+
+/* As the shell puts it, but with our name in front and our status for what cannot be done. */
+static void test_command_that_cannot_be_run(void **state)
+{
+    struct commands *commands = *state;
+    const char *trace = cli_in(commands->directory, "not_run.nvt");
+    char file[4096];
+    snprintf(file, sizeof(file), "%s/not_executable", commands->directory);
+    cli_write_file(file, "", 0);
+    const char *const programs[][2] = {{"nvtally-no-such-program", "command not found"},
+                                       {"/no/such/program", "No such file"},
+                                       {file, "Permission denied"}};
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        const char *const argv[] = {"nvtally", "record", "-o", trace, "--", programs[i][0], NULL};
+        expect_failure(argv, programs[i][1]);
+    }
+}
+
+/* A result that could not be written is no success. */
+static void test_full_stdout(void **state)
+{
+    struct commands *commands = *state;
+    char shell[8192];
+    snprintf(
+        shell, sizeof(shell),
+        "'%s' record -o '%s/full.nvt' -- true 2>/dev/null && '%s' stats '%s/full.nvt' >/dev/full",
+        cli_built("nvtally"), commands->directory, cli_built("nvtally"), commands->directory);
+    const char *const stats[] = {"sh", "-c", shell, NULL};
+    expect_failure(stats, "No space left");
+    snprintf(shell, sizeof(shell), "'%s' info >/dev/full", cli_built("nvtally"));
+    const char *const info[] = {"sh", "-c", shell, NULL};
+    expect_failure(info, "No space left");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_command),
+        cmocka_unit_test(test_unknown_command),
+        cmocka_unit_test(test_help_of_every_command),
+        cmocka_unit_test(test_unknown_option),
+        cmocka_unit_test(test_missing_arguments),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_unknown_values),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_unwritable_output),
+        cmocka_unit_test(test_command_that_cannot_be_run),
+        cmocka_unit_test(test_full_stdout),
+    };
+    return cmocka_run_group_tests(tests, find_commands, release_commands);
+}
