@@ -1,0 +1,144 @@
+#include "sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void swap(double *a, double *b)
+{
+    double kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+static double median_of_three(double a, double b, double c)
+{
+    double low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+/* Put the k-th smallest at values[k], nothing greater before it. Three-way partition, because
+ * times have many ties. */
+static void select_rank(double *values, size_t n, size_t k)
+{
+    size_t low = 0, high = n - 1;
+    while (low < high) {
+        double pivot = median_of_three(values[low], values[low + (high - low) / 2], values[high]);
+        size_t below = low, at = low, above = high;
+        while (at <= above) {
+            if (values[at] < pivot)
+                swap(&values[at++], &values[below++]);
+            else if (values[at] > pivot) {
+                swap(&values[at], &values[above]);
+                if (above == 0)
+                    break;
+                above--;
+            } else
+                at++;
+        }
+        if (k < below)
+            high = below - 1;
+        else if (k > above)
+            low = above + 1;
+        else
+            return;
+    }
+}
+
+static double median(double *values, size_t n)
+{
+    size_t middle = n / 2;
+    select_rank(values, n, middle);
+    if (n % 2)
+        return values[middle];
+    double lower = values[0];
+    for (size_t i = 1; i < middle; i++)
+        if (values[i] > lower)
+            lower = values[i];
+    return lower + (values[middle] - lower) / 2;
+}
+
+void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary)
+{
+    *summary = (struct nvt_summary){n, 0, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (!n)
+        return;
+    double min = values[0], max = values[0], sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += values[i];
+        min = values[i] < min ? values[i] : min;
+        max = values[i] > max ? values[i] : max;
+    }
+    double mean = sum / (double)n, squares = 0, rest = 0;
+    for (size_t i = 0; i < n; i++) {
+        double difference = values[i] - mean;
+        squares += difference * difference;
+        rest += difference;
+    }
+    summary->sum = sum;
+    summary->mean = mean;
+    summary->min = min;
+    summary->max = max;
+    summary->median = median(values, n);
+    if (n < 2)
+        return;
+    double variance = (squares - rest * rest / (double)n) / (double)(n - 1);
+    summary->std = sqrt(variance > 0 ? variance : 0);
+    summary->ci95 = nvt_student_t95(n - 1) * summary->std / sqrt((double)n);
+}
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+void nvt_sample_sort(double *values, size_t n)
+{
+    if (n)
+        qsort(values, n, sizeof(*values), ascending);
+}
+
+double nvt_sample_quantile(const double *sorted, size_t n, double q)
+{
+    if (!n)
+        return NAN;
+    double rank = q * (double)(n - 1);
+    size_t below = (size_t)rank;
+    if (below >= n - 1)
+        return sorted[n - 1];
+    return sorted[below] + (rank - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+/* P(|T| <= t), the finite series for a whole number of degrees. */
+static double within(double t, size_t degrees)
+{
+    double theta = atan(t / sqrt((double)degrees)), sine = sin(theta), cosine = cos(theta);
+    double squared = cosine * cosine, sum = 0;
+    double term = degrees % 2 ? cosine : 1;
+    for (size_t k = degrees % 2 ? 3 : 2; k <= degrees; k += 2) {
+        sum += term;
+        term *= squared * (double)(k - 1) / (double)k;
+    }
+    return degrees % 2 ? 2 / M_PI * (theta + sine * sum) : sine * sum;
+}
+
+double nvt_student_t95(size_t degrees)
+{
+    if (!degrees)
+        return NAN;
+    if (degrees > 200) {
+        const double z = 1.959963984540054, v = (double)degrees;
+        double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+        return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
+               (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
+    }
+    double low = 1, high = 16;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (within(middle, degrees) < 0.95)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}

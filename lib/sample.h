@@ -1,0 +1,45 @@
+/*
+ * Statistics of a sample of measurements. No dependencies but libm: the host library carries it
+ * too.
+ *
+ * Times in ns are given as doubles; they stay exact below 2^53 ns (104 days).
+ */
+#ifndef NVT_SAMPLE_H
+#define NVT_SAMPLE_H
+
+#include <stddef.h>
+
+/* What is not defined for the sample is NaN: everything for n = 0, std and ci95 for n = 1. */
+struct nvt_summary {
+    size_t n;
+    double sum;
+    double mean;
+    double std; /* sample standard deviation, divisor n - 1 */
+    double min;
+    double median; /* mean of the middle two when n is even */
+    double max;
+    double ci95; /* half width of the 95 % confidence interval of the mean, Student's t */
+};
+
+/*
+ * Summarise n finite values. The order of `values` is changed (the median is found by selection).
+ * Two passes, the second one corrected for rounding: Chan, Golub, LeVeque (1983), eq. 1.7.
+ */
+void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary);
+
+/* Sort ascending, as nvt_sample_quantile wants it. */
+void nvt_sample_sort(double *values, size_t n);
+
+/*
+ * The q-quantile, 0 <= q <= 1, of n ascending values, interpolated linearly between the ranks
+ * q (n - 1): type 7 of Hyndman and Fan (1996), what NumPy and R do. NaN for n = 0.
+ */
+double nvt_sample_quantile(const double *sorted, size_t n, double q);
+
+/*
+ * The number t with P(|T| <= t) = 0.95 for Student's t with that many degrees of freedom (>= 1).
+ * Abramowitz and Stegun 26.7.3, 26.7.4, solved by bisection; 26.7.5 above 200 degrees. NaN for 0.
+ */
+double nvt_student_t95(size_t degrees);
+
+#endif

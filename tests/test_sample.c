@@ -1,0 +1,118 @@
+/* Statistics: against values worked out by hand or taken from printed tables, and hard cases. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../lib/sample.h"
+
+static void assert_close(double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%.17g is not within %g of %.17g", value, tolerance, expected);
+}
+
+static void test_small(void **state)
+{
+    (void)state;
+    double values[] = {9, 2, 4, 4, 5, 4, 7, 5};
+    struct nvt_summary s;
+    nvt_sample_summary(values, 8, &s);
+    assert_int_equal(s.n, 8);
+    assert_close(s.sum, 40, 0);
+    assert_close(s.mean, 5, 0);
+    assert_close(s.std, sqrt(32.0 / 7), 1e-15);
+    assert_close(s.min, 2, 0);
+    assert_close(s.median, 4.5, 0);
+    assert_close(s.max, 9, 0);
+    assert_close(s.ci95, 2.364624252 * sqrt(32.0 / 7) / sqrt(8), 1e-8);
+}
+
+static void test_none_and_one(void **state)
+{
+    (void)state;
+    struct nvt_summary s;
+    nvt_sample_summary(NULL, 0, &s);
+    assert_int_equal(s.n, 0);
+    assert_true(isnan(s.mean) && isnan(s.std) && isnan(s.median) && isnan(s.ci95));
+    double one = 3;
+    nvt_sample_summary(&one, 1, &s);
+    assert_close(s.mean, 3, 0);
+    assert_close(s.median, 3, 0);
+    assert_true(isnan(s.std) && isnan(s.ci95));
+}
+
+/* A spread of 1 ns around a day: the textbook sum of squares loses it altogether. */
+static void test_large_offset(void **state)
+{
+    (void)state;
+    const double day = 86400e9;
+    double values[1000];
+    for (int i = 0; i < 1000; i++)
+        values[i] = day + i % 2;
+    struct nvt_summary s;
+    nvt_sample_summary(values, 1000, &s);
+    assert_close(s.mean, day + 0.5, 1e-2);
+    assert_close(s.std, sqrt(250.0 / 999), 1e-9);
+    assert_close(s.median, day + 0.5, 0);
+}
+
+/* Selection against sorting, with ties, sorted and reversed input. */
+static void test_median_and_quantiles(void **state)
+{
+    (void)state;
+    srand(1);
+    for (size_t n = 1; n < 300; n++) {
+        double values[300], sorted[300];
+        int kind = rand() % 4, range = rand() % 2 ? 4 : 1000000;
+        for (size_t i = 0; i < n; i++) {
+            double random = rand() % range;
+            values[i] = kind == 0 ? (double)i : kind == 1 ? -(double)i : random;
+            sorted[i] = values[i];
+        }
+        struct nvt_summary s;
+        nvt_sample_summary(values, n, &s);
+        nvt_sample_sort(sorted, n);
+        for (size_t i = 1; i < n; i++)
+            assert_true(sorted[i - 1] <= sorted[i]);
+        double expected = n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+        assert_close(s.median, expected, 0);
+        assert_close(nvt_sample_quantile(sorted, n, 0.5), expected, 1e-9);
+        assert_close(nvt_sample_quantile(sorted, n, 0), s.min, 0);
+        assert_close(nvt_sample_quantile(sorted, n, 1), s.max, 0);
+    }
+    const double four[] = {1, 2, 3, 10};
+    assert_close(nvt_sample_quantile(four, 4, 0.25), 1.75, 1e-15);
+    assert_close(nvt_sample_quantile(four, 4, 0.9), 3 + 0.7 * 7, 1e-12);
+    assert_true(isnan(nvt_sample_quantile(four, 0, 0.5)));
+}
+
+/* Printed tables of Student's t, two-sided 95 %. */
+static void test_student(void **state)
+{
+    (void)state;
+    assert_true(isnan(nvt_student_t95(0)));
+    assert_close(nvt_student_t95(1), 12.7062047364, 1e-9);
+    assert_close(nvt_student_t95(2), 4.3026527297, 1e-9);
+    assert_close(nvt_student_t95(3), 3.1824463053, 1e-9);
+    assert_close(nvt_student_t95(10), 2.2281388520, 1e-9);
+    assert_close(nvt_student_t95(30), 2.0422724563, 1e-9);
+    assert_close(nvt_student_t95(99), 1.9842169515, 1e-9);
+    assert_close(nvt_student_t95(1000), 1.9623390808, 1e-8);
+    /* The two formulas meet. */
+    assert_close(nvt_student_t95(200) - nvt_student_t95(201), 6.0e-5, 1e-5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small),        cmocka_unit_test(test_none_and_one),
+        cmocka_unit_test(test_large_offset), cmocka_unit_test(test_median_and_quantiles),
+        cmocka_unit_test(test_student),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
