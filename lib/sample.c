@@ -75,7 +75,7 @@ void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary)
         rest += difference;
     }
     summary->sum = sum;
-    summary->mean = mean;
+    summary->mean = mean + rest / (double)n;
     summary->min = min;
     summary->max = max;
     summary->median = median(values, n);
