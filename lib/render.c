@@ -1,0 +1,155 @@
+#include "render.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buffer.h"
+#include "text.h"
+
+static const struct nvt_format formats[] = {
+    {"column", "aligned columns (the default)", 1, nvt_render_column},
+    {"grid", "columns between lines of + - |", 1, nvt_render_grid},
+    {"markdown", "a pipe table", 1, nvt_render_markdown},
+    {"latex", "a table for the booktabs package", 1, nvt_render_latex},
+    {"csv", "comma-separated, quoted after RFC 4180", 0, nvt_render_csv},
+    {"tsv", "tab-separated; tab, newline and backslash as \\t, \\n and \\\\", 0, nvt_render_tsv},
+    {"json", "an array of objects (of several tables: an object of arrays)", 0, nvt_render_json},
+};
+
+const struct nvt_format *nvt_formats(size_t *count)
+{
+    *count = sizeof(formats) / sizeof(formats[0]);
+    return formats;
+}
+
+const struct nvt_format *nvt_format_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (!strcmp(formats[i].name, name))
+            return &formats[i];
+    return NULL;
+}
+
+/* Commas into the whole part of a number, in place. */
+static void separate(char out[NVT_NUMBER_MAX])
+{
+    char plain[NVT_NUMBER_MAX];
+    size_t length = strlen(out), start = *out == '-', whole = strspn(out + start, "0123456789");
+    if (length + whole / 3 >= NVT_NUMBER_MAX || strpbrk(out, "eE"))
+        return;
+    memcpy(plain, out, length + 1);
+    char *to = out + start;
+    for (size_t i = 0; i < whole; i++) {
+        if (i && (whole - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = plain[start + i];
+    }
+    memcpy(to, plain + start + whole, length - start - whole + 1);
+}
+
+static void shortest(double value, char out[NVT_NUMBER_MAX])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(out, NVT_NUMBER_MAX, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            return;
+    }
+}
+
+const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t column,
+                              int separators, char out[NVT_NUMBER_MAX])
+{
+    const struct nvt_column_spec *spec = nvt_table_column(table, column);
+    out[0] = 0;
+    if (nvt_table_is_null(table, row, column) || spec->type == NVT_TEXT)
+        return out;
+    if (spec->type == NVT_BOOL)
+        return strcpy(out, nvt_table_bool(table, row, column) ? "true" : "false");
+    if (spec->type == NVT_INT)
+        snprintf(out, NVT_NUMBER_MAX, "%" PRId64, nvt_table_int(table, row, column));
+    else if (spec->decimals == NVT_SHORTEST)
+        shortest(nvt_table_real(table, row, column), out);
+    else
+        snprintf(out, NVT_NUMBER_MAX, "%.*f", spec->decimals, nvt_table_real(table, row, column));
+    if (separators && !(spec->flags & NVT_PLAIN))
+        separate(out);
+    return out;
+}
+
+const char *nvt_render_heading(const struct nvt_column_spec *column, char *out, size_t size)
+{
+    size_t length = strlen(column->heading);
+    if (!*column->unit || (length && column->heading[length - 1] == ')'))
+        snprintf(out, size, "%s", column->heading);
+    else
+        snprintf(out, size, "%s (%s)", column->heading, column->unit);
+    return out;
+}
+
+static int add_fact(struct nvt_buffer *text, const char *separator, const char *name,
+                    const char *value)
+{
+    return value ? nvt_buffer_printf(text, "%s%s%s", separator, name, value) : 0;
+}
+
+char *nvt_render_caption(const struct nvt_table *table)
+{
+    const struct nvt_provenance *from = nvt_table_provenance(table);
+    struct nvt_buffer text = {0};
+    const char *title = nvt_table_title(table);
+    int failed = nvt_buffer_printf(&text, "%s", title);
+    const char *separator = *title ? ". Backend " : "Backend ";
+    failed |= add_fact(&text, separator, "", from->backend);
+    separator = from->backend ? ", device " : *title ? ". Device " : "Device ";
+    failed |= add_fact(&text, separator, "", from->device);
+    failed |= add_fact(&text, text.size ? ", " : "", "", from->date);
+    failed |= add_fact(&text, text.size ? "; " : "", "", from->condition);
+    if (failed || nvt_buffer_append(&text, "", 1)) {
+        nvt_buffer_free(&text);
+        return NULL;
+    }
+    return (char *)text.data;
+}
+
+void nvt_render_visible(const char *text, FILE *out)
+{
+    for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
+        char bytes[NVT_UTF8_MAX];
+        fwrite(bytes, 1, nvt_utf8_put(nvt_char_visible(character), bytes), out);
+    }
+}
+
+static void delimited_table(const struct nvt_table *table, char delimiter,
+                            void (*field)(const char *text, FILE *out), FILE *out)
+{
+    size_t columns = nvt_table_columns(table);
+    char number[NVT_NUMBER_MAX];
+    for (size_t column = 0; column < columns; column++) {
+        if (column)
+            putc(delimiter, out);
+        field(nvt_table_column(table, column)->heading, out);
+    }
+    putc('\n', out);
+    for (size_t row = 0; row < nvt_table_rows(table); row++) {
+        for (size_t column = 0; column < columns; column++) {
+            if (column)
+                putc(delimiter, out);
+            if (nvt_table_column(table, column)->type == NVT_TEXT)
+                field(nvt_table_text(table, row, column), out);
+            else
+                fputs(nvt_render_number(table, row, column, 0, number), out);
+        }
+        putc('\n', out);
+    }
+}
+
+void nvt_render_delimited(const struct nvt_tables *tables, char delimiter,
+                          void (*field)(const char *text, FILE *out), FILE *out)
+{
+    for (size_t i = 0; i < tables->count; i++) {
+        if (i)
+            putc('\n', out);
+        delimited_table(tables->items[i], delimiter, field, out);
+    }
+}

@@ -1,0 +1,69 @@
+/*
+ * Formats: tables as text. A new format is one new file lib/render_<name>.c and one line in the
+ * table of render.c.
+ *
+ * Whatever text is in a name, the output is well-formed UTF-8, in the syntax of its format, and
+ * nothing in it can steer a terminal. For people: grid, column, markdown, latex (units in the
+ * headings, fixed decimals, a caption with backend, device and date). For programs: csv, tsv, json
+ * (no separators within numbers, no caption, null where there is no value).
+ */
+#ifndef NVT_RENDER_H
+#define NVT_RENDER_H
+
+#include <stdio.h>
+
+#include "table.h"
+
+struct nvt_format {
+    const char *name;
+    const char *about;
+    int captions; /* says where the numbers come from */
+    /* Write all tables. Errors of `out` are left to its owner (ferror). 0, or -1: out of memory. */
+    int (*render)(const struct nvt_tables *tables, FILE *out);
+};
+
+/* The formats, in the order in which they are listed; *count gets how many. */
+const struct nvt_format *nvt_formats(size_t *count);
+
+/* A format by name, or NULL. */
+const struct nvt_format *nvt_format_find(const char *name);
+
+int nvt_render_column(const struct nvt_tables *tables, FILE *out);
+int nvt_render_grid(const struct nvt_tables *tables, FILE *out);
+int nvt_render_markdown(const struct nvt_tables *tables, FILE *out);
+int nvt_render_latex(const struct nvt_tables *tables, FILE *out);
+int nvt_render_csv(const struct nvt_tables *tables, FILE *out);
+int nvt_render_tsv(const struct nvt_tables *tables, FILE *out);
+int nvt_render_json(const struct nvt_tables *tables, FILE *out);
+
+/* Parts that renderers share. */
+
+/* Room for any number of nvt_render_number, with its terminator. */
+#define NVT_NUMBER_MAX 512
+
+/*
+ * A cell of an int, real or bool column as text: fixed decimals, or the shortest text that reads
+ * back as the same number; "" for null. `separators`: thousands set off by commas (unless the
+ * column is NVT_PLAIN).
+ */
+const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t column,
+                              int separators, char out[NVT_NUMBER_MAX]);
+
+/* "Heading (unit)", the unit only when the heading does not end with it already. */
+const char *nvt_render_heading(const struct nvt_column_spec *column, char *out, size_t size);
+
+/* "Title. backend host, device …, date …", of what is known; "" when nothing is. malloc'ed, NULL
+ * when out of memory. */
+char *nvt_render_caption(const struct nvt_table *table);
+
+/* Write the characters of a text made valid, each one made visible (lib/text.h). */
+void nvt_render_visible(const char *text, FILE *out);
+
+/*
+ * Write tables as lines of delimited fields: a line of headings, a line a row, a blank line between
+ * tables. `field` writes one text field in the format's own quoting.
+ */
+void nvt_render_delimited(const struct nvt_tables *tables, char delimiter,
+                          void (*field)(const char *text, FILE *out), FILE *out);
+
+#endif

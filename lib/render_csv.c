@@ -1,0 +1,38 @@
+/*
+ * Comma-separated values after RFC 4180, with lines that end in LF, as nsys has them. Control
+ * characters other than tab and line ends become visible ones; everything else reads back as it
+ * was.
+ */
+#include <string.h>
+
+#include "render.h"
+#include "text.h"
+
+static void put_valid(uint32_t character, FILE *out)
+{
+    char bytes[NVT_UTF8_MAX];
+    if (character != '\t' && character != '\n' && character != '\r')
+        character = nvt_char_visible(character);
+    fwrite(bytes, 1, nvt_utf8_put(character, bytes), out);
+}
+
+static void field(const char *text, FILE *out)
+{
+    size_t length = strlen(text);
+    int quoted = length && (strpbrk(text, ",\"\r\n") || text[0] == ' ' || text[length - 1] == ' ');
+    if (quoted)
+        putc('"', out);
+    for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
+        if (character == '"')
+            putc('"', out);
+        put_valid(character, out);
+    }
+    if (quoted)
+        putc('"', out);
+}
+
+int nvt_render_csv(const struct nvt_tables *tables, FILE *out)
+{
+    nvt_render_delimited(tables, ',', field, out);
+    return 0;
+}

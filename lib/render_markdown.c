@@ -1,0 +1,62 @@
+/*
+ * Pipe tables (GitHub Flavored Markdown). Every ASCII punctuation that could mean something is
+ * escaped with a backslash (CommonMark 2.4); line ends become spaces.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "render.h"
+#include "text.h"
+
+static void put_text(const char *text, FILE *out)
+{
+    for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
+        char bytes[NVT_UTF8_MAX];
+        if (character == '\n' || character == '\r')
+            character = ' ';
+        if (character < 0x80 && strchr("\\`*_{}[]<>#|~&$", (int)character))
+            putc('\\', out);
+        fwrite(bytes, 1, nvt_utf8_put(nvt_char_visible(character), bytes), out);
+    }
+}
+
+static void put_row(const struct nvt_table *table, size_t row, FILE *out)
+{
+    char number[NVT_NUMBER_MAX];
+    putc('|', out);
+    for (size_t column = 0; column < nvt_table_columns(table); column++) {
+        putc(' ', out);
+        if (row == SIZE_MAX)
+            put_text(nvt_render_heading(nvt_table_column(table, column), number, sizeof(number)),
+                     out);
+        else if (nvt_table_column(table, column)->type == NVT_TEXT)
+            put_text(nvt_table_text(table, row, column), out);
+        else
+            fputs(nvt_render_number(table, row, column, 1, number), out);
+        fputs(" |", out);
+    }
+    putc('\n', out);
+}
+
+int nvt_render_markdown(const struct nvt_tables *tables, FILE *out)
+{
+    for (size_t i = 0; i < tables->count; i++) {
+        const struct nvt_table *table = tables->items[i];
+        char *caption = nvt_render_caption(table);
+        if (!caption)
+            return -1;
+        if (i)
+            putc('\n', out);
+        put_text(caption, out);
+        fputs(*caption ? "\n\n" : "", out);
+        free(caption);
+        put_row(table, SIZE_MAX, out);
+        putc('|', out);
+        for (size_t column = 0; column < nvt_table_columns(table); column++)
+            fputs(nvt_table_column(table, column)->type == NVT_TEXT ? " :-- |" : " --: |", out);
+        putc('\n', out);
+        for (size_t row = 0; row < nvt_table_rows(table); row++)
+            put_row(table, row, out);
+    }
+    return 0;
+}

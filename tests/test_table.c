@@ -1,0 +1,494 @@
+/* The table and its renderers: right for any text in a name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#ifdef HAVE_YAJL
+#include <yajl/yajl_tree.h>
+#endif
+
+#include "../lib/render.h"
+#include "../lib/table.h"
+#include "../lib/text.h"
+
+static const struct nvt_column_spec columns[] = {
+    {"Name", "", NVT_TEXT, 0, 0},   {"Total (ns)", "ns", NVT_INT, 0, 0},
+    {"mean", "ns", NVT_REAL, 1, 0}, {"ratio", "", NVT_REAL, NVT_SHORTEST, 0},
+    {"steady", "", NVT_BOOL, 0, 0}, {"PID", "", NVT_INT, 0, NVT_PLAIN},
+};
+enum { NAME, TOTAL, MEAN, RATIO, STEADY, PID, COLUMNS };
+
+/* Names that have broken somebody's table. */
+static const char *const names[] = {
+    "plain",
+    "",
+    "a,b",
+    "say \"hi\"",
+    "pipe | pipe",
+    "two\nlines",
+    "crlf\r\nend",
+    "tab\there",
+    " blanks ",
+    "_&%#$~^\\{}",
+    "--:copy_in <b>*x*</b> `[y](z)`",
+    "行列積カーネル",
+    "e\xCC\x81 combining",
+    "\xF0\x9F\x9A\x80 rocket",
+    "\x1b[31mred\x1b[0m\a",
+    "bad \xFF\xC0\xAF utf8 \xE2\x82",
+    "\xE2\x80\xAEright to left",
+    "c1 \xC2\x9B"
+    "31m",
+    "\"",
+    "\\",
+    "'; DROP TABLE ranges; --",
+    "$(reboot) `reboot`",
+};
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+static struct nvt_table *new_table(void)
+{
+    struct nvt_table *table = nvt_table_new("demo", "A demo", columns, COLUMNS);
+    assert_non_null(table);
+    return table;
+}
+
+static void add(struct nvt_table *table, const char *name, int64_t total, double mean)
+{
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, NAME, name);
+    nvt_table_set_int(table, row, TOTAL, total);
+    nvt_table_set_real(table, row, MEAN, mean);
+    nvt_table_set_real(table, row, RATIO, mean / 3);
+    nvt_table_set_bool(table, row, STEADY, total > 1000);
+    nvt_table_set_int(table, row, PID, 123456);
+}
+
+static char *render_list(const char *format, const struct nvt_tables *tables)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(nvt_format_find(format));
+    assert_int_equal(nvt_format_find(format)->render(tables, out), 0);
+    fclose(out);
+    return text;
+}
+
+static char *render(const char *format, struct nvt_table *table)
+{
+    struct nvt_tables tables = {&table, 1};
+    return render_list(format, &tables);
+}
+
+static struct nvt_table *nasty_table(void)
+{
+    struct nvt_table *table = new_table();
+    for (size_t i = 0; i < NAMES; i++)
+        add(table, names[i], (int64_t)i * 1234567, (double)i);
+    nvt_table_add_row(table);
+    struct nvt_error err;
+    assert_int_equal(nvt_table_failed(table, &err), 0);
+    return table;
+}
+
+/* What a name must read back as: valid UTF-8, controls but tab and line ends made visible. */
+static void expected_name(const char *name, char *out)
+{
+    for (uint32_t c; (c = nvt_utf8_next(&name)) != 0;)
+        out += nvt_utf8_put(c == '\t' || c == '\n' || c == '\r' ? c : nvt_char_visible(c), out);
+    *out = 0;
+}
+
+static void test_utf8(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        uint32_t characters[6];
+    } cases[] = {
+        {"A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x9A\x80", {'A', 0xE9, 0x20AC, 0x1F680}},
+        {"\xC0\xAF", {0xFFFD, 0xFFFD}},                         /* overlong */
+        {"\xED\xA0\x80", {0xFFFD, 0xFFFD, 0xFFFD}},             /* surrogate */
+        {"\xF4\x90\x80\x80", {0xFFFD, 0xFFFD, 0xFFFD, 0xFFFD}}, /* above U+10FFFF */
+        {"\xF0\x9F\x9A", {0xFFFD}},                             /* cut */
+        {"\xE2\x82"
+         "A",
+         {0xFFFD, 'A'}},
+        {"\x80", {0xFFFD}},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *at = cases[i].text;
+        for (size_t k = 0; k < 6; k++)
+            assert_int_equal(nvt_utf8_next(&at), cases[i].characters[k]);
+        assert_int_equal(*at, 0);
+    }
+    for (uint32_t c = 1; c < 0x110000; c += c == 0xD7FF ? 0x801 : 1) {
+        char bytes[5] = {0};
+        nvt_utf8_put(c, bytes);
+        const char *at = bytes;
+        assert_int_equal(nvt_utf8_next(&at), c);
+        assert_int_equal(*at, 0);
+    }
+}
+
+static void test_widths(void **state)
+{
+    (void)state;
+    assert_int_equal(nvt_text_width("abc"), 3);
+    assert_int_equal(nvt_text_width("行列"), 4);
+    assert_int_equal(nvt_text_width("ﾊﾝｶｸ"), 4); /* halfwidth */
+    assert_int_equal(nvt_text_width("Ａ"), 2);   /* fullwidth */
+    assert_int_equal(nvt_text_width("e\xCC\x81"), 1);
+    assert_int_equal(nvt_text_width("\xF0\x9F\x9A\x80"), 2);
+    assert_int_equal(nvt_text_width("\xE2\x80\x8D"), 0); /* joiner */
+    assert_int_equal(nvt_text_width("한글"), 4);
+    assert_int_equal(nvt_text_width("\n\x1b\xFF"), 3); /* each shown as one character */
+}
+
+static void test_cells(void **state)
+{
+    (void)state;
+    struct nvt_table *table = new_table();
+    char name[] = "kept";
+    add(table, name, 5, 2.5);
+    name[0] = 'X';
+    assert_string_equal(nvt_table_text(table, 0, NAME), "kept");
+    size_t row = nvt_table_add_row(table);
+    for (size_t column = 0; column < COLUMNS; column++)
+        assert_true(nvt_table_is_null(table, row, column));
+    nvt_table_set_real(table, row, MEAN, 0.0 / 0.0);
+    nvt_table_set_text(table, row, NAME, NULL);
+    assert_true(nvt_table_is_null(table, row, MEAN));
+    assert_true(nvt_table_is_null(table, row, NAME));
+    nvt_table_set_int(table, row, MEAN, 7);
+    assert_true(nvt_table_real(table, row, MEAN) == 7.0);
+    assert_int_equal(nvt_table_find(table, "mean"), MEAN);
+    assert_true(nvt_table_find(table, "none") == SIZE_MAX);
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_table_failed(table, &err), 0);
+    nvt_table_set_text(table, row, TOTAL, "not a number");
+    assert_int_equal(nvt_table_failed(table, &err), -1);
+    assert_non_null(strstr(err.message, "type"));
+    nvt_table_free(table);
+}
+
+static void test_sort(void **state)
+{
+    (void)state;
+    struct nvt_table *table = new_table();
+    nvt_table_add_row(table);
+    add(table, "b", 1, 1);
+    add(table, "c", 2, 1);
+    add(table, "a", 1, 1);
+    add(table, "d", 3, 1);
+    nvt_table_sort(table, TOTAL, 1);
+    const char *const descending[] = {"d", "c", "b", "a", ""};
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(nvt_table_text(table, i, NAME), descending[i]);
+    assert_true(nvt_table_is_null(table, 4, TOTAL));
+    nvt_table_sort(table, NAME, 0);
+    const char *const ascending[] = {"a", "b", "c", "d", ""};
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(nvt_table_text(table, i, NAME), ascending[i]);
+    assert_int_equal(nvt_table_int(table, 3, TOTAL), 3);
+    nvt_table_free(table);
+}
+
+static void test_column(void **state)
+{
+    (void)state;
+    struct nvt_table *table = new_table();
+    nvt_table_set_provenance(table, &(struct nvt_provenance){"host", "A CPU", "2026-11-21", NULL});
+    add(table, "行列", -1234567, 999999.96);
+    add(table, "x\ty", 12, 0.25);
+    nvt_table_add_row(table);
+    char *text = render("column", table);
+    assert_string_equal(text,
+                        "A demo. Backend host, device A CPU, 2026-11-21  [demo]\n\n"
+                        "Name  Total (ns)    mean (ns)                ratio  steady     PID\n"
+                        "----  ----------  -----------  -------------------  ------  ------\n"
+                        "行列  -1,234,567  1,000,000.0           333,333.32   false  123456\n"
+                        "x␉y           12          0.2  0.08333333333333333   false  123456\n"
+                        "                                                                  \n");
+    free(text);
+    nvt_table_free(table);
+}
+
+/* Every line of a grid takes the same number of terminal columns, whatever the names. */
+static void test_grid(void **state)
+{
+    (void)state;
+    struct nvt_table *table = nasty_table();
+    char *text = render("grid", table), *rest = text;
+    size_t width = 0, lines = 0;
+    for (char *line; (line = strsep(&rest, "\n")) && *line && *line != 'A'; lines++) {
+        width = width ? width : nvt_text_width(line);
+        assert_int_equal(nvt_text_width(line), width);
+        assert_true(line[0] == (lines % 2 ? '|' : '+'));
+    }
+    assert_int_equal(lines, 2 * (NAMES + 1 + 1) + 1);
+    free(text);
+    nvt_table_free(table);
+}
+
+/* One field of RFC 4180; *at moves behind it and its delimiter. */
+static void csv_field(const char **at, char *out, char *delimiter)
+{
+    const char *from = *at;
+    if (*from == '"') {
+        for (from++; *from && (*from != '"' || from[1] == '"'); from++) {
+            from += *from == '"';
+            *out++ = *from;
+        }
+        assert_int_equal(*from, '"');
+        from++;
+    } else {
+        while (*from && *from != ',' && *from != '\n') {
+            *out++ = *from++;
+        }
+    }
+    *out = 0;
+    *delimiter = *from;
+    assert_true(*from == ',' || *from == '\n');
+    *at = from + 1;
+}
+
+static void test_csv(void **state)
+{
+    (void)state;
+    struct nvt_table *table = nasty_table();
+    char *text = render("csv", table), field[1000], expected[1000], delimiter;
+    const char *at = text;
+    for (size_t row = 0; row < NAMES + 2; row++)
+        for (size_t column = 0; column < COLUMNS; column++) {
+            csv_field(&at, field, &delimiter);
+            assert_int_equal(delimiter, column + 1 < COLUMNS ? ',' : '\n');
+            if (!row)
+                assert_string_equal(field, columns[column].heading);
+            else if (row == NAMES + 1)
+                assert_string_equal(field, "");
+            else if (column == NAME) {
+                expected_name(names[row - 1], expected);
+                assert_string_equal(field, expected);
+            } else if (column == TOTAL)
+                assert_true(strtoll(field, NULL, 10) == (int64_t)(row - 1) * 1234567);
+            else if (column == RATIO)
+                assert_true(strtod(field, NULL) == (double)(row - 1) / 3);
+        }
+    assert_int_equal(*at, 0);
+    free(text);
+    nvt_table_free(table);
+}
+
+static void test_tsv(void **state)
+{
+    (void)state;
+    struct nvt_table *table = nasty_table();
+    char *text = render("tsv", table), *rest = text;
+    size_t lines = 0;
+    for (char *line; (line = strsep(&rest, "\n")) && rest; lines++) {
+        char expected[1000] = "", field[1000], *to = field;
+        size_t tabs = 0;
+        for (const char *c = line; *c; c++)
+            tabs += *c == '\t';
+        assert_int_equal(tabs, COLUMNS - 1);
+        for (const char *c = line; *c != '\t'; c++) {
+            const char *escape = *c == '\\' ? strchr("t\tn\nr\r\\\\", *++c) : NULL;
+            *to++ = escape ? escape[1] : *c;
+        }
+        *to = 0;
+        if (lines && lines <= NAMES) {
+            expected_name(names[lines - 1], expected);
+            assert_string_equal(field, expected);
+        }
+    }
+    assert_int_equal(lines, NAMES + 2);
+    free(text);
+    nvt_table_free(table);
+}
+
+#ifdef HAVE_YAJL
+static void test_json(void **state)
+{
+    (void)state;
+    struct nvt_table *table = nasty_table();
+    char *text = render("json", table), message[200];
+    yajl_val root = yajl_tree_parse(text, message, sizeof(message));
+    assert_true(YAJL_IS_ARRAY(root));
+    assert_int_equal(root->u.array.len, NAMES + 1);
+    for (size_t i = 0; i < NAMES; i++) {
+        const char *name[] = {"Name", NULL}, *total[] = {"Total (ns)", NULL};
+        const char *steady[] = {"steady", NULL};
+        yajl_val row = root->u.array.values[i];
+        char valid[1000], *to = valid;
+        for (const char *at = names[i]; *at;)
+            to += nvt_utf8_put(nvt_utf8_next(&at), to);
+        *to = 0;
+        assert_string_equal(YAJL_GET_STRING(yajl_tree_get(row, name, yajl_t_string)), valid);
+        assert_true(YAJL_GET_INTEGER(yajl_tree_get(row, total, yajl_t_number)) ==
+                    (long long)i * 1234567);
+        assert_true(YAJL_IS_TRUE(yajl_tree_get(row, steady, yajl_t_any)) == (i > 0));
+    }
+    const char *name[] = {"Name", NULL};
+    assert_true(YAJL_IS_NULL(yajl_tree_get(root->u.array.values[NAMES], name, yajl_t_any)));
+    yajl_tree_free(root);
+    free(text);
+    nvt_table_free(table);
+}
+
+static void test_json_of_several(void **state)
+{
+    (void)state;
+    struct nvt_tables tables = {0};
+    assert_int_equal(nvt_tables_add(&tables, nasty_table()), 0);
+    assert_int_equal(nvt_tables_add(&tables, new_table()), 0);
+    char *text = render_list("json", &tables), message[200];
+    yajl_val root = yajl_tree_parse(text, message, sizeof(message));
+    const char *first[] = {"demo", NULL}, *second[] = {"demo#2", NULL};
+    assert_int_equal(yajl_tree_get(root, first, yajl_t_array)->u.array.len, NAMES + 1);
+    assert_int_equal(yajl_tree_get(root, second, yajl_t_array)->u.array.len, 0);
+    yajl_tree_free(root);
+    free(text);
+    nvt_tables_free(&tables);
+}
+#endif
+
+static void test_markdown(void **state)
+{
+    (void)state;
+    struct nvt_table *table = new_table();
+    add(table, "a|b_c\n<d> \\ \x1b", 1234, 0.5);
+    char *text = render("markdown", table);
+    assert_string_equal(
+        text, "A demo\n\n"
+              "| Name | Total (ns) | mean (ns) | ratio | steady | PID |\n"
+              "| :-- | --: | --: | --: | --: | --: |\n"
+              "| a\\|b\\_c \\<d\\> \\\\ ␛ | 1,234 | 0.5 | 0.16666666666666666 | true | 123456 |\n");
+    free(text);
+    nvt_table_free(table);
+    table = nasty_table();
+    text = render("markdown", table);
+    size_t lines = 0;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;) {
+        size_t bars = 0;
+        for (const char *c = line; *c; c++) {
+            c += *c == '\\';
+            bars += *c == '|' && (c == line || c[-1] != '\\');
+        }
+        lines += bars == COLUMNS + 1;
+    }
+    assert_int_equal(lines, NAMES + 3);
+    free(text);
+    nvt_table_free(table);
+}
+
+static void test_latex(void **state)
+{
+    (void)state;
+    struct nvt_table *table = new_table();
+    add(table, "_&%#$~^\\{}--[\n\x1b", -1234, 0.5);
+    char *text = render("latex", table);
+    assert_non_null(strstr(
+        text, "  \\_\\&\\%\\#\\$\\textasciitilde{}\\textasciicircum{}\\textbackslash{}\\{\\}{-}{-}"
+              "{[}\\textbackslash{}n\\textbackslash{}x1B & $-$1,234 & 0.5 & 0.16666666666666666"
+              " & false & 123456 \\\\\n"));
+    assert_non_null(strstr(text, "\\begin{tabular}{lrrrrr}\n\\toprule\n  Name & Total (ns) & "));
+    free(text);
+    nvt_table_free(table);
+    table = nasty_table();
+    text = render("latex", table);
+    int depth = 0;
+    size_t ends = 0;
+    for (const char *c = text; *c; c++) {
+        if (*c == '\\' && c[1]) {
+            ends += c[1] == '\\';
+            c++;
+        } else
+            depth += (*c == '{') - (*c == '}');
+        assert_true(depth >= 0);
+    }
+    assert_int_equal(depth, 0);
+    assert_int_equal(ends, NAMES + 2);
+    free(text);
+    nvt_table_free(table);
+}
+
+/* Whatever bytes are in a name: valid UTF-8 comes out, and nothing that steers a terminal. */
+static void test_random_bytes(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct nvt_format *formats = nvt_formats(&count);
+    srand(7);
+    for (int round = 0; round < 300; round++) {
+        char name[64];
+        size_t length = (size_t)rand() % 63;
+        for (size_t i = 0; i < length; i++)
+            name[i] = (char)(1 + rand() % 255);
+        name[length] = 0;
+        struct nvt_table *table = new_table();
+        nvt_table_set_title(table, name);
+        nvt_table_set_provenance(table, &(struct nvt_provenance){name, name, name, name});
+        add(table, name, rand(), 1e300 / (rand() + 1.0));
+        for (size_t i = 0; i < count; i++) {
+            char *text = render(formats[i].name, table);
+            for (const char *at = text; *at;) {
+                const char *before = at;
+                uint32_t c = nvt_utf8_next(&at);
+                assert_true(c != NVT_REPLACEMENT || (uint8_t)*before == 0xEF);
+                assert_true(c == '\n' || c == '\t' || c == '\r' || nvt_char_visible(c) == c);
+            }
+            free(text);
+        }
+        nvt_table_free(table);
+    }
+}
+
+/* Thousands separators in numbers of every length, with and without a sign. */
+static void test_separators(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t value;
+        const char *text;
+    } cases[] = {{0, "0"},
+                 {999, "999"},
+                 {1000, "1,000"},
+                 {-999, "-999"},
+                 {-1000, "-1,000"},
+                 {123456, "123,456"},
+                 {1234567, "1,234,567"},
+                 {INT64_MIN, "-9,223,372,036,854,775,808"}};
+    struct nvt_table *table = new_table();
+    char out[NVT_NUMBER_MAX];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        add(table, "x", cases[i].value, 1);
+        assert_string_equal(nvt_render_number(table, i, TOTAL, 1, out), cases[i].text);
+        assert_true(strtoll(nvt_render_number(table, i, TOTAL, 0, out), NULL, 10) ==
+                    cases[i].value);
+    }
+    nvt_table_free(table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_utf8),         cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_cells),        cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_column),       cmocka_unit_test(test_separators),
+        cmocka_unit_test(test_grid),         cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_tsv),
+#ifdef HAVE_YAJL
+        cmocka_unit_test(test_json),         cmocka_unit_test(test_json_of_several),
+#endif
+        cmocka_unit_test(test_markdown),     cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_random_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
