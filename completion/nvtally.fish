@@ -11,3 +11,12 @@ end
 complete -c nvtally -n __fish_use_subcommand -f -a '(__nvtally_commands)'
 complete -c nvtally -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' \
     -f -a '(__nvtally_options)'
+
+# Behind `record … --` stands another command: what fish knows of that one.
+function __nvtally_recorded
+    set -l line (commandline -opc) (commandline -ct)
+    set -l at (contains -i -- -- $line)
+    complete -C (string join ' ' -- $line[(math $at + 1)..])
+end
+
+complete -c nvtally -n 'contains -- -- (commandline -opc)' -f -a '(__nvtally_recorded)'
