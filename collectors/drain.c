@@ -252,15 +252,25 @@ static const uint8_t *gather(struct nvt_drain *drain, uint64_t tail, uint64_t ex
     return drain->payload.data;
 }
 
-/* The record at `tail` with its data. Returns how many slots it has. */
-static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t available)
+/* Words back to zero, so that the producer's next lap is seen; the release is the tail's. */
+static void clear(struct nvt_drain *drain, uint64_t from, uint64_t to)
 {
-    struct nvt_slot slot = nvt_ring_slots(drain->ring)[tail & drain->mask];
-    unsigned kind = NVT_WORD_KIND(slot.word);
-    uint64_t extra = NVT_WORD_EXTRA(slot.word);
-    if (extra >= available) {
+    struct nvt_slot *slots = nvt_ring_slots(drain->ring);
+    for (; from < to; from++)
+        atomic_store_explicit(&slots[from & drain->mask].word, 0, memory_order_relaxed);
+}
+
+/* The record at `tail`, whose first word this is, with its data. Returns how many slots it has. */
+static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t word)
+{
+    struct nvt_slot *slots = nvt_ring_slots(drain->ring);
+    struct nvt_slot slot = {.ticks = slots[tail & drain->mask].ticks};
+    unsigned kind = NVT_WORD_KIND(word);
+    uint64_t extra = NVT_WORD_EXTRA(word);
+    atomic_init(&slot.word, word);
+    if (extra > drain->mask) {
         drain->broken = 1;
-        return available;
+        return 0;
     }
     const uint8_t *data = gather(drain, tail, extra);
     if (!data)
@@ -272,15 +282,20 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t ava
     return extra + 1;
 }
 
-/* Up to BATCH slots; the columns have room for all of them. Pushes and pops of the default domain
- * without attributes, which are most of all events, take the short way. */
-static void take_batch(struct nvt_drain *drain, uint64_t head)
+/*
+ * Up to about BATCH slots; the columns have room for all of them. Pushes and pops of the default domain
+ * without attributes, which are most of all events, take the short way. Returns whether there was more.
+ */
+static int take_batch(struct nvt_drain *drain)
 {
-    const struct nvt_slot *slots = nvt_ring_slots(drain->ring);
-    uint64_t tail = drain->tail, end = head - tail > BATCH ? tail + BATCH : head;
-    while (tail < end) {
-        const struct nvt_slot *slot = &slots[tail & drain->mask];
-        uint64_t word = slot->word;
+    struct nvt_slot *slots = nvt_ring_slots(drain->ring);
+    uint64_t tail = drain->tail, start = tail, end = tail + BATCH, word = 1;
+    while (tail < end && !drain->broken) {
+        struct nvt_slot *slot = &slots[tail & drain->mask];
+        /* Acquire: the rest of the record was written before its word. */
+        word = atomic_load_explicit(&slot->word, memory_order_acquire);
+        if (!word)
+            break;
         if ((word & 0xffffffffffffu) == NVT_EVENT_POP && !drain->domain) {
             note_time(drain, slot->ticks);
             drain->domain_run++;
@@ -292,35 +307,29 @@ static void take_batch(struct nvt_drain *drain, uint64_t head)
             put_token(drain, NVT_TOKEN_PUSH, drain->names[(word >> 48) % NVT_STRING_SLOTS]);
             tail++;
         } else {
-            tail += take_record(drain, tail, head - tail);
+            tail += take_record(drain, tail, word);
         }
     }
+    clear(drain, start, tail);
     drain->tail = tail;
-    /* Release: the slots have been read before the producer may write over them. */
+    /* Release: the slots have been read and cleared before the producer may write there again. */
     atomic_store_explicit(&drain->ring->tail, tail, memory_order_release);
+    return word != 0;
 }
 
 uint64_t nvt_drain_take(struct nvt_drain *drain)
 {
-    uint64_t taken = 0;
-    if (drain->broken)
-        return 0;
-    uint64_t head = atomic_load_explicit(&drain->ring->head, memory_order_acquire);
-    if (head - drain->tail > drain->mask + 1) {
-        drain->broken = 1;
-        return 0;
-    }
-    drain->fill = (double)(head - drain->tail) / (double)(drain->mask + 1);
-    while (drain->tail < head && !drain->broken) {
-        uint64_t before = drain->tail;
+    uint64_t start = drain->tail, most = start + 2 * (drain->mask + 1);
+    int more = 1;
+    while (more && !drain->broken && drain->tail < most) {
         if (nvt_buffer_reserve(&drain->tokens, BATCH * NVT_VARINT_MAX) ||
             nvt_buffer_reserve(&drain->times, BATCH * NVT_VARINT_MAX))
-            return taken;
-        take_batch(drain, head);
-        taken += drain->tail - before;
+            break;
+        more = take_batch(drain);
         nvt_drain_flush(drain, 0);
     }
-    return taken;
+    drain->fill = (double)(drain->tail - start) / (double)(drain->mask + 1);
+    return drain->tail - start;
 }
 
 const char *nvt_drain_path(const struct nvt_drain *drain)

@@ -9,13 +9,11 @@ struct process {
     struct nvt_buffer row;         /* of its PROCESS chunk */
     struct nvt_buffer definitions; /* not yet written */
     uint32_t definition_count;
-    int written;
 };
 
 struct thread {
     uint32_t process;
-    struct nvt_buffer row;
-    int written;
+    struct nvt_buffer row; /* of its THREAD chunk */
 };
 
 struct nvt_output {
@@ -23,9 +21,9 @@ struct nvt_output {
     struct nvt_strings *strings;
     uint32_t strings_written;
     struct process *processes;
-    uint32_t process_count, process_capacity;
+    uint32_t process_count, process_capacity, processes_written;
     struct thread *threads;
-    uint32_t thread_count, thread_capacity;
+    uint32_t thread_count, thread_capacity, threads_written;
     struct nvt_buffer facts;
     uint32_t fact_count;
 };
@@ -190,17 +188,39 @@ static int write_facts(struct nvt_output *output, struct nvt_error *err)
     return 0;
 }
 
-static int write_process(struct nvt_output *output, uint32_t index, struct nvt_error *err)
+/* Processes and threads are written in the order of their indices, so that a reader only appends. */
+static int write_processes(struct nvt_output *output, uint32_t last, struct nvt_error *err)
 {
-    struct process *process = &output->processes[index];
-    if (!process->written) {
+    for (; output->processes_written <= last; output->processes_written++) {
+        const struct nvt_buffer *row = &output->processes[output->processes_written].row;
         struct nvt_chunk chunk = plain(NVT_CHUNK_PROCESS, 1);
-        chunk.process = index;
-        if (nvt_trace_writer_chunk(output->writer, &chunk, process->row.data, process->row.size,
+        chunk.process = output->processes_written;
+        if (nvt_trace_writer_chunk(output->writer, &chunk, row->data, row->size, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int write_threads(struct nvt_output *output, uint32_t last, struct nvt_error *err)
+{
+    for (; output->threads_written <= last; output->threads_written++) {
+        const struct thread *thread = &output->threads[output->threads_written];
+        struct nvt_chunk chunk = plain(NVT_CHUNK_THREAD, 1);
+        chunk.process = thread->process;
+        chunk.thread = output->threads_written;
+        if (write_processes(output, thread->process, err) ||
+            nvt_trace_writer_chunk(output->writer, &chunk, thread->row.data, thread->row.size,
                                    err))
             return -1;
-        process->written = 1;
     }
+    return 0;
+}
+
+static int write_definitions(struct nvt_output *output, uint32_t index, struct nvt_error *err)
+{
+    struct process *process = &output->processes[index];
+    if (write_processes(output, index, err))
+        return -1;
     if (!process->definition_count)
         return 0;
     struct nvt_chunk chunk = plain(NVT_CHUNK_DEFINITIONS, process->definition_count);
@@ -213,31 +233,14 @@ static int write_process(struct nvt_output *output, uint32_t index, struct nvt_e
     return 0;
 }
 
-static int write_thread(struct nvt_output *output, uint32_t index, struct nvt_error *err)
-{
-    struct thread *thread = &output->threads[index];
-    if (write_process(output, thread->process, err))
-        return -1;
-    if (thread->written)
-        return 0;
-    struct nvt_chunk chunk = plain(NVT_CHUNK_THREAD, 1);
-    chunk.process = thread->process;
-    chunk.thread = index;
-    if (nvt_trace_writer_chunk(output->writer, &chunk, thread->row.data, thread->row.size, err))
-        return -1;
-    thread->written = 1;
-    return 0;
-}
-
 int nvt_output_chunk(struct nvt_output *output, const struct nvt_chunk *chunk, const void *payload,
                      size_t size, struct nvt_error *err)
 {
     if (write_strings(output, err) || write_facts(output, err))
         return -1;
-    if (chunk->thread != NVT_NO_INDEX && write_thread(output, chunk->thread, err))
+    if (chunk->thread != NVT_NO_INDEX && write_threads(output, chunk->thread, err))
         return -1;
-    if (chunk->thread == NVT_NO_INDEX && chunk->process != NVT_NO_INDEX &&
-        write_process(output, chunk->process, err))
+    if (chunk->process != NVT_NO_INDEX && write_definitions(output, chunk->process, err))
         return -1;
     return nvt_trace_writer_chunk(output->writer, chunk, payload, size, err);
 }
@@ -267,7 +270,7 @@ int nvt_output_close(struct nvt_output *output, int wait_status, uint64_t lost,
     struct nvt_buffer row = {0};
     struct nvt_chunk chunk = plain(NVT_CHUNK_END, 1);
     for (uint32_t i = 0; i < output->process_count && !status; i++)
-        status = write_strings(output, err) || write_process(output, i, err);
+        status = write_strings(output, err) || write_definitions(output, i, err);
     if (!status && (nvt_buffer_varint(&row, (uint64_t)wait_status) || nvt_buffer_varint(&row, lost)))
         status = nvt_fail(err, "out of memory");
     if (!status)

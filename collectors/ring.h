@@ -2,11 +2,12 @@
  * What the traced process and `record` share: a control page for the session and a ring for every
  * thread, all files in a private folder (mode 0700) whose path travels in $NVTALLY_SESSION.
  *
- * A ring has one producer (its thread) and one consumer (`record`). The producer writes slots, then
- * stores `head` with release order; the consumer loads `head` with acquire order, so it sees whole
- * slots only; it stores `tail` with release order when it has copied them, and the producer loads
- * `tail` with acquire order before it writes over them. The memory outlives the producer: whatever
- * was published before a SIGKILL is drained.
+ * A ring has one producer (its thread) and one consumer (`record`), and no shared head: a record is
+ * published by its first slot's `word`, which is zero before. The producer stores it last, with release
+ * order; the consumer loads it with acquire order, and sees the whole record where it is not zero. The
+ * consumer sets the words of the slots it has copied back to zero, then stores `tail` with release
+ * order; the producer loads `tail` with acquire order before it writes there again. The memory outlives
+ * the producer: whatever was published before a SIGKILL is drained.
  *
  * Paths have names and no descriptors are kept, so a target may close every descriptor it has.
  */
@@ -65,8 +66,7 @@ struct nvt_ring {
     char thread_name[16];
     char command[4096]; /* the process's arguments, joined by blanks */
     /* The producer's line. */
-    _Alignas(64) _Atomic uint64_t head; /* slots published */
-    _Atomic uint64_t dropped;           /* events dropped as the ring was full */
+    _Alignas(64) _Atomic uint64_t dropped; /* events dropped as the ring was full */
     _Atomic uint64_t nested;            /* events dropped as they came from a signal handler that
                                            interrupted an event */
     _Atomic uint64_t waited_ns;         /* time spent waiting for room */
@@ -83,7 +83,7 @@ _Static_assert(sizeof(struct nvt_ring) <= NVT_RING_HEADER, "the ring's header mu
  */
 struct nvt_slot {
     uint64_t ticks;
-    uint64_t word;
+    _Atomic uint64_t word; /* zero: nothing here yet */
 };
 
 #define NVT_WORD(kind, flags, extra, domain, value)                                                \

@@ -83,9 +83,9 @@ int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)
         return -1;
     read_attributes(thread, event, &attributes);
     int has_range = event->kind == NVT_EVENT_START || event->kind == NVT_EVENT_END;
-    uint64_t keep = event->kind == NVT_EVENT_POP ? 0 : thread->open;
     if (!attributes.flags && !has_range)
-        return nvt_thread_slot(thread, NVT_WORD(event->kind, 0, 0, domain, name), keep);
+        return nvt_thread_slot(thread, NVT_WORD(event->kind, 0, 0, domain, name),
+                               event->kind == NVT_EVENT_POP);
     uint64_t range[2] = {event->range, 0};
     struct nvt_piece pieces[3];
     int count = 0;
@@ -104,7 +104,7 @@ int nvt_event_push(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (thread->busy)
+    if (nvt_thread_is_busy(thread))
         return nvt_thread_nested(thread);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
@@ -121,7 +121,7 @@ int nvt_event_pop(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (thread->busy)
+    if (nvt_thread_is_busy(thread))
         return nvt_thread_nested(thread);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
@@ -130,11 +130,10 @@ int nvt_event_pop(const struct nvt_event *event)
     if (nvt_nest_skips(thread, domain)) {
         nest->skipped--;
         thread->skips--;
-        level = --nest->depth;
+        level = (int)--nest->depth;
         nvt_thread_drop(thread);
     } else if (nest->depth > 0) {
-        level = --nest->depth;
-        thread->open--;
+        level = (int)--nest->depth;
         if (nvt_event_record(thread, event))
             nvt_thread_drop(thread);
     }
@@ -147,7 +146,7 @@ static void record_or_drop(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
-    if (thread->busy) {
+    if (nvt_thread_is_busy(thread)) {
         nvt_thread_nested(thread);
         return;
     }
@@ -184,7 +183,7 @@ void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t v
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
-    if (thread->busy) {
+    if (nvt_thread_is_busy(thread)) {
         nvt_thread_nested(thread);
         return;
     }

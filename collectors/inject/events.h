@@ -46,13 +46,11 @@ void nvt_event_end(const struct nvt_event *event);
 static inline int nvt_nest_push(struct nvt_thread *thread, uint32_t domain, int recorded)
 {
     struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
-    if (NVT_LIKELY(recorded)) {
-        thread->open++;
-    } else {
+    if (NVT_UNLIKELY(!recorded)) {
         nest->skipped++;
         thread->skips++;
     }
-    return nest->depth++;
+    return (int)nest->depth++;
 }
 
 /* Whether a range that is pushed or popped now lies in one that was dropped, so that recording it

@@ -37,6 +37,11 @@ NVT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
         version->SetInjectionNvtxVersion(NVTX_VERSION);
     for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
         attach(callbacks, modules[i]);
+    enum nvt_clock clock = nvt_session.control->clock;
+    struct nvt_module core = nvt_module_fast(clock, NVTX_CB_MODULE_CORE);
+    struct nvt_module core2 = nvt_module_fast(clock, NVTX_CB_MODULE_CORE2);
+    attach(callbacks, &core);
+    attach(callbacks, &core2);
     return 1;
 }
 

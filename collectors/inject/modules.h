@@ -8,6 +8,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "../../lib/clock.h"
+
 struct nvt_callback {
     unsigned id; /* NVTX_CBID_… of its module */
     NvtxFunctionPointer function;
@@ -22,6 +24,9 @@ struct nvt_module {
 extern const struct nvt_module nvt_module_core, nvt_module_core2; /* nvtx_core.c */
 extern const struct nvt_module nvt_module_cuda, nvt_module_cudart,
     nvt_module_opencl; /* nvtx_resources.c */
+
+/* The callbacks of a core module that read the clock on their short path. */
+struct nvt_module nvt_module_fast(enum nvt_clock clock, NvtxCallbackModule module);
 
 /* Fill the slots of the payload extension (nvtx_payload.c). */
 void nvt_payload_attach(intptr_t *slots, size_t count);

@@ -15,6 +15,15 @@ const uint8_t nvt_name_mask[64] = {
 };
 #endif
 
+/* The slot means something else now: no pointer may lead to it. */
+static void forget(struct nvt_thread *thread, uint32_t slot)
+{
+    uint64_t word = NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, slot);
+    for (unsigned i = 0; i < NVT_POINTERS; i++)
+        if (thread->pointers[i].word == word)
+            thread->pointers[i].text = (const char *)NVT_BUSY;
+}
+
 uint32_t nvt_name_define(struct nvt_thread *thread, const union nvt_key *key, uint32_t set,
                          const char *text, size_t length)
 {
@@ -27,9 +36,11 @@ uint32_t nvt_name_define(struct nvt_thread *thread, const union nvt_key *key, ui
     struct nvt_piece pieces[2] = {{header, sizeof(header)}, {text, length}};
     if (nvt_thread_record(thread, NVT_WORD(NVT_DEFINE_STRING, 0, 0, 0, slot), pieces, 2)) {
         thread->names[slot].bytes[31] = BROKEN_KEY;
+        forget(thread, slot);
         return NVT_NAME_LOST;
     }
     thread->names[slot] = *key;
+    forget(thread, slot);
     return slot;
 }
 

@@ -87,9 +87,42 @@ static inline int nvt_is_key(const union nvt_key *key, __m128i low, __m128i high
     return _mm_movemask_epi8(_mm_and_si128(a, b)) == 0xffff;
 }
 
+/* The place in the pointer cache where a text at this address is remembered. */
+static inline struct nvt_pointer *nvt_pointer_at(struct nvt_thread *thread, const char *text)
+{
+    uint32_t hash = (uint32_t)(uintptr_t)text * 2654435769u; /* Knuth's multiplicative hash */
+    return (struct nvt_pointer *)((char *)thread->pointers + (hash >> 18 & (NVT_POINTERS - 1) << 6));
+}
+_Static_assert(sizeof(struct nvt_pointer) == 1 << 6, "a pointer's place is shifted by six");
+
+/* Whether the same text still stands where it was last seen: every byte of it and its NUL. */
+__attribute__((no_sanitize("address", "thread"))) static inline int
+nvt_pointer_holds(const struct nvt_pointer *known, const char *text)
+{
+    if (NVT_UNLIKELY(known->text != text))
+        return 0;
+    __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)text),
+                                  *(const __m128i *)known->key);
+    return _mm_movemask_epi8(_mm_or_si128(same, *(const __m128i *)known->ignore)) == 0xffff;
+}
+
+/* Remember where a text of up to 15 bytes stands. */
+static inline void nvt_pointer_keep(struct nvt_thread *thread, const char *text, uint32_t slot,
+                                    __m128i key, unsigned length)
+{
+    struct nvt_pointer *known = nvt_pointer_at(thread, text);
+    if (length > 15)
+        return;
+    known->text = text;
+    known->word = NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, slot);
+    *(__m128i *)known->key = key;
+    *(__m128i *)known->ignore = _mm_xor_si128(
+        _mm_loadu_si128((const __m128i *)(nvt_name_mask + 31 - length)), _mm_set1_epi8(-1));
+}
+
 /*
- * The string slot of a NUL-terminated text. Reads 32 bytes at once, beyond the text's end but never
- * beyond its page.
+ * The string slot of a NUL-terminated text, by content. Reads 32 bytes at once, beyond the text's end
+ * but never beyond its page.
  */
 __attribute__((no_sanitize("address", "thread"))) static inline uint32_t
 nvt_name(struct nvt_thread *thread, const char *text)
@@ -110,16 +143,35 @@ nvt_name(struct nvt_thread *thread, const char *text)
                                (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(low, low)),
                                (uint64_t)_mm_cvtsi128_si64(high),
                                (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(high, high)));
-    if (NVT_LIKELY(nvt_is_key(&thread->names[set * 2], low, high)))
-        return set * 2;
-    if (NVT_LIKELY(nvt_is_key(&thread->names[set * 2 + 1], low, high)))
-        return set * 2 + 1;
-    union nvt_key key;
-    _mm_storeu_si128((__m128i *)key.bytes, low);
-    _mm_storeu_si128((__m128i *)key.bytes + 1, high);
-    return nvt_name_define(thread, &key, set, text, length);
+    uint32_t slot = set * 2;
+    if (NVT_UNLIKELY(!nvt_is_key(&thread->names[slot], low, high))) {
+        union nvt_key key;
+        slot++;
+        if (!nvt_is_key(&thread->names[slot], low, high)) {
+            _mm_storeu_si128((__m128i *)key.bytes, low);
+            _mm_storeu_si128((__m128i *)key.bytes + 1, high);
+            slot = nvt_name_define(thread, &key, set, text, length);
+            if (slot == NVT_NAME_LOST)
+                return slot;
+        }
+    }
+    nvt_pointer_keep(thread, text, slot, low, length);
+    return slot;
 }
 #else
+static inline struct nvt_pointer *nvt_pointer_at(struct nvt_thread *thread, const char *text)
+{
+    (void)text;
+    return thread->pointers;
+}
+
+static inline int nvt_pointer_holds(const struct nvt_pointer *known, const char *text)
+{
+    (void)known;
+    (void)text;
+    return 0;
+}
+
 static inline uint32_t nvt_name(struct nvt_thread *thread, const char *text)
 {
     return nvt_name_slow(thread, text);

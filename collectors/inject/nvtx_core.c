@@ -12,50 +12,115 @@
 
 /* --- push and pop with nothing but a name: the path that must be fast --------------------------- */
 
-static int push_name(const char *message)
+static __attribute__((noinline, cold)) int push_name_slowly(const char *message)
 {
     struct nvt_thread *thread = nvt_thread_get();
-    if (NVT_UNLIKELY(!thread))
+    if (!thread)
         return NVT_NO_TRACKING;
-    if (NVT_UNLIKELY(thread->busy))
+    if (nvt_thread_is_busy(thread))
         return nvt_thread_nested(thread);
     nvt_thread_enter(thread);
     int recorded = 0;
     if (!nvt_nest_skips(thread, 0)) {
+        /* NULL comes here too: no place in the pointer cache holds it. */
         uint32_t name = message ? nvt_name(thread, message) : nvt_name_empty(thread);
         recorded = name != NVT_NAME_LOST &&
-                   !nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, name), thread->open);
+                   !nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, name), 0);
     }
-    if (NVT_UNLIKELY(!recorded))
+    if (!recorded)
         nvt_thread_drop(thread);
     int level = nvt_nest_push(thread, 0, recorded);
     nvt_thread_leave(thread);
     return level;
 }
 
-/* A pop without attributes. Room for it was kept by its push. */
-static int pop_domain(nvtxDomainHandle_t handle)
+/* A push whose name may have changed: found by content. */
+static inline __attribute__((always_inline)) int push_name_by_content(const char *message,
+                                                                      enum nvt_clock clock)
 {
-    struct nvt_thread *thread = nvt_thread_get();
-    if (NVT_UNLIKELY(!thread))
-        return NVT_NO_TRACKING;
-    uint32_t domain = handle ? handle->number : 0;
-    struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
-    if (NVT_UNLIKELY(thread->busy || thread->skips || nest->depth <= 0))
-        return nvt_event_pop(&(struct nvt_event){.kind = NVT_EVENT_POP, .domain = handle});
+    struct nvt_thread *thread = nvt_self;
+    if (NVT_UNLIKELY(!message))
+        return push_name_slowly(message);
     nvt_thread_enter(thread);
-    thread->open--;
-    if (NVT_UNLIKELY(nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), 0)))
-        nvt_thread_drop(thread);
-    int level = --nest->depth;
+    uint32_t name = nvt_name(thread, message);
+    if (NVT_UNLIKELY(name == NVT_NAME_LOST || thread->next >= thread->open_limit)) {
+        nvt_thread_leave(thread);
+        return push_name_slowly(message);
+    }
+    struct nvt_slot *slot = thread->next++;
+    nvt_slot_publish(slot, NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, name), clock);
+    int level = (int)thread->nests[0].depth++;
     nvt_thread_leave(thread);
     return level;
 }
 
-static int pop(void)
+/* Every way out of the short path is a tail call, so that it has no frame to build. */
+static inline __attribute__((always_inline)) int push_name(const char *message,
+                                                           enum nvt_clock clock,
+                                                           int (*by_content)(const char *))
 {
-    return pop_domain(NULL);
+    struct nvt_thread *thread = nvt_self;
+    struct nvt_slot *slot = thread->next, *limit = thread->limit;
+    if (NVT_UNLIKELY(slot >= limit))
+        return push_name_slowly(message);
+    const struct nvt_pointer *known = nvt_pointer_at(thread, message);
+    if (NVT_UNLIKELY(!nvt_pointer_holds(known, message)))
+        return by_content(message);
+    nvt_thread_enter(thread);
+    nvt_slot_publish(slot, known->word, clock);
+    thread->next = slot + 1;
+    uint32_t level = thread->nests[0].depth;
+    thread->nests[0].depth = level + 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->limit = limit;
+    return (int)level;
 }
+
+static __attribute__((noinline, cold)) int pop_slowly(nvtxDomainHandle_t domain)
+{
+    return nvt_event_pop(&(struct nvt_event){.kind = NVT_EVENT_POP, .domain = domain});
+}
+
+/* A pop without attributes. Room for it was kept by its push. */
+static inline __attribute__((always_inline)) int pop_fast(nvtxDomainHandle_t handle,
+                                                          uint32_t domain, enum nvt_clock clock)
+{
+    struct nvt_thread *thread = nvt_self;
+    struct nvt_slot *slot = thread->next, *limit = thread->limit;
+    struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
+    uint32_t depth = nest->depth;
+    if (NVT_UNLIKELY(slot >= limit || !depth))
+        return pop_slowly(handle);
+    nvt_thread_enter(thread);
+    nvt_slot_publish(slot, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), clock);
+    thread->next = slot + 1;
+    nest->depth = depth - 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->limit = limit;
+    return (int)depth - 1;
+}
+
+/* The short paths once for each clock, so that none asks which one it is. */
+#define FAST_PATHS(clock, name)                                                                    \
+    static __attribute__((noinline)) int push_by_content_##name(const char *message)               \
+    {                                                                                              \
+        return push_name_by_content(message, clock);                                               \
+    }                                                                                              \
+    static int push_name_##name(const char *message)                                               \
+    {                                                                                              \
+        return push_name(message, clock, push_by_content_##name);                                  \
+    }                                                                                              \
+    static int pop_##name(void)                                                                    \
+    {                                                                                              \
+        return pop_fast(NULL, 0, clock);                                                           \
+    }                                                                                              \
+    static int domain_pop_##name(nvtxDomainHandle_t domain)                                        \
+    {                                                                                              \
+        return pop_fast(domain, domain ? domain->number : 0, clock);                               \
+    }
+FAST_PATHS(NVT_CLOCK_MONOTONIC, monotonic)
+FAST_PATHS(NVT_CLOCK_TSC, tsc)
+FAST_PATHS(NVT_CLOCK_CNTVCT, cntvct)
 
 /* --- everything else ---------------------------------------------------------------------------- */
 
@@ -276,9 +341,7 @@ static const struct nvt_callback core[] = {
     CALLBACK(CORE_RangeStartW, start_wide),
     CALLBACK(CORE_RangeEnd, end),
     CALLBACK(CORE_RangePushEx, push_ex),
-    CALLBACK(CORE_RangePushA, push_name),
     CALLBACK(CORE_RangePushW, push_wide),
-    CALLBACK(CORE_RangePop, pop),
     CALLBACK(CORE_NameCategoryA, name_category),
     CALLBACK(CORE_NameCategoryW, name_category_wide),
     CALLBACK(CORE_NameOsThreadA, name_thread),
@@ -290,7 +353,6 @@ static const struct nvt_callback core2[] = {
     CALLBACK(CORE2_DomainRangeStartEx, domain_start),
     CALLBACK(CORE2_DomainRangeEnd, domain_end),
     CALLBACK(CORE2_DomainRangePushEx, domain_push),
-    CALLBACK(CORE2_DomainRangePop, pop_domain),
     CALLBACK(CORE2_DomainResourceCreate, create_resource),
     CALLBACK(CORE2_DomainResourceDestroy, destroy_resource),
     CALLBACK(CORE2_DomainNameCategoryA, domain_name_category),
@@ -307,3 +369,27 @@ const struct nvt_module nvt_module_core = {NVTX_CB_MODULE_CORE, core,
                                            sizeof(core) / sizeof(core[0])};
 const struct nvt_module nvt_module_core2 = {NVTX_CB_MODULE_CORE2, core2,
                                             sizeof(core2) / sizeof(core2[0])};
+
+#define FAST_MODULES(name)                                                                         \
+    {                                                                                              \
+        {CALLBACK(CORE_RangePushA, push_name_##name), CALLBACK(CORE_RangePop, pop_##name)},        \
+        {                                                                                          \
+            CALLBACK(CORE2_DomainRangePop, domain_pop_##name)                                      \
+        }                                                                                          \
+    }
+
+static const struct fast {
+    struct nvt_callback core[2];
+    struct nvt_callback core2[1];
+} fast[] = {
+    [NVT_CLOCK_MONOTONIC] = FAST_MODULES(monotonic),
+    [NVT_CLOCK_TSC] = FAST_MODULES(tsc),
+    [NVT_CLOCK_CNTVCT] = FAST_MODULES(cntvct),
+};
+
+struct nvt_module nvt_module_fast(enum nvt_clock clock, NvtxCallbackModule module)
+{
+    if (module == NVTX_CB_MODULE_CORE)
+        return (struct nvt_module){module, fast[clock].core, 2};
+    return (struct nvt_module){module, fast[clock].core2, 1};
+}

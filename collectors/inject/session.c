@@ -33,7 +33,8 @@ static struct nvt_control *map_control(const char *folder)
     close(descriptor);
     if (control == MAP_FAILED)
         return NULL;
-    if (control->magic != NVT_CONTROL_MAGIC || control->version != NVT_SHARED_VERSION) {
+    if (control->magic != NVT_CONTROL_MAGIC || control->version != NVT_SHARED_VERSION ||
+        control->clock > NVT_CLOCK_CNTVCT) {
         munmap(control, sizeof(*control));
         return NULL;
     }

@@ -10,7 +10,8 @@
 
 #include "session.h"
 
-__thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-exec")));
+struct nvt_thread nvt_nobody;
+__thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-exec"))) = &nvt_nobody;
 
 /* Events left until a thread that could get no ring tries again. */
 static __thread uint32_t retry_after __attribute__((tls_model("initial-exec")));
@@ -23,10 +24,11 @@ static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 static void thread_ends(void *state)
 {
     struct nvt_thread *thread = state;
-    nvt_self = NULL;
-    if (thread->ring) {
-        atomic_store_explicit(&thread->ring->state, NVT_RING_CLOSED, memory_order_release);
-        munmap(thread->ring, NVT_RING_HEADER + (thread->mask + 1) * sizeof(struct nvt_slot));
+    nvt_self = &nvt_nobody;
+    if (thread->slots) {
+        struct nvt_ring *ring = nvt_thread_ring(thread);
+        atomic_store_explicit(&ring->state, NVT_RING_CLOSED, memory_order_release);
+        munmap(ring, NVT_RING_HEADER + thread->size * sizeof(struct nvt_slot));
     }
     munmap(thread, sizeof(*thread));
 }
@@ -48,12 +50,12 @@ static int get_ring(struct nvt_thread *thread)
     struct nvt_ring *ring = nvt_session_ring(&thread->serial);
     if (!ring)
         return -1;
-    thread->ring = ring;
-    thread->slots = nvt_ring_slots(ring);
-    thread->mask = ring->slots - 1;
+    thread->slots = thread->next = nvt_ring_slots(ring);
+    thread->size = ring->slots;
     thread->clock = nvt_session.control->clock;
-    thread->head = 0;
-    thread->limit = ring->slots;
+    thread->open_limit = thread->slots + thread->size / 2;
+    for (unsigned i = 0; i < NVT_POINTERS; i++)
+        thread->pointers[i].text = (const char *)NVT_BUSY;
     return 0;
 }
 
@@ -75,6 +77,7 @@ static struct nvt_thread *new_thread(void)
         retry_after = RETRY_EVENTS;
         return NULL;
     }
+    thread->limit = thread->open_limit;
     nvt_self = thread;
     pthread_setspecific(at_exit, thread);
     return thread;
@@ -92,27 +95,47 @@ struct nvt_thread *nvt_thread_new(void)
 
 void nvt_thread_drop(struct nvt_thread *thread)
 {
-    if (!thread->ring) {
+    if (!thread->slots) {
         lose_homeless();
         return;
     }
-    uint64_t dropped = atomic_load_explicit(&thread->ring->dropped, memory_order_relaxed);
-    atomic_store_explicit(&thread->ring->dropped, dropped + 1, memory_order_relaxed);
+    struct nvt_ring *ring = nvt_thread_ring(thread);
+    uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed);
+    atomic_store_explicit(&ring->dropped, dropped + 1, memory_order_relaxed);
 }
 
 int nvt_thread_nested(struct nvt_thread *thread)
 {
-    if (thread->ring)
-        atomic_fetch_add_explicit(&thread->ring->nested, 1, memory_order_relaxed);
+    if (thread->slots)
+        atomic_fetch_add_explicit(&nvt_thread_ring(thread)->nested, 1, memory_order_relaxed);
     return -2;
 }
 
-/* See how far the recorder has come. Whether `slots` fit behind the reserve now. */
-static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t reserve)
+/* Push/pop ranges that are open and recorded. */
+static uint64_t open_ranges(const struct nvt_thread *thread)
 {
-    uint64_t tail = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
-    thread->limit = tail + thread->mask + 1;
-    return thread->head + slots + reserve <= thread->limit;
+    uint64_t open = 0;
+    for (unsigned i = 0; i < NVT_NESTS; i++)
+        open += thread->nests[i].depth - thread->nests[i].skipped;
+    return open;
+}
+
+/* Slots that the recorder has given back. */
+static uint64_t free_slots(const struct nvt_thread *thread)
+{
+    uint64_t tail = atomic_load_explicit(&nvt_thread_ring(thread)->tail, memory_order_acquire);
+    uint64_t head = thread->lap * thread->size + (uint64_t)(thread->next - thread->slots);
+    return tail + thread->size - head;
+}
+
+/* See how far the recorder has come. Whether `slots` fit now, and the pops of what is open. */
+static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
+{
+    uint64_t room = free_slots(thread);
+    uint64_t budget = room > open ? (room - open) / 2 : 0;
+    uint64_t to_end = (uint64_t)(thread->slots + thread->size - thread->next);
+    thread->open_limit = thread->next + (budget < to_end ? budget : to_end);
+    return slots + open < room && budget;
 }
 
 /* Spin, then yield, then sleep: raw system calls, as nanosleep() is a cancellation point. */
@@ -129,7 +152,7 @@ static void pause_a_little(unsigned round)
 }
 
 /* Wait until there is room, or the recorder has been silent for NVT_SILENCE_NS. */
-static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t reserve)
+static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t open)
 {
     struct nvt_control *control = nvt_session.control;
     int64_t started = nvt_monotonic_ns(), last_beat = started;
@@ -140,7 +163,7 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t res
     thread->deaf = 0;
     for (unsigned round = 0; !atomic_load(&control->ended); round++) {
         pause_a_little(round);
-        if (fits(thread, slots, reserve)) {
+        if (fits(thread, slots, open)) {
             status = 0;
             break;
         }
@@ -155,43 +178,55 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t res
             break;
         }
     }
-    uint64_t waited = atomic_load_explicit(&thread->ring->waited_ns, memory_order_relaxed);
+    struct nvt_ring *ring = nvt_thread_ring(thread);
+    uint64_t waited = atomic_load_explicit(&ring->waited_ns, memory_order_relaxed);
     waited += (uint64_t)(nvt_monotonic_ns() - started);
-    atomic_store_explicit(&thread->ring->waited_ns, waited, memory_order_relaxed);
+    atomic_store_explicit(&ring->waited_ns, waited, memory_order_relaxed);
     return status;
 }
 
 int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
 {
     int saved = errno, status = 0;
-    if (!thread->ring) {
+    if (!thread->slots) {
         if (retry_after)
             retry_after--;
         else if (get_ring(thread))
             retry_after = RETRY_EVENTS;
     }
-    if (!thread->ring) {
+    if (!thread->slots) {
         errno = saved;
         return -1;
     }
-    uint64_t size = thread->mask + 1;
-    uint64_t reserve = thread->open < size / 2 ? thread->open : size / 2;
-    if (slots + reserve > size)
+    nvt_thread_advance(thread, 0); /* the short path stops at the ring's end without coming around */
+    /* What never fits is dropped at once: a giant record, or one in a ring full of open ranges. */
+    uint64_t open = open_ranges(thread);
+    if (slots + open + 2 >= thread->size)
         status = -1;
-    else if (!fits(thread, slots, reserve))
+    else if (!fits(thread, slots, open))
         status = nvt_session.control->on_full == NVT_ON_FULL_WAIT
-                     ? wait_for_room(thread, slots, reserve)
+                     ? wait_for_room(thread, slots, open)
                      : -1;
     errno = saved;
     return status;
 }
 
-/* Copy bytes to slot `slot`, byte `offset` behind its start, around the ring's end. */
+int nvt_thread_slot(struct nvt_thread *thread, uint64_t word, int is_pop)
+{
+    if (thread->next >= thread->open_limit && nvt_thread_room(thread, 1) &&
+        !(is_pop && thread->slots && free_slots(thread) > 1))
+        return -1;
+    nvt_slot_publish(thread->next, word, thread->clock);
+    nvt_thread_advance(thread, 1);
+    return 0;
+}
+
+/* Copy bytes to `offset` bytes behind slot number `slot` of the ring, around its end. */
 static void copy_in(struct nvt_thread *thread, uint64_t slot, size_t offset, const void *data,
                     size_t size)
 {
-    size_t capacity = (size_t)(thread->mask + 1) * sizeof(struct nvt_slot);
-    size_t at = ((size_t)(slot & thread->mask) * sizeof(struct nvt_slot) + offset) % capacity;
+    size_t capacity = (size_t)thread->size * sizeof(struct nvt_slot);
+    size_t at = ((size_t)slot * sizeof(struct nvt_slot) + offset) % capacity;
     size_t first = capacity - at < size ? capacity - at : size;
     memcpy((char *)thread->slots + at, data, first);
     memcpy(thread->slots, (const char *)data + first, size - first);
@@ -200,27 +235,23 @@ static void copy_in(struct nvt_thread *thread, uint64_t slot, size_t offset, con
 int nvt_thread_record(struct nvt_thread *thread, uint64_t word, const struct nvt_piece *pieces,
                       int count)
 {
-    static const struct nvt_slot zero;
+    static const char zero[sizeof(struct nvt_slot)];
     size_t size = 0, offset = 0;
     for (int i = 0; i < count; i++)
         size += pieces[i].size;
     uint64_t extra = (size + sizeof(zero) - 1) / sizeof(zero);
     if (extra > 0xffff)
         return -1;
-    if (thread->head + thread->open + extra >= thread->limit &&
-        nvt_thread_room(thread, extra + 1))
+    if (thread->next + extra >= thread->open_limit && nvt_thread_room(thread, extra + 1))
         return -1;
-    uint64_t head = thread->head;
+    uint64_t slot = (uint64_t)(thread->next - thread->slots);
     if (size % sizeof(zero))
-        copy_in(thread, head + extra, 0, &zero, sizeof(zero));
+        copy_in(thread, slot + extra, 0, zero, sizeof(zero));
     for (int i = 0; i < count; i++) {
-        copy_in(thread, head + 1, offset, pieces[i].data, pieces[i].size);
+        copy_in(thread, slot + 1, offset, pieces[i].data, pieces[i].size);
         offset += pieces[i].size;
     }
-    struct nvt_slot *slot = &thread->slots[head & thread->mask];
-    slot->word = word | extra << 16;
-    slot->ticks = nvt_ticks(thread->clock);
-    thread->head = head + extra + 1;
-    atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+    nvt_slot_publish(thread->next, word | extra << 16, thread->clock);
+    nvt_thread_advance(thread, extra + 1);
     return 0;
 }

@@ -4,7 +4,7 @@
  * Rules of everything that runs here, inside somebody else's program:
  * - The event path takes no lock, allocates nothing and makes no system call. The slow path (first
  *   event of a thread, ring full) may call mmap, open, nanosleep; it leaves errno as it was.
- * - Async signals: `busy` is set while an event is written. A signal handler that calls NVTX in that
+ * - Async signals: `limit` is NVT_BUSY while an event is written. A signal handler that calls NVTX in that
  *   moment finds it set, and its event is counted as nested and left out.
  * - fork, vfork, clone: struct nvt_thread lies in memory that a child sees as zeros (MADV_WIPEONFORK),
  *   and zeros mean "no ring yet", so a child's first event makes a ring of its own. No lock is ever
@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "../../lib/clock.h"
 #include "../ring.h"
@@ -29,8 +30,8 @@
 #define NVT_NESTS 64u
 
 struct nvt_nest {
-    int32_t depth;   /* open push/pop ranges */
-    int32_t skipped; /* the innermost so many of them were dropped */
+    uint32_t depth;   /* open push/pop ranges */
+    uint32_t skipped; /* the innermost so many of them were dropped */
 };
 
 /* The content of a string slot: up to 31 bytes and zeros, or for a longer text its 128-bit hash, its
@@ -38,38 +39,62 @@ struct nvt_nest {
 union nvt_key {
     uint8_t bytes[32];
     uint64_t words[4];
-};
+} __attribute__((aligned(16)));
+
+/* Where a text was last seen, so that a literal is recognised by one compare of its bytes. */
+struct nvt_pointer {
+    const char *text;   /* 16 bytes from here can be read; no address of a text while unused */
+    uint64_t word;      /* of a push with this name */
+    uint8_t key[16];    /* the text, its NUL, and anything */
+    uint8_t ignore[16]; /* ones where the key has anything */
+} __attribute__((aligned(64)));
+
+#define NVT_POINTERS 256u
+
+/*
+ * `limit` guards the short path with one compare, next < limit: it is NVT_BUSY while an event is being
+ * written, NULL while ranges are being dropped or there is no ring, else how far events may be written
+ * without a look at the recorder.
+ */
+#define NVT_BUSY ((struct nvt_slot *)1)
 
 struct nvt_thread {
-    uint64_t head;  /* next slot to write; equals ring->head */
-    uint64_t limit; /* slots below this number are free to write; 0: no ring yet */
-    struct nvt_slot *slots;
-    uint64_t mask;
-    struct nvt_ring *ring;
-    uint32_t busy;
-    uint32_t clock;   /* enum nvt_clock */
-    uint32_t open;    /* recorded push/pop ranges that are open: room is kept for their pops */
-    uint32_t skips;   /* sum of nests[].skipped */
-    uint32_t victim;  /* which way of a string set is replaced next */
-    uint32_t serial;  /* distinguishes the range ids of this thread */
-    uint64_t ranges;  /* start/end ranges so far */
-    uint64_t silent_heartbeat; /* the heartbeat at which the recorder was found dead */
-    uint32_t deaf;             /* the recorder is taken for dead */
+    struct nvt_slot *next;  /* where the next record goes */
+    struct nvt_slot *limit;
+    struct nvt_slot *open_limit; /* what `limit` is when no event is being written or dropped */
+    struct nvt_slot *slots;      /* of the ring, whose header lies before them; NULL: no ring yet */
+    uint64_t size;               /* of the ring, in slots */
+    uint64_t lap;                /* times that `next` has come around */
+    uint32_t clock;              /* enum nvt_clock */
+    uint32_t skips;              /* sum of nests[].skipped */
+    uint32_t victim;             /* which way of a string set is replaced next */
+    uint32_t serial;             /* distinguishes the range ids of this thread */
+    uint32_t deaf;               /* the recorder is taken for dead */
+    uint64_t silent_heartbeat;   /* the heartbeat at which it was found dead */
+    uint64_t ranges;             /* start/end ranges so far */
     struct nvt_nest nests[NVT_NESTS];
-    uint8_t domains_seen[65536 / 8];    /* bit a domain: defined in this ring */
+    uint8_t domains_seen[65536 / 8]; /* bit a domain: defined in this ring */
+    struct nvt_pointer pointers[NVT_POINTERS];
     union nvt_key names[NVT_STRING_SLOTS] __attribute__((aligned(64)));
-    char scratch[NVT_STRING_MAX + 16]; /* for wide strings and schemas */
+    char scratch[NVT_STRING_MAX + 16]; /* for wide strings and payloads */
 };
 
-/* Initial-exec: one instruction to reach it. */
+/* Initial-exec: one instruction to reach it. Never NULL: a thread without a state of its own has
+ * nvt_nobody, whose limit is NULL. */
+extern struct nvt_thread nvt_nobody;
 extern __thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-exec")));
 
 /* The calling thread's state, made on first use. NULL when it could not be had (counted). */
 struct nvt_thread *nvt_thread_new(void);
 
 /*
- * Make room for `slots` slots beside the reserve. Creates the ring when there is none, waits for the
- * recorder or gives up, as the session says. 0, or -1: the event must be dropped (it is counted).
+ * Make room for `slots` slots, keeping as many more as there are open push/pop ranges, so that a range
+ * whose push is recorded has room for its pop. Creates the ring when there is none, waits for the
+ * recorder or gives up, as the session says. 0, or -1: the event must be dropped.
+ *
+ * With F free slots and O ranges open, the next (F - O) / 2 events may be anything: even if all were
+ * pushes, their pops would fit behind them. That is `open_limit` (or the ring's end, where that is
+ * nearer); there, this function looks again.
  */
 int nvt_thread_room(struct nvt_thread *thread, uint64_t slots);
 
@@ -97,41 +122,66 @@ int nvt_thread_nested(struct nvt_thread *thread);
 static inline struct nvt_thread *nvt_thread_get(void)
 {
     struct nvt_thread *thread = nvt_self;
-    return NVT_LIKELY(thread != NULL) ? thread : nvt_thread_new();
+    return NVT_LIKELY(thread != &nvt_nobody) ? thread : nvt_thread_new();
+}
+
+static inline int nvt_thread_is_busy(const struct nvt_thread *thread)
+{
+    return thread->limit == NVT_BUSY;
 }
 
 /* Enter and leave the event path; nothing moves across these. */
 static inline void nvt_thread_enter(struct nvt_thread *thread)
 {
-    thread->busy = 1;
+    thread->limit = NVT_BUSY;
     atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void nvt_thread_leave(struct nvt_thread *thread)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    thread->busy = 0;
+    thread->limit = thread->skips ? NULL : thread->open_limit;
+}
+
+static inline struct nvt_ring *nvt_thread_ring(const struct nvt_thread *thread)
+{
+    return (struct nvt_ring *)((char *)thread->slots - NVT_RING_HEADER);
 }
 
 /*
- * Publish a record of one slot. The release store orders the slot before `head`: a consumer that
- * sees the new head sees the slot, even when the producer is killed right behind it. With `keep`,
- * room for the pops of all open ranges is left free.
+ * Fill and publish a slot. The release store orders the time, and whatever was written before, before
+ * the word: a consumer that sees the word sees the record, even when the producer is killed right
+ * behind it.
  */
-static inline int nvt_thread_slot(struct nvt_thread *thread, uint64_t word, uint64_t keep)
+static inline __attribute__((always_inline)) void
+nvt_slot_publish(struct nvt_slot *slot, uint64_t word, enum nvt_clock clock)
 {
-    uint64_t head = thread->head;
-    if (NVT_UNLIKELY(head + keep >= thread->limit)) {
-        if (nvt_thread_room(thread, 1))
-            return -1;
-        head = thread->head;
-    }
-    struct nvt_slot *slot = &thread->slots[head & thread->mask];
-    slot->word = word;
-    slot->ticks = nvt_ticks(thread->clock);
-    thread->head = head + 1;
-    atomic_store_explicit(&thread->ring->head, head + 1, memory_order_release);
-    return 0;
+#if defined(__x86_64__)
+    if (clock == NVT_CLOCK_TSC) {
+        /* Two halves stored apart: on the short path every instruction is seen. */
+        uint32_t low, high;
+        __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+        memcpy(&slot->ticks, &low, 4);
+        memcpy((char *)&slot->ticks + 4, &high, 4);
+    } else
+#endif
+        slot->ticks = nvt_ticks(clock);
+    atomic_store_explicit(&slot->word, word, memory_order_release);
 }
+
+/* Move behind `slots` slots that were written. */
+static inline void nvt_thread_advance(struct nvt_thread *thread, uint64_t slots)
+{
+    thread->next += slots;
+    if (NVT_UNLIKELY(thread->next >= thread->slots + thread->size)) {
+        thread->next -= thread->size;
+        thread->lap++;
+        thread->open_limit = NULL;
+    }
+}
+
+/* A record of one slot, the thoughtful way; `is_pop`: it may use the room that is kept for pops. 0, or
+ * -1: dropped. */
+int nvt_thread_slot(struct nvt_thread *thread, uint64_t word, int is_pop);
 
 #endif
