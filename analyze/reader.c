@@ -8,6 +8,7 @@
 /* Every format; the first one that recognizes the file reads it. */
 static const struct nvt_reader *const readers[] = {
     &nvt_reader_nvt,
+    &nvt_reader_nsys,
 };
 
 #define HEAD_BYTES (64 * 1024)
@@ -38,6 +39,8 @@ static const struct nvt_reader *recognize(const char *path, struct nvt_error *er
         for (size_t i = 0; i < READERS; i++)
             if (readers[i]->recognizes(head, size))
                 return readers[i];
+        if (nvt_is_nsys_report(path))
+            return &nvt_reader_nsys_report;
         nvt_fail_at(err, path, -1, "is not a trace of a known format");
     }
     return NULL;

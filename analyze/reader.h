@@ -17,6 +17,11 @@ struct nvt_reader {
 };
 
 extern const struct nvt_reader nvt_reader_nvt;
+extern const struct nvt_reader nvt_reader_nsys;
+extern const struct nvt_reader nvt_reader_nsys_report;
+
+/* Whether the name is that of nsys's own report, a format that nobody but nsys reads. */
+int nvt_is_nsys_report(const char *path);
 
 /*
  * Read and finish a trace of any format. Returns the trace (caller frees with nvt_trace_free), or

@@ -1,0 +1,72 @@
+#include "cuda_names.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *nvt_copy_label(unsigned kind)
+{
+    static const char *const labels[NVT_COPY_KINDS] = {
+        "Unknown",         "Host-to-Device",   "Device-to-Host",
+        "Host-to-Array",   "Array-to-Host",    "Array-to-Array",
+        "Array-to-Device", "Device-to-Array",  "Device-to-Device",
+        "Host-to-Host",    "Peer-to-Peer",     "Unified Host-to-Device",
+        "Unified Device-to-Host", "Unified Device-to-Device"};
+    return labels[kind < NVT_COPY_KINDS ? kind : 0];
+}
+
+const char *nvt_memory_label(unsigned kind)
+{
+    static const char *const labels[NVT_KINDS] = {"Unknown",       "Pageable",      "Pinned",
+                                                  "Device",        "Array",         "Managed",
+                                                  "Device Static", "Managed Static"};
+    return labels[kind < NVT_KINDS ? kind : 0];
+}
+
+const char *nvt_sync_label(unsigned type)
+{
+    static const char *const labels[NVT_SYNC_TYPES] = {"Unknown", "Event sync", "Stream wait sync",
+                                                       "Stream sync", "Context sync"};
+    return labels[type < NVT_SYNC_TYPES ? type : 0];
+}
+
+const char *nvt_copy_name(unsigned kind, char out[NVT_COPY_NAME_MAX])
+{
+    snprintf(out, NVT_COPY_NAME_MAX, "[CUDA memcpy %s]", nvt_copy_label(kind));
+    return out;
+}
+
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '~' || c == '$';
+}
+
+/* "(anonymous namespace)" is part of a scope, not a list of parameters. */
+static int is_anonymous(const char *name, size_t size, size_t at)
+{
+    static const char text[] = "(anonymous namespace)";
+    return size - at >= sizeof(text) - 1 && !memcmp(name + at, text, sizeof(text) - 1);
+}
+
+const char *nvt_short_name(const char *name, size_t size, size_t *length)
+{
+    size_t start = 0, end = 0;
+    int depth = 0;
+    /* The last word outside of any bracket before the parameters. */
+    for (size_t i = 0; i < size; i++) {
+        char c = name[i];
+        if (c == '(' && !depth && end && !is_anonymous(name, size, i))
+            break;
+        if (c == '<' || c == '(' || c == '{' || c == '[')
+            depth++;
+        else if ((c == '>' && (!i || name[i - 1] != '-')) || c == ')' || c == '}' || c == ']')
+            depth -= depth > 0;
+        else if (!depth && is_word(c)) {
+            if (end != i)
+                start = i;
+            end = i + 1;
+        }
+    }
+    *length = end ? end - start : size;
+    return end ? name + start : name;
+}

@@ -1,0 +1,42 @@
+/*
+ * The words for CUDA's numbers, as nsys writes them, and short names of kernels. Every reader names
+ * device operations through this file, so that a report over one format reads like one over
+ * another.
+ */
+#ifndef NVT_CUDA_NAMES_H
+#define NVT_CUDA_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Room for nvt_copy_name. */
+#define NVT_COPY_NAME_MAX 64
+
+/* Values of CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind and
+ * CUpti_ActivitySynchronizationType (cupti_activity.h), which the model keeps. */
+enum { NVT_COPY_UNKNOWN = 0, NVT_COPY_HTOD = 1, NVT_COPY_DTOH = 2, NVT_COPY_DTOD = 8 };
+enum { NVT_COPY_HTOH = 9, NVT_COPY_PTOP = 10, NVT_COPY_KINDS = 14 };
+enum { NVT_KIND_UNKNOWN, NVT_KIND_PAGEABLE, NVT_KIND_PINNED, NVT_KIND_DEVICE, NVT_KIND_ARRAY };
+enum { NVT_KIND_MANAGED = 5, NVT_KINDS = 8 };
+enum { NVT_SYNC_UNKNOWN, NVT_SYNC_EVENT, NVT_SYNC_WAIT_EVENT, NVT_SYNC_STREAM, NVT_SYNC_CONTEXT };
+enum { NVT_SYNC_TYPES = 5 };
+
+/* "Host-to-Device", "Pageable", "Stream sync" …; "Unknown" for a number without a word. */
+const char *nvt_copy_label(unsigned kind);
+const char *nvt_memory_label(unsigned kind);
+const char *nvt_sync_label(unsigned type);
+
+/* The name of a copy, "[CUDA memcpy Host-to-Device]". Returns out. */
+const char *nvt_copy_name(unsigned kind, char out[NVT_COPY_NAME_MAX]);
+
+/* The name of every memset. */
+#define NVT_MEMSET_NAME "[CUDA memset]"
+
+/*
+ * The function's own name within a demangled one: without return type, scope, template arguments
+ * and parameters. Points into `name`; *length gets its length. The whole name when it has none of
+ * these. Linear in the length of the name.
+ */
+const char *nvt_short_name(const char *name, size_t size, size_t *length);
+
+#endif

@@ -1,0 +1,313 @@
+#ifdef HAVE_SQLITE
+#include "read_nsys.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda_names.h"
+
+/* ENUM_CUDA_MEM_KIND to CUpti_ActivityMemoryKind: nsys counts from pageable, CUPTI from unknown. */
+static uint8_t memory_kind(int64_t kind)
+{
+    return kind >= 0 && kind < NVT_KINDS - 1 ? (uint8_t)(kind + 1) : NVT_KIND_UNKNOWN;
+}
+
+/* nsys appends the version of the entry point, cudaLaunchKernel_v7000; its reports leave it out. */
+static uint32_t without_version(struct nvt_nsys *reader, uint32_t name)
+{
+    size_t length, end;
+    const char *text = nvt_strings_get(reader->trace->strings, name, &length);
+    for (end = length; end && isdigit((unsigned char)text[end - 1]);)
+        end--;
+    if (length - end < 4 || length - end > 5 || end < 3 || memcmp(text + end - 2, "_v", 2))
+        return name;
+    return nvt_strings_add(reader->trace->strings, text, end - 2);
+}
+
+/* --- API calls ---------------------------------------------------------------------------------- */
+
+enum { API_START, API_END, API_NAME, API_TID, API_CORRELATION, API_RESULT, API_CLASS };
+
+#define API_COLUMN_NAMES                                                                           \
+    {                                                                                              \
+        "start", "end", "nameId", "globalTid", "correlationId", "returnValue", "eventClass"        \
+    }
+
+static int add_api(struct nvt_nsys *reader, struct nvt_nsys_table *table, uint8_t class)
+{
+    struct nvt_api api = {.start = nvt_nsys_time(table, API_START),
+                          .end = nvt_nsys_time(table, API_END),
+                          .thread = nvt_nsys_thread(reader, table, API_TID),
+                          .name = nvt_nsys_name(reader, table, API_NAME),
+                          .result = (int32_t)nvt_nsys_u32(table, API_RESULT, 0),
+                          .class = class};
+    if (class != NVT_API_LIBRARY) {
+        api.correlation = nvt_nsys_u32(table, API_CORRELATION, 0);
+        api.name = without_version(reader, api.name);
+    }
+    if (api.thread == NVT_NONE || api.name == NVT_NO_STRING)
+        return -1;
+    struct nvt_threads *threads = &reader->trace->threads;
+    if (api.end > threads->last_ns[api.thread])
+        threads->last_ns[api.thread] = api.end;
+    return nvt_api_add(reader->trace, &api) == NVT_NONE ? -1 : 0;
+}
+
+/* CUPTI_ACTIVITY_KIND_RUNTIME holds both interfaces; ENUM_NSYS_EVENT_CLASS tells them apart. */
+static int cuda_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    int64_t class = nvt_nsys_int(table, API_CLASS, 0);
+    return add_api(reader, table, class == 1 ? NVT_API_DRIVER : NVT_API_RUNTIME);
+}
+
+static int driver_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    return add_api(reader, table, NVT_API_DRIVER);
+}
+
+static int library_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    return add_api(reader, table, NVT_API_LIBRARY);
+}
+
+/* --- device operations -------------------------------------------------------------------------- */
+
+enum { OP_START, OP_END, OP_DEVICE, OP_STREAM, OP_CONTEXT, OP_CORRELATION, OP_PID, OP_OWN };
+
+#define OP_COLUMN_NAMES                                                                            \
+    "start", "end", "deviceId", "streamId", "contextId", "correlationId", "globalPid"
+
+/* What all device operations have. */
+static int fill_op(struct nvt_nsys *reader, struct nvt_nsys_table *table, struct nvt_op *op)
+{
+    op->start = nvt_nsys_time(table, OP_START);
+    op->end = nvt_nsys_time(table, OP_END);
+    op->device = nvt_nsys_u32(table, OP_DEVICE, 0);
+    op->stream = nvt_nsys_u32(table, OP_STREAM, 0);
+    op->context = nvt_nsys_u32(table, OP_CONTEXT, 0);
+    op->correlation = nvt_nsys_u32(table, OP_CORRELATION, 0);
+    op->process = nvt_nsys_process(reader, table, OP_PID);
+    op->thread = NVT_NONE;
+    op->launch = INT64_MIN;
+    op->detail = NVT_NONE;
+    return op->process == NVT_NONE ? -1 : 0;
+}
+
+enum { K_NAME = OP_OWN, K_SHORT, K_GRID_X, K_GRID_Y, K_GRID_Z, K_BLOCK_X, K_BLOCK_Y, K_BLOCK_Z };
+enum { K_REGISTERS = K_BLOCK_Z + 1, K_STATIC, K_DYNAMIC, K_LOCAL, K_GRAPH, K_NODE };
+
+static uint32_t short_name(struct nvt_nsys *reader, uint32_t name)
+{
+    size_t length, part;
+    const char *text = nvt_strings_get(reader->trace->strings, name, &length);
+    const char *start = nvt_short_name(text, length, &part);
+    return nvt_strings_add(reader->trace->strings, start, part);
+}
+
+static int kernel(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct nvt_op op = {.kind = NVT_OP_KERNEL};
+    const struct nvt_kernel detail = {
+        .grid_x = nvt_nsys_u32(table, K_GRID_X, 0),
+        .grid_y = nvt_nsys_u32(table, K_GRID_Y, 0),
+        .grid_z = nvt_nsys_u32(table, K_GRID_Z, 0),
+        .block_x = nvt_nsys_u32(table, K_BLOCK_X, 0),
+        .block_y = nvt_nsys_u32(table, K_BLOCK_Y, 0),
+        .block_z = nvt_nsys_u32(table, K_BLOCK_Z, 0),
+        .registers = nvt_nsys_u32(table, K_REGISTERS, 0),
+        .static_shared = nvt_nsys_u32(table, K_STATIC, 0),
+        .dynamic_shared = nvt_nsys_u32(table, K_DYNAMIC, 0),
+        .local_memory = nvt_nsys_size(table, K_LOCAL),
+        .graph = (uint64_t)nvt_nsys_int(table, K_GRAPH, 0),
+        .graph_node = (uint64_t)nvt_nsys_int(table, K_NODE, 0)};
+    if (fill_op(reader, table, &op))
+        return -1;
+    op.name = nvt_nsys_name(reader, table, K_NAME);
+    op.short_name = nvt_nsys_name(reader, table, K_SHORT);
+    if (!op.name)
+        op.name = op.short_name;
+    if (!op.short_name)
+        op.short_name = short_name(reader, op.name);
+    op.detail = nvt_kernel_add(reader->trace, &detail);
+    if (op.name == NVT_NO_STRING || op.short_name == NVT_NO_STRING || op.detail == NVT_NONE)
+        return -1;
+    return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
+}
+
+enum { C_BYTES = OP_OWN, C_KIND, C_SOURCE, C_TARGET };
+
+static int copy(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct nvt_op op = {.kind = NVT_OP_MEMCPY};
+    char name[NVT_COPY_NAME_MAX];
+    if (fill_op(reader, table, &op))
+        return -1;
+    int64_t kind = nvt_nsys_int(table, C_KIND, 0);
+    op.copy_kind = kind > 0 && kind < NVT_COPY_KINDS ? (uint8_t)kind : NVT_COPY_UNKNOWN;
+    op.source_kind = memory_kind(nvt_nsys_int(table, C_SOURCE, -1));
+    op.target_kind = memory_kind(nvt_nsys_int(table, C_TARGET, -1));
+    op.bytes = nvt_nsys_size(table, C_BYTES);
+    op.name = nvt_strings_add_text(reader->trace->strings, nvt_copy_name(op.copy_kind, name));
+    op.short_name = op.name;
+    if (op.name == NVT_NO_STRING)
+        return -1;
+    return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
+}
+
+enum { S_BYTES = OP_OWN, S_KIND };
+
+static int set(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct nvt_op op = {.kind = NVT_OP_MEMSET};
+    if (fill_op(reader, table, &op))
+        return -1;
+    op.target_kind = memory_kind(nvt_nsys_int(table, S_KIND, -1));
+    op.bytes = nvt_nsys_size(table, S_BYTES);
+    op.name = nvt_strings_add_text(reader->trace->strings, NVT_MEMSET_NAME);
+    op.short_name = op.name;
+    if (op.name == NVT_NO_STRING)
+        return -1;
+    return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
+}
+
+enum { Y_TYPE = OP_OWN };
+
+static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct nvt_op op = {0};
+    if (fill_op(reader, table, &op))
+        return -1;
+    int64_t type = nvt_nsys_int(table, Y_TYPE, 0);
+    const struct nvt_sync sync = {
+        .start = op.start,
+        .end = op.end,
+        .process = op.process,
+        .device = op.device,
+        .context = op.context,
+        .stream = op.stream,
+        .correlation = op.correlation,
+        .type = type > 0 && type < NVT_SYNC_TYPES ? (uint8_t)type : NVT_SYNC_UNKNOWN};
+    return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? -1 : 0;
+}
+
+/* --- memory ------------------------------------------------------------------------------------- */
+
+enum { M_START, M_OPERATION, M_PID, M_DEVICE, M_ADDRESS, M_BYTES, M_KIND, M_CORRELATION };
+enum { M_POOL_SIZE = M_CORRELATION + 1, M_POOL_USED };
+
+/* Which thread made which call, for the events below, which say only the call. */
+static int index_calls(struct nvt_nsys *reader)
+{
+    const struct nvt_apis *apis = &reader->trace->apis;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        uint32_t process = reader->trace->threads.process[apis->thread[i]];
+        uint32_t *thread =
+            nvt_map_at(&reader->calls, (uint64_t)process << 32 | (uint32_t)apis->correlation[i]);
+        if (!thread)
+            return -1;
+        *thread = apis->thread[i];
+    }
+    return 0;
+}
+
+static int memory_usage(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct nvt_memory_event event = {
+        .time = nvt_nsys_time(table, M_START),
+        .process = nvt_nsys_process(reader, table, M_PID),
+        .device = nvt_nsys_u32(table, M_DEVICE, 0),
+        .thread = NVT_NONE,
+        .address = (uint64_t)nvt_nsys_int(table, M_ADDRESS, 0),
+        .bytes = nvt_nsys_size(table, M_BYTES),
+        .allocated = (uint64_t)nvt_nsys_int(table, M_POOL_USED, -1),
+        .reserved = (uint64_t)nvt_nsys_int(table, M_POOL_SIZE, -1),
+        .kind = nvt_nsys_int(table, M_OPERATION, 0) == 1 ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
+    if (event.process == NVT_NONE || (table->number == 1 && index_calls(reader)))
+        return -1;
+    uint8_t kind = memory_kind(nvt_nsys_int(table, M_KIND, -1));
+    if (kind == NVT_KIND_PAGEABLE || kind == NVT_KIND_PINNED)
+        event.device = NVT_NONE;
+    /* A pool of size 0 is none. */
+    if (!event.reserved)
+        event.allocated = event.reserved = UINT64_MAX;
+    uint32_t correlation = nvt_nsys_u32(table, M_CORRELATION, 0);
+    if (correlation)
+        event.thread = nvt_map_get(&reader->calls, (uint64_t)event.process << 32 | correlation);
+    event.source = nvt_strings_add_text(reader->trace->strings, nvt_memory_label(kind));
+    if (event.source == NVT_NO_STRING)
+        return -1;
+    return nvt_memory_event_add(reader->trace, &event) == NVT_NONE ? -1 : 0;
+}
+
+/* --- the profiler's own time -------------------------------------------------------------------- */
+
+enum { O_START, O_END, O_TYPE, O_TID, O_NAME };
+
+static int overhead(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    /* ENUM_CUPTI_OVERHEAD_TYPE. */
+    static const char *const types[] = {"Undefined",
+                                        "Unknown",
+                                        "Driver JIT compiler",
+                                        "Buffer flush",
+                                        "Instrumentation",
+                                        "Resource creation/destruction",
+                                        "Runtime module loading",
+                                        "Lazy function loading",
+                                        "Command buffer full"};
+    struct nvt_overhead row = {.start = nvt_nsys_time(table, O_START),
+                               .end = nvt_nsys_time(table, O_END),
+                               .thread = nvt_nsys_thread(reader, table, O_TID),
+                               .name = nvt_nsys_name(reader, table, O_NAME)};
+    uint32_t type = nvt_nsys_u32(table, O_TYPE, 0);
+    if (!row.name)
+        row.name = nvt_strings_add_text(reader->trace->strings,
+                                        types[type < sizeof(types) / sizeof(types[0]) ? type : 0]);
+    if (row.thread == NVT_NONE || row.name == NVT_NO_STRING)
+        return -1;
+    row.process = reader->trace->threads.process[row.thread];
+    return nvt_overhead_add(reader->trace, &row) == NVT_NONE ? -1 : 0;
+}
+
+static const struct nvt_nsys_spec tables[] = {
+    {"CUPTI_ACTIVITY_KIND_RUNTIME", NULL, 3, API_COLUMN_NAMES, cuda_call},
+    {"CUPTI_ACTIVITY_KIND_DRIVER", NULL, 3, API_COLUMN_NAMES, driver_call},
+    {"CUBLAS_EVENTS", NULL, 3, API_COLUMN_NAMES, library_call},
+    {"CUDNN_EVENTS", NULL, 3, API_COLUMN_NAMES, library_call},
+    {"CUPTI_ACTIVITY_KIND_KERNEL",
+     NULL,
+     2,
+     {OP_COLUMN_NAMES, "demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY",
+      "blockZ", "registersPerThread", "staticSharedMemory", "dynamicSharedMemory",
+      "localMemoryTotal", "graphId", "graphNodeId"},
+     kernel},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY",
+     NULL,
+     2,
+     {OP_COLUMN_NAMES, "bytes", "copyKind", "srcKind", "dstKind"},
+     copy},
+    {"CUPTI_ACTIVITY_KIND_MEMSET", NULL, 2, {OP_COLUMN_NAMES, "bytes", "memKind"}, set},
+    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", NULL, 2, {OP_COLUMN_NAMES, "syncType"}, synchronization},
+    {"CUDA_GPU_MEMORY_USAGE_EVENTS",
+     NULL,
+     2,
+     {"start", "memoryOperationType", "globalPid", "deviceId", "address", "bytes", "memKind",
+      "correlationId", "localMemoryPoolSize", "localMemoryPoolUtilizedSize"},
+     memory_usage},
+    {"CUPTI_ACTIVITY_KIND_OVERHEAD",
+     NULL,
+     2,
+     {"start", "end", "overheadType", "globalTid", "nameId"},
+     overhead},
+    {"PROFILER_OVERHEAD", NULL, 2, {"start", "end", "overheadType", "globalTid", "nameId"}, overhead},
+};
+
+int nvt_nsys_read_cuda(struct nvt_nsys *reader)
+{
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (nvt_nsys_read(reader, &tables[i]))
+            return -1;
+    return 0;
+}
+#endif

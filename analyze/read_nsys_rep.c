@@ -1,0 +1,91 @@
+/*
+ * nsys's own report files. Their format is not documented, so nsys itself turns them into an
+ * export, into a temporary folder that is removed again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "reader.h"
+
+extern char **environ;
+
+/* By name alone: it is asked only about files that no other reader recognizes. */
+int nvt_is_nsys_report(const char *path)
+{
+    static const char *const endings[] = {".nsys-rep", ".qdrep"};
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        size_t size = strlen(endings[i]);
+        if (length > size && !strcmp(path + length - size, endings[i]))
+            return 1;
+    }
+    return 0;
+}
+
+static int recognizes(const uint8_t *head, size_t size)
+{
+    (void)head;
+    (void)size;
+    return 0;
+}
+
+/* Run nsys and wait. Its exit status, 127 when there is no nsys. */
+static int run(char *const *argv)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    int status = -1;
+    if (posix_spawn_file_actions_init(&actions))
+        return -1;
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    int failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed)
+        return failed == ENOENT ? 127 : -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int export_and_read(const char *path, const char *export, struct nvt_trace *trace,
+                           struct nvt_error *err)
+{
+    char *absolute = realpath(path, NULL);
+    if (!absolute)
+        return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
+    char *argv[] = {"nsys",        "export", "--type", "sqlite", "--force-overwrite", "true", "-o",
+                    (char *)export, absolute, NULL};
+    int status = run(argv);
+    free(absolute);
+    if (status == 127)
+        return nvt_fail_at(err, path, -1,
+                           "is nsys's own format, and there is no nsys here; where there is one: "
+                           "nsys export --type sqlite FILE.nsys-rep");
+    if (status)
+        return nvt_fail_at(err, path, -1, "nsys export failed with status %d", status);
+    return nvt_reader_nsys.read(export, trace, err);
+}
+
+static int read_report(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    const char *parent = getenv("TMPDIR");
+    char folder[256], export[300];
+    if ((size_t)snprintf(folder, sizeof(folder), "%s/nvtally-XXXXXX",
+                         parent && *parent ? parent : "/tmp") >= sizeof(folder) ||
+        !mkdtemp(folder))
+        return nvt_fail_at(err, path, -1, "no temporary folder: %s", strerror(errno));
+    snprintf(export, sizeof(export), "%s/export.sqlite", folder);
+    int status = export_and_read(path, export, trace, err);
+    unlink(export);
+    rmdir(folder);
+    return status;
+}
+
+const struct nvt_reader nvt_reader_nsys_report = {"nsys", recognizes, read_report};
