@@ -1,0 +1,104 @@
+/* What a command was given, traces and run directories, as the input of reports. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "reader.h"
+#include "report.h"
+
+static int add_trace(struct nvt_report_input *input, struct nvt_trace *trace,
+                     const struct nvt_runs *runs, size_t record, struct nvt_error *err)
+{
+    struct nvt_input_trace *traces =
+        realloc(input->traces, (input->trace_count + 1) * sizeof(*traces));
+    if (!traces) {
+        nvt_trace_free(trace);
+        return nvt_fail(err, "out of memory");
+    }
+    input->traces = traces;
+    input->traces[input->trace_count++] = (struct nvt_input_trace){trace, runs, record};
+    if (trace->warning)
+        nvt_note(input, "warning: %s: %s", trace->path, trace->warning);
+    return 0;
+}
+
+static int add_runs(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+{
+    struct nvt_runs *runs = nvt_runs_read(path, err);
+    if (!runs)
+        return -1;
+    struct nvt_runs **all =
+        realloc(input->runs, (input->run_count + 1) * sizeof(struct nvt_runs *));
+    if (!all) {
+        nvt_runs_free(runs);
+        return nvt_fail(err, "out of memory");
+    }
+    input->runs = all;
+    input->runs[input->run_count++] = runs;
+    if (runs->warning)
+        nvt_note(input, "warning: %s", runs->warning);
+    return 0;
+}
+
+int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+{
+    struct stat status;
+    if (!stat(path, &status) && S_ISDIR(status.st_mode))
+        return add_runs(input, path, err);
+    struct nvt_trace *trace = nvt_trace_read(path, err);
+    return trace ? add_trace(input, trace, NULL, 0, err) : -1;
+}
+
+/* A trace lies in its run's directory: a name that leads out of it is not followed. */
+static int stays_within(const char *name)
+{
+    return *name && *name != '/' && strcmp(name, "..") && strncmp(name, "../", 3) &&
+           !strstr(name, "/../") && !(strlen(name) > 2 && !strcmp(name + strlen(name) - 3, "/.."));
+}
+
+static int add_recorded(struct nvt_report_input *input, const struct nvt_runs *runs, size_t record,
+                        struct nvt_error *err)
+{
+    const char *name = nvt_record_text(&runs->records[record], "trace");
+    char *path;
+    if (!name)
+        return 0;
+    if (!stays_within(name)) {
+        nvt_note(input, "warning: %s: the trace '%s' of a record lies outside of it, left out",
+                 runs->path, name);
+        return 0;
+    }
+    if (asprintf(&path, "%s/%s", runs->path, name) < 0)
+        return nvt_fail(err, "out of memory");
+    struct nvt_error broken = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_read(path, &broken);
+    free(path);
+    if (trace)
+        return add_trace(input, trace, runs, record, err);
+    char text[1100];
+    nvt_note(input, "warning: %s: the results of its run are used instead",
+             nvt_error_text(&broken, text, sizeof(text)));
+    return 0;
+}
+
+int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t record = 0; record < input->runs[i]->count; record++)
+            if (add_recorded(input, input->runs[i], record, err))
+                return -1;
+    return 0;
+}
+
+void nvt_input_free(struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        nvt_trace_free(input->traces[i].trace);
+    for (size_t i = 0; i < input->run_count; i++)
+        nvt_runs_free(input->runs[i]);
+    free(input->traces);
+    free(input->runs);
+    nvt_buffer_free(&input->notes);
+    *input = (struct nvt_report_input){0};
+}

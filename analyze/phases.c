@@ -1,0 +1,364 @@
+#include "phases.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "map.h"
+#include "nesting.h"
+
+/* What a range lies within: a bit a phase, and these. */
+enum { IN_ITERATION = 1 << NVT_PHASES_COUNT, IN_WARMUP = IN_ITERATION << 1 };
+
+/* One configuration and phase. */
+struct group {
+    struct nvt_phase_row row; /* texts belong to strings */
+    double *values;           /* of traces; NULL: row.time comes from a record */
+    size_t count, capacity;
+};
+
+struct nvt_phases {
+    struct nvt_strings *strings;
+    struct group *groups;
+    size_t count, capacity;
+    size_t values; /* of traces, in all groups */
+    struct nvt_map by_key; /* workload and configuration, times phases, to its group */
+};
+
+/* The ids of a trace's names that mean something here. */
+struct vocabulary {
+    uint32_t phase[NVT_PHASES_COUNT];
+    uint32_t iteration, warmup;
+};
+
+static const char *const names[] = {"forward", "backward", "optimizer"};
+
+const char *nvt_phase_name(enum nvt_phase phase)
+{
+    return names[phase];
+}
+
+void nvt_phases_free(struct nvt_phases *phases)
+{
+    if (!phases)
+        return;
+    for (size_t i = 0; i < phases->count; i++)
+        free(phases->groups[i].values);
+    free(phases->groups);
+    nvt_map_free(&phases->by_key);
+    nvt_strings_free(phases->strings);
+    free(phases);
+}
+
+size_t nvt_phases_count(const struct nvt_phases *phases)
+{
+    return phases->count;
+}
+
+const struct nvt_phase_row *nvt_phases_row(const struct nvt_phases *phases, size_t index)
+{
+    return &phases->groups[index].row;
+}
+
+static const char *keep(struct nvt_phases *phases, const char *text, size_t size)
+{
+    uint32_t id = nvt_strings_add(phases->strings, text, size);
+    return id == NVT_NO_STRING ? NULL : nvt_strings_get(phases->strings, id, NULL);
+}
+
+static struct group *add_group(struct nvt_phases *phases, const char *full_name, int has_workload,
+                               enum nvt_phase phase)
+{
+    if (phases->count == phases->capacity) {
+        size_t capacity = phases->capacity ? phases->capacity * 2 : 16;
+        struct group *groups = realloc(phases->groups, capacity * sizeof(*groups));
+        if (!groups)
+            return NULL;
+        phases->groups = groups;
+        phases->capacity = capacity;
+    }
+    struct group *group = &phases->groups[phases->count];
+    size_t workload = has_workload ? strcspn(full_name, " ") : 0;
+    const char *axes = full_name + workload + (full_name[workload] == ' ' && has_workload);
+    *group = (struct group){.row.phase = phase};
+    group->row.workload = has_workload ? keep(phases, full_name, workload) : NULL;
+    group->row.configuration = keep(phases, axes, strlen(axes));
+    if (!group->row.configuration || (has_workload && !group->row.workload))
+        return NULL;
+    phases->count++;
+    return group;
+}
+
+/* The group of a configuration and phase, added when new. */
+static struct group *group_of(struct nvt_phases *phases, const char *full_name, int has_workload,
+                              enum nvt_phase phase)
+{
+    uint32_t name = nvt_strings_add_text(phases->strings, full_name);
+    uint64_t key = ((uint64_t)name * 2 + (uint64_t)has_workload) * NVT_PHASES_COUNT + phase;
+    uint32_t *at = name == NVT_NO_STRING ? NULL : nvt_map_at(&phases->by_key, key);
+    if (!at)
+        return NULL;
+    if (*at == NVT_MAP_NONE) {
+        struct group *group = add_group(phases, full_name, has_workload, phase);
+        if (group)
+            *at = (uint32_t)(group - phases->groups);
+        return group;
+    }
+    return &phases->groups[*at];
+}
+
+static int add_value(struct group *group, double value)
+{
+    if (group->count == group->capacity) {
+        size_t capacity = group->capacity ? group->capacity * 2 : 32;
+        double *values = realloc(group->values, capacity * sizeof(*values));
+        if (!values)
+            return -1;
+        group->values = values;
+        group->capacity = capacity;
+    }
+    group->values[group->count++] = value;
+    return 0;
+}
+
+/* The number behind "key": in a payload like {"flops":1,"bytes":2}; NaN when there is none. */
+static double payload_number(const char *payload, const char *key)
+{
+    const char *at = strstr(payload, key);
+    if (!at)
+        return NAN;
+    at += strlen(key);
+    at += strspn(at, " ");
+    if (*at != ':')
+        return NAN;
+    char *end;
+    double value = strtod(at + 1, &end);
+    return end != at + 1 && isfinite(value) && value >= 0 ? value : NAN;
+}
+
+static void add_work(struct nvt_work *work, double amount, double ns)
+{
+    if (isnan(amount))
+        return;
+    work->amount += amount;
+    work->ns += ns;
+}
+
+static struct vocabulary learn(const struct nvt_trace *trace)
+{
+    struct vocabulary words;
+    for (int phase = 0; phase < NVT_PHASES_COUNT; phase++)
+        words.phase[phase] = nvt_strings_find(trace->strings, names[phase], strlen(names[phase]));
+    words.iteration = nvt_strings_find(trace->strings, "iteration", strlen("iteration"));
+    words.warmup = nvt_strings_find(trace->strings, "warmup", strlen("warmup"));
+    return words;
+}
+
+static int phase_of(const struct vocabulary *words, uint32_t name)
+{
+    for (int phase = 0; phase < NVT_PHASES_COUNT; phase++)
+        if (words->phase[phase] == name)
+            return phase;
+    return -1;
+}
+
+static unsigned own_bit(const struct vocabulary *words, uint32_t name)
+{
+    int phase = phase_of(words, name);
+    if (phase >= 0)
+        return 1u << phase;
+    return name == words->iteration ? IN_ITERATION : name == words->warmup ? IN_WARMUP : 0;
+}
+
+static int is_configuration(const struct nvt_trace *trace, uint32_t range)
+{
+    uint32_t domain = trace->ranges.domain[range];
+    if (domain >= trace->domains.count ||
+        strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally"))
+        return 0;
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    size_t workload = strcspn(name, " =");
+    return workload && name[workload] == ' ' && strchr(name + workload, '=');
+}
+
+/* What a trace's phases are grouped under when no range says it. */
+struct fallback {
+    const char *name;
+    int has_workload;
+};
+
+/* Parents precede their children, so what encloses a range is known when it is reached. */
+static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace,
+                        struct fallback otherwise, const uint32_t *parent, uint8_t *within,
+                        uint32_t *configuration)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const struct vocabulary words = learn(trace);
+    unsigned wanted = 0;
+    for (uint32_t i = 0; i < ranges->count && words.iteration != NVT_NO_STRING; i++)
+        if (ranges->name[i] == words.iteration && ranges->style[i] == NVT_PUSH_POP)
+            wanted = IN_ITERATION;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        unsigned around = parent[i] == NVT_NONE ? 0 : within[parent[i]];
+        within[i] = (uint8_t)(around | own_bit(&words, ranges->name[i]));
+        configuration[i] = parent[i] == NVT_NONE ? NVT_NONE : configuration[parent[i]];
+        if (is_configuration(trace, i))
+            configuration[i] = i;
+        int phase = phase_of(&words, ranges->name[i]);
+        if (phase < 0 || (around & (IN_WARMUP | 1u << phase)) || (around & wanted) != wanted ||
+            (ranges->flags[i] & NVT_RANGE_UNCLOSED))
+            continue;
+        uint32_t named = configuration[i];
+        struct group *group =
+            named == NVT_NONE
+                ? group_of(phases, otherwise.name, otherwise.has_workload, (enum nvt_phase)phase)
+                : group_of(phases, nvt_name(trace, ranges->name[named]), 1, (enum nvt_phase)phase);
+        double ns = (double)(ranges->end[i] - ranges->start[i]);
+        if (!group || add_value(group, ns))
+            return -1;
+        phases->values++;
+        if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD) {
+            const char *payload = nvt_name(trace, ranges->payload[i]);
+            add_work(&group->row.flops, payload_number(payload, "\"flops\""), ns);
+            add_work(&group->row.bytes, payload_number(payload, "\"bytes\""), ns);
+        }
+    }
+    return 0;
+}
+
+static int add_trace(struct nvt_phases *phases, const struct nvt_trace *trace,
+                     struct fallback otherwise, struct nvt_error *err)
+{
+    size_t room = (size_t)trace->ranges.count + 1;
+    uint32_t *parent = nvt_nest_threads(trace, err);
+    uint8_t *within = malloc(room);
+    uint32_t *configuration = malloc(room * sizeof(*configuration));
+    int status = -1;
+    if (parent && within && configuration)
+        status = count_phases(phases, trace, otherwise, parent, within, configuration);
+    if (status)
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+    free(parent);
+    free(within);
+    free(configuration);
+    return status;
+}
+
+static double measured(const struct nvt_record *record, enum nvt_phase phase, const char *what)
+{
+    char key[64];
+    snprintf(key, sizeof(key), "%s_ns_%s", names[phase], what);
+    return nvt_record_number(record, key);
+}
+
+static struct nvt_work declared(const struct nvt_record *record, enum nvt_phase phase,
+                                const char *what, double mean)
+{
+    char key[64];
+    snprintf(key, sizeof(key), "%s_%s", what, names[phase]);
+    struct nvt_work work = {0, 0};
+    add_work(&work, nvt_record_number(record, key), mean);
+    return work;
+}
+
+/* "workload key=value …" of a record, malloc'ed. */
+static char *record_name(const struct nvt_record *record)
+{
+    const char *workload = nvt_record_text(record, "workload");
+    char *axes = nvt_record_configuration(record), *name = NULL;
+    if (axes && asprintf(&name, "%s%s%s", workload ? workload : "?", *axes ? " " : "", axes) < 0)
+        name = NULL;
+    free(axes);
+    return name;
+}
+
+static int add_record(struct nvt_phases *phases, const struct nvt_record *record, const char *name)
+{
+    for (int i = 0; i < NVT_PHASES_COUNT; i++) {
+        enum nvt_phase phase = (enum nvt_phase)i;
+        double mean = measured(record, phase, "mean");
+        double iterations = nvt_record_number(record, "iterations");
+        if (isnan(mean))
+            continue;
+        struct group *group = add_group(phases, name, 1, phase);
+        if (!group)
+            return -1;
+        size_t n = iterations >= 1 && iterations < 1e15 ? (size_t)iterations : 0;
+        group->row.time = (struct nvt_summary){
+            .n = n,
+            .sum = mean * (double)n,
+            .mean = mean,
+            .std = measured(record, phase, "std"),
+            .min = measured(record, phase, "min"),
+            .median = measured(record, phase, "median"),
+            .max = measured(record, phase, "max"),
+            .ci95 = NAN,
+        };
+        group->row.flops = declared(record, phase, "flops", mean);
+        group->row.bytes = declared(record, phase, "bytes", mean);
+    }
+    return 0;
+}
+
+/* The trace of a record in the input; traces lie there in the order of the records. */
+static const struct nvt_trace *trace_of(const struct nvt_report_input *input, size_t *cursor,
+                                        const struct nvt_runs *runs, size_t record)
+{
+    for (size_t i = *cursor; i < input->trace_count; i++)
+        if (input->traces[i].runs == runs && input->traces[i].record == record) {
+            *cursor = i + 1;
+            return input->traces[i].trace;
+        }
+    return NULL;
+}
+
+static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *input,
+                    const struct nvt_runs *runs, struct nvt_error *err)
+{
+    size_t cursor = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        char *name = record_name(&runs->records[i]);
+        if (!name)
+            return nvt_fail(err, "out of memory");
+        const struct nvt_trace *trace = trace_of(input, &cursor, runs, i);
+        size_t before = phases->values;
+        int status = trace ? add_trace(phases, trace, (struct fallback){name, 1}, err) : 0;
+        if (!status && phases->values == before)
+            status =
+                add_record(phases, &runs->records[i], name) ? nvt_fail(err, "out of memory") : 0;
+        free(name);
+        if (status)
+            return -1;
+    }
+    return 0;
+}
+
+static void summarise(struct nvt_phases *phases)
+{
+    for (size_t i = 0; i < phases->count; i++) {
+        struct group *group = &phases->groups[i];
+        if (group->values)
+            nvt_sample_summary(group->values, group->count, &group->row.time);
+    }
+}
+
+struct nvt_phases *nvt_phases_of(const struct nvt_report_input *input, struct nvt_error *err)
+{
+    struct nvt_phases *phases = calloc(1, sizeof(*phases));
+    if (phases)
+        phases->strings = nvt_strings_new();
+    int status = phases && phases->strings ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < input->run_count && !status; i++)
+        status = add_runs(phases, input, input->runs[i], err);
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        if (!input->traces[i].runs)
+            status = add_trace(phases, trace, (struct fallback){trace->path, 0}, err);
+    }
+    if (status) {
+        nvt_phases_free(phases);
+        return NULL;
+    }
+    summarise(phases);
+    return phases;
+}

@@ -1,0 +1,118 @@
+#include "report.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct nvt_report *const reports[] = {
+    &nvt_report_nvtx_sum,           &nvt_report_nvtx_pushpop_sum, &nvt_report_nvtx_startend_sum,
+    &nvt_report_nvtx_pushpop_trace, &nvt_report_phases,           &nvt_report_fragments,
+};
+
+const struct nvt_report *const *nvt_reports(size_t *count)
+{
+    *count = sizeof(reports) / sizeof(reports[0]);
+    return reports;
+}
+
+const struct nvt_report *nvt_report_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+        if (!strcmp(reports[i]->name, name))
+            return reports[i];
+    return NULL;
+}
+
+static int is_fragment_study(const struct nvt_runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        const char *workload = nvt_record_text(&runs->records[i], "workload");
+        if (workload && (!strcmp(workload, "linear") || !strcmp(workload, "fragmented")))
+            return 1;
+    }
+    return 0;
+}
+
+const struct nvt_report *nvt_report_default(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        if (is_fragment_study(input->runs[i]))
+            return &nvt_report_fragments;
+    return input->run_count ? &nvt_report_phases : &nvt_report_nvtx_sum;
+}
+
+void nvt_note(struct nvt_report_input *input, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    (void)nvt_buffer_printf(&input->notes, "%s\n", text);
+}
+
+static const char *agree(const char *common, const char *value)
+{
+    if (!value || !common)
+        return common ? common : value;
+    return strcmp(common, value) ? "several" : common;
+}
+
+static void merge(struct nvt_provenance *common, const struct nvt_provenance *more)
+{
+    common->backend = agree(common->backend, more->backend);
+    common->device = agree(common->device, more->device);
+    common->date = agree(common->date, more->date);
+    common->condition = agree(common->condition, more->condition);
+}
+
+static struct nvt_provenance common_provenance(const struct nvt_report_input *input)
+{
+    struct nvt_provenance common = {0};
+    for (size_t i = 0; i < input->run_count; i++) {
+        struct nvt_provenance more = nvt_runs_provenance(input->runs[i]);
+        merge(&common, &more);
+    }
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        /* A trace of a run directory has that one's: its own date is a moment within the run. */
+        if (input->traces[i].runs)
+            continue;
+        merge(&common, &(struct nvt_provenance){
+                           .backend = nvt_trace_meta(trace, "backend"),
+                           .device = nvt_trace_meta(trace, "device"),
+                           .date = nvt_trace_meta(trace, "date"),
+                           .condition = nvt_trace_meta(trace, "condition"),
+                       });
+    }
+    return common;
+}
+
+struct nvt_table *nvt_report_table(const struct nvt_report *report,
+                                   const struct nvt_report_input *input, const char *title,
+                                   struct nvt_error *err)
+{
+    struct nvt_table *table =
+        nvt_table_new(report->name, title, report->columns, report->column_count);
+    if (!table) {
+        nvt_fail(err, "out of memory");
+        return NULL;
+    }
+    struct nvt_provenance provenance = common_provenance(input);
+    nvt_table_set_provenance(table, &provenance);
+    return table;
+}
+
+int nvt_report_add(struct nvt_tables *tables, struct nvt_table *table, struct nvt_error *err)
+{
+    if (!table)
+        return -1;
+    if (nvt_table_failed(table, err)) {
+        nvt_table_free(table);
+        return -1;
+    }
+    return nvt_tables_add(tables, table) ? nvt_fail(err, "out of memory") : 0;
+}

@@ -1,0 +1,89 @@
+/*
+ * Reports: an analysis by name. Its input are traces and run directories, its output tables. A new
+ * report is one new file analyze/report_<name>.c and one line in the table of report.c.
+ */
+#ifndef NVT_REPORT_H
+#define NVT_REPORT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../lib/buffer.h"
+#include "../lib/table.h"
+#include "runs.h"
+#include "trace.h"
+
+/* A trace, and where in the run directories it came from. */
+struct nvt_input_trace {
+    struct nvt_trace *trace;
+    const struct nvt_runs *runs; /* the directory whose record names it, NULL: given by itself */
+    size_t record;               /* in runs */
+};
+
+/* What reports read. They change nothing in it but the notes. */
+struct nvt_report_input {
+    struct nvt_input_trace *traces;
+    size_t trace_count;
+    struct nvt_runs **runs;
+    size_t run_count;
+    struct nvt_buffer notes; /* lines for stderr, each with its '\n' */
+};
+
+enum nvt_report_needs {
+    NVT_NEEDS_TRACES = 1, /* traces are read for it, those of run directories too */
+    NVT_NEEDS_RUNS = 2,   /* cannot be made without a run directory */
+};
+
+struct nvt_report {
+    const char *name;
+    const char *about;
+    unsigned needs;
+    const struct nvt_column_spec *columns; /* of its (first) table */
+    size_t column_count;
+    /* Append one or more tables. 0, or -1 with err filled. */
+    int (*make)(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err);
+    /* Write the layout of the published file, NULL when there is none. 0 or -1. */
+    int (*published)(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
+};
+
+extern const struct nvt_report nvt_report_nvtx_sum;
+extern const struct nvt_report nvt_report_nvtx_pushpop_sum;
+extern const struct nvt_report nvt_report_nvtx_startend_sum;
+extern const struct nvt_report nvt_report_nvtx_pushpop_trace;
+extern const struct nvt_report nvt_report_phases;
+extern const struct nvt_report nvt_report_fragments;
+
+/* All reports; *count gets how many. */
+const struct nvt_report *const *nvt_reports(size_t *count);
+
+/* A report by name, or NULL. */
+const struct nvt_report *nvt_report_find(const char *name);
+
+/* The report that fits what was given: the study of a run directory, the ranges of a trace. */
+const struct nvt_report *nvt_report_default(const struct nvt_report_input *input);
+
+/*
+ * Read a trace or a run directory into the input. 0 or -1. Warnings about what could not be read
+ * become notes. nvt_input_traces then reads the traces that the directories name; one that is
+ * missing or broken is a note, because the records stand without it.
+ */
+int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err);
+int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err);
+void nvt_input_free(struct nvt_report_input *input);
+
+/* Add a line to the notes (dropped when out of memory). */
+void nvt_note(struct nvt_report_input *input, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * A new table of a report with the provenance that all of the input has in common (what differs
+ * reads "several"). NULL with err filled when out of memory.
+ */
+struct nvt_table *nvt_report_table(const struct nvt_report *report,
+                                   const struct nvt_report_input *input, const char *title,
+                                   struct nvt_error *err);
+
+/* Append a finished table, taking ownership. 0, or -1 with err filled when it had failed. */
+int nvt_report_add(struct nvt_tables *tables, struct nvt_table *table, struct nvt_error *err);
+
+#endif

@@ -1,0 +1,66 @@
+/* phases: the time of forward, backward and optimizer by configuration (analyze/phases.h). */
+#include "phases.h"
+
+enum { WORKLOAD, CONFIGURATION, PHASE, N, MEAN, STD, MIN, MEDIAN, MAX, FLOPS, BYTES };
+
+static const struct nvt_column_spec columns[] = {
+    [WORKLOAD] = {"workload", "", NVT_TEXT, 0, 0},
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [PHASE] = {"phase", "", NVT_TEXT, 0, 0},
+    [N] = {"n", "", NVT_INT, 0, 0},
+    [MEAN] = {"mean", "ns", NVT_REAL, 1, 0},
+    [STD] = {"std", "ns", NVT_REAL, 1, 0},
+    [MIN] = {"min", "ns", NVT_REAL, 0, 0},
+    [MEDIAN] = {"median", "ns", NVT_REAL, 1, 0},
+    [MAX] = {"max", "ns", NVT_REAL, 0, 0},
+    [FLOPS] = {"FLOP/s", "", NVT_REAL, 0, 0},
+    [BYTES] = {"bytes/s", "", NVT_REAL, 0, 0},
+};
+
+static void put_rate(struct nvt_table *table, size_t row, size_t column,
+                     const struct nvt_work *work)
+{
+    if (work->ns > 0)
+        nvt_table_set_real(table, row, column, work->amount / (work->ns / 1e9));
+}
+
+static void put_row(struct nvt_table *table, const struct nvt_phase_row *phase)
+{
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, WORKLOAD, phase->workload);
+    nvt_table_set_text(table, row, CONFIGURATION, phase->configuration);
+    nvt_table_set_text(table, row, PHASE, nvt_phase_name(phase->phase));
+    if (phase->time.n)
+        nvt_table_set_int(table, row, N, (int64_t)phase->time.n);
+    nvt_table_set_real(table, row, MEAN, phase->time.mean);
+    nvt_table_set_real(table, row, STD, phase->time.std);
+    nvt_table_set_real(table, row, MIN, phase->time.min);
+    nvt_table_set_real(table, row, MEDIAN, phase->time.median);
+    nvt_table_set_real(table, row, MAX, phase->time.max);
+    put_rate(table, row, FLOPS, &phase->flops);
+    put_rate(table, row, BYTES, &phase->bytes);
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct nvt_phases *phases = nvt_phases_of(input, err);
+    if (!phases)
+        return -1;
+    struct nvt_table *table =
+        nvt_report_table(&nvt_report_phases, input, "Phases by configuration", err);
+    for (size_t i = 0; table && i < nvt_phases_count(phases); i++)
+        put_row(table, nvt_phases_row(phases, i));
+    if (table && !nvt_phases_count(phases))
+        nvt_note(input, "note: no range named forward, backward or optimizer was found");
+    nvt_phases_free(phases);
+    return nvt_report_add(tables, table, err);
+}
+
+const struct nvt_report nvt_report_phases = {
+    .name = "phases",
+    .about = "time of forward, backward and optimizer by configuration",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .make = make,
+};

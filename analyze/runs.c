@@ -1,0 +1,222 @@
+#include "runs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../lib/buffer.h"
+
+/* env.json is small; what is larger is something else. */
+#define ENV_BYTES_MAX (1024 * 1024)
+
+void nvt_record_free(struct nvt_record *record)
+{
+    for (size_t i = 0; i < record->count; i++) {
+        free(record->members[i].key);
+        free(record->members[i].text);
+    }
+    free(record->members);
+    *record = (struct nvt_record){0};
+}
+
+void nvt_runs_free(struct nvt_runs *runs)
+{
+    if (!runs)
+        return;
+    for (size_t i = 0; i < runs->count; i++)
+        nvt_record_free(&runs->records[i]);
+    nvt_record_free(&runs->env);
+    free(runs->records);
+    free(runs->path);
+    free(runs->warning);
+    free(runs);
+}
+
+const struct nvt_member *nvt_record_find(const struct nvt_record *record, const char *key)
+{
+    for (size_t i = 0; i < record->count; i++)
+        if (!strcmp(record->members[i].key, key))
+            return &record->members[i];
+    return NULL;
+}
+
+const char *nvt_record_text(const struct nvt_record *record, const char *key)
+{
+    const struct nvt_member *member = nvt_record_find(record, key);
+    return member && member->type != NVT_VALUE_NULL ? member->text : NULL;
+}
+
+double nvt_record_number(const struct nvt_record *record, const char *key)
+{
+    const struct nvt_member *member = nvt_record_find(record, key);
+    return member && member->type == NVT_VALUE_NUMBER ? member->number : NAN;
+}
+
+char *nvt_record_configuration(const struct nvt_record *record)
+{
+    struct nvt_buffer text = {0};
+    int axes = 0, failed = 0;
+    for (size_t i = 0; i < record->count && !failed; i++) {
+        const struct nvt_member *member = &record->members[i];
+        if (!strcmp(member->key, "backend"))
+            break;
+        if (axes && member->type != NVT_VALUE_NULL)
+            failed = nvt_buffer_printf(&text, "%s%s=%s", text.size ? " " : "", member->key,
+                                       member->text);
+        axes |= !strcmp(member->key, "workload");
+    }
+    if (failed || nvt_buffer_append(&text, "", 1)) {
+        nvt_buffer_free(&text);
+        return NULL;
+    }
+    return (char *)text.data;
+}
+
+struct nvt_provenance nvt_runs_provenance(const struct nvt_runs *runs)
+{
+    struct nvt_provenance from = {
+        .backend = nvt_record_text(&runs->env, "backend"),
+        .device = nvt_record_text(&runs->env, "device"),
+        .date = nvt_record_text(&runs->env, "date"),
+        .condition = nvt_record_text(&runs->env, "condition"),
+    };
+    if (!from.backend && runs->count)
+        from.backend = nvt_record_text(&runs->records[0], "backend");
+    if (!from.device && runs->count)
+        from.device = nvt_record_text(&runs->records[0], "device");
+    return from;
+}
+
+static char *join(const char *directory, const char *name)
+{
+    char *path;
+    return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
+}
+
+static void warn(struct nvt_runs *runs, const struct nvt_error *err, const char *consequence)
+{
+    char text[1100];
+    if (runs->warning)
+        return;
+    if (asprintf(&runs->warning, "%s: %s", nvt_error_text(err, text, sizeof(text)), consequence) <
+        0)
+        runs->warning = NULL;
+}
+
+static int add_record(struct nvt_runs *runs, const struct nvt_record *record)
+{
+    struct nvt_record *records = realloc(runs->records, (runs->count + 1) * sizeof(*records));
+    if (!records)
+        return -1;
+    runs->records = records;
+    runs->records[runs->count++] = *record;
+    return 0;
+}
+
+/* A line that ends in a line end must be whole; one that does not may have been cut. */
+static int read_line(struct nvt_runs *runs, const char *path, int64_t number, const char *line,
+                     size_t size, struct nvt_error *err)
+{
+    struct nvt_record record = {0};
+    struct nvt_error broken = NVT_ERROR_INIT;
+    if (strspn(line, " \t\r\n") == size)
+        return 0;
+    if (nvt_record_parse(&record, line, size, &broken)) {
+        struct nvt_error placed = NVT_ERROR_INIT;
+        nvt_fail_line(&placed, path, number, "%s", broken.message);
+        if (line[size - 1] == '\n') {
+            *err = placed;
+            return -1;
+        }
+        nvt_fail_line(&placed, path, number, "the last line was cut");
+        warn(runs, &placed, "left out, the rest is used");
+        return 0;
+    }
+    if (add_record(runs, &record)) {
+        nvt_record_free(&record);
+        return nvt_fail_at(err, path, -1, "out of memory");
+    }
+    return 0;
+}
+
+static int read_results(struct nvt_runs *runs, struct nvt_error *err)
+{
+    char *path = join(runs->path, "results.jsonl"), *line = NULL;
+    size_t capacity = 0;
+    int status = -1;
+    FILE *file = path ? fopen(path, "r") : NULL;
+    if (!file) {
+        if (path && errno == ENOENT)
+            nvt_fail_at(err, runs->path, -1,
+                        "has no results.jsonl: not a directory that 'nvtally run' wrote");
+        else
+            nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
+        goto out;
+    }
+    status = 0;
+    for (int64_t number = 1; !status; number++) {
+        ssize_t size = getline(&line, &capacity, file);
+        if (size < 0)
+            break;
+        status = read_line(runs, path, number, line, (size_t)size, err);
+    }
+    if (!status && ferror(file))
+        status = nvt_fail_at(err, path, -1, "cannot be read: %s", strerror(errno));
+out:
+    if (file)
+        fclose(file);
+    free(line);
+    free(path);
+    return status;
+}
+
+/* Without it the tables merely lack their captions. */
+static void read_env(struct nvt_runs *runs)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char *path = join(runs->path, "env.json"), *text = malloc(ENV_BYTES_MAX + 1);
+    FILE *file = path ? fopen(path, "r") : NULL;
+    if (file && text) {
+        size_t size = fread(text, 1, ENV_BYTES_MAX + 1, file);
+        int failed = size > ENV_BYTES_MAX ? nvt_fail(&err, "is larger than %d bytes", ENV_BYTES_MAX)
+                                          : nvt_record_parse(&runs->env, text, size, &err);
+        if (failed) {
+            nvt_error_in(&err, path);
+            warn(runs, &err, "captions go without it");
+        }
+    }
+    if (file)
+        fclose(file);
+    free(text);
+    free(path);
+}
+
+struct nvt_runs *nvt_runs_read(const char *path, struct nvt_error *err)
+{
+    struct stat status;
+    if (stat(path, &status)) {
+        nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
+        return NULL;
+    }
+    if (!S_ISDIR(status.st_mode)) {
+        nvt_fail_at(err, path, -1, "is not a directory that 'nvtally run' wrote");
+        return NULL;
+    }
+    struct nvt_runs *runs = calloc(1, sizeof(*runs));
+    if (runs)
+        runs->path = strdup(path);
+    if (!runs || !runs->path) {
+        nvt_fail_at(err, path, -1, "out of memory");
+        nvt_runs_free(runs);
+        return NULL;
+    }
+    if (read_results(runs, err)) {
+        nvt_runs_free(runs);
+        return NULL;
+    }
+    read_env(runs);
+    return runs;
+}

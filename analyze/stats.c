@@ -1,0 +1,213 @@
+/*
+ * The command `stats`.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/commands.h"
+#include "../lib/render.h"
+#include "report.h"
+
+#define REPORTS_MAX 64
+
+static const char usage_text[] =
+    "usage: nvtally stats [OPTIONS] FILE|DIRECTORY…\n\n"
+    "Prints reports over traces, or over directories that 'nvtally run' wrote. Without -r: the "
+    "report\n"
+    "that fits what is there.\n\n"
+    "  -r, --report LIST    reports, separated by commas; may be repeated; 'list' lists them\n"
+    "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or "
+    "published:\n"
+    "                       the layout of the workload's published file\n"
+    "  -o, --output FILE    write there instead of stdout\n"
+    "      --help           this text\n";
+
+struct request {
+    const struct nvt_report *reports[REPORTS_MAX];
+    size_t count;
+    const struct nvt_format *format; /* NULL: published */
+    const char *output;              /* NULL: stdout */
+    int list;
+};
+
+static int fail(const struct nvt_error *err)
+{
+    char text[1100];
+    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
+    return 2;
+}
+
+static int add_report(struct request *request, const char *name, struct nvt_error *err)
+{
+    if (!strcmp(name, "list")) {
+        request->list = 1;
+        return 0;
+    }
+    const struct nvt_report *report = nvt_report_find(name);
+    if (!report)
+        return nvt_fail(err, "no report '%s'; 'nvtally stats -r list' lists them", name);
+    for (size_t i = 0; i < request->count; i++)
+        if (request->reports[i] == report)
+            return 0;
+    if (request->count == REPORTS_MAX)
+        return nvt_fail(err, "more than %d reports", REPORTS_MAX);
+    request->reports[request->count++] = report;
+    return 0;
+}
+
+static int add_reports(struct request *request, const char *list, struct nvt_error *err)
+{
+    char *copy = strdup(list), *rest = copy;
+    int status = copy ? 0 : nvt_fail(err, "out of memory");
+    for (char *name; !status && (name = strsep(&rest, ","));)
+        status = add_report(request, name, err);
+    free(copy);
+    return status;
+}
+
+static int set_format(struct request *request, const char *name, struct nvt_error *err)
+{
+    request->format = strcmp(name, "published") ? nvt_format_find(name) : NULL;
+    if (request->format || !strcmp(name, "published"))
+        return 0;
+    return nvt_fail(
+        err, "no format '%s': column, grid, markdown, latex, csv, tsv, json or published", name);
+}
+
+/* 1: --help was given. */
+static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
+{
+    static const struct option options[] = {{"report", required_argument, NULL, 'r'},
+                                            {"format", required_argument, NULL, 'f'},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    int status = 0;
+    opterr = 0;
+    optind = 0;
+    for (int option;
+         !status && (option = getopt_long(argc, argv, ":r:f:o:h", options, NULL)) != -1;)
+        switch (option) {
+        case 'r':
+            status = add_reports(request, optarg, err);
+            break;
+        case 'f':
+            status = set_format(request, optarg, err);
+            break;
+        case 'o':
+            request->output = optarg;
+            break;
+        case 'h':
+            status = 1;
+            break;
+        case ':':
+            status = nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
+            break;
+        default:
+            status = nvt_fail(err, "no option '%s'; 'nvtally stats --help' lists them",
+                              argv[optind - 1]);
+        }
+    return status;
+}
+
+static void list_reports(FILE *out)
+{
+    size_t count;
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%-20s %s%s\n", reports[i]->name, reports[i]->about,
+                reports[i]->published ? " (-f published)" : "");
+}
+
+/* What the reports ask of the input, before anything is computed or printed. */
+static int prepare(struct request *request, struct nvt_report_input *input, struct nvt_error *err)
+{
+    unsigned needs = 0;
+    if (!request->count)
+        request->reports[request->count++] = nvt_report_default(input);
+    for (size_t i = 0; i < request->count; i++) {
+        const struct nvt_report *report = request->reports[i];
+        needs |= report->needs;
+        if (!request->format && !report->published)
+            return nvt_fail(err, "report '%s' has no published layout", report->name);
+        if ((report->needs & NVT_NEEDS_RUNS) && !input->run_count)
+            return nvt_fail(err, "report '%s' wants a directory that 'nvtally run' wrote",
+                            report->name);
+    }
+    return needs & NVT_NEEDS_TRACES ? nvt_input_traces(input, err) : 0;
+}
+
+static int print(const struct request *request, struct nvt_report_input *input, FILE *out,
+                 struct nvt_error *err)
+{
+    struct nvt_tables tables = {0};
+    int status = 0;
+    for (size_t i = 0; i < request->count && !status; i++)
+        status = request->format ? request->reports[i]->make(input, &tables, err)
+                                 : request->reports[i]->published(input, out, err);
+    if (!status && request->format && request->format->render(&tables, out))
+        status = nvt_fail(err, "out of memory");
+    nvt_tables_free(&tables);
+    return status;
+}
+
+static void print_notes(const struct nvt_report_input *input)
+{
+    const char *at = (const char *)input->notes.data, *end = at + input->notes.size;
+    while (input->notes.size && at < end) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        fprintf(stderr, "nvtally: %.*s\n", (int)(line_end - at), at);
+        at = line_end + 1;
+    }
+}
+
+static int write_out(const struct request *request, struct nvt_report_input *input,
+                     struct nvt_error *err)
+{
+    const char *name = request->output ? request->output : "stdout";
+    FILE *out = request->output ? fopen(request->output, "w") : stdout;
+    if (!out)
+        return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
+    int status = print(request, input, out, err);
+    int unwritten = fflush(out) || ferror(out);
+    int reason = errno;
+    if (request->output && fclose(out) && !unwritten) {
+        unwritten = 1;
+        reason = errno;
+    }
+    if (!status && unwritten)
+        status = nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason));
+    return status;
+}
+
+int nvt_cmd_stats(int argc, char **argv)
+{
+    struct request request = {.format = nvt_format_find("column")};
+    struct nvt_report_input input = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    int status = parse(argc, argv, &request, &err);
+    if (status) {
+        if (status > 0)
+            fputs(usage_text, stdout);
+        return status > 0 ? 0 : fail(&err);
+    }
+    if (request.list) {
+        list_reports(stdout);
+        return 0;
+    }
+    if (optind == argc)
+        status = nvt_fail(&err, "stats: no trace and no directory was given");
+    for (int i = optind; i < argc && !status; i++)
+        status = nvt_input_add(&input, argv[i], &err);
+    if (!status)
+        status = prepare(&request, &input, &err);
+    if (!status)
+        status = write_out(&request, &input, &err);
+    if (!status)
+        print_notes(&input);
+    nvt_input_free(&input);
+    return status ? fail(&err) : 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * Charts: pictures by name. A new chart is one new file plots/chart_<name>.c and one line in the
+ * table of plot.c.
+ */
+#ifndef NVT_CHART_H
+#define NVT_CHART_H
+
+#include <stdio.h>
+
+#include "../analyze/report.h"
+
+struct nvt_chart_request {
+    struct nvt_report_input *input;
+    const char *directory; /* where pictures, scripts and data go; it exists */
+    const char *format;    /* "svg", "png", "pdf" */
+    FILE *paths;           /* gets the path of each picture, a line each */
+};
+
+struct nvt_chart {
+    const char *name;
+    const char *about;
+    /* Whether the input holds what it shows. */
+    int (*fits)(const struct nvt_report_input *input);
+    /* Draw its pictures. 0, or -1 with err filled. */
+    int (*draw)(const struct nvt_chart_request *request, struct nvt_error *err);
+};
+
+extern const struct nvt_chart nvt_chart_fragments;
+
+/*
+ * A file of a chart, DIRECTORY/NAME.SUFFIX, opened for writing; closing says whether all of it was
+ * written. NULL and -1 with err filled.
+ */
+FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, const char *suffix,
+                     struct nvt_error *err);
+int nvt_chart_close(FILE *file, const char *name, struct nvt_error *err);
+
+/* Run NAME.gp of the directory and print the path of NAME.<format>. 0, or -1 with err filled. */
+int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
+                     struct nvt_error *err);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * The command `plot`.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../lib/commands.h"
+#include "chart.h"
+#include "gnuplot.h"
+
+/* Every chart that fits the input is drawn. */
+static const struct nvt_chart *const charts[] = {
+    &nvt_chart_fragments,
+};
+#define CHARTS (sizeof(charts) / sizeof(charts[0]))
+
+static const char usage_head[] =
+    "usage: nvtally plot [OPTIONS] DIRECTORY|FILE\n\n"
+    "Draws what 'nvtally run' measured, with gnuplot, and prints the path of each picture. The "
+    "script\n"
+    "and the data lie beside it.\n\n"
+    "  -f, --format FORMAT  svg (default), png or pdf\n"
+    "  -o, --output DIR     where the pictures go; default: the directory itself, or the file's\n"
+    "      --help           this text\n\n"
+    "Charts:\n";
+
+FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, const char *suffix,
+                     struct nvt_error *err)
+{
+    char path[4096];
+    if (snprintf(path, sizeof(path), "%s/%s.%s", request->directory, name, suffix) >=
+        (int)sizeof(path)) {
+        nvt_fail_at(err, request->directory, -1, "is too long a path");
+        return NULL;
+    }
+    FILE *file = fopen(path, "w");
+    if (!file)
+        nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
+    return file;
+}
+
+int nvt_chart_close(FILE *file, const char *name, struct nvt_error *err)
+{
+    int failed = fflush(file) || ferror(file), reason = errno;
+    if (fclose(file) && !failed) {
+        failed = 1;
+        reason = errno;
+    }
+    return failed ? nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason)) : 0;
+}
+
+int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
+                     struct nvt_error *err)
+{
+    char script[512];
+    snprintf(script, sizeof(script), "%s.gp", name);
+    if (nvt_gnuplot_run(request->directory, script, err))
+        return -1;
+    fprintf(request->paths, "%s/%s.%s\n", request->directory, name, request->format);
+    return 0;
+}
+
+struct options {
+    const char *format;
+    const char *output; /* NULL: beside the input */
+    int help;
+};
+
+static int parse(int argc, char **argv, struct options *options, struct nvt_error *err)
+{
+    static const struct option known[] = {{"format", required_argument, NULL, 'f'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    opterr = 0;
+    optind = 0;
+    for (int option; (option = getopt_long(argc, argv, ":f:o:h", known, NULL)) != -1;)
+        switch (option) {
+        case 'f':
+            options->format = optarg;
+            if (!nvt_picture_format(optarg))
+                return nvt_fail(err, "no format '%s': " NVT_PICTURE_FORMATS, optarg);
+            break;
+        case 'o':
+            options->output = optarg;
+            break;
+        case 'h':
+            options->help = 1;
+            return 0;
+        case ':':
+            return nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
+        default:
+            return nvt_fail(err, "no option '%s'; 'nvtally plot --help' lists them",
+                            argv[optind - 1]);
+        }
+    if (argc - optind != 1)
+        return nvt_fail(err, argc == optind ? "plot: no directory and no trace was given"
+                                            : "plot: more than one directory or trace was given");
+    return 0;
+}
+
+/* Where pictures of this input go by default. */
+static void default_directory(const char *path, char *directory, size_t size)
+{
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    if (!stat(path, &status) && S_ISDIR(status.st_mode))
+        snprintf(directory, size, "%s", path);
+    else if (slash)
+        snprintf(directory, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    else
+        snprintf(directory, size, ".");
+    for (size_t end = strlen(directory); end > 1 && directory[end - 1] == '/';)
+        directory[--end] = 0;
+}
+
+static int draw(struct nvt_report_input *input, const struct options *options, const char *path,
+                struct nvt_error *err)
+{
+    char directory[4096];
+    default_directory(path, directory, sizeof(directory));
+    struct nvt_chart_request request = {input, options->output ? options->output : directory,
+                                        options->format, stdout};
+    int fitting = 0, status = 0;
+    for (size_t i = 0; i < CHARTS; i++)
+        fitting += charts[i]->fits(input);
+    if (!fitting)
+        return nvt_fail_at(err, path, -1, "holds nothing that a chart shows");
+    if (options->output && mkdir(options->output, 0777) && errno != EEXIST)
+        return nvt_fail_at(err, options->output, -1, "cannot be made: %s", strerror(errno));
+    for (size_t i = 0; i < CHARTS && !status; i++)
+        if (charts[i]->fits(input))
+            status = charts[i]->draw(&request, err);
+    if (!status && (fflush(stdout) || ferror(stdout)))
+        status = nvt_fail_at(err, "stdout", -1, "cannot be written: %s", strerror(errno));
+    return status;
+}
+
+static void help(void)
+{
+    fputs(usage_head, stdout);
+    for (size_t i = 0; i < CHARTS; i++)
+        printf("  %-12s %s\n", charts[i]->name, charts[i]->about);
+}
+
+int nvt_cmd_plot(int argc, char **argv)
+{
+    struct options options = {"svg", NULL, 0};
+    struct nvt_report_input input = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    int status = parse(argc, argv, &options, &err);
+    if (!status && options.help) {
+        help();
+        return 0;
+    }
+    if (!status)
+        status = nvt_input_add(&input, argv[optind], &err);
+    if (!status)
+        status = draw(&input, &options, argv[optind], &err);
+    if (status) {
+        char text[1100];
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+    }
+    nvt_input_free(&input);
+    return status ? 2 : 0;
+}
