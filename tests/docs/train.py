@@ -6,7 +6,7 @@ try:
 except ImportError:
     raise SystemExit(0)
 
-for step in range(20):
+for step in range(100):
     with nvtx.annotate("iteration"):
         with nvtx.annotate("forward"):
             time.sleep(0.001)
