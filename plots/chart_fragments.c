@@ -175,7 +175,7 @@ static int has_line(const struct sheet *sheet, enum nvt_fragment_line line)
 }
 
 /* Time axes go logarithmic when one line would flatten the others; others start at zero. */
-static void put_y_axis(const struct panel *panel, struct span span, double scale, FILE *out)
+static int put_y_axis(const struct panel *panel, struct span span, double scale, FILE *out)
 {
     int is_log = panel->std && span.least > 0 && span.most / span.least > LOG_RATIO;
     double low = is_log ? span.least / 2 : 0;
@@ -184,6 +184,7 @@ static void put_y_axis(const struct panel *panel, struct span span, double scale
             low / scale, high > 0 ? high / scale : 1, low / scale);
     if (is_log)
         fputs("set logscale y 10\n", out);
+    return is_log;
 }
 
 static void put_plot(const struct sheet *sheet, const struct panel *panel, const char *name,
@@ -226,9 +227,10 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
     putc('\n', out);
 }
 
-static void put_panel(const struct sheet *sheet, const struct panel *panel, const char *name,
-                      FILE *out)
+static void put_panel(const struct sheet *sheet, size_t index, const char *name, FILE *out)
 {
+    const struct panel *panel = &panels[index];
+    double left = index % 2 ? 0.585 : 0.085, bottom = index < 2 ? 0.6 : 0.175;
     struct span span = span_of(sheet, panel);
     int parameters = panel->column == PARAMETERS;
     double scale = !parameters ? 1 : span.most >= 2e6 ? 1e6 : span.most >= 2e3 ? 1e3 : 1;
@@ -236,13 +238,18 @@ static void put_panel(const struct sheet *sheet, const struct panel *panel, cons
                        : scale == 1e6 ? "parameters (millions)"
                        : scale == 1e3 ? "parameters (thousands)"
                                       : "parameters";
-    fprintf(out, "\nset title '%s' font ',13'\nset ylabel '%s'\n", panel->title, unit);
-    put_y_axis(panel, span, scale, out);
+    fprintf(out,
+            "\nset lmargin at screen %g\nset rmargin at screen %g\n"
+            "set bmargin at screen %g\nset tmargin at screen %g\n",
+            left, left + 0.395, bottom, bottom + 0.275);
+    int is_log = put_y_axis(panel, span, scale, out);
+    fprintf(out, "set title '%s' font ',13'\nset ylabel '%s%s'\n", panel->title, unit,
+            is_log ? ", log scale" : "");
     if (span.any)
         put_plot(sheet, panel, name, scale, out);
     else
         fprintf(out, "plot NaN notitle\n");
-    fputs("unset key\nunset label\n", out);
+    fputs("unset label\n", out);
 }
 
 static void put_x_axis(const struct sheet *sheet, FILE *out)
@@ -287,9 +294,37 @@ static void put_caption(const struct nvt_report_input *input, const struct sheet
     if (sheet->failed && used < sizeof(text))
         snprintf(text + used, sizeof(text) - used, "%s%zu not measured (out of memory or error)",
                  used ? " · " : "", sheet->failed);
+    used = strlen(text);
+    snprintf(text + used, sizeof(text) - used, "%sbars: ± one standard deviation",
+             used ? " · " : "");
     fputs("set label 2 ", out);
-    nvt_gnuplot_text(text, 120, out);
+    nvt_gnuplot_text(text, 150, out);
     fputs(" at screen 0.5,0.025 center font ',10' textcolor '#555555' noenhanced\n", out);
+}
+
+/* The legend is a plot of its own below the others: it can hide no data, whatever its width. */
+static void put_legend(const struct sheet *sheet, FILE *out)
+{
+    const char *separator = "plot ";
+    fputs("\nset lmargin at screen 0.02\nset rmargin at screen 0.98\n"
+          "set bmargin at screen 0.055\nset tmargin at screen 0.095\n"
+          "unset logscale\nunset border\nunset tics\nunset grid\nunset title\nunset xlabel\n"
+          "unset ylabel\nset xrange [0:1]\nset yrange [0:1]\n"
+          "set key center center horizontal Left reverse samplen 3 maxrows 1\n",
+          out);
+    for (int line = 0; line < NVT_FRAGMENT_LINES; line++) {
+        const struct style *style = &styles[line];
+        if (!has_line(sheet, (enum nvt_fragment_line)line))
+            continue;
+        fprintf(out,
+                "%sNaN with linespoints linecolor '%s' %s%d pointsize 0.7 linewidth 1.5 "
+                "title '%s'",
+                separator, style->color,
+                line == NVT_LINEAR ? "dashtype 2 pointtype " : "pointtype ",
+                line == NVT_LINEAR ? -1 : style->point, style->title);
+        separator = ", \\\n     ";
+    }
+    putc('\n', out);
 }
 
 static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,
@@ -298,20 +333,19 @@ static void put_script(const struct nvt_chart_request *request, const struct she
     const struct nvt_fragment_row *row = sheet->rows[0];
     nvt_gnuplot_terminal(request->format, 960, 760, name, out);
     fprintf(out,
-            "set multiplot layout 2,2 margins 0.085,0.98,0.175,0.875 spacing 0.105,0.155\n"
+            "set multiplot\nunset key\n"
             "low(mean, std) = (std == std && mean - std > floor) ? mean - std : "
             "(std == std ? floor : mean)\n"
             "set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
             "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
-            "set key at screen 0.5,0.075 center center horizontal noenhanced samplen 3 "
-            "maxrows 1\n"
             "set label 1 'Fragmented linear layer, %" PRId64 " × %" PRId64 ", batch %" PRId64
             "' at screen 0.5,0.965 center font ',16' noenhanced\n",
             row->size, row->size, row->batch);
     put_caption(request->input, sheet, out);
     put_x_axis(sheet, out);
     for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++)
-        put_panel(sheet, &panels[i], name, out);
+        put_panel(sheet, i, name, out);
+    put_legend(sheet, out);
     fputs("\nunset multiplot\nunset output\n", out);
 }
 

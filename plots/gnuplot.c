@@ -39,13 +39,13 @@ void nvt_gnuplot_terminal(const char *format, int width, int height, const char 
     fputs("set encoding utf8\n", script);
     if (!strcmp(format, "png"))
         fprintf(script,
-                "set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,18' linewidth 2 "
-                "background '#ffffff'\n",
+                "set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,12' fontscale 1.45 "
+                "linewidth 2 pointscale 2 background '#ffffff'\n",
                 width * 2, height * 2);
     else if (!strcmp(format, "pdf"))
         fprintf(script,
-                "set terminal pdfcairo noenhanced size %.2fin,%.2fin font 'DejaVu Sans,9' "
-                "background '#ffffff'\n",
+                "set terminal pdfcairo noenhanced size %.2fin,%.2fin font 'DejaVu Sans,12' "
+                "fontscale 0.6 linewidth 1.4 pointscale 0.75 background '#ffffff'\n",
                 width / 96.0, height / 96.0);
     else
         fprintf(script,
