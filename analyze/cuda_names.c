@@ -6,12 +6,20 @@
 
 const char *nvt_copy_label(unsigned kind)
 {
-    static const char *const labels[NVT_COPY_KINDS] = {
-        "Unknown",         "Host-to-Device",   "Device-to-Host",
-        "Host-to-Array",   "Array-to-Host",    "Array-to-Array",
-        "Array-to-Device", "Device-to-Array",  "Device-to-Device",
-        "Host-to-Host",    "Peer-to-Peer",     "Unified Host-to-Device",
-        "Unified Device-to-Host", "Unified Device-to-Device"};
+    static const char *const labels[NVT_COPY_KINDS] = {"Unknown",
+                                                       "Host-to-Device",
+                                                       "Device-to-Host",
+                                                       "Host-to-Array",
+                                                       "Array-to-Host",
+                                                       "Array-to-Array",
+                                                       "Array-to-Device",
+                                                       "Device-to-Array",
+                                                       "Device-to-Device",
+                                                       "Host-to-Host",
+                                                       "Peer-to-Peer",
+                                                       "Unified Host-to-Device",
+                                                       "Unified Device-to-Host",
+                                                       "Unified Device-to-Device"};
     return labels[kind < NVT_COPY_KINDS ? kind : 0];
 }
 

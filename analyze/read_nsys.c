@@ -32,8 +32,7 @@ static int string(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 
 static int process_name(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    uint32_t process =
-        nvt_map_get(&reader->processes, (uint64_t)nvt_nsys_int(table, ID, 0) >> 24);
+    uint32_t process = nvt_map_get(&reader->processes, (uint64_t)nvt_nsys_int(table, ID, 0) >> 24);
     if (process == NVT_MAP_NONE)
         return 0;
     uint32_t name = nvt_nsys_text(reader, table, VALUE);
@@ -70,8 +69,7 @@ static int open_file(struct nvt_nsys *reader)
         return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
     char *at = uri + sprintf(uri, "file:%s", *reader->path == '/' ? "//" : "");
     for (size_t i = 0; i < length; i++)
-        at += sprintf(at, reader->path[i] == '/' ? "%c" : "%%%02X",
-                      (unsigned char)reader->path[i]);
+        at += sprintf(at, reader->path[i] == '/' ? "%c" : "%%%02X", (unsigned char)reader->path[i]);
     strcpy(at, "?mode=ro&immutable=1");
     int status = sqlite3_open_v2(uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
     free(uri);
@@ -135,9 +133,9 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     struct nvt_nsys reader = {.trace = trace, .path = path, .err = &own};
     int status = read_all(&reader);
     sqlite3_close(reader.db);
-    struct nvt_map *maps[] = {&reader.strings, &reader.processes,  &reader.threads,
-                              &reader.domain_ids, &reader.domains, &reader.categories,
-                              &reader.gpus,    &reader.calls};
+    struct nvt_map *maps[] = {&reader.strings,    &reader.processes, &reader.threads,
+                              &reader.domain_ids, &reader.domains,   &reader.categories,
+                              &reader.gpus,       &reader.calls};
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
         nvt_map_free(maps[i]);
     if (status && err)

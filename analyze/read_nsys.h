@@ -42,8 +42,8 @@ struct nvt_nsys_table;
 /* What is read of a table: the row function is called once a row. 0, or -1 to end. */
 struct nvt_nsys_spec {
     const char *name;
-    const char *where;   /* of the rows, NULL: all */
-    int needs;           /* without the first `needs` columns the table is left out, with a warning */
+    const char *where; /* of the rows, NULL: all */
+    int needs;         /* without the first `needs` columns the table is left out, with a warning */
     const char *columns[NVT_NSYS_COLUMNS];
     int (*row)(struct nvt_nsys *reader, struct nvt_nsys_table *table);
 };
@@ -68,7 +68,7 @@ int nvt_nsys_is_null(const struct nvt_nsys_table *table, int column);
 int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing);
 uint32_t nvt_nsys_u32(struct nvt_nsys_table *table, int column, uint32_t missing);
 uint64_t nvt_nsys_size(struct nvt_nsys_table *table, int column); /* bytes, 0 when missing */
-int64_t nvt_nsys_time(struct nvt_nsys_table *table, int column); /* ns, never missing */
+int64_t nvt_nsys_time(struct nvt_nsys_table *table, int column);  /* ns, never missing */
 /* The string of a text cell, or of a cell that holds an id of StringIds; 0 (empty) when null.
  * NVT_NO_STRING when out of memory. */
 uint32_t nvt_nsys_text(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column);

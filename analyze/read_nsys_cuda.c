@@ -25,7 +25,8 @@ static uint32_t without_version(struct nvt_nsys *reader, uint32_t name)
     return nvt_strings_add(reader->trace->strings, text, end - 2);
 }
 
-/* --- API calls ---------------------------------------------------------------------------------- */
+/* --- API calls ----------------------------------------------------------------------------------
+ */
 
 enum { API_START, API_END, API_NAME, API_TID, API_CORRELATION, API_RESULT, API_CLASS };
 
@@ -71,7 +72,8 @@ static int library_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return add_api(reader, table, NVT_API_LIBRARY);
 }
 
-/* --- device operations -------------------------------------------------------------------------- */
+/* --- device operations --------------------------------------------------------------------------
+ */
 
 enum { OP_START, OP_END, OP_DEVICE, OP_STREAM, OP_CONTEXT, OP_CORRELATION, OP_PID, OP_OWN };
 
@@ -108,19 +110,18 @@ static uint32_t short_name(struct nvt_nsys *reader, uint32_t name)
 static int kernel(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_op op = {.kind = NVT_OP_KERNEL};
-    const struct nvt_kernel detail = {
-        .grid_x = nvt_nsys_u32(table, K_GRID_X, 0),
-        .grid_y = nvt_nsys_u32(table, K_GRID_Y, 0),
-        .grid_z = nvt_nsys_u32(table, K_GRID_Z, 0),
-        .block_x = nvt_nsys_u32(table, K_BLOCK_X, 0),
-        .block_y = nvt_nsys_u32(table, K_BLOCK_Y, 0),
-        .block_z = nvt_nsys_u32(table, K_BLOCK_Z, 0),
-        .registers = nvt_nsys_u32(table, K_REGISTERS, 0),
-        .static_shared = nvt_nsys_u32(table, K_STATIC, 0),
-        .dynamic_shared = nvt_nsys_u32(table, K_DYNAMIC, 0),
-        .local_memory = nvt_nsys_size(table, K_LOCAL),
-        .graph = (uint64_t)nvt_nsys_int(table, K_GRAPH, 0),
-        .graph_node = (uint64_t)nvt_nsys_int(table, K_NODE, 0)};
+    const struct nvt_kernel detail = {.grid_x = nvt_nsys_u32(table, K_GRID_X, 0),
+                                      .grid_y = nvt_nsys_u32(table, K_GRID_Y, 0),
+                                      .grid_z = nvt_nsys_u32(table, K_GRID_Z, 0),
+                                      .block_x = nvt_nsys_u32(table, K_BLOCK_X, 0),
+                                      .block_y = nvt_nsys_u32(table, K_BLOCK_Y, 0),
+                                      .block_z = nvt_nsys_u32(table, K_BLOCK_Z, 0),
+                                      .registers = nvt_nsys_u32(table, K_REGISTERS, 0),
+                                      .static_shared = nvt_nsys_u32(table, K_STATIC, 0),
+                                      .dynamic_shared = nvt_nsys_u32(table, K_DYNAMIC, 0),
+                                      .local_memory = nvt_nsys_size(table, K_LOCAL),
+                                      .graph = (uint64_t)nvt_nsys_int(table, K_GRAPH, 0),
+                                      .graph_node = (uint64_t)nvt_nsys_int(table, K_NODE, 0)};
     if (fill_op(reader, table, &op))
         return -1;
     op.name = nvt_nsys_name(reader, table, K_NAME);
@@ -179,19 +180,20 @@ static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table
     if (fill_op(reader, table, &op))
         return -1;
     int64_t type = nvt_nsys_int(table, Y_TYPE, 0);
-    const struct nvt_sync sync = {
-        .start = op.start,
-        .end = op.end,
-        .process = op.process,
-        .device = op.device,
-        .context = op.context,
-        .stream = op.stream,
-        .correlation = op.correlation,
-        .type = type > 0 && type < NVT_SYNC_TYPES ? (uint8_t)type : NVT_SYNC_UNKNOWN};
+    const struct nvt_sync sync = {.start = op.start,
+                                  .end = op.end,
+                                  .process = op.process,
+                                  .device = op.device,
+                                  .context = op.context,
+                                  .stream = op.stream,
+                                  .correlation = op.correlation,
+                                  .type = type > 0 && type < NVT_SYNC_TYPES ? (uint8_t)type
+                                                                            : NVT_SYNC_UNKNOWN};
     return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? -1 : 0;
 }
 
-/* --- memory ------------------------------------------------------------------------------------- */
+/* --- memory -------------------------------------------------------------------------------------
+ */
 
 enum { M_START, M_OPERATION, M_PID, M_DEVICE, M_ADDRESS, M_BYTES, M_KIND, M_CORRELATION };
 enum { M_POOL_SIZE = M_CORRELATION + 1, M_POOL_USED };
@@ -240,7 +242,8 @@ static int memory_usage(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return nvt_memory_event_add(reader->trace, &event) == NVT_NONE ? -1 : 0;
 }
 
-/* --- the profiler's own time -------------------------------------------------------------------- */
+/* --- the profiler's own time --------------------------------------------------------------------
+ */
 
 enum { O_START, O_END, O_TYPE, O_TID, O_NAME };
 
@@ -288,7 +291,11 @@ static const struct nvt_nsys_spec tables[] = {
      {OP_COLUMN_NAMES, "bytes", "copyKind", "srcKind", "dstKind"},
      copy},
     {"CUPTI_ACTIVITY_KIND_MEMSET", NULL, 2, {OP_COLUMN_NAMES, "bytes", "memKind"}, set},
-    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", NULL, 2, {OP_COLUMN_NAMES, "syncType"}, synchronization},
+    {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+     NULL,
+     2,
+     {OP_COLUMN_NAMES, "syncType"},
+     synchronization},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS",
      NULL,
      2,
@@ -300,7 +307,11 @@ static const struct nvt_nsys_spec tables[] = {
      2,
      {"start", "end", "overheadType", "globalTid", "nameId"},
      overhead},
-    {"PROFILER_OVERHEAD", NULL, 2, {"start", "end", "overheadType", "globalTid", "nameId"}, overhead},
+    {"PROFILER_OVERHEAD",
+     NULL,
+     2,
+     {"start", "end", "overheadType", "globalTid", "nameId"},
+     overhead},
 };
 
 int nvt_nsys_read_cuda(struct nvt_nsys *reader)

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* --- devices ------------------------------------------------------------------------------------ */
+/* --- devices ------------------------------------------------------------------------------------
+ */
 
 enum { GPU_ID, GPU_NAME, GPU_MEMORY, GPU_MULTIPROCESSORS };
 
@@ -29,7 +30,8 @@ static int cuda_device(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     const struct nvt_devices *devices = &reader->trace->devices;
     uint32_t at = nvt_map_get(&reader->gpus, nvt_nsys_u32(table, CUDA_GPU, 0));
-    uint32_t process = nvt_trace_process(reader->trace, nvt_nsys_u32(table, CUDA_PID, 0) & 0xFFFFFF);
+    uint32_t process =
+        nvt_trace_process(reader->trace, nvt_nsys_u32(table, CUDA_PID, 0) & 0xFFFFFF);
     if (process == NVT_NONE)
         return -1;
     if (at == NVT_MAP_NONE)
@@ -46,11 +48,10 @@ enum { NAMED_TEXT, NAMED_HANDLE, NAMED_PID };
 
 static int named(struct nvt_nsys *reader, struct nvt_nsys_table *table, const char *type)
 {
-    struct nvt_resource resource = {
-        .process = NVT_NONE,
-        .type = nvt_strings_add_text(reader->trace->strings, type),
-        .handle = (uint64_t)nvt_nsys_int(table, NAMED_HANDLE, 0),
-        .name = nvt_nsys_text(reader, table, NAMED_TEXT)};
+    struct nvt_resource resource = {.process = NVT_NONE,
+                                    .type = nvt_strings_add_text(reader->trace->strings, type),
+                                    .handle = (uint64_t)nvt_nsys_int(table, NAMED_HANDLE, 0),
+                                    .name = nvt_nsys_text(reader, table, NAMED_TEXT)};
     if (!nvt_nsys_is_null(table, NAMED_PID)) {
         resource.process =
             nvt_trace_process(reader->trace, nvt_nsys_u32(table, NAMED_PID, 0) & 0xFFFFFF);
@@ -77,7 +78,8 @@ static int named_stream(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return named(reader, table, "stream");
 }
 
-/* --- facts -------------------------------------------------------------------------------------- */
+/* --- facts --------------------------------------------------------------------------------------
+ */
 
 enum { NAME, VALUE };
 
@@ -85,9 +87,12 @@ enum { NAME, VALUE };
 static const struct {
     const char *name, *fact;
 } facts[] = {
-    {"Hostname", "host"},          {"KernelVersion", "kernel"},
-    {"OsDescription", "system"},   {"CpuArchitecture", "machine"},
-    {"NvDriverVersion", "driver"}, {"EXPORT_PRODUCT_VERSION", "nsys"},
+    {"Hostname", "host"},
+    {"KernelVersion", "kernel"},
+    {"OsDescription", "system"},
+    {"CpuArchitecture", "machine"},
+    {"NvDriverVersion", "driver"},
+    {"EXPORT_PRODUCT_VERSION", "nsys"},
     {"EXPORT_SCHEMA_VERSION", "nsys_schema"},
 };
 

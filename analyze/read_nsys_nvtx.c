@@ -51,8 +51,8 @@ static uint32_t domain_row(struct nvt_nsys *reader, uint32_t process, int64_t id
         return NVT_NONE;
     if (*row == NVT_MAP_NONE) {
         snprintf(number, sizeof(number), "%lld", (long long)id);
-        *row = nvt_trace_domain(reader->trace, process,
-                                name ? nvt_name(reader->trace, name) : number);
+        *row =
+            nvt_trace_domain(reader->trace, process, name ? nvt_name(reader->trace, name) : number);
     }
     return *row;
 }
@@ -73,18 +73,17 @@ static int define(struct nvt_nsys *reader, struct nvt_nsys_table *table)
         return domain_row(reader, process, id, name) == NVT_NONE ? -1 : 0;
     uint32_t domain = domain_row(reader, process, id, 0);
     uint32_t *category =
-        domain == NVT_NONE ? NULL
-                           : category_at(reader, domain, nvt_nsys_u32(table, CATEGORY, 0));
+        domain == NVT_NONE ? NULL : category_at(reader, domain, nvt_nsys_u32(table, CATEGORY, 0));
     if (category)
         *category = name;
     return category ? 0 : -1;
 }
 
 /* Events that name things come first, because rows have no order. */
-static const struct nvt_nsys_spec domains = {
-    "NVTX_EVENTS", "eventType = 75", 1, NVTX_COLUMN_NAMES, define};
-static const struct nvt_nsys_spec categories = {
-    "NVTX_EVENTS", "eventType = 33", 1, NVTX_COLUMN_NAMES, define};
+static const struct nvt_nsys_spec domains = {"NVTX_EVENTS", "eventType = 75", 1, NVTX_COLUMN_NAMES,
+                                             define};
+static const struct nvt_nsys_spec categories = {"NVTX_EVENTS", "eventType = 33", 1,
+                                                NVTX_COLUMN_NAMES, define};
 
 static uint32_t category_name(struct nvt_nsys *reader, struct nvt_nsys_table *table,
                               uint32_t domain)
@@ -153,8 +152,7 @@ static int add_mark(struct nvt_nsys *reader, struct nvt_nsys_table *table,
     return nvt_mark_add(reader->trace, &mark) == NVT_NONE ? -1 : 0;
 }
 
-static int add_range(struct nvt_nsys *reader, struct nvt_nsys_table *table,
-                     struct nvt_range *range)
+static int add_range(struct nvt_nsys *reader, struct nvt_nsys_table *table, struct nvt_range *range)
 {
     range->end_thread = range->thread;
     if (range->style == NVT_START_END && !nvt_nsys_is_null(table, END_TID))

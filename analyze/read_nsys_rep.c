@@ -60,8 +60,8 @@ static int export_and_read(const char *path, const char *export, struct nvt_trac
     char *absolute = realpath(path, NULL);
     if (!absolute)
         return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
-    char *argv[] = {"nsys",        "export", "--type", "sqlite", "--force-overwrite", "true", "-o",
-                    (char *)export, absolute, NULL};
+    char *argv[] = {"nsys", "export", "--type",       "sqlite", "--force-overwrite",
+                    "true", "-o",     (char *)export, absolute, NULL};
     int status = run(argv);
     free(absolute);
     if (status == 127)

@@ -94,9 +94,9 @@ static int read_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table)
             return nvt_nsys_fail(reader, table, what);
         }
         if (failed)
-            return reader->err && *reader->err->message ? -1
-                                                        : nvt_nsys_fail(reader, table,
-                                                                        "out of memory");
+            return reader->err && *reader->err->message
+                       ? -1
+                       : nvt_nsys_fail(reader, table, "out of memory");
     }
     return status == SQLITE_DONE ? 0 : fail_sql(reader, table->spec->name);
 }

@@ -9,6 +9,7 @@
 static const struct nvt_reader *const readers[] = {
     &nvt_reader_nvt,
     &nvt_reader_nsys,
+    &nvt_reader_kineto,
 };
 
 #define HEAD_BYTES (64 * 1024)

@@ -19,6 +19,7 @@ struct nvt_reader {
 extern const struct nvt_reader nvt_reader_nvt;
 extern const struct nvt_reader nvt_reader_nsys;
 extern const struct nvt_reader nvt_reader_nsys_report;
+extern const struct nvt_reader nvt_reader_kineto;
 
 /* Whether the name is that of nsys's own report, a format that nobody but nsys reads. */
 int nvt_is_nsys_report(const char *path);
