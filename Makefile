@@ -46,9 +46,9 @@ HOST_ARCH ?= native
 # lib, analyze, plots, collectors, kernels: the program. The folders below them are loaded libraries.
 MAIN_SRC   := $(sort $(wildcard lib/*.c analyze/*.c plots/*.c collectors/*.c kernels/*.c))
 INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
-HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/workloads/*.c kernels/host/*.c))
+HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/workloads/*.c kernels/frame/*.c kernels/host/*.c))
 # The host library also carries the few parts of lib/ that workloads use.
-HOST_LIB_SRC := lib/error.c lib/buffer.c lib/json.c lib/sample.c
+HOST_LIB_SRC := lib/error.c lib/clock.c
 TEST_SRC   := $(sort $(wildcard tests/test_*.c))
 TEST_HELPERS := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
 

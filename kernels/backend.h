@@ -1,0 +1,139 @@
+/*
+ * One source, two backends. A kernel is written over rows, in the common subset of C and CUDA C++:
+ *
+ *   struct scale_args { real *x; real factor; int64_t n; };
+ *   NVT_KERNEL(scale, scale_args)            // sees `row` and `a`
+ *   {
+ *       FOR_THREADS(i, a.n)
+ *           a.x[row * a.n + i] *= a.factor;
+ *   }
+ *   …
+ *   struct scale_args a = {x, 2, n};
+ *   NVT_LAUNCH(scale, rows, a);
+ *
+ * On the host a row is an iteration of an OpenMP loop and FOR_THREADS a plain loop; on a device a row is
+ * a block and FOR_THREADS a strided loop over its threads, between which block_sum, block_max and
+ * block_sync stand. A kernel must not let a thread miss one of those.
+ *
+ * `real` is float; tests compile the same sources with NVT_REAL_DOUBLE to check gradients.
+ */
+#ifndef NVT_BACKEND_H
+#define NVT_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../lib/error.h"
+
+#ifdef NVT_REAL_DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#define NVT_BLOCK 256
+#define FOR_THREADS(i, n) for (int64_t i = threadIdx.x; i < (n); i += NVT_BLOCK)
+#define NVT_DEVICE        static __device__ __forceinline__
+#define NVT_KERNEL(name, args)                                                                     \
+    static __device__ void name##_row(int64_t row, struct args a);                                 \
+    static __global__ void name(struct args a)                                                     \
+    {                                                                                              \
+        name##_row(blockIdx.x, a);                                                                 \
+    }                                                                                              \
+    static __device__ void name##_row(int64_t row, struct args a)
+#define NVT_LAUNCH(name, rows, args)                                                               \
+    do {                                                                                           \
+        if ((rows) > 0)                                                                            \
+            name<<<(unsigned)(rows), NVT_BLOCK, 0, nvt_backend_stream()>>>(args);                  \
+    } while (0)
+cudaStream_t nvt_backend_stream(void);
+
+/* Sum or maximum over the block, the same in every thread. */
+#define NVT_BLOCK_REDUCE(name, combine)                                                            \
+    NVT_DEVICE real name(real value)                                                               \
+    {                                                                                              \
+        __shared__ real part[NVT_BLOCK / 32];                                                      \
+        for (int step = 16; step; step /= 2) {                                                     \
+            real other = __shfl_xor_sync(0xffffffffu, value, step);                                \
+            value = combine;                                                                       \
+        }                                                                                          \
+        if (threadIdx.x % 32 == 0)                                                                 \
+            part[threadIdx.x / 32] = value;                                                        \
+        __syncthreads();                                                                           \
+        value = part[0];                                                                           \
+        for (int warp = 1; warp < NVT_BLOCK / 32; warp++) {                                        \
+            real other = part[warp];                                                               \
+            value = combine;                                                                       \
+        }                                                                                          \
+        __syncthreads();                                                                           \
+        return value;                                                                              \
+    }
+NVT_BLOCK_REDUCE(block_sum, value + other)
+NVT_BLOCK_REDUCE(block_max, value > other ? value : other)
+#define block_sync() __syncthreads()
+#else
+#define NVT_BLOCK         1
+#define FOR_THREADS(i, n) for (int64_t i = 0; i < (n); i++)
+#define NVT_DEVICE        static inline
+#define NVT_KERNEL(name, args) static void name(int64_t row, struct args a)
+/* Few rows of little work are not worth waking threads for; the kernels here have long rows. */
+#define NVT_LAUNCH(name, rows, args)                                                               \
+    do {                                                                                           \
+        const int64_t rows_ = (rows);                                                              \
+        _Pragma("omp parallel for schedule(static) if (rows_ > 1)") for (int64_t row_ = 0;         \
+                                                                         row_ < rows_; row_++)     \
+            name(row_, args);                                                                      \
+    } while (0)
+static inline real block_sum(real value)
+{
+    return value;
+}
+static inline real block_max(real value)
+{
+    return value;
+}
+#define block_sync() ((void)0)
+#endif
+
+/* Element-wise kernels take this many elements a row. */
+#define NVT_CHUNK_ELEMENTS 4096
+#define NVT_CHUNKS(n)      (((n) + NVT_CHUNK_ELEMENTS - 1) / NVT_CHUNK_ELEMENTS)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- what a backend provides (kernels/host/backend.c, kernels/cuda/backend.cu) ------------------- */
+
+/* "host" or "cuda"; the processor or GPU. Static texts. */
+const char *nvt_backend_name(void);
+const char *nvt_backend_device(void);
+
+/* Prepare the device. 0, or -1 with err when there is none. */
+int nvt_backend_start(struct nvt_error *err);
+
+/* Wait until everything that was launched has ended. */
+void nvt_backend_sync(void);
+
+/* Raw memory of the device, for the caching allocator; NULL when there is none left. */
+void *nvt_backend_alloc(size_t bytes);
+void nvt_backend_free(void *memory);
+
+/* Set bytes to zero; copy to and from the host (the copy to the host waits for the device). */
+void nvt_backend_zero(void *memory, size_t bytes);
+void nvt_backend_to_host(void *host, const void *device, size_t bytes);
+void nvt_backend_to_device(void *device, const void *host, size_t bytes);
+
+/*
+ * c[m][n] = alpha · op(a)[m][k] · op(b)[k][n] + beta · c, all row-major and dense; op transposes where
+ * its flag is set (a is then [k][m], b is [n][k]).
+ */
+void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, real alpha,
+                        const real *a, const real *b, real beta, real *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

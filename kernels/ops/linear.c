@@ -1,0 +1,130 @@
+#include "ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct bias_args {
+    real *y;
+    const real *b;
+    int64_t rows, n;
+};
+
+NVT_KERNEL(bias_forward, bias_args)
+{
+    FOR_THREADS(i, a.n)
+    {
+        a.y[row * a.n + i] += a.b[i];
+    }
+}
+
+/* A row is a chunk of columns: each sums its own. */
+NVT_KERNEL(bias_backward, bias_args)
+{
+    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
+    {
+        int64_t i = row * NVT_CHUNK_ELEMENTS + j;
+        real sum = 0;
+        for (int64_t r = 0; i < a.n && r < a.rows; r++)
+            sum += a.b[r * a.n + i];
+        if (i < a.n)
+            a.y[i] += sum;
+    }
+}
+
+void nvt_bias_forward(real *y, const real *b, int64_t rows, int64_t n)
+{
+    struct bias_args args = {y, b, rows, n};
+    NVT_LAUNCH(bias_forward, rows, args);
+}
+
+void nvt_bias_backward(real *db, const real *dy, int64_t rows, int64_t n)
+{
+    struct bias_args args = {db, dy, rows, n};
+    NVT_LAUNCH(bias_backward, NVT_CHUNKS(n), args);
+}
+
+struct mse_args {
+    real *dy;
+    const real *y, *t;
+    int64_t n;
+};
+
+NVT_KERNEL(mse_backward, mse_args)
+{
+    real scale = 2 / (real)a.n;
+    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
+    {
+        int64_t i = row * NVT_CHUNK_ELEMENTS + j;
+        if (i < a.n)
+            a.dy[i] = scale * (a.y[i] - a.t[i]);
+    }
+}
+
+void nvt_mse_backward(real *dy, const real *y, const real *t, int64_t n)
+{
+    struct mse_args args = {dy, y, t, n};
+    NVT_LAUNCH(mse_backward, NVT_CHUNKS(n), args);
+}
+
+double nvt_mse_loss(const real *y, const real *t, int64_t n)
+{
+    size_t bytes = (size_t)n * sizeof(real);
+    real *outputs = (real *)malloc(bytes), *targets = (real *)malloc(bytes);
+    double sum = NAN;
+    if (outputs && targets) {
+        nvt_backend_to_host(outputs, y, bytes);
+        nvt_backend_to_host(targets, t, bytes);
+        sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += ((double)outputs[i] - (double)targets[i]) *
+                   ((double)outputs[i] - (double)targets[i]);
+    }
+    free(outputs);
+    free(targets);
+    return sum / (double)n;
+}
+
+struct adam_args {
+    real *w, *m, *v;
+    const real *g;
+    int64_t n;
+    real rate, beta1, beta2, epsilon, correction2;
+};
+
+NVT_KERNEL(adam_step, adam_args)
+{
+    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
+    {
+        int64_t i = row * NVT_CHUNK_ELEMENTS + j;
+        if (i < a.n) {
+            real g = a.g[i];
+            real m = a.beta1 * a.m[i] + (1 - a.beta1) * g;
+            real v = a.beta2 * a.v[i] + (1 - a.beta2) * g * g;
+            a.m[i] = m;
+            a.v[i] = v;
+#ifdef NVT_REAL_DOUBLE
+            a.w[i] -= a.rate * m / (sqrt(v) * a.correction2 + a.epsilon);
+#else
+            a.w[i] -= a.rate * m / (sqrtf(v) * a.correction2 + a.epsilon);
+#endif
+        }
+    }
+}
+
+void nvt_adam_step(real *w, const real *g, real *m, real *v, int64_t n, int64_t step,
+                   const struct nvt_adam *adam)
+{
+    double correction1 = 1 - pow((double)adam->beta1, (double)step);
+    double correction2 = 1 - pow((double)adam->beta2, (double)step);
+    struct adam_args args = {w,
+                             m,
+                             v,
+                             g,
+                             n,
+                             (real)((double)adam->lr / correction1),
+                             adam->beta1,
+                             adam->beta2,
+                             adam->epsilon,
+                             (real)(1 / sqrt(correction2))};
+    NVT_LAUNCH(adam_step, NVT_CHUNKS(n), args);
+}

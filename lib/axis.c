@@ -1,0 +1,73 @@
+#include "axis.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int add(struct nvt_axis *axis, const char *option, int64_t value, struct nvt_error *err)
+{
+    for (size_t i = 0; i < axis->count; i++)
+        if (axis->values[i] == value)
+            return nvt_fail(err, "%s names a value twice", option);
+    if (axis->count == NVT_AXIS_MOST)
+        return nvt_fail(err, "%s has more than %d values", option, NVT_AXIS_MOST);
+    axis->values[axis->count++] = value;
+    return 0;
+}
+
+int nvt_axis_numbers(struct nvt_axis *axis, const char *option, const char *text, int64_t least,
+                     int64_t most, struct nvt_error *err)
+{
+    axis->count = 0;
+    for (const char *at = text;; at++) {
+        char *end;
+        errno = 0;
+        long long value = strtoll(at, &end, 10);
+        int is_number = *at >= '0' && *at <= '9' && !errno && (*end == ',' || !*end);
+        if (!is_number || value < least || value > most)
+            return nvt_fail(err, "%s %s: a list of numbers from %" PRId64 " to %" PRId64, option,
+                            text, least, most);
+        if (add(axis, option, value, err))
+            return -1;
+        at = end;
+        if (!*at)
+            return 0;
+    }
+}
+
+static int64_t find(const char *at, size_t length, const char *const *words)
+{
+    for (int64_t i = 0; words[i]; i++)
+        if (strlen(words[i]) == length && !strncmp(words[i], at, length))
+            return i;
+    return -1;
+}
+
+static int fail_words(const char *option, const char *text, const char *const *words,
+                      struct nvt_error *err)
+{
+    char list[256] = "";
+    for (size_t i = 0; words[i]; i++) {
+        strncat(list, i ? ", " : "", sizeof(list) - strlen(list) - 1);
+        strncat(list, words[i], sizeof(list) - strlen(list) - 1);
+    }
+    return nvt_fail(err, "%s %s: a list out of %s", option, text, list);
+}
+
+int nvt_axis_words(struct nvt_axis *axis, const char *option, const char *text,
+                   const char *const *words, struct nvt_error *err)
+{
+    axis->count = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        int64_t value = find(at, length, words);
+        if (value < 0)
+            return fail_words(option, text, words, err);
+        if (add(axis, option, value, err))
+            return -1;
+        at += length;
+        if (!*at)
+            return 0;
+    }
+}

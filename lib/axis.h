@@ -1,0 +1,27 @@
+/*
+ * Axes of a sweep: an option that takes a list, "2,8,32" or "linear,train".
+ */
+#ifndef NVT_AXIS_H
+#define NVT_AXIS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+#define NVT_AXIS_MOST 64 /* values of one axis */
+
+struct nvt_axis {
+    size_t count;
+    int64_t values[NVT_AXIS_MOST]; /* numbers, or positions in the list of words */
+};
+
+/* Parse numbers in [least, most]. 0, or -1 with err naming the option. */
+int nvt_axis_numbers(struct nvt_axis *axis, const char *option, const char *text, int64_t least,
+                     int64_t most, struct nvt_error *err);
+
+/* Parse words out of a NULL-terminated list. 0, or -1 with err. */
+int nvt_axis_words(struct nvt_axis *axis, const char *option, const char *text,
+                   const char *const *words, struct nvt_error *err);
+
+#endif

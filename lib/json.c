@@ -1,0 +1,90 @@
+#include "json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Length of the UTF-8 character at text, 0 when there is none. */
+static size_t character(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+    if (text[0] >= 0x80 && (text[0] < 0xc2 || text[0] > 0xf4))
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+int nvt_json_quote(struct nvt_buffer *out, const char *text)
+{
+    int failed = nvt_buffer_append(out, "\"", 1);
+    for (const unsigned char *at = (const unsigned char *)text; *at && !failed;) {
+        size_t length = character(at);
+        if (!length) {
+            failed = nvt_buffer_append(out, "\xef\xbf\xbd", 3);
+            length = 1;
+        } else if (*at == '"' || *at == '\\') {
+            failed = nvt_buffer_printf(out, "\\%c", *at);
+        } else if (*at < 0x20 || *at == 0x7f) {
+            failed = nvt_buffer_printf(out, "\\u%04x", *at);
+        } else {
+            failed = nvt_buffer_append(out, at, length);
+        }
+        at += length;
+    }
+    return failed || nvt_buffer_append(out, "\"", 1) ? -1 : 0;
+}
+
+void nvt_json_begin(struct nvt_json *json, struct nvt_buffer *out)
+{
+    *json = (struct nvt_json){out, 0, nvt_buffer_append(out, "{", 1)};
+}
+
+static void key_of(struct nvt_json *json, const char *key)
+{
+    if (json->members++)
+        json->failed |= nvt_buffer_append(json->out, ", ", 2);
+    json->failed |= nvt_json_quote(json->out, key) || nvt_buffer_append(json->out, ": ", 2);
+}
+
+void nvt_json_null(struct nvt_json *json, const char *key)
+{
+    key_of(json, key);
+    json->failed |= nvt_buffer_append(json->out, "null", 4);
+}
+
+void nvt_json_text(struct nvt_json *json, const char *key, const char *value)
+{
+    if (!value) {
+        nvt_json_null(json, key);
+        return;
+    }
+    key_of(json, key);
+    json->failed |= nvt_json_quote(json->out, value);
+}
+
+void nvt_json_integer(struct nvt_json *json, const char *key, int64_t value)
+{
+    key_of(json, key);
+    json->failed |= nvt_buffer_printf(json->out, "%" PRId64, value);
+}
+
+void nvt_json_number(struct nvt_json *json, const char *key, double value)
+{
+    if (!isfinite(value)) {
+        nvt_json_null(json, key);
+        return;
+    }
+    key_of(json, key);
+    json->failed |= nvt_buffer_printf(json->out, "%.17g", value);
+}
+
+int nvt_json_end(struct nvt_json *json)
+{
+    json->failed |= nvt_buffer_append(json->out, "}\n", 2);
+    return json->failed ? -1 : 0;
+}

@@ -1,0 +1,112 @@
+/*
+ * Helpers for programs that annotate themselves with NVTX: ranges of one domain with registered names,
+ * and a payload of the work that a range stands for. Header-only, as NVTX is.
+ */
+#ifndef NVT_NVTX_H
+#define NVT_NVTX_H
+
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+#include <stddef.h>
+#include <string.h>
+
+/* What a phase computes: floating-point operations, and bytes that it must move. */
+struct nvt_work_payload {
+    uint64_t flops;
+    uint64_t bytes;
+};
+
+struct nvt_nvtx {
+    nvtxDomainHandle_t domain;
+    uint64_t work_schema;
+    int silent; /* the helpers below do nothing */
+};
+
+/* The domain of this name, with the schema {"flops": …, "bytes": …}. */
+static inline struct nvt_nvtx nvt_nvtx_open(const char *domain)
+{
+    static const nvtxPayloadSchemaEntry_t entries[] = {
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "flops", NULL, 0,
+         offsetof(struct nvt_work_payload, flops), NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes", NULL, 0,
+         offsetof(struct nvt_work_payload, bytes), NULL, NULL},
+    };
+    nvtxPayloadSchemaAttr_t attr;
+    memset(&attr, 0, sizeof(attr));
+    attr.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+    attr.name = "work";
+    attr.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+    attr.entries = entries;
+    attr.numEntries = sizeof(entries) / sizeof(entries[0]);
+    attr.payloadStaticSize = sizeof(struct nvt_work_payload);
+    struct nvt_nvtx nvtx;
+    nvtx.silent = 0;
+    nvtx.domain = nvtxDomainCreateA(domain);
+    nvtx.work_schema = nvtxPayloadSchemaRegister(nvtx.domain, &attr);
+    return nvtx;
+}
+
+static inline nvtxStringHandle_t nvt_nvtx_name(const struct nvt_nvtx *nvtx, const char *name)
+{
+    return nvtxDomainRegisterStringA(nvtx->domain, name);
+}
+
+static inline nvtxEventAttributes_t nvt_nvtx_attributes(nvtxStringHandle_t name)
+{
+    nvtxEventAttributes_t attributes;
+    memset(&attributes, 0, sizeof(attributes));
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    attributes.message.registered = name;
+    return attributes;
+}
+
+/* Open a range. */
+static inline void nvt_nvtx_push(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name)
+{
+    if (nvtx->silent)
+        return;
+    nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
+    nvtxDomainRangePushEx(nvtx->domain, &attributes);
+}
+
+/* Open a range with a number. */
+static inline void nvt_nvtx_push_number(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name,
+                                        uint64_t number)
+{
+    if (nvtx->silent)
+        return;
+    nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
+    attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+    attributes.payload.ullValue = number;
+    nvtxDomainRangePushEx(nvtx->domain, &attributes);
+}
+
+/* Open a range with the work that it stands for. */
+static inline void nvt_nvtx_push_work(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name,
+                                      const struct nvt_work_payload *work)
+{
+    if (nvtx->silent)
+        return;
+    nvtxPayloadData_t data;
+    data.schemaId = nvtx->work_schema;
+    data.size = sizeof(*work);
+    data.payload = work;
+    nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
+    attributes.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+    attributes.reserved0 = 1;
+    attributes.payload.ullValue = (uint64_t)(uintptr_t)&data;
+    nvtxDomainRangePushEx(nvtx->domain, &attributes);
+}
+
+static inline void nvt_nvtx_pop(const struct nvt_nvtx *nvtx)
+{
+    if (!nvtx->silent)
+        nvtxDomainRangePop(nvtx->domain);
+}
+
+#endif
