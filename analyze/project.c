@@ -1,0 +1,277 @@
+#include "project.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sort.h"
+
+int nvt_is_library_domain(const char *name)
+{
+    static const char *const libraries[] = {"NCCL",
+                                            "cuBLAS",
+                                            "cuBLASLt",
+                                            "cuDNN",
+                                            "CUDNN",
+                                            "CCCL",
+                                            "CUB",
+                                            "Thrust",
+                                            "cuFFT",
+                                            "cuSPARSE",
+                                            "cuSOLVER",
+                                            "TensorRT",
+                                            "NVSHMEM",
+                                            "UCX",
+                                            "MPI",
+                                            "libcudf",
+                                            "cpu_op",
+                                            "python_function",
+                                            "cuda_profiler_range"};
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+        if (!strcasecmp(name, libraries[i]))
+            return 1;
+    return 0;
+}
+
+/* Ranges that are open, in the order of their rows. */
+struct open {
+    uint32_t *rows;
+    uint32_t count, capacity;
+};
+
+struct sweep {
+    const struct nvt_trace *trace;
+    unsigned flags;
+    uint8_t *is_library; /* of every domain */
+    struct open *threads;
+    struct open *processes; /* across threads: of all of them, without libraries' */
+    uint32_t next;          /* range to be opened */
+    uint32_t *found;        /* rows of the current operation */
+    uint32_t capacity;
+};
+
+static int push(struct sweep *sweep, struct open *open, uint32_t row)
+{
+    const int64_t *end = sweep->trace->ranges.end, start = sweep->trace->ranges.start[row];
+    /* Launches come after `start` from now on, so what has ended is done with. */
+    while (open->count && end[open->rows[open->count - 1]] < start)
+        open->count--;
+    if (open->count == open->capacity) {
+        uint32_t capacity = open->capacity ? open->capacity * 2 : 16;
+        uint32_t *rows = realloc(open->rows, capacity * sizeof(*rows));
+        if (!rows)
+            return -1;
+        open->rows = rows;
+        open->capacity = capacity;
+    }
+    open->rows[open->count++] = row;
+    return 0;
+}
+
+/* Drop what ended before a time from anywhere in the list, keeping the order. */
+static void drop_ended(const struct sweep *sweep, struct open *open, int64_t time)
+{
+    const int64_t *end = sweep->trace->ranges.end;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < open->count; i++)
+        if (end[open->rows[i]] >= time)
+            open->rows[kept++] = open->rows[i];
+    open->count = kept;
+}
+
+static int open_until(struct sweep *sweep, int64_t time)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    for (; sweep->next < ranges->count && ranges->start[sweep->next] <= time; sweep->next++) {
+        uint32_t row = sweep->next, thread = ranges->thread[row];
+        if (push(sweep, &sweep->threads[thread], row))
+            return -1;
+        if (sweep->processes && !sweep->is_library[ranges->domain[row]] &&
+            push(sweep, &sweep->processes[sweep->trace->threads.process[thread]], row))
+            return -1;
+    }
+    return 0;
+}
+
+static int room(struct sweep *sweep, uint32_t count)
+{
+    if (count <= sweep->capacity)
+        return 0;
+    uint32_t *found = realloc(sweep->found, ((size_t)count + 16) * 2 * sizeof(*found));
+    if (!found)
+        return -1;
+    sweep->found = found;
+    sweep->capacity = (count + 16) * 2;
+    return 0;
+}
+
+/* The interval of the call that launched an operation. */
+struct call {
+    int64_t start, end;
+    uint32_t thread;
+};
+
+static struct call call_of(const struct nvt_trace *trace, uint32_t op)
+{
+    uint32_t api = trace->ops.api[op];
+    struct call call = {trace->ops.launch[op], trace->ops.launch[op], trace->ops.thread[op]};
+    if (api != NVT_NONE)
+        call.end = trace->apis.end[api];
+    return call;
+}
+
+/* Rows of the launching thread; *own gets whether one of them is no library's. */
+static uint32_t find_own(struct sweep *sweep, const struct call *call, int *own)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    struct open *open = &sweep->threads[call->thread];
+    uint32_t count = 0;
+    drop_ended(sweep, open, call->start);
+    for (uint32_t i = 0; i < open->count; i++) {
+        uint32_t row = open->rows[i];
+        if (ranges->end[row] < call->end)
+            continue;
+        sweep->found[count++] = row;
+        *own |= !sweep->is_library[ranges->domain[row]];
+    }
+    return count;
+}
+
+/* The range opened last on another thread, and those around it, behind the first `count`. */
+static uint32_t find_across(struct sweep *sweep, const struct call *call, uint32_t count)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    struct open *open = &sweep->processes[sweep->trace->threads.process[call->thread]];
+    uint32_t last = NVT_NONE;
+    drop_ended(sweep, open, call->start);
+    for (uint32_t i = open->count; i-- > 0 && last == NVT_NONE;)
+        if (ranges->thread[open->rows[i]] != call->thread &&
+            ranges->end[open->rows[i]] >= call->end)
+            last = open->rows[i];
+    for (uint32_t i = 0; last != NVT_NONE && i < open->count && open->rows[i] <= last; i++)
+        if (ranges->thread[open->rows[i]] == ranges->thread[last] &&
+            ranges->end[open->rows[i]] >= ranges->end[last])
+            sweep->found[count++] = open->rows[i];
+    return count;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The ranges of an operation into found; how many, or -1 when out of memory. */
+static int64_t find(struct sweep *sweep, uint32_t op)
+{
+    struct call call = call_of(sweep->trace, op);
+    int own = 0;
+    if (call.thread >= sweep->trace->threads.count || call.start == INT64_MIN)
+        return 0;
+    if (open_until(sweep, call.start))
+        return -1;
+    uint32_t process = sweep->trace->threads.process[call.thread];
+    if (room(sweep, sweep->threads[call.thread].count +
+                        (sweep->processes ? sweep->processes[process].count : 0)))
+        return -1;
+    uint32_t count = find_own(sweep, &call, &own), of_thread = count;
+    if (sweep->processes && !own) {
+        count = find_across(sweep, &call, count);
+        if (of_thread && count > of_thread)
+            qsort(sweep->found, count, sizeof(*sweep->found), compare_rows);
+    }
+    return count;
+}
+
+static int prepare(struct sweep *sweep)
+{
+    const struct nvt_trace *trace = sweep->trace;
+    sweep->is_library = calloc((size_t)trace->domains.count + 1, 1);
+    sweep->threads = calloc((size_t)trace->threads.count + 1, sizeof(*sweep->threads));
+    if (sweep->flags & NVT_ACROSS_THREADS) {
+        sweep->processes = calloc((size_t)trace->processes.count + 1, sizeof(*sweep->processes));
+        if (!sweep->processes)
+            return -1;
+    }
+    if (!sweep->is_library || !sweep->threads)
+        return -1;
+    for (uint32_t i = 0; i < trace->domains.count; i++)
+        sweep->is_library[i] =
+            (uint8_t)nvt_is_library_domain(nvt_name(trace, trace->domains.name[i]));
+    return 0;
+}
+
+static void release(struct sweep *sweep)
+{
+    for (uint32_t i = 0; sweep->threads && i < sweep->trace->threads.count; i++)
+        free(sweep->threads[i].rows);
+    for (uint32_t i = 0; sweep->processes && i < sweep->trace->processes.count; i++)
+        free(sweep->processes[i].rows);
+    free(sweep->threads);
+    free(sweep->processes);
+    free(sweep->is_library);
+    free(sweep->found);
+}
+
+int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit visit,
+                void *context, struct nvt_error *err)
+{
+    struct sweep sweep = {.trace = trace, .flags = flags};
+    uint32_t *order = NULL;
+    int status = -1;
+    if (prepare(&sweep) || nvt_sort_order(trace->ops.launch, NULL, trace->ops.count, &order)) {
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        goto out;
+    }
+    status = 0;
+    for (uint32_t i = 0; i < trace->ops.count && !status; i++) {
+        uint32_t op = order ? order[i] : i;
+        int64_t count = find(&sweep, op);
+        if (count < 0)
+            status = nvt_fail_at(err, trace->path, -1, "out of memory");
+        else
+            status = visit(context, op, sweep.found, (uint32_t)count);
+    }
+out:
+    free(order);
+    release(&sweep);
+    return status;
+}
+
+struct collected {
+    const struct nvt_ops *ops;
+    struct nvt_projected *ranges;
+};
+
+static int collect(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    const struct collected *collected = context;
+    int64_t start = collected->ops->start[op], end = collected->ops->end[op];
+    for (uint32_t i = 0; i < count; i++) {
+        struct nvt_projected *range = &collected->ranges[ranges[i]];
+        if (!range->ops || start < range->start)
+            range->start = start;
+        if (!range->ops || end > range->end)
+            range->end = end;
+        range->busy += end - start;
+        range->ops++;
+        range->kernels += collected->ops->kind[op] == NVT_OP_KERNEL;
+    }
+    return 0;
+}
+
+struct nvt_projected *nvt_project_ranges(const struct nvt_trace *trace, unsigned flags,
+                                         struct nvt_error *err)
+{
+    struct collected collected = {
+        .ops = &trace->ops,
+        .ranges = calloc((size_t)trace->ranges.count + 1, sizeof(*collected.ranges))};
+    if (!collected.ranges) {
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        return NULL;
+    }
+    if (nvt_project(trace, flags, collect, &collected, err)) {
+        free(collected.ranges);
+        return NULL;
+    }
+    return collected.ranges;
+}

@@ -1,0 +1,407 @@
+/*
+ * The projection of device operations onto ranges: small cases whose answer can be read off, and
+ * random traces against an implementation that compares every operation with every range.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "../analyze/project.h"
+
+/* --- making traces ------------------------------------------------------------------------------
+ */
+
+static uint32_t thread_of(struct nvt_trace *trace, int64_t pid, int64_t tid)
+{
+    return nvt_trace_thread(trace, nvt_trace_process(trace, pid), tid);
+}
+
+static void add_range(struct nvt_trace *trace, uint32_t thread, const char *domain,
+                      const char *name, int64_t start, int64_t end, uint8_t style)
+{
+    const struct nvt_range range = {
+        .start = start,
+        .end = end,
+        .thread = thread,
+        .end_thread = thread,
+        .domain = nvt_trace_domain(trace, trace->threads.process[thread], domain),
+        .name = nvt_strings_add_text(trace->strings, name),
+        .style = style};
+    assert_int_not_equal(nvt_range_add(trace, &range), NVT_NONE);
+}
+
+static void add_call(struct nvt_trace *trace, uint32_t thread, uint64_t correlation, int64_t start,
+                     int64_t end)
+{
+    const struct nvt_api api = {
+        .start = start, .end = end, .thread = thread, .correlation = correlation};
+    assert_int_not_equal(nvt_api_add(trace, &api), NVT_NONE);
+}
+
+static void add_op(struct nvt_trace *trace, uint32_t process, uint64_t correlation, int64_t start,
+                   int64_t end, uint32_t thread, int64_t launch)
+{
+    const struct nvt_op op = {.start = start,
+                              .end = end,
+                              .process = process,
+                              .correlation = correlation,
+                              .thread = thread,
+                              .launch = launch,
+                              .detail = NVT_NONE};
+    assert_int_not_equal(nvt_op_add(trace, &op), NVT_NONE);
+}
+
+/* A call and its operation. */
+static void launch(struct nvt_trace *trace, uint32_t thread, uint64_t correlation, int64_t start,
+                   int64_t end, int64_t from, int64_t to)
+{
+    add_call(trace, thread, correlation, start, end);
+    add_op(trace, trace->threads.process[thread], correlation, from, to, NVT_NONE, INT64_MIN);
+}
+
+static struct nvt_trace *new_trace(void)
+{
+    struct nvt_trace *trace = nvt_trace_new("test", "test");
+    assert_non_null(trace);
+    return trace;
+}
+
+static void finish(struct nvt_trace *trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+}
+
+/* --- the answers as text, "name name;" for each operation ---------------------------------------
+ */
+
+struct answer {
+    const struct nvt_trace *trace;
+    char text[4096];
+};
+
+static int write_names(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct answer *answer = context;
+    (void)op;
+    for (uint32_t i = 0; i < count; i++) {
+        strcat(answer->text, nvt_name(answer->trace, answer->trace->ranges.name[ranges[i]]));
+        strcat(answer->text, i + 1 < count ? " " : "");
+    }
+    strcat(answer->text, ";");
+    return 0;
+}
+
+static void expect(struct nvt_trace *trace, unsigned flags, const char *names)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct answer answer = {trace, ""};
+    assert_int_equal(nvt_project(trace, flags, write_names, &answer, &err), 0);
+    assert_string_equal(answer.text, names);
+}
+
+/* --- small cases --------------------------------------------------------------------------------
+ */
+
+static void counts_for_every_enclosing_range(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace();
+    uint32_t thread = thread_of(trace, 1, 1);
+    add_range(trace, thread, "", "outer", 0, 100, NVT_PUSH_POP);
+    add_range(trace, thread, "", "inner", 10, 20, NVT_PUSH_POP);
+    add_range(trace, thread, "lib", "other", 12, 50, NVT_START_END);
+    launch(trace, thread, 1, 10, 20, 500, 600); /* boundaries belong to the range */
+    launch(trace, thread, 2, 15, 21, 600, 700); /* the call outlasts inner */
+    launch(trace, thread, 3, 50, 51, 700, 800);
+    launch(trace, thread, 4, 101, 102, 800, 900);
+    finish(trace);
+    expect(trace, 0, "outer inner;outer other;outer;;");
+    nvt_trace_free(trace);
+}
+
+static void knows_threads_and_processes_apart(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace();
+    uint32_t one = thread_of(trace, 1, 7), two = thread_of(trace, 1, 8),
+             three = thread_of(trace, 2, 7);
+    add_range(trace, one, "", "a", 0, 100, NVT_PUSH_POP);
+    add_range(trace, three, "", "c", 0, 100, NVT_PUSH_POP);
+    launch(trace, one, 5, 10, 11, 500, 600);
+    launch(trace, two, 6, 12, 13, 500, 600);
+    launch(trace, three, 5, 14, 15, 500, 600);
+    finish(trace);
+    expect(trace, 0, "a;;c;");
+    nvt_trace_free(trace);
+}
+
+static void takes_a_launch_without_its_call(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace();
+    uint32_t thread = thread_of(trace, 1, 1);
+    add_range(trace, thread, "", "a", 10, 20, NVT_PUSH_POP);
+    add_op(trace, 0, 0, 5, 6, thread, 20);
+    add_op(trace, 0, 0, 5, 6, thread, 21);
+    add_op(trace, 0, 99, 5, 6, NVT_NONE, INT64_MIN);
+    finish(trace);
+    expect(trace, 0, ";a;;");
+    nvt_trace_free(trace);
+}
+
+/* PyTorch's backward: `backward` is open on the main thread, which waits; another one launches. */
+static void follows_the_backward_thread(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace();
+    uint32_t python = thread_of(trace, 1, 1), engine = thread_of(trace, 1, 2);
+    add_range(trace, python, "", "step", 0, 100, NVT_PUSH_POP);
+    add_range(trace, python, "", "forward", 10, 40, NVT_PUSH_POP);
+    add_range(trace, python, "", "backward", 50, 90, NVT_PUSH_POP);
+    add_range(trace, python, "NCCL", "ncclAllReduce", 55, 90, NVT_PUSH_POP);
+    add_range(trace, engine, "cpu_op", "aten::mm", 58, 64, NVT_PUSH_POP);
+    add_range(trace, engine, "", "hook", 70, 80, NVT_PUSH_POP);
+    launch(trace, python, 1, 20, 21, 500, 600);
+    launch(trace, engine, 2, 60, 61, 600, 700);
+    launch(trace, engine, 3, 72, 73, 700, 800);
+    launch(trace, engine, 4, 95, 96, 800, 900);
+    finish(trace);
+    expect(trace, 0, "step forward;aten::mm;hook;;");
+    expect(trace, NVT_ACROSS_THREADS, "step forward;step backward aten::mm;hook;step;");
+    nvt_trace_free(trace);
+}
+
+static void projects_from_the_first_to_the_last(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = new_trace();
+    uint32_t thread = thread_of(trace, 1, 1);
+    add_range(trace, thread, "", "a", 0, 100, NVT_PUSH_POP);
+    add_range(trace, thread, "", "empty", 30, 40, NVT_PUSH_POP);
+    launch(trace, thread, 1, 1, 2, 900, 950);
+    launch(trace, thread, 2, 3, 4, 500, 980); /* starts first, ends last, was launched last */
+    finish(trace);
+    struct nvt_projected *projected = nvt_project_ranges(trace, 0, &err);
+    assert_non_null(projected);
+    assert_int_equal(projected[0].start, 500);
+    assert_int_equal(projected[0].end, 980);
+    assert_int_equal(projected[0].busy, 530);
+    assert_int_equal(projected[0].ops, 2);
+    assert_int_equal(projected[1].ops, 0);
+    free(projected);
+    nvt_trace_free(trace);
+}
+
+static int refuse(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    (void)op;
+    (void)ranges;
+    (void)count;
+    ++*(int *)context;
+    return -1;
+}
+
+static void stops_when_the_visitor_says_so(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = new_trace();
+    uint32_t thread = thread_of(trace, 1, 1);
+    int calls = 0;
+    launch(trace, thread, 1, 1, 2, 3, 4);
+    launch(trace, thread, 2, 3, 4, 5, 6);
+    finish(trace);
+    assert_int_equal(nvt_project(trace, 0, refuse, &calls, &err), -1);
+    assert_int_equal(calls, 1);
+    nvt_trace_free(trace);
+}
+
+/* --- random traces ------------------------------------------------------------------------------
+ */
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return x ^ (x >> 31);
+}
+
+static uint32_t below(uint64_t *state, uint32_t limit)
+{
+    return (uint32_t)(next_random(state) % limit);
+}
+
+/* Properly nested ranges of one thread, of any depth, within [from, to]. */
+static void nest(struct nvt_trace *trace, uint32_t thread, int64_t from, int64_t to, int depth,
+                 uint64_t *state)
+{
+    static const char *const domains[] = {"", "", "app", "NCCL"};
+    char name[16];
+    int64_t at = from;
+    for (uint32_t i = below(state, 4); depth && i > 0 && at <= to; i--) {
+        int64_t start = at + below(state, 3), end = start + below(state, 12);
+        if (end > to)
+            end = to;
+        if (start > end)
+            return;
+        snprintf(name, sizeof(name), "r%u", below(state, 5));
+        add_range(trace, thread, domains[below(state, 4)], name, start, end, NVT_PUSH_POP);
+        nest(trace, thread, start, end, depth - 1, state);
+        at = end;
+    }
+}
+
+/* Times are small numbers, so that ties, zero lengths and equal boundaries are common. */
+static struct nvt_trace *random_trace(uint64_t seed)
+{
+    uint64_t random = seed, *state = &random;
+    struct nvt_trace *trace = new_trace();
+    uint32_t threads = 1 + below(state, 4);
+    for (uint32_t i = 0; i < threads; i++)
+        thread_of(trace, 1 + below(state, 2), 1 + i);
+    for (uint32_t i = 0; i < threads; i++) {
+        nest(trace, i, 0, 40, 4, state);
+        for (uint32_t n = below(state, 3); n > 0; n--) {
+            int64_t start = below(state, 40);
+            /* Any overlap; one in four unclosed, up to the end of all. */
+            int64_t end = below(state, 4) ? start + below(state, 20) : 60;
+            add_range(trace, i, below(state, 3) ? "" : "cuBLAS", "s", start, end,
+                      below(state, 2) ? NVT_START_END : NVT_PUSH_POP);
+        }
+    }
+    for (uint32_t n = below(state, 30); n > 0; n--) {
+        uint32_t thread = below(state, threads);
+        int64_t start = below(state, 45), from = below(state, 100);
+        uint64_t correlation = 1 + below(state, 40);
+        if (below(state, 5))
+            add_call(trace, thread, correlation, start, start + below(state, 3));
+        if (below(state, 6))
+            add_op(trace, trace->threads.process[thread], correlation, from,
+                   from + below(state, 10), below(state, 3) ? NVT_NONE : thread,
+                   below(state, 3) ? INT64_MIN : start);
+    }
+    finish(trace);
+    return trace;
+}
+
+/* Whether a range holds the call that launched an operation. */
+static int holds(const struct nvt_trace *trace, uint32_t range, uint32_t op)
+{
+    uint32_t api = trace->ops.api[op];
+    int64_t start = trace->ops.launch[op];
+    int64_t end = api == NVT_NONE ? start : trace->apis.end[api];
+    return start != INT64_MIN && trace->ranges.start[range] <= start &&
+           trace->ranges.end[range] >= end;
+}
+
+static int is_library(const struct nvt_trace *trace, uint32_t range)
+{
+    return nvt_is_library_domain(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]));
+}
+
+/* By definition, slowly: belongs[range] for one operation. */
+static void project_slowly(const struct nvt_trace *trace, unsigned flags, uint32_t op,
+                           uint8_t *belongs)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t thread = trace->ops.thread[op], last = NVT_NONE;
+    int own = 0;
+    memset(belongs, 0, ranges->count);
+    if (thread == NVT_NONE)
+        return;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        belongs[i] = ranges->thread[i] == thread && holds(trace, i, op);
+        own |= belongs[i] && !is_library(trace, i);
+    }
+    if (!(flags & NVT_ACROSS_THREADS) || own)
+        return;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->thread[i] != thread &&
+            trace->threads.process[ranges->thread[i]] == trace->threads.process[thread] &&
+            holds(trace, i, op) && !is_library(trace, i))
+            last = i; /* rows are in the order of their starts */
+    for (uint32_t i = 0; last != NVT_NONE && i <= last; i++)
+        if (ranges->thread[i] == ranges->thread[last] && ranges->end[i] >= ranges->end[last] &&
+            !is_library(trace, i))
+            belongs[i] = 1;
+}
+
+struct check {
+    const struct nvt_trace *trace;
+    unsigned flags;
+    uint8_t *belongs;
+    uint8_t *visited;
+    int64_t launch; /* of the operation before */
+    uint64_t pairs;
+};
+
+static int compare(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct check *check = context;
+    const struct nvt_trace *trace = check->trace;
+    uint32_t expected = 0;
+    project_slowly(trace, check->flags, op, check->belongs);
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        expected += check->belongs[i];
+    assert_int_equal(count, expected);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(check->belongs[ranges[i]]);
+        assert_true(!i || ranges[i] > ranges[i - 1]);
+    }
+    assert_false(check->visited[op]++);
+    assert_true(trace->ops.launch[op] >= check->launch);
+    check->launch = trace->ops.launch[op];
+    check->pairs += count;
+    return 0;
+}
+
+static uint64_t check_trace(const struct nvt_trace *trace, unsigned flags)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct check check = {
+        trace,     flags, calloc(trace->ranges.count + 1, 1), calloc(trace->ops.count + 1, 1),
+        INT64_MIN, 0};
+    assert_int_equal(nvt_project(trace, flags, compare, &check, &err), 0);
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        assert_true(check.visited[i]);
+    free(check.belongs);
+    free(check.visited);
+    return check.pairs;
+}
+
+static void agrees_with_the_slow_one(void **state)
+{
+    (void)state;
+    uint64_t own = 0, across = 0;
+    for (uint64_t seed = 1; seed <= 10000; seed++) {
+        struct nvt_trace *trace = random_trace(seed);
+        own += check_trace(trace, 0);
+        across += check_trace(trace, NVT_ACROSS_THREADS);
+        nvt_trace_free(trace);
+    }
+    /* The traces are such that there is something to find, and more of it across threads. */
+    assert_true(own > 10000);
+    assert_true(across > own + 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_for_every_enclosing_range),
+        cmocka_unit_test(knows_threads_and_processes_apart),
+        cmocka_unit_test(takes_a_launch_without_its_call),
+        cmocka_unit_test(follows_the_backward_thread),
+        cmocka_unit_test(projects_from_the_first_to_the_last),
+        cmocka_unit_test(stops_when_the_visitor_says_so),
+        cmocka_unit_test(agrees_with_the_slow_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
