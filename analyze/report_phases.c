@@ -51,7 +51,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     for (size_t i = 0; table && i < nvt_phases_count(phases); i++)
         put_row(table, nvt_phases_row(phases, i));
     if (table && !nvt_phases_count(phases))
-        nvt_note(input, "note: no range named forward, backward or optimizer was found");
+        nvt_note(input, "note: no range forward, backward or optimizer was found, or none within an iteration");
     nvt_phases_free(phases);
     return nvt_report_add(tables, table, err);
 }

@@ -1,0 +1,393 @@
+/* Reports over traces built in memory: what the tables must hold is worked out by hand. */
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/nesting.h"
+#include "../analyze/phases.h"
+#include "../lib/render.h"
+
+static struct nvt_error err = NVT_ERROR_INIT;
+
+/* A trace with process 53 and two threads, 53 and 54. */
+static struct nvt_trace *new_trace(const char *path)
+{
+    struct nvt_trace *trace = nvt_trace_new(path, "test");
+    assert_non_null(trace);
+    uint32_t process = nvt_trace_process(trace, 53);
+    assert_int_equal(nvt_trace_thread(trace, process, 53), 0);
+    assert_int_equal(nvt_trace_thread(trace, process, 54), 1);
+    return trace;
+}
+
+static struct nvt_range range(struct nvt_trace *trace, const char *name, int64_t start, int64_t end)
+{
+    return (struct nvt_range){.start = start,
+                              .end = end,
+                              .name = nvt_strings_add_text(trace->strings, name),
+                              .style = NVT_PUSH_POP};
+}
+
+static void add(struct nvt_trace *trace, struct nvt_range row)
+{
+    row.end_thread = row.thread;
+    assert_true(nvt_range_add(trace, &row) != NVT_NONE);
+}
+
+static void push(struct nvt_trace *trace, const char *name, int64_t start, int64_t end)
+{
+    add(trace, range(trace, name, start, end));
+}
+
+static void push_in(struct nvt_trace *trace, const char *domain, const char *name, int64_t start,
+                    int64_t end)
+{
+    struct nvt_range row = range(trace, name, start, end);
+    row.domain = nvt_trace_domain(trace, 0, domain);
+    add(trace, row);
+}
+
+/* The tables of a report over these traces, which are finished first and freed with the input. */
+static struct nvt_tables make(const char *report, struct nvt_report_input *input)
+{
+    struct nvt_tables tables = {0};
+    for (size_t i = 0; i < input->trace_count; i++)
+        assert_int_equal(nvt_trace_finish(input->traces[i].trace, &err), 0);
+    assert_non_null(nvt_report_find(report));
+    assert_int_equal(nvt_report_find(report)->make(input, &tables, &err), 0);
+    return tables;
+}
+
+static struct nvt_report_input input_of(struct nvt_trace *first, struct nvt_trace *second)
+{
+    struct nvt_report_input input = {.trace_count = second ? 2 : 1};
+    input.traces = calloc(2, sizeof(*input.traces));
+    input.traces[0].trace = first;
+    input.traces[1].trace = second;
+    return input;
+}
+
+static char *csv(const struct nvt_tables *tables)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    nvt_render_csv(tables, out);
+    fclose(out);
+    return text;
+}
+
+static void expect_csv(struct nvt_trace *first, struct nvt_trace *second, const char *report,
+                       const char *expected, const char *notes)
+{
+    struct nvt_report_input input = input_of(first, second);
+    struct nvt_tables tables = make(report, &input);
+    char *text = csv(&tables);
+    assert_string_equal(text, expected);
+    assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
+    assert_string_equal((const char *)input.notes.data, notes);
+    free(text);
+    nvt_tables_free(&tables);
+    nvt_input_free(&input);
+}
+
+#define SUM_HEADINGS                                                                               \
+    "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
+
+/* Two traces; the same name in two domains, of both styles, and one that never ended. */
+static void sum_traces(struct nvt_trace *traces[2])
+{
+    traces[0] = new_trace("a.nvt");
+    push(traces[0], "step", 0, 10);
+    push(traces[0], "step", 20, 40);
+    push_in(traces[0], "lib", "step", 22, 27);
+    struct nvt_range lost = range(traces[0], "lost", 5, 40);
+    lost.flags = NVT_RANGE_UNCLOSED;
+    add(traces[0], lost);
+    traces[1] = new_trace("b.nvt");
+    /* Other ids for the same names than in the first trace. */
+    nvt_strings_add_text(traces[1]->strings, "in the way");
+    push(traces[1], "step", 100, 160);
+    struct nvt_range across = range(traces[1], "step", 0, 5);
+    across.style = NVT_START_END;
+    across.end_thread = 1;
+    add(traces[1], across);
+}
+
+static void test_nvtx_sum(void **state)
+{
+    (void)state;
+    struct nvt_trace *traces[2];
+    sum_traces(traces);
+    expect_csv(traces[0], traces[1], "nvtx_sum",
+               SUM_HEADINGS ",Style,Range\n"
+                            "90.0,90,3,30.0,20.0,10,60,26.5,PushPop,:step\n"
+                            "5.0,5,1,5.0,5.0,5,5,0.0,StartEnd,:step\n"
+                            "5.0,5,1,5.0,5.0,5,5,0.0,PushPop,lib:step\n",
+               "note: nvtx_sum leaves out 1 range that never ended\n");
+}
+
+static void test_nvtx_sum_by_style(void **state)
+{
+    (void)state;
+    struct nvt_trace *traces[2];
+    sum_traces(traces);
+    expect_csv(traces[0], traces[1], "nvtx_pushpop_sum",
+               SUM_HEADINGS ",Range\n"
+                            "94.7,90,3,30.0,20.0,10,60,26.5,:step\n"
+                            "5.3,5,1,5.0,5.0,5,5,0.0,lib:step\n",
+               "note: nvtx_pushpop_sum leaves out 1 range that never ended\n");
+    sum_traces(traces);
+    expect_csv(traces[0], traces[1], "nvtx_startend_sum",
+               SUM_HEADINGS ",Range\n100.0,5,1,5.0,5.0,5,5,0.0,:step\n", "");
+}
+
+static void test_sum_of_nothing(void **state)
+{
+    (void)state;
+    expect_csv(new_trace("a.nvt"), NULL, "nvtx_sum", SUM_HEADINGS ",Style,Range\n",
+               "note: there is no NVTX range in what was read\n");
+}
+
+static void test_pushpop_trace(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("a.nvt");
+    struct nvt_range inner = range(trace, "copy_in", 10, 30);
+    inner.flags = NVT_RANGE_HAS_COLOR | NVT_RANGE_HAS_PAYLOAD;
+    inner.color = 0xFF00FF00;
+    inner.category = nvt_strings_add_text(trace->strings, "io");
+    inner.payload = nvt_strings_add_text(trace->strings, "42");
+    push(trace, "outer", 0, 100);
+    add(trace, inner);
+    push_in(trace, "lib", "send", 12, 20);
+    struct nvt_range elsewhere = range(trace, "other", 11, 19);
+    elsewhere.thread = 1;
+    add(trace, elsewhere);
+    expect_csv(trace, NULL, "nvtx_pushpop_trace",
+               "Start (ns),End (ns),Duration (ns),DurChild (ns),DurNonChild (ns),Name,PID,TID,Lvl,"
+               "NumChild,RangeId,ParentId,RangeStack,NameTree,Domain,Category,Color,Payload\n"
+               "0,100,100,20,80,:outer,53,53,0,1,1,,:1,:outer,,,,\n"
+               "10,30,20,8,12,:copy_in,53,53,1,1,2,1,:1:2,--:copy_in,,io,#FF00FF00,42\n"
+               "11,19,8,0,8,:other,53,54,0,0,3,,:3,:other,,,,\n"
+               "12,20,8,0,8,lib:send,53,53,2,0,4,2,:1:2:4,----lib:send,lib,,,\n",
+               "");
+}
+
+/* Parents against the definition: the last one started of those that enclose the range. */
+static void test_nesting_of_random_ranges(void **state)
+{
+    (void)state;
+    srand(3);
+    for (int round = 0; round < 300; round++) {
+        struct nvt_trace *trace = new_trace("random");
+        for (int i = 0; i < 40; i++) {
+            int64_t start = rand() % 50;
+            struct nvt_range row = range(trace, "r", start, start + rand() % 30);
+            row.thread = (uint32_t)rand() % 2;
+            row.domain = nvt_trace_domain(trace, 0, rand() % 2 ? "a" : "b");
+            row.style = rand() % 8 ? NVT_PUSH_POP : NVT_START_END;
+            add(trace, row);
+        }
+        assert_int_equal(nvt_trace_finish(trace, &err), 0);
+        uint32_t *parent = nvt_nest_threads(trace, &err);
+        const struct nvt_ranges *r = &trace->ranges;
+        for (uint32_t i = 0; i < r->count; i++) {
+            uint32_t expected = NVT_NONE;
+            for (uint32_t k = 0; k < i && r->style[i] == NVT_PUSH_POP; k++)
+                if (r->style[k] == NVT_PUSH_POP && r->thread[k] == r->thread[i] &&
+                    r->end[i] <= r->end[k] && (r->start[i] < r->end[k] || r->start[k] == r->end[k]))
+                    expected = k;
+            assert_int_equal(parent[i], expected);
+        }
+        free(parent);
+        nvt_trace_free(trace);
+    }
+}
+
+#define CONFIGURATION "fragmented size=256 batch=8 fragments=2 mode=train"
+
+/* What the workloads emit: warm-up, then iterations with the optimizer inside the backward. */
+static void add_workload(struct nvt_trace *trace, const char *configuration, int64_t at)
+{
+    push_in(trace, "nvtally", configuration, at, at + 1000);
+    push_in(trace, "nvtally", "warmup", at, at + 90);
+    push_in(trace, "nvtally", "forward", at + 1, at + 80); /* not of the measurement */
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t start = at + 100 * (i + 1);
+        push_in(trace, "nvtally", "iteration", start, start + 99);
+        struct nvt_range forward = range(trace, "forward", start + 1, start + 11 + i);
+        forward.domain = nvt_trace_domain(trace, 0, "nvtally");
+        forward.flags = NVT_RANGE_HAS_PAYLOAD;
+        forward.payload =
+            nvt_strings_add_text(trace->strings, "{\"flops\":220, \"bytes\" : 1.1e2}");
+        add(trace, forward);
+        push_in(trace, "user", "wrapper", start + 20, start + 98);
+        push_in(trace, "nvtally", "backward", start + 20, start + 50);
+        push_in(trace, "nvtally", "optimizer", start + 40, start + 45);
+        push_in(trace, "nvtally", "fragment", start + 2, start + 3);
+    }
+}
+
+static void test_phases(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("a.nvt");
+    add_workload(trace, CONFIGURATION, 0);
+    push_in(trace, "nvtally", "forward", 2000, 2999); /* outside of any iteration */
+    expect_csv(trace, NULL, "phases",
+               "workload,configuration,phase,n,mean,std,min,median,max,FLOP/s,bytes/s\n"
+               "fragmented,size=256 batch=8 fragments=2 mode=train,forward,3,11.0,1.0,10,11.0,12,"
+               "20000000000,10000000000\n"
+               "fragmented,size=256 batch=8 fragments=2 mode=train,backward,3,30.0,0.0,30,30.0,30,,"
+               "\n"
+               "fragmented,size=256 batch=8 fragments=2 mode=train,optimizer,3,5.0,0.0,5,5.0,5,,\n",
+               "");
+}
+
+/* Two processes ran the same configuration: one row. */
+static void test_phases_of_two_traces(void **state)
+{
+    (void)state;
+    struct nvt_trace *first = new_trace("a.nvt"), *second = new_trace("b.nvt");
+    add_workload(first, CONFIGURATION, 0);
+    add_workload(second, CONFIGURATION, 50);
+    add_workload(second, "linear size=64 batch=1", 5000);
+    struct nvt_report_input input = input_of(first, second);
+    struct nvt_tables tables = make("phases", &input);
+    const struct nvt_table *table = tables.items[0];
+    assert_int_equal(nvt_table_rows(table), 6);
+    assert_int_equal(nvt_table_int(table, 0, nvt_table_find(table, "n")), 6);
+    assert_string_equal(nvt_table_text(table, 3, 0), "linear");
+    assert_string_equal(nvt_table_text(table, 3, 1), "size=64 batch=1");
+    assert_int_equal(nvt_table_int(table, 3, nvt_table_find(table, "n")), 3);
+    nvt_tables_free(&tables);
+    nvt_input_free(&input);
+}
+
+/* Somebody's own script: no iteration, a forward within the forward, one that never ended. */
+static void test_phases_of_anybody(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("their run.nvt");
+    push(trace, "forward", 0, 50);
+    push(trace, "forward", 10, 20);
+    push(trace, "backward", 60, 160);
+    push(trace, "forward", 200, 270);
+    struct nvt_range lost = range(trace, "backward", 300, 400);
+    lost.flags = NVT_RANGE_UNCLOSED;
+    add(trace, lost);
+    expect_csv(trace, NULL, "phases",
+               "workload,configuration,phase,n,mean,std,min,median,max,FLOP/s,bytes/s\n"
+               ",their run.nvt,forward,2,60.0,14.1,50,60.0,70,,\n"
+               ",their run.nvt,backward,1,100.0,,100,100.0,100,,\n",
+               "");
+}
+
+static void test_phases_of_none(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("a.nvt");
+    push(trace, "iteration", 0, 100);
+    push(trace, "forward", 200, 300);
+    expect_csv(trace, NULL, "phases",
+               "workload,configuration,phase,n,mean,std,min,median,max,FLOP/s,bytes/s\n",
+               "note: no range forward, backward or optimizer was found, or none within an iteration\n");
+}
+
+/* Broken payloads say nothing, and break nothing. */
+static void test_strange_payloads(void **state)
+{
+    (void)state;
+    const char *const payloads[] = {
+        "{\"flops\"",        "{\"flops\":}",   "{\"flops\":nan}", "{\"flops\":-5}",
+        "{\"flops\":1e999}", "\"flops\"  :  ", "flops:7",         "",
+    };
+    struct nvt_trace *trace = new_trace("a.nvt");
+    for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+        struct nvt_range row = range(trace, "forward", (int64_t)i * 10, (int64_t)i * 10 + 10);
+        row.flags = NVT_RANGE_HAS_PAYLOAD;
+        row.payload = nvt_strings_add_text(trace->strings, payloads[i]);
+        add(trace, row);
+    }
+    struct nvt_report_input input = input_of(trace, NULL);
+    struct nvt_tables tables = make("phases", &input);
+    assert_int_equal(nvt_table_int(tables.items[0], 0, 3), sizeof(payloads) / sizeof(payloads[0]));
+    assert_true(nvt_table_is_null(tables.items[0], 0, nvt_table_find(tables.items[0], "FLOP/s")));
+    nvt_tables_free(&tables);
+    nvt_input_free(&input);
+}
+
+static void test_provenance(void **state)
+{
+    (void)state;
+    struct nvt_trace *first = new_trace("a.nvt"), *second = new_trace("b.nvt");
+    push(first, "step", 0, 1);
+    nvt_trace_set_meta(first, "backend", "host");
+    nvt_trace_set_meta(second, "backend", "host");
+    nvt_trace_set_meta(first, "device", "CPU A");
+    nvt_trace_set_meta(second, "device", "CPU B");
+    nvt_trace_set_meta(second, "date", "2026-11-21");
+    struct nvt_report_input input = input_of(first, second);
+    struct nvt_tables tables = make("nvtx_sum", &input);
+    const struct nvt_provenance *from = nvt_table_provenance(tables.items[0]);
+    assert_string_equal(from->backend, "host");
+    assert_string_equal(from->device, "several");
+    assert_string_equal(from->date, "2026-11-21");
+    assert_null(from->condition);
+    nvt_tables_free(&tables);
+    nvt_input_free(&input);
+}
+
+/* Every report is listed, has a line about it, and its table has the columns that it declares. */
+static void test_registry(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    assert_true(count >= 6);
+    for (size_t i = 0; i < count; i++) {
+        assert_ptr_equal(nvt_report_find(reports[i]->name), reports[i]);
+        assert_true(strlen(reports[i]->about) > 10);
+        if (reports[i]->needs & NVT_NEEDS_RUNS)
+            continue;
+        struct nvt_trace *trace = new_trace("a.nvt");
+        push(trace, "forward", 0, 1);
+        struct nvt_report_input input = input_of(trace, NULL);
+        struct nvt_tables tables = make(reports[i]->name, &input);
+        assert_int_equal(nvt_table_columns(tables.items[0]), reports[i]->column_count);
+        for (size_t k = 0; k < reports[i]->column_count; k++)
+            assert_string_equal(nvt_table_column(tables.items[0], k)->heading,
+                                reports[i]->columns[k].heading);
+        nvt_tables_free(&tables);
+        nvt_input_free(&input);
+    }
+    assert_null(nvt_report_find("no_such_report"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nvtx_sum),
+        cmocka_unit_test(test_nvtx_sum_by_style),
+        cmocka_unit_test(test_sum_of_nothing),
+        cmocka_unit_test(test_pushpop_trace),
+        cmocka_unit_test(test_nesting_of_random_ranges),
+        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_phases_of_two_traces),
+        cmocka_unit_test(test_phases_of_anybody),
+        cmocka_unit_test(test_phases_of_none),
+        cmocka_unit_test(test_strange_payloads),
+        cmocka_unit_test(test_provenance),
+        cmocka_unit_test(test_registry),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
