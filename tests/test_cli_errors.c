@@ -245,9 +245,10 @@ static void test_unwritable_output(void **state)
     }
     const char *const folders[] = {"/proc/out", file, below};
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-        const char *const argv[] = {"nvtally", "run", "linear",   "--size", "32",
-                                    "--batch", "1",   "--warmup", "0",      "--iterations",
-                                    "1",       "-o",  folders[i], NULL};
+        const char *const argv[] = {"nvtally", "run",      "linear",   "--backend",
+                                    "host",    "--size",   "128",      "--batch",
+                                    "1",       "--warmup", "0",        "--iterations",
+                                    "1",       "-o",       folders[i], NULL};
         expect_failure(argv, folders[i]);
     }
 }

@@ -146,6 +146,17 @@ static char *manual_section(const char *manual, const char *heading)
     return strndup(section, end ? (size_t)(end - section) : strlen(section));
 }
 
+/* The sections of a manual page that name options. Owned. */
+static char *documented_options(const char *manual)
+{
+    char *axes = manual_section(manual, "AXES"), *options = manual_section(manual, "OPTIONS"),
+         *both;
+    assert_true(asprintf(&both, "%s%s", axes, options) >= 0);
+    free(axes);
+    free(options);
+    return both;
+}
+
 /* --help and the manual page of every command name the same options. */
 static void test_manual_pages(void **state)
 {
@@ -163,7 +174,7 @@ static void test_manual_pages(void **state)
         char *manual = cli_read_file(path, NULL);
         if (!manual)
             fail_msg("there is no %s", path);
-        char *options = manual_section(manual, "OPTIONS");
+        char *options = documented_options(manual);
         expect_options(result.out, name, options, path);
         expect_options(options, path, result.out, name);
         snprintf(path, sizeof(path), "*%s*\n", name);
