@@ -277,7 +277,7 @@ static void put_x_axis(const struct sheet *sheet, FILE *out)
     fputs(")\n", out);
 }
 
-/* "host · Some CPU · 2026-…": what is known of it. */
+/* What the bars are, and what is known of the run: "… · host · Some CPU · 2026-…". */
 static void put_caption(const struct nvt_report_input *input, const struct sheet *sheet, FILE *out)
 {
     char text[1024];
@@ -285,18 +285,13 @@ static void put_caption(const struct nvt_report_input *input, const struct sheet
     if (input->run_count)
         from = nvt_runs_provenance(input->runs[0]);
     const char *const facts[] = {from.backend, from.device, from.date, from.condition};
-    size_t used = 0;
-    text[0] = 0;
+    size_t used = (size_t)snprintf(text, sizeof(text), "bars: ± one standard deviation");
+    if (sheet->failed)
+        used += (size_t)snprintf(text + used, sizeof(text) - used,
+                                 " · %zu not measured (out of memory or error)", sheet->failed);
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && used < sizeof(text); i++)
         if (facts[i])
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " · " : "",
-                                     facts[i]);
-    if (sheet->failed && used < sizeof(text))
-        snprintf(text + used, sizeof(text) - used, "%s%zu not measured (out of memory or error)",
-                 used ? " · " : "", sheet->failed);
-    used = strlen(text);
-    snprintf(text + used, sizeof(text) - used, "%sbars: ± one standard deviation",
-             used ? " · " : "");
+            used += (size_t)snprintf(text + used, sizeof(text) - used, " · %s", facts[i]);
     fputs("set label 2 ", out);
     nvt_gnuplot_text(text, 150, out);
     fputs(" at screen 0.5,0.025 center font ',10' textcolor '#555555' noenhanced\n", out);

@@ -42,8 +42,7 @@ static const char *const names[] = {
     "\x1b[31mred\x1b[0m\a",
     "bad \xFF\xC0\xAF utf8 \xE2\x82",
     "\xE2\x80\xAEright to left",
-    "c1 \xC2\x9B"
-    "31m",
+    "c1 \xC2\x9B[31m",
     "\"",
     "\\",
     "'; DROP TABLE ranges; --",
