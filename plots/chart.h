@@ -26,6 +26,7 @@ struct nvt_chart {
 };
 
 extern const struct nvt_chart nvt_chart_fragments;
+extern const struct nvt_chart nvt_chart_ranges;
 
 /*
  * A file of a chart, DIRECTORY/NAME.SUFFIX, opened for writing; closing says whether all of it was

@@ -13,14 +13,15 @@
 /* Every chart that fits the input is drawn. */
 static const struct nvt_chart *const charts[] = {
     &nvt_chart_fragments,
+    &nvt_chart_ranges,
 };
 #define CHARTS (sizeof(charts) / sizeof(charts[0]))
 
 static const char usage_head[] =
     "usage: nvtally plot [OPTIONS] DIRECTORY|FILE\n\n"
-    "Draws what 'nvtally run' measured, with gnuplot, and prints the path of each picture. The "
-    "script\n"
-    "and the data lie beside it.\n\n"
+    "Draws what 'nvtally run' measured, or where the time of a trace went, with gnuplot, and "
+    "prints\n"
+    "the path of each picture. The script and the data lie beside it.\n\n"
     "  -f, --format FORMAT  svg (default), png or pdf\n"
     "  -o, --output DIR     where the pictures go; default: the directory itself, or the file's\n"
     "      --help           this text\n\n"

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../plots/chart.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -254,10 +255,62 @@ static void test_odd_values(void **state)
     }
 }
 
+/* A trace whose ranges have names that would be commands, formats, fields or lines of their own. */
+static void test_ranges_of_a_trace(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const char *const names[] = {"step",
+                                        "`touch pwned`",
+                                        "'; system('touch pwned'); '",
+                                        "tab\tand\nline \"quoted",
+                                        "%s%n\\n{/Symbol a}",
+                                        ""};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("/tmp/it's `odd`.nvt", "test");
+    nvt_trace_thread(trace, nvt_trace_process(trace, 1), 1);
+    for (int i = 0; i < 6; i++) {
+        struct nvt_range row = {.start = i,
+                                .end = 60000 - i * 10000,
+                                .name = nvt_strings_add_text(trace->strings, names[i])};
+        assert_true(nvt_range_add(trace, &row) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    struct nvt_input_trace given = {trace, NULL, 0};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    char *directory = cli_tempdir(), *paths = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&paths, &size);
+    struct nvt_chart_request request = {&input, directory, "svg", out};
+    assert_true(nvt_chart_ranges.fits(&input));
+    if (nvt_chart_ranges.draw(&request, &err))
+        fail_msg("%s", err.message);
+    fclose(out);
+    assert_non_null(strstr(paths, "/it_s__odd_-ranges.svg\n"));
+    char *svg = read_text(directory, "it_s__odd_-ranges.svg");
+    assert_non_null(strstr(svg, ":step"));
+    assert_non_null(strstr(svg, "60 µs · 28.6 % · 1×"));
+    assert_non_null(strstr(svg, ":`touch pwned`"));
+    char *data = read_text(directory, "it_s__odd_-ranges.dat");
+    size_t lines = 0;
+    for (const char *at = data; *at; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, 7);
+    assert_null(cli_read_file(cli_in(directory, "pwned"), NULL));
+    free(svg);
+    free(data);
+    free(paths);
+    nvt_trace_free(trace);
+    nvt_buffer_free(&input.notes);
+    cli_tempdir_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_svg),
+        cmocka_unit_test(test_ranges_of_a_trace),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_restyle),
         cmocka_unit_test(test_hostile_text),
