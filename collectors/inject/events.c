@@ -104,7 +104,7 @@ int nvt_event_push(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (nvt_thread_is_busy(thread))
+    if (thread->busy)
         return nvt_thread_nested(thread);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
@@ -121,7 +121,7 @@ int nvt_event_pop(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (nvt_thread_is_busy(thread))
+    if (thread->busy)
         return nvt_thread_nested(thread);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
@@ -146,7 +146,7 @@ static void record_or_drop(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
-    if (nvt_thread_is_busy(thread)) {
+    if (thread->busy) {
         nvt_thread_nested(thread);
         return;
     }
@@ -183,7 +183,7 @@ void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t v
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
-    if (nvt_thread_is_busy(thread)) {
+    if (thread->busy) {
         nvt_thread_nested(thread);
         return;
     }

@@ -21,7 +21,7 @@ static void forget(struct nvt_thread *thread, uint32_t slot)
     uint64_t word = NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, slot);
     for (unsigned i = 0; i < NVT_POINTERS; i++)
         if (thread->pointers[i].word == word)
-            thread->pointers[i].text = (const char *)NVT_BUSY;
+            thread->pointers[i].text = NVT_NO_TEXT;
 }
 
 uint32_t nvt_name_define(struct nvt_thread *thread, const union nvt_key *key, uint32_t set,

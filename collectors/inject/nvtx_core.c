@@ -17,7 +17,7 @@ static __attribute__((noinline, cold)) int push_name_slowly(const char *message)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (nvt_thread_is_busy(thread))
+    if (thread->busy)
         return nvt_thread_nested(thread);
     nvt_thread_enter(thread);
     int recorded = 0;
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) int push_name_by_content(const char
                                                                       enum nvt_clock clock)
 {
     struct nvt_thread *thread = nvt_self;
-    if (NVT_UNLIKELY(!message))
+    if (NVT_UNLIKELY(!message || thread->busy || thread->next >= thread->limit))
         return push_name_slowly(message);
     nvt_thread_enter(thread);
     uint32_t name = nvt_name(thread, message);
@@ -60,19 +60,20 @@ static inline __attribute__((always_inline)) int push_name(const char *message,
                                                            int (*by_content)(const char *))
 {
     struct nvt_thread *thread = nvt_self;
-    struct nvt_slot *slot = thread->next, *limit = thread->limit;
-    if (NVT_UNLIKELY(slot >= limit))
+    if (NVT_UNLIKELY(thread->busy))
         return push_name_slowly(message);
-    const struct nvt_pointer *known = nvt_pointer_at(thread, message);
-    if (NVT_UNLIKELY(!nvt_pointer_holds(known, message)))
-        return by_content(message);
     nvt_thread_enter(thread);
+    struct nvt_slot *slot = thread->next;
+    const struct nvt_pointer *known = nvt_pointer_at(thread, message);
+    if (NVT_UNLIKELY(slot >= thread->limit || !nvt_pointer_holds(known, message))) {
+        nvt_thread_leave_fast(thread);
+        return by_content(message);
+    }
     nvt_slot_publish(slot, known->word, clock);
     thread->next = slot + 1;
     uint32_t level = thread->nests[0].depth;
     thread->nests[0].depth = level + 1;
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->limit = limit;
+    nvt_thread_leave_fast(thread);
     return (int)level;
 }
 
@@ -86,17 +87,20 @@ static inline __attribute__((always_inline)) int pop_fast(nvtxDomainHandle_t han
                                                           uint32_t domain, enum nvt_clock clock)
 {
     struct nvt_thread *thread = nvt_self;
-    struct nvt_slot *slot = thread->next, *limit = thread->limit;
-    struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
-    uint32_t depth = nest->depth;
-    if (NVT_UNLIKELY(slot >= limit || !depth))
+    if (NVT_UNLIKELY(thread->busy))
         return pop_slowly(handle);
     nvt_thread_enter(thread);
+    struct nvt_slot *slot = thread->next;
+    struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
+    uint32_t depth = nest->depth;
+    if (NVT_UNLIKELY(slot >= thread->limit || !depth)) {
+        nvt_thread_leave_fast(thread);
+        return pop_slowly(handle);
+    }
     nvt_slot_publish(slot, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), clock);
     thread->next = slot + 1;
     nest->depth = depth - 1;
-    atomic_signal_fence(memory_order_seq_cst);
-    thread->limit = limit;
+    nvt_thread_leave_fast(thread);
     return (int)depth - 1;
 }
 

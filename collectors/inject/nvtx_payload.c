@@ -27,6 +27,7 @@ struct schema {
     nvtxDomainHandle_t domain;
     uint64_t id;
     uint64_t size; /* static size, 0 unknown */
+    uint64_t alignment;
     uint32_t pointers;
     struct pointer pointer[];
 };
@@ -135,6 +136,7 @@ static size_t entry_size(nvtxDomainHandle_t domain, const nvtxPayloadSchemaEntry
     if (!size) {
         const struct schema *nested = find_schema(domain, entry->type);
         size = nested ? (size_t)nested->size : 0;
+        *alignment = nested ? (size_t)nested->alignment : 8;
     }
     if (NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_TYPE(entry->flags) ==
         NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE)
@@ -177,6 +179,7 @@ static struct schema *build_schema(nvtxDomainHandle_t domain, const nvtxPayloadS
         at += size;
         widest = alignment > widest && (!pack || alignment <= pack) ? alignment : widest;
     }
+    schema->alignment = widest;
     schema->size = (at + widest - 1) / widest * widest;
     return schema;
 }
@@ -222,6 +225,7 @@ static uint64_t register_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAt
         return 0;
     schema->domain = domain;
     schema->size = HAS(from, ENUM, SIZE) ? from->sizeOfEnum : sizeof(int);
+    schema->alignment = schema->size ? schema->size : 1;
     schema->id = HAS(from, ENUM, SCHEMA_ID) ? from->schemaId : atomic_fetch_add(&next_id, 1);
     put_text(&out, HAS(from, ENUM, NAME) ? from->name : "");
     put_number(&out, schema->size);

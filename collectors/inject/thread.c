@@ -55,7 +55,7 @@ static int get_ring(struct nvt_thread *thread)
     thread->clock = nvt_session.control->clock;
     thread->open_limit = thread->slots + thread->size / 2;
     for (unsigned i = 0; i < NVT_POINTERS; i++)
-        thread->pointers[i].text = (const char *)NVT_BUSY;
+        thread->pointers[i].text = NVT_NO_TEXT;
     return 0;
 }
 
@@ -214,7 +214,7 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
 int nvt_thread_slot(struct nvt_thread *thread, uint64_t word, int is_pop)
 {
     if (thread->next >= thread->open_limit && nvt_thread_room(thread, 1) &&
-        !(is_pop && thread->slots && free_slots(thread) > 1))
+        !(is_pop && thread->slots && free_slots(thread)))
         return -1;
     nvt_slot_publish(thread->next, word, thread->clock);
     nvt_thread_advance(thread, 1);

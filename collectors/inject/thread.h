@@ -4,7 +4,7 @@
  * Rules of everything that runs here, inside somebody else's program:
  * - The event path takes no lock, allocates nothing and makes no system call. The slow path (first
  *   event of a thread, ring full) may call mmap, open, nanosleep; it leaves errno as it was.
- * - Async signals: `limit` is NVT_BUSY while an event is written. A signal handler that calls NVTX in that
+ * - Async signals: `busy` is set while an event is written. A signal handler that calls NVTX in that
  *   moment finds it set, and its event is counted as nested and left out.
  * - fork, vfork, clone: struct nvt_thread lies in memory that a child sees as zeros (MADV_WIPEONFORK),
  *   and zeros mean "no ring yet", so a child's first event makes a ring of its own. No lock is ever
@@ -50,23 +50,22 @@ struct nvt_pointer {
 } __attribute__((aligned(64)));
 
 #define NVT_POINTERS 256u
+#define NVT_NO_TEXT  ((const char *)1) /* where no text stands */
 
 /*
- * `limit` guards the short path with one compare, next < limit: it is NVT_BUSY while an event is being
- * written, NULL while ranges are being dropped or there is no ring, else how far events may be written
- * without a look at the recorder.
+ * The short path looks at `busy` and `limit`. `busy` is set before anything else is read, so that what
+ * a signal handler does in between is seen; the handler finds it set, and stays away.
  */
-#define NVT_BUSY ((struct nvt_slot *)1)
-
 struct nvt_thread {
     struct nvt_slot *next;  /* where the next record goes */
-    struct nvt_slot *limit;
-    struct nvt_slot *open_limit; /* what `limit` is when no event is being written or dropped */
+    struct nvt_slot *limit; /* open_limit, or NULL while ranges are being dropped */
+    uint32_t busy;          /* an event is being written */
+    uint32_t skips;         /* sum of nests[].skipped */
+    struct nvt_slot *open_limit; /* how far events may be written without a look at the recorder */
     struct nvt_slot *slots;      /* of the ring, whose header lies before them; NULL: no ring yet */
     uint64_t size;               /* of the ring, in slots */
     uint64_t lap;                /* times that `next` has come around */
     uint32_t clock;              /* enum nvt_clock */
-    uint32_t skips;              /* sum of nests[].skipped */
     uint32_t victim;             /* which way of a string set is replaced next */
     uint32_t serial;             /* distinguishes the range ids of this thread */
     uint32_t deaf;               /* the recorder is taken for dead */
@@ -125,22 +124,24 @@ static inline struct nvt_thread *nvt_thread_get(void)
     return NVT_LIKELY(thread != &nvt_nobody) ? thread : nvt_thread_new();
 }
 
-static inline int nvt_thread_is_busy(const struct nvt_thread *thread)
-{
-    return thread->limit == NVT_BUSY;
-}
-
 /* Enter and leave the event path; nothing moves across these. */
 static inline void nvt_thread_enter(struct nvt_thread *thread)
 {
-    thread->limit = NVT_BUSY;
+    thread->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void nvt_thread_leave(struct nvt_thread *thread)
+static inline void nvt_thread_leave_fast(struct nvt_thread *thread)
 {
     atomic_signal_fence(memory_order_seq_cst);
+    thread->busy = 0;
+}
+
+/* The same behind anything that may have changed what limits the short path. */
+static inline void nvt_thread_leave(struct nvt_thread *thread)
+{
     thread->limit = thread->skips ? NULL : thread->open_limit;
+    nvt_thread_leave_fast(thread);
 }
 
 static inline struct nvt_ring *nvt_thread_ring(const struct nvt_thread *thread)

@@ -1,0 +1,195 @@
+/*
+ * Ways to live and to end, each with a few ranges: life HOW. tests/test_record.c knows what to expect.
+ */
+#include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void range(const char *name)
+{
+    nvtxRangePushA(name);
+    nvtxRangePop();
+}
+
+static void *in_thread(void *name)
+{
+    range(name);
+    return NULL;
+}
+
+static void raw_fork(void)
+{
+    range("parent");
+    long child = syscall(SYS_fork); /* no pthread_atfork handlers run */
+    if (!child) {
+        range("child");
+        _exit(0);
+    }
+    waitpid((pid_t)child, NULL, 0);
+    range("parent");
+}
+
+static void forks(void)
+{
+    range("parent");
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (!child) {
+            range("child");
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    range("parent");
+}
+
+static void orphan(void)
+{
+    if (!fork()) {
+        if (!fork()) {
+            usleep(200000);
+            range("grandchild");
+            _exit(0);
+        }
+        _exit(0);
+    }
+    wait(NULL);
+    range("parent");
+}
+
+static void threads(void)
+{
+    for (int i = 0; i < 200; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, in_thread, "in a thread");
+        pthread_join(thread, NULL);
+    }
+}
+
+static void in_handler(int number)
+{
+    (void)number;
+    range("handler");
+}
+
+/* A timer that fires in the middle of events. */
+static void signals(void)
+{
+    struct sigaction action = {.sa_handler = in_handler};
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    struct itimerspec often = {{0, 20000}, {0, 20000}};
+    range("first"); /* NVTX itself must be ready: its own start cannot be interrupted by a use */
+    sigaction(SIGUSR1, &action, NULL);
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    timer_settime(timer, 0, &often, NULL);
+    for (int i = 0; i < 2000000; i++)
+        range("main");
+    timer_delete(timer);
+}
+
+static void deep(void)
+{
+    for (int i = 0; i < 2000; i++)
+        nvtxRangePushA("deep");
+    for (int i = 0; i < 2000; i++)
+        nvtxRangePop();
+    nvtxRangePop(); /* one too many */
+}
+
+static void closed(void)
+{
+    for (int i = 3; i < 256; i++)
+        close(i);
+    range("after closing");
+    pthread_t thread;
+    pthread_create(&thread, NULL, in_thread, "in a thread");
+    pthread_join(thread, NULL);
+}
+
+static void many(void)
+{
+    for (int i = 0; i < 300000; i++)
+        range("many");
+}
+
+/* Names of every length around the short way's, next to the end of a page. */
+static void lengths(void)
+{
+    char name[80];
+    for (int length = 0; length < 70; length++) {
+        memset(name, 'a' + length % 26, sizeof(name));
+        name[length] = 0;
+        for (int i = 0; i < 3; i++)
+            range(name);
+    }
+    long page = sysconf(_SC_PAGESIZE);
+    char *memory = aligned_alloc((size_t)page, (size_t)page * 2);
+    for (long back = 1; back < 40; back++) {
+        char *at = memory + page - back;
+        memset(at, 'z', (size_t)back - 1);
+        at[back - 1] = 0;
+        range(at);
+    }
+    free(memory);
+}
+
+/* More different names than a thread keeps. */
+static void names(void)
+{
+    char name[32];
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 20000; i++) {
+            snprintf(name, sizeof(name), "name %d", i);
+            range(name);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } ways[] = {{"forks", forks},     {"raw_fork", raw_fork}, {"orphan", orphan}, {"threads", threads},
+                {"signals", signals}, {"deep", deep},         {"closed", closed}, {"many", many},
+                {"lengths", lengths}, {"names", names}};
+    const char *how = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        if (!strcmp(how, ways[i].name)) {
+            ways[i].run();
+            return 0;
+        }
+    range(how);
+    if (!strcmp(how, "exec"))
+        execl(argv[0], argv[0], "after exec", (char *)NULL);
+    if (!strcmp(how, "_exit"))
+        _exit(7);
+    if (!strcmp(how, "abort"))
+        abort();
+    if (!strcmp(how, "segv"))
+        raise(SIGSEGV);
+    if (!strcmp(how, "kill"))
+        raise(SIGKILL);
+    if (!strcmp(how, "term"))
+        raise(SIGTERM);
+    if (!strcmp(how, "wait")) {
+        /* Until somebody sends SIGUSR1, then exit 5. */
+        sigset_t set;
+        int number;
+        sigemptyset(&set);
+        sigaddset(&set, SIGUSR1);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        puts("ready");
+        fflush(stdout);
+        sigwait(&set, &number);
+        return 5;
+    }
+    return 3;
+}
