@@ -1,0 +1,279 @@
+/*
+ * The command `run`: rows, traces, and that both tell the same story.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../analyze/reader.h"
+#include "../analyze/runs.h"
+#include "cli.h"
+
+static char *directory;
+
+static int make_directory(void **state)
+{
+    (void)state;
+    directory = cli_tempdir();
+    return directory ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(directory);
+    return 0;
+}
+
+static struct nvt_runs *read_runs(const char *path)
+{
+    char text[1200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_runs *runs = nvt_runs_read(path, &err);
+    if (!runs)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return runs;
+}
+
+static struct nvt_trace *read_trace_of(const char *folder, const struct nvt_record *record)
+{
+    char text[1200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace =
+        nvt_trace_read(cli_in(folder, nvt_record_text(record, "trace")), &err);
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return trace;
+}
+
+static uint32_t count_ranges(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += !strcmp(nvt_name(trace, trace->ranges.name[i]), name);
+    return count;
+}
+
+static void a_sweep_has_a_row_and_a_trace_each(void **state)
+{
+    (void)state;
+    const char *out = cli_in(directory, "sweep");
+    const char *argv[] = {"nvtally", "run", "fragmented", "--size", "64,128", "--batch", "1,3",
+                          "--fragments", "2,8", "--warmup", "2", "--iterations", "5", "--backend",
+                          "host", "-o", out, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs(out);
+    /* size × batch × (linear + train·F + inference·F·variant) */
+    assert_int_equal(runs->count, 2 * 2 * (1 + 2 + 2 * 2));
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        double size = nvt_record_number(record, "size");
+        const char *mode = nvt_record_text(record, "mode");
+        const char *variant = nvt_record_text(record, "variant");
+        assert_string_equal(nvt_record_text(record, "status"), "ok");
+        assert_int_equal((variant != NULL), !strcmp(mode, "inference"));
+        assert_int_equal(isnan(nvt_record_number(record, "fragments")), !strcmp(mode, "linear"));
+        double expected = strcmp(mode, "linear") ? size + size * size + size / 32 * 2 * size
+                                                 : size * size + size;
+        assert_true(nvt_record_number(record, "parameters") == expected);
+        assert_true(nvt_record_number(record, "peak_allocated_bytes") >= 16 * expected);
+        assert_true(nvt_record_number(record, "forward_ns_mean") > 0);
+        assert_true(nvt_record_number(record, "backward_ns_mean") >
+                    nvt_record_number(record, "optimizer_ns_mean"));
+        struct nvt_trace *trace = read_trace_of(out, record);
+        uint32_t fragments = variant && !strcmp(variant, "looped")
+                                 ? (uint32_t)nvt_record_number(record, "fragments")
+                                 : 0;
+        assert_int_equal(count_ranges(trace, "warmup"), 2);
+        assert_int_equal(count_ranges(trace, "iteration"), 5);
+        assert_int_equal(count_ranges(trace, "forward"), 5);
+        assert_int_equal(count_ranges(trace, "optimizer"), 5);
+        /* A range per fragment and iteration where the host loops, none where it does not. */
+        assert_int_equal(count_ranges(trace, "fragment"), 5 * fragments);
+        nvt_trace_free(trace);
+    }
+    nvt_runs_free(runs);
+}
+
+/* Both variants start from the same seed and do the same steps: float rounding apart, the same loss. */
+static void both_variants_agree(void **state)
+{
+    (void)state;
+    const char *out = cli_in(directory, "variants");
+    const char *argv[] = {"nvtally", "run", "fragmented", "--size", "256", "--batch", "8",
+                          "--fragments", "4,32", "--mode", "inference", "--iterations", "5",
+                          "--collect", "off", "--backend", "host", "-o", out, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs(out);
+    assert_int_equal(runs->count, 4);
+    for (size_t i = 0; i < 4; i += 2) {
+        double looped = nvt_record_number(&runs->records[i], "loss");
+        double grouped = nvt_record_number(&runs->records[i + 1], "loss");
+        assert_true(looped > 0);
+        assert_true(fabs(looped - grouped) <= 1e-4 * looped);
+        assert_null(nvt_record_text(&runs->records[i], "trace"));
+    }
+    nvt_runs_free(runs);
+}
+
+/* The text of a CSV cell by row and heading, into out. */
+static void csv_cell(const char *csv, int row, const char *heading, char *out, size_t size)
+{
+    int column = 0;
+    const char *at = csv, *end = strchr(csv, '\n');
+    while (strncmp(at, heading, strlen(heading)) ||
+           (at[strlen(heading)] != ',' && at[strlen(heading)] != '\n' && at[strlen(heading)] != '\r')) {
+        at = memchr(at, ',', (size_t)(end - at));
+        if (!at)
+            fail_msg("no heading '%s'", heading);
+        at++;
+        column++;
+    }
+    for (at = csv; row >= 0; row--)
+        at = strchr(at, '\n') + 1;
+    while (column--)
+        at = strchr(at, ',') + 1;
+    snprintf(out, size, "%.*s", (int)strcspn(at, ",\r\n"), at);
+}
+
+/* Phases of over a millisecond: the trace alone gives the mean within 1 %, and the deviation. */
+static void the_trace_tells_what_the_run_measured(void **state)
+{
+    (void)state;
+    char cell[64];
+    const char *out = cli_in(directory, "story");
+    const char *argv[] = {"nvtally", "run", "linear", "--size", "2048", "--batch", "16", "--warmup",
+                          "2", "--iterations", "20", "--backend", "host", "-o", out, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs(out);
+    const char *trace = cli_in(out, nvt_record_text(&runs->records[0], "trace"));
+    const char *stats[] = {"nvtally", "stats", trace, "-r", "phases", "-f", "csv", NULL};
+    result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    static const char *const phases[] = {"forward", "backward", "optimizer"};
+    int compared = 0;
+    for (int row = 0; row < 3; row++) {
+        char key[64];
+        csv_cell(result.out, row, "phase", cell, sizeof(cell));
+        assert_string_equal(cell, phases[row]);
+        snprintf(key, sizeof(key), "%s_ns_mean", phases[row]);
+        double ours = nvt_record_number(&runs->records[0], key);
+        csv_cell(result.out, row, "mean (ns)", cell, sizeof(cell));
+        double theirs = strtod(cell, NULL);
+        snprintf(key, sizeof(key), "%s_ns_std", phases[row]);
+        double our_std = nvt_record_number(&runs->records[0], key);
+        csv_cell(result.out, row, "std (ns)", cell, sizeof(cell));
+        double their_std = strtod(cell, NULL);
+        if (ours < 1e6)
+            continue;
+        compared++;
+        assert_true(fabs(theirs / ours - 1) < 0.01);
+        assert_true(fabs(their_std - our_std) < 0.01 * ours);
+    }
+    assert_true(compared >= 2);
+    cli_result_free(&result);
+    nvt_runs_free(runs);
+}
+
+static void memory_that_runs_out_is_a_row(void **state)
+{
+    (void)state;
+    const char *out = cli_in(directory, "oom");
+    const char *argv[] = {"nvtally", "run", "linear", "--size", "64,1024", "--batch", "1",
+                          "--iterations", "2", "--memory-limit", "8M", "--backend", "host", "-o", out,
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "1 of 2 configurations"));
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs(out);
+    assert_int_equal(runs->count, 2);
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
+    assert_string_equal(nvt_record_text(&runs->records[1], "status"), "oom");
+    assert_non_null(strstr(nvt_record_text(&runs->records[1], "message"), "bytes were asked for"));
+    assert_true(isnan(nvt_record_number(&runs->records[1], "forward_ns_mean")));
+    nvt_runs_free(runs);
+}
+
+static void ctrl_c_keeps_what_was_finished(void **state)
+{
+    (void)state;
+    char script[2048];
+    const char *out = cli_in(directory, "stopped");
+    snprintf(script, sizeof(script),
+             "%s run linear --size 256,2048,4096 --batch 16 --iterations 2000 --backend host -o %s & "
+             "p=$!; for i in $(seq 100); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; "
+             "kill -TERM $p; wait $p",
+             cli_built("nvtally"), out, out);
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct cli_result result = cli_run(argv);
+    assert_false(result.timed_out);
+    assert_int_equal(result.status, 128 + SIGTERM);
+    assert_non_null(strstr(result.err, "what was finished is kept"));
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs(out);
+    assert_null(runs->warning);
+    assert_in_range(runs->count, 1, 2);
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
+    nvt_runs_free(runs);
+}
+
+static void bad_axes_run_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option, *value, *needle;
+    } bad[] = {{"--size", "0", "--size 0"},
+               {"--size", "abc", "--size abc"},
+               {"--size", "48", "multiple of 32"},
+               {"--size", "99999999999999999999", "--size 9999"},
+               {"--size", "64,", "--size 64,"},
+               {"--size", "64,64", "twice"},
+               {"--fragments", "3", "cannot be cut into 3 fragments"},
+               {"--batch", "-1", "--batch -1"},
+               {"--mode", "fast", "linear, train, inference"},
+               {"--iterations", "0", "--iterations 0"},
+               {"--memory-limit", "many", "--memory-limit many"},
+               {"--collect", "everything", "off or nvtx"},
+               {"--backend", "tpu", "auto, host or cuda"}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        const char *argv[] = {"nvtally", "run", "fragmented", bad[i].option, bad[i].value, NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_failure(&result, bad[i].needle);
+        cli_result_free(&result);
+    }
+    if (!access("/dev/nvidiactl", F_OK))
+        return;
+    const char *argv[] = {"nvtally", "run", "linear", "--backend", "cuda", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_failure(&result, "no CUDA device answers here");
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sweep_has_a_row_and_a_trace_each),
+        cmocka_unit_test(both_variants_agree),
+        cmocka_unit_test(the_trace_tells_what_the_run_measured),
+        cmocka_unit_test(memory_that_runs_out_is_a_row),
+        cmocka_unit_test(ctrl_c_keeps_what_was_finished),
+        cmocka_unit_test(bad_axes_run_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
