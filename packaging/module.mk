@@ -3,6 +3,7 @@ PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib
 DATADIR ?= $(PREFIX)/share
+ZSHDIR  ?= $(DATADIR)/zsh/site-functions
 VERSION := $(shell sed -n 's/.*NVT_VERSION "\(.*\)"/\1/p' lib/version.h)
 SCDOC   ?= $(shell command -v scdoc 2>/dev/null)
 
@@ -14,17 +15,15 @@ $(BUILD)/man/%: docs/man/%.scd
 
 man: $(MAN_PAGES) ## the manual pages
 
-$(BUILD)/nvtally.pc: packaging/nvtally.pc.in lib/version.h
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' $< >$@
-
 # The program finds its libraries in ../lib/nvtally from where it lies.
-install: all $(if $(SCDOC),man) $(BUILD)/nvtally.pc ## install into DESTDIR and PREFIX (/usr/local)
+install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/nvtally $(DESTDIR)$(BINDIR)
 	install -m 644 $(wildcard $(BUILD)/libnvtally-*.so) $(DESTDIR)$(LIBDIR)/nvtally
-	install -m 644 $(BUILD)/nvtally.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	  packaging/nvtally.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nvtally.pc
 	install -D -m 644 completion/nvtally.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/nvtally
-	install -D -m 644 completion/_nvtally $(DESTDIR)$(DATADIR)/zsh/site-functions/_nvtally
+	install -D -m 644 completion/_nvtally $(DESTDIR)$(ZSHDIR)/_nvtally
 	install -D -m 644 completion/nvtally.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/nvtally.fish
 	install -d $(DESTDIR)$(DATADIR)/doc/nvtally
 	install -m 644 README.md CHANGELOG.md $(DESTDIR)$(DATADIR)/doc/nvtally
@@ -35,7 +34,7 @@ install: all $(if $(SCDOC),man) $(BUILD)/nvtally.pc ## install into DESTDIR and 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/nvtally $(DESTDIR)$(LIBDIR)/pkgconfig/nvtally.pc
 	rm -f $(DESTDIR)$(DATADIR)/bash-completion/completions/nvtally
-	rm -f $(DESTDIR)$(DATADIR)/zsh/site-functions/_nvtally
+	rm -f $(DESTDIR)$(ZSHDIR)/_nvtally
 	rm -f $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/nvtally.fish
 	rm -f $(addprefix $(DESTDIR)$(DATADIR)/man/man1/,$(notdir $(MAN_PAGES)))
 	rm -rf $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(DATADIR)/doc/nvtally
