@@ -21,7 +21,7 @@ struct nvt_phases {
     struct nvt_strings *strings;
     struct group *groups;
     size_t count, capacity;
-    size_t values; /* of traces, in all groups */
+    size_t values;         /* of traces, in all groups */
     struct nvt_map by_key; /* workload and configuration, times phases, to its group */
 };
 

@@ -87,6 +87,17 @@ const char *nvt_render_heading(const struct nvt_column_spec *column, char *out, 
     return out;
 }
 
+const char *nvt_render_cell(const struct nvt_table *table, size_t row, size_t column,
+                            char number[NVT_NUMBER_MAX])
+{
+    const struct nvt_column_spec *spec = nvt_table_column(table, column);
+    if (row == SIZE_MAX)
+        return nvt_render_heading(spec, number, NVT_NUMBER_MAX);
+    if (spec->type == NVT_TEXT)
+        return nvt_table_text(table, row, column);
+    return nvt_render_number(table, row, column, 1, number);
+}
+
 static int add_fact(struct nvt_buffer *text, const char *separator, const char *name,
                     const char *value)
 {

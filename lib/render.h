@@ -49,6 +49,13 @@ int nvt_render_json(const struct nvt_tables *tables, FILE *out);
 const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t column,
                               int separators, char out[NVT_NUMBER_MAX]);
 
+/*
+ * What formats for people show in a cell: the heading for row SIZE_MAX, a text as it is, a number
+ * with separators. In place or in `number`.
+ */
+const char *nvt_render_cell(const struct nvt_table *table, size_t row, size_t column,
+                            char number[NVT_NUMBER_MAX]);
+
 /* "Heading (unit)", the unit only when the heading does not end with it already. */
 const char *nvt_render_heading(const struct nvt_column_spec *column, char *out, size_t size);
 

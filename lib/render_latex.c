@@ -75,13 +75,11 @@ static void put_row(const struct nvt_table *table, size_t row, FILE *out)
     char number[NVT_NUMBER_MAX];
     for (size_t column = 0; column < nvt_table_columns(table); column++) {
         fputs(column ? " & " : "  ", out);
-        if (row == SIZE_MAX)
-            put_text(nvt_render_heading(nvt_table_column(table, column), number, sizeof(number)),
-                     out);
-        else if (nvt_table_column(table, column)->type == NVT_TEXT)
-            put_text(nvt_table_text(table, row, column), out);
+        const char *text = nvt_render_cell(table, row, column, number);
+        if (row == SIZE_MAX || nvt_table_column(table, column)->type == NVT_TEXT)
+            put_text(text, out);
         else
-            put_number(nvt_render_number(table, row, column, 1, number), out);
+            put_number(text, out);
     }
     fputs(" \\\\\n", out);
 }

@@ -26,13 +26,7 @@ static void put_row(const struct nvt_table *table, size_t row, FILE *out)
     putc('|', out);
     for (size_t column = 0; column < nvt_table_columns(table); column++) {
         putc(' ', out);
-        if (row == SIZE_MAX)
-            put_text(nvt_render_heading(nvt_table_column(table, column), number, sizeof(number)),
-                     out);
-        else if (nvt_table_column(table, column)->type == NVT_TEXT)
-            put_text(nvt_table_text(table, row, column), out);
-        else
-            fputs(nvt_render_number(table, row, column, 1, number), out);
+        put_text(nvt_render_cell(table, row, column, number), out);
         fputs(" |", out);
     }
     putc('\n', out);
