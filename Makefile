@@ -129,4 +129,4 @@ help: ## this list
 
 .PHONY: all check check-asan check-tsan demo clean help
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
