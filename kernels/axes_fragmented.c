@@ -98,11 +98,12 @@ static void add_mode(struct nvt_sweep *sweep, const struct nvt_fragment_axes *ax
 
 static int check(const struct nvt_fragment_axes *axes, struct nvt_error *err)
 {
+    int cuts = axes->mode.count > 1 || axes->mode.values[0] != 0;
     for (size_t s = 0; s < axes->size.count; s++) {
         int64_t size = axes->size.values[s];
         if (size % 32)
             return nvt_fail(err, "--size %" PRId64 ": must be a multiple of 32", size);
-        for (size_t f = 0; f < axes->fragments.count; f++)
+        for (size_t f = 0; cuts && f < axes->fragments.count; f++)
             if (size % axes->fragments.values[f])
                 return nvt_fail(err, "--size %" PRId64 " cannot be cut into %" PRId64 " fragments",
                                 size, axes->fragments.values[f]);

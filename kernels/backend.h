@@ -78,13 +78,16 @@ NVT_BLOCK_REDUCE(block_max, value > other ? value : other)
 #define FOR_THREADS(i, n) for (int64_t i = 0; i < (n); i++)
 #define NVT_DEVICE        static inline
 #define NVT_KERNEL(name, args) static void name(int64_t row, struct args a)
+#ifdef _OPENMP
+#define NVT_PARALLEL _Pragma("omp parallel for schedule(static) if (rows_ > 1)")
+#else
+#define NVT_PARALLEL
+#endif
 /* Few rows of little work are not worth waking threads for; the kernels here have long rows. */
 #define NVT_LAUNCH(name, rows, args)                                                               \
     do {                                                                                           \
         const int64_t rows_ = (rows);                                                              \
-        _Pragma("omp parallel for schedule(static) if (rows_ > 1)") for (int64_t row_ = 0;         \
-                                                                         row_ < rows_; row_++)     \
-            name(row_, args);                                                                      \
+        NVT_PARALLEL for (int64_t row_ = 0; row_ < rows_; row_++) name(row_, args);                \
     } while (0)
 static inline real block_sum(real value)
 {

@@ -173,11 +173,11 @@ static void the_trace_tells_what_the_run_measured(void **state)
         assert_string_equal(cell, phases[row]);
         snprintf(key, sizeof(key), "%s_ns_mean", phases[row]);
         double ours = nvt_record_number(&runs->records[0], key);
-        csv_cell(result.out, row, "mean (ns)", cell, sizeof(cell));
+        csv_cell(result.out, row, "mean", cell, sizeof(cell));
         double theirs = strtod(cell, NULL);
         snprintf(key, sizeof(key), "%s_ns_std", phases[row]);
         double our_std = nvt_record_number(&runs->records[0], key);
-        csv_cell(result.out, row, "std (ns)", cell, sizeof(cell));
+        csv_cell(result.out, row, "std", cell, sizeof(cell));
         double their_std = strtod(cell, NULL);
         if (ours < 1e6)
             continue;
