@@ -8,6 +8,7 @@
 #ifndef NVT_NESTING_H
 #define NVT_NESTING_H
 
+#include "../lib/buffer.h"
 #include "trace.h"
 
 /*
@@ -15,5 +16,26 @@
  * one more element than there are ranges; NULL with err filled when out of memory.
  */
 uint32_t *nvt_nest_threads(const struct nvt_trace *trace, struct nvt_error *err);
+
+/* The nesting of all ranges with what follows from it; one value a range. */
+struct nvt_nesting {
+    uint32_t *parent; /* as nvt_nest_threads gives it */
+    uint32_t *level;  /* 0: outermost */
+    uint32_t *children;
+    int64_t *children_ns; /* time in them */
+};
+
+/* Work it out. Zero-initialise, and release with nvt_nesting_free, also after a failure. 0, or -1
+ * with err filled (out of memory). */
+int nvt_nesting_make(struct nvt_nesting *nesting, const struct nvt_trace *trace,
+                     struct nvt_error *err);
+void nvt_nesting_free(struct nvt_nesting *nesting);
+
+/* Deeper than this, stacks and trees of ranges are cut: their length is quadratic. */
+#define NVT_NESTING_DEPTH 256
+
+/* ":1:5:6", the ids (row + 1) from the outermost range down to this one, into text, which is
+ * emptied first and terminated. 0, or -1 when out of memory. */
+int nvt_nesting_stack(const struct nvt_nesting *nesting, uint32_t range, struct nvt_buffer *text);
 
 #endif

@@ -26,6 +26,7 @@ struct nvt_report_input {
     size_t trace_count;
     struct nvt_runs **runs;
     size_t run_count;
+    unsigned project_flags;  /* enum nvt_project_flags: how operations belong to ranges */
     struct nvt_buffer notes; /* lines for stderr, each with its '\n' */
 };
 

@@ -52,66 +52,11 @@ static const struct nvt_column_spec columns[] = {
     [PAYLOAD] = {"Payload", "", NVT_TEXT, 0, 0},
 };
 
-/* Deeper than this the stack and the tree of a range are cut: their length is quadratic. */
-#define DEPTH_MAX 256
-
-struct tree {
-    uint32_t *parent;
-    uint32_t *level;
-    uint32_t *children;
-    int64_t *children_ns;
-};
-
-static void release(struct tree *tree)
-{
-    free(tree->parent);
-    free(tree->level);
-    free(tree->children);
-    free(tree->children_ns);
-}
-
-static int grow_tree(struct tree *tree, const struct nvt_trace *trace, struct nvt_error *err)
-{
-    const struct nvt_ranges *ranges = &trace->ranges;
-    size_t room = (size_t)ranges->count + 1;
-    tree->parent = nvt_nest_threads(trace, err);
-    tree->level = calloc(room, sizeof(*tree->level));
-    tree->children = calloc(room, sizeof(*tree->children));
-    tree->children_ns = calloc(room, sizeof(*tree->children_ns));
-    if (!tree->parent)
-        return -1;
-    if (!tree->level || !tree->children || !tree->children_ns)
-        return nvt_fail_at(err, trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < ranges->count; i++) {
-        uint32_t parent = tree->parent[i];
-        if (parent == NVT_NONE)
-            continue;
-        tree->level[i] = tree->level[parent] + 1;
-        tree->children[parent]++;
-        tree->children_ns[parent] += ranges->end[i] - ranges->start[i];
-    }
-    return 0;
-}
-
-/* ":1:5:6", the ids from the outermost range down to this one. */
-static int put_stack(struct nvt_buffer *text, const struct tree *tree, uint32_t range)
-{
-    uint32_t path[DEPTH_MAX];
-    size_t depth = 0;
-    for (uint32_t at = range; at != NVT_NONE && depth < DEPTH_MAX; at = tree->parent[at])
-        path[depth++] = at;
-    text->size = 0;
-    int failed = tree->level[range] >= DEPTH_MAX ? nvt_buffer_printf(text, ":…") : 0;
-    while (depth && !failed)
-        failed = nvt_buffer_printf(text, ":%" PRIu32, path[--depth] + 1);
-    return failed || nvt_buffer_append(text, "", 1);
-}
-
 static int put_name(struct nvt_buffer *text, uint32_t level, const char *domain, const char *name)
 {
     int failed = 0;
     text->size = 0;
-    for (uint32_t i = 0; i < level && i < DEPTH_MAX && !failed; i++)
+    for (uint32_t i = 0; i < level && i < NVT_NESTING_DEPTH && !failed; i++)
         failed = nvt_buffer_append(text, "--", 2);
     return failed || nvt_buffer_printf(text, "%s:%s", domain, name) ||
            nvt_buffer_append(text, "", 1);
@@ -134,7 +79,7 @@ static void put_attributes(struct nvt_table *table, size_t row, const struct nvt
 }
 
 static int put_range(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct tree *tree, uint32_t i, struct nvt_buffer *text)
+                     const struct nvt_nesting *tree, uint32_t i, struct nvt_buffer *text)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     int64_t duration = ranges->end[i] - ranges->start[i];
@@ -165,7 +110,7 @@ static int put_range(struct nvt_table *table, const struct nvt_trace *trace,
     if (put_name(text, tree->level[i], domain, name))
         return -1;
     nvt_table_set_text(table, row, TREE, (const char *)text->data);
-    if (put_stack(text, tree, i))
+    if (nvt_nesting_stack(tree, i, text))
         return -1;
     nvt_table_set_text(table, row, STACK, (const char *)text->data);
     put_attributes(table, row, trace, i, domain);
@@ -174,14 +119,14 @@ static int put_range(struct nvt_table *table, const struct nvt_trace *trace,
 
 static int put_trace(struct nvt_table *table, const struct nvt_trace *trace, struct nvt_error *err)
 {
-    struct tree tree = {0};
+    struct nvt_nesting tree = {0};
     struct nvt_buffer text = {0};
-    int status = grow_tree(&tree, trace, err);
+    int status = nvt_nesting_make(&tree, trace, err);
     for (uint32_t i = 0; !status && i < trace->ranges.count; i++)
         if (trace->ranges.style[i] == NVT_PUSH_POP && put_range(table, trace, &tree, i, &text))
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_buffer_free(&text);
-    release(&tree);
+    nvt_nesting_free(&tree);
     return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
+#include "project.h"
 #include "report.h"
 
 #define REPORTS_MAX 64
@@ -23,6 +24,8 @@ static const char usage_text[] =
     "published:\n"
     "                       the layout of the workload's published file\n"
     "  -o, --output FILE    write there instead of stdout\n"
+    "      --across-threads operations of a thread without ranges belong to those open on the\n"
+    "                       process's other threads (PyTorch's backward)\n"
     "      --help           this text\n";
 
 struct request {
@@ -31,6 +34,7 @@ struct request {
     const struct nvt_format *format; /* NULL: published */
     const char *output;              /* NULL: stdout */
     int list;
+    unsigned project_flags;
 };
 
 static int fail(const struct nvt_error *err)
@@ -83,6 +87,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     static const struct option options[] = {{"report", required_argument, NULL, 'r'},
                                             {"format", required_argument, NULL, 'f'},
                                             {"output", required_argument, NULL, 'o'},
+                                            {"across-threads", no_argument, NULL, 'a'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int status = 0;
@@ -99,6 +104,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             break;
         case 'o':
             request->output = optarg;
+            break;
+        case 'a':
+            request->project_flags |= NVT_ACROSS_THREADS;
             break;
         case 'h':
             status = 1;
@@ -198,6 +206,7 @@ int nvt_cmd_stats(int argc, char **argv)
         list_reports(stdout);
         return 0;
     }
+    input.project_flags = request.project_flags;
     if (optind == argc)
         status = nvt_fail(&err, "stats: no trace and no directory was given");
     for (int i = optind; i < argc && !status; i++)

@@ -1,0 +1,97 @@
+#include "devices.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_names.h"
+#include "map.h"
+
+static struct nvt_used_device *device_at(struct nvt_used_devices *devices, struct nvt_map *map,
+                                         uint32_t process, uint32_t device)
+{
+    uint32_t *at = nvt_map_at(map, (uint64_t)process << 32 | device);
+    if (!at)
+        return NULL;
+    if (*at == NVT_MAP_NONE) {
+        struct nvt_used_device *items =
+            realloc(devices->items, ((size_t)devices->count + 1) * sizeof(*items));
+        if (!items)
+            return NULL;
+        devices->items = items;
+        items[devices->count] = (struct nvt_used_device){process, device, NULL, 0};
+        *at = devices->count++;
+    }
+    return &devices->items[*at];
+}
+
+int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
+                          struct nvt_error *err)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    struct nvt_map map = {0};
+    int failed = 0;
+    devices->rows = malloc(((size_t)ops->count + 1) * sizeof(*devices->rows));
+    for (uint32_t i = 0; devices->rows && i < ops->count && !failed; i++) {
+        struct nvt_used_device *device = device_at(devices, &map, ops->process[i], ops->device[i]);
+        failed = !device;
+        if (device)
+            device->count++;
+    }
+    uint32_t *next = devices->rows;
+    for (uint32_t i = 0; i < devices->count && !failed; i++) {
+        devices->items[i].ops = next;
+        next += devices->items[i].count;
+        devices->items[i].count = 0;
+    }
+    for (uint32_t i = 0; devices->rows && i < ops->count && !failed; i++) {
+        struct nvt_used_device *device =
+            &devices->items[nvt_map_get(&map, (uint64_t)ops->process[i] << 32 | ops->device[i])];
+        device->ops[device->count++] = i;
+    }
+    nvt_map_free(&map);
+    return devices->rows && !failed ? 0 : nvt_fail_at(err, trace->path, -1, "out of memory");
+}
+
+void nvt_used_devices_free(struct nvt_used_devices *devices)
+{
+    free(devices->items);
+    free(devices->rows);
+    *devices = (struct nvt_used_devices){0};
+}
+
+const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device)
+{
+    const struct nvt_devices *devices = &trace->devices;
+    const char *name = "";
+    for (uint32_t i = 0; i < devices->count; i++) {
+        if (devices->device[i] != device)
+            continue;
+        if (devices->process[i] == process)
+            return nvt_name(trace, devices->name[i]);
+        if (devices->process[i] == NVT_NONE)
+            name = nvt_name(trace, devices->name[i]);
+    }
+    return name;
+}
+
+void nvt_put_device(struct nvt_table *table, size_t row, size_t column,
+                    const struct nvt_trace *trace, uint32_t process, uint32_t device)
+{
+    char text[256];
+    const char *name = nvt_device_name(trace, process, device);
+    snprintf(text, sizeof(text), "%.200s%s(%u)", name, *name ? " " : "", device);
+    nvt_table_set_text(table, row, column, device == NVT_NONE ? "host" : text);
+}
+
+int nvt_is_communication(const struct nvt_trace *trace, uint32_t op)
+{
+    static const char *const prefixes[] = {"nccl", "nvshmem", "rccl"};
+    if (trace->ops.kind[op] != NVT_OP_KERNEL)
+        return trace->ops.copy_kind[op] == NVT_COPY_PTOP;
+    const char *name = nvt_name(trace, trace->ops.short_name[op]);
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (!strncasecmp(name, prefixes[i], strlen(prefixes[i])))
+            return 1;
+    return 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * Device operations by device: which devices of which processes there are, and the operations of
+ * each in the order of their starts.
+ */
+#ifndef NVT_DEVICES_H
+#define NVT_DEVICES_H
+
+#include "../lib/table.h"
+#include "trace.h"
+
+/* A device as a process numbers it. Two processes may give one device different numbers, so what
+ * they did is never added up. */
+struct nvt_used_device {
+    uint32_t process, device;
+    uint32_t *ops; /* rows, ascending; within the `rows` of the list */
+    uint32_t count;
+};
+
+/* Zero-initialise; release with nvt_used_devices_free. */
+struct nvt_used_devices {
+    struct nvt_used_device *items; /* in the order of their first operations */
+    uint32_t count;
+    uint32_t *rows;
+};
+
+/* 0, or -1 with err filled (out of memory). */
+int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
+                          struct nvt_error *err);
+void nvt_used_devices_free(struct nvt_used_devices *devices);
+
+/* The name of a device as a process numbers it, "" when it is not known. */
+const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device);
+
+/* "NVIDIA H100 (0)", "(0)" without a name, "host" for NVT_NONE, into a cell. */
+void nvt_put_device(struct nvt_table *table, size_t row, size_t column,
+                    const struct nvt_trace *trace, uint32_t process, uint32_t device);
+
+/* Whether an operation moves data between devices or ranks: kernels of NCCL, NVSHMEM and RCCL by
+ * their names, and peer-to-peer copies. */
+int nvt_is_communication(const struct nvt_trace *trace, uint32_t op);
+
+#endif

@@ -1,0 +1,213 @@
+#include "groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/buffer.h"
+
+void nvt_groups_free(struct nvt_groups *groups)
+{
+    nvt_strings_free(groups->names);
+    nvt_map_free(&groups->paths);
+    free(groups->groups);
+    free(groups->translated);
+    free(groups->owner);
+    free(groups->values);
+    free(groups->sorted);
+    *groups = (struct nvt_groups){0};
+}
+
+void nvt_groups_trace(struct nvt_groups *groups, const struct nvt_trace *trace)
+{
+    free(groups->translated);
+    groups->trace = trace;
+    groups->translated_count = nvt_strings_count(trace->strings);
+    groups->translated = malloc((size_t)groups->translated_count * sizeof(*groups->translated));
+    if (!groups->translated) {
+        groups->translated_count = 0;
+        groups->failed = 1;
+        return;
+    }
+    memset(groups->translated, 0xff, groups->translated_count * sizeof(*groups->translated));
+}
+
+static uint32_t add_text(struct nvt_groups *groups, const char *text, size_t length)
+{
+    if (!groups->names)
+        groups->names = nvt_strings_new();
+    uint32_t id = groups->names ? nvt_strings_add(groups->names, text, length) : NVT_NO_STRING;
+    groups->failed |= id == NVT_NO_STRING;
+    return id;
+}
+
+uint32_t nvt_groups_text(struct nvt_groups *groups, const char *text)
+{
+    return add_text(groups, text, strlen(text));
+}
+
+uint32_t nvt_groups_string(struct nvt_groups *groups, uint32_t string)
+{
+    if (string >= groups->translated_count)
+        return nvt_groups_text(groups, "");
+    uint32_t *known = &groups->translated[string];
+    if (*known == NVT_NO_STRING) {
+        size_t length;
+        const char *text = nvt_strings_get(groups->trace->strings, string, &length);
+        *known = add_text(groups, text, length);
+    }
+    return *known;
+}
+
+const char *nvt_groups_name(const struct nvt_groups *groups, uint32_t name)
+{
+    return groups->names ? nvt_strings_get(groups->names, name, NULL) : "";
+}
+
+static uint32_t child(struct nvt_groups *groups, uint32_t node, uint32_t part)
+{
+    uint32_t *at = nvt_map_at(&groups->paths, (uint64_t)node << 32 | part);
+    if (!at)
+        return NVT_NONE;
+    if (*at == NVT_MAP_NONE)
+        *at = ++groups->nodes;
+    return *at;
+}
+
+/* Nodes of the tree below which names of ranges and groups hang; no key starts with them. */
+enum { ROOT_OF_NAMES = UINT32_MAX - 2, ROOT_OF_GROUPS = UINT32_MAX - 1 };
+
+uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range)
+{
+    const struct nvt_trace *trace = groups->trace;
+    uint32_t domain = trace->ranges.domain[range];
+    uint32_t prefix =
+        nvt_groups_string(groups, domain < trace->domains.count ? trace->domains.name[domain] : 0);
+    uint32_t name = nvt_groups_string(groups, trace->ranges.name[range]);
+    uint32_t node = child(groups, ROOT_OF_NAMES, prefix);
+    uint32_t *known = nvt_map_at(&groups->paths, (uint64_t)node << 32 | name);
+    if (node == NVT_NONE || !known) {
+        groups->failed = 1;
+        return NVT_NO_STRING;
+    }
+    if (*known == NVT_MAP_NONE) {
+        struct nvt_buffer text = {0};
+        uint32_t id = NVT_NO_STRING;
+        if (!nvt_buffer_printf(&text, "%s:%s", nvt_groups_name(groups, prefix),
+                               nvt_groups_name(groups, name)))
+            id = add_text(groups, (const char *)text.data, text.size);
+        nvt_buffer_free(&text);
+        groups->failed |= id == NVT_NO_STRING;
+        *known = id;
+    }
+    return *known;
+}
+
+static uint32_t new_group(struct nvt_groups *groups, const uint32_t *parts, int count)
+{
+    if (groups->count == groups->capacity) {
+        uint32_t capacity = groups->capacity ? groups->capacity * 2 : 64;
+        struct nvt_group *grown = realloc(groups->groups, capacity * sizeof(*grown));
+        if (!grown)
+            return NVT_NONE;
+        groups->groups = grown;
+        groups->capacity = capacity;
+    }
+    struct nvt_group *group = &groups->groups[groups->count];
+    *group = (struct nvt_group){{0}, 0, 0, 0};
+    memcpy(group->key, parts, (size_t)count * sizeof(*parts));
+    return groups->count++;
+}
+
+uint32_t nvt_groups_key(struct nvt_groups *groups, const uint32_t *parts, int count)
+{
+    uint32_t node = ROOT_OF_GROUPS;
+    for (int i = 0; i < count - 1 && node != NVT_NONE; i++)
+        node = child(groups, node, parts[i]);
+    uint32_t *group = node == NVT_NONE
+                          ? NULL
+                          : nvt_map_at(&groups->paths, (uint64_t)node << 32 | parts[count - 1]);
+    if (group && *group == NVT_MAP_NONE)
+        *group = new_group(groups, parts, count);
+    if (!group || *group == NVT_NONE) {
+        groups->failed = 1;
+        return NVT_NONE;
+    }
+    return *group;
+}
+
+static int grow_values(struct nvt_groups *groups)
+{
+    size_t capacity = groups->value_capacity ? groups->value_capacity * 2 : 1024;
+    uint32_t *owner = realloc(groups->owner, capacity * sizeof(*owner));
+    if (!owner)
+        return -1;
+    groups->owner = owner;
+    int64_t *values = realloc(groups->values, capacity * sizeof(*values));
+    if (!values)
+        return -1;
+    groups->values = values;
+    groups->value_capacity = capacity;
+    return 0;
+}
+
+void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int64_t value)
+{
+    if (group == NVT_NONE)
+        return;
+    if (groups->value_count == groups->value_capacity && grow_values(groups)) {
+        groups->failed = 1;
+        return;
+    }
+    groups->owner[groups->value_count] = group;
+    groups->values[groups->value_count++] = value;
+    groups->groups[group].count++;
+    groups->groups[group].total += value;
+}
+
+int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err)
+{
+    size_t first = 0;
+    groups->sorted = malloc((groups->value_count + 1) * sizeof(*groups->sorted));
+    if (groups->failed || !groups->sorted)
+        return nvt_fail(err, "out of memory");
+    for (uint32_t i = 0; i < groups->count; i++) {
+        groups->groups[i].first = first;
+        first += groups->groups[i].count;
+        groups->groups[i].count = 0;
+    }
+    for (size_t i = 0; i < groups->value_count; i++) {
+        struct nvt_group *group = &groups->groups[groups->owner[i]];
+        groups->sorted[group->first + group->count++] = (double)groups->values[i];
+    }
+    return 0;
+}
+
+struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
+{
+    struct nvt_summary summary;
+    nvt_sample_summary(groups->sorted + groups->groups[group].first, groups->groups[group].count,
+                       &summary);
+    if (summary.n == 1)
+        summary.std = 0;
+    return summary;
+}
+
+static void put(struct nvt_table *table, size_t row, size_t column, double value)
+{
+    if (nvt_table_column(table, column)->type == NVT_INT)
+        nvt_table_set_int(table, row, column, (int64_t)value);
+    else
+        nvt_table_set_real(table, row, column, value);
+}
+
+void nvt_put_summary(struct nvt_table *table, size_t row, size_t first,
+                     const struct nvt_summary *summary, double unit)
+{
+    if (!summary->n)
+        return;
+    put(table, row, first, summary->mean / unit);
+    put(table, row, first + 1, summary->median / unit);
+    put(table, row, first + 2, summary->min / unit);
+    put(table, row, first + 3, summary->max / unit);
+    put(table, row, first + 4, summary->std / unit);
+}

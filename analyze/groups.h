@@ -1,0 +1,75 @@
+/*
+ * Values in groups: what summaries of traces are made of. A group is known by its key, a few
+ * numbers; names become numbers that are the same for all traces.
+ *
+ * Use: nvt_groups_trace before each trace, nvt_groups_key and nvt_groups_add for each value, then
+ * nvt_groups_finish and the summaries. Zero-initialise; release with nvt_groups_free.
+ */
+#ifndef NVT_GROUPS_H
+#define NVT_GROUPS_H
+
+#include "../lib/sample.h"
+#include "../lib/table.h"
+#include "map.h"
+#include "trace.h"
+
+/* Numbers of a key, at most. */
+#define NVT_KEY_PARTS 8
+
+struct nvt_group {
+    uint32_t key[NVT_KEY_PARTS];
+    int64_t total;
+    size_t count, first; /* of its values */
+};
+
+struct nvt_groups {
+    struct nvt_strings *names;
+    struct nvt_group *groups;
+    uint32_t count, capacity;
+    struct nvt_map paths; /* node << 32 | part -> node: keys as a tree of their parts */
+    uint32_t nodes;
+    const struct nvt_trace *trace;
+    uint32_t *translated; /* strings of the current trace -> names */
+    uint32_t translated_count;
+    uint32_t *owner; /* group of every value */
+    int64_t *values;
+    size_t value_count, value_capacity;
+    double *sorted; /* after nvt_groups_finish: group behind group */
+    int failed;     /* out of memory, told by nvt_groups_finish */
+};
+
+void nvt_groups_free(struct nvt_groups *groups);
+
+/* From now on, texts are those of this trace. */
+void nvt_groups_trace(struct nvt_groups *groups, const struct nvt_trace *trace);
+
+/* The number of a string of the current trace, and of any text. */
+uint32_t nvt_groups_string(struct nvt_groups *groups, uint32_t string);
+uint32_t nvt_groups_text(struct nvt_groups *groups, const char *text);
+
+/* The text of such a number. */
+const char *nvt_groups_name(const struct nvt_groups *groups, uint32_t name);
+
+/* "domain:name" of a range of the current trace, as nsys writes it (":name" in the default
+ * domain). */
+uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range);
+
+/* The group with this key, added when new; all keys have as many parts. NVT_NONE when out of
+ * memory, which the others take. */
+uint32_t nvt_groups_key(struct nvt_groups *groups, const uint32_t *parts, int count);
+
+/* Put a value into a group. */
+void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int64_t value);
+
+/* Arrange the values. 0, or -1 with err filled: out of memory now or before. */
+int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err);
+
+/* Summary of a group's values; a single value has a deviation of 0, as nsys prints it. */
+struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group);
+
+/* Average, median, minimum, maximum and deviation into five columns from `first`, divided by
+ * `unit`; minimum and maximum are whole when the columns are. */
+void nvt_put_summary(struct nvt_table *table, size_t row, size_t first,
+                     const struct nvt_summary *summary, double unit);
+
+#endif

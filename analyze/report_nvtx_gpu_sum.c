@@ -1,0 +1,389 @@
+/*
+ * nvtx_kern_sum and nvtx_gpu_proj_sum: what the ranges did on the devices, with nsys's headings and
+ * definitions (Nsight Systems Analysis Guide; analyze/project.h), over all traces.
+ *
+ * nvtx_kern_sum: a kernel counts for every range that holds its launch, so rows of nested ranges
+ * hold it several times; "NVTX Inst" is in how many ranges of the name there was such a kernel.
+ * Kernels of no range have a row without one.
+ *
+ * nvtx_gpu_proj_sum: only ranges with operations count. Levels and children are those of the
+ * thread, across domains (analyze/nesting.h).
+ */
+#include <stdlib.h>
+
+#include "groups.h"
+#include "nesting.h"
+#include "project.h"
+#include "report_cuda.h"
+
+static const char *style_name(uint32_t style)
+{
+    return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
+}
+
+/* --- nvtx_kern_sum ------------------------------------------------------------------------------
+ */
+
+enum { K_RANGE, K_STYLE, K_PID, K_TID, K_RANGES, K_KERNELS, K_TOTAL, K_AVG, K_NAME = K_AVG + 5 };
+
+static const struct nvt_column_spec kernel_columns[] = {
+    {"NVTX Range", "", NVT_TEXT, 0, 0},       {"Style", "", NVT_TEXT, 0, 0},
+    {"PID", "", NVT_INT, 0, NVT_PLAIN},       {"TID", "", NVT_INT, 0, NVT_PLAIN},
+    {"NVTX Inst", "", NVT_INT, 0, 0},         {"Kern Inst", "", NVT_INT, 0, 0},
+    {"Total Time (ns)", "ns", NVT_INT, 0, 0}, {"Avg (ns)", "ns", NVT_REAL, 1, 0},
+    {"Med (ns)", "ns", NVT_REAL, 1, 0},       {"Min (ns)", "ns", NVT_INT, 0, 0},
+    {"Max (ns)", "ns", NVT_INT, 0, 0},        {"StdDev (ns)", "ns", NVT_REAL, 1, 0},
+    {"Kernel Name", "", NVT_TEXT, 0, 0}};
+
+enum { KEY_RANGE, KEY_STYLE, KEY_PID, KEY_TID, KEY_KERNEL, KEY_COUNT };
+
+/* Values of KEY_STYLE and of ids for kernels of no range and of no thread. */
+#define NO_RANGE 2u
+#define NO_ID    UINT32_MAX
+
+struct kernel_sum {
+    struct nvt_groups groups;
+    const struct nvt_trace *trace;
+    struct nvt_map seen; /* group << 32 | range: counted already */
+    struct nvt_map keys; /* range's first of its kind << 32 | kernel name -> group */
+    uint32_t *kind;      /* of every range: the first one of its name, style and thread */
+    uint32_t *last;      /* the range seen last, of every group */
+    uint32_t *instances; /* of every group */
+    uint32_t capacity;
+};
+
+static int make_room(struct kernel_sum *sum, uint32_t group)
+{
+    uint32_t from = sum->capacity;
+    if (group < from)
+        return 0;
+    uint32_t capacity = (group + 1) * 2;
+    uint32_t *last = realloc(sum->last, capacity * sizeof(*last));
+    if (last)
+        sum->last = last;
+    uint32_t *instances = realloc(sum->instances, capacity * sizeof(*instances));
+    if (instances)
+        sum->instances = instances;
+    if (!last || !instances)
+        return -1;
+    for (uint32_t i = from; i < capacity; i++) {
+        last[i] = NVT_NONE;
+        instances[i] = 0;
+    }
+    sum->capacity = capacity;
+    return 0;
+}
+
+static void thread_ids(const struct nvt_trace *trace, uint32_t thread, uint32_t *parts)
+{
+    parts[KEY_PID] = parts[KEY_TID] = NO_ID;
+    if (thread >= trace->threads.count)
+        return;
+    parts[KEY_PID] = (uint32_t)trace->processes.pid[trace->threads.process[thread]];
+    parts[KEY_TID] = (uint32_t)trace->threads.tid[thread];
+}
+
+static uint32_t kernel_group(struct kernel_sum *sum, uint32_t op, uint32_t range)
+{
+    const struct nvt_trace *trace = sum->trace;
+    uint32_t parts[KEY_COUNT] = {[KEY_STYLE] = NO_RANGE};
+    if (range == NVT_NONE)
+        parts[KEY_RANGE] = nvt_groups_text(&sum->groups, "");
+    else {
+        parts[KEY_RANGE] = nvt_groups_range(&sum->groups, range);
+        parts[KEY_STYLE] = trace->ranges.style[range] != NVT_PUSH_POP;
+    }
+    thread_ids(trace, range == NVT_NONE ? trace->ops.thread[op] : trace->ranges.thread[range],
+               parts);
+    parts[KEY_KERNEL] = nvt_groups_string(&sum->groups, trace->ops.name[op]);
+    return nvt_groups_key(&sum->groups, parts, KEY_COUNT);
+}
+
+/* Count a range once a group, however many kernels it holds. */
+static int count_range(struct kernel_sum *sum, uint32_t group, uint32_t range)
+{
+    if (make_room(sum, group))
+        return -1;
+    if (sum->last[group] == range)
+        return 0;
+    sum->last[group] = range;
+    uint32_t *seen = nvt_map_at(&sum->seen, (uint64_t)group << 32 | range);
+    if (!seen)
+        return -1;
+    if (*seen == NVT_MAP_NONE) {
+        *seen = 1;
+        sum->instances[group]++;
+    }
+    return 0;
+}
+
+static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct kernel_sum *sum = context;
+    const struct nvt_ops *ops = &sum->trace->ops;
+    if (ops->kind[op] != NVT_OP_KERNEL)
+        return 0;
+    int64_t time = ops->end[op] - ops->start[op];
+    if (!count)
+        nvt_groups_add(&sum->groups, kernel_group(sum, op, NVT_NONE), time);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t *group =
+            nvt_map_at(&sum->keys, (uint64_t)sum->kind[ranges[i]] << 32 | ops->name[op]);
+        if (group && *group == NVT_MAP_NONE)
+            *group = kernel_group(sum, op, ranges[i]);
+        if (!group || *group == NVT_NONE || count_range(sum, *group, ranges[i]))
+            return -1;
+        nvt_groups_add(&sum->groups, *group, time);
+    }
+    return 0;
+}
+
+/* Ranges alike in name, style and thread share their groups: found once, not once a kernel. */
+static int find_kinds(struct kernel_sum *sum)
+{
+    const struct nvt_ranges *ranges = &sum->trace->ranges;
+    struct nvt_map names = {0}, kinds = {0};
+    int status = 0;
+    free(sum->kind);
+    sum->kind = malloc(((size_t)ranges->count + 1) * sizeof(*sum->kind));
+    if (!sum->kind)
+        return -1;
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        uint32_t *name = nvt_map_at(&names, (uint64_t)ranges->domain[i] << 32 | ranges->name[i]);
+        if (name && *name == NVT_MAP_NONE)
+            *name = i;
+        uint32_t *kind = name ? nvt_map_at(&kinds, (uint64_t)*name << 32 | ranges->thread[i] << 1 |
+                                                       (ranges->style[i] != NVT_PUSH_POP))
+                              : NULL;
+        if (kind && *kind == NVT_MAP_NONE)
+            *kind = i;
+        status = kind ? 0 : -1;
+        if (kind)
+            sum->kind[i] = *kind;
+    }
+    nvt_map_free(&names);
+    nvt_map_free(&kinds);
+    return status;
+}
+
+static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *input,
+                           struct nvt_error *err)
+{
+    for (size_t i = 0; i < input->trace_count; i++) {
+        sum->trace = input->traces[i].trace;
+        nvt_groups_trace(&sum->groups, sum->trace);
+        nvt_map_free(&sum->seen);
+        nvt_map_free(&sum->keys);
+        for (uint32_t group = 0; group < sum->capacity; group++)
+            sum->last[group] = NVT_NONE;
+        if (find_kinds(sum) || nvt_project(sum->trace, input->project_flags, add_kernel, sum, err))
+            return nvt_fail_at(err, sum->trace->path, -1, "out of memory");
+    }
+    return nvt_groups_finish(&sum->groups, err);
+}
+
+static void fill_kernels(struct nvt_table *table, struct kernel_sum *sum)
+{
+    for (uint32_t i = 0; i < sum->groups.count; i++) {
+        const struct nvt_group *group = &sum->groups.groups[i];
+        struct nvt_summary summary = nvt_groups_summary(&sum->groups, i);
+        size_t row = nvt_table_add_row(table);
+        if (group->key[KEY_STYLE] != NO_RANGE) {
+            nvt_table_set_text(table, row, K_RANGE,
+                               nvt_groups_name(&sum->groups, group->key[KEY_RANGE]));
+            nvt_table_set_text(table, row, K_STYLE, style_name(group->key[KEY_STYLE]));
+            nvt_table_set_int(table, row, K_RANGES, i < sum->capacity ? sum->instances[i] : 0);
+        }
+        if (group->key[KEY_PID] != NO_ID) {
+            nvt_table_set_int(table, row, K_PID, (int32_t)group->key[KEY_PID]);
+            nvt_table_set_int(table, row, K_TID, (int32_t)group->key[KEY_TID]);
+        }
+        nvt_table_set_int(table, row, K_KERNELS, (int64_t)group->count);
+        nvt_table_set_int(table, row, K_TOTAL, group->total);
+        nvt_put_summary(table, row, K_AVG, &summary, 1);
+        nvt_table_set_text(table, row, K_NAME,
+                           nvt_groups_name(&sum->groups, group->key[KEY_KERNEL]));
+    }
+    nvt_table_sort(table, K_TID, 0);
+    nvt_table_sort(table, K_PID, 0);
+    nvt_table_sort(table, K_NAME, 0);
+    nvt_table_sort(table, K_RANGE, 0);
+    nvt_table_sort(table, K_TOTAL, 1);
+}
+
+static int make_kernels(struct nvt_report_input *input, struct nvt_tables *tables,
+                        struct nvt_error *err)
+{
+    struct kernel_sum sum = {0};
+    struct nvt_table *table = NULL;
+    int status = collect_kernels(&sum, input, err);
+    if (!status) {
+        table =
+            nvt_report_table(&nvt_report_nvtx_kern_sum, input, "NVTX range kernel summary", err);
+        status = table ? 0 : -1;
+    }
+    if (!status) {
+        fill_kernels(table, &sum);
+        if (!sum.groups.count)
+            nvt_note(input, "note: there is no kernel in what was read");
+        status = nvt_report_add(tables, table, err);
+    }
+    nvt_groups_free(&sum.groups);
+    nvt_map_free(&sum.seen);
+    nvt_map_free(&sum.keys);
+    free(sum.kind);
+    free(sum.last);
+    free(sum.instances);
+    return status;
+}
+
+const struct nvt_report nvt_report_nvtx_kern_sum = {
+    .name = "nvtx_kern_sum",
+    .about = "kernels by the ranges that they were launched in",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = kernel_columns,
+    .column_count = sizeof(kernel_columns) / sizeof(kernel_columns[0]),
+    .make = make_kernels,
+};
+
+/* --- nvtx_gpu_proj_sum --------------------------------------------------------------------------
+ */
+
+enum { P_RANGE, P_STYLE, P_TOTAL, P_ORIGINAL, P_INSTANCES, P_AVG, P_OPS = P_AVG + 5, P_AVG_OPS };
+enum { P_LEVEL = P_AVG_OPS + 1, P_CHILDREN };
+
+static const struct nvt_column_spec projected_columns[] = {
+    {"Range", "", NVT_TEXT, 0, 0},
+    {"Style", "", NVT_TEXT, 0, 0},
+    {"Total Proj Time (ns)", "ns", NVT_INT, 0, 0},
+    {"Total Range Time (ns)", "ns", NVT_INT, 0, 0},
+    {"Range Instances", "", NVT_INT, 0, 0},
+    {"Proj Avg (ns)", "ns", NVT_REAL, 1, 0},
+    {"Proj Med (ns)", "ns", NVT_REAL, 1, 0},
+    {"Proj Min (ns)", "ns", NVT_INT, 0, 0},
+    {"Proj Max (ns)", "ns", NVT_INT, 0, 0},
+    {"Proj StdDev (ns)", "ns", NVT_REAL, 1, 0},
+    {"Total GPU Ops", "", NVT_INT, 0, 0},
+    {"Avg GPU Ops", "", NVT_REAL, 1, 0},
+    {"Avg Range Lvl", "", NVT_REAL, 1, 0},
+    {"Avg Num Child", "", NVT_REAL, 1, 0}};
+
+/* What groups do not hold. */
+struct extra {
+    int64_t original;
+    uint64_t ops, levels, children;
+};
+
+struct projected_sum {
+    struct nvt_groups groups;
+    struct extra *extra; /* of every group */
+    uint32_t capacity;
+};
+
+static struct extra *extra_of(struct projected_sum *sum, uint32_t group)
+{
+    if (group == NVT_NONE)
+        return NULL;
+    if (group >= sum->capacity) {
+        uint32_t capacity = (group + 1) * 2;
+        struct extra *extra = realloc(sum->extra, capacity * sizeof(*extra));
+        if (!extra)
+            return NULL;
+        for (uint32_t i = sum->capacity; i < capacity; i++)
+            extra[i] = (struct extra){0, 0, 0, 0};
+        sum->extra = extra;
+        sum->capacity = capacity;
+    }
+    return &sum->extra[group];
+}
+
+static int add_range(struct projected_sum *sum, const struct nvt_trace *trace, uint32_t range,
+                     const struct nvt_projected *projected, const struct nvt_nesting *nesting)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t parts[] = {nvt_groups_range(&sum->groups, range),
+                        ranges->style[range] != NVT_PUSH_POP};
+    uint32_t group = nvt_groups_key(&sum->groups, parts, 2);
+    struct extra *extra = extra_of(sum, group);
+    if (!extra)
+        return -1;
+    nvt_groups_add(&sum->groups, group, projected->end - projected->start);
+    extra->original += ranges->end[range] - ranges->start[range];
+    extra->ops += projected->ops;
+    extra->levels += nesting->level[range];
+    extra->children += nesting->children[range];
+    return 0;
+}
+
+static int collect_projected(struct projected_sum *sum, const struct nvt_trace *trace,
+                             unsigned flags, struct nvt_error *err)
+{
+    struct nvt_nesting nesting = {0};
+    struct nvt_projected *projected = nvt_project_ranges(trace, flags, err);
+    int status = projected ? nvt_nesting_make(&nesting, trace, err) : -1;
+    nvt_groups_trace(&sum->groups, trace);
+    for (uint32_t i = 0; !status && i < trace->ranges.count; i++)
+        if (projected[i].ops && add_range(sum, trace, i, &projected[i], &nesting))
+            status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    nvt_nesting_free(&nesting);
+    free(projected);
+    return status;
+}
+
+static void fill_projected(struct nvt_table *table, struct projected_sum *sum)
+{
+    for (uint32_t i = 0; i < sum->groups.count; i++) {
+        const struct nvt_group *group = &sum->groups.groups[i];
+        const struct extra *extra = &sum->extra[i];
+        struct nvt_summary summary = nvt_groups_summary(&sum->groups, i);
+        double count = (double)group->count;
+        size_t row = nvt_table_add_row(table);
+        nvt_table_set_text(table, row, P_RANGE, nvt_groups_name(&sum->groups, group->key[0]));
+        nvt_table_set_text(table, row, P_STYLE, style_name(group->key[1]));
+        nvt_table_set_int(table, row, P_TOTAL, group->total);
+        nvt_table_set_int(table, row, P_ORIGINAL, extra->original);
+        nvt_table_set_int(table, row, P_INSTANCES, (int64_t)group->count);
+        nvt_put_summary(table, row, P_AVG, &summary, 1);
+        nvt_table_set_int(table, row, P_OPS, (int64_t)extra->ops);
+        nvt_table_set_real(table, row, P_AVG_OPS, (double)extra->ops / count);
+        nvt_table_set_real(table, row, P_LEVEL, (double)extra->levels / count);
+        nvt_table_set_real(table, row, P_CHILDREN, (double)extra->children / count);
+    }
+    nvt_table_sort(table, P_RANGE, 0);
+    nvt_table_sort(table, P_TOTAL, 1);
+}
+
+static int make_projected(struct nvt_report_input *input, struct nvt_tables *tables,
+                          struct nvt_error *err)
+{
+    struct projected_sum sum = {0};
+    struct nvt_table *table = NULL;
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        status = collect_projected(&sum, input->traces[i].trace, input->project_flags, err);
+    if (!status)
+        status = nvt_groups_finish(&sum.groups, err);
+    if (!status) {
+        table = nvt_report_table(&nvt_report_nvtx_gpu_proj_sum, input,
+                                 "NVTX GPU projection summary", err);
+        status = table ? 0 : -1;
+    }
+    if (!status) {
+        fill_projected(table, &sum);
+        if (!sum.groups.count)
+            nvt_note(input, "note: there is no range with a device operation in what was read");
+        status = nvt_report_add(tables, table, err);
+    }
+    nvt_groups_free(&sum.groups);
+    free(sum.extra);
+    return status;
+}
+
+const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
+    .name = "nvtx_gpu_proj_sum",
+    .about = "ranges by the time from their first to their last device operation",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = projected_columns,
+    .column_count = sizeof(projected_columns) / sizeof(projected_columns[0]),
+    .make = make_projected,
+};
