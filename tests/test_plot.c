@@ -137,7 +137,9 @@ static void test_restyle(void **state)
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     unlink(cli_in(directory, "fragments-size64-batch1.svg"));
-    struct cli_options options = {.directory = directory};
+    /* In the plain C locale gnuplot says that it has no degree sign. */
+    const char *const environment[] = {"LC_ALL=C.UTF-8", NULL};
+    struct cli_options options = {.directory = directory, .environment = environment};
     const char *const argv[] = {"gnuplot", "fragments-size64-batch1.gp", NULL};
     result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
