@@ -189,6 +189,28 @@ static void test_manual_pages(void **state)
     cli_result_free(&list);
 }
 
+/* The manual page of stats has every report that the program has. */
+static void test_reports(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"nvtally", "stats", "-r", "list", NULL};
+    struct cli_result list = cli_run(argv);
+    char *manual = cli_read_file("docs/man/nvtally-stats.1.scd", NULL), name[64], needle[72];
+    size_t count = 0;
+    cli_expect_status(&list, 0);
+    assert_non_null(manual);
+    for (const char *line = list.out; line && sscanf(line, "%63s", name) == 1; count++) {
+        snprintf(needle, sizeof(needle), "*%s*", name);
+        if (!strstr(manual, needle))
+            fail_msg("nvtally-stats.1.scd does not have the report %s", name);
+        line = strchr(line, '\n');
+        line = line && line[1] ? line + 1 : NULL;
+    }
+    assert_true(count >= 5);
+    free(manual);
+    cli_result_free(&list);
+}
+
 /* Where "](target)" of a Markdown file leads, when it is a path, must exist. */
 static void expect_links(const char *document)
 {
@@ -220,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_manual_pages),
+        cmocka_unit_test(test_reports),
         cmocka_unit_test(test_command_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
