@@ -104,8 +104,9 @@ static void a_cut_file_is_a_warning(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "outer"));
-    assert_non_null(strstr(result.err, "the last chunk is cut"));
-    assert_ptr_equal(strchr(result.err, '\n'), result.err + result.err_size - 1);
+    const char *warning = strstr(result.err, "the last chunk is cut");
+    assert_non_null(warning);
+    assert_null(strstr(warning + 1, "the last chunk is cut"));
     cli_result_free(&result);
 }
 

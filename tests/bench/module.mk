@@ -1,0 +1,15 @@
+# make bench: each claim of speed beside its floor and beside what others use.
+HAVE_LTTNG := $(if $(filter bench,$(MAKECMDGOALS)),$(call have,lttng/tracepoint.h,-llttng-ust))
+
+$(BUILD)/bench/pair: tests/bench/pair.c lib/clock.c lib/clock.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) tests/bench/pair.c lib/clock.c -o $@ -ldl -lpthread
+
+$(BUILD)/bench/lttng_pair: tests/bench/lttng_pair.c tests/bench/lttng_pair_tp.h lib/clock.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) tests/bench/lttng_pair.c lib/clock.c -o $@ -llttng-ust -ldl
+
+bench: all $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST
+	$(Q)BUILD=$(BUILD) tests/bench/run
+
+.PHONY: bench
