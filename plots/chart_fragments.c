@@ -174,6 +174,15 @@ static int has_line(const struct sheet *sheet, enum nvt_fragment_line line)
     return 0;
 }
 
+/* Whether any deviation is known: published figures come without. */
+static int has_bars(const struct sheet *sheet, int std)
+{
+    for (size_t i = 0; i < sheet->count; i++)
+        if (value_of(sheet->rows[i], std) > 0)
+            return 1;
+    return 0;
+}
+
 /* Time axes go logarithmic when one line would flatten the others; others start at zero. */
 static int put_y_axis(const struct panel *panel, struct span span, double scale, FILE *out)
 {
@@ -192,31 +201,32 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
 {
     static const char *const blocks[] = {"linear", "train", "looped", "grouped"};
     const char *separator = "plot ";
+    int with_bars = panel->std && has_bars(sheet, panel->std);
     for (int line = 0; line < NVT_FRAGMENT_LINES; line++) {
         const struct style *style = &styles[line];
         if (!has_line(sheet, (enum nvt_fragment_line)line))
             continue;
         fprintf(out, "%s", separator);
         separator = ", \\\n     ";
-        if (line == NVT_LINEAR && panel->std)
-            fprintf(out,
-                    "'%s.dat' index 'linear' using 1:(low($%d,$%d)):($%d+$%d) with filledcurves "
-                    "fillcolor '%s' fillstyle transparent solid 0.15 noborder notitle%s",
-                    name, panel->column, panel->std, panel->column, panel->std, style->color,
-                    separator);
+        if (line == NVT_LINEAR && with_bars)
+            fprintf(
+                out,
+                "'%s.dat' index 'linear' using 1:(low($%d,$%d)):(high($%d,$%d)) with filledcurves "
+                "fillcolor '%s' fillstyle transparent solid 0.15 noborder notitle%s",
+                name, panel->column, panel->std, panel->column, panel->std, style->color,
+                separator);
         if (line == NVT_LINEAR)
             fprintf(out,
                     "'%s.dat' index 'linear' using 1:($%d/%g) with lines linecolor '%s' "
                     "dashtype 2 linewidth 1.6 title '%s'",
                     name, panel->column, scale, style->color, style->title);
-        else if (panel->std)
+        else if (with_bars)
             fprintf(out,
-                    "'%s.dat' index '%s' using ($1*%g):%d:(low($%d,$%d)):($%d+($%d==$%d?$%d:0)) "
+                    "'%s.dat' index '%s' using ($1*%g):%d:(low($%d,$%d)):(high($%d,$%d)) "
                     "with yerrorlines linecolor '%s' pointtype %d pointsize 0.7 linewidth 1.4 "
                     "title '%s'",
                     name, blocks[line], style->shift, panel->column, panel->column, panel->std,
-                    panel->column, panel->std, panel->std, panel->std, style->color, style->point,
-                    style->title);
+                    panel->column, panel->std, style->color, style->point, style->title);
         else
             fprintf(out,
                     "'%s.dat' index '%s' using ($1*%g):($%d/%g) with linespoints linecolor '%s' "
@@ -277,21 +287,30 @@ static void put_x_axis(const struct sheet *sheet, FILE *out)
     fputs(")\n", out);
 }
 
+static size_t add_fact(char *text, size_t used, size_t size, const char *fact)
+{
+    if (used + 1 < size)
+        snprintf(text + used, size - used, "%s%s", used ? " · " : "", fact);
+    return strlen(text);
+}
+
 /* What the bars are, and what is known of the run: "… · host · Some CPU · 2026-…". */
 static void put_caption(const struct nvt_report_input *input, const struct sheet *sheet, FILE *out)
 {
-    char text[1024];
+    char text[1024] = "", failed[64];
     struct nvt_provenance from = {0};
     if (input->run_count)
         from = nvt_runs_provenance(input->runs[0]);
-    const char *const facts[] = {from.backend, from.device, from.date, from.condition};
-    size_t used = (size_t)snprintf(text, sizeof(text), "bars: ± one standard deviation");
+    const char *const facts[] = {from.condition, from.backend, from.device, from.date};
+    size_t used = 0;
+    if (has_bars(sheet, FORWARD_STD) || has_bars(sheet, BACKWARD_STD))
+        used = add_fact(text, used, sizeof(text), "bars: ± one standard deviation");
+    snprintf(failed, sizeof(failed), "%zu not measured (out of memory or error)", sheet->failed);
     if (sheet->failed)
-        used += (size_t)snprintf(text + used, sizeof(text) - used,
-                                 " · %zu not measured (out of memory or error)", sheet->failed);
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && used < sizeof(text); i++)
+        used = add_fact(text, used, sizeof(text), failed);
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
         if (facts[i])
-            used += (size_t)snprintf(text + used, sizeof(text) - used, " · %s", facts[i]);
+            used = add_fact(text, used, sizeof(text), facts[i]);
     fputs("set label 2 ", out);
     nvt_gnuplot_text(text, 150, out);
     fputs(" at screen 0.5,0.025 center font ',10' textcolor '#555555' noenhanced\n", out);
@@ -329,8 +348,8 @@ static void put_script(const struct nvt_chart_request *request, const struct she
     nvt_gnuplot_terminal(request->format, 960, 760, name, out);
     fprintf(out,
             "set multiplot\nunset key\n"
-            "low(mean, std) = (std == std && mean - std > floor) ? mean - std : "
-            "(std == std ? floor : mean)\n"
+            "low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
+            "high(mean, std) = std > 0 ? mean + std : mean\n"
             "set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
             "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
             "set label 1 'Fragmented linear layer, %" PRId64 " × %" PRId64 ", batch %" PRId64
