@@ -244,12 +244,10 @@ static int run_and_show(struct request *request, int is_temporary, struct nvt_er
     return status;
 }
 
-int nvt_cmd_run(int argc, char **argv)
+static int run_command(int argc, char **argv, char **typed)
 {
-    if (argc > 1 && !strcmp(argv[1], "--worker"))
-        return nvt_worker_main(argc - 1, argv + 1);
     struct request request = {.sweep = {.warmup = 10, .iterations = 100, .seed = 1,
-                                        .collect = "nvtx", .argc = argc, .argv = argv},
+                                        .collect = "nvtx", .argc = argc, .argv = typed},
                               .backend = "auto"};
     struct nvt_error err = NVT_ERROR_INIT;
     char library[4096], temporary[] = "/tmp/nvtally-run-XXXXXX", text[1200];
@@ -272,5 +270,21 @@ int nvt_cmd_run(int argc, char **argv)
     if (is_temporary)
         remove_directory(request.sweep.directory);
     free(request.sweep.configurations);
+    return status;
+}
+
+int nvt_cmd_run(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "--worker"))
+        return nvt_worker_main(argc - 1, argv + 1);
+    /* getopt moves arguments about; env.json shall have them as they were typed. */
+    char **typed = calloc((size_t)argc + 1, sizeof(*typed));
+    if (!typed) {
+        fputs("nvtally: out of memory\n", stderr);
+        return 2;
+    }
+    memcpy(typed, argv, (size_t)argc * sizeof(*typed));
+    int status = run_command(argc, argv, typed);
+    free(typed);
     return status;
 }
