@@ -69,6 +69,8 @@ $(BUILD)/pic/%.o: %.c
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
 
 $(call pic,$(INJECT_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
+# It is loaded into programs that have no sanitizer's runtime, so it is built without one.
+$(call pic,$(INJECT_SRC)) $(BUILD)/libnvtally-inject.so: SANITIZE :=
 $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno -DNVT_HOST=1
 
 $(BUILD)/libnvtally.a: $(call obj,$(MAIN_SRC))
@@ -98,11 +100,11 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call obj,$(TEST_HELPERS)) $(BUILD)/li
 
 $(BUILD)/tests/clients/%: tests/clients/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
 
 $(BUILD)/tests/clients/%: tests/clients/%.cpp
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) $(CFLAGS) -Wall -Wextra $(WERROR) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
+	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) $(CFLAGS) -Wall -Wextra $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
 
 # Tests run one after another: some of them measure time. Every one is run, then the verdict.
 check: all $(TESTS) $(CLIENTS) ## build and run every test
