@@ -173,8 +173,10 @@ int main(int argc, char **argv)
         _exit(7);
     if (!strcmp(how, "abort"))
         abort();
-    if (!strcmp(how, "segv"))
+    if (!strcmp(how, "segv")) {
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would exit instead */
         raise(SIGSEGV);
+    }
     if (!strcmp(how, "kill"))
         raise(SIGKILL);
     if (!strcmp(how, "term"))
