@@ -70,7 +70,7 @@ $(BUILD)/pic/%.o: %.c
 
 $(call pic,$(INJECT_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
 # It is loaded into programs that have no sanitizer's runtime, so it is built without one.
-$(call pic,$(INJECT_SRC)) $(BUILD)/libnvtally-inject.so: SANITIZE :=
+$(call pic,$(INJECT_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE :=
 $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno -DNVT_HOST=1
 
 $(BUILD)/libnvtally.a: $(call obj,$(MAIN_SRC))
