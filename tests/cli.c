@@ -71,27 +71,10 @@ static bool is_edited(const char *const *edits, const char *variable)
     return false;
 }
 
-/* "LD_PRELOAD=" and the sanitizer's runtime that this test itself was linked with, or NULL. */
-static const char *sanitizer_preload(void)
-{
-    static char found[PATH_MAX];
-    char line[PATH_MAX];
-    FILE *maps = found[0] ? NULL : fopen("/proc/self/maps", "re");
-    while (maps && !found[0] && fgets(line, sizeof(line), maps)) {
-        const char *path = strchr(line, '/');
-        if (path && (strstr(path, "/libasan.so") || strstr(path, "/libtsan.so")))
-            snprintf(found, sizeof(found), "LD_PRELOAD=%.*s", (int)strcspn(path, "\n"), path);
-    }
-    if (maps)
-        fclose(maps);
-    return found[0] ? found : NULL;
-}
-
 /* The environment with the edits made. The array is owned, its texts are not. */
-static char **edited_environment(const char *const *edits, bool foreign)
+static char **edited_environment(const char *const *edits)
 {
-    const char *preload = foreign ? sanitizer_preload() : NULL;
-    size_t room = 3;
+    size_t room = 1;
     for (char **variable = environ; *variable; variable++)
         room++;
     for (const char *const *edit = edits; edit && *edit; edit++)
@@ -105,10 +88,6 @@ static char **edited_environment(const char *const *edits, bool foreign)
     for (const char *const *edit = edits; edit && *edit; edit++)
         if (strchr(*edit, '='))
             result[n++] = (char *)*edit;
-    if (preload) {
-        result[n++] = (char *)preload;
-        result[n++] = (char *)"ASAN_OPTIONS=detect_leaks=0";
-    }
     return result;
 }
 
@@ -183,7 +162,7 @@ static int spawn(pid_t *pid, const struct cli_options *options, const char *cons
                                               POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    char **environment = edited_environment(options->environment, options->foreign);
+    char **environment = edited_environment(options->environment);
     const char *program = strcmp(argv[0], "nvtally") ? argv[0] : cli_built("nvtally");
     int failed = posix_spawnp(pid, program, &actions, &attributes, (char **)argv, environment);
     free(environment);

@@ -27,9 +27,6 @@ struct cli_options {
     const char *input;              /* text on stdin; NULL: /dev/null */
     const char *const *environment; /* "NAME=value" to set, "NAME" to unset, NULL-terminated */
     int timeout_s;                  /* default: 60 */
-    /* The program, or what it starts, was not built by us and yet loads our libraries. In a build
-     * with a sanitizer its runtime is loaded first then, and leaks are not looked for. */
-    bool foreign;
 };
 
 /*

@@ -61,10 +61,8 @@ static void run_line(const char *document, const char *directory, const char *li
     snprintf(python, sizeof(python), "PYTHONPATH=%s/.deps/python", here);
     const char *const environment[] = {path, python, NULL};
     const char *const argv[] = {"sh", "-c", line, NULL};
-    struct cli_options options = {.directory = directory,
-                                  .environment = environment,
-                                  .timeout_s = STEP_TIMEOUT_S,
-                                  .foreign = true};
+    struct cli_options options = {
+        .directory = directory, .environment = environment, .timeout_s = STEP_TIMEOUT_S};
     struct cli_result result = cli_run_with(&options, argv);
     if (result.status)
         fail_msg("%s: '%s' ended with %d:\n%.2000s", document, line, result.status, result.err);

@@ -63,7 +63,7 @@ static void python_annotations_are_in_the_trace(void **state)
 {
     (void)state;
     const char *environment[] = {"PYTHONPATH=.deps/python", NULL};
-    struct cli_options options = {.environment = environment, .foreign = true};
+    struct cli_options options = {.environment = environment};
     if (!has_package(&options)) {
         print_message("the Python package nvtx is not here (./setup check installs it): not run\n");
         skip();
