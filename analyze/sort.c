@@ -3,6 +3,55 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A row with its key beside it, so that merging reads memory in order. */
+struct item {
+    int64_t key;
+    uint32_t row;
+};
+
+static int comes_before(const struct item *a, const struct item *b, const int64_t *tie)
+{
+    if (a->key != b->key)
+        return a->key < b->key;
+    return tie && tie[a->row] > tie[b->row];
+}
+
+/* Where the run that starts at `from` ends: items up to there are in order. */
+static uint32_t run_end(const struct item *items, uint32_t from, uint32_t count, const int64_t *tie)
+{
+    uint32_t end = from + 1;
+    while (end < count && !comes_before(&items[end], &items[end - 1], tie))
+        end++;
+    return end;
+}
+
+/* Stable: of equals, the left one first. */
+static void merge(const struct item *left, const struct item *middle, const struct item *end,
+                  struct item *out, const int64_t *tie)
+{
+    const struct item *right = middle;
+    while (left < middle && right < end)
+        *out++ = comes_before(right, left, tie) ? *right++ : *left++;
+    memcpy(out, left, (size_t)(middle - left) * sizeof(*left));
+    out += middle - left;
+    memcpy(out, right, (size_t)(end - right) * sizeof(*right));
+}
+
+/* Merge neighbouring runs of `from` into `to`. Returns how many runs there were. */
+static uint32_t merge_pass(const struct item *from, struct item *to, uint32_t count,
+                           const int64_t *tie)
+{
+    uint32_t runs = 0;
+    for (uint32_t at = 0; at < count;) {
+        uint32_t middle = run_end(from, at, count, tie);
+        uint32_t end = middle < count ? run_end(from, middle, count, tie) : count;
+        merge(from + at, from + middle, from + end, to + at, tie);
+        runs += middle < count ? 2 : 1;
+        at = end;
+    }
+    return runs;
+}
+
 static int in_order(const int64_t *key, const int64_t *tie, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
@@ -11,98 +60,34 @@ static int in_order(const int64_t *key, const int64_t *tie, uint32_t count)
     return 1;
 }
 
-/* Signed times in unsigned order. */
-static uint64_t unsigned_key(int64_t key)
-{
-    return (uint64_t)key ^ (UINT64_C(1) << 63);
-}
-
-/* One stable counting pass over byte `shift / 8` of the keys; skipped when all agree in it. */
-static int radix_pass(const int64_t *key, unsigned shift, const uint32_t *from, uint32_t *to,
-                      uint32_t count)
-{
-    size_t starts[257] = {0};
-    for (uint32_t i = 0; i < count; i++)
-        starts[((unsigned_key(key[i]) >> shift) & 0xff) + 1]++;
-    for (unsigned byte = 0; byte < 256; byte++)
-        if (starts[byte + 1] == count)
-            return 0;
-    for (unsigned byte = 1; byte < 257; byte++)
-        starts[byte] += starts[byte - 1];
-    for (uint32_t i = 0; i < count; i++)
-        to[starts[(unsigned_key(key[from[i]]) >> shift) & 0xff]++] = from[i];
-    return 1;
-}
-
-struct tied_row {
-    int64_t tie;
-    uint32_t row;
-    uint32_t position;
-};
-
-static int by_tie(const void *left, const void *right)
-{
-    const struct tied_row *a = left, *b = right;
-    if (a->tie != b->tie)
-        return a->tie < b->tie ? 1 : -1;
-    return (a->position > b->position) - (a->position < b->position);
-}
-
-/* Put rows [from, to) of the order, which share their key, in order of tie. */
-static int order_ties(const int64_t *tie, uint32_t *order, uint32_t from, uint32_t to)
-{
-    struct tied_row *rows = malloc((to - from) * sizeof(*rows));
-    if (!rows)
-        return -1;
-    for (uint32_t i = from; i < to; i++)
-        rows[i - from] = (struct tied_row){tie[order[i]], order[i], i};
-    qsort(rows, to - from, sizeof(*rows), by_tie);
-    for (uint32_t i = from; i < to; i++)
-        order[i] = rows[i - from].row;
-    free(rows);
-    return 0;
-}
-
-static int order_all_ties(const int64_t *key, const int64_t *tie, uint32_t *order, uint32_t count)
-{
-    for (uint32_t from = 0; from < count;) {
-        uint32_t to = from + 1;
-        while (to < count && key[order[to]] == key[order[from]])
-            to++;
-        if (to - from > 1 && order_ties(tie, order, from, to))
-            return -1;
-        from = to;
-    }
-    return 0;
-}
-
 int nvt_sort_order(const int64_t *key, const int64_t *tie, uint32_t count, uint32_t **order)
 {
     *order = NULL;
     if (in_order(key, tie, count))
         return 0;
-    uint32_t *from = malloc(count * sizeof(*from));
-    uint32_t *to = malloc(count * sizeof(*to));
-    if (!from || !to)
-        goto fail;
-    for (uint32_t i = 0; i < count; i++)
-        from[i] = i;
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        if (radix_pass(key, shift, from, to, count)) {
-            uint32_t *swap = from;
-            from = to;
-            to = swap;
-        }
+    struct item *from = malloc(count * sizeof(*from)), *to = malloc(count * sizeof(*to));
+    *order = malloc(count * sizeof(**order));
+    if (!from || !to || !*order) {
+        free(from);
+        free(to);
+        free(*order);
+        *order = NULL;
+        return -1;
     }
-    if (tie && order_all_ties(key, tie, from, count))
-        goto fail;
-    free(to);
-    *order = from;
-    return 0;
-fail:
+    for (uint32_t i = 0; i < count; i++)
+        from[i] = (struct item){key[i], i};
+    uint32_t runs;
+    do {
+        runs = merge_pass(from, to, count, tie);
+        struct item *swap = from;
+        from = to;
+        to = swap;
+    } while (runs > 2);
+    for (uint32_t i = 0; i < count; i++)
+        (*order)[i] = from[i].row;
     free(from);
     free(to);
-    return -1;
+    return 0;
 }
 
 #define APPLY(type)                                                                                \

@@ -12,7 +12,8 @@
  * when tie is given, then by position. *order is a new array of row numbers (caller frees), or
  * NULL when the rows are in that order already. 0, or -1 when out of memory.
  *
- * Radix sort over the bytes in which keys differ: linear in count, no worst case.
+ * Natural merge sort: a trace is a few long runs in order (a chunk, a thread), and the cost is count ×
+ * log2(runs), with memory read in order.
  */
 int nvt_sort_order(const int64_t *key, const int64_t *tie, uint32_t count, uint32_t **order);
 

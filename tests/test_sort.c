@@ -1,0 +1,94 @@
+/*
+ * Sorting of rows by time, against the library's sort on random rows of every degree of order.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../analyze/sort.h"
+
+static const int64_t *keys, *ties;
+
+static int by_definition(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    if (keys[a] != keys[b])
+        return keys[a] < keys[b] ? -1 : 1;
+    if (ties && ties[a] != ties[b])
+        return ties[a] > ties[b] ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static void orders_are_as_defined(void **state)
+{
+    (void)state;
+    enum { MOST = 300, TRIALS = 3000 };
+    int64_t key[MOST], tie[MOST];
+    uint32_t expected[MOST];
+    srand(5);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        uint32_t count = (uint32_t)(rand() % MOST);
+        int span = 1 + rand() % 40, step = rand() % 3;
+        for (uint32_t i = 0; i < count; i++) {
+            key[i] = rand() % span - span / 2 + step * (int64_t)i;
+            tie[i] = rand() % 4;
+            expected[i] = i;
+        }
+        keys = key;
+        ties = trial % 2 ? tie : NULL;
+        uint32_t *order;
+        assert_int_equal(nvt_sort_order(key, ties, count, &order), 0);
+        qsort(expected, count, sizeof(*expected), by_definition);
+        for (uint32_t i = 0; i < count; i++)
+            assert_int_equal(order ? order[i] : i, expected[i]);
+        free(order);
+    }
+}
+
+static void extreme_keys_are_ordered(void **state)
+{
+    (void)state;
+    const int64_t key[] = {INT64_MAX, 0, INT64_MIN, -1, INT64_MAX, INT64_MIN};
+    const uint32_t expected[] = {2, 5, 3, 1, 0, 4};
+    uint32_t *order;
+    assert_int_equal(nvt_sort_order(key, NULL, 6, &order), 0);
+    assert_memory_equal(order, expected, sizeof(expected));
+    free(order);
+    assert_int_equal(nvt_sort_order(key, NULL, 0, &order), 0);
+    assert_null(order);
+}
+
+static void columns_follow_the_order(void **state)
+{
+    (void)state;
+    const uint32_t order[] = {2, 0, 1};
+    uint8_t bytes[] = {1, 2, 3};
+    uint16_t shorts[] = {1, 2, 3};
+    uint32_t words[] = {1, 2, 3};
+    uint64_t longs[] = {1, 2, 3}, scratch[3];
+    nvt_sort_apply(bytes, 1, order, 3, scratch);
+    nvt_sort_apply(shorts, 2, order, 3, scratch);
+    nvt_sort_apply(words, 4, order, 3, scratch);
+    nvt_sort_apply(longs, 8, order, 3, scratch);
+    for (int i = 0; i < 3; i++) {
+        int expected = i ? i : 3;
+        assert_int_equal(bytes[i], expected);
+        assert_int_equal(shorts[i], expected);
+        assert_int_equal(words[i], expected);
+        assert_int_equal(longs[i], expected);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(orders_are_as_defined),
+        cmocka_unit_test(extreme_keys_are_ordered),
+        cmocka_unit_test(columns_follow_the_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
