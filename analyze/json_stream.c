@@ -23,8 +23,7 @@ struct stream {
     int64_t last_value; /* offset of the chunk that had the last value */
 };
 
-/* --- bytes --------------------------------------------------------------------------------------
- */
+/* --- bytes --- */
 
 #ifdef HAVE_ZLIB
 typedef gzFile source;
@@ -81,8 +80,7 @@ static int source_read(struct stream *stream, source file, unsigned char *out)
 }
 #endif
 
-/* --- yajl's callbacks: 1 goes on, 0 ends ---------------------------------------------------------
- */
+/* --- yajl's callbacks: 1 goes on, 0 ends --- */
 
 static int opened(struct stream *stream, int is_array)
 {
@@ -157,8 +155,7 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_close,
 };
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static int explain(struct stream *stream, yajl_handle parser, yajl_status status)
 {

@@ -65,8 +65,7 @@ static uint64_t size_of(const struct nvt_kineto_event *event, enum nvt_kineto_nu
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* --- processes and threads ----------------------------------------------------------------------
- */
+/* --- processes and threads --- */
 
 static struct nvt_kineto_owner *owner_at(struct nvt_kineto *reader, uint32_t *index)
 {
@@ -163,8 +162,7 @@ static int add_name(struct nvt_kineto *reader)
     return 0;
 }
 
-/* --- device operations --------------------------------------------------------------------------
- */
+/* --- device operations --- */
 
 /* "Memcpy DtoH (Device -> Pinned)". */
 static void parse_copy(const char *name, struct nvt_op *op)
@@ -304,8 +302,7 @@ static int add_overhead(struct nvt_kineto *reader)
     return nvt_overhead_add(reader->trace, &overhead) == NVT_NONE ? out_of_memory(reader) : 0;
 }
 
-/* --- ranges and marks ---------------------------------------------------------------------------
- */
+/* --- ranges and marks --- */
 
 static uint32_t domain_of(struct nvt_kineto *reader, uint32_t process)
 {

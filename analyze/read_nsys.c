@@ -135,9 +135,10 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     sqlite3_close(reader.db);
     struct nvt_map *maps[] = {&reader.strings,    &reader.processes, &reader.threads,
                               &reader.domain_ids, &reader.domains,   &reader.categories,
-                              &reader.gpus,       &reader.calls};
+                              &reader.gpus,       &reader.calls,     &reader.launched};
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
         nvt_map_free(maps[i]);
+    free(reader.launches);
     if (status && err)
         *err = own;
     return status;

@@ -31,6 +31,12 @@ struct nvt_nsys {
     struct nvt_map categories; /* model domain << 32 | category -> string */
     struct nvt_map gpus;       /* TARGET_INFO_GPU.id -> row of devices */
     struct nvt_map calls;      /* process << 32 | correlation -> thread, for memory events */
+    struct nvt_map launched;   /* process << 48 ^ correlation -> one of launches */
+    struct nvt_nsys_launch {
+        int64_t time;
+        uint32_t thread;
+    } * launches; /* of operations whose call is not on record: see export.h */
+    uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;
     uint64_t rows_left, text_left; /* that the file can still hold */

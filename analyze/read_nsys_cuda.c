@@ -2,15 +2,23 @@
 #include "read_nsys.h"
 
 #include <ctype.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cuda_names.h"
+#include "export.h"
 
 /* ENUM_CUDA_MEM_KIND to CUpti_ActivityMemoryKind: nsys counts from pageable, CUPTI from unknown. */
 static uint8_t memory_kind(int64_t kind)
 {
     return kind >= 0 && kind < NVT_KINDS - 1 ? (uint8_t)(kind + 1) : NVT_KIND_UNKNOWN;
+}
+
+/* 32 bits, which some versions write with their sign; exports of ours may have more. */
+static uint64_t correlation(struct nvt_nsys_table *table, int column)
+{
+    int64_t value = nvt_nsys_int(table, column, 0);
+    return value < 0 ? (uint32_t)value : (uint64_t)value;
 }
 
 /* nsys appends the version of the entry point, cudaLaunchKernel_v7000; its reports leave it out. */
@@ -25,8 +33,7 @@ static uint32_t without_version(struct nvt_nsys *reader, uint32_t name)
     return nvt_strings_add(reader->trace->strings, text, end - 2);
 }
 
-/* --- API calls ----------------------------------------------------------------------------------
- */
+/* --- API calls --- */
 
 enum { API_START, API_END, API_NAME, API_TID, API_CORRELATION, API_RESULT, API_CLASS };
 
@@ -34,6 +41,32 @@ enum { API_START, API_END, API_NAME, API_TID, API_CORRELATION, API_RESULT, API_C
     {                                                                                              \
         "start", "end", "nameId", "globalTid", "correlationId", "returnValue", "eventClass"        \
     }
+
+static uint64_t launch_key(uint32_t process, uint64_t correlation)
+{
+    return (uint64_t)process << 48 ^ correlation;
+}
+
+/* A launch that our own export made a call of (export.h). */
+static int add_launch(struct nvt_nsys *reader, const struct nvt_api *call)
+{
+    uint32_t count = reader->launch_count;
+    uint32_t process = reader->trace->threads.process[call->thread];
+    uint32_t *at = nvt_map_at(&reader->launched, launch_key(process, call->correlation));
+    if (!(count & (count - 1))) {
+        size_t capacity = count ? (size_t)count * 2 : 1;
+        void *grown = realloc(reader->launches, capacity * sizeof(*reader->launches));
+        if (!grown)
+            return -1;
+        reader->launches = grown;
+    }
+    if (!at)
+        return -1;
+    reader->launches[count].time = call->start;
+    reader->launches[count].thread = call->thread;
+    *at = reader->launch_count++;
+    return 0;
+}
 
 static int add_api(struct nvt_nsys *reader, struct nvt_nsys_table *table, uint8_t class)
 {
@@ -44,7 +77,7 @@ static int add_api(struct nvt_nsys *reader, struct nvt_nsys_table *table, uint8_
                           .result = (int32_t)nvt_nsys_u32(table, API_RESULT, 0),
                           .class = class};
     if (class != NVT_API_LIBRARY) {
-        api.correlation = nvt_nsys_u32(table, API_CORRELATION, 0);
+        api.correlation = correlation(table, API_CORRELATION);
         api.name = without_version(reader, api.name);
     }
     if (api.thread == NVT_NONE || api.name == NVT_NO_STRING)
@@ -52,6 +85,8 @@ static int add_api(struct nvt_nsys *reader, struct nvt_nsys_table *table, uint8_
     struct nvt_threads *threads = &reader->trace->threads;
     if (api.end > threads->last_ns[api.thread])
         threads->last_ns[api.thread] = api.end;
+    if (!strcmp(nvt_name(reader->trace, api.name), NVT_EXPORT_LAUNCH))
+        return add_launch(reader, &api);
     return nvt_api_add(reader->trace, &api) == NVT_NONE ? -1 : 0;
 }
 
@@ -72,8 +107,7 @@ static int library_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return add_api(reader, table, NVT_API_LIBRARY);
 }
 
-/* --- device operations --------------------------------------------------------------------------
- */
+/* --- device operations --- */
 
 enum { OP_START, OP_END, OP_DEVICE, OP_STREAM, OP_CONTEXT, OP_CORRELATION, OP_PID, OP_OWN };
 
@@ -88,11 +122,18 @@ static int fill_op(struct nvt_nsys *reader, struct nvt_nsys_table *table, struct
     op->device = nvt_nsys_u32(table, OP_DEVICE, 0);
     op->stream = nvt_nsys_u32(table, OP_STREAM, 0);
     op->context = nvt_nsys_u32(table, OP_CONTEXT, 0);
-    op->correlation = nvt_nsys_u32(table, OP_CORRELATION, 0);
+    op->correlation = correlation(table, OP_CORRELATION);
     op->process = nvt_nsys_process(reader, table, OP_PID);
     op->thread = NVT_NONE;
     op->launch = INT64_MIN;
     op->detail = NVT_NONE;
+    uint32_t launch = nvt_map_get(&reader->launched, launch_key(op->process, op->correlation));
+    if (launch != NVT_MAP_NONE) {
+        op->thread = reader->launches[launch].thread;
+        op->launch = reader->launches[launch].time;
+    }
+    if (op->correlation >= NVT_EXPORT_CORRELATION)
+        op->correlation = 0;
     return op->process == NVT_NONE ? -1 : 0;
 }
 
@@ -192,11 +233,10 @@ static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table
     return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? -1 : 0;
 }
 
-/* --- memory -------------------------------------------------------------------------------------
- */
+/* --- memory --- */
 
 enum { M_START, M_OPERATION, M_PID, M_DEVICE, M_ADDRESS, M_BYTES, M_KIND, M_CORRELATION };
-enum { M_POOL_SIZE = M_CORRELATION + 1, M_POOL_USED };
+enum { M_POOL_SIZE = M_CORRELATION + 1, M_POOL_USED, M_NAME, M_TID };
 
 /* Which thread made which call, for the events below, which say only the call. */
 static int index_calls(struct nvt_nsys *reader)
@@ -230,20 +270,26 @@ static int memory_usage(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     uint8_t kind = memory_kind(nvt_nsys_int(table, M_KIND, -1));
     if (kind == NVT_KIND_PAGEABLE || kind == NVT_KIND_PINNED)
         event.device = NVT_NONE;
-    /* A pool of size 0 is none. */
-    if (!event.reserved)
+    /* A pool of size 0 that nothing was taken from is none. */
+    if (!event.reserved && !event.allocated)
         event.allocated = event.reserved = UINT64_MAX;
-    uint32_t correlation = nvt_nsys_u32(table, M_CORRELATION, 0);
-    if (correlation)
-        event.thread = nvt_map_get(&reader->calls, (uint64_t)event.process << 32 | correlation);
-    event.source = nvt_strings_add_text(reader->trace->strings, nvt_memory_label(kind));
+    uint32_t call = nvt_nsys_u32(table, M_CORRELATION, 0);
+    if (call)
+        event.thread = nvt_map_get(&reader->calls, (uint64_t)event.process << 32 | call);
+    else if (!nvt_nsys_is_null(table, M_TID)) {
+        event.thread = nvt_nsys_thread(reader, table, M_TID);
+        if (event.thread == NVT_NONE)
+            return -1;
+    }
+    event.source = nvt_nsys_text(reader, table, M_NAME);
+    if (!event.source)
+        event.source = nvt_strings_add_text(reader->trace->strings, nvt_memory_label(kind));
     if (event.source == NVT_NO_STRING)
         return -1;
     return nvt_memory_event_add(reader->trace, &event) == NVT_NONE ? -1 : 0;
 }
 
-/* --- the profiler's own time --------------------------------------------------------------------
- */
+/* --- the profiler's own time --- */
 
 enum { O_START, O_END, O_TYPE, O_TID, O_NAME };
 
@@ -300,7 +346,7 @@ static const struct nvt_nsys_spec tables[] = {
      NULL,
      2,
      {"start", "memoryOperationType", "globalPid", "deviceId", "address", "bytes", "memKind",
-      "correlationId", "localMemoryPoolSize", "localMemoryPoolUtilizedSize"},
+      "correlationId", "localMemoryPoolSize", "localMemoryPoolUtilizedSize", "name", "globalTid"},
      memory_usage},
     {"CUPTI_ACTIVITY_KIND_OVERHEAD",
      NULL,

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-/* --- devices ------------------------------------------------------------------------------------
- */
+#include "export.h"
+
+/* --- devices --- */
 
 enum { GPU_ID, GPU_NAME, GPU_MEMORY, GPU_MULTIPROCESSORS };
 
@@ -78,8 +79,7 @@ static int named_stream(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return named(reader, table, "stream");
 }
 
-/* --- facts --------------------------------------------------------------------------------------
- */
+/* --- facts --- */
 
 enum { NAME, VALUE };
 
@@ -99,6 +99,11 @@ static const struct {
 static int fact(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     const char *name = (const char *)sqlite3_column_text(table->statement, NAME);
+    size_t prefix = sizeof(NVT_EXPORT_FACT) - 1;
+    if (name && !strncmp(name, NVT_EXPORT_FACT, prefix)) {
+        const char *value = (const char *)sqlite3_column_text(table->statement, VALUE);
+        return nvt_trace_set_meta(reader->trace, name + prefix, value ? value : "");
+    }
     for (size_t i = 0; name && i < sizeof(facts) / sizeof(facts[0]); i++) {
         if (strcmp(name, facts[i].name))
             continue;

@@ -21,8 +21,7 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* --- series -------------------------------------------------------------------------------------
- */
+/* --- series --- */
 
 /* Levels after each event, in bytes, and a tree of maxima over them: node i + count is event i,
  * node i the greater of 2 i and 2 i + 1. */
@@ -154,8 +153,7 @@ static int64_t maximum(const int64_t *tree, uint32_t count, uint32_t from, uint3
     return greatest;
 }
 
-/* --- memory_peak --------------------------------------------------------------------------------
- */
+/* --- memory_peak --- */
 
 enum { RANGE, DEVICE, PID, INSTANCES, ALLOCATED, RESERVED, GROWTH };
 
@@ -292,8 +290,7 @@ static int peaks_of(struct nvt_table *table, const struct nvt_trace *trace, stru
     return status;
 }
 
-/* --- memory_timeline ----------------------------------------------------------------------------
- */
+/* --- memory_timeline --- */
 
 enum { T_TIME, T_OPERATION, T_BYTES, T_ALLOCATED, T_RESERVED, T_DEVICE, T_PID, T_TID };
 enum { T_ADDRESS = T_TID + 1, T_SOURCE };
@@ -346,8 +343,7 @@ static int timeline_of(struct nvt_table *table, const struct nvt_trace *trace,
     return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
 
-/* --- both ---------------------------------------------------------------------------------------
- */
+/* --- both --- */
 
 /* A table a trace: levels of different processes and times are never added up. */
 static int make(const struct nvt_report *report, const char *what,

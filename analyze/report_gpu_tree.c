@@ -100,8 +100,7 @@ static uint32_t node_at(struct tree *tree, uint32_t parent, uint32_t name, uint3
     return at ? *at : NO_NODE;
 }
 
-/* --- device time of every range -----------------------------------------------------------------
- */
+/* --- device time of every range --- */
 
 static int keep_owners(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
 {
@@ -166,8 +165,7 @@ static struct device_time *device_times(const struct nvt_trace *trace, unsigned 
     return times;
 }
 
-/* --- the tree -----------------------------------------------------------------------------------
- */
+/* --- the tree --- */
 
 static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
                       const struct nvt_nesting *nesting, const struct device_time *times)

@@ -21,8 +21,7 @@ static const char *style_name(uint32_t style)
     return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
 }
 
-/* --- nvtx_kern_sum ------------------------------------------------------------------------------
- */
+/* --- nvtx_kern_sum --- */
 
 enum { K_RANGE, K_STYLE, K_PID, K_TID, K_RANGES, K_KERNELS, K_TOTAL, K_AVG, K_NAME = K_AVG + 5 };
 
@@ -246,8 +245,7 @@ const struct nvt_report nvt_report_nvtx_kern_sum = {
     .make = make_kernels,
 };
 
-/* --- nvtx_gpu_proj_sum --------------------------------------------------------------------------
- */
+/* --- nvtx_gpu_proj_sum --- */
 
 enum { P_RANGE, P_STYLE, P_TOTAL, P_ORIGINAL, P_INSTANCES, P_AVG, P_OPS = P_AVG + 5, P_AVG_OPS };
 enum { P_LEVEL = P_AVG_OPS + 1, P_CHILDREN };

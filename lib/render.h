@@ -36,6 +36,9 @@ int nvt_render_csv(const struct nvt_tables *tables, FILE *out);
 int nvt_render_tsv(const struct nvt_tables *tables, FILE *out);
 int nvt_render_json(const struct nvt_tables *tables, FILE *out);
 
+/* One text as a field of CSV, quoted where it must be. */
+void nvt_render_csv_field(const char *text, FILE *out);
+
 /* Parts that renderers share. */
 
 /* Room for any number of nvt_render_number, with its terminator. */

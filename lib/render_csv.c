@@ -28,7 +28,7 @@ static int is_plain(const char *text)
     return at == text || at[-1] != ' ';
 }
 
-static void field(const char *text, FILE *out)
+void nvt_render_csv_field(const char *text, FILE *out)
 {
     if (is_plain(text)) {
         fputs(text, out);
@@ -49,6 +49,6 @@ static void field(const char *text, FILE *out)
 
 int nvt_render_csv(const struct nvt_tables *tables, FILE *out)
 {
-    nvt_render_delimited(tables, ',', field, out);
+    nvt_render_delimited(tables, ',', nvt_render_csv_field, out);
     return 0;
 }

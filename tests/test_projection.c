@@ -13,8 +13,7 @@
 
 #include "../analyze/project.h"
 
-/* --- making traces ------------------------------------------------------------------------------
- */
+/* --- making traces --- */
 
 static uint32_t thread_of(struct nvt_trace *trace, int64_t pid, int64_t tid)
 {
@@ -77,8 +76,7 @@ static void finish(struct nvt_trace *trace)
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
 }
 
-/* --- the answers as text, "name name;" for each operation ---------------------------------------
- */
+/* --- the answers as text, "name name;" for each operation --- */
 
 struct answer {
     const struct nvt_trace *trace;
@@ -105,8 +103,7 @@ static void expect(struct nvt_trace *trace, unsigned flags, const char *names)
     assert_string_equal(answer.text, names);
 }
 
-/* --- small cases --------------------------------------------------------------------------------
- */
+/* --- small cases --- */
 
 static void counts_for_every_enclosing_range(void **state)
 {
@@ -223,8 +220,7 @@ static void stops_when_the_visitor_says_so(void **state)
     nvt_trace_free(trace);
 }
 
-/* --- random traces ------------------------------------------------------------------------------
- */
+/* --- random traces --- */
 
 static uint64_t next_random(uint64_t *state)
 {

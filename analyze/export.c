@@ -1,0 +1,193 @@
+/*
+ * The command `export`.
+ */
+#include "export.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/commands.h"
+#include "reader.h"
+
+static const struct nvt_exporter *const exporters[] = {
+    &nvt_exporter_sqlite,
+    &nvt_exporter_chrome,
+    &nvt_exporter_csv,
+};
+
+#define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
+
+static const char usage_text[] =
+    "usage: nvtally export FILE --to FORMAT [-o OUT]\n\n"
+    "Writes a trace (.nvt, nsys's .sqlite, Kineto's .json) in another format.\n\n"
+    "      --to FORMAT   sqlite: nsys's own schema, for its statistics and other tools\n"
+    "                    chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
+    "                    csv: one line an event\n"
+    "  -o, --output OUT  write there; default: stdout, for sqlite FILE with .sqlite as its ending\n"
+    "      --help        this text\n";
+
+struct request {
+    const struct nvt_exporter *exporter;
+    const char *input, *output;
+};
+
+static int choose(struct request *request, const char *name, struct nvt_error *err)
+{
+    for (size_t i = 0; i < EXPORTERS; i++)
+        if (!strcmp(exporters[i]->name, name)) {
+            request->exporter = exporters[i];
+            return 0;
+        }
+    return nvt_fail(err, "export: no format '%s': sqlite, chrome or csv", name);
+}
+
+/* 1: --help was given. */
+static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
+{
+    static const struct option options[] = {{"to", required_argument, NULL, 't'},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    int status = 0;
+    opterr = 0;
+    optind = 0;
+    for (int option; !status && (option = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;)
+        switch (option) {
+        case 't':
+            status = choose(request, optarg, err);
+            break;
+        case 'o':
+            request->output = optarg;
+            break;
+        case 'h':
+            return 1;
+        case ':':
+            status = nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
+            break;
+        default:
+            status = nvt_fail(err, "no option '%s'; 'nvtally export --help' lists them",
+                              argv[optind - 1]);
+        }
+    if (status)
+        return status;
+    if (argc - optind != 1)
+        return nvt_fail(err, "export: give one trace, not %d", argc - optind);
+    if (!request->exporter)
+        return nvt_fail(err, "export: give a format with --to: sqlite, chrome or csv");
+    request->input = argv[optind];
+    return 0;
+}
+
+/* The input's name with another ending, malloc'ed. */
+static char *made_up_name(const char *input, const char *ending)
+{
+    const char *slash = strrchr(input, '/'), *dot = strrchr(slash ? slash : input, '.');
+    size_t length = dot ? (size_t)(dot - input) : strlen(input);
+    char *name = malloc(length + strlen(ending) + 1);
+    if (name) {
+        memcpy(name, input, length);
+        strcpy(name + length, ending);
+    }
+    return name;
+}
+
+static int same_file(const char *a, const char *b)
+{
+    struct stat left, right;
+    return !stat(a, &left) && !stat(b, &right) && left.st_dev == right.st_dev &&
+           left.st_ino == right.st_ino;
+}
+
+static int write_stream(const struct request *request, const struct nvt_trace *trace,
+                        struct nvt_error *err)
+{
+    const char *name = request->output ? request->output : "stdout";
+    FILE *out = request->output ? fopen(request->output, "w") : stdout;
+    if (!out)
+        return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
+    int status = request->exporter->write(trace, out, err);
+    int unwritten = fflush(out) || ferror(out), reason = errno;
+    if (request->output && fclose(out) && !unwritten) {
+        unwritten = 1;
+        reason = errno;
+    }
+    if (!status && unwritten)
+        status = nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason));
+    return status;
+}
+
+/* Into a file beside the one that is wanted, which then takes its place: what cannot be finished
+ * leaves nothing behind. */
+static int write_file(const struct request *request, const char *path,
+                      const struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct stat status;
+    char *partial;
+    if (!stat(path, &status) && !S_ISREG(status.st_mode))
+        return nvt_fail_at(err, path, -1, "is no file that could be replaced");
+    if (asprintf(&partial, "%s.partial", path) < 0)
+        return nvt_fail_at(err, path, -1, "out of memory");
+    unlink(partial);
+    int failed = request->exporter->write_file(trace, partial, err);
+    if (!failed && rename(partial, path))
+        failed = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
+    if (failed)
+        unlink(partial);
+    free(partial);
+    return failed;
+}
+
+static int export_trace(const struct request *request, struct nvt_error *err)
+{
+    char *made_up = NULL;
+    const char *path = request->output;
+    struct stat existing;
+    int status = -1;
+    struct nvt_trace *trace = nvt_trace_read(request->input, err);
+    if (!trace)
+        return -1;
+    if (trace->warning)
+        fprintf(stderr, "nvtally: warning: %s: %s\n", trace->path, trace->warning);
+    if (!path && request->exporter->ending) {
+        path = made_up = made_up_name(request->input, request->exporter->ending);
+        if (!made_up)
+            nvt_fail(err, "out of memory");
+        else if (!stat(made_up, &existing))
+            nvt_fail_at(err, made_up, -1, "exists; name it with -o to replace it");
+        else
+            status = 0;
+    } else if (path && same_file(path, request->input))
+        nvt_fail_at(err, path, -1, "is the trace itself");
+    else
+        status = 0;
+    if (!status)
+        status = request->exporter->write_file ? write_file(request, path, trace, err)
+                                               : write_stream(request, trace, err);
+    if (!status && made_up)
+        fprintf(stderr, "nvtally: wrote %s\n", made_up);
+    free(made_up);
+    nvt_trace_free(trace);
+    return status;
+}
+
+int nvt_cmd_export(int argc, char **argv)
+{
+    struct request request = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
+    int status = parse(argc, argv, &request, &err);
+    if (status > 0) {
+        fputs(usage_text, stdout);
+        return 0;
+    }
+    if (!status)
+        status = export_trace(&request, &err);
+    if (!status)
+        return 0;
+    fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+    return 2;
+}
