@@ -85,13 +85,45 @@ static int open_file(struct nvt_nsys *reader)
     return 0;
 }
 
+static uint32_t big_endian(const uint8_t *bytes, int count)
+{
+    uint32_t value = 0;
+    for (int i = 0; i < count; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+/*
+ * The size that the file says it has, 0 when it does not: pages of bytes 16 … 17 (1 means 65536),
+ * as many as bytes 28 … 31, if bytes 24 … 27 and 92 … 95 agree (sqlite.org/fileformat.html, 1.3).
+ * SQLite itself takes what is missing of the last page for zeros.
+ */
+static uint64_t stated_size(const uint8_t *header)
+{
+    uint32_t page = big_endian(header + 16, 2);
+    if (big_endian(header + 24, 4) != big_endian(header + 92, 4))
+        return 0;
+    return (uint64_t)big_endian(header + 28, 4) * (page == 1 ? 65536 : page);
+}
+
 /* What the file can hold: see ROW_BYTES; UTF-16 text grows by half when it becomes UTF-8. */
 static int measure(struct nvt_nsys *reader)
 {
     struct stat status;
-    if (stat(reader->path, &status))
+    uint8_t header[100] = {0};
+    FILE *file = fopen(reader->path, "rbe");
+    if (!file || fstat(fileno(file), &status)) {
+        if (file)
+            fclose(file);
         return nvt_fail_at(reader->err, reader->path, -1, "cannot be read");
-    uint64_t size = (uint64_t)status.st_size;
+    }
+    size_t got = fread(header, 1, sizeof(header), file);
+    fclose(file);
+    uint64_t size = (uint64_t)status.st_size, stated = stated_size(header);
+    if (got < sizeof(header) || size < stated)
+        return nvt_fail_at(reader->err, reader->path, (int64_t)size,
+                           "is cut: an SQLite file that should have %llu bytes",
+                           (unsigned long long)stated);
     /* NVTX_EVENTS is read three times, its texts may be read in two of them. */
     reader->rows_left = size / ROW_BYTES * 3;
     reader->text_left = size * 3;

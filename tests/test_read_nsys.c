@@ -1,0 +1,533 @@
+/*
+ * The reader of nsys's SQLite exports, over small files with its schema as several versions had it,
+ * and over files made to harm.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "../analyze/cuda_names.h"
+#include "../analyze/reader.h"
+#include "cli.h"
+
+#ifdef HAVE_SQLITE
+#include <sqlite3.h>
+
+static char *folder;
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder = cli_tempdir();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(folder);
+    return 0;
+}
+
+/* A new database from a script; its path. */
+static const char *make(const char *script)
+{
+    sqlite3 *db;
+    char *message = NULL;
+    const char *path = cli_in(folder, "t.sqlite");
+    remove(path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, script, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s", message);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return path;
+}
+
+static struct nvt_trace *read_trace(const char *path)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return trace;
+}
+
+static void expect_error(const char *path, const char *needle)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    assert_null(trace);
+    nvt_error_text(&err, text, sizeof(text));
+    if (!strstr(text, needle))
+        fail_msg("\"%s\" does not hold \"%s\"", text, needle);
+    assert_null(strchr(text, '\n'));
+}
+
+/* Threads 7 and 8 of process 5, thread 7 of process 6; ((1 << 24) + pid) << 24 | tid. */
+#define P5  "281475060596736"
+#define T57 "281475060596743"
+#define T58 "281475060596744"
+#define P6  "281475077373952"
+#define T67 "281475077373959"
+
+#define STRINGS "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
+
+/* The columns of schema 3.25, in its order. */
+#define NVTX_2026                                                                                  \
+    "CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL,"   \
+    " rangeId INTEGER, category INTEGER, color INTEGER, text TEXT, globalTid INTEGER,"             \
+    " endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER,"                \
+    " int64Value INTEGER, doubleValue REAL, uint32Value INTEGER, int32Value INTEGER,"              \
+    " floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT);"
+
+static const char *name_of(const struct nvt_trace *trace, uint32_t id)
+{
+    return nvt_name(trace, id);
+}
+
+static void reads_every_kind_of_range(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_trace(make(
+        STRINGS NVTX_2026
+        "INSERT INTO StringIds VALUES (1, 'registered'), (2, 'the lib');"
+        /* Rows have no order: names come behind what they name. */
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
+        " (30, 40, 59, 'inner', " T57 "), (10, 100, 59, 'outer', " T57 ");"
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid, domainId, category,"
+        " color, int64Value) VALUES (20, 25, 59, 1, " T57 ", 3, 9, 4294901760, -5);"
+        "INSERT INTO NVTX_EVENTS (start, end, eventType, rangeId, text, globalTid, endGlobalTid,"
+        " jsonText) VALUES (50, 70, 60, 17, 'across', " T57 ", " T58 ", '{\"a\":1}');"
+        "INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid) VALUES"
+        " (60, 59, 'open', " T58 "), (65, 34, 'mark', " T58 ");"
+        "INSERT INTO NVTX_EVENTS (start, eventType, textId, globalTid, domainId) VALUES"
+        " (1, 75, 2, " T57 ", 3);"
+        "INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid, domainId, category) VALUES"
+        " (2, 33, 'layers', " T57 ", 3, 9);"));
+    const struct nvt_ranges *ranges = &trace->ranges;
+    assert_string_equal(trace->format, "nsys");
+    assert_int_equal(ranges->count, 5);
+    assert_string_equal(name_of(trace, ranges->name[0]), "outer");
+    assert_string_equal(name_of(trace, ranges->name[1]), "registered");
+    assert_string_equal(name_of(trace, ranges->name[2]), "inner");
+    assert_string_equal(name_of(trace, ranges->name[3]), "across");
+    assert_string_equal(name_of(trace, ranges->name[4]), "open");
+    assert_int_equal(ranges->parent[2], 0);
+    assert_string_equal(name_of(trace, trace->domains.name[ranges->domain[1]]), "the lib");
+    assert_string_equal(name_of(trace, ranges->category[1]), "layers");
+    assert_int_equal(ranges->color[1], 0xffff0000);
+    assert_string_equal(name_of(trace, ranges->payload[1]), "-5");
+    assert_int_equal(ranges->flags[1], NVT_RANGE_HAS_PAYLOAD | NVT_RANGE_HAS_COLOR);
+    assert_int_equal(ranges->flags[0], 0);
+    assert_int_equal(ranges->style[3], NVT_START_END);
+    assert_int_equal(trace->threads.tid[ranges->thread[3]], 7);
+    assert_int_equal(trace->threads.tid[ranges->end_thread[3]], 8);
+    assert_string_equal(name_of(trace, ranges->payload[3]), "{\"a\":1}");
+    assert_int_equal(ranges->flags[4], NVT_RANGE_UNCLOSED);
+    assert_int_equal(ranges->end[4], 70); /* the last that thread 8 did */
+    assert_int_equal(trace->marks.count, 1);
+    assert_string_equal(name_of(trace, trace->marks.name[0]), "mark");
+    nvt_trace_free(trace);
+}
+
+#define RUNTIME_2020                                                                               \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER,"    \
+    " globalTid INTEGER, correlationId INTEGER, nameId INTEGER, returnValue INTEGER);"
+#define KERNEL_2020                                                                                \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER,"       \
+    " contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,"              \
+    " demangledName INTEGER, shortName INTEGER, registersPerThread INTEGER, gridX INTEGER,"        \
+    " gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER,"               \
+    " staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, localMemoryTotal INTEGER);"
+
+static void keeps_processes_and_devices_apart(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_trace(
+        make(STRINGS RUNTIME_2020 KERNEL_2020
+             "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'void f<int>(int)'),"
+             " (3, 'f'), (4, 'cuLaunchKernel');"
+             "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T57 ", 77, 1, 0),"
+             " (20, 23, 1, " T67 ", 77, 4, 700);"
+             "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES"
+             " (50, 60, 1, 1, 7, 77, " P6 ", 2, 3, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9),"
+             " (30, 45, 0, 1, 7, 77, " P5 ", 2, 3, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9);"
+             "CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);"
+             "INSERT INTO PROCESSES VALUES (" P5 ", 5, 'python3'), (999 << 24, 999, 'idle');"
+             "CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);"
+             "INSERT INTO ThreadNames VALUES (3, 20, " T67 ");"
+             "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER, smCount "
+             "INTEGER);"
+             "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 85000000000, 132);"
+             "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);"
+             "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 1, 6);"));
+    const struct nvt_ops *ops = &trace->ops;
+    assert_int_equal(ops->count, 2);
+    assert_int_equal(trace->processes.count, 2);
+    assert_int_equal(trace->processes.pid[ops->process[0]], 5);
+    assert_int_equal(trace->processes.pid[ops->process[1]], 6);
+    assert_int_equal(ops->launch[0], 10);
+    assert_int_equal(ops->launch[1], 20);
+    assert_int_equal(trace->threads.tid[ops->thread[1]], 7);
+    assert_string_equal(name_of(trace, trace->threads.name[ops->thread[1]]), "f");
+    assert_string_equal(name_of(trace, trace->processes.name[ops->process[0]]), "python3");
+    assert_string_equal(name_of(trace, ops->name[0]), "void f<int>(int)");
+    assert_string_equal(name_of(trace, ops->short_name[0]), "f");
+    assert_int_equal(trace->kernels.block_z[ops->detail[0]], 6);
+    assert_int_equal(trace->kernels.local_memory[ops->detail[0]], 9);
+    assert_string_equal(name_of(trace, trace->apis.name[0]), "cudaLaunchKernel");
+    assert_int_equal(trace->apis.class[0], NVT_API_RUNTIME);
+    assert_int_equal(trace->apis.class[1], NVT_API_DRIVER);
+    assert_int_equal(trace->apis.result[1], 700);
+    assert_int_equal(trace->devices.count, 2);
+    assert_int_equal(trace->devices.multiprocessors[1], 132);
+    assert_int_equal(trace->devices.device[1], 1);
+    assert_string_equal(nvt_trace_meta(trace, "device"), "NVIDIA H100");
+    assert_string_equal(nvt_trace_meta(trace, "backend"), "cuda");
+    nvt_trace_free(trace);
+}
+
+/* The least that a version can have had: no globalPid, no short name, nothing optional. */
+static void reads_tables_with_few_columns(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_trace(
+        make(STRINGS "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (nameId INTEGER, correlationId"
+                     " INTEGER, end INTEGER, start INTEGER, globalTid INTEGER);"
+                     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (end INTEGER, start INTEGER,"
+                     " correlationId INTEGER, demangledName INTEGER);"
+                     "CREATE TABLE NVTX_EVENTS (text TEXT, eventType INTEGER, end INTEGER,"
+                     " start INTEGER, globalTid INTEGER);"
+                     "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'),"
+                     " (2, 'void ns::(anonymous namespace)::k<float, 4>(float const*, int)');"
+                     "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 3, 12, 10, " T57 ");"
+                     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (40, 30, 3, 2);"
+                     "INSERT INTO NVTX_EVENTS VALUES ('r', 59, 20, 5, " T57 ");"));
+    assert_int_equal(trace->ops.count, 1);
+    assert_int_equal(trace->ops.api[0], 0);
+    assert_string_equal(name_of(trace, trace->ops.short_name[0]), "k");
+    assert_string_equal(name_of(trace, trace->ranges.name[0]), "r");
+    nvt_trace_free(trace);
+}
+
+static void reads_copies_memory_and_the_rest(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_trace(make(
+        STRINGS RUNTIME_2020
+        "INSERT INTO StringIds VALUES (1, 'cudaMalloc_v3020');"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T58 ", 5, 1, 0);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,"
+        " streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER,"
+        " copyKind INTEGER, srcKind INTEGER, dstKind INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 7, 1, " P5 ", 4096, 2, 2, 0);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,"
+        " streamId INTEGER, globalPid INTEGER, value INTEGER, bytes INTEGER, memKind INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 7, " P5 ", 0, 64, 1);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER,"
+        " deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,"
+        " globalPid INTEGER, syncType INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (7, 9, 0, 1, 7, 2, " P5 ", 3);"
+        "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
+        " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
+        " memoryOperationType INTEGER, correlationId INTEGER, localMemoryPoolSize INTEGER,"
+        " localMemoryPoolUtilizedSize INTEGER);"
+        "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
+        " (11, " P5 ", 0, 140000, 1024, 2, 0, 5, NULL, NULL),"
+        " (13, " P5 ", 0, 150000, 2048, 1, 0, 0, NULL, NULL),"
+        " (15, " P5 ", 0, 140000, 1024, 2, 1, 0, 4194304, 512);"
+        "CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER,"
+        " nameId INTEGER, overheadType INTEGER);"
+        "INSERT INTO PROFILER_OVERHEAD VALUES (1, 2, " T57 ", NULL, 3);"
+        "CREATE TABLE TARGET_INFO_NVTX_CUDA_STREAM (name TEXT, processId INTEGER,"
+        " streamId INTEGER);"
+        "INSERT INTO TARGET_INFO_NVTX_CUDA_STREAM VALUES ('copies', 5, 7);"
+        "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT);"
+        "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '2023-11-14');"
+        "CREATE TABLE META_DATA_CAPTURE (name TEXT, value TEXT);"
+        "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COMMAND', 'python3'),"
+        " ('PROCESS_0:ARGUMENT_0', 'train.py');"));
+    const struct nvt_ops *ops = &trace->ops;
+    const struct nvt_memory *memory = &trace->memory;
+    assert_int_equal(ops->count, 2);
+    assert_string_equal(name_of(trace, ops->name[0]), "[CUDA memcpy Device-to-Host]");
+    assert_int_equal(ops->source_kind[0], NVT_KIND_DEVICE);
+    assert_int_equal(ops->target_kind[0], NVT_KIND_PAGEABLE);
+    assert_int_equal(ops->bytes[0], 4096);
+    assert_string_equal(name_of(trace, ops->name[1]), "[CUDA memset]");
+    assert_int_equal(ops->target_kind[1], NVT_KIND_PINNED);
+    assert_int_equal(trace->syncs.type[0], NVT_SYNC_STREAM);
+    assert_int_equal(memory->count, 3);
+    assert_int_equal(trace->threads.tid[memory->thread[0]], 8);
+    assert_int_equal(memory->device[0], 0);
+    assert_true(memory->allocated[0] == UINT64_MAX && memory->reserved[0] == UINT64_MAX);
+    assert_int_equal(memory->device[1], NVT_NONE);
+    assert_int_equal(memory->kind[2], NVT_MEMORY_FREE);
+    assert_int_equal(memory->allocated[2], 512);
+    assert_int_equal(memory->reserved[2], 4194304);
+    assert_string_equal(name_of(trace, trace->overheads.name[0]), "Buffer flush");
+    assert_string_equal(name_of(trace, trace->resources.name[0]), "copies");
+    assert_int_equal(trace->resources.handle[0], 7);
+    assert_true(trace->origin_ns == INT64_C(1700000000000000000));
+    assert_string_equal(nvt_trace_meta(trace, "date"), "2023-11-14");
+    assert_string_equal(nvt_trace_meta(trace, "command"), "python3 train.py");
+    nvt_trace_free(trace);
+}
+
+static void warns_about_a_table_it_cannot_use(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        read_trace(make(STRINGS "CREATE TABLE NVTX_EVENTS (start INTEGER, text TEXT);"
+                                "INSERT INTO NVTX_EVENTS VALUES (1, 'x');"));
+    assert_int_equal(trace->ranges.count, 0);
+    assert_non_null(strstr(trace->warning, "NVTX_EVENTS"));
+    assert_non_null(strstr(trace->warning, "eventType"));
+    nvt_trace_free(trace);
+}
+
+static void says_what_is_wrong(void **state)
+{
+    (void)state;
+    expect_error(make("CREATE TABLE t (a)"), "not nsys's");
+    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES ('soon', 59);"),
+                 "table NVTX_EVENTS, row 1: column start");
+    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES (1, 59);"
+                                "INSERT INTO NVTX_EVENTS (start, end, eventType) VALUES"
+                                " (2, 9223372036854775807, 59);"),
+                 "row 2: column end");
+    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType) VALUES (1e300, 59);"),
+                 "column start");
+    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType, category) VALUES"
+                                " (1, 59, 1 << 40);"),
+                 "column category");
+    expect_error(make(NVTX_2026 "INSERT INTO NVTX_EVENTS (start, eventType, text) VALUES"
+                                " (1, 59, x'00ff');"),
+                 "row 1");
+    expect_error(make(STRINGS KERNEL_2020
+                      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, localMemoryTotal)"
+                      " VALUES (1, 2, -8);"),
+                 "column localMemoryTotal");
+}
+
+/* A view could compute for ever, or call functions; it is not read. */
+static void reads_no_views(void **state)
+{
+    (void)state;
+    expect_error(make("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL"
+                      " SELECT i + 1 FROM c) SELECT i AS start, i AS end, 59 AS eventType,"
+                      " 'x' AS text FROM c;"),
+                 "not nsys's");
+    expect_error(make("CREATE VIRTUAL TABLE NVTX_EVENTS USING fts5(start, eventType);"),
+                 "not nsys's");
+}
+
+static void takes_generated_columns_as_missing(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        read_trace(make("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER,"
+                        " text TEXT AS (hex(zeroblob(100000000))));"
+                        "INSERT INTO NVTX_EVENTS VALUES (1, 2, 59);"));
+    assert_int_equal(trace->ranges.count, 1);
+    assert_string_equal(name_of(trace, trace->ranges.name[0]), "");
+    nvt_trace_free(trace);
+}
+
+/* A file of a few thousand ranges, that takes several levels of pages. */
+static const char *make_large(void)
+{
+    return make(NVTX_2026
+                "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid)"
+                " WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c LIMIT 4000)"
+                " SELECT i, i + 5, 59, 'range ' || i, " T57 " FROM c;");
+}
+
+static void refuses_cut_files(void **state)
+{
+    (void)state;
+    size_t size;
+    char *data = cli_read_file(make_large(), &size);
+    const char *path = cli_in(folder, "cut.sqlite");
+    const size_t sizes[] = {20, 100, 512, 4096, size / 2, size - 1};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        cli_write_file(path, data, sizes[i]);
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct nvt_trace *trace = nvt_trace_read(path, &err);
+        assert_null(trace);
+        assert_true(*err.message);
+    }
+    free(data);
+}
+
+static uint32_t big_endian(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+/* Every child of every inner page becomes `child` (0: the page itself). */
+static void rewire(unsigned char *data, size_t size, uint32_t child)
+{
+    size_t page_size = (size_t)data[16] << 8 | data[17];
+    for (size_t page = 1; page * page_size < size; page++) {
+        unsigned char *at = data + page * page_size;
+        uint32_t to = child ? child : (uint32_t)page + 1;
+        if (at[0] != 5)
+            continue;
+        for (unsigned cell = 0; cell < ((unsigned)at[3] << 8 | at[4]); cell++) {
+            unsigned offset = (unsigned)at[12 + 2 * cell] << 8 | at[13 + 2 * cell];
+            assert_true(big_endian(at + offset) <= size / page_size);
+            for (int byte = 0; byte < 4; byte++)
+                at[offset + (unsigned)byte] = (unsigned char)(to >> (24 - 8 * byte));
+        }
+    }
+}
+
+static void survives_pages_that_point_at_each_other(void **state)
+{
+    (void)state;
+    size_t size;
+    const char *path = cli_in(folder, "cyclic.sqlite");
+    char *original = cli_read_file(make_large(), &size);
+    for (uint32_t child = 0; child < 6; child++) {
+        char *data = malloc(size);
+        assert_non_null(data);
+        memcpy(data, original, size);
+        rewire((unsigned char *)data, size, child);
+        cli_write_file(path, data, size);
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct nvt_trace *trace = nvt_trace_read(path, &err);
+        assert_true(trace || *err.message);
+        if (!child)
+            assert_null(trace);
+        nvt_trace_free(trace);
+        free(data);
+    }
+    free(original);
+}
+
+static void survives_any_changed_byte(void **state)
+{
+    (void)state;
+    size_t size;
+    const char *path = cli_in(folder, "changed.sqlite");
+    char *data = cli_read_file(make(STRINGS RUNTIME_2020 KERNEL_2020 NVTX_2026
+                                    "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');"
+                                    "INSERT INTO NVTX_EVENTS (start, end, eventType, text,"
+                                    " globalTid) VALUES (1, 2, 59, 'r', " T57 ");"),
+                               &size);
+    for (size_t at = 0; at < size; at += 1 + at / 50) {
+        char before = data[at];
+        data[at] = (char)(before ^ 0x41);
+        cli_write_file(path, data, size);
+        data[at] = before;
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct nvt_trace *trace = nvt_trace_read(path, &err);
+        assert_true(trace || *err.message);
+        nvt_trace_free(trace);
+    }
+    free(data);
+}
+
+static void takes_any_path(void **state)
+{
+    (void)state;
+    size_t size;
+    char *data = cli_read_file(make_large(), &size);
+    const char *path = cli_in(folder, "a?mode=memory&b=%41#c d.sqlite");
+    cli_write_file(path, data, size);
+    struct nvt_trace *trace = read_trace(path);
+    assert_int_equal(trace->ranges.count, 4000);
+    nvt_trace_free(trace);
+    free(data);
+}
+
+static void is_found_by_content(void **state)
+{
+    (void)state;
+    size_t size;
+    char *data = cli_read_file(make_large(), &size);
+    cli_write_file(cli_in(folder, "trace.json"), data, size);
+    struct nvt_trace *trace = read_trace(cli_in(folder, "trace.json"));
+    assert_string_equal(trace->format, "nsys");
+    nvt_trace_free(trace);
+    free(data);
+}
+
+static void says_how_to_export_a_report(void **state)
+{
+    (void)state;
+    const char *report = cli_in(folder, "a.nsys-rep");
+    const char *const environment[] = {"PATH=/nonexistent", NULL};
+    const struct cli_options options = {.environment = environment};
+    cli_write_file(report, "whatever is in it", 17);
+    struct cli_result result =
+        cli_run_with(&options, (const char *const[]){cli_built("nvtally"), "stats", report, NULL});
+    cli_expect_failure(&result, "nsys export --type sqlite");
+    cli_result_free(&result);
+}
+
+/* An nsys of the test's own, which "exports" by copying what lies beside the report. */
+static void runs_nsys_on_a_report(void **state)
+{
+    (void)state;
+    size_t size;
+    char *data = cli_read_file(make_large(), &size);
+    cli_write_file(cli_in(folder, "b.nsys-rep.sqlite"), data, size);
+    free(data);
+    static const char script[] = "#!/bin/sh\n[ \"$1 $2 $3\" = 'export --type sqlite' ] || exit 3\n"
+                                 "cp \"$8.sqlite\" \"$7\"\n";
+    const char *nsys = cli_in(folder, "nsys");
+    cli_write_file(nsys, script, sizeof(script) - 1);
+    assert_int_equal(chmod(nsys, 0755), 0);
+    const char *report = cli_in(folder, "b.nsys-rep");
+    cli_write_file(report, "whatever is in it", 17);
+    char path[1024];
+    snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", folder);
+    const char *const environment[] = {path, NULL};
+    const struct cli_options options = {.environment = environment};
+    struct cli_result result =
+        cli_run_with(&options, (const char *const[]){cli_built("nvtally"), "stats", "-r",
+                                                     "nvtx_sum", "-f", "csv", report, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, ":range 4000"));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_every_kind_of_range),
+        cmocka_unit_test(keeps_processes_and_devices_apart),
+        cmocka_unit_test(reads_tables_with_few_columns),
+        cmocka_unit_test(reads_copies_memory_and_the_rest),
+        cmocka_unit_test(warns_about_a_table_it_cannot_use),
+        cmocka_unit_test(says_what_is_wrong),
+        cmocka_unit_test(reads_no_views),
+        cmocka_unit_test(takes_generated_columns_as_missing),
+        cmocka_unit_test(refuses_cut_files),
+        cmocka_unit_test(survives_pages_that_point_at_each_other),
+        cmocka_unit_test(survives_any_changed_byte),
+        cmocka_unit_test(takes_any_path),
+        cmocka_unit_test(is_found_by_content),
+        cmocka_unit_test(says_how_to_export_a_report),
+        cmocka_unit_test(runs_nsys_on_a_report),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
+#else
+int main(void)
+{
+    puts("not run: built without SQLite");
+    return 0;
+}
+#endif
