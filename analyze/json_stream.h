@@ -3,7 +3,7 @@
  * yajl and zlib; what is not built in fails with a message that says so.
  *
  * Limits, against files made to harm: NVT_JSON_DEPTH levels, NVT_JSON_TOKEN bytes in one value,
- * and what was compressed grows at most NVT_JSON_RATIO-fold (traces of real programs: 10 to 60).
+ * and what was compressed grows at most NVT_JSON_RATIO-fold (a trace of a real program: 11-fold).
  */
 #ifndef NVT_JSON_STREAM_H
 #define NVT_JSON_STREAM_H
@@ -14,7 +14,7 @@
 
 #define NVT_JSON_DEPTH 64
 #define NVT_JSON_TOKEN (4 << 20)
-#define NVT_JSON_RATIO 300
+#define NVT_JSON_RATIO 100
 
 enum nvt_json_type { NVT_JSON_NULL, NVT_JSON_FALSE, NVT_JSON_TRUE, NVT_JSON_NUMBER, NVT_JSON_TEXT };
 

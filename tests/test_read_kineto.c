@@ -1,0 +1,471 @@
+/*
+ * The reader of Kineto's and other Chrome traces, over texts written here in their format, and over
+ * texts made to harm.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/cuda_names.h"
+#include "../analyze/read_kineto.h"
+#include "../analyze/reader.h"
+#include "cli.h"
+
+#ifdef HAVE_YAJL
+#ifdef HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+static char *folder;
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder = cli_tempdir();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(folder);
+    return 0;
+}
+
+static const char *make(const char *text)
+{
+    const char *path = cli_in(folder, "t.json");
+    cli_write_file(path, text, strlen(text));
+    return path;
+}
+
+static struct nvt_trace *read_file(const char *path)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return trace;
+}
+
+static struct nvt_trace *read_text(const char *text)
+{
+    return read_file(make(text));
+}
+
+static void expect_file_error(const char *path, const char *needle)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    assert_null(trace);
+    nvt_error_text(&err, text, sizeof(text));
+    if (!strstr(text, needle))
+        fail_msg("\"%s\" does not hold \"%s\"", text, needle);
+    assert_null(strchr(text, '\n'));
+}
+
+static void expect_error(const char *text, const char *needle)
+{
+    expect_file_error(make(text), needle);
+}
+
+static const char *name_of(const struct nvt_trace *trace, uint32_t id)
+{
+    return nvt_name(trace, id);
+}
+
+/* What PyTorch 2 writes for a step with a copy, a kernel and an allocation, cut down. */
+static const char pytorch[] =
+    "{\n\"schemaVersion\": 1,\n"
+    "\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H100\", \"totalGlobalMem\": 85000000000,"
+    " \"numSms\": 132}, {\"id\": 1, \"name\": \"NVIDIA H100\"}],\n"
+    "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8},\n"
+    "\"baseTimeNanoseconds\": 1712000000000000000, \"displayTimeUnit\": \"ms\",\n"
+    "\"traceEvents\": [\n"
+    "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#1\", \"pid\": 77,"
+    " \"tid\": 77, \"ts\": 100.123, \"dur\": 50.5, \"args\": {\"External id\": 1}},\n"
+    "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 77, \"tid\": 77,"
+    " \"ts\": 101.000, \"dur\": 10.000, \"args\": {\"External id\": 5,"
+    " \"Input Dims\": [[2, 3], [3, 4]], \"Concrete Inputs\": [\"\", \"\"]}},\n"
+    "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 77,"
+    " \"tid\": 77, \"ts\": 105.001, \"dur\": 2.5, \"args\": {\"External id\": 5, \"cbid\": 211,"
+    " \"correlation\": 9}},\n"
+    "{\"ph\": \"X\", \"cat\": \"cuda_driver\", \"name\": \"cuLaunchKernel\", \"pid\": 77,"
+    " \"tid\": 78, \"ts\": 106, \"dur\": 1, \"args\": {\"correlation\": 10}},\n"
+    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void gemm<float>(float*)\", \"pid\": 1,"
+    " \"tid\": 7, \"ts\": 120.5, \"dur\": 3.25, \"args\": {\"External id\": 5, \"queued\": 0,"
+    " \"device\": 1, \"context\": 2, \"stream\": 7, \"correlation\": 9,"
+    " \"registers per thread\": 40, \"shared memory\": 1024, \"grid\": [2, 3, 4],"
+    " \"block\": [32, 1, 1]}},\n"
+    "{\"ph\": \"s\", \"id\": 9, \"pid\": 77, \"tid\": 77, \"ts\": 105.001, \"cat\": \"ac2g\","
+    " \"name\": \"ac2g\"},\n"
+    "{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"Memcpy DtoH (Device -> Pinned)\","
+    " \"pid\": 0, \"tid\": 8, \"ts\": 130, \"dur\": 1, \"args\": {\"device\": 0, \"stream\": 8,"
+    " \"correlation\": 11, \"bytes\": 4096}},\n"
+    "{\"ph\": \"X\", \"cat\": \"gpu_memset\", \"name\": \"Memset (Device)\", \"pid\": 0,"
+    " \"tid\": 8, \"ts\": 140, \"dur\": 1, \"args\": {\"bytes\": 64}},\n"
+    "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, \"tid\": 8,"
+    " \"ts\": 131, \"dur\": 2, \"args\": {\"correlation\": 10}},\n"
+    "{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"ProfilerStep#1\", \"pid\": 0,"
+    " \"tid\": 7, \"ts\": 120.5, \"dur\": 30},\n"
+    "{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\","
+    " \"pid\": 77, \"tid\": 77, \"ts\": 102, \"args\": {\"Addr\": 140000, \"Bytes\": 512,"
+    " \"Device Type\": 1, \"Device Id\": 1, \"Total Allocated\": 512, \"Total Reserved\": "
+    "2097152}},\n"
+    "{\"ph\": \"i\", \"s\": \"t\", \"name\": \"[memory]\", \"pid\": 77, \"tid\": 77, \"ts\": 103,"
+    " \"args\": {\"Addr\": 1, \"Bytes\": -64, \"Device Type\": 0, \"Device Id\": -1,"
+    " \"Total Allocated\": 0}},\n"
+    "{\"ph\": \"X\", \"cat\": \"Trace\", \"name\": \"PyTorch Profiler (0)\", \"pid\": \"Spans\","
+    " \"tid\": \"PyTorch Profiler\", \"ts\": 1, \"dur\": 1000},\n"
+    "{\"ph\": \"X\", \"cat\": \"overhead\", \"name\": \"Buffer Flush\", \"pid\": 77, \"tid\": 77,"
+    " \"ts\": 150, \"dur\": 1},\n"
+    "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 77, \"tid\": 0, \"ts\": 1,"
+    " \"args\": {\"name\": \"python\"}},\n"
+    "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 77, \"tid\": 78, \"ts\": 1,"
+    " \"args\": {\"name\": \"backward\"}},\n"
+    "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 0, \"tid\": 8, \"ts\": 1,"
+    " \"args\": {\"name\": \"stream 8\"}}\n"
+    "], \"traceName\": \"/tmp/trace.json\"}\n";
+
+static void check_pytorch(const struct nvt_trace *trace)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    assert_string_equal(trace->format, "kineto");
+    assert_int_equal(trace->processes.count, 1);
+    assert_int_equal(trace->processes.pid[0], 77);
+    assert_int_equal(trace->processes.rank[0], 3);
+    assert_string_equal(name_of(trace, trace->processes.name[0]), "python");
+    assert_int_equal(trace->threads.count, 2);
+    assert_string_equal(name_of(trace, trace->threads.name[1]), "backward");
+    assert_true(trace->origin_ns == INT64_C(1712000000000000000));
+
+    assert_int_equal(trace->ranges.count, 2);
+    assert_int_equal(trace->ranges.start[0], 100123);
+    assert_int_equal(trace->ranges.end[0], 150623);
+    assert_int_equal(trace->ranges.domain[0], 0);
+    assert_string_equal(name_of(trace, trace->domains.name[trace->ranges.domain[1]]), "cpu_op");
+
+    assert_int_equal(trace->apis.count, 2);
+    assert_int_equal(trace->apis.class[1], NVT_API_DRIVER);
+    assert_int_equal(ops->count, 3);
+    assert_string_equal(name_of(trace, ops->short_name[0]), "gemm");
+    assert_int_equal(ops->start[0], 120500);
+    assert_int_equal(ops->end[0], 123750);
+    assert_int_equal(ops->device[0], 1);
+    assert_int_equal(ops->context[0], 2);
+    assert_int_equal(ops->stream[0], 7);
+    assert_int_equal(ops->launch[0], 105001);
+    assert_int_equal(trace->kernels.grid_z[ops->detail[0]], 4);
+    assert_int_equal(trace->kernels.block_x[ops->detail[0]], 32);
+    assert_int_equal(trace->kernels.registers[ops->detail[0]], 40);
+    assert_int_equal(trace->kernels.static_shared[ops->detail[0]], 1024);
+    assert_string_equal(name_of(trace, ops->name[1]), "[CUDA memcpy Device-to-Host]");
+    assert_int_equal(ops->source_kind[1], NVT_KIND_DEVICE);
+    assert_int_equal(ops->target_kind[1], NVT_KIND_PINNED);
+    assert_int_equal(ops->bytes[1], 4096);
+    assert_int_equal(ops->process[1], 0);
+    assert_string_equal(name_of(trace, ops->name[2]), "[CUDA memset]");
+    assert_int_equal(trace->syncs.type[0], NVT_SYNC_STREAM);
+
+    assert_int_equal(trace->memory.count, 2);
+    assert_int_equal(trace->memory.device[0], 1);
+    assert_int_equal(trace->memory.reserved[0], 2097152);
+    assert_int_equal(trace->memory.device[1], NVT_NONE);
+    assert_int_equal(trace->memory.kind[1], NVT_MEMORY_FREE);
+    assert_int_equal(trace->memory.bytes[1], 64);
+    assert_true(trace->memory.reserved[1] == UINT64_MAX);
+    assert_int_equal(trace->overheads.count, 1);
+    assert_int_equal(trace->devices.count, 2);
+    assert_int_equal(trace->devices.multiprocessors[0], 132);
+    assert_string_equal(nvt_trace_meta(trace, "device"), "NVIDIA H100");
+    assert_string_equal(nvt_trace_meta(trace, "world_size"), "8");
+    assert_string_equal(nvt_trace_meta(trace, "date"), "2024-04-01T19:33:20Z");
+}
+
+static void reads_what_pytorch_writes(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(pytorch);
+    check_pytorch(trace);
+    nvt_trace_free(trace);
+}
+
+#ifdef HAVE_ZLIB
+static const char *compress_file(const void *data, size_t size)
+{
+    const char *path = cli_in(folder, "t.json.gz");
+    gzFile file = gzopen(path, "wb9");
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, data, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+    return path;
+}
+
+static void reads_it_compressed(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_file(compress_file(pytorch, sizeof(pytorch) - 1));
+    check_pytorch(trace);
+    nvt_trace_free(trace);
+}
+
+static void refuses_damaged_compression(void **state)
+{
+    (void)state;
+    size_t size;
+    char *data = cli_read_file(compress_file(pytorch, sizeof(pytorch) - 1), &size);
+    const char *path = cli_in(folder, "damaged.json.gz");
+    cli_write_file(path, data, size / 2);
+    expect_file_error(path, "is cut or damaged");
+    data[size / 2] ^= 0x55;
+    cli_write_file(path, data, size);
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_null(nvt_trace_read(path, &err));
+    free(data);
+}
+
+/* Events that are all alike grow more than 300-fold. */
+static void refuses_a_bomb(void **state)
+{
+    (void)state;
+    static const char event[] = "{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"pid\":1,\"tid\":1},\n";
+    const char *path = cli_in(folder, "bomb.json.gz");
+    size_t length = sizeof(event) - 1, count = 4096;
+    char *block = malloc(length * count);
+    assert_non_null(block);
+    for (size_t i = 0; i < count; i++)
+        memcpy(block + i * length, event, length);
+    gzFile file = gzopen(path, "wb9");
+    assert_non_null(file);
+    gzputs(file, "[");
+    for (int i = 0; i < 300; i++)
+        gzwrite(file, block, (unsigned)(length * count));
+    gzclose(file);
+    free(block);
+    expect_file_error(path, "grows more than");
+}
+#endif
+
+/* Any one event, in the array form. */
+static void reads_other_tools(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(
+        "[{\"ph\":\"B\",\"name\":\"outer\",\"pid\":1,\"tid\":2,\"ts\":10},\n"
+        "{\"ph\":\"B\",\"name\":\"inner\",\"pid\":1,\"tid\":2,\"ts\":20},\n"
+        "{\"ph\":\"B\",\"name\":\"elsewhere\",\"pid\":1,\"tid\":3,\"ts\":22},\n"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":30},\n"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":40},\n"
+        "{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":45},\n" /* of something before the trace */
+        "{\"ph\":\"b\",\"cat\":\"io\",\"id\":\"0x1\",\"name\":\"read\",\"pid\":1,\"tid\":2,"
+        "\"ts\":5},\n"
+        "{\"ph\":\"b\",\"cat\":\"io\",\"id\":2,\"name\":\"write\",\"pid\":1,\"tid\":2,\"ts\":6},\n"
+        "{\"ph\":\"e\",\"cat\":\"io\",\"id\":\"0x1\",\"pid\":1,\"tid\":3,\"ts\":50},\n"
+        "{\"ph\":\"e\",\"cat\":\"io\",\"id\":7,\"pid\":1,\"tid\":3,\"ts\":50},\n"
+        "{\"ph\":\"e\",\"cat\":\"io\",\"id\":2,\"pid\":1,\"tid\":2,\"ts\":60},\n"
+        "{\"ph\":\"I\",\"name\":\"now\",\"pid\":\"main\",\"tid\":\"ui\",\"ts\":\"1.5\"},\n"
+        "{\"ph\":\"C\",\"name\":\"ctr\",\"pid\":1,\"tid\":1,\"ts\":1,\"args\":{\"v\":1}},\n"
+        "null,{}]");
+    const struct nvt_ranges *ranges = &trace->ranges;
+    assert_int_equal(ranges->count, 5);
+    assert_string_equal(name_of(trace, ranges->name[0]), "read");
+    assert_int_equal(ranges->style[0], NVT_START_END);
+    assert_int_equal(ranges->end[0], 50000);
+    assert_int_equal(trace->threads.tid[ranges->end_thread[0]], 3);
+    assert_int_equal(ranges->end[1], 60000);
+    assert_string_equal(name_of(trace, ranges->name[2]), "outer");
+    assert_int_equal(ranges->end[2], 40000);
+    assert_int_equal(ranges->parent[3], 2);
+    assert_int_equal(ranges->end[3], 30000);
+    assert_int_equal(ranges->flags[3], 0);
+    assert_string_equal(name_of(trace, ranges->name[4]), "elsewhere");
+    assert_int_equal(ranges->flags[4], NVT_RANGE_UNCLOSED);
+    assert_int_equal(ranges->end[4], 50000);
+    assert_int_equal(trace->marks.count, 1);
+    assert_int_equal(trace->marks.time[0], 1500);
+    assert_string_equal(name_of(trace, trace->threads.name[trace->marks.thread[0]]), "ui");
+    nvt_trace_free(trace);
+}
+
+static void lets_the_array_end_without_its_bracket(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        read_text("[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},\n");
+    assert_int_equal(trace->ranges.count, 1);
+    nvt_trace_free(trace);
+    expect_error("{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2},",
+                 "ends in the middle");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,", "ends in the middle");
+}
+
+/* Two ranks' operations with one correlation id, in one file, are of the process that called. */
+static void knows_whose_operations_they_are(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text(
+        "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,"
+        "\"ts\":5,\"dur\":1,\"args\":{\"correlation\":2}},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"c\",\"pid\":10,\"tid\":10,\"ts\":1,"
+        "\"dur\":1,\"args\":{\"correlation\":1}},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"c\",\"pid\":20,\"tid\":20,\"ts\":1,"
+        "\"dur\":1,\"args\":{\"correlation\":2}}]}");
+    assert_int_equal(trace->processes.pid[trace->ops.process[0]], 20);
+    assert_int_equal(trace->threads.tid[trace->ops.thread[0]], 20);
+    nvt_trace_free(trace);
+}
+
+static void says_what_is_wrong(void **state)
+{
+    (void)state;
+    expect_error("{\"a\": 1}", "holds no trace events");
+    expect_error("{\"traceEvents\": 5}", "'traceEvents' is no list");
+    expect_error("{\"traceEvents\": {\"a\": 1}}", "'traceEvents' is no list");
+    expect_error("[1, 2]", "event 1 is no object");
+    expect_error("[[]]", "event 1 is no object");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"dur\":1}]", "event 1 ('a') has a 'ts'");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":[1],\"dur\":1}]", "'ts'");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":\"long\"}]", "'dur'");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":-1}]", "'dur'");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1e300,\"dur\":1}]", "'ts'");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":99999999999999999999,\"dur\":1}]", "'ts'");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":NaN,\"dur\":1}]", "is no JSON");
+    expect_error("[{\"ph\":\"X\" \"name\":1}]", "(at byte ");
+    expect_error("[{\"ph\":\"i\",\"name\":\"a\\nb\x01\"}]", "is no JSON");
+    expect_error("[] []", "is no JSON");
+    expect_error("[}", "is no JSON");
+}
+
+static void bounds_depth_and_length(void **state)
+{
+    (void)state;
+    char *text = malloc(6 << 20);
+    assert_non_null(text);
+    size_t at = (size_t)sprintf(text, "{\"x\":");
+    memset(text + at, '[', 100);
+    text[at + 100] = '\0';
+    expect_error(text, "nests deeper than 64 levels");
+    at = (size_t)sprintf(text, "[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"");
+    memset(text + at, 'n', 5 << 20);
+    strcpy(text + at + (5 << 20), "\"}]");
+    expect_error(text, "value longer than");
+    free(text);
+}
+
+/* As much of a number as can be kept, exactly. */
+static void parses_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int power;
+        int64_t value; /* INT64_MIN: no number */
+    } cases[] = {
+        {"0", 3, 0},
+        {"1", 3, 1000},
+        {"-1.5", 3, -1500},
+        {"100.123", 3, 100123},
+        {"100.1234", 3, 100123},
+        {"100.1235", 3, 100124},
+        {"-100.1235", 3, -100124},
+        {"1.5e3", 0, 1500},
+        {"15E-1", 0, 2},
+        {"1e-400", 3, 0},
+        {"0.0000000000000000000000001", 3, 0},
+        {"1712000000000000.123", 3, INT64_C(1712000000000000123)},
+        {"4611686018427387903", 0, (INT64_C(1) << 62) - 1},
+        {"4611686018427387904", 0, INT64_MIN},
+        {"1e19", 0, INT64_MIN},
+        {"1e999999999999", 0, INT64_MIN},
+        {"", 0, INT64_MIN},
+        {"-", 0, INT64_MIN},
+        {".", 0, INT64_MIN},
+        {"1.2.3", 0, INT64_MIN},
+        {"1e", 0, INT64_MIN},
+        {"0x10", 0, INT64_MIN},
+        {"12 ", 0, INT64_MIN},
+        {"nan", 0, INT64_MIN},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int64_t value = INT64_MIN;
+        int status = nvt_parse_scaled(cases[i].text, strlen(cases[i].text), cases[i].power, &value);
+        if (value != cases[i].value || (status != 0) != (value == INT64_MIN))
+            fail_msg("%s gives %lld", cases[i].text, (long long)value);
+    }
+}
+
+/* Every prefix of a trace but the whole is an error, and so is hardly any changed byte a crash. */
+static void survives_cuts_and_changes(void **state)
+{
+    (void)state;
+    size_t size = strlen(pytorch);
+    char *text = strdup(pytorch);
+    assert_non_null(text);
+    for (size_t length = 2; length < size - 2; length += 7) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        cli_write_file(cli_in(folder, "c.json"), text, length);
+        assert_null(nvt_trace_read(cli_in(folder, "c.json"), &err));
+        assert_true(*err.message);
+    }
+    for (size_t at = 0; at < size; at += 3) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        text[at] ^= 0x11;
+        cli_write_file(cli_in(folder, "c.json"), text, size);
+        text[at] ^= 0x11;
+        struct nvt_trace *trace = nvt_trace_read(cli_in(folder, "c.json"), &err);
+        assert_true(trace || *err.message);
+        nvt_trace_free(trace);
+    }
+    free(text);
+}
+
+static void takes_one_file_a_rank(void **state)
+{
+    (void)state;
+    char second[64 + sizeof(pytorch)];
+    const char *first = make(pytorch), *other = cli_in(folder, "rank1.json");
+    strcpy(second, pytorch);
+    memcpy(strstr(second, "\"rank\": 3"), "\"rank\": 1", 9);
+    cli_write_file(other, second, strlen(second));
+    struct cli_result result = cli_run((const char *const[]){
+        cli_built("nvtally"), "stats", "-r", "cuda_gpu_kern_sum", "-f", "csv", first, other, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "100.0,6500,2,"));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_what_pytorch_writes),
+#ifdef HAVE_ZLIB
+        cmocka_unit_test(reads_it_compressed),
+        cmocka_unit_test(refuses_damaged_compression),
+        cmocka_unit_test(refuses_a_bomb),
+#endif
+        cmocka_unit_test(reads_other_tools),
+        cmocka_unit_test(lets_the_array_end_without_its_bracket),
+        cmocka_unit_test(knows_whose_operations_they_are),
+        cmocka_unit_test(says_what_is_wrong),
+        cmocka_unit_test(bounds_depth_and_length),
+        cmocka_unit_test(parses_numbers),
+        cmocka_unit_test(survives_cuts_and_changes),
+        cmocka_unit_test(takes_one_file_a_rank),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
+#else
+int main(void)
+{
+    puts("not run: built without yajl");
+    return 0;
+}
+#endif
