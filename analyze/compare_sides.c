@@ -1,0 +1,236 @@
+#include "compare_sides.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "map.h"
+
+int nvt_sides_init(struct nvt_sides *groups)
+{
+    *groups = (struct nvt_sides){.strings = nvt_strings_new(),
+                                  .by_key = calloc(1, sizeof(*groups->by_key))};
+    return groups->strings && groups->by_key ? 0 : -1;
+}
+
+void nvt_sides_free(struct nvt_sides *groups)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        for (size_t side = 0; side < NVT_SIDES; side++) {
+            free(groups->items[i].sides[side].values);
+            free(groups->items[i].sides[side].series);
+            free(groups->items[i].sides[side].starts);
+        }
+    free(groups->items);
+    nvt_strings_free(groups->strings);
+    if (groups->by_key)
+        nvt_map_free(groups->by_key);
+    free(groups->by_key);
+}
+
+const char *nvt_compared_kind_name(enum nvt_compared_kind kind)
+{
+    static const char *const names[] = {"phase", "range", "kernel"};
+    return names[kind];
+}
+
+static struct nvt_compared *new_group(struct nvt_sides *groups, enum nvt_compared_kind kind,
+                                   uint32_t configuration, uint32_t name)
+{
+    if (groups->count == groups->capacity) {
+        size_t capacity = groups->capacity ? groups->capacity * 2 : 32;
+        struct nvt_compared *items = realloc(groups->items, capacity * sizeof(*items));
+        if (!items)
+            return NULL;
+        groups->items = items;
+        groups->capacity = capacity;
+    }
+    struct nvt_compared *group = &groups->items[groups->count++];
+    *group = (struct nvt_compared){kind,
+                                nvt_strings_get(groups->strings, configuration, NULL),
+                                nvt_strings_get(groups->strings, name, NULL),
+                                {{0}}};
+    for (size_t side = 0; side < NVT_SIDES; side++)
+        group->sides[side].mean = group->sides[side].std = NAN;
+    return group;
+}
+
+static struct nvt_compared *find_group(struct nvt_sides *groups, enum nvt_compared_kind kind,
+                                    const char *configuration, const char *name)
+{
+    uint32_t where = nvt_strings_add_text(groups->strings, configuration);
+    uint32_t what = nvt_strings_add_text(groups->strings, name);
+    if (where == NVT_NO_STRING || what == NVT_NO_STRING)
+        return NULL;
+    /* Ids are below 2^30 (lib/strings.c), so the three parts do not overlap. */
+    uint32_t *index =
+        nvt_map_at(groups->by_key, (uint64_t)kind << 62 | (uint64_t)where << 31 | what);
+    if (!index)
+        return NULL;
+    if (*index != NVT_MAP_NONE)
+        return &groups->items[*index];
+    struct nvt_compared *group = new_group(groups, kind, where, what);
+    if (group)
+        *index = (uint32_t)(groups->count - 1);
+    return group;
+}
+
+static int begin_series(struct nvt_compared_side *side)
+{
+    if (side->series_count == side->series_capacity) {
+        size_t capacity = side->series_capacity ? side->series_capacity * 2 : 4;
+        size_t *starts = realloc(side->starts, capacity * sizeof(*starts));
+        if (!starts)
+            return -1;
+        side->starts = starts;
+        side->series_capacity = capacity;
+    }
+    side->starts[side->series_count++] = side->count;
+    return 0;
+}
+
+static int add_time(struct nvt_compared_side *side, uint64_t trace, double ns)
+{
+    if (side->last_trace != trace && begin_series(side))
+        return -1;
+    side->last_trace = trace;
+    if (side->count == side->capacity) {
+        size_t capacity = side->capacity ? side->capacity * 2 : 32;
+        double *values = realloc(side->values, capacity * sizeof(*values));
+        if (!values)
+            return -1;
+        side->values = values;
+        side->capacity = capacity;
+    }
+    side->values[side->count++] = ns;
+    return 0;
+}
+
+static int is_phase(const char *name)
+{
+    return !strcmp(name, "forward") || !strcmp(name, "backward") || !strcmp(name, "optimizer");
+}
+
+/* Groups of a trace's names, so that each name is looked up once: group + 1 by name and domain. */
+static int add_ranges(struct nvt_sides *groups, size_t side, const struct nvt_trace *trace,
+                      const char *configuration)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    struct nvt_map known = {0};
+    int status = 0;
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            continue;
+        uint32_t *at = nvt_map_at(&known, (uint64_t)ranges->domain[i] << 32 | ranges->name[i]);
+        if (!at) {
+            status = -1;
+            break;
+        }
+        if (*at == NVT_MAP_NONE) {
+            char text[1024];
+            const char *name = nvt_name(trace, ranges->name[i]);
+            snprintf(text, sizeof(text), "%s:%s",
+                     nvt_name(trace, trace->domains.name[ranges->domain[i]]), name);
+            struct nvt_compared *group =
+                is_phase(name) ? find_group(groups, NVT_GROUP_PHASE, configuration, name)
+                               : find_group(groups, NVT_GROUP_RANGE, configuration, text);
+            status = group ? 0 : -1;
+            *at = group ? (uint32_t)(group - groups->items) : NVT_MAP_NONE;
+        }
+        if (!status)
+            status = add_time(&groups->items[*at].sides[side], groups->traces,
+                              (double)(ranges->end[i] - ranges->start[i]));
+    }
+    nvt_map_free(&known);
+    return status;
+}
+
+static int add_kernels(struct nvt_sides *groups, size_t side, const struct nvt_trace *trace,
+                       const char *configuration)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    for (uint32_t i = 0; i < ops->count; i++) {
+        if (ops->kind[i] != NVT_OP_KERNEL)
+            continue;
+        struct nvt_compared *group =
+            find_group(groups, NVT_GROUP_KERNEL, configuration, nvt_name(trace, ops->short_name[i]));
+        if (!group ||
+            add_time(&group->sides[side], groups->traces, (double)(ops->end[i] - ops->start[i])))
+            return -1;
+    }
+    return 0;
+}
+
+/* Phases of a record that has no trace here: its mean and deviation are all that is known. */
+static int add_record(struct nvt_sides *groups, size_t side, const struct nvt_record *record)
+{
+    static const char *const phases[] = {"forward", "backward", "optimizer"};
+    char *configuration = nvt_record_configuration(record);
+    int status = configuration ? 0 : -1;
+    for (size_t i = 0; i < 3 && !status; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "%s_ns_mean", phases[i]);
+        double mean = nvt_record_number(record, key);
+        snprintf(key, sizeof(key), "%s_ns_std", phases[i]);
+        double std = nvt_record_number(record, key), n = nvt_record_number(record, "iterations");
+        if (!(mean > 0) || !(std >= 0) || !(n >= 1))
+            continue;
+        struct nvt_compared *group = find_group(groups, NVT_GROUP_PHASE, configuration, phases[i]);
+        status = group ? 0 : -1;
+        if (group) {
+            group->sides[side].mean = mean;
+            group->sides[side].std = std;
+            group->sides[side].n = (size_t)n;
+        }
+    }
+    free(configuration);
+    return status;
+}
+
+static int has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
+                     size_t record)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].runs == runs && input->traces[i].record == record)
+            return 1;
+    return 0;
+}
+
+int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
+                   struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        const struct nvt_input_trace *from = &input->traces[i];
+        char *configuration =
+            from->runs ? nvt_record_configuration(&from->runs->records[from->record]) : strdup("");
+        groups->traces++;
+        if (!configuration || add_ranges(groups, side, from->trace, configuration) ||
+            add_kernels(groups, side, from->trace, configuration))
+            status = -1;
+        free(configuration);
+    }
+    for (size_t r = 0; r < input->run_count && !status; r++)
+        for (size_t i = 0; i < input->runs[r]->count && !status; i++)
+            if (!has_trace(input, input->runs[r], i))
+                status = add_record(groups, side, &input->runs[r]->records[i]);
+    return status ? nvt_fail(err, "out of memory") : 0;
+}
+
+int nvt_sides_series(struct nvt_compared *group, size_t side, struct nvt_side *out)
+{
+    struct nvt_compared_side *from = &group->sides[side];
+    if (!from->series && from->series_count) {
+        from->series = malloc(from->series_count * sizeof(*from->series));
+        if (!from->series)
+            return -1;
+        for (size_t i = 0; i < from->series_count; i++) {
+            size_t end = i + 1 < from->series_count ? from->starts[i + 1] : from->count;
+            from->series[i] =
+                (struct nvt_series){from->values + from->starts[i], end - from->starts[i]};
+        }
+    }
+    *out = (struct nvt_side){from->series, from->series_count};
+    return 0;
+}
