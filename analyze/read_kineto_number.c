@@ -4,7 +4,7 @@
 
 #define LIMIT (UINT64_C(1) << 62)
 
-/* Digits without the point into *mantissa, and how many of them stood behind it (or, beyond 18
+/* Digits without the point into *mantissa, and how many of them stood behind it (or, beyond 19
  * digits, were left out in front of it) into *scale. */
 static const char *digits(const char *at, const char *end, uint64_t *mantissa, int *scale)
 {
@@ -15,7 +15,7 @@ static const char *digits(const char *at, const char *end, uint64_t *mantissa, i
             continue;
         }
         any = 1;
-        if (*mantissa < UINT64_C(100000000000000000)) {
+        if (*mantissa < UINT64_C(1000000000000000000)) {
             *mantissa = *mantissa * 10 + (uint64_t)(*at - '0');
             *scale -= behind;
         } else
