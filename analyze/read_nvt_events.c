@@ -258,8 +258,8 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
     struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
     struct nvt_nvt_process *process = &reader->processes[thread->process];
     for (uint32_t i = 0; i < chunk->count; i++) {
-        uint32_t row, category, color, text;
-        uint8_t flags;
+        uint32_t row, category = 0, color = 0, text = 0;
+        uint8_t flags = 0;
         if (next_event(reader, process, &columns, &event) ||
             apply(reader, thread, &columns, &event, &row))
             return nvt_fail(err, "an events chunk is malformed");

@@ -360,6 +360,15 @@ static void start_over(struct nvt_drain *drain)
     drain->last_range = 0;
 }
 
+/* One run of the default domain needs no column. */
+static int is_default_throughout(const struct nvt_drain *drain)
+{
+    const uint8_t *data = drain->domains.data;
+    uint64_t run = 0;
+    return drain->domains.size > 1 && !data[0] &&
+           nvt_varint_get(data + 1, data + drain->domains.size, &run) && run == drain->count;
+}
+
 void nvt_drain_flush(struct nvt_drain *drain, int force)
 {
     struct nvt_error err = NVT_ERROR_INIT;
@@ -368,14 +377,8 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
     if (!drain->count || (size < FLUSH_BYTES && !force))
         return;
     end_domain_run(drain);
-    /* The default domain throughout needs no column. */
-    if (drain->domains.size && drain->domains.data[0] == 0 && drain->domain == 0 &&
-        drain->domains.size <= 1 + NVT_VARINT_MAX / 2 && drain->domains.data[0] == 0) {
-        uint64_t run = 0;
-        nvt_varint_get(drain->domains.data + 1, drain->domains.data + drain->domains.size, &run);
-        if (run == drain->count)
-            drain->domains.size = 0;
-    }
+    if (is_default_throughout(drain))
+        drain->domains.size = 0;
     out->size = 0;
     int status = add_column(out, NVT_COLUMN_TOKENS, &drain->tokens) ||
                  add_column(out, NVT_COLUMN_TIMES, &drain->times) ||

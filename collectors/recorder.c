@@ -319,6 +319,8 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         if (!launch.exec_error)
             record_until_end(&recorder, &launch, options->wait_for_all, &result->wait_status);
         finish(&recorder, result);
+        if (launch.exec_error)
+            unlink(options->output);
     } else if (recorder.output) {
         nvt_output_close(recorder.output, 0, 0, NULL);
         unlink(options->output);

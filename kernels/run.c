@@ -43,6 +43,7 @@ struct request {
     struct nvt_sweep sweep;
     struct nvt_fragment_axes axes;
     const char *backend;
+    int fell_back; /* auto found no CUDA device */
 };
 
 static int parse_number(const char *option, const char *text, int64_t least, int64_t most,
@@ -102,7 +103,7 @@ static int parse_axis(struct request *request, int option, struct nvt_error *err
 static int parse_option(struct request *request, int option, char **argv, struct nvt_error *err)
 {
     struct nvt_sweep *sweep = &request->sweep;
-    int64_t seed;
+    int64_t seed = 0;
     int status;
     switch (option) {
     case SIZE:
@@ -183,7 +184,8 @@ static int choose_backend(struct request *request, char *library, size_t size,
         if (is_cuda)
             return nvt_fail(err, "--backend cuda: no CUDA device answers here (nvtally info says "
                                  "what is missing)");
-        fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
+        /* What was asked for can still be wrong: one line, said when the run begins. */
+        request->fell_back = 1;
     }
     request->sweep.backend = "host";
     return nvt_find_library("libnvtally-host.so", library, size, err);
@@ -223,6 +225,8 @@ static int run_and_show(struct request *request, int is_temporary, struct nvt_er
     char device[256], text[1200];
     char *stats[] = {(char *)"stats", (char *)sweep->directory, NULL};
     int interrupted = 0;
+    if (request->fell_back)
+        fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
     processor_name(device, sizeof(device));
     int not_ok = nvt_sweep_run(sweep, &interrupted, err);
     if (not_ok < 0 || nvt_environment_write(sweep, device, err)) {

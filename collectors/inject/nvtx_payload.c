@@ -44,6 +44,8 @@ static void put(struct writer *out, const void *data, size_t size)
 {
     if (out->capacity - out->size < size)
         size = out->capacity - out->size;
+    if (!size)
+        return;
     memcpy(out->data + out->size, data, size);
     out->size += size;
 }
