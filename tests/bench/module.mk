@@ -9,7 +9,11 @@ $(BUILD)/bench/lttng_pair: tests/bench/lttng_pair.c tests/bench/lttng_pair_tp.h 
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) tests/bench/lttng_pair.c lib/clock.c -o $@ -llttng-ust -ldl
 
-bench: all $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST
+$(BUILD)/bench/nothing.so: tests/bench/nothing.c lib/clock.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) -O3 -fPIC -shared $< -o $@
+
+bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST
 	$(Q)BUILD=$(BUILD) tests/bench/run
 
 .PHONY: bench

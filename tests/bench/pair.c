@@ -4,6 +4,7 @@
  *   pair THREADS ROUNDS          bursts that a ring holds, with a rest after each; prints for each kind
  *                                of name: ns a pair, the floor's, and the median ratio with its spread
  *   pair sustained THREADS N     N pairs a thread without a rest: pairs a second and ns a pair
+ *   pair spaced THREADS N        the same with 10 us of work in each pair
  *
  * Run under `nvtally record` it measures the collector, run alone an unattached NVTX. A floor burst
  * and a pair burst alternate, so that both see the same machine; every ratio is of neighbours.
@@ -140,12 +141,16 @@ static void bursts(void)
 }
 
 static long sustained_pairs;
+static int64_t work_ns; /* inside of each pair */
 
 static void *sustain(void *argument)
 {
     (void)argument;
     for (long i = 0; i < sustained_pairs; i++) {
         nvtxRangePushA("forward");
+        for (int64_t end = work_ns ? nvt_monotonic_ns() + work_ns : 0;
+             end && nvt_monotonic_ns() < end;) {
+        }
         nvtxRangePop();
     }
     return NULL;
@@ -153,7 +158,8 @@ static void *sustain(void *argument)
 
 int main(int argc, char **argv)
 {
-    if (argc > 3 && !strcmp(argv[1], "sustained")) {
+    if (argc > 3 && (!strcmp(argv[1], "sustained") || !strcmp(argv[1], "spaced"))) {
+        work_ns = argv[1][1] == 'p' ? 10000 : 0;
         threads = atoi(argv[2]);
         sustained_pairs = atol(argv[3]);
         int64_t start = nvt_monotonic_ns();
