@@ -159,9 +159,10 @@ int nvt_nsys_read_facts(struct nvt_nsys *reader)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
-    if (trace->ops.count && nvt_trace_set_meta(trace, "backend", "cuda"))
+    if (trace->ops.count && !nvt_trace_meta(trace, "backend") &&
+        nvt_trace_set_meta(trace, "backend", "cuda"))
         return -1;
-    if (trace->devices.count &&
+    if (trace->devices.count && !nvt_trace_meta(trace, "device") &&
         nvt_trace_set_meta(trace, "device", nvt_name(trace, trace->devices.name[0])))
         return -1;
     return 0;

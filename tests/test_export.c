@@ -1,0 +1,581 @@
+/*
+ * Exports: a trace, random in everything that the model can hold, written as nsys's SQLite and read
+ * back, gives every report row for row; as Chrome's trace events it is valid JSON that reads back,
+ * whatever is in the names.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "../analyze/cuda_names.h"
+#include "../analyze/export.h"
+#include "../analyze/project.h"
+#include "../analyze/reader.h"
+#include "../analyze/report.h"
+#include "../lib/render.h"
+#include "cli.h"
+
+static char *folder;
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder = cli_tempdir();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(folder);
+    return 0;
+}
+
+/* --- a trace of everything --- */
+
+struct maker {
+    struct nvt_trace *trace;
+    uint64_t random;
+    uint64_t correlation;
+    int64_t ops;
+};
+
+static uint32_t below(struct maker *maker, uint32_t limit)
+{
+    uint64_t x = maker->random += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return (uint32_t)((x ^ (x >> 31)) % limit);
+}
+
+static uint32_t text(struct maker *maker, const char *what)
+{
+    static const char *const odd[] = {"plain",      "with \"quotes\", commas", "tab\tline\nend",
+                                      "ümläut ☃ 𝄞", "back\\slash </script>",   "[launch]x"};
+    char name[128];
+    snprintf(name, sizeof(name), "%s %s %u", what, odd[below(maker, 6)], below(maker, 3));
+    return nvt_strings_add_text(maker->trace->strings, name);
+}
+
+static uint32_t add_process(struct maker *maker, int64_t pid)
+{
+    const struct nvt_process process = {
+        .pid = pid, .parent_pid = -1, .name = text(maker, "process"), .rank = NVT_NONE};
+    return nvt_process_add(maker->trace, &process);
+}
+
+static uint32_t payload(struct maker *maker, uint8_t *flags)
+{
+    static const char *const texts[] = {"42",         "-7",  "0.1",
+                                        "{\"a\": 1}", "007", "18446744073709551615"};
+    *flags |= NVT_RANGE_HAS_PAYLOAD;
+    return nvt_strings_add_text(maker->trace->strings, texts[below(maker, 6)]);
+}
+
+static void add_range(struct maker *maker, uint32_t thread, uint32_t domain, int64_t start,
+                      int64_t end, uint8_t style)
+{
+    static const char *const categories[] = {"", "layers", "7", "loss"};
+    struct nvt_range range = {.start = start,
+                              .end = end,
+                              .thread = thread,
+                              .end_thread = thread,
+                              .domain = domain,
+                              .name = text(maker, "range"),
+                              .style = style};
+    range.category = nvt_strings_add_text(maker->trace->strings, categories[below(maker, 4)]);
+    if (below(maker, 3) == 0) {
+        range.color = below(maker, UINT32_MAX);
+        range.flags |= NVT_RANGE_HAS_COLOR;
+    }
+    if (below(maker, 3) == 0)
+        range.payload = payload(maker, &range.flags);
+    assert_int_not_equal(nvt_range_add(maker->trace, &range), NVT_NONE);
+}
+
+static void nest(struct maker *maker, uint32_t thread, uint32_t domain, int64_t from, int64_t to,
+                 int depth)
+{
+    for (int64_t at = from; depth && at + 40 < to;) {
+        int64_t end = at + 20 + below(maker, (uint32_t)(to - at - 20));
+        add_range(maker, thread, domain, at, end, NVT_PUSH_POP);
+        nest(maker, thread, domain, at, end, depth - 1);
+        at = end + below(maker, 10);
+    }
+}
+
+static uint32_t add_kernel(struct maker *maker)
+{
+    const struct nvt_kernel kernel = {.grid_x = 1 + below(maker, 9),
+                                      .grid_y = 1,
+                                      .grid_z = 2,
+                                      .block_x = 32,
+                                      .block_y = 4,
+                                      .block_z = 1,
+                                      .registers = below(maker, 255),
+                                      .static_shared = below(maker, 50000),
+                                      .dynamic_shared = below(maker, 50000),
+                                      .local_memory = below(maker, 100000),
+                                      .graph = below(maker, 2) ? 0 : 5,
+                                      .graph_node = below(maker, 2) ? 0 : UINT64_C(1) << 40};
+    return nvt_kernel_add(maker->trace, &kernel);
+}
+
+/* No two start at once: exports keep kernels and copies in tables of their own. */
+static struct nvt_op random_op(struct maker *maker, uint32_t process, int64_t time)
+{
+    int64_t start = time * 1000 + maker->ops++;
+    char name[NVT_COPY_NAME_MAX];
+    struct nvt_op op = {.start = start,
+                        .end = start + below(maker, 50000),
+                        .process = process,
+                        .device = below(maker, 2),
+                        .context = 1,
+                        .stream = below(maker, 3),
+                        .thread = NVT_NONE,
+                        .launch = INT64_MIN,
+                        .detail = NVT_NONE,
+                        .kind = (uint8_t)below(maker, 3)};
+    if (op.kind == NVT_OP_KERNEL) {
+        op.name = text(maker, "void kernel<int>");
+        op.short_name = text(maker, below(maker, 4) ? "kernel" : "ncclKernel");
+        op.detail = add_kernel(maker);
+        return op;
+    }
+    op.bytes = below(maker, 1000000);
+    op.target_kind = (uint8_t)below(maker, NVT_KINDS);
+    op.name = nvt_strings_add_text(maker->trace->strings, NVT_MEMSET_NAME);
+    if (op.kind == NVT_OP_MEMCPY) {
+        op.copy_kind = (uint8_t)below(maker, NVT_COPY_KINDS);
+        op.source_kind = (uint8_t)below(maker, NVT_KINDS);
+        op.name = nvt_strings_add_text(maker->trace->strings, nvt_copy_name(op.copy_kind, name));
+    }
+    op.short_name = op.name;
+    return op;
+}
+
+/* A call with its operation, an operation of a known thread without a call, or one of neither. */
+static void launch(struct maker *maker, uint32_t process, uint32_t thread, int64_t time)
+{
+    struct nvt_op op = random_op(maker, process, time + below(maker, 200));
+    uint32_t how = below(maker, 6);
+    if (how > 1) {
+        op.correlation = ++maker->correlation;
+        const struct nvt_api api = {.start = time,
+                                    .end = time + below(maker, 8),
+                                    .thread = thread,
+                                    .correlation = op.correlation,
+                                    .name = text(maker, "cudaLaunch"),
+                                    .result = (int32_t)below(maker, 3) - 1,
+                                    .class = (uint8_t)below(maker, 2)};
+        assert_int_not_equal(nvt_api_add(maker->trace, &api), NVT_NONE);
+    } else if (how) {
+        op.correlation = below(maker, 2) ? ++maker->correlation : 0;
+        op.thread = thread;
+        op.launch = time;
+    }
+    assert_int_not_equal(nvt_op_add(maker->trace, &op), NVT_NONE);
+}
+
+static void add_rest(struct maker *maker, uint32_t process, uint32_t thread, int64_t time)
+{
+    struct nvt_mark mark = {.time = time, .thread = thread, .name = text(maker, "mark")};
+    const struct nvt_sync sync = {.start = time,
+                                  .end = time + 5,
+                                  .process = process,
+                                  .stream = 1,
+                                  .correlation = maker->correlation,
+                                  .type = (uint8_t)below(maker, NVT_SYNC_TYPES)};
+    int known = below(maker, 2) != 0, on_host = below(maker, 3) == 0;
+    const struct nvt_memory_event memory = {
+        .time = time,
+        .process = process,
+        .device = on_host ? NVT_NONE : below(maker, 2),
+        .thread = below(maker, 2) ? thread : NVT_NONE,
+        .address = UINT64_C(0x7f0000000000) + below(maker, 1000),
+        .bytes = 1 + below(maker, 1 << 20),
+        .allocated = known ? below(maker, 1 << 30) : UINT64_MAX,
+        .reserved = known ? 1u << 30 : UINT64_MAX,
+        .source = nvt_strings_add_text(maker->trace->strings, on_host           ? "Pinned"
+                                                              : below(maker, 2) ? "PyTorch"
+                                                                                : "Device"),
+        .kind = (uint8_t)below(maker, 2)};
+    const struct nvt_overhead overhead = {.start = time,
+                                          .end = time + 3,
+                                          .process = process,
+                                          .thread = thread,
+                                          .name = text(maker, "overhead")};
+    mark.payload = below(maker, 2) ? payload(maker, &mark.flags) : 0;
+    nvt_mark_add(maker->trace, &mark);
+    nvt_sync_add(maker->trace, &sync);
+    nvt_memory_event_add(maker->trace, &memory);
+    nvt_overhead_add(maker->trace, &overhead);
+}
+
+/* Two processes, one of them twice (after exec), with three threads each. */
+static struct nvt_trace *make_trace(uint64_t seed)
+{
+    static const int64_t pids[] = {4321, 77, 4321};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct maker maker = {.trace = nvt_trace_new("original", "test"), .random = seed};
+    assert_non_null(maker.trace);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t process = add_process(&maker, pids[i]);
+        for (uint32_t j = 0; j < 3; j++) {
+            struct nvt_thread row = {.process = process, .tid = pids[i] + j};
+            row.name = j ? text(&maker, "thread") : 0;
+            uint32_t thread = nvt_thread_add(maker.trace, &row);
+            int64_t from = 1000000 * (int64_t)i, to = from + 3000;
+            uint32_t domain = nvt_trace_domain(maker.trace, process,
+                                               j == 0   ? ""
+                                               : j == 1 ? "NCCL"
+                                                        : "app");
+            nest(&maker, thread, domain, from, to, 3);
+            for (uint32_t n = below(&maker, 5); n > 0; n--) {
+                int64_t start = from + below(&maker, 3000);
+                add_range(&maker, thread, domain, start, start + below(&maker, 2000),
+                          NVT_START_END);
+            }
+            for (uint32_t n = below(&maker, 60); n > 0; n--)
+                launch(&maker, process, thread, from + below(&maker, 3000));
+            for (uint32_t n = below(&maker, 12); n > 0; n--)
+                add_rest(&maker, process, thread, from + below(&maker, 3000));
+        }
+    }
+    const struct nvt_device everywhere = {NVT_NONE, 0, text(&maker, "GPU"), 80000000000, 132};
+    const struct nvt_device second = {NVT_NONE, 1, text(&maker, "GPU"), 80000000000, 132};
+    const struct nvt_device own = {1, 1, text(&maker, "GPU"), 40000000000, 108};
+    const struct nvt_resource stream = {1, nvt_strings_add_text(maker.trace->strings, "stream"), 7,
+                                        text(&maker, "copies")};
+    nvt_device_add(maker.trace, &everywhere);
+    nvt_device_add(maker.trace, &second);
+    nvt_device_add(maker.trace, &own);
+    nvt_resource_add(maker.trace, &stream);
+    nvt_trace_set_meta(maker.trace, "backend", "cuda");
+    nvt_trace_set_meta(maker.trace, "device", "a \"device\"");
+    nvt_trace_set_meta(maker.trace, "date", "2026-11-21T00:00:00Z");
+    assert_int_equal(nvt_trace_finish(maker.trace, &err), 0);
+    return maker.trace;
+}
+
+/* --- what reports say --- */
+
+static char *report_text(const char *name, struct nvt_trace *trace, unsigned flags)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace traces = {trace, NULL, 0};
+    struct nvt_report_input input = {.traces = &traces, .trace_count = 1, .project_flags = flags};
+    struct nvt_tables tables = {0};
+    char *out = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&out, &size);
+    assert_non_null(stream);
+    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_render_csv(&tables, stream), 0);
+    fclose(stream);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    return out;
+}
+
+static void expect_equal(const char *name, const char *ours, const char *theirs)
+{
+    size_t line = 0;
+    for (const char *a = ours, *b = theirs; *a || *b; line++) {
+        size_t left = strcspn(a, "\n"), right = strcspn(b, "\n");
+        if (left != right || memcmp(a, b, left))
+            fail_msg("%s, line %zu:\n  %.*s\n  %.*s", name, line + 1, (int)left, a, (int)right, b);
+        a += left + (a[left] == '\n');
+        b += right + (b[right] == '\n');
+    }
+}
+
+#ifdef HAVE_SQLITE
+static void write_to(const struct nvt_exporter *exporter, const struct nvt_trace *trace,
+                     const char *path)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    remove(path);
+    if (exporter->write_file) {
+        if (exporter->write_file(trace, path, &err))
+            fail_msg("%s", err.message);
+        return;
+    }
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    assert_int_equal(exporter->write(trace, out, &err), 0);
+    assert_int_equal(fclose(out), 0);
+}
+
+static struct nvt_trace *read_back(const char *path)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    if (!trace)
+        fail_msg("%s", err.message);
+    return trace;
+}
+
+static void sqlite_gives_every_report_again(void **state)
+{
+    (void)state;
+    const char *path = cli_in(folder, "t.sqlite");
+    size_t count, checked = 0;
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct nvt_trace *trace = make_trace(seed);
+        write_to(&nvt_exporter_sqlite, trace, path);
+        struct nvt_trace *back = read_back(path);
+        for (size_t i = 0; i < count; i++) {
+            if (reports[i]->needs & NVT_NEEDS_RUNS)
+                continue;
+            for (unsigned flags = 0; flags <= NVT_ACROSS_THREADS; flags++) {
+                char *ours = report_text(reports[i]->name, trace, flags);
+                char *theirs = report_text(reports[i]->name, back, flags);
+                expect_equal(reports[i]->name, ours, theirs);
+                checked += strchr(strchr(ours, '\n') + 1, '\n') != NULL;
+                free(ours);
+                free(theirs);
+            }
+        }
+        assert_string_equal(nvt_trace_meta(back, "device"), "a \"device\"");
+        assert_string_equal(nvt_trace_meta(back, "date"), "2026-11-21T00:00:00Z");
+        assert_int_equal(back->syncs.count, trace->syncs.count);
+        assert_int_equal(back->overheads.count, trace->overheads.count);
+        assert_int_equal(back->marks.count, trace->marks.count);
+        assert_string_equal(nvt_name(back, back->resources.name[0]),
+                            nvt_name(trace, trace->resources.name[0]));
+        nvt_trace_free(back);
+        nvt_trace_free(trace);
+    }
+    /* Nearly all reports had rows. */
+    assert_true(checked > 12 * 2 * 15);
+}
+#endif
+
+#ifdef HAVE_YAJL
+/* What does not depend on the axis, which starts with the first event there. */
+static void chrome_reads_back(void **state)
+{
+    (void)state;
+    static const char *const reports[] = {"nvtx_sum",
+                                          "cuda_gpu_kern_gb_sum",
+                                          "cuda_api_sum",
+                                          "cuda_gpu_mem_time_sum",
+                                          "cuda_gpu_mem_size_sum",
+                                          "cuda_gpu_sum"};
+    const char *path = cli_in(folder, "t.json");
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct nvt_trace *trace = make_trace(seed);
+        /* Kinds of copies that Kineto has no words for. */
+        for (uint32_t i = 0; i < trace->ops.count; i++)
+            if (trace->ops.kind[i] == NVT_OP_MEMCPY && trace->ops.copy_kind[i] > NVT_COPY_PTOP) {
+                trace->ops.copy_kind[i] = NVT_COPY_HTOD;
+                trace->ops.name[i] =
+                    nvt_strings_add_text(trace->strings, "[CUDA memcpy Host-to-Device]");
+            }
+        write_to(&nvt_exporter_chrome, trace, path);
+        struct nvt_trace *back = read_back(path);
+        for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+            char *ours = report_text(reports[i], trace, 0);
+            char *theirs = report_text(reports[i], back, 0);
+            expect_equal(reports[i], ours, theirs);
+            free(ours);
+            free(theirs);
+        }
+        assert_int_equal(back->marks.count, trace->marks.count);
+        assert_int_equal(back->memory.count, trace->memory.count);
+        assert_int_equal(back->ranges.start[0], trace->ranges.start[0] - trace->first_ns);
+        nvt_trace_free(back);
+        nvt_trace_free(trace);
+    }
+}
+
+static void chrome_has_arrows_and_counters(void **state)
+{
+    (void)state;
+    const char *path = cli_in(folder, "t.json");
+    struct nvt_trace *trace = make_trace(3);
+    write_to(&nvt_exporter_chrome, trace, path);
+    char *json = cli_read_file(path, NULL);
+    size_t arrows = 0, launched = 0;
+    for (const char *at = json; (at = strstr(at, "\"ph\":\"s\"")) != NULL; at++)
+        arrows++;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        launched += trace->ops.thread[i] != NVT_NONE && trace->ops.launch[i] != INT64_MIN;
+    assert_int_equal(arrows, launched);
+    assert_non_null(strstr(json, "\"bp\":\"e\""));
+    assert_non_null(strstr(json, "\"ph\":\"C\""));
+    assert_non_null(strstr(json, "GPU 1"));
+    free(json);
+    nvt_trace_free(trace);
+}
+
+/* Bytes that are no UTF-8, control characters, what ends a string. */
+static void chrome_is_valid_for_any_name(void **state)
+{
+    (void)state;
+    const char *path = cli_in(folder, "t.json");
+    struct nvt_error err = NVT_ERROR_INIT;
+    for (unsigned byte = 1; byte < 256; byte++) {
+        struct nvt_trace *trace = nvt_trace_new("x", "test");
+        char name[8] = {'a', (char)byte, '"', (char)byte, '\\', '\0'};
+        uint32_t id = nvt_strings_add_text(trace->strings, name);
+        uint32_t process = nvt_trace_process(trace, 1);
+        const struct nvt_range range = {.start = 5,
+                                        .end = 9,
+                                        .thread = nvt_trace_thread(trace, process, 1),
+                                        .domain = nvt_trace_domain(trace, process, name),
+                                        .name = id,
+                                        .category = id,
+                                        .payload = id,
+                                        .flags = NVT_RANGE_HAS_PAYLOAD};
+        trace->processes.name[0] = id;
+        nvt_range_add(trace, &range);
+        assert_int_equal(nvt_trace_finish(trace, &err), 0);
+        write_to(&nvt_exporter_chrome, trace, path);
+        struct nvt_trace *back = read_back(path);
+        assert_int_equal(back->ranges.count, 1);
+        if (byte < 128)
+            assert_string_equal(nvt_name(back, back->ranges.name[0]), name);
+        nvt_trace_free(back);
+        nvt_trace_free(trace);
+    }
+}
+#endif
+
+static void csv_has_a_line_an_event(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    const struct nvt_range range = {.start = 10,
+                                    .end = 30,
+                                    .thread = thread,
+                                    .domain = nvt_trace_domain(trace, process, "lib"),
+                                    .name = nvt_strings_add_text(trace->strings, "a, \"b\""),
+                                    .payload = nvt_strings_add_text(trace->strings, "42"),
+                                    .flags = NVT_RANGE_HAS_PAYLOAD};
+    const struct nvt_op op = {.start = 20,
+                              .end = 25,
+                              .device = 1,
+                              .stream = 7,
+                              .correlation = 3,
+                              .thread = NVT_NONE,
+                              .bytes = 64,
+                              .kind = NVT_OP_MEMCPY,
+                              .name = nvt_strings_add_text(trace->strings, "copy")};
+    nvt_range_add(trace, &range);
+    nvt_op_add(trace, &op);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    char *out = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&out, &size);
+    assert_int_equal(nvt_exporter_csv.write(trace, stream, &err), 0);
+    fclose(stream);
+    assert_string_equal(out, "Kind,Start (ns),Duration (ns),PID,TID,Device,Stream,Correlation,"
+                             "Bytes,Domain,Name,Category,Payload\n"
+                             "range,10,20,5,6,,,,,lib,\"a, \"\"b\"\"\",,42\n"
+                             "memcpy,20,5,5,,1,7,3,64,,copy,,\n");
+    free(out);
+    nvt_trace_free(trace);
+}
+
+/* --- the command --- */
+
+static const char *sample(void)
+{
+    static const char json[] = "[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":1,"
+                               "\"dur\":2}]";
+    const char *path = cli_in(folder, "sample.json");
+    cli_write_file(path, json, sizeof(json) - 1);
+    return path;
+}
+
+static void the_command_says_what_it_cannot_do(void **state)
+{
+    (void)state;
+    const char *path = sample();
+    const struct {
+        const char *const *argv;
+        const char *needle;
+    } cases[] = {
+        {(const char *const[]){"nvtally", "export", NULL}, "give one trace"},
+        {(const char *const[]){"nvtally", "export", path, NULL}, "--to"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "pdf", NULL}, "no format 'pdf'"},
+        {(const char *const[]){"nvtally", "export", path, path, "--to", "csv", NULL},
+         "give one trace"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", path, NULL},
+         "is the trace itself"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", "/nonexistent/x",
+                               NULL},
+         "cannot be opened"},
+        {(const char *const[]){"nvtally", "export", "/nonexistent", "--to", "csv", NULL},
+         "cannot be opened"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", "/dev/full", NULL},
+         "cannot be written"},
+#ifdef HAVE_SQLITE
+        {(const char *const[]){"nvtally", "export", path, "--to", "sqlite", "-o", "/dev/null",
+                               NULL},
+         "is no file"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "sqlite", "-o", "/nonexistent/x",
+                               NULL},
+         "cannot be opened"},
+#endif
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cli_result result = cli_run(cases[i].argv);
+        cli_expect_failure(&result, cases[i].needle);
+        cli_result_free(&result);
+    }
+}
+
+static void the_command_writes_where_it_should(void **state)
+{
+    (void)state;
+    const char *path = sample();
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "export", "--to=csv", path, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "range,1000,2000,1,1,"));
+    cli_result_free(&result);
+#ifdef HAVE_SQLITE
+    struct stat status;
+    result = cli_run((const char *const[]){"nvtally", "export", "--to", "sqlite", path, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "");
+    cli_result_free(&result);
+    assert_int_equal(stat(cli_in(folder, "sample.sqlite"), &status), 0);
+    assert_int_not_equal(stat(cli_in(folder, "sample.sqlite.partial"), &status), 0);
+    /* A second time it would replace something that was not named. */
+    result = cli_run((const char *const[]){"nvtally", "export", "--to", "sqlite", path, NULL});
+    cli_expect_failure(&result, "exists");
+    cli_result_free(&result);
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#ifdef HAVE_SQLITE
+        cmocka_unit_test(sqlite_gives_every_report_again),
+#endif
+#ifdef HAVE_YAJL
+        cmocka_unit_test(chrome_reads_back),
+        cmocka_unit_test(chrome_has_arrows_and_counters),
+        cmocka_unit_test(chrome_is_valid_for_any_name),
+#endif
+        cmocka_unit_test(csv_has_a_line_an_event),
+        cmocka_unit_test(the_command_says_what_it_cannot_do),
+        cmocka_unit_test(the_command_writes_where_it_should),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
