@@ -1,0 +1,383 @@
+/*
+ * Reports about devices over one small trace, whose every number is worked out by hand:
+ *
+ *   time (ns)   0    115  215 220  280 300    380        520       720      1000
+ *   main        step [0, 1000], in it forward [100, 300] and backward [400, 900]
+ *   stream 7         gemm      gemm
+ *   stream 9                       copy [280, 380], 2 MB
+ *   stream 8                                              nccl [520, 720], launched by thread 12
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/cuda_names.h"
+#include "../analyze/project.h"
+#include "../analyze/report.h"
+#include "../lib/render.h"
+
+static uint32_t string(struct nvt_trace *trace, const char *text)
+{
+    return nvt_strings_add_text(trace->strings, text);
+}
+
+static void add_range(struct nvt_trace *trace, const char *name, int64_t start, int64_t end)
+{
+    const struct nvt_range range = {.start = start, .end = end, .name = string(trace, name)};
+    nvt_range_add(trace, &range);
+}
+
+static void add_call(struct nvt_trace *trace, uint32_t thread, uint64_t correlation, int64_t start)
+{
+    const struct nvt_api api = {
+        .start = start,
+        .end = start + 10,
+        .thread = thread,
+        .correlation = correlation,
+        .name = string(trace, correlation == 4 ? "cudaMemcpyAsync" : "cudaLaunchKernel")};
+    nvt_api_add(trace, &api);
+}
+
+static void add_kernel(struct nvt_trace *trace, uint64_t correlation, uint32_t stream,
+                       const char *name, int64_t start, int64_t end)
+{
+    const struct nvt_kernel kernel = {4, 1, 1, 128, 1, 1, 32, 0, 16384, 0, 0, 0};
+    const struct nvt_op op = {.start = start,
+                              .end = end,
+                              .context = 1,
+                              .stream = stream,
+                              .correlation = correlation,
+                              .name = string(trace, name),
+                              .short_name = string(trace, name),
+                              .detail = nvt_kernel_add(trace, &kernel),
+                              .kind = NVT_OP_KERNEL};
+    nvt_op_add(trace, &op);
+}
+
+static void add_memory(struct nvt_trace *trace, int64_t time, uint8_t kind, uint64_t mib,
+                       uint64_t allocated, uint64_t reserved)
+{
+    const struct nvt_memory_event event = {.time = time,
+                                           .address = 0x1000,
+                                           .bytes = mib << 20,
+                                           .allocated = allocated << 20,
+                                           .reserved = reserved << 20,
+                                           .source = string(trace, "pool"),
+                                           .kind = kind};
+    nvt_memory_event_add(trace, &event);
+}
+
+static struct nvt_trace *make_trace(void)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    uint32_t process = nvt_trace_process(trace, 10);
+    uint32_t main_thread = nvt_trace_thread(trace, process, 11);
+    uint32_t other = nvt_trace_thread(trace, process, 12);
+    const struct nvt_device device = {NVT_NONE, 0, string(trace, "H100"), 0, 132};
+    const struct nvt_op copy = {.start = 280,
+                                .end = 380,
+                                .context = 1,
+                                .stream = 9,
+                                .correlation = 4,
+                                .name = string(trace, "[CUDA memcpy Host-to-Device]"),
+                                .short_name = string(trace, "[CUDA memcpy Host-to-Device]"),
+                                .bytes = 2000000,
+                                .detail = NVT_NONE,
+                                .kind = NVT_OP_MEMCPY,
+                                .copy_kind = NVT_COPY_HTOD,
+                                .source_kind = NVT_KIND_PAGEABLE,
+                                .target_kind = NVT_KIND_DEVICE};
+    nvt_device_add(trace, &device);
+    add_range(trace, "step", 0, 1000);
+    add_range(trace, "forward", 100, 300);
+    add_range(trace, "backward", 400, 900);
+    add_call(trace, main_thread, 1, 110);
+    add_call(trace, main_thread, 2, 150);
+    add_call(trace, other, 3, 500);
+    add_call(trace, main_thread, 4, 240);
+    add_kernel(trace, 1, 7, "gemm", 115, 215);
+    add_kernel(trace, 2, 7, "gemm", 220, 300);
+    add_kernel(trace, 3, 8, "ncclDevKernel", 520, 720);
+    nvt_op_add(trace, &copy);
+    add_memory(trace, 50, NVT_MEMORY_ALLOC, 1, 1, 2);
+    add_memory(trace, 150, NVT_MEMORY_ALLOC, 2, 3, 4);
+    add_memory(trace, 250, NVT_MEMORY_FREE, 2, 1, 4);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+/* The report over so many such traces, as CSV without the line of headings. */
+static void expect(const char *name, unsigned flags, size_t traces, const char *rows)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace inputs[2] = {{NULL, NULL, 0}, {NULL, NULL, 0}};
+    struct nvt_report_input input = {
+        .traces = inputs, .trace_count = traces, .project_flags = flags};
+    struct nvt_tables tables = {0};
+    char *out = NULL;
+    size_t size;
+    for (size_t i = 0; i < traces; i++)
+        inputs[i].trace = make_trace();
+    FILE *stream = open_memstream(&out, &size);
+    assert_non_null(stream);
+    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_render_csv(&tables, stream), 0);
+    fclose(stream);
+    assert_string_equal(strchr(out, '\n') + 1, rows);
+    free(out);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    for (size_t i = 0; i < traces; i++)
+        nvt_trace_free(inputs[i].trace);
+}
+
+static void headings_are_those_of_nsys(void **state)
+{
+    (void)state;
+    static const char *const headings[][2] = {
+        {"cuda_gpu_kern_sum", "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),"
+                              "Max (ns),StdDev (ns),Name"},
+        {"cuda_gpu_kern_gb_sum", "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),"
+                                 "Max (ns),StdDev (ns),GridXYZ,BlockXYZ,Name"},
+        {"cuda_api_sum", "Time (%),Total Time (ns),Num Calls,Avg (ns),Med (ns),Min (ns),Max (ns),"
+                         "StdDev (ns),Name"},
+        {"cuda_gpu_mem_time_sum", "Time (%),Total Time (ns),Count,Avg (ns),Med (ns),Min (ns),"
+                                  "Max (ns),StdDev (ns),Operation"},
+        {"cuda_gpu_mem_size_sum",
+         "Total (MB),Count,Avg (MB),Med (MB),Min (MB),Max (MB),StdDev (MB),Operation"},
+        {"cuda_gpu_sum", "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),"
+                         "StdDev (ns),Category,Operation"},
+        {"cuda_gpu_trace",
+         "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),"
+         "DymSMem (MB),Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,"
+         "Name"},
+        {"cuda_api_trace", "Start (ns),Duration (ns),Name,Result,CorrID,Pid,Tid,T-Pri,Thread Name"},
+        {"nvtx_kern_sum",
+         "NVTX Range,Style,PID,TID,NVTX Inst,Kern Inst,Total Time (ns),Avg (ns),Med (ns),Min (ns),"
+         "Max (ns),StdDev (ns),Kernel Name"},
+        {"nvtx_gpu_proj_sum",
+         "Range,Style,Total Proj Time (ns),Total Range Time (ns),Range Instances,Proj Avg (ns),"
+         "Proj Med (ns),Proj Min (ns),Proj Max (ns),Proj StdDev (ns),Total GPU Ops,Avg GPU Ops,"
+         "Avg Range Lvl,Avg Num Child"},
+        {"nvtx_gpu_proj_trace",
+         "Name,Projected Start (ns),Projected Duration (ns),Orig Start (ns),Orig Duration (ns),"
+         "Style,PID,TID,NumGPUOps,Lvl,NumChild,RangeId,ParentId,RangeStack"},
+    };
+    for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
+        const struct nvt_report *report = nvt_report_find(headings[i][0]);
+        char line[1024] = "";
+        assert_non_null(report);
+        for (size_t column = 0; column < report->column_count; column++) {
+            strcat(line, column ? "," : "");
+            strcat(line, report->columns[column].heading);
+        }
+        assert_string_equal(line, headings[i][1]);
+    }
+}
+
+static void sums_by_name(void **state)
+{
+    (void)state;
+    expect("cuda_gpu_kern_sum", 0, 1,
+           "52.6,200,1,200.0,200.0,200,200,0.0,ncclDevKernel\n"
+           "47.4,180,2,90.0,90.0,80,100,14.1,gemm\n");
+    expect("cuda_gpu_kern_sum", 0, 2,
+           "52.6,400,2,200.0,200.0,200,200,0.0,ncclDevKernel\n"
+           "47.4,360,4,90.0,90.0,80,100,11.5,gemm\n");
+    expect(
+        "cuda_gpu_kern_gb_sum", 0, 1,
+        "52.6,200,1,200.0,200.0,200,200,0.0,\"   4    1    1\",\" 128    1    1\",ncclDevKernel\n"
+        "47.4,180,2,90.0,90.0,80,100,14.1,\"   4    1    1\",\" 128    1    1\",gemm\n");
+    expect("cuda_api_sum", 0, 1,
+           "75.0,30,3,10.0,10.0,10,10,0.0,cudaLaunchKernel\n"
+           "25.0,10,1,10.0,10.0,10,10,0.0,cudaMemcpyAsync\n");
+    expect("cuda_gpu_mem_time_sum", 0, 1,
+           "100.0,100,1,100.0,100.0,100,100,0.0,[CUDA memcpy Host-to-Device]\n");
+    expect("cuda_gpu_mem_size_sum", 0, 1,
+           "2.000,1,2.000,2.000,2.000,2.000,0.000,[CUDA memcpy Host-to-Device]\n");
+    expect("cuda_gpu_sum", 0, 1,
+           "41.7,200,1,200.0,200.0,200,200,0.0,CUDA_KERNEL,ncclDevKernel\n"
+           "37.5,180,2,90.0,90.0,80,100,14.1,CUDA_KERNEL,gemm\n"
+           "20.8,100,1,100.0,100.0,100,100,0.0,MEMORY_OPER,[CUDA memcpy Host-to-Device]\n");
+}
+
+/* The first gemm starts while its call still runs: no queue time. */
+static void launches(void **state)
+{
+    (void)state;
+    expect("cuda_kern_exec_sum", 0, 1,
+           "10,12,0,1,1,220.0,220.0,220,220,0.0,10.0,10.0,10,10,0.0,10.0,10.0,10,10,0.0,"
+           "200.0,200.0,200,200,0.0,cudaLaunchKernel,ncclDevKernel\n"
+           "10,11,0,2,1,127.5,127.5,105,150,31.8,10.0,10.0,10,10,0.0,60.0,60.0,60,60,0.0,"
+           "90.0,90.0,80,100,14.1,cudaLaunchKernel,gemm\n");
+}
+
+static void traces(void **state)
+{
+    (void)state;
+    expect("cuda_gpu_trace", 0, 1,
+           "115,100,1,4,1,1,128,1,1,32,0.000,0.016,,,,,H100 (0),1,,7,gemm\n"
+           "220,80,2,4,1,1,128,1,1,32,0.000,0.016,,,,,H100 (0),1,,7,gemm\n"
+           "280,100,4,,,,,,,,,,2.000,20000000.000,Pageable,Device,H100 (0),1,,9,"
+           "[CUDA memcpy Host-to-Device]\n"
+           "520,200,3,4,1,1,128,1,1,32,0.000,0.016,,,,,H100 (0),1,,8,ncclDevKernel\n");
+    expect("cuda_api_trace", 0, 1,
+           "110,10,cudaLaunchKernel,0,1,10,11,,\n150,10,cudaLaunchKernel,0,2,10,11,,\n"
+           "240,10,cudaMemcpyAsync,0,4,10,11,,\n500,10,cudaLaunchKernel,0,3,10,12,,\n");
+}
+
+static void kernels_by_range(void **state)
+{
+    (void)state;
+    expect("nvtx_kern_sum", 0, 1,
+           ",,10,12,,1,200,200.0,200.0,200,200,0.0,ncclDevKernel\n"
+           ":forward,PushPop,10,11,1,2,180,90.0,90.0,80,100,14.1,gemm\n"
+           ":step,PushPop,10,11,1,2,180,90.0,90.0,80,100,14.1,gemm\n");
+    expect("nvtx_kern_sum", NVT_ACROSS_THREADS, 2,
+           ":backward,PushPop,10,11,2,2,400,200.0,200.0,200,200,0.0,ncclDevKernel\n"
+           ":step,PushPop,10,11,2,2,400,200.0,200.0,200,200,0.0,ncclDevKernel\n"
+           ":forward,PushPop,10,11,2,4,360,90.0,90.0,80,100,11.5,gemm\n"
+           ":step,PushPop,10,11,2,4,360,90.0,90.0,80,100,11.5,gemm\n");
+}
+
+static void projections(void **state)
+{
+    (void)state;
+    expect("nvtx_gpu_proj_sum", 0, 1,
+           ":forward,PushPop,265,200,1,265.0,265.0,265,265,0.0,3,3.0,1.0,0.0\n"
+           ":step,PushPop,265,1000,1,265.0,265.0,265,265,0.0,3,3.0,0.0,2.0\n");
+    expect("nvtx_gpu_proj_sum", NVT_ACROSS_THREADS, 1,
+           ":step,PushPop,605,1000,1,605.0,605.0,605,605,0.0,4,4.0,0.0,2.0\n"
+           ":forward,PushPop,265,200,1,265.0,265.0,265,265,0.0,3,3.0,1.0,0.0\n"
+           ":backward,PushPop,200,500,1,200.0,200.0,200,200,0.0,1,1.0,1.0,0.0\n");
+    expect("nvtx_gpu_proj_trace", NVT_ACROSS_THREADS, 1,
+           ":step,115,605,0,1000,PushPop,10,11,4,0,2,1,,:1\n"
+           ":forward,115,265,100,200,PushPop,10,11,3,1,0,2,1,:1:2\n"
+           ":backward,520,200,400,500,PushPop,10,11,1,1,0,3,1,:1:3\n");
+}
+
+/* The copy and the second gemm run at once for 20 ns, which count once. */
+static void tree(void **state)
+{
+    (void)state;
+    expect("range_tree", 0, 1,
+           ":step,1,1000,300,260,0,265,3,0,0,PushPop\n"
+           "--:forward,1,200,200,260,260,265,3,3,1,PushPop\n"
+           "--:backward,1,500,500,0,0,0,0,0,1,PushPop\n");
+    expect("range_tree", NVT_ACROSS_THREADS, 2,
+           ":step,2,2000,600,920,0,1210,8,0,0,PushPop\n"
+           "--:forward,2,400,400,520,520,530,6,6,1,PushPop\n"
+           "--:backward,2,1000,1000,400,400,400,2,2,1,PushPop\n");
+}
+
+/* Gaps [215, 220], when the next call had returned long ago, and [380, 520], of which 130 ns are
+ * before the return of the call. */
+static void idle(void **state)
+{
+    (void)state;
+    expect("gpu_idle", 0, 1,
+           "H100 (0),10,605,460,145,24.0,130,2,72.5,72.5,140\n"
+           "\n"
+           "Start (ns),Duration (ns),Not Launched (ns),Device,PID,Operation Before,"
+           "Operation After\n"
+           "380,140,130,H100 (0),10,[CUDA memcpy Host-to-Device],ncclDevKernel\n"
+           "215,5,0,H100 (0),10,gemm,gemm\n");
+}
+
+static void overlap(void **state)
+{
+    (void)state;
+    expect("overlap", 0, 1, "H100 (0),10,605,145,180,200,100,160,200,80,0.0,20.0\n");
+}
+
+static void memory(void **state)
+{
+    (void)state;
+    expect("memory_peak", 0, 1,
+           "(whole trace),H100 (0),10,1,3.00,4.00,1.00\n"
+           ":step,H100 (0),10,1,3.00,4.00,1.00\n"
+           ":forward,H100 (0),10,1,3.00,4.00,0.00\n"
+           ":backward,H100 (0),10,1,1.00,4.00,0.00\n");
+    expect("memory_timeline", 0, 1,
+           "50,allocate,1048576,1048576,2097152,H100 (0),10,11,0x1000,pool\n"
+           "150,allocate,2097152,3145728,4194304,H100 (0),10,11,0x1000,pool\n"
+           "250,free,2097152,1048576,4194304,H100 (0),10,11,0x1000,pool\n");
+}
+
+/* Without an allocator's word, levels are running sums. */
+static void memory_from_single_allocations(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    nvt_trace_thread(trace, nvt_trace_process(trace, 10), 11);
+    for (int i = 0; i < 5; i++) {
+        const struct nvt_memory_event event = {.time = i * 10,
+                                               .bytes = 1 << 20,
+                                               .allocated = UINT64_MAX,
+                                               .reserved = UINT64_MAX,
+                                               .kind = i < 3 ? NVT_MEMORY_ALLOC : NVT_MEMORY_FREE};
+        nvt_memory_event_add(trace, &event);
+    }
+    add_range(trace, "late", 35, 36);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    struct nvt_input_trace input_trace = {trace, NULL, 0};
+    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    assert_int_equal(nvt_report_find("memory_peak")->make(&input, &tables, &err), 0);
+    assert_true(nvt_table_real(tables.items[0], 0, 4) == 3.0);
+    assert_true(nvt_table_real(tables.items[0], 0, 6) == 1.0);
+    assert_true(nvt_table_real(tables.items[0], 1, 4) == 2.0);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace);
+}
+
+static void short_names(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        {"gemm", "gemm"},
+        {"void f<int>(int)", "f"},
+        {"void at::native::elementwise_kernel<(int)128, at::(anonymous namespace)::g(int)>(T1)",
+         "elementwise_kernel"},
+        {"void ns::(anonymous namespace)::k<float, (4 > 3)>(float const*)", "k"},
+        {"std::enable_if<true, void>::type cub::Reduce<a, b<c> >(int*)", "Reduce"},
+        {"_Z1kPf", "_Z1kPf"},
+        {"", ""},
+        {"<<<", "<<<"},
+        {"(((", "((("},
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t length;
+        const char *start = nvt_short_name(names[i][0], strlen(names[i][0]), &length);
+        assert_int_equal(length, strlen(names[i][1]));
+        assert_memory_equal(start, names[i][1], length);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headings_are_those_of_nsys),
+        cmocka_unit_test(sums_by_name),
+        cmocka_unit_test(launches),
+        cmocka_unit_test(traces),
+        cmocka_unit_test(kernels_by_range),
+        cmocka_unit_test(projections),
+        cmocka_unit_test(tree),
+        cmocka_unit_test(idle),
+        cmocka_unit_test(overlap),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(memory_from_single_allocations),
+        cmocka_unit_test(short_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
