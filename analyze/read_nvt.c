@@ -246,6 +246,9 @@ static int read_definitions(struct nvt_nvt_reader *reader, const struct nvt_chun
 static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                       const uint8_t *payload, struct nvt_error *err)
 {
+    static const uint8_t nothing[1] = {0};
+    if (!payload) /* an empty chunk before any other */
+        payload = nothing;
     struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
     int status = 0;
     switch (chunk->kind) {
