@@ -1,0 +1,75 @@
+#include "fuzz_readers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../analyze/export.h"
+#include "../../analyze/project.h"
+#include "../../analyze/report.h"
+
+/* A file in memory with these bytes, reached by its path. */
+static const char *in_memory(const uint8_t *data, size_t size)
+{
+    static char path[64];
+    static int descriptor = -1;
+    if (descriptor < 0)
+        descriptor = memfd_create("fuzz", 0);
+    if (descriptor < 0 || ftruncate(descriptor, 0) ||
+        pwrite(descriptor, data, size, 0) != (ssize_t)size)
+        abort();
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", descriptor);
+    return path;
+}
+
+static void run_reports(struct nvt_trace *trace)
+{
+    size_t count;
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    struct nvt_input_trace traces = {trace, NULL, 0};
+    for (size_t i = 0; i < count; i++) {
+        struct nvt_report_input input = {.traces = &traces,
+                                         .trace_count = 1,
+                                         .project_flags = (unsigned)(i & NVT_ACROSS_THREADS)};
+        struct nvt_tables tables = {0};
+        struct nvt_error err = NVT_ERROR_INIT;
+        if (reports[i]->needs & NVT_NEEDS_RUNS)
+            continue;
+        if (reports[i]->make(&input, &tables, &err) && !*err.message)
+            abort();
+        nvt_tables_free(&tables);
+        nvt_buffer_free(&input.notes);
+    }
+}
+
+static void run_exports(const struct nvt_trace *trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    FILE *out = fopen("/dev/null", "w");
+    if (!out)
+        abort();
+    nvt_exporter_chrome.write(trace, out, &err);
+    nvt_exporter_csv.write(trace, out, &err);
+    fclose(out);
+}
+
+int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t size)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
+    if (!reader->recognizes(data, size))
+        return 0;
+    const char *path = in_memory(data, size);
+    struct nvt_trace *trace = nvt_trace_new(path, reader->name);
+    if (!trace)
+        return 0;
+    if (!reader->read(path, trace, &err) && !nvt_trace_finish(trace, &err)) {
+        run_reports(trace);
+        run_exports(trace);
+    } else if (!*err.message || strchr(nvt_error_text(&err, text, sizeof(text)), '\n'))
+        abort();
+    nvt_trace_free(trace);
+    return 0;
+}

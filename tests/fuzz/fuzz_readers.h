@@ -1,0 +1,17 @@
+/*
+ * What the fuzz targets share: a file of any bytes is read by one reader, and whatever trace comes
+ * out goes through every report and every export to a stream.
+ */
+#ifndef NVT_FUZZ_READERS_H
+#define NVT_FUZZ_READERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../analyze/reader.h"
+
+/* Always 0, as libFuzzer wants it. Aborts when a failure has no message, or one of several lines.
+ */
+int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t size);
+
+#endif

@@ -1,0 +1,26 @@
+# Fuzzing: one program a reader, for clang's libFuzzer, with AddressSanitizer and UBSan.
+#   make fuzz FUZZ_SECONDS=60          seconds for each; what it finds stays in build-fuzz/
+FUZZ_SECONDS ?= 60
+FUZZ_CLANG   ?= clang
+FUZZERS      := nvt nsys kineto
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/fuzz_readers.o $(BUILD)/libnvtally.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+# The seed of our own format is recorded here, so that no checkout holds facts about a machine.
+fuzz: all $(BUILD)/tests/clients/everything ## fuzz every reader for FUZZ_SECONDS
+	$(Q)$(MAKE) BUILD=build-fuzz CC=$(FUZZ_CLANG) CFLAGS="-O1 -g" \
+	  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" \
+	  $(addprefix build-fuzz/fuzz/,$(FUZZERS))
+	$(Q)mkdir -p $(addprefix build-fuzz/corpus/,$(FUZZERS)) && \
+	  cp -rn tests/fuzz/corpus/. build-fuzz/corpus/ && \
+	  $(BUILD)/nvtally record --level 0 -o build-fuzz/corpus/nvt/everything.nvt -- \
+	    $(BUILD)/tests/clients/everything >/dev/null
+	$(Q)for reader in $(FUZZERS); do \
+	  build-fuzz/fuzz/$$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 \
+	    -max_len=65536 -print_final_stats=1 -artifact_prefix=build-fuzz/found-$$reader- \
+	    build-fuzz/corpus/$$reader || exit 1; \
+	done
+
+.PHONY: fuzz
