@@ -15,6 +15,7 @@ static const struct nvt_command {
     {"record", nvt_cmd_record, "record the NVTX ranges and CUDA activity of any command"},
     {"run", nvt_cmd_run, "run a documented workload over a sweep of configurations"},
     {"stats", nvt_cmd_stats, "reports over traces or over a run's directory"},
+    {"diagnose", nvt_cmd_diagnose, "why is it slow? findings with evidence and a remedy"},
     {"compare", nvt_cmd_compare, "two or more runs or traces, with the noise taken into account"},
     {"plot", nvt_cmd_plot, "charts of a run or a trace"},
     {"export", nvt_cmd_export, "a trace as nsys's SQLite, Chrome's trace events or CSV"},
