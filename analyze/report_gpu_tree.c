@@ -158,7 +158,8 @@ static struct device_time *device_times(const struct nvt_trace *trace, unsigned 
     }
     const uint32_t *rows = (const uint32_t *)(const void *)owners.rows.data;
     for (uint32_t op = 0; times && op < ops->count; op++)
-        add_times(times, trace, op, rows + owners.start[op], owners.count[op]);
+        if (owners.count[op])
+            add_times(times, trace, op, rows + owners.start[op], owners.count[op]);
     free(owners.start);
     free(owners.count);
     nvt_buffer_free(&owners.rows);

@@ -3,25 +3,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../analyze/export.h"
 #include "../../analyze/project.h"
 #include "../../analyze/report.h"
 
-/* A file in memory with these bytes, reached by its path. */
-static const char *in_memory(const uint8_t *data, size_t size)
+static char path[64];
+
+static void remove_file(void)
 {
-    static char path[64];
+    unlink(path);
+}
+
+/* A file with these bytes, in memory where there is such a place. SQLite wants a real path. */
+static void write_file(const uint8_t *data, size_t size)
+{
     static int descriptor = -1;
-    if (descriptor < 0)
-        descriptor = memfd_create("fuzz", 0);
+    if (descriptor < 0) {
+        snprintf(path, sizeof(path), "%s/nvtally-fuzz-XXXXXX",
+                 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+        descriptor = mkstemp(path);
+        atexit(remove_file);
+    }
     if (descriptor < 0 || ftruncate(descriptor, 0) ||
         pwrite(descriptor, data, size, 0) != (ssize_t)size)
         abort();
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", descriptor);
-    return path;
 }
 
 static void run_reports(struct nvt_trace *trace)
@@ -61,7 +68,7 @@ int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t siz
     char text[1100];
     if (!reader->recognizes(data, size))
         return 0;
-    const char *path = in_memory(data, size);
+    write_file(data, size);
     struct nvt_trace *trace = nvt_trace_new(path, reader->name);
     if (!trace)
         return 0;
