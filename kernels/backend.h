@@ -110,15 +110,23 @@ extern "C" {
 
 /* --- what a backend provides (kernels/host/backend.c, kernels/cuda/backend.cu) ------------------- */
 
-/* "host" or "cuda"; the processor or GPU. Static texts. */
-const char *nvt_backend_name(void);
-const char *nvt_backend_device(void);
+/* What a backend is. */
+struct nvt_backend_facts {
+    char name[16];       /* "host" or "cuda" */
+    char device[128];    /* the processor or the GPU */
+    char libraries[256]; /* what it computes with, and versions: "OpenBLAS 0.3.21 …" */
+    uint64_t memory;     /* bytes that it may take at most, 0: it finds out by trying */
+    int threads;         /* of the host that compute, 0 for a device */
+};
 
-/* Prepare the device. 0, or -1 with err when there is none. */
-int nvt_backend_start(struct nvt_error *err);
+/* Prepare the device and tell what it is. 0, or -1 with err when there is none. */
+int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err);
 
 /* Wait until everything that was launched has ended. */
 void nvt_backend_sync(void);
+
+/* Whether anything since the start has failed: 0, or -1 with err naming the first failure. */
+int nvt_backend_failed(struct nvt_error *err);
 
 /* Raw memory of the device, for the caching allocator; NULL when there is none left. */
 void *nvt_backend_alloc(size_t bytes);

@@ -2,8 +2,8 @@
  * env.json: where, when and with what a sweep was run.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -24,45 +24,87 @@ static void join_command(const struct nvt_sweep *sweep, struct nvt_buffer *out)
     nvt_buffer_append(out, "", 1);
 }
 
-static int64_t memory_bytes(void)
+static void join_levels(const struct nvt_sweep *sweep, char *out, size_t size)
 {
-    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    size_t length = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < sweep->collect.count && length < size; i++)
+        length += (size_t)snprintf(out + length, size - length, "%s%s", i ? "," : "",
+                                   nvt_collect_levels[sweep->collect.values[i]]);
 }
 
-int nvt_environment_write(const struct nvt_sweep *sweep, const char *device, struct nvt_error *err)
+/* The value of "model name" of the first processor. */
+static void read_processor(char *out, size_t size)
 {
-    char path[4096], date[64];
+    char line[256], *value = NULL;
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file && !value && fgets(line, sizeof(line), file))
+        value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+    if (file)
+        fclose(file);
+    snprintf(out, size, "%.*s", value ? (int)strcspn(value + 1, "\n") : 0, value ? value + 1 : "");
+    memmove(out, out + strspn(out, " "), strlen(out + strspn(out, " ")) + 1);
+}
+
+static void put_machine(struct nvt_json *json, const struct nvt_sweep *sweep)
+{
+    const struct nvt_backend_facts *backend = &sweep->backend;
+    struct utsname system;
+    char processor[200];
+    uname(&system);
+    read_processor(processor, sizeof(processor));
+    nvt_json_text(json, "backend", backend->name);
+    nvt_json_text(json, "device", backend->device);
+    nvt_json_text(json, "gpu", strcmp(backend->name, "host") ? backend->device : NULL);
+    nvt_json_text(json, "host", system.nodename);
+    nvt_json_text(json, "machine", system.machine);
+    nvt_json_text(json, "system", system.sysname);
+    nvt_json_text(json, "kernel", system.release);
+    nvt_json_text(json, "processor", processor[0] ? processor : NULL);
+    nvt_json_integer(json, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+    nvt_json_integer(json, "memory_bytes",
+                     (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+    if (backend->threads)
+        nvt_json_integer(json, "threads", backend->threads);
+    else
+        nvt_json_null(json, "threads");
+    nvt_json_text(json, "libraries", backend->libraries);
+}
+
+static int write_file(const char *path, const struct nvt_buffer *text, struct nvt_error *err)
+{
+    FILE *file = fopen(path, "we");
+    int failed = !file || fwrite(text->data, 1, text->size, file) != text->size;
+    int cause = errno;
+    if (file && fclose(file) && !failed) {
+        failed = 1;
+        cause = errno;
+    }
+    return failed ? nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(cause)) : 0;
+}
+
+int nvt_environment_write(const struct nvt_sweep *sweep, struct nvt_error *err)
+{
+    char path[4096], date[64], levels[64];
     struct nvt_buffer out = {0}, command = {0};
     struct nvt_json json;
-    struct utsname system;
     struct tm calendar;
     time_t now = time(NULL);
-    const char *revision = NVT_GIT_REVISION, *threads = getenv("OMP_NUM_THREADS");
-    uname(&system);
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &calendar));
     join_command(sweep, &command);
+    join_levels(sweep, levels, sizeof(levels));
     nvt_json_begin(&json, &out);
     nvt_json_text(&json, "date", date);
-    nvt_json_text(&json, "backend", sweep->backend);
-    nvt_json_text(&json, "device", device);
-    nvt_json_text(&json, "host", system.nodename);
-    nvt_json_text(&json, "machine", system.machine);
-    nvt_json_text(&json, "kernel", system.release);
-    nvt_json_integer(&json, "cores", sysconf(_SC_NPROCESSORS_ONLN));
-    nvt_json_integer(&json, "memory_bytes", memory_bytes());
-    nvt_json_text(&json, "threads", threads);
-    nvt_json_text(&json, "collect", sweep->collect);
+    put_machine(&json, sweep);
+    nvt_json_text(&json, "collect", levels);
     nvt_json_text(&json, "nvtally", NVT_VERSION);
     nvt_json_text(&json, "compiler", __VERSION__);
-    nvt_json_text(&json, "git_revision", revision[0] ? revision : NULL);
+    nvt_json_text(&json, "git_revision", NVT_GIT_REVISION[0] ? NVT_GIT_REVISION : NULL);
     nvt_json_text(&json, "command", (const char *)command.data);
-    int status = nvt_json_end(&json);
-    snprintf(path, sizeof(path), "%s/env.json", sweep->directory);
-    FILE *file = fopen(path, "we");
-    if (!file || status || fwrite(out.data, 1, out.size, file) != out.size)
-        status = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
-    if (file && fclose(file) && !status)
-        status = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
+    int status = nvt_json_end(&json) ? nvt_fail(err, "out of memory") : 0;
+    snprintf(path, sizeof(path), "%.4000s/env.json", sweep->directory);
+    if (!status)
+        status = write_file(path, &out, err);
     nvt_buffer_free(&out);
     nvt_buffer_free(&command);
     return status;

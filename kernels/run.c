@@ -3,6 +3,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,37 +15,89 @@
 #include "../lib/commands.h"
 #include "sweep.h"
 
-static const char usage_text[] =
-    "usage: nvtally run WORKLOAD [OPTIONS]\n\n"
-    "Runs a documented workload over every combination of its axes, and records each one.\n"
-    "An axis takes a list: --fragments 2,8,32\n\n"
-    "Workloads\n"
-    "  linear       y = x·Wᵀ + b, mean squared error, Adam\n"
-    "  fragmented   the fragment study: linear, soft and hard fragment selection\n\n"
-    "Axes of linear and fragmented (defaults: the published study)\n"
-    "  --size LIST        in = out features, multiples of 32 (2048,4096,8192)\n"
-    "  --batch LIST       samples (1,8,16)\n"
-    "  --fragments LIST   fragments that a sample is cut into (2,8,32,128)\n"
-    "  --mode LIST        linear,train,inference (all)\n"
-    "  --variant LIST     of inference: looped,grouped (both)\n\n"
-    "Options\n"
+static const char options_text[] =
+    "\nOptions\n"
     "  --backend NAME     auto, host or cuda (auto: cuda when a device answers)\n"
-    "  --collect LEVEL    off or nvtx (nvtx: a trace for each configuration)\n"
-    "  --warmup N         iterations before the timed ones (10)\n"
+    "  --collect LIST     off, nvtx: a trace for each run (nvtx)\n"
+    "  --warmup LIST      iterations before the timed ones (10)\n"
     "  --iterations N     timed iterations (100)\n"
     "  --seed N           of weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most (K, M, G behind the number)\n"
     "  -o, --output DIR   where results.jsonl, env.json and the traces go\n"
     "                     (default: a temporary folder, removed after the table)\n"
+    "  --list             show the configurations and run nothing\n"
     "  --help             this text\n\n"
     "Example:  nvtally run fragmented --size 256 --batch 1,8 --fragments 2,8,32 -o out\n";
 
+enum { COLLECT = 256, WARMUP, ITERATIONS, SEED, LIMIT, BACKEND, LIST, HELP, AXIS };
+
+static const struct option common_options[] = {
+    {"collect", required_argument, NULL, COLLECT},
+    {"warmup", required_argument, NULL, WARMUP},
+    {"iterations", required_argument, NULL, ITERATIONS},
+    {"seed", required_argument, NULL, SEED},
+    {"memory-limit", required_argument, NULL, LIMIT},
+    {"backend", required_argument, NULL, BACKEND},
+    {"output", required_argument, NULL, 'o'},
+    {"list", no_argument, NULL, LIST},
+    {"help", no_argument, NULL, HELP}};
+
+#define COMMON_OPTIONS  (sizeof(common_options) / sizeof(common_options[0]))
+#define OPTIONS_MOST    256
+#define AXES_GIVEN_MOST 64
+
 struct request {
     struct nvt_sweep sweep;
-    struct nvt_fragment_axes axes;
     const char *backend;
-    int fell_back; /* auto found no CUDA device */
+    int fell_back; /* auto found no device */
+    int list;
+    /* The axes as they were typed: whose they are is known when the workload is. */
+    struct {
+        const char *option, *text;
+    } given[AXES_GIVEN_MOST];
+    size_t given_count;
+    /* getopt's table: the common options and every axis of every workload, once. */
+    struct option options[OPTIONS_MOST];
+    char names[OPTIONS_MOST][64];
 };
+
+static void print_help(void)
+{
+    fputs("usage: nvtally run WORKLOAD [OPTIONS]\n\n"
+          "Runs a documented workload over every combination of its axes, and records each one.\n"
+          "An axis takes a list: --fragments 2,8,32\n",
+          stdout);
+    for (size_t i = 0; nvt_axes_at(i); i++) {
+        printf("\n%s: %s\n", nvt_axes_at(i)->workload, nvt_axes_at(i)->about);
+        nvt_axes_help(nvt_axes_at(i), stdout);
+    }
+    fputs(options_text, stdout);
+}
+
+/* --- options ----------------------------------------------------------------------------------------- */
+
+static void add_axis_option(struct request *request, size_t *count, const char *name)
+{
+    char *option = request->names[*count];
+    snprintf(option, sizeof(request->names[0]), "%s", name);
+    for (char *at = option; *at; at++)
+        if (*at == '_')
+            *at = '-';
+    for (size_t i = 0; i < *count; i++)
+        if (!strcmp(request->options[i].name, option))
+            return;
+    request->options[(*count)++] = (struct option){option, required_argument, NULL, AXIS};
+}
+
+static void make_options(struct request *request)
+{
+    size_t count = COMMON_OPTIONS;
+    memcpy(request->options, common_options, sizeof(common_options));
+    for (size_t i = 0; nvt_axes_at(i); i++)
+        for (size_t a = 0; a < nvt_axes_at(i)->count; a++)
+            if (nvt_axes_at(i)->axes[a].kind != NVT_AXIS_FIXED && count < OPTIONS_MOST - 1)
+                add_axis_option(request, &count, nvt_axes_at(i)->axes[a].name);
+}
 
 static int parse_number(const char *option, const char *text, int64_t least, int64_t most,
                         int64_t *value, struct nvt_error *err)
@@ -71,59 +124,33 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct nvt_error *err)
     return 0;
 }
 
-enum { SIZE = 256, BATCH, FRAGMENTS, MODE, VARIANT, BACKEND, COLLECT, WARMUP, ITERATIONS, SEED,
-       LIMIT, HELP };
-
-static const struct option longs[] = {
-    {"size", required_argument, NULL, SIZE},       {"batch", required_argument, NULL, BATCH},
-    {"fragments", required_argument, NULL, FRAGMENTS}, {"mode", required_argument, NULL, MODE},
-    {"variant", required_argument, NULL, VARIANT}, {"backend", required_argument, NULL, BACKEND},
-    {"collect", required_argument, NULL, COLLECT}, {"warmup", required_argument, NULL, WARMUP},
-    {"iterations", required_argument, NULL, ITERATIONS}, {"seed", required_argument, NULL, SEED},
-    {"memory-limit", required_argument, NULL, LIMIT}, {"output", required_argument, NULL, 'o'},
-    {"help", no_argument, NULL, HELP},             {NULL, 0, NULL, 0}};
-
-static int parse_axis(struct request *request, int option, struct nvt_error *err)
+static int keep_axis(struct request *request, const char *option, struct nvt_error *err)
 {
-    struct nvt_fragment_axes *axes = &request->axes;
-    switch (option) {
-    case SIZE:
-        return nvt_axis_numbers(&axes->size, "--size", optarg, 32, 65536, err);
-    case BATCH:
-        return nvt_axis_numbers(&axes->batch, "--batch", optarg, 1, 65536, err);
-    case FRAGMENTS:
-        return nvt_axis_numbers(&axes->fragments, "--fragments", optarg, 1, 65536, err);
-    case MODE:
-        return nvt_axis_words(&axes->mode, "--mode", optarg, nvt_fragment_modes, err);
-    default:
-        return nvt_axis_words(&axes->variant, "--variant", optarg, nvt_fragment_variants, err);
-    }
+    if (request->given_count == AXES_GIVEN_MOST)
+        return nvt_fail(err, "too many options");
+    request->given[request->given_count].option = option;
+    request->given[request->given_count++].text = optarg;
+    return 0;
 }
 
-static int parse_option(struct request *request, int option, char **argv, struct nvt_error *err)
+static int parse_option(struct request *request, int option, int index, char **argv,
+                        struct nvt_error *err)
 {
     struct nvt_sweep *sweep = &request->sweep;
     int64_t seed = 0;
     int status;
     switch (option) {
-    case SIZE:
-    case BATCH:
-    case FRAGMENTS:
-    case MODE:
-    case VARIANT:
-        return parse_axis(request, option, err);
+    case AXIS:
+        return keep_axis(request, request->options[index].name, err);
     case BACKEND:
         request->backend = optarg;
         if (strcmp(optarg, "auto") && strcmp(optarg, "host") && strcmp(optarg, "cuda"))
             return nvt_fail(err, "--backend %s: auto, host or cuda", optarg);
         return 0;
     case COLLECT:
-        sweep->collect = optarg;
-        if (strcmp(optarg, "off") && strcmp(optarg, "nvtx"))
-            return nvt_fail(err, "--collect %s: off or nvtx", optarg);
-        return 0;
+        return nvt_axis_words(&sweep->collect, "--collect", optarg, nvt_collect_levels, err);
     case WARMUP:
-        return parse_number("--warmup", optarg, 0, 1000000, &sweep->warmup, err);
+        return nvt_axis_numbers(&sweep->warmup, "--warmup", optarg, 0, 1000000, err);
     case ITERATIONS:
         return parse_number("--iterations", optarg, 1, 1000000, &sweep->iterations, err);
     case SEED:
@@ -132,6 +159,9 @@ static int parse_option(struct request *request, int option, char **argv, struct
         return status;
     case LIMIT:
         return parse_bytes(optarg, &sweep->memory_limit, err);
+    case LIST:
+        request->list = 1;
+        return 0;
     case 'o':
         sweep->directory = optarg;
         return 0;
@@ -142,53 +172,81 @@ static int parse_option(struct request *request, int option, char **argv, struct
     }
 }
 
+static int find_workload(struct request *request, const char *name, struct nvt_error *err)
+{
+    char known[256] = "";
+    request->sweep.axes = name ? nvt_axes_of(name) : NULL;
+    if (request->sweep.axes)
+        return 0;
+    for (size_t i = 0; nvt_axes_at(i); i++) {
+        strncat(known, i ? ", " : "", sizeof(known) - strlen(known) - 1);
+        strncat(known, nvt_axes_at(i)->workload, sizeof(known) - strlen(known) - 1);
+    }
+    return name ? nvt_fail(err, "no workload '%s'; there are %s", name, known)
+                : nvt_fail(err, "run needs a workload: %s", known);
+}
+
+/* The configurations that the typed axes make. */
+static int expand(struct request *request, struct nvt_error *err)
+{
+    struct nvt_sweep *sweep = &request->sweep;
+    struct nvt_axis chosen[NVT_AXES_MOST] = {{0}};
+    for (size_t i = 0; i < request->given_count; i++) {
+        const char *option = request->given[i].option, *text = request->given[i].text;
+        int at = nvt_axes_find(sweep->axes, option);
+        if (at < 0)
+            return nvt_fail(err, "--%s %s: %s has no such axis; see nvtally run --help", option,
+                            text, sweep->axes->workload);
+        if (nvt_axes_parse(&sweep->axes->axes[at], text, &chosen[at], err))
+            return -1;
+    }
+    return nvt_axes_expand(sweep->axes, chosen, &sweep->configurations, &sweep->count, err);
+}
+
 /* 0 to go on, 1 when --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
+    int index = 0;
     opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":o:h", longs, NULL)) != -1;) {
+    make_options(request);
+    for (int option; (option = getopt_long(argc, argv, ":o:h", request->options, &index)) != -1;) {
         if (option == HELP || option == 'h') {
-            fputs(usage_text, stdout);
+            print_help();
             return 1;
         }
-        if (parse_option(request, option, argv, err))
+        if (parse_option(request, option, index, argv, err))
             return -1;
     }
-    if (optind == argc)
-        return nvt_fail(err, "run needs a workload: linear or fragmented");
+    if (find_workload(request, argv[optind], err))
+        return -1;
     if (optind + 1 < argc)
         return nvt_fail(err, "one workload at a time: %s", argv[optind + 1]);
-    request->sweep.workload = argv[optind];
-    if (!strcmp(argv[optind], "linear")) {
-        if (request->axes.mode.count)
-            return nvt_fail(err, "linear has no --mode");
-        request->axes.mode = (struct nvt_axis){1, {0}};
-    } else if (strcmp(argv[optind], "fragmented")) {
-        return nvt_fail(err, "no workload '%s': linear or fragmented", argv[optind]);
-    }
-    return nvt_fragment_configurations(&request->sweep, &request->axes, err);
+    return expand(request, err);
 }
 
+/* --- running ----------------------------------------------------------------------------------------- */
+
 /* The library of the backend that was asked for; auto takes the host's where no device answers. */
-static int choose_backend(struct request *request, char *library, size_t size,
-                          struct nvt_error *err)
+static int choose_backend(struct request *request, struct nvt_error *err)
 {
+    struct nvt_sweep *sweep = &request->sweep;
+    char text[600];
     int is_cuda = !strcmp(request->backend, "cuda");
-    if (is_cuda || !strcmp(request->backend, "auto")) {
-        if (!nvt_find_library("libnvtally-cuda.so", library, size, err) &&
-            !access("/dev/nvidiactl", F_OK)) {
-            request->sweep.backend = "cuda";
+    if (strcmp(request->backend, "host")) {
+        if (!nvt_find_library("libnvtally-cuda.so", sweep->library, sizeof(sweep->library), err) &&
+            !nvt_ask_backend(sweep->library, &sweep->backend, err))
             return 0;
-        }
+        nvt_error_text(err, text, sizeof(text));
         if (is_cuda)
-            return nvt_fail(err, "--backend cuda: no CUDA device answers here (nvtally info says "
-                                 "what is missing)");
+            return nvt_fail(err, "--backend cuda: no CUDA device answers here: %s", text);
         /* What was asked for can still be wrong: one line, said when the run begins. */
         request->fell_back = 1;
     }
-    request->sweep.backend = "host";
-    return nvt_find_library("libnvtally-host.so", library, size, err);
+    return nvt_find_library("libnvtally-host.so", sweep->library, sizeof(sweep->library), err) ||
+                   nvt_ask_backend(sweep->library, &sweep->backend, err)
+               ? -1
+               : 0;
 }
 
 static void remove_directory(const char *path)
@@ -201,44 +259,28 @@ static void remove_directory(const char *path)
     rmdir(path);
 }
 
-static void processor_name(char *out, size_t size)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    snprintf(out, size, "unknown");
-    while (file && fgets(line, sizeof(line), file)) {
-        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-        if (value && value[1]) {
-            value[strcspn(value, "\n")] = 0;
-            snprintf(out, size, "%s", value + 2);
-            break;
-        }
-    }
-    if (file)
-        fclose(file);
-}
-
 /* Run, show the study's table, and say what was not ok. */
-static int run_and_show(struct request *request, int is_temporary, struct nvt_error *err)
+static int run_and_show(const struct request *request, int is_temporary, struct nvt_error *err)
 {
-    struct nvt_sweep *sweep = &request->sweep;
-    char device[256], text[1200];
+    const struct nvt_sweep *sweep = &request->sweep;
+    char text[1200];
     char *stats[] = {(char *)"stats", (char *)sweep->directory, NULL};
-    int interrupted = 0;
+    int interrupted = 0, status = 0;
     if (request->fell_back)
         fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
-    processor_name(device, sizeof(device));
     int not_ok = nvt_sweep_run(sweep, &interrupted, err);
-    if (not_ok < 0 || nvt_environment_write(sweep, device, err)) {
+    if (not_ok < 0) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
         return 2;
     }
     fflush(stdout);
-    int status = interrupted ? 0 : nvt_cmd_stats(2, stats);
+    if (!interrupted)
+        status = nvt_cmd_stats(2, stats);
     if (not_ok > 0)
-        fprintf(stderr, "nvtally: %d of %zu configurations did not end well: see their status and "
-                        "message in %s/results.jsonl\n",
-                not_ok, sweep->count, sweep->directory);
+        fprintf(stderr, "nvtally: %d of %zu configurations did not end well: %s%s%s\n", not_ok,
+                nvt_sweep_runs(sweep),
+                is_temporary ? "-o DIR keeps the reason of each" : "see their status and message in ",
+                is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
     if (!is_temporary)
         fprintf(stderr, "nvtally: results in %s\n", sweep->directory);
     if (interrupted) {
@@ -248,32 +290,59 @@ static int run_and_show(struct request *request, int is_temporary, struct nvt_er
     return status;
 }
 
+static int list_configurations(const struct nvt_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->count; i++)
+        printf("%s %s\n", sweep->axes->workload, sweep->configurations[i].text);
+    return 0;
+}
+
+static int run_sweep(struct request *request, struct nvt_error *err)
+{
+    char temporary[] = "/tmp/nvtally-run-XXXXXX", text[1200];
+    int is_temporary = !request->sweep.directory;
+    nvt_quiet_threads();
+    int status = choose_backend(request, err);
+    if (!status && is_temporary) {
+        request->sweep.directory = mkdtemp(temporary);
+        if (!request->sweep.directory)
+            status = nvt_fail(err, "no temporary folder: %s", strerror(errno));
+    }
+    if (status) {
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
+        return 2;
+    }
+    status = run_and_show(request, is_temporary, err);
+    if (is_temporary)
+        remove_directory(request->sweep.directory);
+    return status;
+}
+
 static int run_command(int argc, char **argv, char **typed)
 {
-    struct request request = {.sweep = {.warmup = 10, .iterations = 100, .seed = 1,
-                                        .collect = "nvtx", .argc = argc, .argv = typed},
-                              .backend = "auto"};
     struct nvt_error err = NVT_ERROR_INIT;
-    char library[4096], temporary[] = "/tmp/nvtally-run-XXXXXX", text[1200];
-    int status = parse(argc, argv, &request, &err), is_temporary = !request.sweep.directory;
-    if (!status)
-        status = choose_backend(&request, library, sizeof(library), &err);
-    if (!status && is_temporary) {
-        request.sweep.directory = mkdtemp(temporary);
-        if (!request.sweep.directory)
-            status = nvt_fail(&err, "no temporary folder: %s", strerror(errno));
+    char text[1200];
+    struct request *request = calloc(1, sizeof(*request));
+    if (!request) {
+        fputs("nvtally: out of memory\n", stderr);
+        return 2;
     }
+    request->backend = "auto";
+    request->sweep.warmup = (struct nvt_axis){1, {10}};
+    request->sweep.collect = (struct nvt_axis){1, {1}};
+    request->sweep.iterations = 100;
+    request->sweep.seed = 1;
+    request->sweep.argc = argc;
+    request->sweep.argv = typed;
+    int status = parse(argc, argv, request, &err);
     if (status < 0)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
-    if (status) {
-        free(request.sweep.configurations);
-        return status == 1 ? 0 : 2;
-    }
-    request.sweep.library = library;
-    status = run_and_show(&request, is_temporary, &err);
-    if (is_temporary)
-        remove_directory(request.sweep.directory);
-    free(request.sweep.configurations);
+    if (status)
+        status = status == 1 ? 0 : 2;
+    else
+        status = request->list ? list_configurations(&request->sweep) : run_sweep(request, &err);
+    free(request->sweep.configurations);
+    free(request);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "sweep.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,66 +14,115 @@
 #include "../collectors/session.h"
 #include "../lib/progress.h"
 
-static volatile sig_atomic_t caught;
+const char *const nvt_collect_levels[] = {"off", "nvtx", NULL};
+
+enum { LEVEL_OFF };
+
+/* The signal that ends the sweep, and the child that it is passed to (0: none, or it is recorded, and
+ * then the recorder passes it on). */
+static volatile sig_atomic_t caught, bare_child;
 
 static void catch(int number)
 {
     caught = number;
+    if (bare_child)
+        kill((pid_t)bare_child, SIGTERM);
 }
 
-struct paths {
-    char self[4096], result[4096], trace[4096], trace_name[600], results[4096];
+/* One run: a configuration with a warm-up at a level, and where it goes. */
+struct run {
+    const struct nvt_sweep *sweep;
+    const struct nvt_configuration *configuration;
+    int64_t warmup, level;
+    char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
 };
 
-/* The child's command line: see nvt_worker_main. */
-static int run_child(const struct nvt_sweep *sweep, const struct nvt_configuration *configuration,
-                     struct paths *paths, struct nvt_record_result *recorded, struct nvt_error *err)
+static int start_bare(char *const argv[], int *wait_status, struct nvt_error *err)
 {
+    sigset_t ending, before;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGHUP);
+    /* No signal may come between the child's start and the place that its number is kept in. */
+    sigprocmask(SIG_BLOCK, &ending, &before);
+    pid_t child = fork();
+    if (!child) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        execv(argv[0], argv);
+        _exit(127);
+    }
+    bare_child = child > 0 ? child : 0;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (child < 0)
+        return nvt_fail(err, "no process can be started: %s", strerror(errno));
+    while (waitpid(child, wait_status, 0) < 0 && errno == EINTR)
+        continue;
+    bare_child = 0;
+    return 0;
+}
+
+static int start_recorded(const struct run *run, char *const argv[], int *wait_status,
+                          struct nvt_error *err)
+{
+    char text[1200];
+    const char *const facts[] = {"backend",
+                                 run->sweep->backend.name,
+                                 "device",
+                                 run->sweep->backend.device,
+                                 "workload",
+                                 run->sweep->axes->workload,
+                                 "configuration",
+                                 run->configuration->text,
+                                 NULL};
+    struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
+    struct nvt_record_result recorded = {0};
+    options.output = run->trace;
+    options.facts = facts;
+    if (nvt_record_run(&options, argv, &recorded, err))
+        return -1;
+    if (recorded.write_error.message[0])
+        fprintf(stderr, "nvtally: %s\n",
+                nvt_error_text(&recorded.write_error, text, sizeof(text)));
+    *wait_status = recorded.wait_status;
+    return recorded.exec_error
+               ? nvt_fail(err, "no process can be started: %s", strerror(recorded.exec_error))
+               : 0;
+}
+
+/* The child's command line: see worker.c. */
+static int run_child(const struct run *run, int *wait_status, struct nvt_error *err)
+{
+    const struct nvt_sweep *sweep = run->sweep;
     char numbers[4][32];
-    snprintf(numbers[0], 32, "%lld", (long long)sweep->warmup);
-    snprintf(numbers[1], 32, "%lld", (long long)sweep->iterations);
-    snprintf(numbers[2], 32, "%llu", (unsigned long long)sweep->seed);
-    snprintf(numbers[3], 32, "%llu", (unsigned long long)sweep->memory_limit);
-    char *argv[] = {paths->self,
+    snprintf(numbers[0], 32, "%" PRId64, run->warmup);
+    snprintf(numbers[1], 32, "%" PRId64, sweep->iterations);
+    snprintf(numbers[2], 32, "%" PRIu64, sweep->seed);
+    snprintf(numbers[3], 32, "%" PRIu64, sweep->memory_limit);
+    char *argv[] = {(char *)run->self,
                     (char *)"run",
                     (char *)"--worker",
+                    (char *)"run",
                     (char *)sweep->library,
-                    paths->result,
-                    (char *)sweep->workload,
-                    (char *)configuration->text,
+                    (char *)run->result,
+                    (char *)sweep->axes->workload,
+                    (char *)run->configuration->text,
                     numbers[0],
                     numbers[1],
                     numbers[2],
                     numbers[3],
                     NULL};
-    memset(recorded, 0, sizeof(*recorded));
-    if (strcmp(sweep->collect, "off")) {
-        const char *const facts[] = {"backend", sweep->backend, "workload", sweep->workload,
-                                     "configuration", configuration->text, NULL};
-        struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
-        options.output = paths->trace;
-        options.facts = facts;
-        return nvt_record_run(&options, argv, recorded, err);
-    }
-    pid_t child = fork();
-    if (!child) {
-        execv(argv[0], argv);
-        _exit(127);
-    }
-    if (child < 0)
-        return nvt_fail(err, "no process can be started: %s", strerror(errno));
-    while (waitpid(child, &recorded->wait_status, 0) < 0 && errno == EINTR)
-        if (caught)
-            kill(child, SIGTERM);
-    return 0;
+    *wait_status = 0;
+    return run->level == LEVEL_OFF ? start_bare(argv, wait_status, err)
+                                   : start_recorded(run, argv, wait_status, err);
 }
 
 /* The child's own object without its brace, or what became of it when it left none. */
-static void put_outcome(struct nvt_json *json, const char *path, int wait_status,
+static void put_outcome(struct nvt_json *json, const struct run *run, int wait_status,
                         const char *message)
 {
-    char text[8192];
-    FILE *file = fopen(path, "re");
+    char text[32768], why[600];
+    FILE *file = fopen(run->result, "re");
     size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
     if (file)
         fclose(file);
@@ -83,7 +133,6 @@ static void put_outcome(struct nvt_json *json, const char *path, int wait_status
         json->failed |= nvt_buffer_printf(json->out, ", %s", text + 1);
         return;
     }
-    char why[600];
     if (message)
         snprintf(why, sizeof(why), "%s", message);
     else if (WIFSIGNALED(wait_status))
@@ -91,32 +140,31 @@ static void put_outcome(struct nvt_json *json, const char *path, int wait_status
                  strsignal(WTERMSIG(wait_status)));
     else
         snprintf(why, sizeof(why), "exit status %d", WEXITSTATUS(wait_status));
-    nvt_json_text(json, "device", NULL);
+    nvt_json_text(json, "device", run->sweep->backend.device);
     nvt_json_text(json, "status", "error");
     nvt_json_text(json, "message", why);
 }
 
-static int write_row(const struct nvt_sweep *sweep, const struct nvt_configuration *configuration,
-                     const struct paths *paths, int wait_status, const char *message,
+static int write_row(const struct run *run, int wait_status, const char *message,
                      struct nvt_buffer *row)
 {
+    const struct nvt_sweep *sweep = run->sweep;
     struct nvt_json json;
     char date[64];
     struct tm calendar;
     time_t now = time(NULL);
-    int traced = strcmp(sweep->collect, "off") && !access(paths->trace, R_OK);
+    int traced = run->level != LEVEL_OFF && !access(run->trace, R_OK);
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &calendar));
-    row->size = 0;
     nvt_json_begin(&json, row);
-    nvt_json_text(&json, "workload", sweep->workload);
-    configuration->axes(&json, configuration);
-    nvt_json_text(&json, "backend", sweep->backend);
-    nvt_json_text(&json, "collect", sweep->collect);
-    nvt_json_integer(&json, "warmup", sweep->warmup);
+    nvt_json_text(&json, "workload", sweep->axes->workload);
+    nvt_axes_put(sweep->axes, run->configuration, &json);
+    nvt_json_text(&json, "backend", sweep->backend.name);
+    nvt_json_text(&json, "collect", nvt_collect_levels[run->level]);
+    nvt_json_integer(&json, "warmup", run->warmup);
     nvt_json_integer(&json, "iterations", sweep->iterations);
     nvt_json_integer(&json, "seed", (int64_t)sweep->seed);
-    put_outcome(&json, paths->result, wait_status, message);
-    nvt_json_text(&json, "trace", traced ? paths->trace_name : NULL);
+    put_outcome(&json, run, wait_status, message);
+    nvt_json_text(&json, "trace", traced ? run->trace_name : NULL);
     nvt_json_text(&json, "date", date);
     return nvt_json_end(&json);
 }
@@ -140,92 +188,123 @@ static int is_ok(const struct nvt_buffer *row)
     return memmem(row->data, row->size, "\"status\": \"ok\"", 14) != NULL;
 }
 
-/* One configuration to one row. 0 ok, 1 not, -1 nothing can be written. */
-static int run_one(const struct nvt_sweep *sweep, const struct nvt_configuration *configuration,
-                   struct paths *paths, struct nvt_error *err)
+/* "fragmented-size256-batch8-train-fragments2.nvt", with what else changes within the sweep. */
+static void name_trace(struct run *run)
 {
-    struct nvt_record_result recorded;
+    const struct nvt_sweep *sweep = run->sweep;
+    size_t traced = sweep->collect.count;
+    char warmup[40] = "", level[40] = "";
+    for (size_t i = 0; i < sweep->collect.count; i++)
+        traced -= sweep->collect.values[i] == LEVEL_OFF;
+    if (sweep->warmup.count > 1)
+        snprintf(warmup, sizeof(warmup), "-warmup%" PRId64, run->warmup);
+    if (traced > 1)
+        snprintf(level, sizeof(level), "-%s", nvt_collect_levels[run->level]);
+    snprintf(run->trace_name, sizeof(run->trace_name), "%s-%s%s%s.nvt", sweep->axes->workload,
+             run->configuration->label, warmup, level);
+    snprintf(run->trace, sizeof(run->trace), "%.3000s/%s", sweep->directory, run->trace_name);
+}
+
+/* One run to one row. 0 ok, 1 not, -1 nothing can be written. */
+static int run_one(struct run *run, struct nvt_error *err)
+{
     struct nvt_buffer row = {0};
     struct nvt_error trouble = NVT_ERROR_INIT;
     char text[1200];
-    snprintf(paths->trace_name, sizeof(paths->trace_name), "%s-%s.nvt", sweep->workload,
-             configuration->label);
-    snprintf(paths->trace, sizeof(paths->trace), "%.3000s/%s", sweep->directory, paths->trace_name);
-    unlink(paths->result);
-    int failed = run_child(sweep, configuration, paths, &recorded, &trouble);
-    if (!failed && recorded.write_error.message[0])
-        fprintf(stderr, "nvtally: %s\n",
-                nvt_error_text(&recorded.write_error, text, sizeof(text)));
-    int stopped = WIFSIGNALED(recorded.wait_status) && (WTERMSIG(recorded.wait_status) == SIGINT ||
-                                                        WTERMSIG(recorded.wait_status) == SIGTERM);
-    if (stopped)
-        caught = WTERMSIG(recorded.wait_status);
-    int status = 0;
-    if (!caught) {
-        status = write_row(sweep, configuration, paths, recorded.wait_status,
-                           failed ? nvt_error_text(&trouble, text, sizeof(text)) : NULL, &row)
-                     ? nvt_fail(err, "out of memory")
-                     : append(paths->results, &row, err);
+    int wait_status, status = 0;
+    name_trace(run);
+    unlink(run->result);
+    int failed = run_child(run, &wait_status, &trouble);
+    int number = !failed && WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    /* Sent by somebody who meant all of us, such as a terminal's Ctrl-C. */
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP)
+        caught = number;
+    if (caught) {
+        unlink(run->trace);
+    } else if (write_row(run, wait_status,
+                         failed ? nvt_error_text(&trouble, text, sizeof(text)) : NULL, &row)) {
+        status = nvt_fail(err, "out of memory");
+    } else {
+        status = append(run->results, &row, err);
         if (!status && !is_ok(&row))
             status = 1;
-    } else {
-        unlink(paths->trace);
     }
-    unlink(paths->result);
+    unlink(run->result);
     nvt_buffer_free(&row);
     return status;
 }
 
-static int prepare(const struct nvt_sweep *sweep, struct paths *paths, struct nvt_error *err)
+static int prepare(struct run *run, struct nvt_error *err)
 {
-    ssize_t length = readlink("/proc/self/exe", paths->self, sizeof(paths->self) - 1);
+    const char *directory = run->sweep->directory;
+    ssize_t length = readlink("/proc/self/exe", run->self, sizeof(run->self) - 1);
     if (length <= 0)
         return nvt_fail(err, "/proc/self/exe cannot be read: %s", strerror(errno));
-    paths->self[length] = 0;
-    if (mkdir(sweep->directory, 0777) && errno != EEXIST)
-        return nvt_fail_at(err, sweep->directory, -1, "cannot be made: %s", strerror(errno));
-    snprintf(paths->result, sizeof(paths->result), "%.3000s/.result.json", sweep->directory);
-    snprintf(paths->results, sizeof(paths->results), "%.3000s/results.jsonl", sweep->directory);
-    FILE *results = fopen(paths->results, "we");
+    run->self[length] = 0;
+    if (strlen(directory) > 3000)
+        return nvt_fail(err, "the output folder's name is too long");
+    if (mkdir(directory, 0777) && errno != EEXIST)
+        return nvt_fail_at(err, directory, -1, "cannot be made: %s", strerror(errno));
+    snprintf(run->result, sizeof(run->result), "%.3000s/.result.json", directory);
+    snprintf(run->results, sizeof(run->results), "%.3000s/results.jsonl", directory);
+    FILE *results = fopen(run->results, "we");
     if (!results)
-        return nvt_fail_at(err, paths->results, -1, "cannot be written: %s", strerror(errno));
+        return nvt_fail_at(err, run->results, -1, "cannot be written: %s", strerror(errno));
     fclose(results);
-    return 0;
+    return nvt_environment_write(run->sweep, err);
 }
 
-/* Idle OpenMP threads must not spin beside OpenBLAS's: it disturbs what is measured. */
-static void quiet_threads(void)
+void nvt_quiet_threads(void)
 {
     setenv("OMP_WAIT_POLICY", "passive", 0);
     setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
 }
 
-int nvt_sweep_run(const struct nvt_sweep *sweep, int *interrupted, struct nvt_error *err)
+size_t nvt_sweep_runs(const struct nvt_sweep *sweep)
 {
-    struct paths *paths = calloc(1, sizeof(*paths));
+    return sweep->count * sweep->warmup.count * sweep->collect.count;
+}
+
+/* All runs. The number that are not ok, or -1. */
+static int run_all(struct run *run, struct nvt_error *err)
+{
+    const struct nvt_sweep *sweep = run->sweep;
+    size_t total = nvt_sweep_runs(sweep), levels = sweep->collect.count;
     struct nvt_progress progress;
-    struct sigaction action = {.sa_handler = catch}, old_int, old_term;
-    int not_ok = 0, status = paths ? prepare(sweep, paths, err) : nvt_fail(err, "out of memory");
-    if (status) {
-        free(paths);
-        return -1;
-    }
-    caught = 0;
-    quiet_threads();
-    sigaction(SIGINT, &action, &old_int);
-    sigaction(SIGTERM, &action, &old_term);
-    nvt_progress_begin(&progress, STDERR_FILENO, sweep->count);
-    for (size_t i = 0; i < sweep->count && !caught; i++) {
-        nvt_progress_show(&progress, i, sweep->configurations[i].text);
-        status = run_one(sweep, &sweep->configurations[i], paths, err);
+    int not_ok = 0, status = 0;
+    nvt_progress_begin(&progress, STDERR_FILENO, total);
+    for (size_t i = 0; i < total && !caught; i++) {
+        run->level = sweep->collect.values[i % levels];
+        run->warmup = sweep->warmup.values[i / levels % sweep->warmup.count];
+        run->configuration = &sweep->configurations[i / levels / sweep->warmup.count];
+        nvt_progress_show(&progress, i, run->configuration->text);
+        status = run_one(run, err);
         if (status < 0)
             break;
         not_ok += status;
     }
     nvt_progress_end(&progress);
-    sigaction(SIGINT, &old_int, NULL);
-    sigaction(SIGTERM, &old_term, NULL);
-    free(paths);
-    *interrupted = caught;
     return status < 0 ? -1 : not_ok;
+}
+
+int nvt_sweep_run(const struct nvt_sweep *sweep, int *interrupted, struct nvt_error *err)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = catch}, old[3];
+    struct run *run = calloc(1, sizeof(*run));
+    if (!run)
+        return nvt_fail(err, "out of memory");
+    run->sweep = sweep;
+    int status = prepare(run, err);
+    if (!status) {
+        caught = 0;
+        for (int i = 0; i < 3; i++)
+            sigaction(ending[i], &action, &old[i]);
+        status = run_all(run, err);
+        for (int i = 0; i < 3; i++)
+            sigaction(ending[i], &old[i], NULL);
+    }
+    free(run);
+    *interrupted = caught;
+    return status;
 }

@@ -6,51 +6,46 @@
 
 #include <stdint.h>
 
-#include "../lib/axis.h"
-#include "../lib/buffer.h"
-#include "../lib/json.h"
+#include "axes.h"
 #include "workload.h"
 
-/* One configuration: the text that travels with it, and its axes as members of a JSON object. */
-struct nvt_configuration {
-    char text[NVT_CONFIGURATION_MAX]; /* "size=256 batch=8 mode=train fragments=32": no nulls */
-    char label[NVT_CONFIGURATION_MAX]; /* "size256-batch8-train-fragments32": for file names */
-    void (*axes)(struct nvt_json *json, const struct nvt_configuration *configuration);
-};
+/* Levels of collection: "off", "nvtx"; NULL-terminated. */
+extern const char *const nvt_collect_levels[];
 
 struct nvt_sweep {
-    const char *workload;
+    const struct nvt_workload_axes *axes;
     struct nvt_configuration *configurations;
     size_t count;
-    int64_t warmup, iterations;
+    struct nvt_axis warmup, collect; /* collect: positions in nvt_collect_levels */
+    int64_t iterations;
     uint64_t seed, memory_limit;
-    const char *backend; /* "host" or "cuda" */
-    const char *library; /* path of its library */
-    const char *collect; /* "off" or "nvtx" */
+    char library[4096]; /* path of the backend's */
+    struct nvt_backend_facts backend;
     const char *directory;
-    int argc;            /* the command line, for env.json */
+    int argc; /* the command line, for env.json */
     char **argv;
 };
 
-/* The configurations of the fragment study (axes_fragmented.c). Axes that were not given have count 0 and
- * get the published defaults. 0, or -1 with err: a size that its fragments do not divide. */
-struct nvt_fragment_axes {
-    struct nvt_axis size, batch, fragments, mode, variant;
-};
-extern const char *const nvt_fragment_modes[], *const nvt_fragment_variants[];
-int nvt_fragment_configurations(struct nvt_sweep *sweep, struct nvt_fragment_axes *axes,
-                                struct nvt_error *err);
+/* Runs of a sweep: every configuration with every warm-up at every level, the level changing first, so
+ * that what drifts while the sweep goes on touches all levels alike. */
+size_t nvt_sweep_runs(const struct nvt_sweep *sweep);
 
-/* Run the sweep: results.jsonl, env.json and traces into the directory. The number of configurations
- * that are not ok, or -1 with err when nothing could be written. Ends early at SIGINT or SIGTERM;
- * *interrupted is then the signal. */
+/* Run the sweep: results.jsonl, env.json and traces into the directory, which is made. The number of runs
+ * that are not ok, or -1 with err when something cannot be written. Ends early at SIGINT, SIGTERM or
+ * SIGHUP; *interrupted is then the signal. */
 int nvt_sweep_run(const struct nvt_sweep *sweep, int *interrupted, struct nvt_error *err);
 
 /* Write env.json. 0 or -1 with err. */
-int nvt_environment_write(const struct nvt_sweep *sweep, const char *device, struct nvt_error *err);
+int nvt_environment_write(const struct nvt_sweep *sweep, struct nvt_error *err);
 
-/* In the child: run one configuration with the library at `library` and write its result as one JSON
- * object to `path`. The exit status. */
+/* Idle threads of the children must not spin beside those that compute. */
+void nvt_quiet_threads(void);
+
+/* What a backend's library finds here, asked in a process of its own, as drivers may crash or leave
+ * threads behind. 0, or -1 with err: no such library, no device. */
+int nvt_ask_backend(const char *library, struct nvt_backend_facts *facts, struct nvt_error *err);
+
+/* In the child: run one configuration, or tell what the backend is; see worker.c. The exit status. */
 int nvt_worker_main(int argc, char **argv);
 
 #endif

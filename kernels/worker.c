@@ -1,21 +1,54 @@
 /*
- * The child that runs one configuration: it loads the backend's library, and leaves its result in a file.
+ * The child that loads a backend's library. It is started as
+ *
+ *   nvtally run --worker backend LIBRARY              struct nvt_backend_answer on stdout
+ *   nvtally run --worker run LIBRARY RESULT WORKLOAD CONFIGURATION WARMUP ITERATIONS SEED LIMIT
+ *                                                     one JSON object in the file RESULT
  */
 #include <dlfcn.h>
-#include <inttypes.h>
-#include <math.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../lib/sample.h"
 #include "sweep.h"
 
-static void put_times(struct nvt_json *json, const char *phase, double *ns, int64_t count)
+struct nvt_backend_answer {
+    int status;
+    struct nvt_backend_facts facts;
+    char message[512];
+};
+
+struct library {
+    void (*run)(const struct nvt_run_settings *, struct nvt_run_result *);
+    void (*release)(struct nvt_run_result *);
+    int (*backend)(struct nvt_backend_facts *, struct nvt_error *);
+};
+
+static int load(const char *path, struct library *library, struct nvt_error *err)
+{
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return nvt_fail(err, "%s", dlerror());
+    *(void **)&library->run = dlsym(handle, "nvt_workload_run");
+    *(void **)&library->release = dlsym(handle, "nvt_workload_release");
+    *(void **)&library->backend = dlsym(handle, "nvt_workload_backend");
+    if (!library->run || !library->release || !library->backend)
+        return nvt_fail_at(err, path, -1, "is no library of workloads");
+    return 0;
+}
+
+/* --- one configuration ------------------------------------------------------------------------------- */
+
+static void put_times(struct nvt_json *json, const struct nvt_phase_result *phase, int64_t count)
 {
     struct nvt_summary summary;
-    char key[64];
-    nvt_sample_summary(ns, ns ? (size_t)count : 0, &summary);
+    char key[128];
+    nvt_sample_summary(phase->ns, (size_t)count, &summary);
     const struct {
         const char *name;
         double value;
@@ -25,32 +58,50 @@ static void put_times(struct nvt_json *json, const char *phase, double *ns, int6
                    {"median", summary.median},
                    {"max", summary.max}};
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-        snprintf(key, sizeof(key), "%s_ns_%s", phase, members[i].name);
+        snprintf(key, sizeof(key), "%s_ns_%s", phase->name, members[i].name);
         nvt_json_number(json, key, members[i].value);
     }
 }
 
-static int write_result(const char *path, struct nvt_run_result *result)
+/* "flops_forward", or "forward_peak_allocated_bytes". */
+static void put_count(struct nvt_json *json, const char *before, const char *phase,
+                      const char *behind, uint64_t value)
+{
+    char key[128];
+    snprintf(key, sizeof(key), "%s%s%s", before, phase, behind);
+    nvt_json_integer(json, key, (int64_t)value);
+}
+
+static void put_phases(struct nvt_json *json, const struct nvt_run_result *result)
+{
+    int64_t count = result->status == NVT_RUN_OK ? result->iterations : 0;
+    for (size_t i = 0; i < result->phase_count; i++)
+        put_times(json, &result->phases[i], count);
+    nvt_json_integer(json, "peak_allocated_bytes", (int64_t)result->peak_allocated);
+    nvt_json_integer(json, "peak_reserved_bytes", (int64_t)result->peak_reserved);
+    nvt_json_integer(json, "parameters", (int64_t)result->parameters);
+    for (size_t i = 0; i < result->phase_count; i++) {
+        const struct nvt_phase_result *phase = &result->phases[i];
+        put_count(json, "flops_", phase->name, "", phase->work.flops);
+        put_count(json, "bytes_", phase->name, "", phase->work.bytes);
+        put_count(json, "", phase->name, "_peak_allocated_bytes", phase->peak_allocated);
+        put_count(json, "", phase->name, "_peak_reserved_bytes", phase->peak_reserved);
+    }
+}
+
+static int write_result(const char *path, const struct nvt_run_result *result)
 {
     static const char *const statuses[] = {"ok", "oom", "error"};
     struct nvt_buffer out = {0};
     struct nvt_json json;
-    int64_t count = result->status == NVT_RUN_OK ? result->iterations : 0;
     nvt_json_begin(&json, &out);
-    nvt_json_text(&json, "device", result->device);
+    nvt_json_text(&json, "device", result->backend.device);
     nvt_json_text(&json, "status", statuses[result->status]);
     nvt_json_text(&json, "message", result->message[0] ? result->message : NULL);
-    put_times(&json, "forward", result->forward, count);
-    put_times(&json, "backward", result->backward, count);
-    put_times(&json, "optimizer", result->optimizer, count);
-    nvt_json_integer(&json, "peak_allocated_bytes", (int64_t)result->peak_allocated);
-    nvt_json_integer(&json, "peak_reserved_bytes", (int64_t)result->peak_reserved);
-    nvt_json_integer(&json, "parameters", (int64_t)result->parameters);
-    nvt_json_integer(&json, "flops_forward", (int64_t)result->forward_work.flops);
-    nvt_json_integer(&json, "flops_backward", (int64_t)result->backward_work.flops);
-    nvt_json_integer(&json, "bytes_forward", (int64_t)result->forward_work.bytes);
-    nvt_json_integer(&json, "bytes_backward", (int64_t)result->backward_work.bytes);
+    put_phases(&json, result);
     nvt_json_number(&json, "loss", result->loss);
+    for (size_t i = 0; i < result->number_count && i < NVT_NUMBERS_MOST; i++)
+        nvt_json_number(&json, result->numbers[i].key, result->numbers[i].value);
     int status = nvt_json_end(&json);
     FILE *file = status ? NULL : fopen(path, "we");
     if (!file || fwrite(out.data, 1, out.size, file) != out.size)
@@ -61,26 +112,104 @@ static int write_result(const char *path, struct nvt_run_result *result)
     return status;
 }
 
-/* argv: worker LIBRARY RESULT WORKLOAD CONFIGURATION WARMUP ITERATIONS SEED LIMIT */
+static int run_configuration(const struct library *library, char **argv)
+{
+    struct nvt_run_settings settings = {argv[1],
+                                        argv[2],
+                                        strtoll(argv[3], NULL, 10),
+                                        strtoll(argv[4], NULL, 10),
+                                        strtoull(argv[5], NULL, 10),
+                                        strtoull(argv[6], NULL, 10)};
+    struct nvt_run_result *result = calloc(1, sizeof(*result));
+    if (!result)
+        return 2;
+    library->run(&settings, result);
+    int status = write_result(argv[0], result) ? 2 : 0;
+    library->release(result);
+    free(result);
+    return status;
+}
+
+/* --- what the backend is ----------------------------------------------------------------------------- */
+
+static int tell_backend(const struct library *library, struct nvt_error *err)
+{
+    struct nvt_backend_answer answer;
+    memset(&answer, 0, sizeof(answer));
+    answer.status = library ? library->backend(&answer.facts, err) : -1;
+    if (answer.status)
+        nvt_error_text(err, answer.message, sizeof(answer.message));
+    return write(STDOUT_FILENO, &answer, sizeof(answer)) == sizeof(answer) ? 0 : 2;
+}
+
 int nvt_worker_main(int argc, char **argv)
 {
-    if (argc != 9)
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct library library = {0};
+    char text[1200];
+    int is_question = argc == 3 && !strcmp(argv[1], "backend");
+    if (!is_question && (argc != 10 || strcmp(argv[1], "run")))
         return 2;
-    struct nvt_run_settings settings = {argv[3],
-                                        argv[4],
-                                        strtoll(argv[5], NULL, 10),
-                                        strtoll(argv[6], NULL, 10),
-                                        strtoull(argv[7], NULL, 10),
-                                        strtoull(argv[8], NULL, 10)};
-    struct nvt_run_result result;
-    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-    void (*run)(const struct nvt_run_settings *, struct nvt_run_result *) = NULL;
-    if (library)
-        *(void **)&run = dlsym(library, "nvt_workload_run");
-    if (!run) {
-        fprintf(stderr, "nvtally: %s\n", dlerror());
+    int status = load(argv[2], &library, &err);
+    if (is_question)
+        return tell_backend(status ? NULL : &library, &err);
+    if (status) {
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }
-    run(&settings, &result);
-    return write_result(argv[2], &result) ? 2 : 0;
+    return run_configuration(&library, argv + 3);
+}
+
+static pid_t start_question(const char *library, int *answer, struct nvt_error *err)
+{
+    int ends[2];
+    if (pipe(ends))
+        return nvt_fail(err, "no pipe: %s", strerror(errno));
+    pid_t child = fork();
+    if (!child) {
+        char *argv[] = {(char *)"nvtally", (char *)"run",    (char *)"--worker",
+                        (char *)"backend", (char *)library, NULL};
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execv("/proc/self/exe", argv);
+        _exit(127);
+    }
+    close(ends[1]);
+    *answer = ends[0];
+    if (child > 0)
+        return child;
+    close(ends[0]);
+    return nvt_fail(err, "no process can be started: %s", strerror(errno));
+}
+
+int nvt_ask_backend(const char *library, struct nvt_backend_facts *facts, struct nvt_error *err)
+{
+    struct nvt_backend_answer answer;
+    int descriptor = -1, wait_status = 0;
+    size_t size = 0;
+    pid_t child = start_question(library, &descriptor, err);
+    if (child < 0)
+        return -1;
+    while (size < sizeof(answer)) {
+        ssize_t count = read(descriptor, (char *)&answer + size, sizeof(answer) - size);
+        if (count <= 0 && !(count < 0 && errno == EINTR))
+            break;
+        size += count > 0 ? (size_t)count : 0;
+    }
+    close(descriptor);
+    while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
+        continue;
+    if (size != sizeof(answer) && WIFSIGNALED(wait_status))
+        return nvt_fail_at(err, library, -1, "crashed: %s", strsignal(WTERMSIG(wait_status)));
+    if (size != sizeof(answer))
+        return nvt_fail_at(err, library, -1, "gave no answer");
+    answer.message[sizeof(answer.message) - 1] = 0;
+    if (answer.status)
+        return nvt_fail(err, "%s", answer.message);
+    *facts = answer.facts;
+    facts->name[sizeof(facts->name) - 1] = 0;
+    facts->device[sizeof(facts->device) - 1] = 0;
+    facts->libraries[sizeof(facts->libraries) - 1] = 0;
+    return 0;
 }

@@ -1,7 +1,13 @@
 /*
  * Workloads: what `nvtally run` measures. A workload is one file in kernels/workloads/ with a struct
  * nvt_workload, and one line in the table of kernels/frame/driver.c; its axes are one file in kernels/
- * (axes_*.c) with one line in kernels/run.c.
+ * (axes_*.c) with one line in kernels/axes.c.
+ *
+ * The driver calls setup, `warmup` times all phases, `iterations` times all phases with the clock on, and
+ * teardown. In the NVTX domain "nvtally" that is a range "WORKLOAD key=value …", in it a range "warmup" for
+ * each untimed iteration, without any within it, and a range "iteration" for each timed one (both with
+ * their number as payload), in that a range for each phase with its FLOPs and bytes. A phase's range ends
+ * with a synchronisation of the device; the clock is read just inside it.
  */
 #ifndef NVT_WORKLOAD_H
 #define NVT_WORKLOAD_H
@@ -10,6 +16,7 @@
 
 #include "../lib/error.h"
 #include "../lib/nvtx.h"
+#include "backend.h"
 #include "frame/allocator.h"
 
 #ifdef __cplusplus
@@ -17,6 +24,8 @@ extern "C" {
 #endif
 
 #define NVT_CONFIGURATION_MAX 512
+#define NVT_PHASES_MOST       24 /* of a workload */
+#define NVT_NUMBERS_MOST      64 /* of a row, beyond those that every workload has */
 
 /* One configuration and how it is measured. */
 struct nvt_run_settings {
@@ -24,47 +33,72 @@ struct nvt_run_settings {
     const char *configuration; /* "size=256 batch=8 mode=train fragments=32", no nulls */
     int64_t warmup, iterations;
     uint64_t seed;
-    uint64_t memory_limit; /* bytes, 0 none */
+    uint64_t memory_limit; /* bytes, 0: what the backend has */
 };
 
 enum nvt_run_status { NVT_RUN_OK, NVT_RUN_OOM, NVT_RUN_ERROR };
 
-/* Times of every timed iteration in ns; arrays of `iterations`, malloc'ed. */
+struct nvt_phase_result {
+    const char *name; /* static text */
+    double *ns;       /* of every timed iteration, `iterations` of them */
+    struct nvt_work_payload work;
+    uint64_t peak_allocated, peak_reserved; /* bytes within the phase, over all timed iterations */
+};
+
+/* A number of the row that only this workload has. */
+struct nvt_run_number {
+    char key[64];
+    double value;
+};
+
+/* Released with nvt_workload_release. */
 struct nvt_run_result {
     enum nvt_run_status status;
     char message[512]; /* why it is not ok */
     int64_t iterations;
-    double *forward, *backward, *optimizer; /* optimizer: NULL where there is none */
+    struct nvt_phase_result phases[NVT_PHASES_MOST];
+    size_t phase_count;
+    struct nvt_run_number numbers[NVT_NUMBERS_MOST];
+    size_t number_count;
     uint64_t parameters;
-    uint64_t peak_allocated, peak_reserved; /* over the timed part */
-    struct nvt_work_payload forward_work, backward_work;
-    double loss; /* after the last iteration, NaN when not known */
-    const char *backend, *device;
+    uint64_t peak_allocated, peak_reserved; /* bytes, over the timed part */
+    double loss;                            /* after the last iteration, NaN when there is none */
+    struct nvt_backend_facts backend;
 };
 
 /* What a workload has at hand. */
 struct nvt_run_context {
     const struct nvt_run_settings *settings;
     struct nvt_allocator *allocator;
-    struct nvt_nvtx nvtx;
-    nvtxStringHandle_t optimizer; /* range names */
-    double optimizer_ns;          /* the workload adds the time of its optimizer range here */
+    struct nvt_nvtx nvtx; /* for ranges of its own; they are left out of warm-ups */
+    /* The driver's: */
+    const struct nvt_workload *workload;
+    struct nvt_run_result *result;
+    nvtxStringHandle_t names[NVT_PHASES_MOST];
+    double phase_ns[NVT_PHASES_MOST]; /* of this iteration */
+};
+
+struct nvt_phase {
+    const char *name; /* of its range and, with "_ns_mean" behind it, in the row */
+    /* 0 or -1 with err; the driver waits for the device behind it. NULL: the phase lies within another
+     * one, which opens and closes it with nvt_phase_begin and nvt_phase_end. */
+    int (*run)(struct nvt_run_context *context, void *state, struct nvt_error *err);
 };
 
 struct nvt_workload {
     const char *name;
-    /* Make the state of a configuration. 0 with *state, or -1 with err; out of device memory is
+    const struct nvt_phase *phases; /* in the order in which they are run */
+    size_t phase_count;
+    /* Make the state of a configuration. 0 with *state, or -1 with err; that device memory ran out is
      * told by the allocator's `refused`. */
     int (*setup)(struct nvt_run_context *context, void **state, struct nvt_error *err);
-    /* One iteration's phases; each is synchronised by the driver before its range ends. 0 or -1. */
-    int (*forward)(struct nvt_run_context *context, void *state, struct nvt_error *err);
-    int (*backward)(struct nvt_run_context *context, void *state, struct nvt_error *err);
-    double (*loss)(void *state); /* may be NULL */
     void (*teardown)(struct nvt_run_context *context, void *state);
+    double (*loss)(void *state); /* may be NULL */
     uint64_t (*parameters)(const void *state);
-    /* Work of one forward and one backward (with its optimizer). */
-    void (*work)(const void *state, struct nvt_work_payload *forward,
-                 struct nvt_work_payload *backward);
+    /* FLOPs and bytes of one run of a phase, of those nested in it too. */
+    void (*work)(const void *state, size_t phase, struct nvt_work_payload *work);
+    /* Numbers of its own, by nvt_run_number, when all iterations are done. May be NULL. */
+    void (*finish)(struct nvt_run_context *context, void *state);
 };
 
 /* A value of a configuration text, or `missing`. */
@@ -72,13 +106,25 @@ int64_t nvt_configuration_number(const char *configuration, const char *key, int
 /* Whether the configuration has this word as the value of the key. */
 int nvt_configuration_is(const char *configuration, const char *key, const char *word);
 
-/* Close a range that the workload opened around its optimizer; see nvt_run_context. */
-void nvt_optimizer_begin(struct nvt_run_context *context, int64_t *start);
-void nvt_optimizer_end(struct nvt_run_context *context, int64_t start);
+/* A phase within another one: its range, with a wait for the device before and behind it. */
+struct nvt_phase_clock {
+    int64_t start;
+    struct nvt_memory_scope memory;
+};
+void nvt_phase_begin(struct nvt_run_context *context, size_t phase, struct nvt_phase_clock *clock);
+void nvt_phase_end(struct nvt_run_context *context, size_t phase, struct nvt_phase_clock *clock);
 
-/* Run one configuration. The entry of libnvtally-host.so and libnvtally-cuda.so. */
-__attribute__((visibility("default"))) void nvt_workload_run(const struct nvt_run_settings *settings,
-                                                             struct nvt_run_result *result);
+/* Put a number into the row. Beyond NVT_NUMBERS_MOST it is left out, and the run is an error. */
+void nvt_run_number(struct nvt_run_context *context, const char *key, double value);
+
+#define NVT_LIBRARY_API __attribute__((visibility("default")))
+
+/* The entries of libnvtally-host.so and libnvtally-cuda.so: run one configuration; release the result;
+ * tell what the backend is (0, or -1 with err when it has no device). */
+NVT_LIBRARY_API void nvt_workload_run(const struct nvt_run_settings *settings,
+                                      struct nvt_run_result *result);
+NVT_LIBRARY_API void nvt_workload_release(struct nvt_run_result *result);
+NVT_LIBRARY_API int nvt_workload_backend(struct nvt_backend_facts *facts, struct nvt_error *err);
 
 extern const struct nvt_workload nvt_workload_linear, nvt_workload_fragmented;
 

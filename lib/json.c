@@ -57,6 +57,12 @@ void nvt_json_null(struct nvt_json *json, const char *key)
     json->failed |= nvt_buffer_append(json->out, "null", 4);
 }
 
+void nvt_json_bool(struct nvt_json *json, const char *key, int value)
+{
+    key_of(json, key);
+    json->failed |= nvt_buffer_printf(json->out, "%s", value ? "true" : "false");
+}
+
 void nvt_json_text(struct nvt_json *json, const char *key, const char *value)
 {
     if (!value) {

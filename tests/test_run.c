@@ -249,7 +249,7 @@ static void bad_axes_run_nothing(void **state)
                {"--mode", "fast", "linear, train, inference"},
                {"--iterations", "0", "--iterations 0"},
                {"--memory-limit", "many", "--memory-limit many"},
-               {"--collect", "everything", "off or nvtx"},
+               {"--collect", "everything", "off, nvtx"},
                {"--backend", "tpu", "auto, host or cuda"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const char *argv[] = {"nvtally", "run", "fragmented", bad[i].option, bad[i].value, NULL};

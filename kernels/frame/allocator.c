@@ -11,77 +11,192 @@
 #define LARGE_SEGMENT ((size_t)20 << 20)
 #define ROUND         ((size_t)2 << 20)
 
-/* A part of a segment; the parts of a segment are a list in the order of their addresses. */
+/* A part of a segment. Free parts are in the list of their pool, used ones in the table of addresses. */
 struct block {
-    struct block *before, *after; /* in the segment */
-    struct block *next;           /* among all blocks */
+    struct block *before, *after;   /* neighbours in the segment, by address */
+    struct block *previous, *next;  /* in the list of the pool, or of the bucket */
     char *address;
     size_t size;
     int used;
-    int small; /* of a segment for small requests */
+    int small; /* of a segment for small requests: its pool */
 };
 
+#define BUCKETS_LEAST 256
+
 struct nvt_allocator {
-    struct block *blocks;
+    struct block *pools[2];  /* free blocks: of large segments, of small ones */
+    struct block **buckets;  /* used blocks, by address */
+    size_t bucket_count;     /* a power of two */
+    size_t used_count;
     uint64_t limit;
     struct nvt_memory_use use;
+    struct nvt_memory_scope *scope; /* the innermost open one */
 };
+
+/* --- lists ------------------------------------------------------------------------------------------- */
+
+static struct block **bucket_of(struct nvt_allocator *allocator, const void *address)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)address / GRAIN * UINT64_C(0x9E3779B97F4A7C15);
+    return &allocator->buckets[(hash >> 32) & (allocator->bucket_count - 1)];
+}
+
+static struct block **list_of(struct nvt_allocator *allocator, const struct block *block)
+{
+    return block->used ? bucket_of(allocator, block->address) : &allocator->pools[block->small];
+}
+
+static void enlist(struct nvt_allocator *allocator, struct block *block)
+{
+    struct block **list = list_of(allocator, block);
+    block->previous = NULL;
+    block->next = *list;
+    if (block->next)
+        block->next->previous = block;
+    *list = block;
+}
+
+static void delist(struct nvt_allocator *allocator, struct block *block)
+{
+    if (block->previous)
+        block->previous->next = block->next;
+    else
+        *list_of(allocator, block) = block->next;
+    if (block->next)
+        block->next->previous = block->previous;
+}
+
+/* Keep the chains of the table short. Without memory for a larger one they grow, and all still works. */
+static void grow_table(struct nvt_allocator *allocator)
+{
+    size_t old_count = allocator->bucket_count;
+    struct block **old = allocator->buckets, **grown;
+    if (allocator->used_count < 2 * old_count)
+        return;
+    grown = (struct block **)calloc(4 * old_count, sizeof(*grown));
+    if (!grown)
+        return;
+    allocator->buckets = grown;
+    allocator->bucket_count = 4 * old_count;
+    for (size_t i = 0; i < old_count; i++)
+        for (struct block *block = old[i], *next; block; block = next) {
+            next = block->next;
+            enlist(allocator, block);
+        }
+    free(old);
+}
+
+/* --- counting ---------------------------------------------------------------------------------------- */
+
+static void raise_to(uint64_t *peak, uint64_t value)
+{
+    if (value > *peak)
+        *peak = value;
+}
+
+/* An outer scope takes over the peaks of an inner one when that ends. */
+static void note_peaks(struct nvt_allocator *allocator)
+{
+    struct nvt_memory_use *use = &allocator->use;
+    raise_to(&use->peak_allocated, use->allocated);
+    raise_to(&use->peak_reserved, use->reserved);
+    if (allocator->scope) {
+        raise_to(&allocator->scope->peak_allocated, use->allocated);
+        raise_to(&allocator->scope->peak_reserved, use->reserved);
+    }
+}
+
+void nvt_allocator_scope_begin(struct nvt_allocator *allocator, struct nvt_memory_scope *scope)
+{
+    scope->outer = allocator->scope;
+    scope->peak_allocated = allocator->use.allocated;
+    scope->peak_reserved = allocator->use.reserved;
+    allocator->scope = scope;
+}
+
+void nvt_allocator_scope_end(struct nvt_allocator *allocator, struct nvt_memory_scope *scope)
+{
+    struct nvt_memory_scope *outer;
+    for (struct nvt_memory_scope *at = allocator->scope; at; at = outer) {
+        outer = at->outer;
+        if (outer) {
+            raise_to(&outer->peak_allocated, at->peak_allocated);
+            raise_to(&outer->peak_reserved, at->peak_reserved);
+        }
+        allocator->scope = outer;
+        if (at == scope)
+            return;
+    }
+}
+
+void nvt_allocator_reset_peak(struct nvt_allocator *allocator)
+{
+    allocator->use.peak_allocated = allocator->use.allocated;
+    allocator->use.peak_reserved = allocator->use.reserved;
+}
+
+struct nvt_memory_use nvt_allocator_use(const struct nvt_allocator *allocator)
+{
+    return allocator->use;
+}
+
+/* --- life -------------------------------------------------------------------------------------------- */
 
 struct nvt_allocator *nvt_allocator_new(uint64_t limit)
 {
     struct nvt_allocator *allocator = (struct nvt_allocator *)calloc(1, sizeof(*allocator));
-    if (allocator)
-        allocator->limit = limit;
+    if (!allocator)
+        return NULL;
+    allocator->limit = limit;
+    allocator->bucket_count = BUCKETS_LEAST;
+    allocator->buckets = (struct block **)calloc(BUCKETS_LEAST, sizeof(*allocator->buckets));
+    if (!allocator->buckets) {
+        free(allocator);
+        return NULL;
+    }
     return allocator;
 }
 
-static void unlink_block(struct nvt_allocator *allocator, struct block *block)
+static void free_list(struct block *list)
 {
-    struct block **at = &allocator->blocks;
-    while (*at != block)
-        at = &(*at)->next;
-    *at = block->next;
-    free(block);
-}
-
-/* Segments that are one free block go back to the backend. Returns whether there were any. */
-static int release_unused(struct nvt_allocator *allocator)
-{
-    int released = 0;
-    for (struct block *block = allocator->blocks, *next; block; block = next) {
+    for (struct block *block = list, *next; block; block = next) {
         next = block->next;
-        if (block->used || block->before || block->after)
-            continue;
-        nvt_backend_free(block->address);
-        allocator->use.reserved -= block->size;
-        unlink_block(allocator, block);
-        released = 1;
+        if (!block->before)
+            nvt_backend_free(block->address);
+        free(block);
     }
-    return released;
 }
 
 void nvt_allocator_free(struct nvt_allocator *allocator)
 {
     if (!allocator)
         return;
-    for (struct block *block = allocator->blocks, *next; block; block = next) {
-        next = block->next;
-        if (!block->before)
-            nvt_backend_free(block->address);
-        free(block);
-    }
+    free_list(allocator->pools[0]);
+    free_list(allocator->pools[1]);
+    for (size_t i = 0; i < allocator->bucket_count; i++)
+        free_list(allocator->buckets[i]);
+    free(allocator->buckets);
     free(allocator);
 }
 
-/* The smallest free block that is large enough, of the pool for this size. */
-static struct block *best_fit(struct nvt_allocator *allocator, size_t size, int small)
+/* --- segments ---------------------------------------------------------------------------------------- */
+
+/* Segments that are one free block go back to the backend. Returns whether there were any. */
+static int release_unused(struct nvt_allocator *allocator)
 {
-    struct block *best = NULL;
-    for (struct block *block = allocator->blocks; block; block = block->next)
-        if (!block->used && block->small == small && block->size >= size &&
-            (!best || block->size < best->size))
-            best = block;
-    return best;
+    int released = 0;
+    for (int pool = 0; pool < 2; pool++)
+        for (struct block *block = allocator->pools[pool], *next; block; block = next) {
+            next = block->next;
+            if (block->before || block->after)
+                continue;
+            nvt_backend_free(block->address);
+            allocator->use.reserved -= block->size;
+            delist(allocator, block);
+            free(block);
+            released = 1;
+        }
+    return released;
 }
 
 static size_t segment_size(size_t size)
@@ -108,15 +223,26 @@ static struct block *new_segment(struct nvt_allocator *allocator, size_t size, i
     block->address = address;
     block->size = bytes;
     block->small = small;
-    block->next = allocator->blocks;
-    allocator->blocks = block;
     allocator->use.reserved += bytes;
-    if (allocator->use.reserved > allocator->use.peak_reserved)
-        allocator->use.peak_reserved = allocator->use.reserved;
+    enlist(allocator, block);
     return block;
 }
 
-/* Cut the block to size when what is left is worth keeping apart. */
+/* --- blocks ------------------------------------------------------------------------------------------ */
+
+/* The smallest free block of the pool that is large enough; the lowest of equals, against fragmentation. */
+static struct block *best_fit(struct nvt_allocator *allocator, size_t size, int small)
+{
+    struct block *best = NULL;
+    for (struct block *block = allocator->pools[small]; block; block = block->next)
+        if (block->size >= size &&
+            (!best || block->size < best->size ||
+             (block->size == best->size && block->address < best->address)))
+            best = block;
+    return best;
+}
+
+/* Cut a block that is in no list to size, when what is left is worth keeping apart. */
 static void split(struct nvt_allocator *allocator, struct block *block, size_t size)
 {
     size_t rest = block->size - size;
@@ -134,8 +260,7 @@ static void split(struct nvt_allocator *allocator, struct block *block, size_t s
         after->after->before = after;
     block->after = after;
     block->size = size;
-    after->next = allocator->blocks;
-    allocator->blocks = after;
+    enlist(allocator, after);
 }
 
 void *nvt_allocator_take(struct nvt_allocator *allocator, size_t bytes)
@@ -155,47 +280,46 @@ void *nvt_allocator_take(struct nvt_allocator *allocator, size_t bytes)
         allocator->use.refused = bytes;
         return NULL;
     }
+    delist(allocator, block);
     split(allocator, block, size);
     block->used = 1;
+    enlist(allocator, block);
+    allocator->used_count++;
+    grow_table(allocator);
     allocator->use.allocated += block->size;
-    if (allocator->use.allocated > allocator->use.peak_allocated)
-        allocator->use.peak_allocated = allocator->use.allocated;
+    note_peaks(allocator);
     return block->address;
 }
 
-/* Join the block with the one behind it. */
-static void absorb_after(struct nvt_allocator *allocator, struct block *block)
+/* Join two free neighbours, neither of which is in a list. */
+static struct block *join(struct block *block, struct block *after)
 {
-    struct block *after = block->after;
     block->size += after->size;
     block->after = after->after;
     if (block->after)
         block->after->before = block;
-    unlink_block(allocator, after);
+    free(after);
+    return block;
 }
 
 void nvt_allocator_give(struct nvt_allocator *allocator, void *memory)
 {
-    struct block *block = allocator->blocks;
-    while (block && (block->address != memory || !block->used))
+    struct block *block = memory ? *bucket_of(allocator, memory) : NULL;
+    while (block && block->address != memory)
         block = block->next;
     if (!block)
         return;
+    delist(allocator, block);
     block->used = 0;
+    allocator->used_count--;
     allocator->use.allocated -= block->size;
-    if (block->after && !block->after->used)
-        absorb_after(allocator, block);
-    if (block->before && !block->before->used)
-        absorb_after(allocator, block->before);
-}
-
-void nvt_allocator_reset_peak(struct nvt_allocator *allocator)
-{
-    allocator->use.peak_allocated = allocator->use.allocated;
-    allocator->use.peak_reserved = allocator->use.reserved;
-}
-
-struct nvt_memory_use nvt_allocator_use(const struct nvt_allocator *allocator)
-{
-    return allocator->use;
+    if (block->after && !block->after->used) {
+        delist(allocator, block->after);
+        block = join(block, block->after);
+    }
+    if (block->before && !block->before->used) {
+        delist(allocator, block->before);
+        block = join(block->before, block);
+    }
+    enlist(allocator, block);
 }

@@ -2,12 +2,11 @@
  * The measuring loop, the same for every workload and both backends.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "../backend.h"
 #include "../workload.h"
 
 static const struct nvt_workload *const workloads[] = {
@@ -16,45 +15,8 @@ static const struct nvt_workload *const workloads[] = {
 };
 
 struct names {
-    nvtxStringHandle_t configuration, warmup, iteration, forward, backward;
+    nvtxStringHandle_t configuration, warmup, iteration;
 };
-
-/* The value of a key in "a=1 b=2", up to the next blank; NULL when there is none. */
-static const char *find_value(const char *configuration, const char *key)
-{
-    size_t length = strlen(key);
-    for (const char *at = configuration; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (!strncmp(at, key, length) && at[length] == '=')
-            return at + length + 1;
-    return NULL;
-}
-
-int64_t nvt_configuration_number(const char *configuration, const char *key, int64_t missing)
-{
-    const char *value = find_value(configuration, key);
-    return value ? strtoll(value, NULL, 10) : missing;
-}
-
-int nvt_configuration_is(const char *configuration, const char *key, const char *word)
-{
-    const char *value = find_value(configuration, key);
-    size_t length = strlen(word);
-    return value && !strncmp(value, word, length) && (!value[length] || value[length] == ' ');
-}
-
-void nvt_optimizer_begin(struct nvt_run_context *context, int64_t *start)
-{
-    nvt_backend_sync();
-    nvt_nvtx_push(&context->nvtx, context->optimizer);
-    *start = nvt_monotonic_ns();
-}
-
-void nvt_optimizer_end(struct nvt_run_context *context, int64_t start)
-{
-    nvt_backend_sync();
-    context->optimizer_ns += (double)(nvt_monotonic_ns() - start);
-    nvt_nvtx_pop(&context->nvtx);
-}
 
 static const struct nvt_workload *find_workload(const char *name)
 {
@@ -64,100 +26,189 @@ static const struct nvt_workload *find_workload(const char *name)
     return NULL;
 }
 
-typedef int (*phase_function)(struct nvt_run_context *context, void *state, struct nvt_error *err);
-
-/* One phase in its range, synchronised before the range ends; the clock is read within. */
-static int timed_phase(struct nvt_run_context *context, phase_function phase, void *state,
-                       nvtxStringHandle_t name, const struct nvt_work_payload *work, double *ns,
-                       struct nvt_error *err)
+void nvt_phase_begin(struct nvt_run_context *context, size_t phase, struct nvt_phase_clock *clock)
 {
-    nvt_nvtx_push_work(&context->nvtx, name, work);
-    int64_t start = nvt_monotonic_ns();
-    int status = phase(context, state, err);
     nvt_backend_sync();
-    *ns = (double)(nvt_monotonic_ns() - start);
+    nvt_allocator_scope_begin(context->allocator, &clock->memory);
+    nvt_nvtx_push_work(&context->nvtx, context->names[phase], &context->result->phases[phase].work);
+    clock->start = nvt_monotonic_ns();
+}
+
+void nvt_phase_end(struct nvt_run_context *context, size_t phase, struct nvt_phase_clock *clock)
+{
+    struct nvt_phase_result *result = &context->result->phases[phase];
+    nvt_backend_sync();
+    context->phase_ns[phase] += (double)(nvt_monotonic_ns() - clock->start);
     nvt_nvtx_pop(&context->nvtx);
+    nvt_allocator_scope_end(context->allocator, &clock->memory);
+    if (clock->memory.peak_allocated > result->peak_allocated)
+        result->peak_allocated = clock->memory.peak_allocated;
+    if (clock->memory.peak_reserved > result->peak_reserved)
+        result->peak_reserved = clock->memory.peak_reserved;
+}
+
+void nvt_run_number(struct nvt_run_context *context, const char *key, double value)
+{
+    struct nvt_run_result *result = context->result;
+    /* One more than fit is counted, so that it shows. */
+    if (result->number_count > NVT_NUMBERS_MOST)
+        return;
+    if (result->number_count < NVT_NUMBERS_MOST) {
+        struct nvt_run_number *number = &result->numbers[result->number_count];
+        snprintf(number->key, sizeof(number->key), "%s", key);
+        number->value = value;
+    }
+    result->number_count++;
+}
+
+/* All phases once. 0 or -1. */
+static int run_phases(struct nvt_run_context *context, void *state, struct nvt_error *err)
+{
+    const struct nvt_workload *workload = context->workload;
+    memset(context->phase_ns, 0, sizeof(context->phase_ns));
+    for (size_t i = 0; i < workload->phase_count; i++) {
+        struct nvt_phase_clock clock;
+        if (!workload->phases[i].run)
+            continue;
+        nvt_phase_begin(context, i, &clock);
+        int status = workload->phases[i].run(context, state, err);
+        nvt_phase_end(context, i, &clock);
+        if (status)
+            return -1;
+    }
+    return nvt_backend_failed(err);
+}
+
+static int warm_up(struct nvt_run_context *context, void *state, const struct names *names,
+                   struct nvt_error *err)
+{
+    int status = 0;
+    for (int64_t i = 0; i < context->settings->warmup && !status; i++) {
+        nvt_nvtx_push_number(&context->nvtx, names->warmup, (uint64_t)i);
+        /* No ranges inside: a report of all ranges shall not mix timed phases with these. */
+        context->nvtx.silent = 1;
+        status = run_phases(context, state, err);
+        context->nvtx.silent = 0;
+        nvt_nvtx_pop(&context->nvtx);
+    }
     return status;
 }
 
-static int warm_up(const struct nvt_workload *workload, struct nvt_run_context *context, void *state,
-                   const struct names *names, struct nvt_error *err)
+static int measure(struct nvt_run_context *context, void *state, const struct names *names,
+                   struct nvt_error *err)
 {
-    struct nvt_run_context silent = *context;
-    int status = 0;
-    /* No ranges inside: a report of all ranges shall not mix timed phases with these. */
-    silent.nvtx.silent = 1;
-    for (int64_t i = 0; i < context->settings->warmup && !status; i++) {
-        nvt_nvtx_push_number(&context->nvtx, names->warmup, (uint64_t)i);
-        status = workload->forward(&silent, state, err) || workload->backward(&silent, state, err);
-        nvt_backend_sync();
-        nvt_nvtx_pop(&context->nvtx);
-    }
-    return status ? -1 : 0;
-}
-
-static int measure(const struct nvt_workload *workload, struct nvt_run_context *context, void *state,
-                   const struct names *names, struct nvt_run_result *result, struct nvt_error *err)
-{
+    struct nvt_run_result *result = context->result;
     for (int64_t i = 0; i < context->settings->iterations; i++) {
-        context->optimizer_ns = 0;
         nvt_nvtx_push_number(&context->nvtx, names->iteration, (uint64_t)i);
-        int status = timed_phase(context, workload->forward, state, names->forward,
-                                 &result->forward_work, &result->forward[i], err);
-        if (!status)
-            status = timed_phase(context, workload->backward, state, names->backward,
-                                 &result->backward_work, &result->backward[i], err);
+        int status = run_phases(context, state, err);
         nvt_nvtx_pop(&context->nvtx);
         if (status)
             return -1;
-        result->optimizer[i] = context->optimizer_ns;
+        for (size_t phase = 0; phase < result->phase_count; phase++)
+            result->phases[phase].ns[i] = context->phase_ns[phase];
         result->iterations = i + 1;
     }
     return 0;
 }
 
-static int run_iterations(const struct nvt_workload *workload, struct nvt_run_context *context,
-                          void *state, struct nvt_run_result *result, struct nvt_error *err)
+/* What setup and warm-ups took is no part of any peak. */
+static void forget_peaks(struct nvt_run_context *context)
+{
+    nvt_allocator_reset_peak(context->allocator);
+    for (size_t i = 0; i < context->result->phase_count; i++)
+        context->result->phases[i].peak_allocated = context->result->phases[i].peak_reserved = 0;
+}
+
+static int run_iterations(struct nvt_run_context *context, void *state, struct nvt_error *err)
 {
     char label[NVT_CONFIGURATION_MAX + 64];
     const struct nvt_run_settings *settings = context->settings;
     snprintf(label, sizeof(label), "%s %s", settings->workload, settings->configuration);
-    struct names names = {
-        nvt_nvtx_name(&context->nvtx, label), nvt_nvtx_name(&context->nvtx, "warmup"),
-        nvt_nvtx_name(&context->nvtx, "iteration"), nvt_nvtx_name(&context->nvtx, "forward"),
-        nvt_nvtx_name(&context->nvtx, "backward")};
-    context->optimizer = nvt_nvtx_name(&context->nvtx, "optimizer");
+    struct names names = {nvt_nvtx_name(&context->nvtx, label),
+                          nvt_nvtx_name(&context->nvtx, "warmup"),
+                          nvt_nvtx_name(&context->nvtx, "iteration")};
+    for (size_t i = 0; i < context->result->phase_count; i++)
+        context->names[i] = nvt_nvtx_name(&context->nvtx, context->result->phases[i].name);
     nvt_nvtx_push(&context->nvtx, names.configuration);
-    int status = warm_up(workload, context, state, &names, err);
-    nvt_allocator_reset_peak(context->allocator);
+    int status = warm_up(context, state, &names, err);
+    forget_peaks(context);
     if (!status)
-        status = measure(workload, context, state, &names, result, err);
+        status = measure(context, state, &names, err);
     nvt_nvtx_pop(&context->nvtx);
     return status;
 }
 
-static int run_workload(const struct nvt_workload *workload, struct nvt_run_context *context,
-                        struct nvt_run_result *result, struct nvt_error *err)
+static int prepare_result(struct nvt_run_context *context, struct nvt_error *err)
 {
+    const struct nvt_workload *workload = context->workload;
+    struct nvt_run_result *result = context->result;
+    for (size_t i = 0; i < workload->phase_count; i++) {
+        struct nvt_phase_result *phase = &result->phases[i];
+        phase->name = workload->phases[i].name;
+        phase->ns = (double *)calloc((size_t)context->settings->iterations, sizeof(double));
+        result->phase_count = i + 1;
+        if (!phase->ns)
+            return nvt_fail(err, "out of memory");
+    }
+    return 0;
+}
+
+/* What is known of a state before it is run. */
+static void describe_state(struct nvt_run_context *context, const void *state)
+{
+    const struct nvt_workload *workload = context->workload;
+    context->result->parameters = workload->parameters(state);
+    for (size_t i = 0; i < workload->phase_count; i++)
+        workload->work(state, i, &context->result->phases[i].work);
+}
+
+static int run_workload(struct nvt_run_context *context, struct nvt_error *err)
+{
+    const struct nvt_workload *workload = context->workload;
+    struct nvt_run_result *result = context->result;
     void *state = NULL;
-    size_t count = (size_t)context->settings->iterations;
-    result->forward = (double *)calloc(count, sizeof(double));
-    result->backward = (double *)calloc(count, sizeof(double));
-    result->optimizer = (double *)calloc(count, sizeof(double));
-    if (!result->forward || !result->backward || !result->optimizer)
-        return nvt_fail(err, "out of memory");
-    if (workload->setup(context, &state, err))
+    if (prepare_result(context, err) || workload->setup(context, &state, err))
         return -1;
-    result->parameters = workload->parameters(state);
-    workload->work(state, &result->forward_work, &result->backward_work);
-    int status = run_iterations(workload, context, state, result, err);
+    describe_state(context, state);
+    int status = run_iterations(context, state, err);
     struct nvt_memory_use use = nvt_allocator_use(context->allocator);
     result->peak_allocated = use.peak_allocated;
     result->peak_reserved = use.peak_reserved;
     if (!status && workload->loss)
         result->loss = workload->loss(state);
+    if (!status && workload->finish)
+        workload->finish(context, state);
+    if (!status && result->number_count > NVT_NUMBERS_MOST)
+        status = nvt_fail(err, "more than %d numbers of its own", NVT_NUMBERS_MOST);
     workload->teardown(context, state);
-    return status;
+    return status ? status : nvt_backend_failed(err);
+}
+
+static uint64_t limit_of(const struct nvt_run_settings *settings,
+                         const struct nvt_backend_facts *facts)
+{
+    if (settings->memory_limit && (!facts->memory || settings->memory_limit < facts->memory))
+        return settings->memory_limit;
+    return facts->memory;
+}
+
+static int start_run(struct nvt_run_context *context, struct nvt_error *err)
+{
+    const struct nvt_run_settings *settings = context->settings;
+    context->workload = find_workload(settings->workload);
+    if (!context->workload)
+        return nvt_fail(err, "no workload %s in this library", settings->workload);
+    if (nvt_workload_backend(&context->result->backend, err))
+        return -1;
+    context->nvtx = nvt_nvtx_open("nvtally");
+    context->allocator = nvt_allocator_new(limit_of(settings, &context->result->backend));
+    return context->allocator ? 0 : nvt_fail(err, "out of memory");
+}
+
+int nvt_workload_backend(struct nvt_backend_facts *facts, struct nvt_error *err)
+{
+    memset(facts, 0, sizeof(*facts));
+    return nvt_backend_start(facts, err);
 }
 
 void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_result *result)
@@ -167,24 +218,25 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
     memset(&context, 0, sizeof(context));
     memset(result, 0, sizeof(*result));
     result->loss = NAN;
-    result->backend = nvt_backend_name();
     context.settings = settings;
-    const struct nvt_workload *workload = find_workload(settings->workload);
-    int status = workload ? nvt_backend_start(&err)
-                          : nvt_fail(&err, "no workload %s in this library", settings->workload);
-    result->device = status ? "" : nvt_backend_device();
-    if (!status) {
-        context.nvtx = nvt_nvtx_open("nvtally");
-        context.allocator = nvt_allocator_new(settings->memory_limit);
-        status = context.allocator ? run_workload(workload, &context, result, &err)
-                                   : nvt_fail(&err, "out of memory");
-    }
+    context.result = result;
+    int status = start_run(&context, &err);
+    if (!status)
+        status = run_workload(&context, &err);
+    uint64_t refused = context.allocator ? nvt_allocator_use(context.allocator).refused : 0;
+    nvt_allocator_free(context.allocator);
     if (!status)
         return;
-    uint64_t refused = context.allocator ? nvt_allocator_use(context.allocator).refused : 0;
     result->status = refused ? NVT_RUN_OOM : NVT_RUN_ERROR;
     if (refused)
         nvt_fail(&err, "out of device memory: %llu bytes were asked for",
                  (unsigned long long)refused);
     nvt_error_text(&err, result->message, sizeof(result->message));
+}
+
+void nvt_workload_release(struct nvt_run_result *result)
+{
+    for (size_t i = 0; i < result->phase_count; i++)
+        free(result->phases[i].ns);
+    result->phase_count = 0;
 }

@@ -6,37 +6,70 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#if defined(HAVE_CBLAS)
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#if defined(HAVE_CBLAS) && !defined(NVT_REAL_DOUBLE)
 #include <cblas.h>
 #endif
 
-const char *nvt_backend_name(void)
-{
-    return "host";
-}
+#define HUGE_PAGE ((size_t)2 << 20)
 
-const char *nvt_backend_device(void)
+static void read_processor(char *name, size_t size)
 {
-    static char name[128];
     char line[256];
-    FILE *file = name[0] ? NULL : fopen("/proc/cpuinfo", "re");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    snprintf(name, size, "unknown processor");
     while (file && fgets(line, sizeof(line), file)) {
         char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
         if (value && value[1]) {
             value[strcspn(value, "\n")] = 0;
-            snprintf(name, sizeof(name), "%s", value + 2);
+            snprintf(name, size, "%s", value + 2);
             break;
         }
     }
     if (file)
         fclose(file);
-    return name[0] ? name : "unknown processor";
 }
 
-int nvt_backend_start(struct nvt_error *err)
+/* Without a bound the system would promise memory that it has not got, and kill for it later. */
+static uint64_t available_memory(void)
+{
+    char line[256];
+    unsigned long long kib = 0, bytes = 0;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    file = fopen("/sys/fs/cgroup/memory.max", "re");
+    if (file && fscanf(file, "%llu", &bytes) != 1)
+        bytes = 0;
+    if (file)
+        fclose(file);
+    return bytes && bytes < kib << 10 ? bytes : (uint64_t)kib << 10;
+}
+
+int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
 {
     (void)err;
+    snprintf(facts->name, sizeof(facts->name), "host");
+    read_processor(facts->device, sizeof(facts->device));
+    facts->memory = available_memory();
+#ifdef _OPENMP
+    facts->threads = omp_get_max_threads();
+#else
+    facts->threads = 1;
+#endif
+#if defined(HAVE_CBLAS) && !defined(NVT_REAL_DOUBLE)
+    snprintf(facts->libraries, sizeof(facts->libraries), "%s, %d threads", openblas_get_config(),
+             openblas_get_num_threads());
+#else
+    snprintf(facts->libraries, sizeof(facts->libraries), "no BLAS: plain loops");
+#endif
     return 0;
 }
 
@@ -44,10 +77,21 @@ void nvt_backend_sync(void)
 {
 }
 
+int nvt_backend_failed(struct nvt_error *err)
+{
+    (void)err;
+    return 0;
+}
+
+/* Large blocks on large pages: fewer misses of the address cache, and fewer faults while timed. */
 void *nvt_backend_alloc(size_t bytes)
 {
     void *memory = NULL;
-    return posix_memalign(&memory, 4096, bytes) ? NULL : memory;
+    if (posix_memalign(&memory, bytes < HUGE_PAGE ? 4096 : HUGE_PAGE, bytes))
+        return NULL;
+    if (bytes >= HUGE_PAGE)
+        madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
 }
 
 void nvt_backend_free(void *memory)

@@ -6,6 +6,8 @@
 #include "../workload.h"
 #include "layer.h"
 
+enum { FORWARD, BACKWARD, OPTIMIZER };
+
 struct state {
     struct nvt_layer layer;
     const struct nvt_run_context *context;
@@ -65,12 +67,12 @@ static int forward(struct nvt_run_context *context, void *opaque, struct nvt_err
 static int backward(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
     struct state *state = (struct state *)opaque;
-    int64_t start;
+    struct nvt_phase_clock clock;
     (void)err;
     nvt_layer_backward(&state->layer);
-    nvt_optimizer_begin(context, &start);
+    nvt_phase_begin(context, OPTIMIZER, &clock);
     nvt_layer_step(&state->layer);
-    nvt_optimizer_end(context, start);
+    nvt_phase_end(context, OPTIMIZER, &clock);
     return 0;
 }
 
@@ -93,14 +95,21 @@ static uint64_t parameters(const void *opaque)
     return nvt_layer_parameters(layer->mode, layer->in, layer->out);
 }
 
-static void work(const void *opaque, struct nvt_work_payload *forward_work,
-                 struct nvt_work_payload *backward_work)
+static void work(const void *opaque, size_t phase, struct nvt_work_payload *work)
 {
-    nvt_layer_work(&((const struct state *)opaque)->layer, &forward_work->flops,
-                   &forward_work->bytes, &backward_work->flops, &backward_work->bytes);
+    const struct nvt_layer *layer = &((const struct state *)opaque)->layer;
+    struct nvt_layer_work all = nvt_layer_count_work(layer);
+    *work = phase == FORWARD ? all.forward : phase == OPTIMIZER ? all.step : all.backward;
+    if (phase == BACKWARD) {
+        work->flops += all.step.flops;
+        work->bytes += all.step.bytes;
+    }
 }
 
-const struct nvt_workload nvt_workload_linear = {
-    "linear", setup, forward, backward, loss, teardown, parameters, work};
-const struct nvt_workload nvt_workload_fragmented = {
-    "fragmented", setup, forward, backward, loss, teardown, parameters, work};
+static const struct nvt_phase phases[] = {
+    {"forward", forward}, {"backward", backward}, {"optimizer", NULL}};
+
+const struct nvt_workload nvt_workload_linear = {"linear", phases,     3,    setup, teardown,
+                                                 loss,     parameters, work, NULL};
+const struct nvt_workload nvt_workload_fragmented = {"fragmented", phases,     3,    setup, teardown,
+                                                     loss,         parameters, work, NULL};

@@ -258,31 +258,49 @@ void nvt_layer_step(struct nvt_layer *layer)
 
 /* --- work ------------------------------------------------------------------------------------------- */
 
-void nvt_layer_work(const struct nvt_layer *layer, uint64_t *forward_flops, uint64_t *forward_bytes,
-                    uint64_t *backward_flops, uint64_t *backward_bytes)
+/* Each parameter: read and written w, m, v; read g; 12 operations. */
+static struct nvt_work_payload work_of_step(uint64_t parameters)
+{
+    struct nvt_work_payload work = {12 * parameters, 7 * parameters * sizeof(real)};
+    return work;
+}
+
+static struct nvt_layer_work work_of_linear(uint64_t batch, uint64_t in, uint64_t out,
+                                            uint64_t parameters)
+{
+    uint64_t product = 2 * batch * in * out, activations = batch * (in + out) * sizeof(real);
+    struct nvt_layer_work work;
+    work.forward.flops = product + batch * out;
+    work.forward.bytes = parameters * sizeof(real) + activations;
+    work.backward.flops = product + 3 * batch * out;
+    work.backward.bytes = activations + 2 * parameters * sizeof(real);
+    work.step = work_of_step(parameters);
+    return work;
+}
+
+struct nvt_layer_work nvt_layer_count_work(const struct nvt_layer *layer)
 {
     uint64_t batch = (uint64_t)layer->batch, in = (uint64_t)layer->in, out = (uint64_t)layer->out;
-    uint64_t size = sizeof(real), parameters = nvt_layer_parameters(layer->mode, layer->in,
-                                                                    layer->out);
-    uint64_t adam_flops = 12 * parameters, adam_bytes = 7 * parameters * size;
-    uint64_t activations = (batch * (in + out)) * size;
-    if (layer->mode == NVT_LINEAR) {
-        *forward_flops = 2 * batch * in * out + batch * out;
-        *forward_bytes = parameters * size + activations;
-        *backward_flops = 2 * batch * in * out + 3 * batch * out + adam_flops;
-        *backward_bytes = activations + 2 * parameters * size + adam_bytes;
-        return;
-    }
-    uint64_t compressed = (uint64_t)layer->compressed, fragments = (uint64_t)layer->fragments;
+    uint64_t parameters = nvt_layer_parameters(layer->mode, layer->in, layer->out);
+    if (layer->mode == NVT_LINEAR)
+        return work_of_linear(batch, in, out, parameters);
+    uint64_t compressed = (uint64_t)layer->compressed, width = (uint64_t)layer->width;
+    uint64_t fragments = (uint64_t)layer->fragments;
+    uint64_t activations = batch * (in + out) * sizeof(real);
     uint64_t compression = 2 * batch * compressed * (in + out);
     /* Hard: each sample meets one expert of in / fragments rows; soft: all of them, blended. */
     int soft = layer->mode == NVT_TRAIN;
-    uint64_t expert = 2 * batch * out * (soft ? in : in / fragments);
-    uint64_t read = soft ? in * out : (in / fragments) * out * (batch < fragments ? batch : fragments);
-    *forward_flops = 2 * batch * in + expert + compression + (soft ? 3 * batch * in : 0);
-    *forward_bytes = (in + read + compressed * (in + out)) * size + activations;
-    *backward_flops = expert + compression + 2 * batch * compressed * out + 3 * batch * out +
-                      adam_flops +
-                      (soft ? 2 * batch * in * (out + compressed) + 4 * batch * in : 0);
-    *backward_bytes = activations + 2 * parameters * size + adam_bytes;
+    uint64_t expert = 2 * batch * out * (soft ? in : width);
+    uint64_t met = soft ? fragments : batch < fragments ? batch : fragments;
+    struct nvt_layer_work work;
+    work.forward.flops = 2 * batch * in + expert + compression + (soft ? 3 * batch * in : 0);
+    work.forward.bytes =
+        (in + met * width * out + compressed * (in + out)) * sizeof(real) + activations;
+    work.backward.flops = expert + compression + 2 * batch * compressed * out + 3 * batch * out +
+                          (soft ? 2 * batch * in * (out + compressed) + 4 * batch * in : 0);
+    work.backward.bytes = activations + (compressed * out + 2 * parameters +
+                                         (soft ? in * (out + compressed) : 0)) *
+                                            sizeof(real);
+    work.step = work_of_step(parameters);
+    return work;
 }

@@ -5,6 +5,7 @@
 #ifndef NVT_LAYER_H
 #define NVT_LAYER_H
 
+#include "../../lib/nvtx.h"
 #include "../frame/allocator.h"
 #include "../ops/ops.h"
 
@@ -64,11 +65,13 @@ void nvt_layer_backward(struct nvt_layer *layer);
 void nvt_layer_step(struct nvt_layer *layer);
 
 /*
- * FLOPs (a multiply-add is two) and bytes of one forward and one backward with Adam. Bytes are what must
- * be moved once: weights, activations, gradients and moments. docs/workloads.md counts them by hand.
+ * FLOPs (a multiply-add is two) and bytes of one forward, one backward and one step of Adam. Bytes are what
+ * must be moved once: weights, activations, gradients and moments. docs/workloads.md counts them by hand.
  */
-void nvt_layer_work(const struct nvt_layer *layer, uint64_t *forward_flops, uint64_t *forward_bytes,
-                    uint64_t *backward_flops, uint64_t *backward_bytes);
+struct nvt_layer_work {
+    struct nvt_work_payload forward, backward, step;
+};
+struct nvt_layer_work nvt_layer_count_work(const struct nvt_layer *layer);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,81 @@
+/*
+ * Axes of the workloads: what can be varied, over what, and the configurations that a choice of values
+ * makes. A workload's axes are one file (axes_*.c) with a struct nvt_workload_axes, and one line in the
+ * table of axes.c. Options, help, rows and NVTX labels all come from it.
+ */
+#ifndef NVT_AXES_H
+#define NVT_AXES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../lib/axis.h"
+#include "../lib/json.h"
+#include "workload.h"
+
+#define NVT_AXES_MOST 24 /* of a workload */
+
+enum nvt_axis_kind {
+    NVT_AXIS_NUMBERS,
+    NVT_AXIS_WORDS, /* values are positions in `words` */
+    NVT_AXIS_FLAG,  /* words off and on; rows have false and true */
+    NVT_AXIS_FIXED, /* no option: always the first of `words` */
+};
+
+struct nvt_axis_spec {
+    const char *name;         /* key in rows; the option has '-' for '_' */
+    const char *defaults;     /* a list, as an option would have it */
+    const char *about;        /* for --help */
+    const char *const *words; /* NULL-terminated, of words only */
+    enum nvt_axis_kind kind;
+    int64_t least, most; /* of numbers */
+};
+
+struct nvt_workload_axes {
+    const char *workload, *about;
+    const struct nvt_axis_spec *axes;
+    size_t count;
+    /* Whether an axis has a meaning under the other values; where not, it is null. NULL: always. */
+    int (*applies)(const int64_t *values, size_t axis);
+    /* 0, or -1 with err where the values do not go together. NULL: all do. */
+    int (*check)(const int64_t *values, struct nvt_error *err);
+};
+
+/* One configuration. */
+struct nvt_configuration {
+    int64_t values[NVT_AXES_MOST];
+    uint8_t present[NVT_AXES_MOST];    /* 0: the axis does not apply */
+    char text[NVT_CONFIGURATION_MAX];  /* "size=256 batch=8 mode=train fragments=32": no nulls */
+    char label[NVT_CONFIGURATION_MAX]; /* "size256-batch8-train-fragments32": for file names */
+};
+
+/* The axes of a workload, or NULL; of the i-th one, NULL behind the last. */
+const struct nvt_workload_axes *nvt_axes_of(const char *workload);
+const struct nvt_workload_axes *nvt_axes_at(size_t i);
+
+/* Position of an axis by the name of its option, without "--"; -1 when there is none. */
+int nvt_axes_find(const struct nvt_workload_axes *axes, const char *option);
+
+/* Parse the list of an axis. 0, or -1 with err naming the option. */
+int nvt_axes_parse(const struct nvt_axis_spec *spec, const char *text, struct nvt_axis *values,
+                   struct nvt_error *err);
+
+/*
+ * Every combination, the last axis fastest. `chosen` has an entry for each axis; one of count 0 gets the
+ * defaults. 0 with *out (malloc'ed, *count of them), or -1 with err: values that do not go together, more
+ * than 100,000 combinations, or out of memory.
+ */
+int nvt_axes_expand(const struct nvt_workload_axes *axes, struct nvt_axis *chosen,
+                    struct nvt_configuration **out, size_t *count, struct nvt_error *err);
+
+/* The axes as members of a row. */
+void nvt_axes_put(const struct nvt_workload_axes *axes,
+                  const struct nvt_configuration *configuration, struct nvt_json *json);
+
+/* The axes as lines of a help text, with defaults. */
+void nvt_axes_help(const struct nvt_workload_axes *axes, FILE *out);
+
+extern const struct nvt_workload_axes nvt_axes_linear, nvt_axes_fragmented;
+
+#endif
