@@ -132,6 +132,19 @@ int nvt_backend_failed(struct nvt_error *err);
 void *nvt_backend_alloc(size_t bytes);
 void nvt_backend_free(void *memory);
 
+/*
+ * Streams, for work that may overlap. What this thread launches from now on goes to stream `index` (0 is
+ * where every thread begins; at most NVT_STREAMS_MOST). And: what stream `later` gets from now on waits for
+ * all that stream `earlier` has been given. The host has no streams: both do nothing there.
+ */
+#define NVT_STREAMS_MOST 64
+void nvt_backend_use_stream(int index);
+void nvt_backend_order(int earlier, int later);
+
+/* This thread is one of `workers` that compute at once: on the host it takes its share of the cores.
+ * nvt_backend_share(1) takes all again. */
+void nvt_backend_share(int workers);
+
 /* Set bytes to zero; copy to and from the host (the copy to the host waits for the device). */
 void nvt_backend_zero(void *memory, size_t bytes);
 void nvt_backend_to_host(void *host, const void *device, size_t bytes);

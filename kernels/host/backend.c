@@ -77,6 +77,36 @@ void nvt_backend_sync(void)
 {
 }
 
+void nvt_backend_use_stream(int index)
+{
+    (void)index;
+}
+
+void nvt_backend_order(int earlier, int later)
+{
+    (void)earlier;
+    (void)later;
+}
+
+/* OpenBLAS counts its threads for the whole process, OpenMP for each thread that begins a region. */
+void nvt_backend_share(int workers)
+{
+#ifdef _OPENMP
+    int cores = omp_get_num_procs(), limit = omp_get_thread_limit();
+    int all = limit < cores ? limit : cores;
+    const char *asked = getenv("OMP_NUM_THREADS");
+    if (asked && atoi(asked) > 0 && atoi(asked) < all)
+        all = atoi(asked);
+    int mine = workers < all ? all / (workers > 0 ? workers : 1) : 1;
+    omp_set_num_threads(mine);
+#if defined(HAVE_CBLAS) && !defined(NVT_REAL_DOUBLE)
+    openblas_set_num_threads(mine);
+#endif
+#else
+    (void)workers;
+#endif
+}
+
 int nvt_backend_failed(struct nvt_error *err)
 {
     (void)err;
