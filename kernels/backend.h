@@ -134,12 +134,15 @@ void nvt_backend_free(void *memory);
 
 /*
  * Streams, for work that may overlap. What this thread launches from now on goes to stream `index` (0 is
- * where every thread begins; at most NVT_STREAMS_MOST). And: what stream `later` gets from now on waits for
- * all that stream `earlier` has been given. The host has no streams: both do nothing there.
+ * where every thread begins). An event stands behind all that the thread's stream has been given so far;
+ * a stream that waits for it runs nothing given later before that. NULL is an event that has passed. The
+ * host has no streams: there events are NULL.
  */
 #define NVT_STREAMS_MOST 64
 void nvt_backend_use_stream(int index);
-void nvt_backend_order(int earlier, int later);
+void *nvt_backend_event(void);
+void nvt_backend_wait_event(void *event); /* any number of times, on any thread */
+void nvt_backend_free_event(void *event);
 
 /* This thread is one of `workers` that compute at once: on the host it takes its share of the cores.
  * nvt_backend_share(1) takes all again. */

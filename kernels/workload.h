@@ -75,7 +75,8 @@ struct nvt_run_context {
     const struct nvt_workload *workload;
     struct nvt_run_result *result;
     nvtxStringHandle_t names[NVT_PHASES_MOST];
-    double phase_ns[NVT_PHASES_MOST]; /* of this iteration */
+    double phase_ns[NVT_PHASES_MOST]; /* of this iteration; NaN: it could not be told apart */
+    uint64_t refused; /* bytes that an allocator of the workload's own could not give, 0: none */
 };
 
 struct nvt_phase {

@@ -223,7 +223,9 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
     int status = start_run(&context, &err);
     if (!status)
         status = run_workload(&context, &err);
-    uint64_t refused = context.allocator ? nvt_allocator_use(context.allocator).refused : 0;
+    uint64_t refused = context.refused;
+    if (!refused && context.allocator)
+        refused = nvt_allocator_use(context.allocator).refused;
     nvt_allocator_free(context.allocator);
     if (!status)
         return;

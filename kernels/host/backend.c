@@ -82,10 +82,19 @@ void nvt_backend_use_stream(int index)
     (void)index;
 }
 
-void nvt_backend_order(int earlier, int later)
+void *nvt_backend_event(void)
 {
-    (void)earlier;
-    (void)later;
+    return NULL;
+}
+
+void nvt_backend_wait_event(void *event)
+{
+    (void)event;
+}
+
+void nvt_backend_free_event(void *event)
+{
+    (void)event;
 }
 
 /* OpenBLAS counts its threads for the whole process, OpenMP for each thread that begins a region. */
