@@ -1,0 +1,99 @@
+/*
+ * Batched matrix products on the host. OpenBLAS multiplies float: the lower precisions are emulated
+ * by rounding both inputs, to nearest and ties to even, before a float product.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../backend.h"
+
+/* Numbers to round, in chunks. */
+struct round_args {
+    real *out;
+    const real *in;
+    int64_t n;
+    int mantissa; /* bits kept of a float's 23 */
+};
+
+/* Round to fewer bits of mantissa with float's exponents: TF32 (10) and bfloat16 (7). Infinity and
+ * NaN stay. */
+static float round_mantissa(float value, int mantissa)
+{
+    uint32_t bits, drop = 23u - (uint32_t)mantissa;
+    memcpy(&bits, &value, sizeof(bits));
+    if ((bits & 0x7f800000u) == 0x7f800000u)
+        return value;
+    bits += (1u << (drop - 1)) - 1 + (bits >> drop & 1);
+    bits &= ~((1u << drop) - 1);
+    memcpy(&value, &bits, sizeof(bits));
+    return value;
+}
+
+/* binary16, by the compiler's own conversion. */
+static float round_half(float value)
+{
+    return (float)(_Float16)value;
+}
+
+NVT_KERNEL(round_inputs, round_args)
+{
+    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
+    {
+        int64_t i = row * NVT_CHUNK_ELEMENTS + j;
+        if (i < a.n)
+            a.out[i] = (real)(a.mantissa ? round_mantissa((float)a.in[i], a.mantissa)
+                                         : round_half((float)a.in[i]));
+    }
+}
+
+/* A rounded copy of n numbers; NULL when memory is out. */
+static real *rounded(const real *in, int64_t n, enum nvt_precision precision)
+{
+    real *out = (real *)malloc((size_t)n * sizeof(real));
+    struct round_args args = {out, in, n,
+                              precision == NVT_TF32   ? 10
+                              : precision == NVT_BF16 ? 7
+                                                      : 0};
+    if (out)
+        NVT_LAUNCH(round_inputs, NVT_CHUNKS(n), args);
+    return out;
+}
+
+static void multiply_all(const struct nvt_matmul *shape, const real *a, const real *b, real *c)
+{
+    for (int64_t i = 0; i < shape->count; i++)
+        nvt_backend_matmul(shape->transpose_a, shape->transpose_b, shape->m, shape->n, shape->k,
+                           shape->alpha, a + i * shape->stride_a, b + i * shape->stride_b,
+                           shape->beta, c + i * shape->stride_c);
+}
+
+/* Elements that an input spans. */
+static int64_t span(const struct nvt_matmul *shape, int64_t stride, int64_t rows, int64_t columns)
+{
+    return (shape->count - 1) * stride + rows * columns;
+}
+
+void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, const real *b,
+                                real *c)
+{
+    if (shape->count < 1)
+        return;
+    if (shape->precision == NVT_FP32) {
+        multiply_all(shape, a, b, c);
+        return;
+    }
+    real *low_a = rounded(a, span(shape, shape->stride_a, shape->m, shape->k), shape->precision);
+    real *low_b = rounded(b, span(shape, shape->stride_b, shape->k, shape->n), shape->precision);
+    /* Out of memory shows as NaN: a wrong precision would not show at all. */
+    if (low_a && low_b)
+        multiply_all(shape, low_a, low_b, c);
+    else
+        memset(c, 0xff, (size_t)span(shape, shape->stride_c, shape->m, shape->n) * sizeof(real));
+    free(low_a);
+    free(low_b);
+}
+
+int nvt_backend_emulates(enum nvt_precision precision)
+{
+    return precision != NVT_FP32;
+}

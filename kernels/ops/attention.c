@@ -1,0 +1,162 @@
+#include "attention.h"
+
+#include "real_math.h"
+
+/* --- products
+ * --------------------------------------------------------------------------------------- */
+
+/* [length][length] = [length][width] · [length][width]ᵀ, of every group. */
+static struct nvt_matmul to_square(const struct nvt_attention *at, real alpha)
+{
+    int64_t flat = at->length * at->width, square = at->length * at->length;
+    struct nvt_matmul shape = {0, 1,          at->length, at->length, at->width, alpha,
+                               0, at->groups, flat,       flat,       square,    at->precision};
+    return shape;
+}
+
+/* [length][width] = [length][length] or its transpose · [length][width]. */
+static struct nvt_matmul from_square(const struct nvt_attention *at, int transpose, real alpha)
+{
+    int64_t flat = at->length * at->width, square = at->length * at->length;
+    struct nvt_matmul shape = {transpose,  0,      at->length, at->width, at->length,   alpha, 0,
+                               at->groups, square, flat,       flat,      at->precision};
+    return shape;
+}
+
+static real scale_of(const struct nvt_attention *at)
+{
+    return (real)(1 / sqrt((double)at->width));
+}
+
+void nvt_attention_scores(const struct nvt_attention *attention, real *s, const real *q,
+                          const real *k)
+{
+    struct nvt_matmul shape = to_square(attention, scale_of(attention));
+    nvt_backend_matmul_batched(&shape, q, k, s);
+}
+
+void nvt_attention_values(const struct nvt_attention *attention, real *out, const real *p,
+                          const real *v)
+{
+    struct nvt_matmul shape = from_square(attention, 0, 1);
+    nvt_backend_matmul_batched(&shape, p, v, out);
+}
+
+void nvt_attention_values_backward(const struct nvt_attention *attention, real *dp, real *dv,
+                                   const real *dout, const real *p, const real *v)
+{
+    struct nvt_matmul square = to_square(attention, 1), flat = from_square(attention, 1, 1);
+    nvt_backend_matmul_batched(&square, dout, v, dp);
+    nvt_backend_matmul_batched(&flat, p, dout, dv);
+}
+
+void nvt_attention_scores_backward(const struct nvt_attention *attention, real *dq, real *dk,
+                                   const real *ds, const real *q, const real *k)
+{
+    struct nvt_matmul of_q = from_square(attention, 0, scale_of(attention));
+    struct nvt_matmul of_k = from_square(attention, 1, scale_of(attention));
+    nvt_backend_matmul_batched(&of_q, ds, k, dq);
+    nvt_backend_matmul_batched(&of_k, ds, q, dk);
+}
+
+/* --- softmax
+ * ---------------------------------------------------------------------------------------- */
+
+struct attention_args {
+    real *out;
+    const real *x, *p;
+    int64_t length;
+    int causal;
+};
+
+NVT_KERNEL(attention_softmax, attention_args)
+{
+    const real *x = a.x + row * a.length;
+    real *p = a.out + row * a.length;
+    int64_t seen = a.causal ? row % a.length + 1 : a.length;
+    real top = x[0], sum = 0;
+    FOR_THREADS(i, seen)
+    {
+        top = x[i] > top ? x[i] : top;
+    }
+    top = block_max(top);
+    FOR_THREADS(i, a.length)
+    {
+        real value = i < seen ? real_exp(x[i] - top) : 0;
+        p[i] = value;
+        sum += value;
+    }
+    sum = block_sum(sum);
+    FOR_THREADS(i, seen)
+    {
+        p[i] /= sum;
+    }
+}
+
+NVT_KERNEL(attention_softmax_backward, attention_args)
+{
+    const real *p = a.p + row * a.length, *dp = a.x + row * a.length;
+    real *ds = a.out + row * a.length;
+    int64_t seen = a.causal ? row % a.length + 1 : a.length;
+    real sum = 0;
+    FOR_THREADS(i, seen)
+    {
+        sum += p[i] * dp[i];
+    }
+    sum = block_sum(sum);
+    FOR_THREADS(i, a.length)
+    {
+        ds[i] = i < seen ? p[i] * (dp[i] - sum) : 0;
+    }
+}
+
+void nvt_attention_softmax(const struct nvt_attention *attention, real *p, const real *s)
+{
+    struct attention_args args = {p, s, NULL, attention->length, attention->causal};
+    NVT_LAUNCH(attention_softmax, attention->groups * attention->length, args);
+}
+
+void nvt_attention_softmax_backward(const struct nvt_attention *attention, real *ds, const real *p,
+                                    const real *dp)
+{
+    struct attention_args args = {ds, dp, p, attention->length, attention->causal};
+    NVT_LAUNCH(attention_softmax_backward, attention->groups * attention->length, args);
+}
+
+/* --- heads
+ * ------------------------------------------------------------------------------------------ */
+
+struct heads_args {
+    real *out;
+    const real *in;
+    struct nvt_heads shape;
+    int merge;
+};
+
+/* A row is one position of one sample: its features, part by part and head by head. */
+NVT_KERNEL(rearrange_heads, heads_args)
+{
+    const struct nvt_heads *s = &a.shape;
+    int64_t sample = row / s->length, position = row % s->length;
+    int64_t features = s->parts * s->heads * s->width;
+    int64_t at = (sample * s->sample_step + position * s->position_step) * features;
+    FOR_THREADS(i, features)
+    {
+        int64_t part = i / (s->heads * s->width), head = i / s->width % s->heads;
+        int64_t group = (part * s->samples + sample) * s->heads + head;
+        int64_t split = (group * s->length + position) * s->width + i % s->width;
+        a.out[a.merge ? at + i : split] = a.in[a.merge ? split : at + i];
+    }
+}
+
+void nvt_heads_split(const struct nvt_heads *shape, real *split, const real *rows)
+{
+    struct heads_args args = {split, rows, *shape, 0};
+    NVT_LAUNCH(rearrange_heads, shape->samples * shape->length, args);
+}
+
+void nvt_heads_merge(const struct nvt_heads *shape, real *rows, const real *split)
+{
+    struct heads_args args = {rows, split, *shape, 1};
+    NVT_LAUNCH(rearrange_heads, shape->samples * shape->length, args);
+}

@@ -1,0 +1,62 @@
+/*
+ * Multi-head attention (Vaswani et al., 2017) in its three parts, so that each can be timed by
+ * itself:
+ *
+ *   scores  s = scale · q · kᵀ      q, k, v, out: [groups][length][width]
+ *   softmax p = softmax of s' rows  s, p:         [groups][length][length]
+ *   values  out = p · v
+ *
+ * A group is one head of one sample. `causal`: position t attends to positions 0 … t; p is zero
+ * beyond. Products are over whole matrices, what the mask hides included. scale is 1/√width.
+ */
+#ifndef NVT_ATTENTION_H
+#define NVT_ATTENTION_H
+
+#include "../backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct nvt_attention {
+    int64_t groups, length, width;
+    int causal;
+    enum nvt_precision precision; /* of the products; the softmax is in real */
+};
+
+void nvt_attention_scores(const struct nvt_attention *attention, real *s, const real *q,
+                          const real *k);
+/* p may be s. */
+void nvt_attention_softmax(const struct nvt_attention *attention, real *p, const real *s);
+void nvt_attention_values(const struct nvt_attention *attention, real *out, const real *p,
+                          const real *v);
+
+/* dp = dout · vᵀ, dv = pᵀ · dout. */
+void nvt_attention_values_backward(const struct nvt_attention *attention, real *dp, real *dv,
+                                   const real *dout, const real *p, const real *v);
+/* ds = p · (dp − Σ p·dp), by rows; zero where p is masked. ds may be dp. */
+void nvt_attention_softmax_backward(const struct nvt_attention *attention, real *ds, const real *p,
+                                    const real *dp);
+/* dq = scale · ds · k, dk = scale · dsᵀ · q. */
+void nvt_attention_scores_backward(const struct nvt_attention *attention, real *dq, real *dk,
+                                   const real *ds, const real *q, const real *k);
+
+/*
+ * From a projection's rows to the groups' matrices and back. Row r of `rows` has `parts` blocks (3:
+ * q, k, v) of heads · width features. The rows of one sample, position t of sample s, are row s ·
+ * sample_step + t · position_step: sample_step = length, position_step = 1 where samples lie one
+ * behind the other, the other way round ([length][samples]) sample_step = 1, position_step =
+ * samples.
+ */
+struct nvt_heads {
+    int64_t samples, length, heads, width, parts;
+    int64_t sample_step, position_step;
+};
+/* split[parts][samples · heads][length][width] = rows[samples · length][parts · heads · width]. */
+void nvt_heads_split(const struct nvt_heads *shape, real *split, const real *rows);
+void nvt_heads_merge(const struct nvt_heads *shape, real *rows, const real *split);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,82 @@
+#include "cross_entropy.h"
+
+#include "real_math.h"
+
+struct cross_entropy_args {
+    real *loss, *lse, *dx;
+    const real *x, *kept_lse; /* the latter in the backward pass */
+    const int32_t *target;
+    int64_t n;
+    real scale;
+};
+
+NVT_KERNEL(cross_entropy_forward, cross_entropy_args)
+{
+    const real *x = a.x + row * a.n;
+    real top = x[0], sum = 0;
+    FOR_THREADS(i, a.n)
+    {
+        top = x[i] > top ? x[i] : top;
+    }
+    top = block_max(top);
+    FOR_THREADS(i, a.n)
+    {
+        sum += real_exp(x[i] - top);
+    }
+    sum = block_sum(sum);
+    FOR_THREADS(i, 1)
+    {
+        a.lse[row] = top + real_log(sum);
+        a.loss[row] = a.lse[row] - x[a.target[row]];
+    }
+}
+
+NVT_KERNEL(cross_entropy_backward, cross_entropy_args)
+{
+    const real *x = a.x + row * a.n;
+    FOR_THREADS(i, a.n)
+    {
+        real p = real_exp(x[i] - a.kept_lse[row]);
+        a.dx[row * a.n + i] = a.scale * (i == a.target[row] ? p - 1 : p);
+    }
+}
+
+void nvt_cross_entropy_forward(real *loss, real *lse, const real *x, const int32_t *target,
+                               int64_t rows, int64_t n)
+{
+    struct cross_entropy_args args = {loss, lse, NULL, x, NULL, target, n, 0};
+    NVT_LAUNCH(cross_entropy_forward, rows, args);
+}
+
+void nvt_cross_entropy_backward(real *dx, const real *x, const real *lse, const int32_t *target,
+                                int64_t rows, int64_t n, real scale)
+{
+    struct cross_entropy_args args = {NULL, NULL, dx, x, lse, target, n, scale};
+    NVT_LAUNCH(cross_entropy_backward, rows, args);
+}
+
+struct mean_args {
+    real *mean;
+    const real *x;
+    int64_t n;
+};
+
+NVT_KERNEL(mean, mean_args)
+{
+    real sum = 0;
+    FOR_THREADS(i, a.n)
+    {
+        sum += a.x[i];
+    }
+    sum = block_sum(sum);
+    FOR_THREADS(i, 1)
+    {
+        a.mean[row] = sum / (real)a.n;
+    }
+}
+
+void nvt_mean(real *result, const real *x, int64_t n)
+{
+    struct mean_args args = {result, x, n};
+    NVT_LAUNCH(mean, 1, args);
+}

@@ -1,0 +1,179 @@
+#include "norm.h"
+
+#include "real_math.h"
+
+/* Rows are summed in this many groups side by side, then the groups. */
+#define GROUPS 64
+/* Columns that a row of the second sum takes. */
+#define COLUMNS 256
+
+int64_t nvt_norm_scratch(int64_t n)
+{
+    return 2 * GROUPS * n;
+}
+
+/* --- forward
+ * ---------------------------------------------------------------------------------------- */
+
+struct norm_args {
+    real *y, *m, *r;
+    const real *x, *g, *b;
+    int64_t n;
+    real eps;
+};
+
+NVT_KERNEL(rmsnorm_forward, norm_args)
+{
+    const real *x = a.x + row * a.n;
+    real *y = a.y + row * a.n;
+    real sum = 0;
+    FOR_THREADS(i, a.n)
+    {
+        sum += x[i] * x[i];
+    }
+    sum = block_sum(sum);
+    real r = 1 / real_sqrt(sum / (real)a.n + a.eps);
+    FOR_THREADS(i, a.n)
+    {
+        y[i] = x[i] * r * a.g[i];
+    }
+    FOR_THREADS(i, 1)
+    {
+        a.r[row] = r;
+    }
+}
+
+NVT_KERNEL(layernorm_forward, norm_args)
+{
+    const real *x = a.x + row * a.n;
+    real *y = a.y + row * a.n;
+    real sum = 0, squares = 0;
+    FOR_THREADS(i, a.n)
+    {
+        sum += x[i];
+    }
+    real m = block_sum(sum) / (real)a.n;
+    FOR_THREADS(i, a.n)
+    {
+        squares += (x[i] - m) * (x[i] - m);
+    }
+    squares = block_sum(squares);
+    real r = 1 / real_sqrt(squares / (real)a.n + a.eps);
+    FOR_THREADS(i, a.n)
+    {
+        y[i] = (x[i] - m) * r * a.g[i] + a.b[i];
+    }
+    FOR_THREADS(i, 1)
+    {
+        a.m[row] = m;
+        a.r[row] = r;
+    }
+}
+
+void nvt_rmsnorm_forward(real *y, real *r, const real *x, const real *g, int64_t rows, int64_t n,
+                         real eps)
+{
+    struct norm_args args = {y, NULL, r, x, g, NULL, n, eps};
+    NVT_LAUNCH(rmsnorm_forward, rows, args);
+}
+
+void nvt_layernorm_forward(real *y, real *m, real *r, const real *x, const real *g, const real *b,
+                           int64_t rows, int64_t n, real eps)
+{
+    struct norm_args args = {y, m, r, x, g, b, n, eps};
+    NVT_LAUNCH(layernorm_forward, rows, args);
+}
+
+/* --- backward
+ * --------------------------------------------------------------------------------------- */
+
+struct norm_backward_args {
+    real *dx, *dg, *db, *parts;     /* parts[2][GROUPS][n] */
+    const real *dy, *x, *g, *m, *r; /* m is NULL for RMSNorm */
+    int64_t rows, n;
+    int add;
+};
+
+/* Sums of dy · h and of dy over the rows of a group. A thread keeps to its columns. */
+NVT_KERNEL(norm_sum_groups, norm_backward_args)
+{
+    int64_t each = (a.rows + GROUPS - 1) / GROUPS;
+    int64_t first = row * each, end = first + each < a.rows ? first + each : a.rows;
+    real *weight = a.parts + row * a.n, *bias = a.parts + (GROUPS + row) * a.n;
+    FOR_THREADS(i, a.n)
+    {
+        weight[i] = 0;
+        bias[i] = 0;
+    }
+    for (int64_t k = first; k < end; k++) {
+        const real *dy = a.dy + k * a.n, *x = a.x + k * a.n;
+        real m = a.m ? a.m[k] : 0, r = a.r[k];
+        FOR_THREADS(i, a.n)
+        {
+            weight[i] += dy[i] * ((x[i] - m) * r);
+            bias[i] += dy[i];
+        }
+    }
+}
+
+NVT_KERNEL(norm_add_groups, norm_backward_args)
+{
+    FOR_THREADS(j, COLUMNS)
+    {
+        int64_t i = row * COLUMNS + j;
+        real weight = 0, bias = 0;
+        for (int64_t group = 0; i < a.n && group < GROUPS; group++) {
+            weight += a.parts[group * a.n + i];
+            bias += a.parts[(GROUPS + group) * a.n + i];
+        }
+        if (i < a.n) {
+            a.dg[i] += weight;
+            if (a.db)
+                a.db[i] += bias;
+        }
+    }
+}
+
+NVT_KERNEL(norm_backward, norm_backward_args)
+{
+    const real *dy = a.dy + row * a.n, *x = a.x + row * a.n;
+    real *dx = a.dx + row * a.n;
+    real m = a.m ? a.m[row] : 0, r = a.r[row], sum = 0, along = 0;
+    FOR_THREADS(i, a.n)
+    {
+        real u = a.g[i] * dy[i];
+        sum += u;
+        along += u * ((x[i] - m) * r);
+    }
+    sum = block_sum(sum) / (real)a.n;
+    along = block_sum(along) / (real)a.n;
+    if (!a.m)
+        sum = 0;
+    FOR_THREADS(i, a.n)
+    {
+        real value = r * (a.g[i] * dy[i] - sum - (x[i] - m) * r * along);
+        dx[i] = a.add ? dx[i] + value : value;
+    }
+}
+
+static void launch_backward(struct norm_backward_args args)
+{
+    NVT_LAUNCH(norm_sum_groups, GROUPS, args);
+    NVT_LAUNCH(norm_add_groups, (args.n + COLUMNS - 1) / COLUMNS, args);
+    NVT_LAUNCH(norm_backward, args.rows, args);
+}
+
+void nvt_rmsnorm_backward(real *dx, int add, real *dg, const real *dy, const real *x, const real *g,
+                          const real *r, int64_t rows, int64_t n, real *scratch)
+{
+    struct norm_backward_args args = {dx, dg, NULL, scratch, dy, x, g, NULL, r, rows, n, add};
+    launch_backward(args);
+}
+
+void nvt_layernorm_backward(real *dx, int add, real *dg, real *db, const real *dy, const real *x,
+                            const real *g, const real *m, const real *r, int64_t rows, int64_t n,
+                            real *scratch)
+{
+    struct norm_backward_args args = {dx, dg, db, scratch, dy, x, g, m, r, rows, n, add};
+    launch_backward(args);
+}
