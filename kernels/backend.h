@@ -11,9 +11,9 @@
  *   struct scale_args a = {x, 2, n};
  *   NVT_LAUNCH(scale, rows, a);
  *
- * On the host a row is an iteration of an OpenMP loop and FOR_THREADS a plain loop; on a device a
- * row is a block and FOR_THREADS a strided loop over its threads, between which block_sum,
- * block_max and block_sync stand. A kernel must not let a thread miss one of those.
+ * On the host a row is an iteration of an OpenMP loop and FOR_THREADS a plain loop; on a device a row is
+ * a block and FOR_THREADS a strided loop over its threads, between which block_sum, block_max and
+ * block_sync stand. A kernel must not let a thread miss one of those.
  *
  * `real` is float; tests compile the same sources with NVT_REAL_DOUBLE to check gradients.
  */
@@ -33,7 +33,7 @@ typedef float real;
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
-#define NVT_BLOCK         256
+#define NVT_BLOCK 256
 #define FOR_THREADS(i, n) for (int64_t i = threadIdx.x; i < (n); i += NVT_BLOCK)
 #define NVT_DEVICE        static __device__ __forceinline__
 #define NVT_KERNEL(name, args)                                                                     \
@@ -74,9 +74,9 @@ NVT_BLOCK_REDUCE(block_sum, value + other)
 NVT_BLOCK_REDUCE(block_max, value > other ? value : other)
 #define block_sync() __syncthreads()
 #else
-#define NVT_BLOCK              1
-#define FOR_THREADS(i, n)      for (int64_t i = 0; i < (n); i++)
-#define NVT_DEVICE             static inline
+#define NVT_BLOCK         1
+#define FOR_THREADS(i, n) for (int64_t i = 0; i < (n); i++)
+#define NVT_DEVICE        static inline
 #define NVT_KERNEL(name, args) static void name(int64_t row, struct args a)
 #ifdef _OPENMP
 #define NVT_PARALLEL _Pragma("omp parallel for schedule(static) if (rows_ > 1)")
@@ -108,8 +108,7 @@ static inline real block_max(real value)
 extern "C" {
 #endif
 
-/* --- what a backend provides (kernels/host/backend.c, kernels/cuda/backend.cu) -------------------
- */
+/* --- what a backend provides (kernels/host/backend.c, kernels/cuda/backend.cu) ------------------- */
 
 /* What a backend is. */
 struct nvt_backend_facts {
@@ -155,11 +154,11 @@ void nvt_backend_to_host(void *host, const void *device, size_t bytes);
 void nvt_backend_to_device(void *device, const void *host, size_t bytes);
 
 /*
- * c[m][n] = alpha · op(a)[m][k] · op(b)[k][n] + beta · c, all row-major and dense; op transposes
- * where its flag is set (a is then [k][m], b is [n][k]).
+ * c[m][n] = alpha · op(a)[m][k] · op(b)[k][n] + beta · c, all row-major and dense; op transposes where
+ * its flag is set (a is then [k][m], b is [n][k]).
  */
-void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k,
-                        real alpha, const real *a, const real *b, real beta, real *c);
+void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, real alpha,
+                        const real *a, const real *b, real beta, real *c);
 
 /* What a matrix product reads its inputs as. They lie in memory as `real` in any case, and so does
  * the result; sums are of at least float. */

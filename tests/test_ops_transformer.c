@@ -512,7 +512,8 @@ static void inputs_are_rounded_to_nearest_even(void **state)
     assert_true(isnan(round_mantissa(nanf("1"), 7)));
     assert_true(round_mantissa(1 + 1.0f / 2048, 10) == 1);
     assert_true(round_half(1 + 1.0f / 2048) == 1 && round_half(1 + 3.0f / 2048) == 1 + 4.0f / 2048);
-    assert_true(isinf(round_half(65520)) && round_half(65519) == 65504);
+    assert_true(round_half(-65520) == -INFINITY && round_half(65519) == 65504);
+    assert_true(isnan(round_half(NAN)) && round_half(1.5f * 0x1p-24f) == 0x1p-23f);
     assert_true(round_half(5.9604645e-8f) == 5.9604645e-8f && round_half(2e-8f) == 0);
     const real a = 1 + 1.0 / 256, b = 3;
     real c = 0;

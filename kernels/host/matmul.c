@@ -2,6 +2,7 @@
  * Batched matrix products on the host. OpenBLAS multiplies float: the lower precisions are emulated
  * by rounding both inputs, to nearest and ties to even, before a float product.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +30,14 @@ static float round_mantissa(float value, int mantissa)
     return value;
 }
 
-/* binary16, by the compiler's own conversion. */
+/* binary16: 10 bits of mantissa, multiples of 2⁻²⁴ below 2⁻¹⁴, infinity from 65520. (clang has no _Float16
+ * on every processor.) */
 static float round_half(float value)
 {
-    return (float)(_Float16)value;
+    float size = fabsf(value);
+    if (size >= 65520)
+        return copysignf(INFINITY, value);
+    return size < 0x1p-14f ? rintf(value * 0x1p24f) * 0x1p-24f : round_mantissa(value, 10);
 }
 
 NVT_KERNEL(round_inputs, round_args)
