@@ -1,5 +1,5 @@
 # nvtally: one non-recursive Makefile. Any folder's new *.c file is picked up by itself.
-#   make            build/nvtally, build/libnvtally-inject.so, build/libnvtally-host.so
+#   make            build/nvtally, build/libnvtally-inject.so, -host.so, and -cuda.so where nvcc is
 #   make help       everything else
 .DEFAULT_GOAL := all
 BUILD  ?= build
@@ -51,6 +51,8 @@ HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/workloads/*.c kernels/fr
 HOST_LIB_SRC := lib/error.c lib/clock.c
 TEST_SRC   := $(sort $(wildcard tests/test_*.c))
 TEST_HELPERS := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
+
+, := ,
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 pic = $(patsubst %.c,$(BUILD)/pic/%.o,$(1))
@@ -121,7 +123,7 @@ check-tsan: ## the same under ThreadSanitizer
 demo: all ## the fragment study, small enough for a laptop: a table and a chart
 	$(Q)tests/demo
 
-include $(wildcard packaging/module.mk tests/*/module.mk)
+include $(wildcard kernels/cuda/module.mk packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
 	rm -rf build build-asan build-tsan build-fuzz

@@ -15,6 +15,9 @@
  * a block and FOR_THREADS a strided loop over its threads, between which block_sum, block_max and
  * block_sync stand. A kernel must not let a thread miss one of those.
  *
+ * Kernels belong into kernels/ops: that folder is compiled by nvcc for a device. The folders above it are
+ * plain C in both libraries and, with NVT_NO_KERNELS, refuse to have any.
+ *
  * `real` is float; tests compile the same sources with NVT_REAL_DOUBLE to check gradients.
  */
 #ifndef NVT_BACKEND_H
@@ -45,10 +48,14 @@ typedef float real;
     static __device__ void name##_row(int64_t row, struct args a)
 #define NVT_LAUNCH(name, rows, args)                                                               \
     do {                                                                                           \
-        if ((rows) > 0)                                                                            \
+        if ((rows) > 0) {                                                                          \
             name<<<(unsigned)(rows), NVT_BLOCK, 0, nvt_backend_stream()>>>(args);                  \
+            nvt_backend_launched(#name);                                                           \
+        }                                                                                          \
     } while (0)
+/* The stream of this thread; and: keep the error, if any, of the launch that was just made. */
 cudaStream_t nvt_backend_stream(void);
+void nvt_backend_launched(const char *kernel);
 
 /* Sum or maximum over the block, the same in every thread. */
 #define NVT_BLOCK_REDUCE(name, combine)                                                            \
@@ -73,7 +80,7 @@ cudaStream_t nvt_backend_stream(void);
 NVT_BLOCK_REDUCE(block_sum, value + other)
 NVT_BLOCK_REDUCE(block_max, value > other ? value : other)
 #define block_sync() __syncthreads()
-#else
+#elif !defined(NVT_NO_KERNELS)
 #define NVT_BLOCK         1
 #define FOR_THREADS(i, n) for (int64_t i = 0; i < (n); i++)
 #define NVT_DEVICE        static inline
@@ -98,6 +105,8 @@ static inline real block_max(real value)
     return value;
 }
 #define block_sync() ((void)0)
+#else
+#define NVT_DEVICE static inline
 #endif
 
 /* Element-wise kernels take this many elements a row. */

@@ -1,0 +1,287 @@
+/*
+ * The CUDA backend's device: its start, streams, memory and errors. One device, the first that
+ * CUDA_VISIBLE_DEVICES leaves. Streams wait for nothing but the events that they are told to.
+ */
+#include "device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int started;
+static char first_failure[256];
+static cudaMemPool_t pool;
+static cudaStream_t streams[NVT_STREAMS_MOST];
+static cublasHandle_t handles[NVT_STREAMS_MOST];
+static struct {
+    void *memory;
+    size_t bytes;
+} scratch[NVT_STREAMS_MOST][2];
+static int stream_count;         /* streams made so far */
+static thread_local int current; /* this thread's stream */
+
+/* --- errors ------------------------------------------------------------------------------------------ */
+
+static void keep(const char *what, const char *why)
+{
+    pthread_mutex_lock(&lock);
+    if (!first_failure[0])
+        snprintf(first_failure, sizeof(first_failure), "%s: %s", what, why);
+    pthread_mutex_unlock(&lock);
+}
+
+int nvt_cuda_note(cudaError_t status, const char *what)
+{
+    if (status != cudaSuccess)
+        keep(what, cudaGetErrorString(status));
+    return status != cudaSuccess;
+}
+
+int nvt_cublas_note(cublasStatus_t status, const char *what)
+{
+    if (status != CUBLAS_STATUS_SUCCESS)
+        keep(what, cublasGetStatusString(status));
+    return status != CUBLAS_STATUS_SUCCESS;
+}
+
+/* Reading the error of a launch also forgets it, so it is not taken for that of the next call. */
+void nvt_backend_launched(const char *kernel)
+{
+    nvt_cuda_note(cudaGetLastError(), kernel);
+}
+
+int nvt_backend_failed(struct nvt_error *err)
+{
+    nvt_cuda_note(cudaGetLastError(), "the device");
+    pthread_mutex_lock(&lock);
+    int status = first_failure[0] ? nvt_fail(err, "CUDA: %s", first_failure) : 0;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* --- start ------------------------------------------------------------------------------------------- */
+
+/* "CUDA 13.0, driver 13.0, cuBLAS 13.0.2" */
+static void describe_libraries(char *out, size_t size)
+{
+    int runtime = 0, driver = 0, parts[3] = {0};
+    static const libraryPropertyType properties[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
+    cudaRuntimeGetVersion(&runtime);
+    cudaDriverGetVersion(&driver);
+    for (int i = 0; i < 3; i++)
+        cublasGetProperty(properties[i], &parts[i]);
+    snprintf(out, size, "CUDA %d.%d, driver %d.%d, cuBLAS %d.%d.%d", runtime / 1000,
+             runtime % 1000 / 10, driver / 1000, driver % 1000 / 10, parts[0], parts[1], parts[2]);
+}
+
+/* Why there is no device: CUDA itself calls a missing driver one that is too old. */
+static int explain(cudaError_t status, struct nvt_error *err)
+{
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || !driver)
+        return nvt_fail(err, "there is no CUDA driver (libcuda.so.1 is not found)");
+    return nvt_fail(err, "%s", cudaGetErrorString(status));
+}
+
+/* Freed memory stays with the pool until it is trimmed: the allocator above decides what goes back. */
+static int prepare_pool(void)
+{
+    uint64_t threshold = UINT64_MAX;
+    int supported = 0;
+    cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, 0);
+    if (!supported)
+        return 0;
+    if (nvt_cuda_note(cudaDeviceGetDefaultMemPool(&pool, 0), "the memory pool"))
+        return -1;
+    return nvt_cuda_note(
+        cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
+        "the memory pool");
+}
+
+static int make_streams(int up_to)
+{
+    int failed = 0;
+    pthread_mutex_lock(&lock);
+    cudaError_t status = cudaSuccess;
+    while (stream_count <= up_to && status == cudaSuccess) {
+        status = cudaStreamCreateWithFlags(&streams[stream_count], cudaStreamNonBlocking);
+        if (status == cudaSuccess)
+            stream_count++;
+    }
+    failed = stream_count <= up_to;
+    pthread_mutex_unlock(&lock);
+    return failed ? nvt_cuda_note(status, "a stream") : 0;
+}
+
+int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
+{
+    int count = 0;
+    cudaDeviceProp properties;
+    cudaError_t status = cudaGetDeviceCount(&count);
+    if (status != cudaSuccess || !count)
+        return explain(status == cudaSuccess ? cudaErrorNoDevice : status, err);
+    status = cudaSetDevice(0);
+    if (status == cudaSuccess)
+        status = cudaGetDeviceProperties(&properties, 0);
+    /* The context: a device that others hold exclusively, or that is broken, shows only now. */
+    if (status == cudaSuccess)
+        status = cudaFree(NULL);
+    if (status != cudaSuccess)
+        return explain(status, err);
+    snprintf(facts->name, sizeof(facts->name), "cuda");
+    snprintf(facts->device, sizeof(facts->device), "%.127s", properties.name);
+    describe_libraries(facts->libraries, sizeof(facts->libraries));
+    facts->memory = 0;
+    facts->threads = 0;
+    if (!started && (prepare_pool() || make_streams(0)))
+        return nvt_backend_failed(err);
+    started = 1;
+    return 0;
+}
+
+/* --- streams ----------------------------------------------------------------------------------------- */
+
+cudaStream_t nvt_backend_stream(void)
+{
+    return streams[current];
+}
+
+void nvt_backend_use_stream(int index)
+{
+    if (index < 0 || index >= NVT_STREAMS_MOST) {
+        keep("a stream", "beyond NVT_STREAMS_MOST");
+        return;
+    }
+    if (!make_streams(index))
+        current = index;
+}
+
+void *nvt_backend_event(void)
+{
+    cudaEvent_t event = NULL;
+    if (nvt_cuda_note(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"))
+        return NULL;
+    nvt_cuda_note(cudaEventRecord(event, streams[current]), "an event");
+    return event;
+}
+
+void nvt_backend_wait_event(void *event)
+{
+    if (event)
+        nvt_cuda_note(cudaStreamWaitEvent(streams[current], (cudaEvent_t)event, 0), "an event");
+}
+
+/* One that has not happened yet is destroyed when it has. */
+void nvt_backend_free_event(void *event)
+{
+    if (event)
+        nvt_cuda_note(cudaEventDestroy((cudaEvent_t)event), "an event");
+}
+
+void nvt_backend_share(int workers)
+{
+    (void)workers;
+}
+
+void nvt_backend_sync(void)
+{
+    nvt_cuda_note(cudaDeviceSynchronize(), "waiting for the device");
+}
+
+cublasHandle_t nvt_cublas_handle(void)
+{
+    pthread_mutex_lock(&lock);
+    cublasHandle_t handle = handles[current];
+    pthread_mutex_unlock(&lock);
+    if (handle)
+        return handle;
+    if (nvt_cublas_note(cublasCreate(&handle), "cuBLAS"))
+        return NULL;
+    if (nvt_cublas_note(cublasSetStream(handle, streams[current]), "cuBLAS")) {
+        cublasDestroy(handle);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    if (!handles[current])
+        handles[current] = handle;
+    pthread_mutex_unlock(&lock);
+    return handle;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------ */
+
+static void *take(size_t bytes)
+{
+    void *memory = NULL;
+    cudaError_t status = pool ? cudaMallocAsync(&memory, bytes, streams[current])
+                              : cudaMalloc(&memory, bytes);
+    if (status == cudaSuccess)
+        return memory;
+    /* Out of memory is an answer, not a failure, and must not be found by the next launch. */
+    cudaGetLastError();
+    if (status != cudaErrorMemoryAllocation)
+        nvt_cuda_note(status, "memory");
+    return NULL;
+}
+
+/* What the pool keeps in pieces of other sizes goes back to the device before it is called full. */
+void *nvt_backend_alloc(size_t bytes)
+{
+    void *memory = take(bytes);
+    if (memory || !pool)
+        return memory;
+    nvt_backend_sync();
+    nvt_cuda_note(cudaMemPoolTrimTo(pool, 0), "the memory pool");
+    return take(bytes);
+}
+
+void nvt_backend_free(void *memory)
+{
+    if (!pool) {
+        nvt_cuda_note(cudaFree(memory), "memory");
+        return;
+    }
+    /* Other streams than this thread's may have used it: the order of one stream is not enough then. */
+    if (stream_count > 1)
+        nvt_backend_sync();
+    nvt_cuda_note(cudaFreeAsync(memory, streams[current]), "memory");
+}
+
+/* Given back and taken in the order of the stream, so what still runs on it keeps its own. */
+void *nvt_cuda_scratch(int which, size_t bytes)
+{
+    void *memory = scratch[current][which].memory;
+    if (scratch[current][which].bytes >= bytes)
+        return memory;
+    if (memory)
+        nvt_backend_free(memory);
+    memory = nvt_backend_alloc(bytes);
+    scratch[current][which].memory = memory;
+    scratch[current][which].bytes = memory ? bytes : 0;
+    if (!memory)
+        keep("scratch memory", "there is none left");
+    return memory;
+}
+
+void nvt_backend_zero(void *memory, size_t bytes)
+{
+    nvt_cuda_note(cudaMemsetAsync(memory, 0, bytes, streams[current]), "memset");
+}
+
+/* The copy waits for what this thread's stream was given before it, and for nothing else. */
+void nvt_backend_to_host(void *host, const void *device, size_t bytes)
+{
+    nvt_cuda_note(
+        cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, streams[current]),
+        "copy to the host");
+    nvt_cuda_note(cudaStreamSynchronize(streams[current]), "copy to the host");
+}
+
+void nvt_backend_to_device(void *device, const void *host, size_t bytes)
+{
+    nvt_cuda_note(
+        cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, streams[current]),
+        "copy to the device");
+    nvt_cuda_note(cudaStreamSynchronize(streams[current]), "copy to the device");
+}

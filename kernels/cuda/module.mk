@@ -1,0 +1,45 @@
+# libnvtally-cuda.so: the operations by nvcc, everything above them as plain C, and the backend. The
+# program loads it when a device is asked for, and is never linked to it. Without nvcc, or without the
+# C++ compiler behind it, it is left out, and `all` says so.
+#   CUDA_ARCH   virtual architectures; code is made for each, and the last one's PTX for newer devices
+CUDA_ARCH   ?= 80 90
+NVCC_WERROR ?= $(if $(WERROR),-Werror all-warnings -Xcompiler -Werror)
+HAVE_NVCC   := $(if $(NVCC),$(if $(wildcard $(dir $(NVCC))../include/cublas_v2.h),$(shell \
+                 printf 'int main(){}' | $(or $(CXX),c++) -x c++ -fsyntax-only - 2>/dev/null && echo 1)))
+CUDA_ROOT   := $(if $(HAVE_NVCC),$(abspath $(dir $(NVCC))..))
+
+CUDA_SRC     := $(sort $(wildcard kernels/cuda/*.cu))
+CUDA_OPS_SRC := $(filter kernels/ops/%,$(HOST_SRC))
+CUDA_C_SRC   := $(filter-out kernels/ops/% kernels/host/%,$(HOST_SRC)) $(HOST_LIB_SRC)
+CUDA_OBJ     := $(patsubst %,$(BUILD)/cuda/%.o,$(CUDA_SRC) $(CUDA_OPS_SRC) $(CUDA_C_SRC))
+
+NVCC_FLAGS := -std=c++20 -O3 -lineinfo -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra \
+              $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a)$(,)code=sm_$(a)) \
+              -gencode arch=compute_$(lastword $(CUDA_ARCH))$(,)code=compute_$(lastword $(CUDA_ARCH))
+CUDA_LINK  := -shared -cudart shared -lcublas -Xlinker -rpath$(,)$(CUDA_ROOT)/lib64
+
+$(BUILD)/cuda/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  NVCC $<")
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/cuda/kernels/ops/%.c.o: kernels/ops/%.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  NVCC $<")
+	$(Q)$(NVCC) -x cu $(NVCC_FLAGS) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/cuda/%.c.o: %.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  PIC  $< (device)")
+	$(Q)$(CC) $(STD) $(CPPFLAGS) -DNVT_NO_KERNELS=1 $(CFLAGS) $(WARN) $(WERROR) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
+
+$(BUILD)/libnvtally-cuda.so: $(CUDA_OBJ)
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(NVCC) $^ $(CUDA_LINK) -Xlinker -z$(,)defs -o $@
+
+all: $(if $(HAVE_NVCC),$(BUILD)/libnvtally-cuda.so,no-cuda)
+
+no-cuda:
+	@echo "libnvtally-cuda.so is left out: no nvcc with cuBLAS and a C++ compiler here (CUDA_HOME or NVCC tells where)" >&2
+
+.PHONY: no-cuda
