@@ -18,7 +18,9 @@
 static const char options_text[] =
     "\nOptions\n"
     "  --backend NAME     auto, host or cuda (auto: cuda when a device answers)\n"
-    "  --collect LIST     off, nvtx: a trace for each run (nvtx)\n"
+    "  --collect LIST     off, nvtx, kernel (and what the device ran), full (and every\n"
+    "                     API call), nsys (nsys's trace, not ours); interleaved (nvtx)\n"
+    "  --nsys PATH        the nsys of --collect nsys (that on PATH)\n"
     "  --warmup LIST      iterations before the timed ones (10)\n"
     "  --iterations N     timed iterations (100)\n"
     "  --seed N           of weights and data (1)\n"
@@ -29,7 +31,7 @@ static const char options_text[] =
     "  --help             this text\n\n"
     "Example:  nvtally run fragmented --size 256 --batch 1,8 --fragments 2,8,32 -o out\n";
 
-enum { COLLECT = 256, WARMUP, ITERATIONS, SEED, LIMIT, BACKEND, LIST, HELP, AXIS };
+enum { COLLECT = 256, WARMUP, ITERATIONS, SEED, LIMIT, BACKEND, NSYS, LIST, HELP, AXIS };
 
 static const struct option common_options[] = {
     {"collect", required_argument, NULL, COLLECT},
@@ -38,6 +40,7 @@ static const struct option common_options[] = {
     {"seed", required_argument, NULL, SEED},
     {"memory-limit", required_argument, NULL, LIMIT},
     {"backend", required_argument, NULL, BACKEND},
+    {"nsys", required_argument, NULL, NSYS},
     {"output", required_argument, NULL, 'o'},
     {"list", no_argument, NULL, LIST},
     {"help", no_argument, NULL, HELP}};
@@ -48,7 +51,7 @@ static const struct option common_options[] = {
 
 struct request {
     struct nvt_sweep sweep;
-    const char *backend;
+    const char *backend, *nsys;
     int fell_back; /* auto found no device */
     int list;
     /* The axes as they were typed: whose they are is known when the workload is. */
@@ -159,6 +162,9 @@ static int parse_option(struct request *request, int option, int index, char **a
         return status;
     case LIMIT:
         return parse_bytes(optarg, &sweep->memory_limit, err);
+    case NSYS:
+        request->nsys = optarg;
+        return 0;
     case LIST:
         request->list = 1;
         return 0;
@@ -222,7 +228,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         return -1;
     if (optind + 1 < argc)
         return nvt_fail(err, "one workload at a time: %s", argv[optind + 1]);
-    return expand(request, err);
+    return nvt_sweep_find_nsys(&request->sweep, request->nsys, err) ? -1 : expand(request, err);
 }
 
 /* --- running ----------------------------------------------------------------------------------------- */

@@ -14,9 +14,17 @@
 #include "../collectors/session.h"
 #include "../lib/progress.h"
 
-const char *const nvt_collect_levels[] = {"off", "nvtx", NULL};
+const char *const nvt_collect_levels[] = {"off", "nvtx", "kernel", "full", "nsys", NULL};
 
-enum { LEVEL_OFF };
+/* What our collector collects at each level. */
+static const uint64_t traced[] = {
+    [NVT_COLLECT_OFF] = 0,
+    [NVT_COLLECT_NVTX] = NVT_TRACE_NVTX,
+    [NVT_COLLECT_KERNEL] = NVT_TRACE_NVTX | NVT_TRACE_KERNEL,
+    [NVT_COLLECT_FULL] =
+        NVT_TRACE_NVTX | NVT_TRACE_KERNEL | NVT_TRACE_API | NVT_TRACE_MEMORY | NVT_TRACE_SYNC,
+    [NVT_COLLECT_NSYS] = 0,
+};
 
 /* The signal that ends the sweep, and the child that it is passed to (0: none, or it is recorded, and
  * then the recorder passes it on). */
@@ -49,6 +57,8 @@ static int start_bare(char *const argv[], int *wait_status, struct nvt_error *er
     pid_t child = fork();
     if (!child) {
         sigprocmask(SIG_SETMASK, &before, NULL);
+        /* Standard output is for results, and nsys writes there what it does. */
+        dup2(STDERR_FILENO, STDOUT_FILENO);
         execv(argv[0], argv);
         _exit(127);
     }
@@ -78,6 +88,7 @@ static int start_recorded(const struct run *run, char *const argv[], int *wait_s
     struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
     struct nvt_record_result recorded = {0};
     options.output = run->trace;
+    options.trace = traced[run->level];
     options.facts = facts;
     if (nvt_record_run(&options, argv, &recorded, err))
         return -1;
@@ -88,6 +99,25 @@ static int start_recorded(const struct run *run, char *const argv[], int *wait_s
     return recorded.exec_error
                ? nvt_fail(err, "no process can be started: %s", strerror(recorded.exec_error))
                : 0;
+}
+
+/* Under nsys, with what our own level "full" has: no sampling of the processors. */
+static int start_nsys(const struct run *run, char *const argv[], int *wait_status,
+                      struct nvt_error *err)
+{
+    enum { MOST = 32 };
+    char output[4200], *under[MOST] = {(char *)run->sweep->nsys,
+                                       (char *)"profile",
+                                       (char *)"--trace=cuda,nvtx",
+                                       (char *)"--sample=none",
+                                       (char *)"--cpuctxsw=none",
+                                       (char *)"--force-overwrite=true",
+                                       output};
+    int count = 7;
+    snprintf(output, sizeof(output), "--output=%s", run->trace);
+    for (int i = 0; argv[i] && count < MOST - 1; i++)
+        under[count++] = argv[i];
+    return start_bare(under, wait_status, err);
 }
 
 /* The child's command line: see worker.c. */
@@ -113,8 +143,10 @@ static int run_child(const struct run *run, int *wait_status, struct nvt_error *
                     numbers[3],
                     NULL};
     *wait_status = 0;
-    return run->level == LEVEL_OFF ? start_bare(argv, wait_status, err)
-                                   : start_recorded(run, argv, wait_status, err);
+    if (run->level == NVT_COLLECT_NSYS)
+        return start_nsys(run, argv, wait_status, err);
+    return run->level == NVT_COLLECT_OFF ? start_bare(argv, wait_status, err)
+                                         : start_recorded(run, argv, wait_status, err);
 }
 
 /* The child's own object without its brace, or what became of it when it left none. */
@@ -153,7 +185,7 @@ static int write_row(const struct run *run, int wait_status, const char *message
     char date[64];
     struct tm calendar;
     time_t now = time(NULL);
-    int traced = run->level != LEVEL_OFF && !access(run->trace, R_OK);
+    int has_trace = run->level != NVT_COLLECT_OFF && !access(run->trace, R_OK);
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &calendar));
     nvt_json_begin(&json, row);
     nvt_json_text(&json, "workload", sweep->axes->workload);
@@ -164,7 +196,7 @@ static int write_row(const struct run *run, int wait_status, const char *message
     nvt_json_integer(&json, "iterations", sweep->iterations);
     nvt_json_integer(&json, "seed", (int64_t)sweep->seed);
     put_outcome(&json, run, wait_status, message);
-    nvt_json_text(&json, "trace", traced ? run->trace_name : NULL);
+    nvt_json_text(&json, "trace", has_trace ? run->trace_name : NULL);
     nvt_json_text(&json, "date", date);
     return nvt_json_end(&json);
 }
@@ -192,16 +224,17 @@ static int is_ok(const struct nvt_buffer *row)
 static void name_trace(struct run *run)
 {
     const struct nvt_sweep *sweep = run->sweep;
-    size_t traced = sweep->collect.count;
+    size_t levels = sweep->collect.count;
     char warmup[40] = "", level[40] = "";
     for (size_t i = 0; i < sweep->collect.count; i++)
-        traced -= sweep->collect.values[i] == LEVEL_OFF;
+        levels -= sweep->collect.values[i] == NVT_COLLECT_OFF;
     if (sweep->warmup.count > 1)
         snprintf(warmup, sizeof(warmup), "-warmup%" PRId64, run->warmup);
-    if (traced > 1)
+    if (levels > 1)
         snprintf(level, sizeof(level), "-%s", nvt_collect_levels[run->level]);
-    snprintf(run->trace_name, sizeof(run->trace_name), "%s-%s%s%s.nvt", sweep->axes->workload,
-             run->configuration->label, warmup, level);
+    snprintf(run->trace_name, sizeof(run->trace_name), "%s-%s%s%s.%s", sweep->axes->workload,
+             run->configuration->label, warmup, level,
+             run->level == NVT_COLLECT_NSYS ? "nsys-rep" : "nvt");
     snprintf(run->trace, sizeof(run->trace), "%.3000s/%s", sweep->directory, run->trace_name);
 }
 
@@ -258,6 +291,35 @@ void nvt_quiet_threads(void)
 {
     setenv("OMP_WAIT_POLICY", "passive", 0);
     setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
+}
+
+static int is_program(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, X_OK);
+}
+
+int nvt_sweep_find_nsys(struct nvt_sweep *sweep, const char *given, struct nvt_error *err)
+{
+    const char *folders = getenv("PATH");
+    int asked = 0;
+    for (size_t i = 0; i < sweep->collect.count; i++)
+        asked |= sweep->collect.values[i] == NVT_COLLECT_NSYS;
+    if (given && !is_program(given))
+        return nvt_fail(err, "--nsys %s: is no program that can be run", given);
+    if (!asked)
+        return given ? nvt_fail(err, "--nsys is for --collect nsys") : 0;
+    if (given) {
+        snprintf(sweep->nsys, sizeof(sweep->nsys), "%s", given);
+        return 0;
+    }
+    for (const char *at = folders; at && *at; at += strcspn(at, ":"), at += *at == ':') {
+        snprintf(sweep->nsys, sizeof(sweep->nsys), "%.*s/nsys", (int)strcspn(at, ":"), at);
+        if (is_program(sweep->nsys))
+            return 0;
+    }
+    sweep->nsys[0] = 0;
+    return nvt_fail(err, "--collect nsys: there is no nsys on PATH; give it with --nsys PATH");
 }
 
 size_t nvt_sweep_runs(const struct nvt_sweep *sweep)

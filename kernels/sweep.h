@@ -9,7 +9,15 @@
 #include "axes.h"
 #include "workload.h"
 
-/* Levels of collection: "off", "nvtx"; NULL-terminated. */
+/* Levels of collection: "off", "nvtx", "kernel", "full" and "nsys", where nsys profiles the run and our
+ * collector stays away; NULL-terminated. */
+enum nvt_collect_level {
+    NVT_COLLECT_OFF,
+    NVT_COLLECT_NVTX,
+    NVT_COLLECT_KERNEL,
+    NVT_COLLECT_FULL,
+    NVT_COLLECT_NSYS
+};
 extern const char *const nvt_collect_levels[];
 
 struct nvt_sweep {
@@ -20,6 +28,7 @@ struct nvt_sweep {
     int64_t iterations;
     uint64_t seed, memory_limit;
     char library[4096]; /* path of the backend's */
+    char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */
     struct nvt_backend_facts backend;
     const char *directory;
     int argc; /* the command line, for env.json */
@@ -34,6 +43,9 @@ size_t nvt_sweep_runs(const struct nvt_sweep *sweep);
  * that are not ok, or -1 with err when something cannot be written. Ends early at SIGINT, SIGTERM or
  * SIGHUP; *interrupted is then the signal. */
 int nvt_sweep_run(const struct nvt_sweep *sweep, int *interrupted, struct nvt_error *err);
+
+/* The nsys that was given, or that of PATH, when the level asks for it. 0, or -1 with err. */
+int nvt_sweep_find_nsys(struct nvt_sweep *sweep, const char *given, struct nvt_error *err);
 
 /* Write env.json. 0 or -1 with err. */
 int nvt_environment_write(const struct nvt_sweep *sweep, struct nvt_error *err);
