@@ -17,6 +17,8 @@ static const struct nvt_command {
     {"stats", nvt_cmd_stats, "reports over traces or over a run's directory"},
     {"diagnose", nvt_cmd_diagnose, "why is it slow? findings with evidence and a remedy"},
     {"compare", nvt_cmd_compare, "two or more runs or traces, with the noise taken into account"},
+    {"import", nvt_cmd_import, "a benchmark log in a published layout as a run's directory"},
+    {"reference", nvt_cmd_reference, "the published numbers of a workload"},
     {"plot", nvt_cmd_plot, "charts of a run or a trace"},
     {"export", nvt_cmd_export, "a trace as nsys's SQLite, Chrome's trace events or CSV"},
     {"info", nvt_cmd_info, "what was built in, what is found here, what is missing"},

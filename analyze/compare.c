@@ -9,16 +9,21 @@
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
+#include "compare_reference.h"
 #include "compare_sides.h"
 
 static const char usage_text[] =
     "usage: nvtally compare A B [C…] [OPTIONS]\n"
-    "       nvtally compare A1 A2 … vs B1 B2 … [vs C1 …] [OPTIONS]\n\n"
+    "       nvtally compare A1 A2 … vs B1 B2 … [vs C1 …] [OPTIONS]\n"
+    "       nvtally compare A… --reference [OPTIONS]\n\n"
     "Compares runs (directories of nvtally run) or traces: how each phase, range and kernel has\n"
     "changed against side A, with a 95 % interval. Repetitions of a side stand before and behind\n"
-    "'vs'; with five or more a side, the noise between runs is taken into account too.\n\n"
+    "'vs'; with five or more a side, the noise between runs is taken into account too.\n"
+    "With --reference: directories beside the published figures of the same configurations, which\n"
+    "are of other machines; a ratio and no verdict.\n\n"
     "  -f, --format FORMAT    column (default), grid, markdown, latex, csv, tsv, json\n"
     "      --fail-above PCT   exit 1 when anything is slower by more than this, 5 or 5%\n"
+    "      --reference        beside the published figures (nvtally reference)\n"
     "      --tolerance PCT    within this it is the same (default: 1%)\n"
     "      --help             this text\n\n"
     "Exit status: 0, 1 when --fail-above was exceeded, 2 when it cannot be compared.\n"
@@ -28,6 +33,7 @@ struct request {
     const struct nvt_format *format;
     double fail_above; /* fraction, NaN: never */
     double tolerance;  /* fraction */
+    int reference;     /* beside published figures */
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -66,9 +72,10 @@ static int parse_percent(const char *option, const char *text, double *fraction,
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { FAIL_ABOVE = 256, TOLERANCE, HELP };
+    enum { FAIL_ABOVE = 256, TOLERANCE, REFERENCE, HELP };
     static const struct option options[] = {{"format", required_argument, NULL, 'f'},
                                             {"fail-above", required_argument, NULL, FAIL_ABOVE},
+                                            {"reference", no_argument, NULL, REFERENCE},
                                             {"tolerance", required_argument, NULL, TOLERANCE},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
@@ -88,6 +95,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case TOLERANCE:
             if (parse_percent("--tolerance", optarg, &request->tolerance, err))
                 return -1;
+            break;
+        case REFERENCE:
+            request->reference = 1;
             break;
         case HELP:
         case 'h':
@@ -243,15 +253,56 @@ static int compare_groups(const struct request *request, struct nvt_sides *group
     return status;
 }
 
+static int put_reference(const struct request *request, const struct nvt_report_input *input,
+                         struct nvt_error *err)
+{
+    struct nvt_besides besides = {0};
+    struct nvt_tables tables = {0};
+    int status = nvt_beside_reference(input, &besides, err);
+    if (!status)
+        status = nvt_beside_table(input, &besides, &tables, err);
+    if (!status && request->format->render(&tables, stdout))
+        status = nvt_fail(err, "out of memory");
+    if (!status && (fflush(stdout) || ferror(stdout)))
+        status = nvt_fail(err, "standard output cannot be written");
+    nvt_tables_free(&tables);
+    nvt_besides_free(&besides);
+    return status;
+}
+
+static int compare_reference(const struct request *request, int count, char **paths,
+                             struct nvt_error *err)
+{
+    struct nvt_report_input input = {0};
+    int status = 0;
+    if (!isnan(request->fail_above))
+        status = nvt_fail(err, "--fail-above with --reference: published figures are of other "
+                               "machines, slower than they is no failure");
+    else if (!count)
+        status = nvt_fail(err, "compare --reference needs a directory that 'nvtally run' wrote");
+    for (int i = 0; i < count && !status; i++) {
+        status = nvt_input_add(&input, paths[i], err);
+        if (!status && input.trace_count)
+            status = nvt_fail_at(err, paths[i], -1,
+                                 "is a trace: --reference wants directories that 'nvtally run' wrote");
+    }
+    if (!status)
+        status = put_reference(request, &input, err);
+    nvt_input_free(&input);
+    return status;
+}
+
 int nvt_cmd_compare(int argc, char **argv)
 {
-    struct request request = {nvt_format_find("column"), NAN, 0.01};
+    struct request request = {nvt_format_find("column"), NAN, 0.01, 0};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_sides groups;
     size_t regressions = 0;
     int status = parse(argc, argv, &request, &err);
     if (status)
         return status == 1 ? 0 : fail(&err);
+    if (request.reference)
+        return compare_reference(&request, argc - optind, argv + optind, &err) ? fail(&err) : 0;
     if (nvt_sides_init(&groups))
         status = nvt_fail(&err, "out of memory");
     size_t sides = status ? 0 : read_sides(argc - optind, argv + optind, &groups, &err);

@@ -55,6 +55,7 @@ static int read_row(const struct nvt_record *record, struct nvt_fragment_row *ro
         .peak_mib = nvt_record_number(record, "peak_allocated_bytes") / MIB,
         .parameters = nvt_record_number(record, "parameters"),
         .status = status ? status : "ok",
+        .source = nvt_record_source(record),
     };
     if (line < 0 || row->size < 1 || row->batch < 1)
         return 0;

@@ -23,6 +23,7 @@ struct nvt_fragment_row {
     double peak_mib;   /* NaN: unknown */
     double parameters; /* likewise */
     const char *status;
+    const char *source; /* "measured", "published" */
 };
 
 /*

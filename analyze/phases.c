@@ -80,7 +80,7 @@ static struct group *add_group(struct nvt_phases *phases, const char *full_name,
     struct group *group = &phases->groups[phases->count];
     size_t workload = has_workload ? strcspn(full_name, " ") : 0;
     const char *axes = full_name + workload + (full_name[workload] == ' ' && has_workload);
-    *group = (struct group){.row.phase = phase};
+    *group = (struct group){.row.phase = phase, .row.source = "measured"};
     group->row.workload = has_workload ? keep(phases, full_name, workload) : NULL;
     group->row.configuration = keep(phases, axes, strlen(axes));
     if (!group->row.configuration || (has_workload && !group->row.workload))
@@ -294,6 +294,7 @@ static int add_record(struct nvt_phases *phases, const struct nvt_record *record
             .max = measured(record, phase, "max"),
             .ci95 = NAN,
         };
+        group->row.source = nvt_record_source(record);
         group->row.flops = declared(record, phase, "flops", mean);
         group->row.bytes = declared(record, phase, "bytes", mean);
     }

@@ -31,6 +31,7 @@ struct nvt_phase_row {
     enum nvt_phase phase;
     struct nvt_summary time; /* ns; max is NaN when a record does not say it */
     struct nvt_work flops, bytes;
+    const char *source; /* "measured", "published": static text */
 };
 
 struct nvt_phases;

@@ -13,6 +13,7 @@ static const struct nvt_report *const reports[] = {
     &nvt_report_nvtx_pushpop_trace,
     &nvt_report_phases,
     &nvt_report_fragments,
+    &nvt_report_gpipe,
     &nvt_report_cuda_gpu_kern_sum,
     &nvt_report_cuda_gpu_kern_gb_sum,
     &nvt_report_cuda_api_sum,
@@ -46,21 +47,34 @@ const struct nvt_report *nvt_report_find(const char *name)
     return NULL;
 }
 
-static int is_fragment_study(const struct nvt_runs *runs)
+/* The study that a workload belongs to; others have their phases. */
+static const struct {
+    const char *workload;
+    const struct nvt_report *report;
+} studies[] = {
+    {"linear", &nvt_report_fragments},
+    {"fragmented", &nvt_report_fragments},
+    {"gpipe", &nvt_report_gpipe},
+};
+
+static const struct nvt_report *study_of(const struct nvt_runs *runs)
 {
     for (size_t i = 0; i < runs->count; i++) {
         const char *workload = nvt_record_text(&runs->records[i], "workload");
-        if (workload && (!strcmp(workload, "linear") || !strcmp(workload, "fragmented")))
-            return 1;
+        for (size_t k = 0; workload && k < sizeof(studies) / sizeof(studies[0]); k++)
+            if (!strcmp(workload, studies[k].workload))
+                return studies[k].report;
     }
-    return 0;
+    return NULL;
 }
 
 const struct nvt_report *nvt_report_default(const struct nvt_report_input *input)
 {
-    for (size_t i = 0; i < input->run_count; i++)
-        if (is_fragment_study(input->runs[i]))
-            return &nvt_report_fragments;
+    for (size_t i = 0; i < input->run_count; i++) {
+        const struct nvt_report *report = study_of(input->runs[i]);
+        if (report)
+            return report;
+    }
     return input->run_count ? &nvt_report_phases : &nvt_report_nvtx_sum;
 }
 

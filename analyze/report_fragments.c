@@ -27,7 +27,8 @@ enum {
     OPTIMIZER_STD,
     PEAK,
     PARAMETERS,
-    STATUS
+    STATUS,
+    SOURCE
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -45,6 +46,7 @@ static const struct nvt_column_spec columns[] = {
     [PEAK] = {"peak (MiB)", "MiB", NVT_REAL, 1, 0},
     [PARAMETERS] = {"parameters", "", NVT_INT, 0, 0},
     [STATUS] = {"status", "", NVT_TEXT, 0, 0},
+    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
 static const char *const modes[] = {
@@ -73,6 +75,7 @@ static void put_row(struct nvt_table *table, const struct nvt_fragment_row *from
     if (from->parameters >= 0 && from->parameters <= 9e15)
         nvt_table_set_int(table, row, PARAMETERS, (int64_t)from->parameters);
     nvt_table_set_text(table, row, STATUS, from->status);
+    nvt_table_set_text(table, row, SOURCE, from->source);
 }
 
 static struct nvt_fragment_row *rows_of(struct nvt_report_input *input, size_t *count,

@@ -1,7 +1,11 @@
 /* phases: the time of forward, backward and optimizer by configuration (analyze/phases.h). */
 #include "phases.h"
+#include "published_switchback.h"
+#include "published_transformer.h"
 
-enum { WORKLOAD, CONFIGURATION, PHASE, N, MEAN, STD, MIN, MEDIAN, MAX, FLOPS, BYTES };
+#include <string.h>
+
+enum { WORKLOAD, CONFIGURATION, PHASE, N, MEAN, STD, MIN, MEDIAN, MAX, FLOPS, BYTES, SOURCE };
 
 static const struct nvt_column_spec columns[] = {
     [WORKLOAD] = {"workload", "", NVT_TEXT, 0, 0},
@@ -15,6 +19,7 @@ static const struct nvt_column_spec columns[] = {
     [MAX] = {"max", "ns", NVT_REAL, 0, 0},
     [FLOPS] = {"FLOP/s", "", NVT_REAL, 0, 0},
     [BYTES] = {"bytes/s", "", NVT_REAL, 0, 0},
+    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
 static void put_rate(struct nvt_table *table, size_t row, size_t column,
@@ -39,6 +44,7 @@ static void put_row(struct nvt_table *table, const struct nvt_phase_row *phase)
     nvt_table_set_real(table, row, MAX, phase->time.max);
     put_rate(table, row, FLOPS, &phase->flops);
     put_rate(table, row, BYTES, &phase->bytes);
+    nvt_table_set_text(table, row, SOURCE, phase->source);
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
@@ -56,6 +62,18 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     return nvt_report_add(tables, table, err);
 }
 
+/* The layout of the workload that was run. */
+static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const char *workload = nvt_record_text(&input->runs[i]->records[k], "workload");
+            if (workload && !strcmp(workload, "switchback"))
+                return nvt_published_switchback(input, out, err);
+        }
+    return nvt_published_transformer(input, out, err);
+}
+
 const struct nvt_report nvt_report_phases = {
     .name = "phases",
     .about = "time of forward, backward and optimizer by configuration",
@@ -63,4 +81,5 @@ const struct nvt_report nvt_report_phases = {
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,
+    .published = published,
 };

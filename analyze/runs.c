@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../lib/buffer.h"
-
 /* env.json is small; what is larger is something else. */
 #define ENV_BYTES_MAX (1024 * 1024)
 
@@ -53,6 +51,12 @@ double nvt_record_number(const struct nvt_record *record, const char *key)
 {
     const struct nvt_member *member = nvt_record_find(record, key);
     return member && member->type == NVT_VALUE_NUMBER ? member->number : NAN;
+}
+
+const char *nvt_record_source(const struct nvt_record *record)
+{
+    const char *source = nvt_record_text(record, "source");
+    return source && !strcmp(source, "published") ? "published" : "measured";
 }
 
 char *nvt_record_configuration(const struct nvt_record *record)
@@ -219,4 +223,35 @@ struct nvt_runs *nvt_runs_read(const char *path, struct nvt_error *err)
     }
     read_env(runs);
     return runs;
+}
+
+static int add_lines(struct nvt_runs *runs, const struct nvt_buffer *results, struct nvt_error *err)
+{
+    const char *at = (const char *)results->data, *end = at + results->size;
+    for (int64_t number = 1; at < end; number++) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        size_t size = (size_t)((stop ? stop : end) - at);
+        struct nvt_record record = {0};
+        if (nvt_record_parse(&record, at, size, err) || add_record(runs, &record)) {
+            nvt_record_free(&record);
+            return nvt_fail_line(err, runs->path, number, "is no record");
+        }
+        at += size + (stop != NULL);
+    }
+    return 0;
+}
+
+struct nvt_runs *nvt_runs_of_text(const char *name, const struct nvt_buffer *results,
+                                  const struct nvt_buffer *env, struct nvt_error *err)
+{
+    struct nvt_runs *runs = calloc(1, sizeof(*runs));
+    if (runs)
+        runs->path = strdup(name);
+    int failed = runs && runs->path ? add_lines(runs, results, err) : nvt_fail(err, "out of memory");
+    if (!failed)
+        failed = nvt_record_parse(&runs->env, (const char *)env->data, env->size, err);
+    if (!failed)
+        return runs;
+    nvt_runs_free(runs);
+    return NULL;
 }

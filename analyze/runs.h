@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../lib/buffer.h"
 #include "../lib/error.h"
 #include "../lib/table.h"
 
@@ -49,6 +50,13 @@ struct nvt_runs {
 struct nvt_runs *nvt_runs_read(const char *path, struct nvt_error *err);
 void nvt_runs_free(struct nvt_runs *runs);
 
+/*
+ * The same of texts: results.jsonl and env.json as they would lie in a directory of this name. NULL
+ * with err filled.
+ */
+struct nvt_runs *nvt_runs_of_text(const char *name, const struct nvt_buffer *results,
+                                  const struct nvt_buffer *env, struct nvt_error *err);
+
 /* Parse one JSON object. 0, or -1 with err filled (offset: byte in the text). */
 int nvt_record_parse(struct nvt_record *record, const char *json, size_t size,
                      struct nvt_error *err);
@@ -62,6 +70,9 @@ const char *nvt_record_text(const struct nvt_record *record, const char *key);
 
 /* A member's number, or NaN when it is missing or none. */
 double nvt_record_number(const struct nvt_record *record, const char *key);
+
+/* Where a record's numbers come from: "published" (nvtally import) or "measured". */
+const char *nvt_record_source(const struct nvt_record *record);
 
 /* The axes as "size=256 batch=8 mode=train", nulls left out: malloc'ed, NULL when out of memory. */
 char *nvt_record_configuration(const struct nvt_record *record);

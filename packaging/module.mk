@@ -13,6 +13,9 @@ $(BUILD)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	$(Q)scdoc <$< >$@.part && mv $@.part $@
 
+# The published documents are built into the program.
+$(BUILD)/obj/analyze/published_data.o: $(wildcard data/published/*)
+
 man: $(MAN_PAGES) ## the manual pages
 
 # The program finds its libraries in ../lib/nvtally from where it lies.

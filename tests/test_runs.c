@@ -194,10 +194,10 @@ static void test_fragments(void **state)
     char *text = render(&nvt_report_fragments, &input, 0);
     assert_string_equal(
         text, "size,batch,mode,variant,fragments,forward (ms),forward std (ms),backward (ms),"
-              "backward std (ms),optimizer (ms),optimizer std (ms),peak (MiB),parameters,status\n"
-              "64,2,linear,,,1.0000,0.0001,2.0040,,,,1.2,4160,ok\n"
-              "64,2,train,,8,1.5000,0.0001,3.0000,,,,1.2,4160,ok\n"
-              "64,2,inference,looped,8,,,,,,,,,oom\n");
+              "backward std (ms),optimizer (ms),optimizer std (ms),peak (MiB),parameters,status,source\n"
+              "64,2,linear,,,1.0000,0.0001,2.0040,,,,1.2,4160,ok,measured\n"
+              "64,2,train,,8,1.5000,0.0001,3.0000,,,,1.2,4160,ok,measured\n"
+              "64,2,inference,looped,8,,,,,,,,,oom,measured\n");
     free(text);
     text = render(&nvt_report_fragments, &input, 1);
     assert_string_equal(text, "Benchmarking with input_size=64, output_size=64, batch_size=2\n"
@@ -226,10 +226,10 @@ static void test_fragments(void **state)
     cli_tempdir_remove(directory);
 }
 
-#define PHASES_HEADINGS "workload,configuration,phase,n,mean,std,min,median,max,FLOP/s,bytes/s\n"
+#define PHASES_HEADINGS "workload,configuration,phase,n,mean,std,min,median,max,FLOP/s,bytes/s,source\n"
 #define LINEAR_PHASES                                                                              \
-    "fragmented,size=64 batch=2 mode=linear,forward,10,1000000.0,100.0,1,2.5,,3000000,\n"          \
-    "fragmented,size=64 batch=2 mode=linear,backward,10,2004000.0,,,,,,\n"
+    "fragmented,size=64 batch=2 mode=linear,forward,10,1000000.0,100.0,1,2.5,,3000000,,measured\n"          \
+    "fragmented,size=64 batch=2 mode=linear,backward,10,2004000.0,,,,,,,measured\n"
 
 /* The trace that the second record names is not there: a note, and the record stands in. */
 static void test_phases_of_records(void **state)
@@ -243,9 +243,9 @@ static void test_phases_of_records(void **state)
     char *text = render(&nvt_report_phases, &input, 0);
     assert_string_equal(text, PHASES_HEADINGS LINEAR_PHASES
                         "fragmented,size=64 batch=2 mode=train fragments=8,forward,10,1500000.0,"
-                        "100.0,1,2.5,,2000000,\n"
+                        "100.0,1,2.5,,2000000,,measured\n"
                         "fragmented,size=64 batch=2 mode=train fragments=8,backward,10,3000000.0,"
-                        ",,,,,\n");
+                        ",,,,,,measured\n");
     nvt_buffer_append(&input.notes, "", 1);
     assert_non_null(strstr((char *)input.notes.data, "t1.nvt"));
     free(text);
@@ -272,7 +272,7 @@ static void test_phases_of_a_trace(void **state)
     char *text = render(&nvt_report_phases, &input, 0);
     assert_string_equal(text, PHASES_HEADINGS LINEAR_PHASES
                         "fragmented,size=64 batch=2 mode=train fragments=8,forward,1,20.0,,20,20.0,"
-                        "20,,\n");
+                        "20,,,measured\n");
     free(text);
     nvt_input_free(&input);
     cli_tempdir_remove(directory);
@@ -329,7 +329,7 @@ static void test_command(void **state)
     free(file);
     cli_result_free(&result);
     result = stats("-f", "published", "-r", "phases", directory);
-    cli_expect_failure(&result, "'phases' has no published layout");
+    cli_expect_failure(&result, "published layout of phases");
     cli_result_free(&result);
     result = stats("-o", "/no/such/place", directory, NULL, NULL);
     cli_expect_failure(&result, "/no/such/place");

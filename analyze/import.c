@@ -1,0 +1,215 @@
+/*
+ * The command `import`.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/commands.h"
+#include "published.h"
+
+/* Logs are texts of some hundred kilobytes; what is larger is something else. */
+#define LOG_BYTES_MAX (64u << 20)
+
+static const char usage_head[] =
+    "usage: nvtally import FILE -o DIRECTORY [OPTIONS]\n\n"
+    "Reads the log of a benchmark in a published layout into a directory like those of 'nvtally "
+    "run',\n"
+    "marked as published; 'nvtally stats DIRECTORY -f published' prints it again. Lines may carry "
+    "a\n"
+    "logger's time and level, and the end of the log may be missing.\n\n"
+    "  -o, --output DIR     the directory, made where it does not exist\n"
+    "      --source TEXT    who published it: title, author, year (default: the file's name)\n"
+    "      --device TEXT    what it ran on (default: not stated)\n"
+    "      --date TEXT      when (default: not stated)\n"
+    "      --help           this text\n\n"
+    "Layouts, told apart by content:\n";
+
+struct request {
+    const char *path, *directory;
+    struct nvt_published_facts facts;
+};
+
+static int fail(const struct nvt_error *err)
+{
+    char text[1200];
+    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
+    return 2;
+}
+
+static void help(void)
+{
+    size_t count;
+    const struct nvt_layout *const *layouts = nvt_layouts(&count);
+    fputs(usage_head, stdout);
+    for (size_t i = 0; i < count; i++)
+        printf("  %-12s %s\n", layouts[i]->name, layouts[i]->about);
+}
+
+/* 0 to go on, 1 for --help, -1 with err. */
+static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
+{
+    enum { SOURCE = 256, DEVICE, DATE };
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"source", required_argument, NULL, SOURCE},
+                                            {"device", required_argument, NULL, DEVICE},
+                                            {"date", required_argument, NULL, DATE},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    opterr = 0;
+    optind = 0;
+    for (int option; (option = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;)
+        switch (option) {
+        case 'o':
+            request->directory = optarg;
+            break;
+        case SOURCE:
+            request->facts.source = optarg;
+            break;
+        case DEVICE:
+            request->facts.device = optarg;
+            break;
+        case DATE:
+            request->facts.date = optarg;
+            break;
+        case 'h':
+            help();
+            return 1;
+        case ':':
+            return nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
+        default:
+            return nvt_fail(err, "no option '%s'; 'nvtally import --help' lists them",
+                            argv[optind - 1]);
+        }
+    if (argc - optind != 1)
+        return nvt_fail(err, argc == optind ? "import: no file was given"
+                                            : "import: one file at a time");
+    request->path = argv[optind];
+    return 0;
+}
+
+/* The whole file with a terminator behind it, malloc'ed; NULL with err. */
+static char *read_text(const char *path, size_t *size, struct nvt_error *err)
+{
+    FILE *file = fopen(path, "re");
+    size_t capacity = 0;
+    char *text = NULL;
+    int failed = !file;
+    *size = 0;
+    while (!failed && !feof(file)) {
+        if (*size + 1 >= capacity) {
+            capacity = capacity ? capacity * 2 : 1 << 16;
+            char *larger = capacity > 2 * (size_t)LOG_BYTES_MAX ? NULL : realloc(text, capacity);
+            if (!larger) {
+                fclose(file);
+                free(text);
+                nvt_fail_at(err, path, -1, "is larger than a log: more than %u MiB",
+                            LOG_BYTES_MAX >> 20);
+                return NULL;
+            }
+            text = larger;
+        }
+        *size += fread(text + *size, 1, capacity - *size - 1, file);
+        failed = ferror(file);
+    }
+    int reason = errno;
+    if (file)
+        fclose(file);
+    if (failed) {
+        free(text);
+        nvt_fail_at(err, path, -1, "cannot be read: %s", strerror(reason));
+        return NULL;
+    }
+    text[*size] = 0;
+    return text;
+}
+
+static int write_text(const char *directory, const char *name, const struct nvt_buffer *text,
+                      struct nvt_error *err)
+{
+    char path[4400];
+    snprintf(path, sizeof(path), "%.4096s/%s", directory, name);
+    FILE *file = fopen(path, "wxe");
+    int failed = !file || fwrite(text->data, 1, text->size, file) != text->size;
+    int reason = errno;
+    if (file && fclose(file) && !failed) {
+        failed = 1;
+        reason = errno;
+    }
+    if (!failed)
+        return 0;
+    return nvt_fail_at(err, path, -1,
+                       reason == EEXIST ? "is there already: import into another directory"
+                                        : "cannot be written: %s",
+                       strerror(reason));
+}
+
+/* env.json first: results without it could pass for measured ones in captions. */
+static int write_directory(const struct request *request, const struct nvt_published *published,
+                           struct nvt_error *err)
+{
+    struct nvt_buffer env = {0};
+    char results[4400];
+    int status;
+    snprintf(results, sizeof(results), "%.4096s/results.jsonl", request->directory);
+    if (mkdir(request->directory, 0777) && errno != EEXIST)
+        return nvt_fail_at(err, request->directory, -1, "cannot be made: %s", strerror(errno));
+    if (!access(results, F_OK))
+        return nvt_fail_at(err, results, -1, "is there already: import into another directory");
+    status = nvt_published_environment(&request->facts, &env) ? nvt_fail(err, "out of memory") : 0;
+    if (!status)
+        status = write_text(request->directory, "env.json", &env, err);
+    if (!status)
+        status = write_text(request->directory, "results.jsonl", &published->results, err);
+    nvt_buffer_free(&env);
+    return status;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static int import(struct request *request, struct nvt_published *published, struct nvt_error *err)
+{
+    size_t size;
+    char *text = read_text(request->path, &size, err);
+    if (!text)
+        return -1;
+    int status = nvt_published_read(request->path, text, size, published, err);
+    free(text);
+    if (status)
+        return -1;
+    if (!request->directory)
+        return nvt_fail(err, "import: -o DIRECTORY says where it goes");
+    if (!request->facts.source)
+        request->facts.source = base_name(request->path);
+    request->facts.backend = published->layout->backend;
+    request->facts.layout = published->layout->name;
+    return write_directory(request, published, err);
+}
+
+int nvt_cmd_import(int argc, char **argv)
+{
+    struct request request = {.facts.command = "nvtally import"};
+    struct nvt_published published = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    int status = parse(argc, argv, &request, &err);
+    if (status > 0)
+        return 0;
+    if (!status)
+        status = import(&request, &published, &err);
+    if (!status) {
+        if (published.note[0])
+            fprintf(stderr, "nvtally: warning: %s: %s\n", request.path, published.note);
+        fprintf(stderr, "nvtally: %zu published configurations (%s) in %s\n", published.count,
+                published.layout->name, request.directory);
+    }
+    nvt_published_free(&published);
+    return status ? fail(&err) : 0;
+}

@@ -1,0 +1,123 @@
+/*
+ * The command `reference`.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/commands.h"
+#include "../lib/render.h"
+#include "published.h"
+#include "report.h"
+
+static const char usage_head[] =
+    "usage: nvtally reference WORKLOAD [OPTIONS]\n\n"
+    "Prints the published numbers of a workload: of its authors' machines, not of this one. They "
+    "are\n"
+    "what 'nvtally compare DIRECTORY --reference' sets beside yours.\n\n"
+    "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or published\n"
+    "      --help           this text\n\n"
+    "Workloads, and who published them:\n";
+
+static int fail(const struct nvt_error *err)
+{
+    char text[1200];
+    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
+    return 2;
+}
+
+static void help(void)
+{
+    fputs(usage_head, stdout);
+    for (size_t i = 0; nvt_reference_at(i); i++)
+        printf("  %-18s %s\n", nvt_reference_at(i)->workloads, nvt_reference_at(i)->title);
+}
+
+struct request {
+    const struct nvt_reference *reference;
+    const struct nvt_format *format; /* NULL: published */
+};
+
+static int find(const char *workload, struct request *request, struct nvt_error *err)
+{
+    char known[256] = "";
+    request->reference = nvt_reference_of(workload);
+    if (request->reference)
+        return 0;
+    for (size_t i = 0; nvt_reference_at(i); i++) {
+        strncat(known, i ? " " : "", sizeof(known) - strlen(known) - 1);
+        strncat(known, nvt_reference_at(i)->workloads, sizeof(known) - strlen(known) - 1);
+    }
+    return nvt_fail(err, "nothing published is known of a workload '%s'; there are %s", workload,
+                    known);
+}
+
+/* 0 to go on, 1 for --help, -1 with err. */
+static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
+{
+    static const struct option options[] = {{"format", required_argument, NULL, 'f'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    opterr = 0;
+    optind = 0;
+    for (int option; (option = getopt_long(argc, argv, ":f:h", options, NULL)) != -1;)
+        switch (option) {
+        case 'f':
+            request->format = strcmp(optarg, "published") ? nvt_format_find(optarg) : NULL;
+            if (!request->format && strcmp(optarg, "published"))
+                return nvt_fail(err, "no format '%s'; see nvtally reference --help", optarg);
+            break;
+        case 'h':
+            help();
+            return 1;
+        case ':':
+            return nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
+        default:
+            return nvt_fail(err, "no option '%s'; 'nvtally reference --help' lists them",
+                            argv[optind - 1]);
+        }
+    if (argc - optind != 1)
+        return nvt_fail(err, argc == optind ? "reference: of which workload? 'nvtally reference "
+                                              "--help' lists them"
+                                            : "reference: one workload at a time");
+    return find(argv[optind], request, err);
+}
+
+static int print(const struct request *request, struct nvt_report_input *input,
+                 struct nvt_error *err)
+{
+    const struct nvt_report *report = nvt_report_default(input);
+    struct nvt_tables tables = {0};
+    int status = request->format || report->published
+                     ? 0
+                     : nvt_fail(err, "report '%s' has no published layout", report->name);
+    if (!status)
+        status = request->format ? report->make(input, &tables, err)
+                                 : report->published(input, stdout, err);
+    if (!status && request->format && request->format->render(&tables, stdout))
+        status = nvt_fail(err, "out of memory");
+    if (!status && (fflush(stdout) || ferror(stdout)))
+        status = nvt_fail_at(err, "stdout", -1, "cannot be written: %s", strerror(errno));
+    nvt_tables_free(&tables);
+    return status;
+}
+
+int nvt_cmd_reference(int argc, char **argv)
+{
+    struct request request = {.format = nvt_format_find("column")};
+    struct nvt_error err = NVT_ERROR_INIT;
+    const struct nvt_layout *layout;
+    int status = parse(argc, argv, &request, &err);
+    if (status)
+        return status > 0 ? 0 : fail(&err);
+    struct nvt_runs *runs = nvt_reference_runs(request.reference, &layout, &err);
+    if (!runs)
+        return fail(&err);
+    struct nvt_report_input input = {.runs = &runs, .run_count = 1};
+    status = print(&request, &input, &err);
+    nvt_buffer_free(&input.notes);
+    nvt_runs_free(runs);
+    return status ? fail(&err) : 0;
+}
