@@ -40,6 +40,8 @@ struct nvt_workload_axes {
     int (*applies)(const int64_t *values, size_t axis);
     /* 0, or -1 with err where the values do not go together. NULL: all do. */
     int (*check)(const int64_t *values, struct nvt_error *err);
+    /* 0, or -1 with err where the backend ("host", "cuda") has not got what they ask for. NULL: it has. */
+    int (*check_backend)(const int64_t *values, const char *backend, struct nvt_error *err);
 };
 
 /* One configuration. */
@@ -76,6 +78,6 @@ void nvt_axes_put(const struct nvt_workload_axes *axes,
 /* The axes as lines of a help text, with defaults. */
 void nvt_axes_help(const struct nvt_workload_axes *axes, FILE *out);
 
-extern const struct nvt_workload_axes nvt_axes_linear, nvt_axes_fragmented;
+extern const struct nvt_workload_axes nvt_axes_linear, nvt_axes_fragmented, nvt_axes_transformer;
 
 #endif

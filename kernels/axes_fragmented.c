@@ -53,7 +53,18 @@ static int check(const int64_t *values, struct nvt_error *err)
 }
 
 const struct nvt_workload_axes nvt_axes_linear = {
-    "linear", "y = x·Wᵀ + b, mean squared error, Adam", linear, 5, applies, check};
+    .workload = "linear",
+    .about = "y = x·Wᵀ + b, mean squared error, Adam",
+    .axes = linear,
+    .count = 5,
+    .applies = applies,
+    .check = check,
+};
 const struct nvt_workload_axes nvt_axes_fragmented = {
-    "fragmented", "the fragment study: linear, soft and hard fragment selection", fragmented, 5,
-    applies, check};
+    .workload = "fragmented",
+    .about = "the fragment study: linear, soft and hard fragment selection",
+    .axes = fragmented,
+    .count = 5,
+    .applies = applies,
+    .check = check,
+};

@@ -255,6 +255,14 @@ static int choose_backend(struct request *request, struct nvt_error *err)
                : 0;
 }
 
+static int check_backend(const struct nvt_sweep *sweep, struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < sweep->count && sweep->axes->check_backend && !status; i++)
+        status = sweep->axes->check_backend(sweep->configurations[i].values, sweep->backend.name, err);
+    return status;
+}
+
 static void remove_directory(const char *path)
 {
     DIR *directory = opendir(path);
@@ -309,6 +317,8 @@ static int run_sweep(struct request *request, struct nvt_error *err)
     int is_temporary = !request->sweep.directory;
     nvt_quiet_threads();
     int status = choose_backend(request, err);
+    if (!status)
+        status = check_backend(&request->sweep, err);
     if (!status && is_temporary) {
         request->sweep.directory = mkdtemp(temporary);
         if (!request->sweep.directory)

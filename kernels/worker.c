@@ -76,7 +76,7 @@ static void put_phases(struct nvt_json *json, const struct nvt_run_result *resul
 {
     int64_t count = result->status == NVT_RUN_OK ? result->iterations : 0;
     for (size_t i = 0; i < result->phase_count; i++)
-        put_times(json, &result->phases[i], count);
+        put_times(json, &result->phases[i], result->phases[i].is_absent ? 0 : count);
     nvt_json_integer(json, "peak_allocated_bytes", (int64_t)result->peak_allocated);
     nvt_json_integer(json, "peak_reserved_bytes", (int64_t)result->peak_reserved);
     nvt_json_integer(json, "parameters", (int64_t)result->parameters);

@@ -40,6 +40,7 @@ enum nvt_run_status { NVT_RUN_OK, NVT_RUN_OOM, NVT_RUN_ERROR };
 
 struct nvt_phase_result {
     const char *name; /* static text */
+    int is_absent;    /* not run in this configuration: it has no times */
     double *ns;       /* of every timed iteration, `iterations` of them */
     struct nvt_work_payload work;
     uint64_t peak_allocated, peak_reserved; /* bytes within the phase, over all timed iterations */
@@ -115,6 +116,9 @@ struct nvt_phase_clock {
 void nvt_phase_begin(struct nvt_run_context *context, size_t phase, struct nvt_phase_clock *clock);
 void nvt_phase_end(struct nvt_run_context *context, size_t phase, struct nvt_phase_clock *clock);
 
+/* In setup: this configuration has no such phase. It is not run, has no range, and its times are null. */
+void nvt_phase_absent(struct nvt_run_context *context, size_t phase);
+
 /* Put a number into the row. Beyond NVT_NUMBERS_MOST it is left out, and the run is an error. */
 void nvt_run_number(struct nvt_run_context *context, const char *key, double value);
 
@@ -127,7 +131,7 @@ NVT_LIBRARY_API void nvt_workload_run(const struct nvt_run_settings *settings,
 NVT_LIBRARY_API void nvt_workload_release(struct nvt_run_result *result);
 NVT_LIBRARY_API int nvt_workload_backend(struct nvt_backend_facts *facts, struct nvt_error *err);
 
-extern const struct nvt_workload nvt_workload_linear, nvt_workload_fragmented;
+extern const struct nvt_workload nvt_workload_linear, nvt_workload_fragmented, nvt_workload_transformer;
 
 #ifdef __cplusplus
 }

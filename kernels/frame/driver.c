@@ -12,6 +12,7 @@
 static const struct nvt_workload *const workloads[] = {
     &nvt_workload_linear,
     &nvt_workload_fragmented,
+    &nvt_workload_transformer,
 };
 
 struct names {
@@ -47,6 +48,11 @@ void nvt_phase_end(struct nvt_run_context *context, size_t phase, struct nvt_pha
         result->peak_reserved = clock->memory.peak_reserved;
 }
 
+void nvt_phase_absent(struct nvt_run_context *context, size_t phase)
+{
+    context->result->phases[phase].is_absent = 1;
+}
+
 void nvt_run_number(struct nvt_run_context *context, const char *key, double value)
 {
     struct nvt_run_result *result = context->result;
@@ -68,7 +74,7 @@ static int run_phases(struct nvt_run_context *context, void *state, struct nvt_e
     memset(context->phase_ns, 0, sizeof(context->phase_ns));
     for (size_t i = 0; i < workload->phase_count; i++) {
         struct nvt_phase_clock clock;
-        if (!workload->phases[i].run)
+        if (!workload->phases[i].run || context->result->phases[i].is_absent)
             continue;
         nvt_phase_begin(context, i, &clock);
         int status = workload->phases[i].run(context, state, err);

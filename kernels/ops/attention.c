@@ -133,19 +133,22 @@ struct heads_args {
     int merge;
 };
 
-/* A row is one position of one sample: its features, part by part and head by head. */
+/* A row is one position of one sample. A feature has the same place in every part: one division for all. */
 NVT_KERNEL(rearrange_heads, heads_args)
 {
     const struct nvt_heads *s = &a.shape;
-    int64_t sample = row / s->length, position = row % s->length;
-    int64_t features = s->parts * s->heads * s->width;
-    int64_t at = (sample * s->sample_step + position * s->position_step) * features;
+    int64_t sample = row / s->length, position = row % s->length, features = s->heads * s->width;
+    int64_t at = (sample * s->sample_step + position * s->position_step) * s->parts * features;
+    int64_t part_size = s->samples * s->length * features;
+    int64_t to = (sample * s->heads * s->length + position) * s->width;
     FOR_THREADS(i, features)
     {
-        int64_t part = i / (s->heads * s->width), head = i / s->width % s->heads;
-        int64_t group = (part * s->samples + sample) * s->heads + head;
-        int64_t split = (group * s->length + position) * s->width + i % s->width;
-        a.out[a.merge ? at + i : split] = a.in[a.merge ? split : at + i];
+        int64_t head = (int64_t)((uint32_t)i / (uint32_t)s->width);
+        int64_t split = to + head * s->length * s->width + i - head * s->width;
+        for (int64_t part = 0; part < s->parts; part++) {
+            int64_t rows = at + part * features + i, groups = split + part * part_size;
+            a.out[a.merge ? rows : groups] = a.in[a.merge ? groups : rows];
+        }
     }
 }
 

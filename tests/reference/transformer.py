@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Losses of the workload `transformer`, computed by other means: NumPy in double precision, gradients by the
+package autograd (pip install numpy autograd). Parameters and tokens are drawn as docs/workloads.md says, so
+nothing is exchanged with nvtally but the shape and the seed.
+
+usage: transformer.py D_MODEL D_FF LAYERS HEADS VOCABULARY BATCH CONTEXT SEED STEPS
+Prints the loss of the forward pass before each of STEPS steps of AdamW.
+"""
+import math
+import sys
+
+import autograd.numpy as np
+import numpy
+from autograd import value_and_grad
+from autograd.extend import defvjp, primitive
+
+erf = primitive(lambda x: numpy.vectorize(math.erf)(x))
+defvjp(erf, lambda ans, x: lambda g: g * 2 / math.sqrt(math.pi) * np.exp(-x * x))
+
+
+def philox(counter, key):
+    """Philox4x32-10 of counters[4][n]."""
+    c = [numpy.asarray(word, dtype=numpy.uint64) for word in counter]
+    low = numpy.uint64(0xFFFFFFFF)
+    for i in range(10):
+        k0 = numpy.uint64((key[0] + i * 0x9E3779B9) & 0xFFFFFFFF)
+        k1 = numpy.uint64((key[1] + i * 0xBB67AE85) & 0xFFFFFFFF)
+        a, b = numpy.uint64(0xD2511F53) * c[0], numpy.uint64(0xCD9E8D57) * c[2]
+        c = [(b >> numpy.uint64(32)) ^ c[1] ^ k0, b & low, (a >> numpy.uint64(32)) ^ c[3] ^ k1, a & low]
+    return c
+
+
+def blocks(places, seed, stream):
+    zeros = numpy.zeros_like(places)
+    return philox([places, zeros, zeros + stream, zeros], [seed & 0xFFFFFFFF, seed >> 32])
+
+
+def normal(shape, seed, stream, scale):
+    """Box-Muller: elements 2i and 2i + 1 from the block of counter 2i."""
+    n = math.prod(shape)
+    c = blocks(numpy.arange(0, n, 2, dtype=numpy.uint64), seed, stream)
+    u, v = (c[0].astype(float) + 1) / 2**32, c[1].astype(float) / 2**32
+    radius = numpy.sqrt(-2 * numpy.log(u)) * scale
+    pairs = numpy.stack([radius * numpy.cos(2 * math.pi * v), radius * numpy.sin(2 * math.pi * v)], 1)
+    return pairs.reshape(-1)[:n].reshape(shape)
+
+
+def tokens(n, bound, seed, stream):
+    words = blocks(numpy.arange(n, dtype=numpy.uint64), seed, stream)[0]
+    return (words % numpy.uint64(bound)).astype(int)
+
+
+def draw(d, ff, layers, vocabulary, context, seed):
+    shapes = [(vocabulary, d), (context, d), (d,), (vocabulary, d)]
+    for _ in range(layers):
+        shapes += [(d,), (3 * d, d), (d, d), (d,), (ff, d), (d, ff)]
+    return [numpy.ones(s) if len(s) == 1 else normal(s, seed, i + 1, 0.02) for i, s in enumerate(shapes)]
+
+
+def norm(x, g):
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-5) * g
+
+
+def attention(x, qkv, projection, batch, heads):
+    rows, d = x.shape
+    length, width = rows // batch, d // heads
+    split = np.reshape(x @ qkv.T, (batch, length, 3, heads, width))
+    q, k, v = (np.transpose(split[:, :, i], (0, 2, 1, 3)) for i in range(3))
+    scores = q @ np.transpose(k, (0, 1, 3, 2)) / math.sqrt(width)
+    scores = np.where(numpy.tril(numpy.ones((length, length))) > 0, scores, -1e300)
+    weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+    weights = weights / np.sum(weights, axis=-1, keepdims=True)
+    return np.reshape(np.transpose(weights @ v, (0, 2, 1, 3)), (rows, d)) @ projection.T
+
+
+def loss(parameters, token, target, batch, heads):
+    table, position, last, head = parameters[:4]
+    x = table[token] + np.concatenate([position] * batch)
+    for i in range(4, len(parameters), 6):
+        norm1, qkv, projection, norm2, up, down = parameters[i : i + 6]
+        x = x + attention(norm(x, norm1), qkv, projection, batch, heads)
+        u = norm(x, norm2) @ up.T
+        x = x + (u * 0.5 * (1 + erf(u / math.sqrt(2)))) @ down.T
+    logits = norm(x, last) @ head.T
+    top = np.max(logits, axis=1, keepdims=True)
+    sums = np.log(np.sum(np.exp(logits - top), axis=1)) + top[:, 0]
+    return np.mean(sums - logits[numpy.arange(len(token)), target])
+
+
+def main():
+    d, ff, layers, heads, vocabulary, batch, context, seed, steps = map(int, sys.argv[1:])
+    w = draw(d, ff, layers, vocabulary, context, seed)
+    token = tokens(batch * context, vocabulary, seed, 100001)
+    target = tokens(batch * context, vocabulary, seed, 100002)
+    m, v = [0 * x for x in w], [0 * x for x in w]
+    both = value_and_grad(loss)
+    for t in range(1, steps + 1):
+        value, gradients = both(w, token, target, batch, heads)
+        print("%.15g" % value)
+        for i, g in enumerate(gradients):
+            m[i] = 0.9 * m[i] + 0.1 * g
+            v[i] = 0.999 * v[i] + 0.001 * g * g
+            step = m[i] / (1 - 0.9**t) / (numpy.sqrt(v[i] / (1 - 0.999**t)) + 1e-8)
+            w[i] = w[i] * (1 - 1e-3 * 0.01) - 1e-3 * step
+
+
+main()
