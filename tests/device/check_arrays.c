@@ -1,0 +1,239 @@
+#include "check_arrays.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUARD_BYTES ((size_t)256)
+#define POISON      0xff /* NaN as float and as double, -1 as an index */
+
+static void give_up(const char *why)
+{
+    fprintf(stderr, "check: %s\n", why);
+    exit(2);
+}
+
+static void *host_memory(size_t bytes)
+{
+    void *memory = malloc(bytes ? bytes : 1);
+    if (!memory)
+        give_up("out of memory");
+    return memory;
+}
+
+/* splitmix64 (Steele, Lea and Flood, 2014): the same numbers on every backend and in every precision. */
+static uint64_t next(struct check *check)
+{
+    uint64_t z = (check->random += UINT64_C(0x9E3779B97F4A7C15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+/* In (0, 1]. */
+static double uniform(struct check *check)
+{
+    return (double)((next(check) >> 11) + 1) / 9007199254740992.0;
+}
+
+static real normal(struct check *check)
+{
+    double radius = sqrt(-2 * log(uniform(check)));
+    /* Rounded to float in any case: both sides shall see the same number. */
+    return (real)(float)(radius * cos(6.283185307179586 * uniform(check)));
+}
+
+static size_t bytes_of(const struct check_array *array)
+{
+    return (size_t)array->count * array->element + 2 * GUARD_BYTES;
+}
+
+/* An array full of poison, on the host only. */
+static struct check_array *add(struct check *check, const char *name, enum check_role role,
+                               int is_index, int64_t count)
+{
+    if (check->count == CHECK_ARRAYS_MOST)
+        give_up("an operation with more arrays than there is room for");
+    struct check_array *array = &check->arrays[check->count];
+    array->name = name;
+    array->role = role;
+    array->is_index = is_index;
+    array->element = is_index ? sizeof(int32_t) : sizeof(real);
+    array->count = count;
+    array->host = (char *)host_memory(bytes_of(array));
+    array->device = (char *)nvt_backend_alloc(bytes_of(array));
+    check->count++;
+    if (!array->device)
+        give_up("out of device memory");
+    memset(array->host, POISON, bytes_of(array));
+    return array;
+}
+
+static void *body(const struct check_array *array)
+{
+    return array->host + GUARD_BYTES;
+}
+
+/* To the device: what the operation gets. */
+static void *send(struct check_array *array)
+{
+    nvt_backend_to_device(array->device, array->host, bytes_of(array));
+    return array->device + GUARD_BYTES;
+}
+
+static void fill_normal(struct check *check, struct check_array *array)
+{
+    for (int64_t i = 0; i < array->count; i++)
+        ((real *)body(array))[i] = normal(check);
+}
+
+static void fill_positive(struct check *check, struct check_array *array)
+{
+    for (int64_t i = 0; i < array->count; i++)
+        ((real *)body(array))[i] = (real)(float)(0.5 + uniform(check));
+}
+
+const real *check_in(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, 0, count);
+    fill_normal(check, array);
+    return (const real *)send(array);
+}
+
+const real *check_positive(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, 0, count);
+    fill_positive(check, array);
+    return (const real *)send(array);
+}
+
+const int32_t *check_indices(struct check *check, const char *name, int64_t count, int64_t bound)
+{
+    struct check_array *array = add(check, name, CHECK_IN, 1, count);
+    for (int64_t i = 0; i < count; i++)
+        ((int32_t *)body(array))[i] = (int32_t)(next(check) % (uint64_t)bound);
+    return (const int32_t *)send(array);
+}
+
+const int32_t *check_permutation(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, 1, count);
+    int32_t *order = (int32_t *)body(array);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t other = (int64_t)(next(check) % (uint64_t)(i + 1));
+        order[i] = order[other];
+        order[other] = (int32_t)i;
+    }
+    return (const int32_t *)send(array);
+}
+
+const real *check_given(struct check *check, const char *name, const real *values, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, 0, count);
+    memcpy(body(array), values, (size_t)count * sizeof(real));
+    return (const real *)send(array);
+}
+
+real *check_out(struct check *check, const char *name, int64_t count)
+{
+    return (real *)send(add(check, name, CHECK_OUT, 0, count));
+}
+
+real *check_both(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_OUT, 0, count);
+    fill_normal(check, array);
+    return (real *)send(array);
+}
+
+real *check_both_positive(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_OUT, 0, count);
+    fill_positive(check, array);
+    return (real *)send(array);
+}
+
+int32_t *check_out_indices(struct check *check, const char *name, int64_t count)
+{
+    return (int32_t *)send(add(check, name, CHECK_OUT, 1, count));
+}
+
+real *check_scratch(struct check *check, const char *name, int64_t count)
+{
+    return (real *)send(add(check, name, CHECK_SCRATCH, 0, count));
+}
+
+/* --- results ----------------------------------------------------------------------------------------- */
+
+static double *new_result(struct check *check, const char *name, int64_t count)
+{
+    struct nvt_check_outcome *outcome = check->outcome;
+    if (outcome->count == NVT_CHECK_RESULTS)
+        give_up("an operation with more results than there is room for");
+    struct nvt_check_array *result = &outcome->results[outcome->count++];
+    snprintf(result->name, sizeof(result->name), "%s", name);
+    result->count = count;
+    result->values = (double *)host_memory((size_t)count * sizeof(double));
+    return result->values;
+}
+
+void check_result(struct check *check, const char *name, const real *device, int64_t count)
+{
+    double *values = new_result(check, name, count);
+    real *host = (real *)host_memory((size_t)count * sizeof(real));
+    nvt_backend_to_host(host, device, (size_t)count * sizeof(real));
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (double)host[i];
+    free(host);
+}
+
+void check_number(struct check *check, const char *name, double value)
+{
+    new_result(check, name, 1)[0] = value;
+}
+
+static int guards_hold(const struct check_array *array, const char *now)
+{
+    size_t end = bytes_of(array) - GUARD_BYTES;
+    for (size_t i = 0; i < GUARD_BYTES; i++)
+        if ((unsigned char)now[i] != POISON || (unsigned char)now[end + i] != POISON)
+            return 0;
+    return 1;
+}
+
+static void take_over(struct check *check, const struct check_array *array, const char *now)
+{
+    double *values = new_result(check, array->name, array->count);
+    for (int64_t i = 0; i < array->count; i++)
+        values[i] = array->is_index ? (double)((const int32_t *)(now + GUARD_BYTES))[i]
+                                    : (double)((const real *)(now + GUARD_BYTES))[i];
+}
+
+static int look_at(struct check *check, const struct check_array *array, struct nvt_error *err)
+{
+    char *now = (char *)host_memory(bytes_of(array));
+    int status = 0;
+    nvt_backend_to_host(now, array->device, bytes_of(array));
+    if (!guards_hold(array, now))
+        status = nvt_fail(err, "wrote beside %s", array->name);
+    else if (array->role == CHECK_IN && memcmp(now, array->host, bytes_of(array)))
+        status = nvt_fail(err, "changed its input %s", array->name);
+    else if (array->role == CHECK_OUT)
+        take_over(check, array, now);
+    free(now);
+    return status;
+}
+
+int check_finish(struct check *check, struct nvt_error *err)
+{
+    int status = 0;
+    nvt_backend_sync();
+    for (int i = 0; i < check->count && !status; i++)
+        status = look_at(check, &check->arrays[i], err);
+    for (int i = 0; i < check->count; i++) {
+        free(check->arrays[i].host);
+        nvt_backend_free(check->arrays[i].device);
+    }
+    return status ? status : nvt_backend_failed(err);
+}

@@ -1,0 +1,41 @@
+# What tests/device/run needs: `make device` takes a C compiler, make and CUDA, nothing else.
+#   build/device/check                the comparison
+#   build/device/libcheck-*.so        the operations: reference (host, double), host (float), cuda
+#   build/device/libcheck-broken*.so  with operations that are wrong, for the test of the check
+CHECK_SRC     := $(filter-out tests/device/check.c,$(sort $(wildcard tests/device/*.c)))
+CHECK_BELOW   := $(sort $(wildcard kernels/ops/*.c kernels/host/*.c)) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c
+CHECK_FLAGS    = $(STD) $(CPPFLAGS) $(CFLAGS) -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno $(WARN) $(WERROR) -fPIC -fvisibility=hidden -MMD -MP
+
+check_obj = $(patsubst %.c,$(BUILD)/check-$(1)/%.o,$(CHECK_SRC) $(CHECK_BELOW))
+
+define check_library
+$(BUILD)/check-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(if $$(Q),@echo "  CHK  $$< ($(1))")
+	$$(Q)$$(CC) $$(CHECK_FLAGS) $(2) -c $$< -o $$@
+
+$(BUILD)/device/libcheck-$(1).so: $(call check_obj,$(1))
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) -fopenmp $$(LDFLAGS) -shared $$^ $(3) -lm -o $$@
+endef
+$(eval $(call check_library,reference,-DNVT_REAL_DOUBLE=1 -DNVT_CHECK_BROKEN=1))
+$(eval $(call check_library,host,,$(if $(HAVE_CBLAS),-lopenblas)))
+$(eval $(call check_library,broken,-DNVT_CHECK_BROKEN=1,$(if $(HAVE_CBLAS),-lopenblas)))
+
+# Of the library that is checked on a device, only the table is built apart.
+CHECK_CUDA_OBJ := $(patsubst %,$(BUILD)/cuda/%.o,$(CUDA_SRC) $(CUDA_OPS_SRC) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c $(CHECK_SRC))
+$(BUILD)/device/libcheck-cuda.so: $(CHECK_CUDA_OBJ)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $^ $(CUDA_LINK) -Xlinker -z$(,)defs -o $@
+
+$(BUILD)/device/check: tests/device/check.c tests/device/check.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $< -o $@ -ldl -lm
+
+CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda))
+
+device: all $(CHECK_HERE) ## what tests/device/run needs on a machine with a GPU: a C compiler, make and CUDA suffice
+
+check: $(CHECK_HERE) $(BUILD)/device/libcheck-broken.so
+
+.PHONY: device
