@@ -9,11 +9,13 @@ void nvt_groups_free(struct nvt_groups *groups)
 {
     nvt_strings_free(groups->names);
     nvt_map_free(&groups->paths);
+    for (uint32_t i = 0; i < groups->count; i++) {
+        free(groups->groups[i].narrow);
+        free(groups->groups[i].wide);
+    }
     free(groups->groups);
     free(groups->translated);
-    free(groups->owner);
-    free(groups->values);
-    free(groups->sorted);
+    free(groups->scratch);
     *groups = (struct nvt_groups){0};
 }
 
@@ -113,7 +115,7 @@ static uint32_t new_group(struct nvt_groups *groups, const uint32_t *parts, int 
         groups->capacity = capacity;
     }
     struct nvt_group *group = &groups->groups[groups->count];
-    *group = (struct nvt_group){{0}, 0, 0, 0};
+    *group = (struct nvt_group){{0}, 0, 0, 0, NULL, NULL};
     memcpy(group->key, parts, (size_t)count * sizeof(*parts));
     return groups->count++;
 }
@@ -135,58 +137,57 @@ uint32_t nvt_groups_key(struct nvt_groups *groups, const uint32_t *parts, int co
     return *group;
 }
 
-static int grow_values(struct nvt_groups *groups)
+/* From 32 bits to 64. */
+static int widen(struct nvt_group *group)
 {
-    size_t capacity = groups->value_capacity ? groups->value_capacity * 2 : 1024;
-    uint32_t *owner = realloc(groups->owner, capacity * sizeof(*owner));
-    if (!owner)
+    int64_t *wide = malloc(group->capacity * sizeof(*wide));
+    if (!wide)
         return -1;
-    groups->owner = owner;
-    int64_t *values = realloc(groups->values, capacity * sizeof(*values));
-    if (!values)
-        return -1;
-    groups->values = values;
-    groups->value_capacity = capacity;
+    for (size_t i = 0; i < group->count; i++)
+        wide[i] = group->narrow[i];
+    free(group->narrow);
+    group->narrow = NULL;
+    group->wide = wide;
     return 0;
 }
 
-void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int64_t value)
+int nvt_group_grow(struct nvt_group *group, int64_t value)
 {
-    if (group == NVT_NONE)
-        return;
-    if (groups->value_count == groups->value_capacity && grow_values(groups)) {
-        groups->failed = 1;
-        return;
+    size_t capacity = group->capacity;
+    if (group->count == capacity) {
+        capacity = capacity ? capacity * 2 : 4;
+        void *grown = group->wide ? realloc(group->wide, capacity * sizeof(*group->wide))
+                                  : realloc(group->narrow, capacity * sizeof(*group->narrow));
+        if (!grown)
+            return -1;
+        if (group->wide)
+            group->wide = grown;
+        else
+            group->narrow = grown;
+        group->capacity = capacity;
     }
-    groups->owner[groups->value_count] = group;
-    groups->values[groups->value_count++] = value;
-    groups->groups[group].count++;
-    groups->groups[group].total += value;
+    return group->narrow && (uint64_t)value > UINT32_MAX ? widen(group) : 0;
 }
 
 int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err)
 {
-    size_t first = 0;
-    groups->sorted = malloc((groups->value_count + 1) * sizeof(*groups->sorted));
-    if (groups->failed || !groups->sorted)
+    size_t most = 0;
+    for (uint32_t i = 0; i < groups->count; i++)
+        most = groups->groups[i].count > most ? groups->groups[i].count : most;
+    free(groups->scratch);
+    groups->scratch = malloc((most + 1) * sizeof(*groups->scratch));
+    if (groups->failed || !groups->scratch)
         return nvt_fail(err, "out of memory");
-    for (uint32_t i = 0; i < groups->count; i++) {
-        groups->groups[i].first = first;
-        first += groups->groups[i].count;
-        groups->groups[i].count = 0;
-    }
-    for (size_t i = 0; i < groups->value_count; i++) {
-        struct nvt_group *group = &groups->groups[groups->owner[i]];
-        groups->sorted[group->first + group->count++] = (double)groups->values[i];
-    }
     return 0;
 }
 
 struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
 {
+    const struct nvt_group *from = &groups->groups[group];
     struct nvt_summary summary;
-    nvt_sample_summary(groups->sorted + groups->groups[group].first, groups->groups[group].count,
-                       &summary);
+    for (size_t i = 0; i < from->count; i++)
+        groups->scratch[i] = from->narrow ? (double)from->narrow[i] : (double)from->wide[i];
+    nvt_sample_summary(groups->scratch, from->count, &summary);
     if (summary.n == 1)
         summary.std = 0;
     return summary;

@@ -16,10 +16,13 @@
 /* Numbers of a key, at most. */
 #define NVT_KEY_PARTS 8
 
+/* Its values are kept in 32 bits as long as they fit, as durations mostly do. */
 struct nvt_group {
     uint32_t key[NVT_KEY_PARTS];
     int64_t total;
-    size_t count, first; /* of its values */
+    size_t count, capacity; /* of its values */
+    uint32_t *narrow;       /* or else wide */
+    int64_t *wide;
 };
 
 struct nvt_groups {
@@ -31,11 +34,8 @@ struct nvt_groups {
     const struct nvt_trace *trace;
     uint32_t *translated; /* strings of the current trace -> names */
     uint32_t translated_count;
-    uint32_t *owner; /* group of every value */
-    int64_t *values;
-    size_t value_count, value_capacity;
-    double *sorted; /* after nvt_groups_finish: group behind group */
-    int failed;     /* out of memory, told by nvt_groups_finish */
+    double *scratch; /* after nvt_groups_finish: room for the largest group */
+    int failed;      /* out of memory, told by nvt_groups_finish */
 };
 
 void nvt_groups_free(struct nvt_groups *groups);
@@ -58,10 +58,28 @@ uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range);
  * memory, which the others take. */
 uint32_t nvt_groups_key(struct nvt_groups *groups, const uint32_t *parts, int count);
 
-/* Put a value into a group. */
-void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int64_t value);
+/* Make room for a value, in 64 bits if it wants them. Of nvt_groups_add only. */
+int nvt_group_grow(struct nvt_group *group, int64_t value);
 
-/* Arrange the values. 0, or -1 with err filled: out of memory now or before. */
+/* Put a value into a group. */
+static inline void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int64_t value)
+{
+    if (group == NVT_NONE)
+        return;
+    struct nvt_group *to = &groups->groups[group];
+    if ((to->count == to->capacity || (to->narrow && (uint64_t)value > UINT32_MAX)) &&
+        nvt_group_grow(to, value)) {
+        groups->failed = 1;
+        return;
+    }
+    if (to->narrow)
+        to->narrow[to->count++] = (uint32_t)value;
+    else
+        to->wide[to->count++] = value;
+    to->total += value;
+}
+
+/* Before the summaries. 0, or -1 with err filled: out of memory now or before. */
 int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err);
 
 /* Summary of a group's values; a single value has a deviation of 0, as nsys prints it. */

@@ -2,8 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-#include "map.h"
+#include <string.h>
 
 static int encloses(const struct nvt_ranges *ranges, uint32_t outer, uint32_t i)
 {
@@ -20,59 +19,103 @@ uint32_t *nvt_nest_threads(const struct nvt_trace *trace, struct nvt_error *err)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     uint32_t *parent = malloc(((size_t)ranges->count + 1) * sizeof(*parent));
-    struct nvt_map open = {0};
-    for (uint32_t i = 0; parent && i < ranges->count; i++) {
+    size_t threads = (size_t)trace->threads.count * sizeof(uint32_t);
+    uint32_t *open = malloc(threads + 1);
+    if (!parent || !open) {
+        free(parent);
+        free(open);
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        return NULL;
+    }
+    memset(open, 0xff, threads);
+    for (uint32_t i = 0; i < ranges->count; i++) {
         parent[i] = NVT_NONE;
         if (ranges->style[i] != NVT_PUSH_POP)
             continue;
-        uint32_t *innermost = nvt_map_at(&open, ranges->thread[i]);
-        if (!innermost) {
-            free(parent);
-            parent = NULL;
-            break;
-        }
+        uint32_t *innermost = &open[ranges->thread[i]];
         uint32_t top = *innermost;
         while (top != NVT_NONE && !encloses(ranges, top, i))
             top = parent[top];
         parent[i] = top;
         *innermost = i;
     }
-    nvt_map_free(&open);
-    if (!parent)
-        nvt_fail_at(err, trace->path, -1, "out of memory");
+    free(open);
     return parent;
 }
 
 void nvt_nesting_free(struct nvt_nesting *nesting)
 {
-    free(nesting->parent);
-    free(nesting->level);
-    free(nesting->children);
-    free(nesting->children_ns);
+    for (size_t i = 0; i < sizeof(nesting->own) / sizeof(nesting->own[0]); i++)
+        free(nesting->own[i]);
     *nesting = (struct nvt_nesting){0};
+}
+
+/* Whether the ranges of each thread are all of one domain: then the model's own parents are those
+ * of the thread. -1: out of memory. */
+static int one_domain_a_thread(const struct nvt_trace *trace)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    size_t size = (size_t)trace->threads.count * sizeof(uint32_t);
+    uint32_t *domains = malloc(size + 1);
+    int one = domains ? 1 : -1;
+    if (domains)
+        memset(domains, 0xff, size);
+    for (uint32_t i = 0; one > 0 && i < ranges->count; i++) {
+        uint32_t *domain = &domains[ranges->thread[i]];
+        if (ranges->style[i] != NVT_PUSH_POP)
+            continue;
+        if (*domain == NVT_NONE)
+            *domain = ranges->domain[i];
+        one = *domain == ranges->domain[i];
+    }
+    free(domains);
+    return one;
+}
+
+/* Children of parents that are not the model's. */
+static int count_children(struct nvt_nesting *nesting, const struct nvt_trace *trace,
+                          struct nvt_error *err)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    size_t room = (size_t)ranges->count + 1;
+    uint32_t *parents = nvt_nest_threads(trace, err), *children = calloc(room, sizeof(*children));
+    int64_t *children_ns = calloc(room, sizeof(*children_ns));
+    nesting->own[0] = parents;
+    nesting->own[1] = children;
+    nesting->own[2] = children_ns;
+    nesting->parent = parents;
+    nesting->children = children;
+    nesting->children_ns = children_ns;
+    if (!parents)
+        return -1;
+    if (!children || !children_ns)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (parents[i] != NVT_NONE) {
+            children[parents[i]]++;
+            children_ns[parents[i]] += ranges->end[i] - ranges->start[i];
+        }
+    return 0;
 }
 
 int nvt_nesting_make(struct nvt_nesting *nesting, const struct nvt_trace *trace,
                      struct nvt_error *err)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    size_t room = (size_t)ranges->count + 1;
-    nesting->parent = nvt_nest_threads(trace, err);
-    nesting->level = calloc(room, sizeof(*nesting->level));
-    nesting->children = calloc(room, sizeof(*nesting->children));
-    nesting->children_ns = calloc(room, sizeof(*nesting->children_ns));
-    if (!nesting->parent)
-        return -1;
-    if (!nesting->level || !nesting->children || !nesting->children_ns)
+    uint32_t *level = calloc((size_t)ranges->count + 1, sizeof(*level));
+    int shared = one_domain_a_thread(trace);
+    nesting->own[3] = level;
+    nesting->level = level;
+    nesting->parent = ranges->parent;
+    nesting->children = ranges->children;
+    nesting->children_ns = ranges->children_ns;
+    if (!level || shared < 0)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < ranges->count; i++) {
-        uint32_t parent = nesting->parent[i];
-        if (parent == NVT_NONE)
-            continue;
-        nesting->level[i] = nesting->level[parent] + 1;
-        nesting->children[parent]++;
-        nesting->children_ns[parent] += ranges->end[i] - ranges->start[i];
-    }
+    if (!shared && count_children(nesting, trace, err))
+        return -1;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (nesting->parent[i] != NVT_NONE)
+            level[i] = level[nesting->parent[i]] + 1;
     return 0;
 }
 

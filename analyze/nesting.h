@@ -19,10 +19,11 @@ uint32_t *nvt_nest_threads(const struct nvt_trace *trace, struct nvt_error *err)
 
 /* The nesting of all ranges with what follows from it; one value a range. */
 struct nvt_nesting {
-    uint32_t *parent; /* as nvt_nest_threads gives it */
-    uint32_t *level;  /* 0: outermost */
-    uint32_t *children;
-    int64_t *children_ns; /* time in them */
+    const uint32_t *parent; /* as nvt_nest_threads gives it */
+    const uint32_t *level;  /* 0: outermost */
+    const uint32_t *children;
+    const int64_t *children_ns; /* time in them */
+    void *own[4];               /* the arrays that are not the model's; of nvt_nesting_free */
 };
 
 /* Work it out. Zero-initialise, and release with nvt_nesting_free, also after a failure. 0, or -1

@@ -212,13 +212,41 @@ static void release(struct sweep *sweep)
     free(sweep->found);
 }
 
+/*
+ * Operations in the order of their launches. Where all of them have a call on record, those are
+ * sorted already, and counting does it. *order as nvt_sort_order gives it.
+ */
+static int order_by_launch(const struct nvt_trace *trace, uint32_t **order)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    uint32_t i = 0;
+    while (i < ops->count && ops->api[i] != NVT_NONE)
+        i++;
+    if (i < ops->count)
+        return nvt_sort_order(ops->launch, NULL, ops->count, order);
+    uint32_t *next = calloc((size_t)trace->apis.count + 1, sizeof(*next));
+    *order = malloc(((size_t)ops->count + 1) * sizeof(**order));
+    if (!next || !*order) {
+        free(next);
+        return -1;
+    }
+    for (i = 0; i < ops->count; i++)
+        next[ops->api[i] + 1]++;
+    for (i = 0; i < trace->apis.count; i++)
+        next[i + 1] += next[i];
+    for (i = 0; i < ops->count; i++)
+        (*order)[next[ops->api[i]]++] = i;
+    free(next);
+    return 0;
+}
+
 int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit visit,
                 void *context, struct nvt_error *err)
 {
     struct sweep sweep = {.trace = trace, .flags = flags};
     uint32_t *order = NULL;
     int status = -1;
-    if (prepare(&sweep) || nvt_sort_order(trace->ops.launch, NULL, trace->ops.count, &order)) {
+    if (prepare(&sweep) || order_by_launch(trace, &order)) {
         nvt_fail_at(err, trace->path, -1, "out of memory");
         goto out;
     }

@@ -30,7 +30,7 @@ typedef int (*nvt_project_visit)(void *context, uint32_t op, const uint32_t *ran
 
 /*
  * Visit all operations of a finished trace. One sweep over ranges and launches in the order of
- * time: linear in them and in what it reports, after a radix sort of the launches. 0, or -1 with
+ * time: linear in them and in what it reports, after the launches are in order. 0, or -1 with
  * err filled (out of memory), or whatever the visitor returned.
  */
 int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit visit,

@@ -10,8 +10,10 @@
  * thread, across domains (analyze/nesting.h).
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "groups.h"
+#include "kinds.h"
 #include "nesting.h"
 #include "project.h"
 #include "report_cuda.h"
@@ -43,11 +45,14 @@ enum { KEY_RANGE, KEY_STYLE, KEY_PID, KEY_TID, KEY_KERNEL, KEY_COUNT };
 struct kernel_sum {
     struct nvt_groups groups;
     const struct nvt_trace *trace;
-    struct nvt_map seen; /* group << 32 | range: counted already */
-    struct nvt_map keys; /* range's first of its kind << 32 | kernel name -> group */
-    uint32_t *kind;      /* of every range: the first one of its name, style and thread */
-    uint32_t *last;      /* the range seen last, of every group */
-    uint32_t *instances; /* of every group */
+    struct nvt_map seen; /* group << 32 | range: counted already, and may come again */
+    struct nvt_map keys; /* kind << 32 | kernel name -> group */
+    uint32_t *table;     /* the same as an array [kind][number of the name], where it is small */
+    uint32_t *number;    /* of a kernel name, by string */
+    uint32_t names;
+    struct nvt_kinds kinds; /* ranges by name, domain, style and thread */
+    uint32_t *last;         /* the range seen last, of every group */
+    uint32_t *instances;    /* of every group */
     uint32_t capacity;
 };
 
@@ -98,22 +103,40 @@ static uint32_t kernel_group(struct kernel_sum *sum, uint32_t op, uint32_t range
     return nvt_groups_key(&sum->groups, parts, KEY_COUNT);
 }
 
-/* Count a range once a group, however many kernels it holds. */
-static int count_range(struct kernel_sum *sum, uint32_t group, uint32_t range)
+/*
+ * Count a range once a group, however many kernels it holds. Launches come in the order of time: a
+ * range that has ended does not come again, so only those that are still open have to be
+ * remembered.
+ */
+static int count_range(struct kernel_sum *sum, uint32_t group, uint32_t range, int64_t launch)
 {
     if (make_room(sum, group))
         return -1;
-    if (sum->last[group] == range)
+    uint32_t last = sum->last[group];
+    if (last == range)
         return 0;
     sum->last[group] = range;
-    uint32_t *seen = nvt_map_at(&sum->seen, (uint64_t)group << 32 | range);
-    if (!seen)
-        return -1;
-    if (*seen == NVT_MAP_NONE) {
-        *seen = 1;
-        sum->instances[group]++;
+    if (last != NVT_NONE && sum->trace->ranges.end[last] >= launch) {
+        uint32_t *open = nvt_map_at(&sum->seen, (uint64_t)group << 32 | last);
+        if (!open)
+            return -1;
+        *open = 1;
     }
+    if (!sum->seen.used || nvt_map_get(&sum->seen, (uint64_t)group << 32 | range) == NVT_MAP_NONE)
+        sum->instances[group]++;
     return 0;
+}
+
+/* The group of kernels of an operation's name in ranges of a range's kind, NVT_NONE: out of memory.
+ */
+static uint32_t group_of(struct kernel_sum *sum, uint32_t op, uint32_t range)
+{
+    uint32_t name = sum->trace->ops.name[op], kind = sum->kinds.of[range];
+    uint32_t *group = sum->table ? &sum->table[(size_t)kind * sum->names + sum->number[name]]
+                                 : nvt_map_at(&sum->keys, (uint64_t)kind << 32 | name);
+    if (group && *group == NVT_MAP_NONE)
+        *group = kernel_group(sum, op, range);
+    return group ? *group : NVT_NONE;
 }
 
 static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
@@ -126,43 +149,31 @@ static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32
     if (!count)
         nvt_groups_add(&sum->groups, kernel_group(sum, op, NVT_NONE), time);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t *group =
-            nvt_map_at(&sum->keys, (uint64_t)sum->kind[ranges[i]] << 32 | ops->name[op]);
-        if (group && *group == NVT_MAP_NONE)
-            *group = kernel_group(sum, op, ranges[i]);
-        if (!group || *group == NVT_NONE || count_range(sum, *group, ranges[i]))
+        uint32_t group = group_of(sum, op, ranges[i]);
+        if (group == NVT_NONE || count_range(sum, group, ranges[i], ops->launch[op]))
             return -1;
-        nvt_groups_add(&sum->groups, *group, time);
+        nvt_groups_add(&sum->groups, group, time);
     }
     return 0;
 }
 
-/* Ranges alike in name, style and thread share their groups: found once, not once a kernel. */
-static int find_kinds(struct kernel_sum *sum)
+/* Numbers of the kernels' names, and the table of groups if it is not too large. */
+static int make_table(struct kernel_sum *sum)
 {
-    const struct nvt_ranges *ranges = &sum->trace->ranges;
-    struct nvt_map names = {0}, kinds = {0};
-    int status = 0;
-    free(sum->kind);
-    sum->kind = malloc(((size_t)ranges->count + 1) * sizeof(*sum->kind));
-    if (!sum->kind)
+    const struct nvt_ops *ops = &sum->trace->ops;
+    free(sum->number);
+    free(sum->table);
+    sum->table = NULL;
+    sum->number = nvt_number_strings(sum->trace, ops->name, ops->count, &sum->names);
+    if (!sum->number)
         return -1;
-    for (uint32_t i = 0; i < ranges->count && !status; i++) {
-        uint32_t *name = nvt_map_at(&names, (uint64_t)ranges->domain[i] << 32 | ranges->name[i]);
-        if (name && *name == NVT_MAP_NONE)
-            *name = i;
-        uint32_t *kind = name ? nvt_map_at(&kinds, (uint64_t)*name << 32 | ranges->thread[i] << 1 |
-                                                       (ranges->style[i] != NVT_PUSH_POP))
-                              : NULL;
-        if (kind && *kind == NVT_MAP_NONE)
-            *kind = i;
-        status = kind ? 0 : -1;
-        if (kind)
-            sum->kind[i] = *kind;
-    }
-    nvt_map_free(&names);
-    nvt_map_free(&kinds);
-    return status;
+    uint64_t cells = (uint64_t)sum->names * sum->kinds.count;
+    if (cells > NVT_KINDS_TABLE)
+        return 0;
+    sum->table = malloc((size_t)(cells + 1) * sizeof(*sum->table));
+    if (sum->table)
+        memset(sum->table, 0xff, (size_t)cells * sizeof(*sum->table));
+    return sum->table ? 0 : -1;
 }
 
 static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *input,
@@ -175,7 +186,9 @@ static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *inpu
         nvt_map_free(&sum->keys);
         for (uint32_t group = 0; group < sum->capacity; group++)
             sum->last[group] = NVT_NONE;
-        if (find_kinds(sum) || nvt_project(sum->trace, input->project_flags, add_kernel, sum, err))
+        nvt_kinds_free(&sum->kinds);
+        if (nvt_kinds_make(&sum->kinds, sum->trace, 1) || make_table(sum) ||
+            nvt_project(sum->trace, input->project_flags, add_kernel, sum, err))
             return nvt_fail_at(err, sum->trace->path, -1, "out of memory");
     }
     return nvt_groups_finish(&sum->groups, err);
@@ -230,7 +243,9 @@ static int make_kernels(struct nvt_report_input *input, struct nvt_tables *table
     nvt_groups_free(&sum.groups);
     nvt_map_free(&sum.seen);
     nvt_map_free(&sum.keys);
-    free(sum.kind);
+    free(sum.table);
+    free(sum.number);
+    nvt_kinds_free(&sum.kinds);
     free(sum.last);
     free(sum.instances);
     return status;
@@ -295,17 +310,21 @@ static struct extra *extra_of(struct projected_sum *sum, uint32_t group)
     return &sum->extra[group];
 }
 
+/* *group is that of the range's kind, NVT_NONE until it is known. */
 static int add_range(struct projected_sum *sum, const struct nvt_trace *trace, uint32_t range,
-                     const struct nvt_projected *projected, const struct nvt_nesting *nesting)
+                     uint32_t *group, const struct nvt_projected *projected,
+                     const struct nvt_nesting *nesting)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    uint32_t parts[] = {nvt_groups_range(&sum->groups, range),
-                        ranges->style[range] != NVT_PUSH_POP};
-    uint32_t group = nvt_groups_key(&sum->groups, parts, 2);
-    struct extra *extra = extra_of(sum, group);
+    if (*group == NVT_NONE) {
+        uint32_t parts[] = {nvt_groups_range(&sum->groups, range),
+                            ranges->style[range] != NVT_PUSH_POP};
+        *group = nvt_groups_key(&sum->groups, parts, 2);
+    }
+    struct extra *extra = extra_of(sum, *group);
     if (!extra)
         return -1;
-    nvt_groups_add(&sum->groups, group, projected->end - projected->start);
+    nvt_groups_add(&sum->groups, *group, projected->end - projected->start);
     extra->original += ranges->end[range] - ranges->start[range];
     extra->ops += projected->ops;
     extra->levels += nesting->level[range];
@@ -317,13 +336,23 @@ static int collect_projected(struct projected_sum *sum, const struct nvt_trace *
                              unsigned flags, struct nvt_error *err)
 {
     struct nvt_nesting nesting = {0};
+    struct nvt_kinds kinds = {0};
+    uint32_t *groups = NULL;
     struct nvt_projected *projected = nvt_project_ranges(trace, flags, err);
     int status = projected ? nvt_nesting_make(&nesting, trace, err) : -1;
+    if (!status && (nvt_kinds_make(&kinds, trace, 0) ||
+                    !(groups = malloc(((size_t)kinds.count + 1) * sizeof(*groups)))))
+        status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_groups_trace(&sum->groups, trace);
+    if (groups)
+        memset(groups, 0xff, kinds.count * sizeof(*groups));
     for (uint32_t i = 0; !status && i < trace->ranges.count; i++)
-        if (projected[i].ops && add_range(sum, trace, i, &projected[i], &nesting))
+        if (projected[i].ops &&
+            add_range(sum, trace, i, &groups[kinds.of[i]], &projected[i], &nesting))
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_nesting_free(&nesting);
+    nvt_kinds_free(&kinds);
+    free(groups);
     free(projected);
     return status;
 }

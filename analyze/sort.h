@@ -12,8 +12,10 @@
  * when tie is given, then by position. *order is a new array of row numbers (caller frees), or
  * NULL when the rows are in that order already. 0, or -1 when out of memory.
  *
- * Natural merge sort: a trace is a few long runs in order (a chunk, a thread), and the cost is count ×
- * log2(runs), with memory read in order.
+ * Natural merge sort: a trace consists of runs in order (a chunk, a thread), and those that follow
+ * each other, as the chunks of a thread do, are joined before anything is merged (as in patience
+ * sorting). So the cost is count × log2(threads), with memory read in order; of rows in no order,
+ * count × log2(count).
  */
 int nvt_sort_order(const int64_t *key, const int64_t *tie, uint32_t count, uint32_t **order);
 

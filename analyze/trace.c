@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column.h"
 #include "map.h"
 #include "sort.h"
 
@@ -24,7 +25,7 @@ struct nvt_trace *nvt_trace_new(const char *path, const char *format)
     return trace;
 }
 
-#define FREE_COLUMN(type, field) free(table->field);
+#define FREE_COLUMN(type, field) nvt_column_free(table->field);
 
 void nvt_trace_free(struct nvt_trace *trace)
 {
@@ -44,12 +45,15 @@ void nvt_trace_free(struct nvt_trace *trace)
 
 #define GROW_COLUMN(type, field)                                                                   \
     {                                                                                              \
-        type *grown = realloc(table->field, capacity * sizeof(type));                              \
+        type *grown = nvt_column_grow(table->field, capacity * sizeof(type));                      \
         if (!grown)                                                                                \
             return NVT_NONE;                                                                       \
         table->field = grown;                                                                      \
     }
-#define STORE_FIELD(type, field) table->field[table->count] = values->field;
+/* A zero is there already, and writing it would take memory for it. */
+#define STORE_FIELD(type, field)                                                                   \
+    if (values->field)                                                                             \
+        table->field[table->count] = values->field;
 
 /* Columns grow together; when one cannot, capacity stays and the others merely have spare room. */
 #define DEFINE_ADD(member, row, columns)                                                           \
@@ -139,8 +143,9 @@ void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
     trace->warning = strdup(text);
 }
 
-#define MAX_WIDTH(type, field)   width = sizeof(type) > width ? sizeof(type) : width;
-#define APPLY_ORDER(type, field) nvt_sort_apply(table->field, sizeof(type), order, table->count, scratch);
+#define MAX_WIDTH(type, field) width = sizeof(type) > width ? sizeof(type) : width;
+#define APPLY_ORDER(type, field)                                                                   \
+    nvt_sort_apply(table->field, sizeof(type), order, table->count, scratch);
 
 /* sort_<table>: the whole table by one of its columns. */
 #define DEFINE_SORT(member, columns, key, tie)                                                     \
@@ -186,21 +191,25 @@ static void set_parent(struct nvt_ranges *ranges, uint32_t i, uint32_t parent)
     ranges->children_ns[parent] += ranges->end[i] - ranges->start[i];
 }
 
-/* Parents by nesting in time, a stack (threaded through `parent`) for each thread and domain. */
+/* Parents by nesting in time, a stack (threaded through `parent`) for each thread and domain; those
+ * of the default domain, which most ranges are of, lie in an array. */
 static int link_ranges(struct nvt_trace *trace)
 {
     struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_map open = {0};
-    int status = 0;
+    size_t stacks = (size_t)trace->threads.count * sizeof(uint32_t);
+    uint32_t *plain = malloc(stacks + 1);
+    int status = plain ? 0 : -1;
+    if (plain)
+        memset(plain, 0xff, stacks);
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
         ranges->parent[i] = NVT_NONE;
-        ranges->children[i] = 0;
-        ranges->children_ns[i] = 0;
-        ranges->level[i] = 0;
         if (ranges->style[i] != NVT_PUSH_POP)
             continue;
-        uint32_t *innermost =
-            nvt_map_at(&open, (uint64_t)ranges->thread[i] << 32 | ranges->domain[i]);
+        uint32_t thread = ranges->thread[i], domain = ranges->domain[i];
+        uint32_t *innermost = !domain && thread < trace->threads.count
+                                  ? &plain[thread]
+                                  : nvt_map_at(&open, (uint64_t)thread << 32 | domain);
         if (!innermost) {
             status = -1;
             break;
@@ -212,6 +221,7 @@ static int link_ranges(struct nvt_trace *trace)
         *innermost = i;
     }
     nvt_map_free(&open);
+    free(plain);
     return status;
 }
 
@@ -220,38 +230,93 @@ static uint64_t launch_key(uint32_t process, uint64_t correlation)
     return correlation ^ ((uint64_t)process << 48);
 }
 
+/* Calls by process and correlation id: an array where the ids lie as close as they mostly do, else
+ * a map. */
+struct calls {
+    uint64_t low, size; /* of the array's ids, for every process */
+    uint32_t *rows;     /* [process][id - low] */
+    struct nvt_map map;
+};
+
+static int prepare_calls(struct calls *calls, const struct nvt_trace *trace)
+{
+    const struct nvt_apis *apis = &trace->apis;
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint32_t i = 0; i < apis->count; i++)
+        if (apis->correlation[i]) {
+            low = apis->correlation[i] < low ? apis->correlation[i] : low;
+            high = apis->correlation[i] > high ? apis->correlation[i] : high;
+        }
+    uint64_t most = ((uint64_t)apis->count * 8 + 1024) / ((uint64_t)trace->processes.count + 1);
+    if (low > high || high - low >= most)
+        return 0;
+    calls->low = low;
+    calls->size = high - low + 1;
+    size_t bytes = (size_t)calls->size * trace->processes.count * sizeof(*calls->rows);
+    calls->rows = malloc(bytes + 1);
+    if (!calls->rows)
+        return -1;
+    memset(calls->rows, 0xff, bytes);
+    return 0;
+}
+
+/* Where the call of this id is kept; NULL when out of memory. */
+static uint32_t *call_at(struct calls *calls, uint32_t process, uint64_t correlation)
+{
+    if (calls->rows)
+        return &calls->rows[process * calls->size + (correlation - calls->low)];
+    return nvt_map_at(&calls->map, launch_key(process, correlation));
+}
+
+static uint32_t find_call(const struct calls *calls, uint32_t process, uint64_t correlation)
+{
+    if (!calls->rows)
+        return nvt_map_get(&calls->map, launch_key(process, correlation));
+    return correlation - calls->low < calls->size
+               ? calls->rows[process * calls->size + (correlation - calls->low)]
+               : NVT_NONE;
+}
+
+static int collect_calls(struct calls *calls, const struct nvt_trace *trace)
+{
+    const struct nvt_apis *apis = &trace->apis;
+    if (prepare_calls(calls, trace))
+        return -1;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        if (!apis->correlation[i] || apis->thread[i] >= trace->threads.count)
+            continue;
+        uint32_t *call =
+            call_at(calls, trace->threads.process[apis->thread[i]], apis->correlation[i]);
+        if (!call)
+            return -1;
+        /* A runtime call and the driver call in it may share an id: the outer one launched it. */
+        if (*call == NVT_NONE)
+            *call = i;
+    }
+    return 0;
+}
+
 /* An operation belongs to the API call of its process that has its correlation id. */
 static int link_ops(struct nvt_trace *trace)
 {
     struct nvt_ops *ops = &trace->ops;
     const struct nvt_apis *apis = &trace->apis;
-    struct nvt_map calls = {0};
-    for (uint32_t i = 0; ops->count && i < apis->count; i++) {
-        if (!apis->correlation[i] || apis->thread[i] >= trace->threads.count)
-            continue;
-        uint32_t process = trace->threads.process[apis->thread[i]];
-        uint32_t *call = nvt_map_at(&calls, launch_key(process, apis->correlation[i]));
-        if (!call) {
-            nvt_map_free(&calls);
-            return -1;
-        }
-        /* A runtime call and the driver call in it may share an id: the outer one launched it. */
-        if (*call == NVT_NONE)
-            *call = i;
-    }
-    for (uint32_t i = 0; i < ops->count; i++) {
+    struct calls calls = {0};
+    int status = ops->count ? collect_calls(&calls, trace) : 0;
+    for (uint32_t i = 0; !status && i < ops->count; i++) {
         ops->api[i] = NVT_NONE;
-        if (!ops->correlation[i])
+        if (!ops->correlation[i] || ops->process[i] >= trace->processes.count)
             continue;
-        uint32_t call = nvt_map_get(&calls, launch_key(ops->process[i], ops->correlation[i]));
+        uint32_t call = find_call(&calls, ops->process[i], ops->correlation[i]);
         if (call == NVT_NONE)
             continue;
         ops->api[i] = call;
         ops->thread[i] = apis->thread[call];
         ops->launch[i] = apis->start[call];
     }
-    nvt_map_free(&calls);
-    return 0;
+    free(calls.rows);
+    nvt_map_free(&calls.map);
+    return status;
 }
 
 static void cut_to_start(const int64_t *start, int64_t *end, uint32_t count)
