@@ -1,6 +1,7 @@
 /*
  * The backend itself: products, memory, streams, random numbers.
  */
+#include "../../kernels/ops/copy.h"
 #include "../../kernels/ops/ops.h"
 #include "check_arrays.h"
 
@@ -67,6 +68,17 @@ OP(zero)
     nvt_backend_zero(check_out(c, "memory", s[0]), (size_t)s[0] * sizeof(real));
 }
 
+OP(copy)
+{
+    const real *x = check_in(c, "x", s[0]);
+    nvt_copy(check_out(c, "out", s[0]), x, s[0]);
+}
+
+OP(fill)
+{
+    nvt_fill(check_out(c, "out", s[0]), s[0], (real)0.1f);
+}
+
 /* A second stream, which waits for the first by an event, and the first for it. */
 OP(streams)
 {
@@ -99,6 +111,8 @@ const struct check_line check_backend[] = {
     LINE(batched_bf16, SUMS, MATRICES),
     LINE(batched_fp16, SUMS, MATRICES),
     LINE(zero, EXACT, LENGTHS),
+    LINE(copy, EXACT, LENGTHS),
+    LINE(fill, EXACT, LENGTHS),
     LINE(streams, CLOSE, ROWS),
     LINE(random_normal, CLOSE, LENGTHS),
     {{NULL, 0, {{0}}}, NULL},
