@@ -15,7 +15,7 @@ struct head {
 /* From here on, columns are mappings of their own, which grow without being copied. */
 #define MAP_FROM (1u << 18)
 /* From here on, in huge pages: fewer faults, and little wasted. */
-#define HUGE_FROM (1u << 24)
+#define HUGE_FROM (1u << 22)
 
 static struct head *map_new(size_t bytes)
 {

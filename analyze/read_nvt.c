@@ -289,9 +289,7 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
 static void convert(const struct nvt_nvt_reader *reader, int64_t origin, int64_t *times,
                     uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        times[i] = nvt_clock_convert(reader->samples, reader->sample_count, (uint64_t)times[i]) -
-                   origin;
+    nvt_clock_convert_all(reader->samples, reader->sample_count, origin, times, count);
 }
 
 /* A range that was never closed lasts as long as its thread is known to have lived. */

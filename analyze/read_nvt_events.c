@@ -111,8 +111,8 @@ struct target {
     int is_mark;
 };
 
-static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
-                           struct columns *columns, const struct target *target)
+static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process, struct columns *columns,
+                           const struct target *target)
 {
     struct nvt_cursor *in = &columns->attributes;
     uint64_t flags = nvt_cursor_varint(in);
@@ -147,8 +147,12 @@ static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
 static struct target range_target(struct nvt_trace *trace, uint32_t row)
 {
     struct nvt_ranges *ranges = &trace->ranges;
-    return (struct target){&ranges->category[row], &ranges->color[row], &ranges->payload[row],
-                           &ranges->flags[row], row, 0};
+    return (struct target){&ranges->category[row],
+                           &ranges->color[row],
+                           &ranges->payload[row],
+                           &ranges->flags[row],
+                           row,
+                           0};
 }
 
 static uint32_t open_range(struct nvt_trace *trace, const struct event *event, uint32_t thread,
@@ -248,6 +252,56 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
     }
 }
 
+/* A varint of one or two bytes, as most are, without a loop. NULL: it is cut. */
+static inline const uint8_t *quick_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+    if (end - at >= 2) {
+        if (at[0] < 0x80) {
+            *value = at[0];
+            return at + 1;
+        }
+        if (at[1] < 0x80) {
+            *value = (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
+            return at + 2;
+        }
+    }
+    return nvt_varint_get(at, end, value);
+}
+
+/*
+ * Pushes and pops of the default domain without attributes, which most events are: from event
+ * `from` to the first that is something else, at most to `end`. Returns where it stopped; the
+ * columns stand there.
+ */
+static uint32_t take_plain(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
+                           struct columns *columns, uint32_t from, uint32_t end)
+{
+    struct nvt_trace *trace = reader->trace;
+    struct event event = {0};
+    for (; from < end; from++) {
+        uint64_t token, step;
+        const uint8_t *next = quick_varint(columns->tokens.at, columns->tokens.end, &token);
+        const uint8_t *time = quick_varint(columns->times.at, columns->times.end, &step);
+        if (!next || !time || (token & 7) > NVT_TOKEN_POP || token >> 3 >= reader->string_count)
+            break;
+        event.ticks = columns->ticks + step;
+        if ((token & 7) == NVT_TOKEN_PUSH) {
+            event.name = reader->strings[token >> 3];
+            uint32_t row = open_range(trace, &event, thread->row, NVT_PUSH_POP);
+            if (row == NVT_NONE || push(thread, row, 0))
+                break;
+        } else {
+            uint32_t row = pop(thread, 0);
+            if (row != NVT_NONE)
+                close_range(trace, row, event.ticks, thread->row);
+        }
+        columns->ticks = thread->last = event.ticks;
+        columns->tokens.at = next;
+        columns->times.at = time;
+    }
+    return from;
+}
+
 int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                    const uint8_t *payload, struct nvt_error *err)
 {
@@ -260,6 +314,13 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
     for (uint32_t i = 0; i < chunk->count; i++) {
         uint32_t row, category = 0, color = 0, text = 0;
         uint8_t flags = 0;
+        if (!columns.domain && columns.domain_run > UINT32_MAX) {
+            i = take_plain(reader, thread, &columns, i,
+                           columns.next_attribute < chunk->count ? (uint32_t)columns.next_attribute
+                                                                 : chunk->count);
+            if (i == chunk->count)
+                break;
+        }
         if (next_event(reader, process, &columns, &event) ||
             apply(reader, thread, &columns, &event, &row))
             return nvt_fail(err, "an events chunk is malformed");
@@ -269,8 +330,12 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
         struct target target = {&category, &color, &text, &flags, 0, 0};
         struct nvt_marks *marks = &reader->trace->marks;
         if (row != NVT_NONE && event.kind == NVT_TOKEN_MARK)
-            target = (struct target){&marks->category[row], &marks->color[row],
-                                     &marks->payload[row], &marks->flags[row], row, 1};
+            target = (struct target){&marks->category[row],
+                                     &marks->color[row],
+                                     &marks->payload[row],
+                                     &marks->flags[row],
+                                     row,
+                                     1};
         else if (row != NVT_NONE)
             target = range_target(reader->trace, row);
         if (read_attributes(reader, row == NVT_NONE ? NVT_NONE : thread->process, &columns,

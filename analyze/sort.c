@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column.h"
+
 /* A row with its key beside it, so that merging reads memory in order. */
 struct item {
     int64_t key;
@@ -13,15 +15,17 @@ struct item {
 #define PILES 64
 
 struct run {
-    uint32_t from, end, pile;
+    uint32_t from, end;
+    uint32_t next; /* run of the same pile, or of the list that is to be merged; NO_RUN: none */
 };
+
+#define NO_RUN UINT32_MAX
 
 struct piles {
     struct run *runs;
     uint32_t run_count, run_capacity;
-    uint32_t last[PILES]; /* row at the end of each pile */
-    uint32_t rank[PILES]; /* piles by their ends, ascending */
-    uint32_t size[PILES];
+    uint32_t first[PILES], last[PILES]; /* runs of each pile */
+    uint32_t rank[PILES];               /* piles by their ends, ascending */
     uint32_t count;
 };
 
@@ -71,33 +75,39 @@ static void merge(const struct item *left, const struct item *middle, const stru
     memcpy(out, right, (size_t)(end - right) * sizeof(*right));
 }
 
-/* The pile with the latest end that a run can continue, or a new one; PILES: there are too many.
- * Its place in `rank` moves up. */
-static uint32_t choose_pile(struct piles *piles, const int64_t *key, const int64_t *tie,
-                            uint32_t from, uint32_t end)
+static uint32_t end_of(const struct piles *piles, uint32_t pile)
 {
-    uint32_t at = piles->count;
-    while (at > 0 && !row_before(key, tie, piles->last[piles->rank[at - 1]], from))
+    return piles->runs[piles->last[pile]].end - 1;
+}
+
+/* Put a run behind the pile with the latest end that it can continue, or on a new one; -1: there
+ * are too many. The pile's place in `rank` moves up. */
+static int put_on_pile(struct piles *piles, const int64_t *key, const int64_t *tie, uint32_t run)
+{
+    uint32_t from = piles->runs[run].from, end = piles->runs[run].end, at = piles->count;
+    while (at > 0 && !row_before(key, tie, end_of(piles, piles->rank[at - 1]), from))
         at--;
     uint32_t pile = at ? piles->rank[at - 1] : piles->count;
     if (pile == PILES)
-        return PILES;
-    if (at)
+        return -1;
+    if (at) {
         at--;
-    else {
+        piles->runs[piles->last[pile]].next = run;
+    } else {
         memmove(piles->rank + 1, piles->rank, piles->count * sizeof(*piles->rank));
+        piles->first[pile] = run;
         piles->count++;
     }
-    piles->last[pile] = end - 1;
-    piles->size[pile] += end - from;
-    for (; at + 1 < piles->count && row_before(key, tie, piles->last[piles->rank[at + 1]], end - 1);
+    piles->last[pile] = run;
+    for (;
+         at + 1 < piles->count && row_before(key, tie, end_of(piles, piles->rank[at + 1]), end - 1);
          at++)
         piles->rank[at] = piles->rank[at + 1];
     piles->rank[at] = pile;
-    return pile;
+    return 0;
 }
 
-static int add_run(struct piles *piles, uint32_t from, uint32_t end, uint32_t pile)
+static int add_run(struct piles *piles, uint32_t from, uint32_t end)
 {
     if (piles->run_count == piles->run_capacity) {
         uint32_t capacity = piles->run_capacity ? piles->run_capacity * 2 : 64;
@@ -107,42 +117,65 @@ static int add_run(struct piles *piles, uint32_t from, uint32_t end, uint32_t pi
         piles->runs = runs;
         piles->run_capacity = capacity;
     }
-    piles->runs[piles->run_count++] = (struct run){from, end, pile};
+    piles->runs[piles->run_count++] = (struct run){from, end, NO_RUN};
     return 0;
 }
 
-/* Divide the rows into runs and the runs among piles. When that is more piles than it is good for,
- * every run is a pile of its own. */
+/* Divide the rows into runs and the runs among piles. 1: that is more piles than it is good for,
+ * only the runs were made; -1: out of memory. */
 static int make_piles(struct piles *piles, const int64_t *key, const int64_t *tie, uint32_t count)
 {
     int too_many = 0;
     for (uint32_t from = 0; from < count;) {
         uint32_t end = run_end(key, tie, from, count);
-        uint32_t pile = too_many ? PILES : choose_pile(piles, key, tie, from, end);
-        too_many |= pile == PILES;
-        if (add_run(piles, from, end, pile))
+        if (add_run(piles, from, end))
             return -1;
+        if (!too_many)
+            too_many = put_on_pile(piles, key, tie, piles->run_count - 1) != 0;
         from = end;
     }
     return too_many;
 }
 
-/* The items pile by pile; `runs` becomes what is to be merged. */
-static void lay_out(struct piles *piles, const int64_t *key, struct item *items)
+/* The first row of a pile that is still to come. */
+struct head {
+    struct item item;
+    uint32_t end; /* of the run it is in */
+    uint32_t next;
+};
+
+/* Merge all piles at once: the heads are kept in order, and the one that is taken sinks to its new
+ * place, which is mostly near. No memory but the result. */
+static void merge_piles(const struct piles *piles, const int64_t *key, const int64_t *tie,
+                        uint32_t *order)
 {
-    uint32_t at[PILES], next = 0;
-    for (uint32_t i = 0; i < piles->count; i++) {
-        at[i] = next;
-        next += piles->size[i];
+    struct head heads[PILES];
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < piles->count; p++) {
+        const struct run *run = &piles->runs[piles->first[p]];
+        struct head head = {{key[run->from], run->from}, run->end, run->next};
+        uint32_t at = count++;
+        for (; at > 0 && comes_before(&head.item, &heads[at - 1].item, tie); at--)
+            heads[at] = heads[at - 1];
+        heads[at] = head;
     }
-    for (uint32_t r = 0; r < piles->run_count; r++) {
-        const struct run *run = &piles->runs[r];
-        for (uint32_t row = run->from; row < run->end; row++)
-            items[at[run->pile]++] = (struct item){key[row], row};
+    while (count) {
+        struct head head = heads[0];
+        *order++ = head.item.row;
+        if (++head.item.row == head.end) {
+            if (head.next == NO_RUN) {
+                memmove(heads, heads + 1, --count * sizeof(*heads));
+                continue;
+            }
+            const struct run *run = &piles->runs[head.next];
+            head = (struct head){{0, run->from}, run->end, run->next};
+        }
+        head.item.key = key[head.item.row];
+        uint32_t at = 0;
+        for (; at + 1 < count && comes_before(&heads[at + 1].item, &head.item, tie); at++)
+            heads[at] = heads[at + 1];
+        heads[at] = head;
     }
-    for (uint32_t i = 0; i < piles->count; i++)
-        piles->runs[i] = (struct run){at[i] - piles->size[i], at[i], i};
-    piles->run_count = piles->count;
 }
 
 /* Merge neighbouring runs until one is left. Returns where it is: in `from` or in `to`. */
@@ -167,6 +200,25 @@ static struct item *merge_runs(struct piles *piles, struct item *from, struct it
     return from;
 }
 
+/* Rows in no order at all. */
+static int sort_runs(struct piles *piles, const int64_t *key, const int64_t *tie, uint32_t count,
+                     uint32_t *order)
+{
+    struct item *from = nvt_column_grow(NULL, count * sizeof(*from));
+    struct item *to = nvt_column_grow(NULL, count * sizeof(*to));
+    int status = from && to ? 0 : -1;
+    if (!status) {
+        for (uint32_t i = 0; i < count; i++)
+            from[i] = (struct item){key[i], i};
+        const struct item *sorted = merge_runs(piles, from, to, tie);
+        for (uint32_t i = 0; i < count; i++)
+            order[i] = sorted[i].row;
+    }
+    nvt_column_free(from);
+    nvt_column_free(to);
+    return status;
+}
+
 static int in_order(const int64_t *key, const int64_t *tie, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++)
@@ -181,26 +233,21 @@ int nvt_sort_order(const int64_t *key, const int64_t *tie, uint32_t count, uint3
     if (in_order(key, tie, count))
         return 0;
     struct piles piles = {0};
-    struct item *from = malloc(count * sizeof(*from)), *to = malloc(count * sizeof(*to));
-    int too_many = make_piles(&piles, key, tie, count);
-    *order = malloc(count * sizeof(**order));
-    if (from && to && *order && too_many >= 0) {
-        if (too_many)
-            for (uint32_t i = 0; i < count; i++)
-                from[i] = (struct item){key[i], i};
-        else
-            lay_out(&piles, key, from);
-        const struct item *sorted = merge_runs(&piles, from, to, tie);
-        for (uint32_t i = 0; i < count; i++)
-            (*order)[i] = sorted[i].row;
-    } else {
+    int status = make_piles(&piles, key, tie, count);
+    if (status >= 0)
+        *order = malloc(count * sizeof(**order));
+    if (*order && status)
+        status = sort_runs(&piles, key, tie, count, *order);
+    else if (*order)
+        merge_piles(&piles, key, tie, *order);
+    else
+        status = -1;
+    if (status) {
         free(*order);
         *order = NULL;
     }
     free(piles.runs);
-    free(from);
-    free(to);
-    return *order ? 0 : -1;
+    return status;
 }
 
 #define APPLY(type)                                                                                \

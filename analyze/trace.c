@@ -1,5 +1,6 @@
 #include "trace.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,15 +353,45 @@ static void find_extent(struct nvt_trace *trace)
         trace->first_ns = trace->last_ns = 0;
 }
 
+/* Ranges and what is small, beside the rest: the two halves touch different tables. */
+static int finish_ranges(struct nvt_trace *trace)
+{
+    return sort_ranges(&trace->ranges) || sort_marks(&trace->marks) || link_ranges(trace) ? -1 : 0;
+}
+
+static int finish_ops(struct nvt_trace *trace)
+{
+    return sort_ops(&trace->ops) || sort_apis(&trace->apis) || sort_syncs(&trace->syncs) ||
+                   sort_memory(&trace->memory) || sort_overheads(&trace->overheads) ||
+                   link_ops(trace)
+               ? -1
+               : 0;
+}
+
+static void *finish_ops_beside(void *trace)
+{
+    return finish_ops(trace) ? trace : NULL;
+}
+
+/* Rows from which on a second thread is worth its start. */
+#define BESIDE_FROM 20000
+
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
 {
+    pthread_t beside;
+    void *failed = NULL;
     cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count);
     cut_to_start(trace->ops.start, trace->ops.end, trace->ops.count);
     cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count);
     cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count);
-    if (sort_ranges(&trace->ranges) || sort_marks(&trace->marks) || sort_ops(&trace->ops) ||
-        sort_apis(&trace->apis) || sort_syncs(&trace->syncs) || sort_memory(&trace->memory) ||
-        sort_overheads(&trace->overheads) || link_ranges(trace) || link_ops(trace))
+    int two = trace->ranges.count >= BESIDE_FROM && trace->ops.count >= BESIDE_FROM &&
+              !pthread_create(&beside, NULL, finish_ops_beside, trace);
+    int status = finish_ranges(trace);
+    if (two)
+        pthread_join(beside, &failed);
+    else if (!status)
+        status = finish_ops(trace);
+    if (status || failed)
         return nvt_fail_at(err, trace->path, -1, "out of memory while sorting the trace");
     find_extent(trace);
     return 0;

@@ -67,28 +67,44 @@ struct nvt_clock_sample nvt_clock_now(enum nvt_clock clock)
     return best;
 }
 
-static int64_t along(const struct nvt_clock_sample *from, const struct nvt_clock_sample *to,
-                     const struct nvt_clock_sample *anchor, uint64_t ticks)
+/* A piece of the way from ticks to nanoseconds: a line through `anchor`, good for ticks in [from,
+ * to). */
+struct line {
+    uint64_t from, to;
+    const struct nvt_clock_sample *anchor;
+    double slope;
+};
+
+static struct line line_between(const struct nvt_clock_sample *from,
+                                const struct nvt_clock_sample *to,
+                                const struct nvt_clock_sample *anchor)
 {
     double slope =
         (double)(to->monotonic_ns - from->monotonic_ns) / (double)(to->ticks - from->ticks);
-    int64_t distance = (int64_t)(ticks - anchor->ticks);
-    double ns = (double)distance * slope;
+    return (struct line){from->ticks, to->ticks, anchor, slope};
+}
+
+static int64_t along(const struct line *line, uint64_t ticks)
+{
+    int64_t distance = (int64_t)(ticks - line->anchor->ticks);
+    double ns = (double)distance * line->slope;
     /* A broken file can ask for any time at all: keep the sum within 64 bits. */
     if (!(ns > -4e18 && ns < 4e18))
         return ns > 0 ? INT64_MAX / 2 : INT64_MIN / 2;
-    return anchor->monotonic_ns + (int64_t)(ns + (ns < 0 ? -0.5 : 0.5));
+    return line->anchor->monotonic_ns + (int64_t)(ns + (ns < 0 ? -0.5 : 0.5));
 }
 
-int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, uint64_t ticks)
+/* The line for a time, of two samples or more. */
+static struct line line_at(const struct nvt_clock_sample *samples, size_t count, uint64_t ticks)
 {
-    if (count < 2)
-        return (int64_t)ticks;
     const struct nvt_clock_sample *first = samples, *last = samples + count - 1;
-    if (ticks <= first->ticks)
-        return along(first, last, first, ticks);
-    if (ticks >= last->ticks)
-        return along(first, last, last, ticks);
+    struct line line;
+    if (ticks <= first->ticks || ticks >= last->ticks) {
+        line = line_between(first, last, ticks <= first->ticks ? first : last);
+        line.from = ticks <= first->ticks ? 0 : last->ticks;
+        line.to = ticks <= first->ticks ? first->ticks : UINT64_MAX;
+        return line;
+    }
     size_t low = 0, high = count - 1;
     while (high - low > 1) {
         size_t middle = (low + high) / 2;
@@ -97,5 +113,29 @@ int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, 
         else
             high = middle;
     }
-    return along(samples + low, samples + high, samples + low, ticks);
+    return line_between(samples + low, samples + high, samples + low);
+}
+
+int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, uint64_t ticks)
+{
+    if (count < 2)
+        return (int64_t)ticks;
+    struct line line = line_at(samples, count, ticks);
+    return along(&line, ticks);
+}
+
+void nvt_clock_convert_all(const struct nvt_clock_sample *samples, size_t count, int64_t origin,
+                           int64_t *times, size_t n)
+{
+    struct line line = {1, 0, NULL, 0};
+    for (size_t i = 0; i < n; i++) {
+        uint64_t ticks = (uint64_t)times[i];
+        if (count < 2) {
+            times[i] -= origin;
+            continue;
+        }
+        if (ticks < line.from || ticks >= line.to)
+            line = line_at(samples, count, ticks);
+        times[i] = along(&line, ticks) - origin;
+    }
 }
