@@ -52,6 +52,11 @@ static const char *const *words_of(const struct nvt_axis_spec *spec)
     return spec->kind == NVT_AXIS_FLAG ? flag_words : spec->words;
 }
 
+static int is_number(const struct nvt_axis_spec *spec)
+{
+    return spec->kind == NVT_AXIS_NUMBERS || spec->kind == NVT_AXIS_DECIMALS;
+}
+
 int nvt_axes_parse(const struct nvt_axis_spec *spec, const char *text, struct nvt_axis *values,
                    struct nvt_error *err)
 {
@@ -60,6 +65,8 @@ int nvt_axes_parse(const struct nvt_axis_spec *spec, const char *text, struct nv
     snprintf(option, sizeof(option), "--%s", name);
     if (spec->kind == NVT_AXIS_NUMBERS)
         return nvt_axis_numbers(values, option, text, spec->least, spec->most, err);
+    if (spec->kind == NVT_AXIS_DECIMALS)
+        return nvt_axis_decimals(values, option, text, NVT_AXIS_SCALE, spec->least, spec->most, err);
     return nvt_axis_words(values, option, text, words_of(spec), err);
 }
 
@@ -82,10 +89,11 @@ static int write_texts(const struct nvt_workload_axes *axes,
         char number[32], piece[128];
         if (!configuration->present[i])
             continue;
-        snprintf(number, sizeof(number), "%" PRId64, configuration->values[i]);
-        const char *value = spec->kind == NVT_AXIS_NUMBERS
-                                ? number
-                                : words_of(spec)[configuration->values[i]];
+        nvt_axis_decimal_text(configuration->values[i],
+                              spec->kind == NVT_AXIS_DECIMALS ? NVT_AXIS_SCALE : 1, number,
+                              sizeof(number));
+        const char *value =
+            is_number(spec) ? number : words_of(spec)[configuration->values[i]];
         int is_word = spec->kind == NVT_AXIS_WORDS || spec->kind == NVT_AXIS_FIXED;
         snprintf(piece, sizeof(piece), "%s%s=%s", text ? " " : "", spec->name, value);
         text = append(configuration->text, text, piece);
@@ -100,7 +108,7 @@ static int write_texts(const struct nvt_workload_axes *axes,
 
 /* What a combination comes to: 1 a configuration, 0 the double of another, -1 with err. */
 static int combine(const struct nvt_workload_axes *axes, const struct nvt_axis *chosen,
-                   const size_t *index, struct nvt_configuration *configuration,
+                   unsigned typed, const size_t *index, struct nvt_configuration *configuration,
                    struct nvt_error *err)
 {
     memset(configuration, 0, sizeof(*configuration));
@@ -112,6 +120,8 @@ static int combine(const struct nvt_workload_axes *axes, const struct nvt_axis *
         if (!configuration->present[i] && index[i])
             return 0;
     }
+    if (axes->belongs && !axes->belongs(configuration->values, typed))
+        return 0;
     if (axes->check && axes->check(configuration->values, err))
         return -1;
     return write_texts(axes, configuration, err) ? -1 : 1;
@@ -148,11 +158,14 @@ int nvt_axes_expand(const struct nvt_workload_axes *axes, struct nvt_axis *chose
                     struct nvt_configuration **out, size_t *count, struct nvt_error *err)
 {
     size_t index[NVT_AXES_MOST] = {0}, combinations, room = 0;
+    unsigned typed = 0;
+    for (size_t i = 0; i < axes->count; i++)
+        typed |= chosen[i].count ? 1u << i : 0;
     struct nvt_configuration *all = NULL, next;
     int status = count_combinations(axes, chosen, &combinations, err);
     *count = 0;
     while (!status) {
-        int outcome = combine(axes, chosen, index, &next, err);
+        int outcome = combine(axes, chosen, typed, index, &next, err);
         if (outcome < 0) {
             status = -1;
         } else if (outcome && *count == room) {
@@ -187,6 +200,8 @@ void nvt_axes_put(const struct nvt_workload_axes *axes,
             nvt_json_null(json, spec->name);
         else if (spec->kind == NVT_AXIS_NUMBERS)
             nvt_json_integer(json, spec->name, value);
+        else if (spec->kind == NVT_AXIS_DECIMALS)
+            nvt_json_number(json, spec->name, (double)value / NVT_AXIS_SCALE);
         else if (spec->kind == NVT_AXIS_FLAG)
             nvt_json_bool(json, spec->name, (int)value);
         else

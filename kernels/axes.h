@@ -14,10 +14,12 @@
 #include "../lib/json.h"
 #include "workload.h"
 
-#define NVT_AXES_MOST 24 /* of a workload */
+#define NVT_AXES_MOST  24    /* of a workload */
+#define NVT_AXIS_SCALE 10000 /* of decimals: four digits behind the point */
 
 enum nvt_axis_kind {
     NVT_AXIS_NUMBERS,
+    NVT_AXIS_DECIMALS, /* values, least and most are in 1/NVT_AXIS_SCALE */
     NVT_AXIS_WORDS, /* values are positions in `words` */
     NVT_AXIS_FLAG,  /* words off and on; rows have false and true */
     NVT_AXIS_FIXED, /* no option: always the first of `words` */
@@ -29,7 +31,7 @@ struct nvt_axis_spec {
     const char *about;        /* for --help */
     const char *const *words; /* NULL-terminated, of words only */
     enum nvt_axis_kind kind;
-    int64_t least, most; /* of numbers */
+    int64_t least, most; /* of numbers and decimals */
 };
 
 struct nvt_workload_axes {
@@ -42,6 +44,10 @@ struct nvt_workload_axes {
     int (*check)(const int64_t *values, struct nvt_error *err);
     /* 0, or -1 with err where the backend ("host", "cuda") has not got what they ask for. NULL: it has. */
     int (*check_backend)(const int64_t *values, const char *backend, struct nvt_error *err);
+    /* Whether a combination is one of the study's, for studies that are no full grid: asked of every
+     * one, with a bit set for each axis that was typed. NULL: all are. */
+    int (*belongs)(const int64_t *values, unsigned typed);
+    int64_t warmup, iterations; /* without --warmup and --iterations; 0 iterations: 10 and 100 */
 };
 
 /* One configuration. */

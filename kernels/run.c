@@ -73,6 +73,9 @@ static void print_help(void)
     for (size_t i = 0; nvt_axes_at(i); i++) {
         printf("\n%s: %s\n", nvt_axes_at(i)->workload, nvt_axes_at(i)->about);
         nvt_axes_help(nvt_axes_at(i), stdout);
+        if (nvt_axes_at(i)->iterations)
+            printf("  --warmup %lld and --iterations %lld, unless given\n",
+                   (long long)nvt_axes_at(i)->warmup, (long long)nvt_axes_at(i)->iterations);
     }
     fputs(options_text, stdout);
 }
@@ -209,6 +212,16 @@ static int expand(struct request *request, struct nvt_error *err)
     return nvt_axes_expand(sweep->axes, chosen, &sweep->configurations, &sweep->count, err);
 }
 
+/* Warm-ups and iterations that were not typed are the study's. */
+static void set_lengths(struct nvt_sweep *sweep)
+{
+    int has_own = sweep->axes->iterations > 0;
+    if (!sweep->warmup.count)
+        sweep->warmup = (struct nvt_axis){1, {has_own ? sweep->axes->warmup : 10}};
+    if (!sweep->iterations)
+        sweep->iterations = has_own ? sweep->axes->iterations : 100;
+}
+
 /* 0 to go on, 1 when --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
@@ -228,6 +241,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         return -1;
     if (optind + 1 < argc)
         return nvt_fail(err, "one workload at a time: %s", argv[optind + 1]);
+    set_lengths(&request->sweep);
     return nvt_sweep_find_nsys(&request->sweep, request->nsys, err) ? -1 : expand(request, err);
 }
 
@@ -344,9 +358,7 @@ static int run_command(int argc, char **argv, char **typed)
         return 2;
     }
     request->backend = "auto";
-    request->sweep.warmup = (struct nvt_axis){1, {10}};
     request->sweep.collect = (struct nvt_axis){1, {1}};
-    request->sweep.iterations = 100;
     request->sweep.seed = 1;
     request->sweep.argc = argc;
     request->sweep.argv = typed;

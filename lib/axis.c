@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +36,59 @@ int nvt_axis_numbers(struct nvt_axis *axis, const char *option, const char *text
         if (!*at)
             return 0;
     }
+}
+
+/* The number at *at, in 1/scale, which it moves behind the number. -1: none, or too many digits. */
+static int64_t read_decimal(const char **at, int64_t scale)
+{
+    char *end;
+    errno = 0;
+    if (**at < '0' || **at > '9')
+        return -1;
+    long long value = strtoll(*at, &end, 10);
+    if (errno || value > INT64_MAX / scale - 1)
+        return -1;
+    value *= scale;
+    if (*end == '.' && end[1] >= '0' && end[1] <= '9')
+        for (end++; *end >= '0' && *end <= '9'; end++) {
+            scale /= 10;
+            if (!scale)
+                return -1;
+            value += (*end - '0') * scale;
+        }
+    *at = end;
+    return value;
+}
+
+int nvt_axis_decimals(struct nvt_axis *axis, const char *option, const char *text, int64_t scale,
+                      int64_t least, int64_t most, struct nvt_error *err)
+{
+    char low[32], high[32];
+    nvt_axis_decimal_text(least, scale, low, sizeof(low));
+    nvt_axis_decimal_text(most, scale, high, sizeof(high));
+    axis->count = 0;
+    for (const char *at = text;; at++) {
+        int64_t value = read_decimal(&at, scale);
+        if (value < least || value > most || (*at && *at != ','))
+            return nvt_fail(err, "%s %s: a list of numbers from %s to %s, with at most %d decimals",
+                            option, text, low, high, (int)round(log10((double)scale)));
+        if (add(axis, option, value, err))
+            return -1;
+        if (!*at)
+            return 0;
+    }
+}
+
+void nvt_axis_decimal_text(int64_t value, int64_t scale, char *out, size_t size)
+{
+    char digits[24];
+    int64_t rest = value % scale, places = 0;
+    for (int64_t left = scale; left > 1; left /= 10)
+        places++;
+    for (; rest && rest % 10 == 0; places--)
+        rest /= 10;
+    snprintf(digits, sizeof(digits), ".%0*" PRId64, (int)places, rest);
+    snprintf(out, size, "%" PRId64 "%s", value / scale, rest ? digits : "");
 }
 
 static int64_t find(const char *at, size_t length, const char *const *words)

@@ -20,6 +20,16 @@ struct nvt_axis {
 int nvt_axis_numbers(struct nvt_axis *axis, const char *option, const char *text, int64_t least,
                      int64_t most, struct nvt_error *err);
 
+/*
+ * Parse decimal numbers in [least, most], with as many digits behind the point as `scale`, a power of
+ * ten, has noughts: values, least and most are in 1/scale. "4,4.3637" at 10000: 40000, 43637.
+ */
+int nvt_axis_decimals(struct nvt_axis *axis, const char *option, const char *text, int64_t scale,
+                      int64_t least, int64_t most, struct nvt_error *err);
+
+/* Write such a value without needless noughts. */
+void nvt_axis_decimal_text(int64_t value, int64_t scale, char *out, size_t size);
+
 /* Parse words out of a NULL-terminated list. 0, or -1 with err. */
 int nvt_axis_words(struct nvt_axis *axis, const char *option, const char *text,
                    const char *const *words, struct nvt_error *err);

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Length of the UTF-8 character at text, 0 when there is none. */
@@ -86,7 +88,12 @@ void nvt_json_number(struct nvt_json *json, const char *key, double value)
         return;
     }
     key_of(json, key);
-    json->failed |= nvt_buffer_printf(json->out, "%.17g", value);
+    char text[40];
+    int digits = 15;
+    do
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
+    json->failed |= nvt_buffer_append(json->out, text, strlen(text));
 }
 
 int nvt_json_end(struct nvt_json *json)
