@@ -8,6 +8,11 @@
  * each untimed iteration, without any within it, and a range "iteration" for each timed one (both with
  * their number as payload), in that a range for each phase with its FLOPs and bytes. A phase's range ends
  * with a synchronisation of the device; the clock is read just inside it.
+ *
+ * A workload of operations that have nothing to do with each other measures them one by one
+ * (enum nvt_timing): warm-ups and calls of the first, then of the second. Where all calls are under one
+ * clock, they have one range instead of the iterations, "loop" with their number as payload, and in it the
+ * phase's, with the FLOPs and bytes of all of them.
  */
 #ifndef NVT_WORKLOAD_H
 #define NVT_WORKLOAD_H
@@ -41,7 +46,8 @@ enum nvt_run_status { NVT_RUN_OK, NVT_RUN_OOM, NVT_RUN_ERROR };
 struct nvt_phase_result {
     const char *name; /* static text */
     int is_absent;    /* not run in this configuration: it has no times */
-    double *ns;       /* of every timed iteration, `iterations` of them */
+    double *ns;       /* of every timed iteration, `iterations` of them; see calls */
+    int64_t calls;    /* 1. Else ns[0], the mean of so many under one clock, is all that is known */
     struct nvt_work_payload work;
     uint64_t peak_allocated, peak_reserved; /* bytes within the phase, over all timed iterations */
 };
@@ -65,6 +71,13 @@ struct nvt_run_result {
     uint64_t peak_allocated, peak_reserved; /* bytes, over the timed part */
     double loss;                            /* after the last iteration, NaN when there is none */
     struct nvt_backend_facts backend;
+};
+
+/* How phases are put to the clock. */
+enum nvt_timing {
+    NVT_TIME_ITERATIONS, /* all phases in turn, `iterations` times */
+    NVT_TIME_SINGLE,     /* one phase after the other, each call of it in an iteration of its own */
+    NVT_TIME_LOOP,       /* one phase after the other, all its calls under one clock */
 };
 
 /* What a workload has at hand. */
@@ -101,6 +114,7 @@ struct nvt_workload {
     void (*work)(const void *state, size_t phase, struct nvt_work_payload *work);
     /* Numbers of its own, by nvt_run_number, when all iterations are done. May be NULL. */
     void (*finish)(struct nvt_run_context *context, void *state);
+    enum nvt_timing (*timing)(const void *state); /* NULL: NVT_TIME_ITERATIONS */
 };
 
 /* A value of a configuration text, or `missing`. */

@@ -16,7 +16,7 @@ static const struct nvt_workload *const workloads[] = {
 };
 
 struct names {
-    nvtxStringHandle_t configuration, warmup, iteration;
+    nvtxStringHandle_t configuration, warmup, iteration, loop;
 };
 
 static const struct nvt_workload *find_workload(const char *name)
@@ -67,12 +67,13 @@ void nvt_run_number(struct nvt_run_context *context, const char *key, double val
     result->number_count++;
 }
 
-/* All phases once. 0 or -1. */
-static int run_phases(struct nvt_run_context *context, void *state, struct nvt_error *err)
+/* The phases in [first, end) once. 0 or -1. */
+static int run_phases(struct nvt_run_context *context, void *state, size_t first, size_t end,
+                      struct nvt_error *err)
 {
     const struct nvt_workload *workload = context->workload;
     memset(context->phase_ns, 0, sizeof(context->phase_ns));
-    for (size_t i = 0; i < workload->phase_count; i++) {
+    for (size_t i = first; i < end; i++) {
         struct nvt_phase_clock clock;
         if (!workload->phases[i].run || context->result->phases[i].is_absent)
             continue;
@@ -86,14 +87,14 @@ static int run_phases(struct nvt_run_context *context, void *state, struct nvt_e
 }
 
 static int warm_up(struct nvt_run_context *context, void *state, const struct names *names,
-                   struct nvt_error *err)
+                   size_t first, size_t end, struct nvt_error *err)
 {
     int status = 0;
     for (int64_t i = 0; i < context->settings->warmup && !status; i++) {
         nvt_nvtx_push_number(&context->nvtx, names->warmup, (uint64_t)i);
         /* No ranges inside: a report of all ranges shall not mix timed phases with these. */
         context->nvtx.silent = 1;
-        status = run_phases(context, state, err);
+        status = run_phases(context, state, first, end, err);
         context->nvtx.silent = 0;
         nvt_nvtx_pop(&context->nvtx);
     }
@@ -101,28 +102,66 @@ static int warm_up(struct nvt_run_context *context, void *state, const struct na
 }
 
 static int measure(struct nvt_run_context *context, void *state, const struct names *names,
-                   struct nvt_error *err)
+                   size_t first, size_t end, struct nvt_error *err)
 {
     struct nvt_run_result *result = context->result;
     for (int64_t i = 0; i < context->settings->iterations; i++) {
         nvt_nvtx_push_number(&context->nvtx, names->iteration, (uint64_t)i);
-        int status = run_phases(context, state, err);
+        int status = run_phases(context, state, first, end, err);
         nvt_nvtx_pop(&context->nvtx);
         if (status)
             return -1;
-        for (size_t phase = 0; phase < result->phase_count; phase++)
+        for (size_t phase = first; phase < end; phase++)
             result->phases[phase].ns[i] = context->phase_ns[phase];
         result->iterations = i + 1;
     }
     return 0;
 }
 
-/* What setup and warm-ups took is no part of any peak. */
-static void forget_peaks(struct nvt_run_context *context)
+/* All calls of a phase under one clock: no wait for the device, no range and no clock between them. */
+static int measure_loop(struct nvt_run_context *context, void *state, const struct names *names,
+                        size_t phase, struct nvt_error *err)
 {
-    nvt_allocator_reset_peak(context->allocator);
-    for (size_t i = 0; i < context->result->phase_count; i++)
+    struct nvt_phase_result *result = &context->result->phases[phase];
+    const struct nvt_phase *of = &context->workload->phases[phase];
+    struct nvt_work_payload once = result->work;
+    struct nvt_phase_clock clock;
+    int64_t calls = context->settings->iterations;
+    int status = 0;
+    nvt_nvtx_push_number(&context->nvtx, names->loop, (uint64_t)calls);
+    context->phase_ns[phase] = 0;
+    result->work.flops *= (uint64_t)calls;
+    result->work.bytes *= (uint64_t)calls;
+    nvt_phase_begin(context, phase, &clock);
+    for (int64_t i = 0; i < calls && !status; i++)
+        status = of->run(context, state, err);
+    nvt_phase_end(context, phase, &clock);
+    result->work = once;
+    nvt_nvtx_pop(&context->nvtx);
+    result->ns[0] = context->phase_ns[phase] / (double)calls;
+    result->calls = calls;
+    context->result->iterations = calls;
+    return status ? status : nvt_backend_failed(err);
+}
+
+/* What setup and warm-ups took is no part of any peak. */
+static void forget_peaks(struct nvt_run_context *context, size_t first, size_t end)
+{
+    if (!first)
+        nvt_allocator_reset_peak(context->allocator);
+    for (size_t i = first; i < end; i++)
         context->result->phases[i].peak_allocated = context->result->phases[i].peak_reserved = 0;
+}
+
+/* Warm-ups and timed calls of the phases in [first, end). */
+static int run_span(struct nvt_run_context *context, void *state, const struct names *names,
+                    enum nvt_timing timing, size_t first, size_t end, struct nvt_error *err)
+{
+    if (warm_up(context, state, names, first, end, err))
+        return -1;
+    forget_peaks(context, first, end);
+    return timing == NVT_TIME_LOOP ? measure_loop(context, state, names, first, err)
+                                   : measure(context, state, names, first, end, err);
 }
 
 static int run_iterations(struct nvt_run_context *context, void *state, struct nvt_error *err)
@@ -132,14 +171,18 @@ static int run_iterations(struct nvt_run_context *context, void *state, struct n
     snprintf(label, sizeof(label), "%s %s", settings->workload, settings->configuration);
     struct names names = {nvt_nvtx_name(&context->nvtx, label),
                           nvt_nvtx_name(&context->nvtx, "warmup"),
-                          nvt_nvtx_name(&context->nvtx, "iteration")};
+                          nvt_nvtx_name(&context->nvtx, "iteration"),
+                          nvt_nvtx_name(&context->nvtx, "loop")};
     for (size_t i = 0; i < context->result->phase_count; i++)
         context->names[i] = nvt_nvtx_name(&context->nvtx, context->result->phases[i].name);
+    enum nvt_timing timing =
+        context->workload->timing ? context->workload->timing(state) : NVT_TIME_ITERATIONS;
     nvt_nvtx_push(&context->nvtx, names.configuration);
-    int status = warm_up(context, state, &names, err);
-    forget_peaks(context);
-    if (!status)
-        status = measure(context, state, &names, err);
+    size_t phases = context->result->phase_count;
+    size_t span = timing == NVT_TIME_ITERATIONS ? phases : 1;
+    int status = 0;
+    for (size_t i = 0; i < phases && !status; i += span)
+        status = run_span(context, state, &names, timing, i, i + span, err);
     nvt_nvtx_pop(&context->nvtx);
     return status;
 }
@@ -151,6 +194,7 @@ static int prepare_result(struct nvt_run_context *context, struct nvt_error *err
     for (size_t i = 0; i < workload->phase_count; i++) {
         struct nvt_phase_result *phase = &result->phases[i];
         phase->name = workload->phases[i].name;
+        phase->calls = 1;
         phase->ns = (double *)calloc((size_t)context->settings->iterations, sizeof(double));
         result->phase_count = i + 1;
         if (!phase->ns)

@@ -109,7 +109,11 @@ static void work(const void *opaque, size_t phase, struct nvt_work_payload *work
 static const struct nvt_phase phases[] = {
     {"forward", forward}, {"backward", backward}, {"optimizer", NULL}};
 
-const struct nvt_workload nvt_workload_linear = {"linear", phases,     3,    setup, teardown,
-                                                 loss,     parameters, work, NULL};
-const struct nvt_workload nvt_workload_fragmented = {"fragmented", phases,     3,    setup, teardown,
-                                                     loss,         parameters, work, NULL};
+#define LAYER_WORKLOAD(title)                                                                      \
+    {                                                                                              \
+        .name = title, .phases = phases, .phase_count = 3, .setup = setup, .teardown = teardown,   \
+        .loss = loss, .parameters = parameters, .work = work                                       \
+    }
+
+const struct nvt_workload nvt_workload_linear = LAYER_WORKLOAD("linear");
+const struct nvt_workload nvt_workload_fragmented = LAYER_WORKLOAD("fragmented");

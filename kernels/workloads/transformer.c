@@ -195,4 +195,13 @@ static const struct nvt_phase phases[] = {
     {"forward", forward}, {"backward", backward}, {"optimizer", step}};
 
 const struct nvt_workload nvt_workload_transformer = {
-    "transformer", phases, 3, setup, teardown, loss, parameters, work, finish};
+    .name = "transformer",
+    .phases = phases,
+    .phase_count = 3,
+    .setup = setup,
+    .teardown = teardown,
+    .loss = loss,
+    .parameters = parameters,
+    .work = work,
+    .finish = finish,
+};
