@@ -100,6 +100,9 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call obj,$(TEST_HELPERS)) $(BUILD)/li
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
+# This one has the host backend in it.
+$(BUILD)/tests/test_switchback: LDLIBS += $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl)
+
 $(BUILD)/tests/clients/%: tests/clients/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread

@@ -85,5 +85,6 @@ void nvt_axes_put(const struct nvt_workload_axes *axes,
 void nvt_axes_help(const struct nvt_workload_axes *axes, FILE *out);
 
 extern const struct nvt_workload_axes nvt_axes_linear, nvt_axes_fragmented, nvt_axes_transformer;
+extern const struct nvt_workload_axes nvt_axes_switchback;
 
 #endif

@@ -79,6 +79,7 @@ void nvt_backend_launched(const char *kernel);
     }
 NVT_BLOCK_REDUCE(block_sum, value + other)
 NVT_BLOCK_REDUCE(block_max, value > other ? value : other)
+#define NVT_SHARED   __shared__ /* an array that the threads of a row have in common */
 #define block_sync() __syncthreads()
 #elif !defined(NVT_NO_KERNELS)
 #define NVT_BLOCK         1
@@ -104,6 +105,7 @@ static inline real block_max(real value)
 {
     return value;
 }
+#define NVT_SHARED
 #define block_sync() ((void)0)
 #else
 #define NVT_DEVICE static inline
@@ -188,6 +190,18 @@ void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, c
 /* Whether products of this precision are emulated: inputs rounded to it, then multiplied as float.
  * Such a product has the precision's numbers, never its speed. */
 int nvt_backend_emulates(enum nvt_precision precision);
+
+/*
+ * c[m][n] = op(a)·op(b) of halves (IEEE binary16, as bits) with sums of float; not both transposed. The
+ * device memory `scratch` holds nvt_backend_half_scratch bytes, which may be 0.
+ */
+size_t nvt_backend_half_scratch(int transpose_a, int64_t m, int64_t n, int64_t k);
+void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k,
+                             const uint16_t *a, const uint16_t *b, uint16_t *c, void *scratch);
+
+/* c[m][n] = a[m][k]·b[n][k]ᵀ of 8-bit integers, exact as long as the sums fit 32 bits. */
+void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
+                             int32_t *c);
 
 #ifdef __cplusplus
 }

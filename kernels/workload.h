@@ -146,6 +146,7 @@ NVT_LIBRARY_API void nvt_workload_release(struct nvt_run_result *result);
 NVT_LIBRARY_API int nvt_workload_backend(struct nvt_backend_facts *facts, struct nvt_error *err);
 
 extern const struct nvt_workload nvt_workload_linear, nvt_workload_fragmented, nvt_workload_transformer;
+extern const struct nvt_workload nvt_workload_switchback;
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@ static const struct nvt_workload *const workloads[] = {
     &nvt_workload_linear,
     &nvt_workload_fragmented,
     &nvt_workload_transformer,
+    &nvt_workload_switchback,
 };
 
 struct names {

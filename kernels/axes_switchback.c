@@ -1,0 +1,58 @@
+/*
+ * Axes of `switchback`: one linear layer of a vision transformer. The defaults make the 142 published
+ * configurations, which are no full grid: two widths have a second multiplier, and of the widest layer
+ * the largest batch is missing.
+ */
+#include <inttypes.h>
+
+#include "axes.h"
+
+enum { DIM, BATCH, MULTIPLIER, SWITCH, TIMING };
+
+#define FOUR (4 * NVT_AXIS_SCALE)
+
+static const char *const timings[] = {"loop", "single", NULL};
+
+static const struct nvt_axis_spec axes[] = {
+    {"dim", "1024,1280,1408,1664,2048,4096,8096", "the layer's narrow side", NULL,
+     NVT_AXIS_NUMBERS, 1, 131072},
+    {"batch", "1024,2048,4096,8192,16384,32768,65536,131072", "batch times sequence", NULL,
+     NVT_AXIS_NUMBERS, 1, 16777216},
+    {"width_multiplier", "4,4.3637,4.9231", "wide side by narrow side", NULL, NVT_AXIS_DECIMALS,
+     NVT_AXIS_SCALE / 100, 64 * NVT_AXIS_SCALE},
+    {"switch", "off,on", "from narrow to wide, or back", NULL, NVT_AXIS_FLAG, 0, 0},
+    {"timing", "loop", "of a loop of calls, or of each single one", timings, NVT_AXIS_WORDS, 0, 0},
+};
+
+/* int8 products are summed in 32 bits: 133152 of them, each at most 127², are sure to fit. */
+static int check(const int64_t *values, struct nvt_error *err)
+{
+    int64_t wide = values[DIM] * values[MULTIPLIER] / NVT_AXIS_SCALE;
+    if (wide < 1 || wide > 131072)
+        return nvt_fail(err,
+                        "--dim %" PRId64 " times --width-multiplier: %" PRId64
+                        " is not between 1 and 131072",
+                        values[DIM], wide);
+    return 0;
+}
+
+static int belongs(const int64_t *values, unsigned typed)
+{
+    int is_ours = !(typed & 1u << DIM) && !(typed & 1u << BATCH);
+    if (is_ours && values[DIM] == 8096 && values[BATCH] == 131072)
+        return 0;
+    return typed & 1u << MULTIPLIER || values[MULTIPLIER] == FOUR ||
+           (values[DIM] == 1408 && values[MULTIPLIER] == 43637) ||
+           (values[DIM] == 1664 && values[MULTIPLIER] == 49231);
+}
+
+const struct nvt_workload_axes nvt_axes_switchback = {
+    .workload = "switchback",
+    .about = "a linear layer in fp16 against its int8 forms (SwitchBack), operation by operation",
+    .axes = axes,
+    .count = sizeof(axes) / sizeof(axes[0]),
+    .check = check,
+    .belongs = belongs,
+    .warmup = 32,
+    .iterations = 64,
+};

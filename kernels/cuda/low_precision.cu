@@ -1,0 +1,71 @@
+/*
+ * Products of halves and of 8-bit integers by cuBLAS, with the operands changing places as in matmul.cu.
+ * Its integer product wants lines of a multiple of four bytes; others go through a plain kernel.
+ */
+#include "device.h"
+
+static cublasOperation_t operation(int transpose)
+{
+    return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+}
+
+size_t nvt_backend_half_scratch(int transpose_a, int64_t m, int64_t n, int64_t k)
+{
+    (void)transpose_a;
+    (void)m;
+    (void)n;
+    (void)k;
+    return 0;
+}
+
+void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k,
+                             const uint16_t *a, const uint16_t *b, uint16_t *c, void *scratch)
+{
+    const float one = 1, zero = 0;
+    cublasHandle_t handle = m && n ? nvt_cublas_handle() : NULL;
+    (void)scratch;
+    if (!handle)
+        return;
+    nvt_cublas_note(cublasGemmEx_64(handle, operation(transpose_b), operation(transpose_a), n, m, k,
+                                    &one, b, CUDA_R_16F, transpose_b ? k : n, a, CUDA_R_16F,
+                                    transpose_a ? m : k, &zero, c, CUDA_R_16F, n,
+                                    CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                    "cublasGemmEx of halves");
+}
+
+struct int8_args {
+    const int8_t *a, *b;
+    int32_t *c;
+    int64_t n, k;
+};
+
+NVT_KERNEL(int8_product, int8_args)
+{
+    const int8_t *left = a.a + row * a.k;
+    FOR_THREADS(column, a.n)
+    {
+        const int8_t *right = a.b + column * a.k;
+        int32_t sum = 0;
+        for (int64_t i = 0; i < a.k; i++)
+            sum += left[i] * right[i];
+        a.c[row * a.n + column] = sum;
+    }
+}
+
+void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
+                             int32_t *c)
+{
+    const int32_t one = 1, zero = 0;
+    if (k % 4 || n % 4) {
+        struct int8_args args = {a, b, c, n, k};
+        NVT_LAUNCH(int8_product, m, args);
+        return;
+    }
+    cublasHandle_t handle = m && n ? nvt_cublas_handle() : NULL;
+    if (!handle)
+        return;
+    nvt_cublas_note(cublasGemmEx_64(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &one, b, CUDA_R_8I, k,
+                                    a, CUDA_R_8I, k, &zero, c, CUDA_R_32I, n, CUBLAS_COMPUTE_32I,
+                                    CUBLAS_GEMM_DEFAULT),
+                    "cublasGemmEx of int8");
+}

@@ -1,0 +1,346 @@
+#include "quantize.h"
+
+#include <math.h>
+
+/* One argument set for all of this file's quantisers: x is [rows][n]. */
+struct quantize_args {
+    int8_t *q;
+    float *s;
+    uint16_t *top; /* magnitudes of halves, as bits */
+    const nvt_half *x;
+    int64_t rows, n;
+    int shared; /* one scale for all */
+};
+
+/* What a group's scale says: a positive finite one divides, all else makes zeros. */
+NVT_DEVICE int8_t quantize_one(nvt_half x, float scale, int divides)
+{
+    float quotient = 127.0f * nvt_half_value(x) / (divides ? scale : 1.0f);
+    return divides ? (int8_t)rintf(quotient) : (int8_t)0;
+}
+
+NVT_DEVICE int is_divisor(float scale)
+{
+    return scale > 0 && scale <= 65504.0f;
+}
+
+NVT_DEVICE uint16_t larger(uint16_t top, nvt_half x)
+{
+    uint16_t magnitude = (uint16_t)(x & NVT_HALF_MAGNITUDE);
+    return magnitude > top ? magnitude : top;
+}
+
+/* --- a scale for each row ---------------------------------------------------------------------------- */
+
+NVT_KERNEL(quantize_rows, quantize_args)
+{
+    const nvt_half *x = a.x + row * a.n;
+    int8_t *q = a.q + row * a.n;
+    uint16_t top = 0;
+    FOR_THREADS(i, a.n)
+    {
+        top = larger(top, x[i]);
+    }
+    top = (uint16_t)block_max((real)top);
+    float scale = nvt_half_value(top);
+    int divides = is_divisor(scale);
+    FOR_THREADS(i, a.n)
+    {
+        q[i] = quantize_one(x[i], scale, divides);
+    }
+    FOR_THREADS(i, 1)
+    {
+        a.s[row + i] = scale;
+    }
+}
+
+void nvt_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n)
+{
+    struct quantize_args args = {q, s, NULL, x, rows, n, 0};
+    NVT_LAUNCH(quantize_rows, rows, args);
+}
+
+/* --- the largest of columns, and of all --------------------------------------------------------------- */
+
+/* Rows of x that one launch row looks at, and columns; the same tile is transposed further below. */
+#define STRIPE_ROWS    256
+#define STRIPE_COLUMNS 256
+#define STRIPES(n)     (((n) + STRIPE_ROWS - 1) / STRIPE_ROWS)
+
+/* top[stripe][n]: a launch row is a stripe of rows by a stripe of columns. */
+NVT_KERNEL(top_of_columns, quantize_args)
+{
+    int64_t across = (a.n + STRIPE_COLUMNS - 1) / STRIPE_COLUMNS;
+    int64_t first = row / across * STRIPE_ROWS, column = row % across * STRIPE_COLUMNS;
+    int64_t end = first + STRIPE_ROWS < a.rows ? first + STRIPE_ROWS : a.rows;
+    int64_t width = a.n - column < STRIPE_COLUMNS ? a.n - column : STRIPE_COLUMNS;
+    uint16_t *top = a.top + row / across * a.n + column;
+    FOR_THREADS(i, width)
+    {
+        top[i] = 0;
+    }
+    for (int64_t r = first; r < end; r++) {
+        const nvt_half *x = a.x + r * a.n + column;
+        FOR_THREADS(i, width)
+        {
+            top[i] = larger(top[i], x[i]);
+        }
+    }
+}
+
+/* s[n] from top[stripes][n]; a launch row is a chunk of columns. */
+NVT_KERNEL(scale_of_columns, quantize_args)
+{
+    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
+    {
+        int64_t i = row * NVT_CHUNK_ELEMENTS + j;
+        uint16_t top = 0;
+        for (int64_t stripe = 0; i < a.n && stripe < STRIPES(a.rows); stripe++)
+            top = larger(top, a.top[stripe * a.n + i]);
+        if (i < a.n)
+            a.s[i] = nvt_half_value(top);
+    }
+}
+
+/* Elements of x that one launch row looks at, where one scale is for all. */
+#define SHARE         65536
+#define SHARES(count) (((count) + SHARE - 1) / SHARE)
+
+NVT_KERNEL(top_of_share, quantize_args)
+{
+    int64_t count = a.rows * a.n - row * SHARE;
+    const nvt_half *x = a.x + row * SHARE;
+    uint16_t top = 0;
+    FOR_THREADS(i, count < SHARE ? count : SHARE)
+    {
+        top = larger(top, x[i]);
+    }
+    top = (uint16_t)block_max((real)top);
+    FOR_THREADS(i, 1)
+    {
+        a.top[row + i] = top;
+    }
+}
+
+NVT_KERNEL(scale_of_all, quantize_args)
+{
+    uint16_t top = 0;
+    FOR_THREADS(i, SHARES(a.rows * a.n))
+    {
+        top = larger(top, a.top[i]);
+    }
+    top = (uint16_t)block_max((real)top);
+    FOR_THREADS(i, 1)
+    {
+        a.s[row + i] = nvt_half_value(top);
+    }
+}
+
+int64_t nvt_quantize_scratch(int64_t rows, int64_t n)
+{
+    int64_t shares = SHARES(rows * n), stripes = STRIPES(rows) * n;
+    return shares > stripes ? shares : stripes;
+}
+
+static void find_scale_of_all(const struct quantize_args *args)
+{
+    NVT_LAUNCH(top_of_share, SHARES(args->rows * args->n), *args);
+    NVT_LAUNCH(scale_of_all, 1, *args);
+}
+
+/* --- quantising with scales that are known ------------------------------------------------------------ */
+
+NVT_KERNEL(quantize_all, quantize_args)
+{
+    int64_t count = a.rows * a.n - row * SHARE;
+    const nvt_half *x = a.x + row * SHARE;
+    int8_t *q = a.q + row * SHARE;
+    float scale = a.s[0];
+    int divides = is_divisor(scale);
+    FOR_THREADS(i, count < SHARE ? count : SHARE)
+    {
+        q[i] = quantize_one(x[i], scale, divides);
+    }
+}
+
+void nvt_quantize_all(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n,
+                      uint16_t *scratch)
+{
+    struct quantize_args args = {q, s, scratch, x, rows, n, 1};
+    find_scale_of_all(&args);
+    NVT_LAUNCH(quantize_all, SHARES(rows * n), args);
+}
+
+/* Side of the square that is turned at a time, and what one thread takes of a line of it. */
+#define TILE 64
+#define PART 16
+
+/* A launch row is a square of x. Both sides of the turn go along lines of memory. */
+NVT_KERNEL(quantize_transposed, quantize_args)
+{
+    NVT_SHARED int8_t tile[TILE][TILE + 4];
+    int64_t across = (a.n + TILE - 1) / TILE;
+    int64_t first = row / across * TILE, column = row % across * TILE;
+    int64_t height = a.rows - first < TILE ? a.rows - first : TILE;
+    int64_t width = a.n - column < TILE ? a.n - column : TILE;
+    FOR_THREADS(t, height * (TILE / PART))
+    {
+        int64_t r = t / (TILE / PART), c = t % (TILE / PART) * PART;
+        int64_t end = c + PART < width ? c + PART : width;
+        const nvt_half *x = a.x + (first + r) * a.n + column;
+        for (int64_t i = c; i < end; i++) {
+            float scale = a.s[a.shared ? 0 : column + i];
+            tile[r][i] = quantize_one(x[i], scale, is_divisor(scale));
+        }
+    }
+    block_sync();
+    FOR_THREADS(t, width * (TILE / PART))
+    {
+        int64_t c = t / (TILE / PART), r = t % (TILE / PART) * PART;
+        int64_t end = r + PART < height ? r + PART : height;
+        int8_t *q = a.q + (column + c) * a.rows + first;
+        for (int64_t i = r; i < end; i++)
+            q[i] = tile[i][c];
+    }
+}
+
+static void launch_transposed(const struct quantize_args *args)
+{
+    int64_t across = (args->n + TILE - 1) / TILE, down = (args->rows + TILE - 1) / TILE;
+    NVT_LAUNCH(quantize_transposed, across * down, *args);
+}
+
+void nvt_quantize_columns_transposed(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n,
+                                     uint16_t *scratch)
+{
+    struct quantize_args args = {q, s, scratch, x, rows, n, 0};
+    int64_t across = (n + STRIPE_COLUMNS - 1) / STRIPE_COLUMNS;
+    NVT_LAUNCH(top_of_columns, STRIPES(rows) * across, args);
+    NVT_LAUNCH(scale_of_columns, NVT_CHUNKS(n), args);
+    launch_transposed(&args);
+}
+
+void nvt_quantize_all_transposed(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n,
+                                 uint16_t *scratch)
+{
+    struct quantize_args args = {q, s, scratch, x, rows, n, 1};
+    find_scale_of_all(&args);
+    launch_transposed(&args);
+}
+
+/* --- conversions -------------------------------------------------------------------------------------- */
+
+struct convert_args {
+    int8_t *q;
+    nvt_half *half;
+    float *full;
+    const nvt_half *x;
+    const float *from;
+    int64_t n;
+};
+
+NVT_KERNEL(quantize_cast, convert_args)
+{
+    int64_t rest = a.n - row * NVT_CHUNK_ELEMENTS;
+    const nvt_half *x = a.x + row * NVT_CHUNK_ELEMENTS;
+    int8_t *q = a.q + row * NVT_CHUNK_ELEMENTS;
+    FOR_THREADS(i, rest < NVT_CHUNK_ELEMENTS ? rest : NVT_CHUNK_ELEMENTS)
+    {
+        float value = nvt_half_value(x[i]);
+        value = value > 127 ? 127.0f : value;
+        value = value < -127 ? -127.0f : value;
+        q[i] = value == value ? (int8_t)value : (int8_t)0;
+    }
+}
+
+NVT_KERNEL(half_from_float, convert_args)
+{
+    int64_t rest = a.n - row * NVT_CHUNK_ELEMENTS;
+    const float *from = a.from + row * NVT_CHUNK_ELEMENTS;
+    nvt_half *half = a.half + row * NVT_CHUNK_ELEMENTS;
+    FOR_THREADS(i, rest < NVT_CHUNK_ELEMENTS ? rest : NVT_CHUNK_ELEMENTS)
+    {
+        half[i] = nvt_half_of(from[i]);
+    }
+}
+
+NVT_KERNEL(half_to_float, convert_args)
+{
+    int64_t rest = a.n - row * NVT_CHUNK_ELEMENTS;
+    const nvt_half *x = a.x + row * NVT_CHUNK_ELEMENTS;
+    float *full = a.full + row * NVT_CHUNK_ELEMENTS;
+    FOR_THREADS(i, rest < NVT_CHUNK_ELEMENTS ? rest : NVT_CHUNK_ELEMENTS)
+    {
+        full[i] = nvt_half_value(x[i]);
+    }
+}
+
+void nvt_quantize_cast(int8_t *q, const nvt_half *x, int64_t n)
+{
+    struct convert_args args = {q, NULL, NULL, x, NULL, n};
+    NVT_LAUNCH(quantize_cast, NVT_CHUNKS(n), args);
+}
+
+void nvt_half_from_float(nvt_half *out, const float *x, int64_t n)
+{
+    struct convert_args args = {NULL, out, NULL, NULL, x, n};
+    NVT_LAUNCH(half_from_float, NVT_CHUNKS(n), args);
+}
+
+void nvt_half_to_float(float *out, const nvt_half *x, int64_t n)
+{
+    struct convert_args args = {NULL, NULL, out, x, NULL, n};
+    NVT_LAUNCH(half_to_float, NVT_CHUNKS(n), args);
+}
+
+/* --- the layer ---------------------------------------------------------------------------------------- */
+
+struct dequantize_args {
+    nvt_half *out;
+    const int32_t *acc;
+    const float *sa, *sb;
+    int64_t n;
+    int shared;
+};
+
+NVT_KERNEL(dequantize, dequantize_args)
+{
+    const int32_t *acc = a.acc + row * a.n;
+    nvt_half *out = a.out + row * a.n;
+    float scale = a.sa[row] * (1.0f / (127 * 127)) * (a.shared ? a.sb[0] : 1.0f);
+    FOR_THREADS(i, a.n)
+    {
+        out[i] = nvt_half_of((float)acc[i] * (a.shared ? scale : scale * a.sb[i]));
+    }
+}
+
+void nvt_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const float *sb, int shared,
+                    int64_t rows, int64_t n)
+{
+    struct dequantize_args args = {out, acc, sa, sb, n, shared};
+    NVT_LAUNCH(dequantize, rows, args);
+}
+
+/* Rows of a chunk: sums of 64 MiB, enough to keep a device busy, but never fewer rows than 256. */
+static int64_t chunk_rows(int64_t m, int64_t n)
+{
+    int64_t rows = ((int64_t)16 << 20) / n;
+    rows = rows < 256 ? 256 : rows;
+    return rows < m ? rows : m;
+}
+
+int64_t nvt_int8_scratch(int64_t m, int64_t n)
+{
+    return chunk_rows(m, n) * n;
+}
+
+void nvt_int8_linear(nvt_half *out, const int8_t *a, const float *sa, const int8_t *b,
+                     const float *sb, int shared, int64_t m, int64_t n, int64_t k, int32_t *scratch)
+{
+    int64_t chunk = chunk_rows(m, n);
+    for (int64_t first = 0; first < m; first += chunk) {
+        int64_t rows = m - first < chunk ? m - first : chunk;
+        nvt_backend_matmul_int8(rows, n, k, a + first * k, b, scratch);
+        nvt_dequantize(out + first * n, scratch, sa + first, sb, shared, rows, n);
+    }
+}
