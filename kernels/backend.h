@@ -165,6 +165,16 @@ void nvt_backend_to_host(void *host, const void *device, size_t bytes);
 void nvt_backend_to_device(void *device, const void *host, size_t bytes);
 
 /*
+ * Graphs: what this thread launches between begin and end is recorded and not run; it must take no memory,
+ * wait for nothing and copy nothing to or from the host. A graph is run as a whole by replay, in the order
+ * of the thread's stream. begin and end: 0 and the graph, or -1 and NULL with err; the host has none.
+ */
+int nvt_backend_graph_begin(struct nvt_error *err);
+void *nvt_backend_graph_end(struct nvt_error *err);
+void nvt_backend_graph_replay(void *graph);
+void nvt_backend_graph_free(void *graph);
+
+/*
  * c[m][n] = alpha · op(a)[m][k] · op(b)[k][n] + beta · c, all row-major and dense; op transposes where
  * its flag is set (a is then [k][m], b is [n][k]).
  */

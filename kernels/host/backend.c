@@ -77,6 +77,27 @@ void nvt_backend_sync(void)
 {
 }
 
+int nvt_backend_graph_begin(struct nvt_error *err)
+{
+    return nvt_fail(err, "the host backend has no graphs");
+}
+
+void *nvt_backend_graph_end(struct nvt_error *err)
+{
+    nvt_fail(err, "the host backend has no graphs");
+    return NULL;
+}
+
+void nvt_backend_graph_replay(void *graph)
+{
+    (void)graph;
+}
+
+void nvt_backend_graph_free(void *graph)
+{
+    (void)graph;
+}
+
 void nvt_backend_use_stream(int index)
 {
     (void)index;

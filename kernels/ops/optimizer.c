@@ -3,15 +3,28 @@
 #include "real_math.h"
 
 struct adamw_args {
-    real *w, *m, *v;
-    const real *g;
+    real *w, *m, *v, *clock;
+    const real *g, *time; /* time: the clock, of a step */
     int64_t n;
-    real rate, shrink, root_scale;
     struct nvt_adamw adamw;
 };
 
+/* clock: t, lr / (1 − b1ᵗ), 1 / √(1 − b2ᵗ). */
+NVT_KERNEL(adamw_advance, adamw_args)
+{
+    FOR_THREADS(i, 1)
+    {
+        double t = (double)a.clock[row] + 1;
+        a.clock[row] = (real)t;
+        a.clock[row + 1] = (real)((double)a.adamw.lr / (1 - pow((double)a.adamw.beta1, t)));
+        a.clock[row + 2] = (real)(1 / sqrt(1 - pow((double)a.adamw.beta2, t)));
+    }
+}
+
 NVT_KERNEL(adamw_step, adamw_args)
 {
+    real rate = a.time[1], root_scale = a.time[2];
+    real shrink = 1 - a.adamw.lr * a.adamw.decay;
     FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
     {
         int64_t i = NVT_ELEMENT(row, j);
@@ -21,26 +34,21 @@ NVT_KERNEL(adamw_step, adamw_args)
             real v = a.adamw.beta2 * a.v[i] + (1 - a.adamw.beta2) * g * g;
             a.m[i] = m;
             a.v[i] = v;
-            a.w[i] =
-                a.w[i] * a.shrink - a.rate * m / (real_sqrt(v) * a.root_scale + a.adamw.epsilon);
+            a.w[i] = a.w[i] * shrink - rate * m / (real_sqrt(v) * root_scale + a.adamw.epsilon);
         }
     }
 }
 
-void nvt_adamw_step(real *w, const real *g, real *m, real *v, int64_t n, int64_t step,
+void nvt_adamw_advance(real *clock, const struct nvt_adamw *adamw)
+{
+    struct adamw_args args = {NULL, NULL, NULL, clock, NULL, NULL, 1, *adamw};
+    NVT_LAUNCH(adamw_advance, 1, args);
+}
+
+void nvt_adamw_step(real *w, const real *g, real *m, real *v, int64_t n, const real *clock,
                     const struct nvt_adamw *adamw)
 {
-    double correction1 = 1 - pow((double)adamw->beta1, (double)step);
-    double correction2 = 1 - pow((double)adamw->beta2, (double)step);
-    struct adamw_args args = {w,
-                              m,
-                              v,
-                              g,
-                              n,
-                              (real)((double)adamw->lr / correction1),
-                              (real)(1 - (double)adamw->lr * (double)adamw->decay),
-                              (real)(1 / sqrt(correction2)),
-                              *adamw};
+    struct adamw_args args = {w, m, v, NULL, g, clock, n, *adamw};
     NVT_LAUNCH(adamw_step, NVT_CHUNKS(n), args);
 }
 

@@ -9,13 +9,15 @@
 #include "transformer_model.h"
 #include "transformer_work.h"
 
-enum { FORWARD, BACKWARD, OPTIMIZER };
+enum { FORWARD, BACKWARD, OPTIMIZER, PHASES };
 
 struct state {
     struct nvt_transformer model;
     struct nvt_transformer_work work;
     const struct nvt_run_context *context;
     nvtxStringHandle_t parts[NVT_PARTS];
+    int has_graphs, runs[PHASES]; /* runs so far, while there are to be graphs */
+    void *graphs[PHASES];
 };
 
 static const char *const part_names[NVT_PARTS] = {
@@ -126,35 +128,52 @@ static int setup(struct nvt_run_context *context, void **result, struct nvt_erro
         free(state);
         return -1;
     }
+    state->has_graphs = nvt_configuration_is(context->settings->configuration, "graph", "on");
     state->work = nvt_transformer_count_work(&model->shape);
     describe(context, state);
     *result = state;
     return 0;
 }
 
+/*
+ * A pass, or with --graph its replay: the first time it runs as it is, so that libraries have their
+ * memory, the second time it is recorded.
+ */
+static int run_pass(struct state *state, int phase, void (*pass)(struct nvt_transformer *),
+                    struct nvt_error *err)
+{
+    if (state->has_graphs && state->runs[phase]++ && !state->graphs[phase]) {
+        if (nvt_backend_graph_begin(err))
+            return -1;
+        pass(&state->model);
+        state->graphs[phase] = nvt_backend_graph_end(err);
+        if (!state->graphs[phase])
+            return -1;
+    }
+    if (state->graphs[phase])
+        nvt_backend_graph_replay(state->graphs[phase]);
+    else
+        pass(&state->model);
+    return 0;
+}
+
 static int forward(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
     struct state *state = (struct state *)opaque;
-    (void)err;
     state->context = context;
-    nvt_transformer_forward(&state->model);
-    return 0;
+    return run_pass(state, FORWARD, nvt_transformer_forward, err);
 }
 
 static int backward(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
     (void)context;
-    (void)err;
-    nvt_transformer_backward(&((struct state *)opaque)->model);
-    return 0;
+    return run_pass((struct state *)opaque, BACKWARD, nvt_transformer_backward, err);
 }
 
 static int step(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
     (void)context;
-    (void)err;
-    nvt_transformer_step(&((struct state *)opaque)->model);
-    return 0;
+    return run_pass((struct state *)opaque, OPTIMIZER, nvt_transformer_step, err);
 }
 
 static double loss(void *opaque)
@@ -164,9 +183,12 @@ static double loss(void *opaque)
 
 static void teardown(struct nvt_run_context *context, void *opaque)
 {
+    struct state *state = (struct state *)opaque;
     (void)context;
-    nvt_transformer_teardown(&((struct state *)opaque)->model);
-    free(opaque);
+    for (int i = 0; i < PHASES; i++)
+        nvt_backend_graph_free(state->graphs[i]);
+    nvt_transformer_teardown(&state->model);
+    free(state);
 }
 
 static uint64_t parameters(const void *opaque)
@@ -191,13 +213,13 @@ static void finish(struct nvt_run_context *context, void *opaque)
     nvt_run_number(context, "precision_emulated", nvt_backend_emulates(precision));
 }
 
-static const struct nvt_phase phases[] = {
+static const struct nvt_phase phases[PHASES] = {
     {"forward", forward}, {"backward", backward}, {"optimizer", step}};
 
 const struct nvt_workload nvt_workload_transformer = {
     .name = "transformer",
     .phases = phases,
-    .phase_count = 3,
+    .phase_count = PHASES,
     .setup = setup,
     .teardown = teardown,
     .loss = loss,

@@ -90,6 +90,7 @@ static void take_parameters(struct nvt_transformer *model, int *failed)
     if (model->shape.pass >= NVT_PASS_TRAIN) {
         model->m = take(model, model->places, failed);
         model->v = take(model, model->places, failed);
+        model->clock = take(model, NVT_ADAMW_CLOCK, failed);
     }
     place_all(model);
 }
@@ -176,6 +177,8 @@ static void fill_parameters(struct nvt_transformer *model, uint64_t seed)
     for (int i = 0; i < 4; i++)
         if (all[i])
             nvt_backend_zero(all[i], bytes);
+    if (model->shape.pass >= NVT_PASS_TRAIN)
+        nvt_backend_zero(model->clock, NVT_ADAMW_CLOCK * sizeof(real));
     fill(&model->table, 0, seed, &stream);
     fill(&model->position, 0, seed, &stream);
     fill(&model->norm, 1, seed, &stream);
@@ -200,7 +203,6 @@ int nvt_transformer_setup(struct nvt_transformer *model, uint64_t seed)
 {
     model->values = model->gradients = model->m = model->v = NULL;
     model->taken_count = 0;
-    model->step = 0;
     model->layers =
         (struct nvt_transformer_layer *)calloc((size_t)model->shape.layers, sizeof(*model->layers));
     int failed = !model->layers;
@@ -471,6 +473,7 @@ void nvt_transformer_step(struct nvt_transformer *model)
     const struct nvt_adamw adamw = {
         (real)1e-3, (real)0.9,  (real)0.999,
         (real)1e-8, (real)0.01, (real)(1 / nvt_transformer_loss_scale(model->shape.precision))};
-    nvt_adamw_step(model->values, model->gradients, model->m, model->v, model->places,
-                   ++model->step, &adamw);
+    nvt_adamw_advance(model->clock, &adamw);
+    nvt_adamw_step(model->values, model->gradients, model->m, model->v, model->places, model->clock,
+                   &adamw);
 }

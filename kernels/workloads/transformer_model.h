@@ -70,7 +70,7 @@ struct nvt_transformer {
     int64_t places;                   /* parameters, and the gaps that align each tensor */
     struct nvt_tensor table, position, norm, head; /* [V][d], [T][d], [d], [V][d] */
     struct nvt_transformer_layer *layers;
-    int64_t step; /* AdamW's */
+    real *clock; /* AdamW's */
 
     int32_t *token, *target;        /* [N] */
     real *x, *r, *n, *logits, *lse; /* behind the last layer: [N][d], [N], [N][d], [N][V], [N] */

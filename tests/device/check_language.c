@@ -113,13 +113,23 @@ OP(dropout)
     nvt_dropout(check_out(c, "y", s[0]), x, s[0], 0.1, c->random, 5);
 }
 
+static const struct nvt_adamw adamw = {(real)1e-3, (real)0.9,  (real)0.95,
+                                       (real)1e-8, (real)0.01, (real)0.5};
+
+OP(adamw_advance)
+{
+    (void)s;
+    nvt_adamw_advance(check_both_positive(c, "clock", NVT_ADAMW_CLOCK), &adamw);
+}
+
 OP(adamw_step)
 {
-    static const struct nvt_adamw adamw = {(real)1e-3, (real)0.9,  (real)0.95,
-                                           (real)1e-8, (real)0.01, (real)0.5};
+    /* The seventh step's, as adamw_advance would have it. */
+    static const real clock[NVT_ADAMW_CLOCK] = {7, (real)1.9168e-3, (real)1.8207};
     const real *g = check_in(c, "g", s[0]);
     real *w = check_both(c, "w", s[0]), *m = check_both(c, "m", s[0]);
-    nvt_adamw_step(w, g, m, check_both_positive(c, "v", s[0]), s[0], 7, &adamw);
+    nvt_adamw_step(w, g, m, check_both_positive(c, "v", s[0]), s[0],
+                   check_given(c, "clock", clock, NVT_ADAMW_CLOCK), &adamw);
 }
 
 OP(sgd_step)
@@ -224,6 +234,7 @@ const struct check_line check_language[] = {
     LINE(mean, SUMS, ROWS),
     LINE(embedding_forward, CLOSE, ROWS),
     LINE(embedding_backward, SUMS, ROWS),
+    LINE(adamw_advance, SUMS, {1}),
     LINE(adamw_step, SUMS, LENGTHS),
     LINE(sgd_step, CLOSE, LENGTHS),
     LINE(attention_scores, SUMS, ATTENTION),
