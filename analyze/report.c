@@ -14,6 +14,7 @@ static const struct nvt_report *const reports[] = {
     &nvt_report_phases,
     &nvt_report_fragments,
     &nvt_report_gpipe,
+    &nvt_report_accumulate,
     &nvt_report_cuda_gpu_kern_sum,
     &nvt_report_cuda_gpu_kern_gb_sum,
     &nvt_report_cuda_api_sum,
@@ -55,6 +56,7 @@ static const struct {
     {"linear", &nvt_report_fragments},
     {"fragmented", &nvt_report_fragments},
     {"gpipe", &nvt_report_gpipe},
+    {"accumulate", &nvt_report_accumulate},
 };
 
 static const struct nvt_report *study_of(const struct nvt_runs *runs)

@@ -54,6 +54,7 @@ extern const struct nvt_report nvt_report_nvtx_pushpop_trace;
 extern const struct nvt_report nvt_report_phases;
 extern const struct nvt_report nvt_report_fragments;
 extern const struct nvt_report nvt_report_gpipe;
+extern const struct nvt_report nvt_report_accumulate;
 
 /* All reports; *count gets how many. */
 const struct nvt_report *const *nvt_reports(size_t *count);

@@ -11,6 +11,7 @@ static const struct nvt_workload_axes *const tables[] = {
     &nvt_axes_fragmented,
     &nvt_axes_transformer,
     &nvt_axes_switchback,
+    &nvt_axes_accumulate,
 };
 
 static const char *const flag_words[] = {"off", "on", NULL};

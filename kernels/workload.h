@@ -147,6 +147,7 @@ NVT_LIBRARY_API int nvt_workload_backend(struct nvt_backend_facts *facts, struct
 
 extern const struct nvt_workload nvt_workload_linear, nvt_workload_fragmented, nvt_workload_transformer;
 extern const struct nvt_workload nvt_workload_switchback;
+extern const struct nvt_workload nvt_workload_accumulate;
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,7 @@ static const struct nvt_workload *const workloads[] = {
     &nvt_workload_fragmented,
     &nvt_workload_transformer,
     &nvt_workload_switchback,
+    &nvt_workload_accumulate,
 };
 
 struct names {
