@@ -103,4 +103,12 @@ static void work(const void *opaque, size_t phase, struct nvt_work_payload *work
 static const struct nvt_phase phases[] = {{"forward", forward}};
 
 const struct nvt_workload nvt_workload_accumulate = {
-    "accumulate", phases, 1, setup, teardown, NULL, parameters, work, finish};
+    .name = "accumulate",
+    .phases = phases,
+    .phase_count = 1,
+    .setup = setup,
+    .teardown = teardown,
+    .parameters = parameters,
+    .work = work,
+    .finish = finish,
+};
