@@ -16,7 +16,7 @@ static const char usage_head[] =
     "usage: nvtally reference WORKLOAD [OPTIONS]\n\n"
     "Prints the published numbers of a workload: of its authors' machines, not of this one. They "
     "are\n"
-    "what 'nvtally compare DIRECTORY --reference' sets beside yours.\n\n"
+    "what 'nvtally compare' can set beside yours.\n\n"
     "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or published\n"
     "      --help           this text\n\n"
     "Workloads, and who published them:\n";
