@@ -116,6 +116,18 @@ static int by_cost(const void *left, const void *right)
     return (a->cost_ns < b->cost_ns) - (a->cost_ns > b->cost_ns);
 }
 
+int nvt_diagnose(const struct nvt_report_input *input, const char *by,
+                 struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_case facts = {input, by};
+    int status = 0;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
+        status = rules[i](&facts, findings, err);
+    if (findings->count)
+        qsort(findings->items, findings->count, sizeof(*findings->items), by_cost);
+    return status;
+}
+
 static void print_visible(const char *label, const char *text)
 {
     printf("   %-10s", label);
@@ -165,16 +177,13 @@ static int diagnose(struct request *request, int count, char **arguments, struct
     struct nvt_report_input input = {0};
     struct nvt_findings findings = {0};
     int status = 0;
-    request->facts.input = &input;
     for (int i = 0; i < count && !status; i++)
         status = nvt_input_add(&input, arguments[i], err);
     if (!status)
         status = nvt_input_traces(&input, err);
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
-        status = rules[i](&request->facts, &findings, err);
+    if (!status)
+        status = nvt_diagnose(&input, request->facts.by, &findings, err);
     if (!status) {
-        if (findings.count)
-            qsort(findings.items, findings.count, sizeof(*findings.items), by_cost);
         fprintf(stderr, "%.*s", (int)input.notes.size,
                 input.notes.data ? (const char *)input.notes.data : "");
         if (request->format)

@@ -28,6 +28,11 @@ struct nvt_case {
     const char *by; /* axis along which runs are compared, NULL: each one that varies */
 };
 
+/* All rules over the input (its traces read), the costliest finding first; `by` as in struct nvt_case.
+ * The caller frees findings->items, also on failure. 0, or -1 with err. */
+int nvt_diagnose(const struct nvt_report_input *input, const char *by,
+                 struct nvt_findings *findings, struct nvt_error *err);
+
 /* Append a copy. 0, or -1 with err when out of memory. */
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
                      struct nvt_error *err);

@@ -48,7 +48,7 @@ static const char *escape(uint32_t character)
     }
 }
 
-static void put_text(const char *text, FILE *out)
+void nvt_render_latex_text(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
         char bytes[NVT_UTF8_MAX];
@@ -77,11 +77,24 @@ static void put_row(const struct nvt_table *table, size_t row, FILE *out)
         fputs(column ? " & " : "  ", out);
         const char *text = nvt_render_cell(table, row, column, number);
         if (row == SIZE_MAX || nvt_table_column(table, column)->type == NVT_TEXT)
-            put_text(text, out);
+            nvt_render_latex_text(text, out);
         else
             put_number(text, out);
     }
     fputs(" \\\\\n", out);
+}
+
+void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_t count, FILE *out)
+{
+    fputs("\\begin{tabular}{", out);
+    for (size_t column = 0; column < nvt_table_columns(table); column++)
+        putc(nvt_table_column(table, column)->type == NVT_TEXT ? 'l' : 'r', out);
+    fputs("}\n\\toprule\n", out);
+    put_row(table, SIZE_MAX, out);
+    fputs("\\midrule\n", out);
+    for (size_t row = first; row < nvt_table_rows(table) && row - first < count; row++)
+        put_row(table, row, out);
+    fputs("\\bottomrule\n\\end{tabular}\n", out);
 }
 
 static int render(const struct nvt_table *table, FILE *out)
@@ -90,16 +103,10 @@ static int render(const struct nvt_table *table, FILE *out)
     if (!caption)
         return -1;
     fputs("\\begin{table}\n\\centering\n\\caption{", out);
-    put_text(caption, out);
-    fputs("}\n\\begin{tabular}{", out);
-    for (size_t column = 0; column < nvt_table_columns(table); column++)
-        putc(nvt_table_column(table, column)->type == NVT_TEXT ? 'l' : 'r', out);
-    fputs("}\n\\toprule\n", out);
-    put_row(table, SIZE_MAX, out);
-    fputs("\\midrule\n", out);
-    for (size_t row = 0; row < nvt_table_rows(table); row++)
-        put_row(table, row, out);
-    fputs("\\bottomrule\n\\end{tabular}\n\\end{table}\n", out);
+    nvt_render_latex_text(caption, out);
+    fputs("}\n", out);
+    nvt_render_latex_tabular(table, 0, SIZE_MAX, out);
+    fputs("\\end{table}\n", out);
     free(caption);
     return 0;
 }

@@ -25,6 +25,9 @@ struct nvt_chart {
     int (*draw)(const struct nvt_chart_request *request, struct nvt_error *err);
 };
 
+/* All charts; *count gets how many. */
+const struct nvt_chart *const *nvt_charts(size_t *count);
+
 extern const struct nvt_chart nvt_chart_fragments;
 extern const struct nvt_chart nvt_chart_ranges;
 

@@ -17,6 +17,12 @@ static const struct nvt_chart *const charts[] = {
 };
 #define CHARTS (sizeof(charts) / sizeof(charts[0]))
 
+const struct nvt_chart *const *nvt_charts(size_t *count)
+{
+    *count = CHARTS;
+    return charts;
+}
+
 static const char usage_head[] =
     "usage: nvtally plot [OPTIONS] DIRECTORY|FILE\n\n"
     "Draws what 'nvtally run' measured, or where the time of a trace went, with gnuplot, and "

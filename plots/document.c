@@ -1,0 +1,154 @@
+#include "document.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/render.h"
+
+#define PICTURE_BYTES_MAX (64L << 20)
+
+static const struct nvt_document_format formats[] = {
+    {"html", "svg", 1, nvt_document_html},
+    {"md", "svg", 1, nvt_document_markdown},
+    {"tex", "pdf", 0, nvt_document_latex},
+};
+
+const struct nvt_document_format *nvt_document_format(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (!strcmp(dot + 1, formats[i].suffix))
+            return &formats[i];
+    return NULL;
+}
+
+void nvt_document_free(struct nvt_document *document)
+{
+    for (size_t i = 0; i < document->count; i++) {
+        free(document->blocks[i].title);
+        free(document->blocks[i].text);
+        free(document->blocks[i].path);
+        nvt_table_free(document->blocks[i].table);
+    }
+    free(document->blocks);
+    free(document->title);
+    *document = (struct nvt_document){0};
+}
+
+static char *copy(struct nvt_document *document, const char *text)
+{
+    char *copied = text ? strdup(text) : NULL;
+    document->failed |= text && !copied;
+    return copied;
+}
+
+static struct nvt_block *append(struct nvt_document *document, enum nvt_block_kind kind)
+{
+    if (document->count == document->capacity) {
+        size_t capacity = document->capacity ? document->capacity * 2 : 32;
+        struct nvt_block *blocks = realloc(document->blocks, capacity * sizeof(*blocks));
+        if (!blocks) {
+            document->failed = 1;
+            return NULL;
+        }
+        document->blocks = blocks;
+        document->capacity = capacity;
+    }
+    struct nvt_block *block = &document->blocks[document->count++];
+    *block = (struct nvt_block){.kind = kind};
+    return block;
+}
+
+static void add_text(struct nvt_document *document, enum nvt_block_kind kind, const char *title,
+                     const char *text)
+{
+    struct nvt_block *block = append(document, kind);
+    if (!block)
+        return;
+    block->title = copy(document, title);
+    block->text = copy(document, text);
+}
+
+void nvt_document_heading(struct nvt_document *document, const char *text)
+{
+    add_text(document, NVT_BLOCK_HEADING, NULL, text);
+}
+
+void nvt_document_text(struct nvt_document *document, const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        document->failed = 1;
+        return;
+    }
+    add_text(document, NVT_BLOCK_TEXT, NULL, text);
+    free(text);
+}
+
+void nvt_document_item(struct nvt_document *document, const char *title, const char *text)
+{
+    add_text(document, NVT_BLOCK_ITEM, title, text);
+}
+
+void nvt_document_command(struct nvt_document *document, const char *text)
+{
+    add_text(document, NVT_BLOCK_COMMAND, NULL, text);
+}
+
+void nvt_document_table(struct nvt_document *document, struct nvt_table *table, const char *note)
+{
+    struct nvt_block *block = append(document, NVT_BLOCK_TABLE);
+    char *caption = nvt_render_caption(table);
+    if (!block || !caption) {
+        document->failed = 1;
+        nvt_table_free(table);
+        free(caption);
+        return;
+    }
+    block->table = table;
+    if (note && asprintf(&block->text, "%s%s%s", caption, *caption ? ". " : "", note) < 0) {
+        block->text = NULL;
+        document->failed = 1;
+    }
+    if (note)
+        free(caption);
+    else
+        block->text = caption;
+}
+
+void nvt_document_picture(struct nvt_document *document, const char *path, const char *title)
+{
+    struct nvt_block *block = append(document, NVT_BLOCK_PICTURE);
+    if (!block)
+        return;
+    block->path = copy(document, path);
+    block->title = copy(document, title);
+}
+
+char *nvt_document_read(const char *path, size_t *size, struct nvt_error *err)
+{
+    FILE *file = fopen(path, "re");
+    long length = -1;
+    char *text = NULL;
+    if (file && !fseek(file, 0, SEEK_END))
+        length = ftell(file);
+    if (length >= 0 && length <= PICTURE_BYTES_MAX)
+        text = malloc((size_t)length + 1);
+    if (text) {
+        rewind(file);
+        *size = fread(text, 1, (size_t)length, file);
+        text[*size] = 0;
+    } else {
+        nvt_fail_at(err, path, -1, "cannot be read: %s",
+                    file ? "no file of a size" : strerror(errno));
+    }
+    if (file)
+        fclose(file);
+    return text;
+}

@@ -1,0 +1,67 @@
+/*
+ * A document: headings, paragraphs, tables, pictures and command lines in their order, and its
+ * writers (HTML, Markdown, LaTeX). A new format is one new file plots/document_<name>.c and one
+ * line in the table of document.c.
+ */
+#ifndef NVT_DOCUMENT_H
+#define NVT_DOCUMENT_H
+
+#include <stdio.h>
+
+#include "../lib/table.h"
+
+enum nvt_block_kind {
+    NVT_BLOCK_HEADING,
+    NVT_BLOCK_TEXT,
+    NVT_BLOCK_ITEM,    /* a line of a list: title, then text */
+    NVT_BLOCK_COMMAND, /* a command line */
+    NVT_BLOCK_TABLE,
+    NVT_BLOCK_PICTURE,
+};
+
+struct nvt_block {
+    enum nvt_block_kind kind;
+    char *title; /* of an item; of a picture what it shows */
+    char *text;  /* of a table what stands under it */
+    struct nvt_table *table;
+    char *path; /* of a picture */
+};
+
+struct nvt_document {
+    char *title;
+    struct nvt_block *blocks;
+    size_t count, capacity;
+    int failed; /* out of memory: the document is not whole */
+};
+
+struct nvt_document_format {
+    const char *suffix;  /* of the file's name, "html" */
+    const char *picture; /* format of its pictures */
+    /* Whether pictures stand in it; else beside it, and their paths are written. */
+    int pictures_within;
+    /* 0, or -1 with err filled (a picture cannot be read). Errors of `out` are left to its owner.
+     */
+    int (*write)(const struct nvt_document *document, FILE *out, struct nvt_error *err);
+};
+
+/* By the name of the file, NULL: none. */
+const struct nvt_document_format *nvt_document_format(const char *path);
+
+int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt_error *err);
+int nvt_document_markdown(const struct nvt_document *document, FILE *out, struct nvt_error *err);
+int nvt_document_latex(const struct nvt_document *document, FILE *out, struct nvt_error *err);
+
+/* Append. Texts are copied; a table is taken over, and gets its caption as the text under it. */
+void nvt_document_heading(struct nvt_document *document, const char *text);
+void nvt_document_text(struct nvt_document *document, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void nvt_document_item(struct nvt_document *document, const char *title, const char *text);
+void nvt_document_command(struct nvt_document *document, const char *text);
+void nvt_document_table(struct nvt_document *document, struct nvt_table *table, const char *note);
+void nvt_document_picture(struct nvt_document *document, const char *path, const char *title);
+void nvt_document_free(struct nvt_document *document);
+
+/* A whole file, malloc'ed with a terminator; NULL with err filled. */
+char *nvt_document_read(const char *path, size_t *size, struct nvt_error *err);
+
+#endif

@@ -1,0 +1,299 @@
+/*
+ * The command `report`.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/commands.h"
+#include "chart.h"
+#include "story.h"
+
+enum { PICTURES_MOST = 200 };
+
+static const char usage_text[] =
+    "usage: nvtally report DIRECTORY|FILE… [-o FILE] [OPTIONS]\n\n"
+    "Writes all tables and charts of runs (directories of nvtally run or nvtally import) and "
+    "traces\n"
+    "into one document: what was run and where, results, charts, warm-up, memory, the published\n"
+    "figures beside them, findings, and how to reproduce it.\n\n"
+    "  -o, --output FILE    NAME.html, one file that loads nothing; NAME.md; NAME.tex, with its\n"
+    "                       pictures as NAME-….pdf beside it (default: report.html in the\n"
+    "                       directory, or beside the file)\n"
+    "      --title TEXT     instead of the names of the workloads\n"
+    "      --help           this text\n";
+
+struct request {
+    const char *output, *title;
+    const struct nvt_document_format *format;
+    char path[4096];   /* of the document */
+    char folder[4096]; /* that pictures are drawn in, "": none yet */
+    char *command;     /* line that was typed */
+    char *reason;      /* why there are no pictures, or NULL */
+    struct nvt_story_picture pictures[PICTURES_MOST];
+    size_t picture_count;
+};
+
+/* 0 to go on, 1 for --help, -1 with err. */
+static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
+{
+    enum { TITLE = 256 };
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"title", required_argument, NULL, TITLE},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    opterr = 0;
+    optind = 0;
+    for (int option; (option = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;)
+        switch (option) {
+        case 'o':
+            request->output = optarg;
+            break;
+        case TITLE:
+            request->title = optarg;
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return 1;
+        case ':':
+            return nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
+        default:
+            return nvt_fail(err, "no option '%s'; 'nvtally report --help' lists them",
+                            argv[optind - 1]);
+        }
+    return optind < argc ? 0 : nvt_fail(err, "report: no directory and no trace was given");
+}
+
+/* Where the document goes: what was asked for, or report.html in or beside the first input. */
+static int find_output(struct request *request, const char *first, struct nvt_error *err)
+{
+    struct stat status;
+    const char *slash = strrchr(first, '/');
+    int length;
+    if (request->output)
+        length = snprintf(request->path, sizeof(request->path), "%s", request->output);
+    else if (!stat(first, &status) && S_ISDIR(status.st_mode))
+        length = snprintf(request->path, sizeof(request->path), "%s/report.html", first);
+    else
+        length = snprintf(request->path, sizeof(request->path), "%.*sreport.html",
+                          slash ? (int)(slash - first) + 1 : 0, first);
+    if (length >= (int)sizeof(request->path) - 300)
+        return nvt_fail(err, "the path of the document is too long");
+    request->format = nvt_document_format(request->path);
+    return request->format ? 0
+                           : nvt_fail(err, "-o %s: a report is .html, .md or .tex", request->path);
+}
+
+/* --- pictures
+ * ---------------------------------------------------------------------------------------- */
+
+static void remove_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(path);
+}
+
+/* The picture beside the document, as NAME-CHART.pdf of plain characters, which TeX takes. */
+static int place_beside(const struct request *request, const char *picture, char *path, size_t size,
+                        struct nvt_error *err)
+{
+    const char *dot = strrchr(request->path, '.'), *slash = strrchr(request->path, '/');
+    size_t start = slash ? (size_t)(slash - request->path) + 1 : 0, length;
+    char *data = nvt_document_read(picture, &length, err);
+    if (!data)
+        return -1;
+    snprintf(path, size, "%.*s-%.200s", (int)(dot - request->path), request->path,
+             strrchr(picture, '/') + 1);
+    for (char *at = path + start; *at; at++)
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+              (*at >= '0' && *at <= '9') || *at == '.' || *at == '_'))
+            *at = '-';
+    FILE *file = fopen(path, "we");
+    int failed = !file || fwrite(data, 1, length, file) != length;
+    if (file && fclose(file))
+        failed = 1;
+    free(data);
+    return failed ? nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno)) : 0;
+}
+
+static int add_picture(struct request *request, const struct nvt_report_input *input,
+                       const struct nvt_chart *chart, const char *picture, struct nvt_error *err)
+{
+    char placed[4500], what[500];
+    const char *name = strrchr(picture, '/');
+    if (request->picture_count == PICTURES_MOST)
+        return 0;
+    snprintf(placed, sizeof(placed), "%s", picture);
+    if (!request->format->pictures_within &&
+        place_beside(request, picture, placed, sizeof(placed), err))
+        return -1;
+    snprintf(what, sizeof(what), "%.*s: %s", name ? (int)strcspn(name + 1, ".") : 0,
+             name ? name + 1 : "", chart->about);
+    struct nvt_story_picture *added = &request->pictures[request->picture_count++];
+    *added = (struct nvt_story_picture){strdup(placed), nvt_story_caption(input, what)};
+    return added->path && added->title ? 0 : nvt_fail(err, "out of memory");
+}
+
+/* Draw a chart into the folder. What gnuplot cannot do is a reason, no failure. */
+static int draw(struct request *request, struct nvt_report_input *input,
+                const struct nvt_chart *chart, struct nvt_error *err)
+{
+    struct nvt_error trouble = NVT_ERROR_INIT;
+    char *paths = NULL, text[1200];
+    size_t size = 0;
+    int status = 0;
+    FILE *list = open_memstream(&paths, &size);
+    if (!list)
+        return nvt_fail(err, "out of memory");
+    const struct nvt_chart_request drawing = {input, request->folder, request->format->picture,
+                                              list};
+    int failed = chart->draw(&drawing, &trouble);
+    if (fclose(list))
+        status = nvt_fail(err, "out of memory");
+    if (failed && !request->reason) {
+        nvt_error_text(&trouble, text, sizeof(text));
+        request->reason = strdup(text);
+        fprintf(stderr, "nvtally: warning: charts are left out: %s\n", text);
+    }
+    char *rest = paths;
+    for (char *path; rest && !status && (path = strsep(&rest, "\n")) && *path;)
+        status = add_picture(request, input, chart, path, err);
+    free(paths);
+    return status;
+}
+
+static int draw_all(struct request *request, struct nvt_report_input *input, struct nvt_error *err)
+{
+    size_t count;
+    const struct nvt_chart *const *charts = nvt_charts(&count);
+    char folder[] = "/tmp/nvtally-report-XXXXXX";
+    if (!mkdtemp(folder))
+        return nvt_fail(err, "no temporary folder: %s", strerror(errno));
+    snprintf(request->folder, sizeof(request->folder), "%s", folder);
+    int status = 0;
+    for (size_t i = 0; i < count && !status && !request->reason; i++)
+        if (charts[i]->fits(input))
+            status = draw(request, input, charts[i], err);
+    return status;
+}
+
+/* --- the document
+ * ------------------------------------------------------------------------------------ */
+
+/* A document that could not be written whole is not left behind in place of an earlier one. */
+static int write_document(const struct request *request, const struct nvt_document *document,
+                          struct nvt_error *err)
+{
+    char part[4400];
+    snprintf(part, sizeof(part), "%s.part", request->path);
+    FILE *out = fopen(part, "we");
+    if (!out)
+        return nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(errno));
+    int status = request->format->write(document, out, err);
+    int unwritten = fflush(out) || ferror(out), reason = errno;
+    if (fclose(out) && !unwritten) {
+        unwritten = 1;
+        reason = errno;
+    }
+    if (!status && !unwritten && rename(part, request->path)) {
+        unwritten = 1;
+        reason = errno;
+    }
+    if (status || unwritten)
+        unlink(part);
+    if (!status && unwritten)
+        status = nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(reason));
+    return status;
+}
+
+static int print_paths(const struct request *request, struct nvt_error *err)
+{
+    printf("%s\n", request->path);
+    for (size_t i = 0; i < request->picture_count && !request->format->pictures_within; i++)
+        printf("%s\n", request->pictures[i].path);
+    return fflush(stdout) || ferror(stdout)
+               ? nvt_fail_at(err, "stdout", -1, "cannot be written: %s", strerror(errno))
+               : 0;
+}
+
+static int report(struct request *request, int count, char **inputs, struct nvt_error *err)
+{
+    struct nvt_report_input input = {0};
+    struct nvt_document document = {0};
+    int status = 0;
+    for (int i = 0; i < count && !status; i++)
+        status = nvt_input_add(&input, inputs[i], err);
+    if (!status)
+        status = find_output(request, inputs[0], err) || nvt_input_traces(&input, err);
+    if (!status)
+        status = draw_all(request, &input, err);
+    if (!status) {
+        const struct nvt_story story = {&input,
+                                        request->title,
+                                        request->command,
+                                        request->pictures,
+                                        request->picture_count,
+                                        request->reason};
+        status = nvt_story_tell(&story, &document, err);
+    }
+    if (!status)
+        status = write_document(request, &document, err);
+    if (!status)
+        status = print_paths(request, err);
+    nvt_document_free(&document);
+    nvt_input_free(&input);
+    return status ? -1 : 0;
+}
+
+/* The command line, arguments with blanks in quotes. malloc'ed, NULL when out of memory. */
+static char *join(int argc, char **argv)
+{
+    struct nvt_buffer text = {0};
+    int failed = nvt_buffer_printf(&text, "nvtally");
+    for (int i = 0; i < argc; i++) {
+        const char *quote = strpbrk(argv[i], " \t'\"\\$`*?&;|<>()") ? "'" : "";
+        failed |= nvt_buffer_printf(&text, " %s%s%s", quote, argv[i], quote);
+    }
+    if (failed || nvt_buffer_append(&text, "", 1)) {
+        nvt_buffer_free(&text);
+        return NULL;
+    }
+    return (char *)text.data;
+}
+
+int nvt_cmd_report(int argc, char **argv)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1200];
+    struct request *request = calloc(1, sizeof(*request));
+    int status = request ? 0 : nvt_fail(&err, "out of memory");
+    if (!status && !(request->command = join(argc, argv)))
+        status = nvt_fail(&err, "out of memory");
+    if (!status)
+        status = parse(argc, argv, request, &err);
+    if (!status)
+        status = report(request, argc - optind, argv + optind, &err);
+    if (status < 0)
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+    if (request) {
+        if (request->folder[0])
+            remove_folder(request->folder);
+        for (size_t i = 0; i < request->picture_count; i++) {
+            free((char *)request->pictures[i].path);
+            free((char *)request->pictures[i].title);
+        }
+        free(request->command);
+        free(request->reason);
+    }
+    free(request);
+    return status < 0 ? 2 : 0;
+}

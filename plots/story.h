@@ -1,0 +1,35 @@
+/*
+ * What a report tells: what was run and where, its main table, charts, warm-up, what the profiler
+ * cost, memory, ranges and kernels, the published figures beside it, findings, and how to run it
+ * again.
+ */
+#ifndef NVT_STORY_H
+#define NVT_STORY_H
+
+#include "../analyze/report.h"
+#include "document.h"
+
+/* A picture that was drawn for it. */
+struct nvt_story_picture {
+    const char *path;
+    const char *title; /* what it shows */
+};
+
+struct nvt_story {
+    struct nvt_report_input *input; /* its traces read */
+    const char *title;              /* NULL: the workloads or files */
+    const char *command;            /* that makes this report */
+    const struct nvt_story_picture *pictures;
+    size_t picture_count;
+    const char *no_pictures; /* why there are none, or NULL */
+};
+
+/* Fill the document. A part that the input has nothing for is left out. 0, or -1 with err filled.
+ */
+int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
+                   struct nvt_error *err);
+
+/* "WHAT. Backend …, device …, date; condition" of the input; malloc'ed, NULL when out of memory. */
+char *nvt_story_caption(const struct nvt_report_input *input, const char *what);
+
+#endif

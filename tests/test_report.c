@@ -1,0 +1,384 @@
+/*
+ * Documents of the command report: HTML that is well-formed and loads nothing whatever is in a
+ * name, Markdown and LaTeX, with and without gnuplot, of measured and of published runs and of
+ * traces.
+ */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+
+#ifdef HAVE_YAJL
+
+#define EVIL "</pre><script>alert(1)</script><img src='http://x/y'>\\\"&{}%_$#~^|`"
+#define ROW(size, mode, fragments, forward)                                                        \
+    "{\"workload\": \"fragmented\", \"size\": " size ", \"batch\": 1, \"mode\": \"" mode           \
+    "\", \"fragments\": " fragments ", \"variant\": null, \"backend\": \"host\", \"device\": "     \
+    "\"A CPU\", \"iterations\": 5, \"status\": \"ok\", \"forward_ns_mean\": " forward              \
+    ", \"forward_ns_std\": 1000, \"backward_ns_mean\": 2e6, \"peak_allocated_bytes\": 1048576, "   \
+    "\"parameters\": 4160}\n"
+
+static const char rows[] = ROW("64", "linear", "null", "1234500") ROW("64", "train", "2", "1e6")
+    ROW("64", "train", "8", "2e6") ROW("2048", "linear", "null", "240000")
+        ROW("2048", "train", "2", "1360000");
+static const char env[] =
+    "{\"date\": \"2026-11-21\", \"backend\": \"host\", \"device\": \"A CPU\", "
+    "\"condition\": \"warm\", \"command\": \"nvtally run " EVIL "\"}\n";
+
+static char *new_directory(void)
+{
+    char *directory = cli_tempdir();
+    cli_write_file(cli_in(directory, "results.jsonl"), rows, strlen(rows));
+    cli_write_file(cli_in(directory, "env.json"), env, strlen(env));
+    return directory;
+}
+
+static struct cli_result report(const char *a, const char *b, const char *c, const char *d,
+                                const char *e)
+{
+    const char *const argv[] = {"nvtally", "report", a, b, c, d, e, NULL};
+    return cli_run(argv);
+}
+
+/* The document that a report of `input` writes as NAME, owned. */
+static char *document(const char *input, const char *directory, const char *name)
+{
+    const char *path = cli_in(directory, name);
+    struct cli_result result = report(input, "-o", path, NULL, NULL);
+    cli_expect_status(&result, 0);
+    assert_int_equal(strncmp(result.out, path, strlen(path)), 0);
+    cli_result_free(&result);
+    char *text = cli_read_file(path, NULL);
+    assert_non_null(text);
+    return text;
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, what)); text += strlen(what))
+        count++;
+    return count;
+}
+
+/* --- HTML
+ * -------------------------------------------------------------------------------------------- */
+
+struct html {
+    const char *text;
+    char stack[64][32];
+    size_t depth;
+    char ids[4000][40];
+    size_t id_count;
+};
+
+static void take_attribute(struct html *html, const char *name, size_t name_size, const char *value,
+                           size_t size)
+{
+    char id[40];
+    if (name_size == 2 && !strncmp(name, "id", 2)) {
+        assert_true(size && size < sizeof(id) && html->id_count < 4000);
+        snprintf(id, sizeof(id), "%.*s", (int)size, value);
+        for (size_t i = 0; i < html->id_count; i++)
+            if (!strcmp(html->ids[i], id))
+                fail_msg("the id %s stands there twice", id);
+        strcpy(html->ids[html->id_count++], id);
+    }
+    /* Nothing is loaded, and no link leads out of the document. */
+    if ((name_size >= 4 && !strncmp(name + name_size - 4, "href", 4)))
+        assert_int_equal(*value, '#');
+    assert_false(name_size == 3 && !strncmp(name, "src", 3));
+    assert_false(name_size > 2 && name[0] == 'o' && name[1] == 'n');
+    if (memmem(value, size, "://", 3))
+        assert_int_equal(strncmp(name, "xmlns", 5), 0);
+}
+
+/* The attributes behind a tag's name; returns the '>' or "/>" that ends it. */
+static const char *take_attributes(struct html *html, const char *at)
+{
+    for (;;) {
+        at += strspn(at, " \t\n");
+        if (*at == '>' || !strncmp(at, "/>", 2))
+            return at;
+        const char *name = at;
+        size_t size = strcspn(at, "= \t\n>");
+        at += size + strspn(at + size, " \t\n");
+        if (*at != '=')
+            continue;
+        at += strspn(at + 1, " ");
+        char quote = at[1];
+        assert_true(quote == '"' || quote == '\'');
+        const char *value = at + 2, *end = strchr(value, quote);
+        assert_non_null(end);
+        take_attribute(html, name, size, value, (size_t)(end - value));
+        at = end + 1;
+    }
+}
+
+static void take_tag(struct html *html, const char **at)
+{
+    char name[32];
+    int closes = (*at)[1] == '/';
+    const char *start = *at + 1 + closes;
+    size_t size = strcspn(start, " \t\n/>");
+    assert_true(size && size < sizeof(name));
+    snprintf(name, sizeof(name), "%.*s", (int)size, start);
+    const char *end = take_attributes(html, start + size);
+    if (closes) {
+        if (!html->depth || strcmp(html->stack[html->depth - 1], name))
+            fail_msg("</%s> closes <%s>", name, html->depth ? html->stack[html->depth - 1] : "");
+        html->depth--;
+    } else if (*end == '>' && strcmp(name, "meta")) {
+        assert_true(html->depth < 64);
+        strcpy(html->stack[html->depth++], name);
+    }
+    *at = end + (*end == '/') + 1;
+    /* What stands in these two is no markup. */
+    if (!closes && (!strcmp(name, "script") || !strcmp(name, "style"))) {
+        *at = strstr(*at, !strcmp(name, "script") ? "</script>" : "</style>");
+        assert_non_null(*at);
+    }
+}
+
+static void expect_html(const char *text)
+{
+    struct html *html = calloc(1, sizeof(*html));
+    assert_non_null(html);
+    assert_int_equal(strncmp(text, "<!DOCTYPE html>\n", 16), 0);
+    for (const char *at = text + 16; *at;) {
+        if (*at == '<')
+            take_tag(html, &at);
+        else
+            at += strcspn(at, "<");
+    }
+    assert_int_equal(html->depth, 0);
+    assert_int_equal(count_of(text, "<script"), 1);
+    assert_int_equal(count_of(text, "<img"), 0);
+    assert_int_equal(count_of(text, "@import"), 0);
+    assert_non_null(strstr(text, "default-src 'none'"));
+    free(html);
+}
+
+static int has_gnuplot(void)
+{
+    const char *const argv[] = {"gnuplot", "--version", NULL};
+    struct cli_result result = cli_run(argv);
+    int found = !result.status;
+    cli_result_free(&result);
+    return found;
+}
+
+static void test_html(void **state)
+{
+    (void)state;
+    char *directory = new_directory(), *text = document(directory, directory, "a.html");
+    expect_html(text);
+    /* A number as it is and as people read it. */
+    assert_non_null(strstr(text, "<td class=\"n\" data-v=\"1234500.0\">1,234,500.0</td>"));
+    assert_non_null(strstr(text, "Backend host, device A CPU, 2026-11-21; warm"));
+    assert_non_null(strstr(text, "&lt;/pre&gt;&lt;script&gt;alert(1)"));
+    /* A sheet for each size, in the document. */
+    assert_int_equal(count_of(text, "<svg"), has_gnuplot() ? 2 : 0);
+    assert_non_null(strstr(text, "Beside the published figures"));
+    assert_non_null(strstr(text, "published device: not stated"));
+    assert_non_null(strstr(text, "data-v=\"2.000\""));
+    free(text);
+    struct cli_result result = report(directory, "--title", "A < B & \"C\"", NULL, NULL);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    text = cli_read_file(cli_in(directory, "report.html"), NULL);
+    assert_non_null(text);
+    expect_html(text);
+    assert_non_null(strstr(text, "<title>A &lt; B &amp; &quot;C&quot;</title>"));
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
+static void test_without_gnuplot(void **state)
+{
+    (void)state;
+    char *directory = new_directory(), path[4200];
+    snprintf(path, sizeof(path), "PATH=%s", directory);
+    const char *const environment[] = {path, NULL};
+    const struct cli_options options = {.environment = environment};
+    const char *const argv[] = {"nvtally", "report", directory, NULL};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "charts are left out"));
+    cli_result_free(&result);
+    char *text = cli_read_file(cli_in(directory, "report.html"), NULL);
+    assert_non_null(text);
+    expect_html(text);
+    assert_non_null(strstr(text, "Left out: "));
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
+/* --- the other formats
+ * ------------------------------------------------------------------------------- */
+
+static void test_markdown(void **state)
+{
+    (void)state;
+    char *directory = new_directory(), *text = document(directory, directory, "a.md");
+    assert_int_equal(strncmp(text, "# nvtally report: fragmented\n", 29), 0);
+    assert_non_null(strstr(text, "| size | batch | mode |"));
+    assert_non_null(strstr(text, "Backend host, device A CPU, 2026-11-21; warm"));
+    if (has_gnuplot())
+        assert_int_equal(count_of(text, "](data:image/svg+xml;base64,PD94bWwg"), 2);
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
+/* Braces in their order, those of \{ and \} left out. */
+static void expect_braces(const char *text)
+{
+    long depth = 0;
+    for (; *text; text++) {
+        if (*text == '\\' && text[1]) {
+            text++;
+            continue;
+        }
+        depth += (*text == '{') - (*text == '}');
+        assert_true(depth >= 0);
+    }
+    assert_int_equal(depth, 0);
+}
+
+static void compile(const char *directory)
+{
+    const char *const known[] = {"pdflatex", "--version", NULL};
+    struct cli_result result = cli_run(known);
+    int found = !result.status;
+    cli_result_free(&result);
+    if (!found)
+        return;
+    const char *const argv[] = {"pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex",
+                                NULL};
+    const struct cli_options options = {.directory = directory, .timeout_s = 120};
+    result = cli_run_with(&options, argv);
+    if (result.status)
+        print_error("%s\n", result.out);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    assert_int_equal(access(cli_in(directory, "a.pdf"), F_OK), 0);
+}
+
+static void test_latex(void **state)
+{
+    (void)state;
+    char *directory = new_directory(), *text = document(directory, directory, "a.tex");
+    expect_braces(text);
+    assert_non_null(strstr(text, "\\toprule"));
+    assert_non_null(strstr(text, "\\end{document}"));
+    assert_null(strstr(text, "</pre>"));
+    if (has_gnuplot()) {
+        assert_int_equal(count_of(text, "\\includegraphics"), 2);
+        assert_non_null(strstr(text, "{a-fragments-size64-batch1.pdf}"));
+        assert_int_equal(access(cli_in(directory, "a-fragments-size64-batch1.pdf"), F_OK), 0);
+    }
+    free(text);
+    compile(directory);
+    cli_tempdir_remove(directory);
+}
+
+/* --- what it is of
+ * ----------------------------------------------------------------------------------- */
+
+static void test_published(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    const char *const argv[] = {"nvtally", "import",   "data/published/gpipe.log",
+                                "-o",      directory,  "--source",
+                                "A < B",   "--device", "four GPUs",
+                                NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = document(directory, directory, "a.html");
+    expect_html(text);
+    assert_int_equal(count_of(text, "<td>published</td>"), 84);
+    assert_non_null(strstr(text, "84 published configurations, not measured here"));
+    assert_non_null(strstr(text, "device four GPUs; published: A &lt; B"));
+    /* No figure of others' is set beside itself, and none is ours to reproduce. */
+    assert_null(strstr(text, "Beside the published"));
+    assert_null(strstr(text, "<pre>nvtally import"));
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
+static void test_trace(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    const char *const argv[] = {
+        "nvtally", "run",      "linear", "--backend",    "host", "--size", "64",      "--batch",
+        "1",       "--warmup", "1",      "--iterations", "5",    "-o",     directory, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = document(directory, directory, "a.html");
+    expect_html(text);
+    assert_non_null(strstr(text, "1 configurations, 1 measured"));
+    assert_non_null(strstr(text, "<pre>nvtally run linear --backend host"));
+    free(text);
+    text = document(cli_in(directory, "linear-size64-batch1-linear.nvt"), directory, "b.html");
+    expect_html(text);
+    assert_non_null(strstr(text, "nvtally:forward"));
+    assert_non_null(strstr(text, ">Findings<"));
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    char *directory = new_directory(), below[4200];
+    struct cli_result result = report(directory, "-o", "a.docx", NULL, NULL);
+    cli_expect_failure(&result, ".html, .md or .tex");
+    cli_result_free(&result);
+    snprintf(below, sizeof(below), "%s/none/a.html", directory);
+    result = report(directory, "-o", below, NULL, NULL);
+    cli_expect_failure(&result, "none/a.html");
+    cli_result_free(&result);
+    /* What stands there stays when the new one cannot be written. */
+    snprintf(below, sizeof(below), "%s/a.html", directory);
+    assert_int_equal(mkdir(below, 0777), 0);
+    result = report(directory, "-o", below, NULL, NULL);
+    cli_expect_failure(&result, "a.html");
+    cli_result_free(&result);
+    strcat(below, ".part");
+    assert_int_equal(access(below, F_OK), -1);
+    cli_tempdir_remove(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_html),      cmocka_unit_test(test_without_gnuplot),
+        cmocka_unit_test(test_markdown),  cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_published), cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    return 0;
+}
+
+#endif
