@@ -31,8 +31,11 @@ ifeq ($(NVTX_INC),)
 $(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error the NVTX headers (nvtx3/nvToolsExt.h) were not found: run ./setup build, or set CUDA_HOME))
 endif
 
+# xxhash.h is all that there is of xxHash. ./setup keeps a copy for machines that it cannot be installed on.
+XXHASH_INC := $(if $(wildcard .deps/include/xxhash.h),-idirafter .deps/include)
+
 # NVTX and CUPTI headers are the vendor's: no warnings from them.
-CPPFLAGS += -D_GNU_SOURCE -I. -isystem $(NVTX_INC)
+CPPFLAGS += -D_GNU_SOURCE -I. -isystem $(NVTX_INC) $(XXHASH_INC)
 CPPFLAGS += $(if $(HAVE_ZSTD),-DHAVE_ZSTD) $(if $(HAVE_SQLITE),-DHAVE_SQLITE) $(if $(HAVE_YAJL),-DHAVE_YAJL) \
             $(if $(HAVE_ZLIB),-DHAVE_ZLIB) $(if $(HAVE_CBLAS),-DHAVE_CBLAS) $(if $(HAVE_DNNL),-DHAVE_DNNL)
 CUPTI_FLAGS := $(if $(CUPTI_INC),-DHAVE_CUPTI -isystem $(CUPTI_INC) -isystem $(CUDA_HOME)/include)

@@ -6,6 +6,12 @@ CHECK_SRC     := $(filter-out tests/device/check.c,$(sort $(wildcard tests/devic
 CHECK_BELOW   := $(sort $(wildcard kernels/ops/*.c kernels/host/*.c)) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c
 CHECK_FLAGS    = $(STD) $(CPPFLAGS) $(CFLAGS) -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno $(WARN) $(WERROR) -fPIC -fvisibility=hidden -MMD -MP
 
+ifneq ($(filter device,$(MAKECMDGOALS)),)
+ifeq ($(call have,xxhash.h,$(XXHASH_INC)),)
+$(error xxhash.h was not found: ./setup puts a copy into .deps/include on a machine with a network; bring that folder)
+endif
+endif
+
 check_obj = $(patsubst %.c,$(BUILD)/check-$(1)/%.o,$(CHECK_SRC) $(CHECK_BELOW))
 
 define check_library

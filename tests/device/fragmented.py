@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""The fragment study in PyTorch, beside ours: nn.Linear, and a layer written from the study's definition.
+
+usage: fragmented.py --size N [--batch 1,8,16] [--fragments 2,8,32,128] [--warmup N] [--iterations N]
+                     [--device cuda] -o FILE
+
+One JSON object a configuration is appended to FILE, with the keys of `nvtally run`; what is there already
+is not measured again. Phases as in ours: "forward" is the layer's, "backward" is zero_grad, backward and
+the Adam step; each is timed with a synchronisation before and behind it.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+
+import torch
+from torch import nn
+
+
+class FragmentedLinear(nn.Module):
+    """x[batch][in] is seen as [batch][fragments][in / fragments]. A selector scores each fragment; soft
+    (train) blends the experts' outputs by softmax, hard (inference) takes the best one's. What the expert
+    path used is masked before the compression path: out = expert + masked · Aᵀ · Bᵀ. No bias."""
+
+    def __init__(self, size, fragments, hard):
+        super().__init__()
+        width, compressed, scale = size // fragments, size // 32, size**-0.5
+        self.fragments, self.hard = fragments, hard
+        self.selector = nn.Parameter(torch.randn(fragments, width) * scale)
+        self.expert = nn.Parameter(torch.randn(fragments, width, size) * scale)
+        self.compressor = nn.Parameter(torch.randn(compressed, size) * scale)
+        self.expansion = nn.Parameter(torch.randn(size, compressed) * scale)
+
+    def soft(self, pieces):
+        weight = torch.softmax((pieces * self.selector).sum(-1), dim=-1).unsqueeze(-1)
+        weighted = (weight * pieces).flatten(1)
+        return weighted @ self.expert.flatten(0, 1), (1 - weight) * pieces
+
+    def looped(self, pieces):
+        """A host loop over the fragments, which asks the device of each whether a sample chose it."""
+        chosen = (pieces * self.selector).sum(-1).argmax(-1)
+        out = pieces.new_zeros(pieces.shape[0], self.expert.shape[2])
+        for fragment in range(self.fragments):
+            mask = chosen == fragment
+            if mask.any():
+                rows = mask.nonzero().squeeze(1)
+                out = out.index_copy(0, rows, pieces[rows, fragment] @ self.expert[fragment])
+        kept = torch.ones(pieces.shape[:2], device=pieces.device)
+        kept = kept.scatter(1, chosen.unsqueeze(1), 0.0)
+        return out, kept.unsqueeze(-1) * pieces
+
+    def forward(self, x):
+        pieces = x.view(x.shape[0], self.fragments, -1)
+        out, masked = self.looped(pieces) if self.hard else self.soft(pieces)
+        return out + (masked.flatten(1) @ self.compressor.t()) @ self.expansion.t()
+
+
+def wait(device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def measure(layer, batch, size, arguments):
+    """Nanoseconds of forward and of backward with the step, of every timed iteration."""
+    device = arguments.device
+    x, target = torch.randn(batch, size, device=device), torch.randn(batch, size, device=device)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=1e-3)
+    forward, backward = [], []
+    for iteration in range(arguments.warmup + arguments.iterations):
+        if iteration == arguments.warmup and device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        wait(device)
+        start = time.perf_counter_ns()
+        y = layer(x)
+        wait(device)
+        middle = time.perf_counter_ns()
+        optimizer.zero_grad()
+        nn.functional.mse_loss(y, target).backward()
+        optimizer.step()
+        wait(device)
+        if iteration >= arguments.warmup:
+            forward.append(middle - start)
+            backward.append(time.perf_counter_ns() - middle)
+    return forward, backward
+
+
+def summary(name, values):
+    return {
+        f"{name}_ns_mean": statistics.fmean(values),
+        f"{name}_ns_std": statistics.stdev(values) if len(values) > 1 else None,
+        f"{name}_ns_min": min(values),
+        f"{name}_ns_median": statistics.median(values),
+        f"{name}_ns_max": max(values),
+    }
+
+
+def configurations(arguments):
+    for batch in arguments.batch:
+        yield {"batch": batch, "mode": "linear", "fragments": None, "variant": None}
+        for mode, variant in (("train", None), ("inference", "looped")):
+            for fragments in arguments.fragments:
+                yield {"batch": batch, "mode": mode, "fragments": fragments, "variant": variant}
+
+
+def run(configuration, arguments):
+    size = arguments.size
+    torch.manual_seed(1)
+    if configuration["mode"] == "linear":
+        layer = nn.Linear(size, size)
+    else:
+        layer = FragmentedLinear(size, configuration["fragments"], configuration["mode"] == "inference")
+    layer.to(arguments.device)
+    forward, backward = measure(layer, configuration["batch"], size, arguments)
+    on_gpu = arguments.device == "cuda"
+    return {
+        "workload": "fragmented", "size": size, **configuration, "backend": "torch", "collect": "off",
+        "warmup": arguments.warmup, "iterations": arguments.iterations, "status": "ok",
+        "device": torch.cuda.get_device_name() if on_gpu else "cpu", "torch": torch.__version__,
+        **summary("forward", forward), **summary("backward", backward),
+        "peak_allocated_bytes": torch.cuda.max_memory_allocated() if on_gpu else None,
+        "parameters": sum(parameter.numel() for parameter in layer.parameters()),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def measured_before(path):
+    if not os.path.exists(path):
+        return set()
+    with open(path) as rows:
+        return {key_of(json.loads(row)) for row in rows}
+
+
+def key_of(row):
+    return (row["size"], row["batch"], row["mode"], row["fragments"], row["warmup"], row["iterations"])
+
+
+def numbers(text):
+    return [int(number) for number in text.split(",")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="The fragment study in PyTorch.")
+    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--batch", type=numbers, default=[1, 8, 16])
+    parser.add_argument("--fragments", type=numbers, default=[2, 8, 32, 128])
+    parser.add_argument("--warmup", type=int, default=10)
+    parser.add_argument("--iterations", type=int, default=100)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("-o", "--output", required=True)
+    arguments = parser.parse_args()
+    before = measured_before(arguments.output)
+    counts = {"size": arguments.size, "warmup": arguments.warmup, "iterations": arguments.iterations}
+    for configuration in configurations(arguments):
+        if key_of({**configuration, **counts}) in before:
+            continue
+        row = run(configuration, arguments)
+        with open(arguments.output, "a") as output:
+            output.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()
