@@ -45,14 +45,16 @@ NVT_DEVICE uint32_t nvt_bits_of_float(float value)
     return bits;
 }
 
-/* The exponent is moved by a product with 2^112, which is exact for subnormal halves too. */
+/* Subnormal halves get an implicit bit that is then taken away: a product that would do, too, is slow on
+ * processors that compute with subnormal floats in microcode. */
 NVT_DEVICE float nvt_half_value(nvt_half half)
 {
     uint32_t magnitude = (uint32_t)(half & NVT_HALF_MAGNITUDE) << 13;
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
-    uint32_t finite = nvt_bits_of_float(nvt_float_of_bits(magnitude) * 0x1p112f);
-    uint32_t beyond = magnitude | 0x7f800000u;
-    return nvt_float_of_bits(sign | (magnitude >= 0x0f800000u ? beyond : finite));
+    uint32_t normal = magnitude + (magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u);
+    float tiny = nvt_float_of_bits(magnitude + 0x38800000u) - 0x1p-14f;
+    uint32_t bits = magnitude < 0x00800000u ? nvt_bits_of_float(tiny) : normal;
+    return nvt_float_of_bits(sign | bits);
 }
 
 /* Subnormal results are rounded by the adder: 0.5's last place is a half's least subnormal. */

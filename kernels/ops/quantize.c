@@ -171,37 +171,113 @@ void nvt_quantize_all(int8_t *q, float *s, const nvt_half *x, int64_t rows, int6
     NVT_LAUNCH(quantize_all, SHARES(rows * n), args);
 }
 
-/* Side of the square that is turned at a time, and what one thread takes of a line of it. */
+/* Side of the square that is turned at a time: a line of the result fills a line of the cache. */
 #define TILE 64
-#define PART 16
 
-/* A launch row is a square of x. Both sides of the turn go along lines of memory. */
+struct tile {
+    int8_t at[TILE][TILE + 4]; /* the odd width keeps a device's banks apart */
+};
+
+/* x's square of height by width into the tile, and the tile into q's lines, which are `rows` long: along
+ * lines of memory both times. */
+#ifdef __CUDACC__
+NVT_DEVICE void read_tile(struct tile *tile, const struct quantize_args *a, const nvt_half *x,
+                          const float *scales, int64_t height, int64_t width)
+{
+    FOR_THREADS(i, height * TILE)
+    {
+        int64_t r = i / TILE, c = i % TILE;
+        float scale = scales[a->shared || c >= width ? 0 : c];
+        if (c < width)
+            tile->at[r][c] = quantize_one(x[r * a->n + c], scale, is_divisor(scale));
+    }
+}
+
+NVT_DEVICE void write_tile(int8_t *q, const struct tile *tile, int64_t rows, int64_t height,
+                           int64_t width)
+{
+    FOR_THREADS(i, width * TILE)
+    {
+        int64_t c = i / TILE, r = i % TILE;
+        if (r < height)
+            q[c * rows + r] = tile->at[r][c];
+    }
+}
+#else
+#define AHEAD 12 /* rows */
+
+static void read_tile(struct tile *tile, const struct quantize_args *a, const nvt_half *x,
+                      const float *scales, int64_t height, int64_t width)
+{
+    /* A scale that does not divide is infinity here: quotients are 0, or NaN and then made 0. */
+    float divisor[TILE];
+    for (int64_t c = 0; c < width; c++) {
+        float scale = scales[a->shared ? 0 : c];
+        divisor[c] = is_divisor(scale) ? scale : INFINITY;
+    }
+    for (int64_t r = 0; r < height; r++) {
+        /* Two lines of the cache a row, far from the next row's: no processor guesses that. */
+        int64_t ahead = r + AHEAD < height ? r + AHEAD : r;
+        __builtin_prefetch(x + ahead * a->n);
+        __builtin_prefetch(x + ahead * a->n + width - 1);
+        for (int64_t c = 0; c < width; c++) {
+            float quotient = 127.0f * nvt_half_value(x[r * a->n + c]) / divisor[c];
+            tile->at[r][c] = (int8_t)rintf(quotient == quotient ? quotient : 0);
+        }
+    }
+}
+
+/* Swap what the mask covers of b with what lies `shift` bits above it in a. */
+static void swap_parts(uint64_t *a, uint64_t *b, int shift, uint64_t mask)
+{
+    uint64_t part = (*a >> shift ^ *b) & mask;
+    *b ^= part;
+    *a ^= part << shift;
+}
+
+/* Turn 8 by 8 bytes, a word a row: halves, quarters and eighths change places (Warren, Hacker's Delight,
+ * 2012, section 7-3, with bytes for bits). */
+static void turn_words(uint64_t word[8])
+{
+    for (int i = 0; i < 4; i++)
+        swap_parts(&word[i], &word[i + 4], 32, UINT64_C(0x00000000ffffffff));
+    for (int i = 0; i < 8; i += i % 4 ? 3 : 1)
+        swap_parts(&word[i], &word[i + 2], 16, UINT64_C(0x0000ffff0000ffff));
+    for (int i = 0; i < 8; i += 2)
+        swap_parts(&word[i], &word[i + 1], 8, UINT64_C(0x00ff00ff00ff00ff));
+}
+
+/* A line of q behind the other: lines may lie a power of two apart, where few fit the cache at once. */
+static void write_tile(int8_t *q, const struct tile *tile, int64_t rows, int64_t height,
+                       int64_t width)
+{
+    for (int64_t c = 0; c < width; c += 8) {
+        int8_t line[8][TILE];
+        for (int64_t r = 0; r < height; r += 8) {
+            uint64_t word[8];
+            for (int i = 0; i < 8; i++)
+                memcpy(&word[i], &tile->at[r + i][c], 8);
+            turn_words(word);
+            for (int i = 0; i < 8; i++)
+                memcpy(&line[i][r], &word[i], 8);
+        }
+        for (int i = 0; i < 8 && c + i < width; i++)
+            memcpy(q + (c + i) * rows, line[i], (size_t)height);
+    }
+}
+#endif
+
+/* A launch row is a square of x. */
 NVT_KERNEL(quantize_transposed, quantize_args)
 {
-    NVT_SHARED int8_t tile[TILE][TILE + 4];
+    NVT_SHARED struct tile tile;
     int64_t across = (a.n + TILE - 1) / TILE;
     int64_t first = row / across * TILE, column = row % across * TILE;
     int64_t height = a.rows - first < TILE ? a.rows - first : TILE;
     int64_t width = a.n - column < TILE ? a.n - column : TILE;
-    FOR_THREADS(t, height * (TILE / PART))
-    {
-        int64_t r = t / (TILE / PART), c = t % (TILE / PART) * PART;
-        int64_t end = c + PART < width ? c + PART : width;
-        const nvt_half *x = a.x + (first + r) * a.n + column;
-        for (int64_t i = c; i < end; i++) {
-            float scale = a.s[a.shared ? 0 : column + i];
-            tile[r][i] = quantize_one(x[i], scale, is_divisor(scale));
-        }
-    }
+    read_tile(&tile, &a, a.x + first * a.n + column, a.shared ? a.s : a.s + column, height, width);
     block_sync();
-    FOR_THREADS(t, width * (TILE / PART))
-    {
-        int64_t c = t / (TILE / PART), r = t % (TILE / PART) * PART;
-        int64_t end = r + PART < height ? r + PART : height;
-        int8_t *q = a.q + (column + c) * a.rows + first;
-        for (int64_t i = r; i < end; i++)
-            q[i] = tile[i][c];
-    }
+    write_tile(a.q + column * a.rows + first, &tile, a.rows, height, width);
 }
 
 static void launch_transposed(const struct quantize_args *args)
