@@ -13,6 +13,7 @@ static const struct nvt_report *const reports[] = {
     &nvt_report_nvtx_pushpop_trace,
     &nvt_report_phases,
     &nvt_report_fragments,
+    &nvt_report_switchback,
     &nvt_report_gpipe,
     &nvt_report_accumulate,
     &nvt_report_cuda_gpu_kern_sum,
@@ -57,6 +58,7 @@ static const struct {
     {"fragmented", &nvt_report_fragments},
     {"gpipe", &nvt_report_gpipe},
     {"accumulate", &nvt_report_accumulate},
+    {"switchback", &nvt_report_switchback},
 };
 
 static const struct nvt_report *study_of(const struct nvt_runs *runs)

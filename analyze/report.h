@@ -53,6 +53,7 @@ extern const struct nvt_report nvt_report_nvtx_startend_sum;
 extern const struct nvt_report nvt_report_nvtx_pushpop_trace;
 extern const struct nvt_report nvt_report_phases;
 extern const struct nvt_report nvt_report_fragments;
+extern const struct nvt_report nvt_report_switchback;
 extern const struct nvt_report nvt_report_gpipe;
 extern const struct nvt_report nvt_report_accumulate;
 
