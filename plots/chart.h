@@ -29,6 +29,7 @@ struct nvt_chart {
 const struct nvt_chart *const *nvt_charts(size_t *count);
 
 extern const struct nvt_chart nvt_chart_fragments;
+extern const struct nvt_chart nvt_chart_switchback;
 extern const struct nvt_chart nvt_chart_ranges;
 
 /*

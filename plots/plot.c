@@ -13,6 +13,7 @@
 /* Every chart that fits the input is drawn. */
 static const struct nvt_chart *const charts[] = {
     &nvt_chart_fragments,
+    &nvt_chart_switchback,
     &nvt_chart_ranges,
 };
 #define CHARTS (sizeof(charts) / sizeof(charts[0]))

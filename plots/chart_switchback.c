@@ -1,0 +1,331 @@
+/*
+ * switchback: the two published charts of the SwitchBack study. The time of each operation against the
+ * layer's narrow side at one batch, both axes logarithmic; and how much sooner than fp16 the layer is done in
+ * int8, in %, against the narrow side, a line a batch. Both directions of a layer are averaged; where a side
+ * was measured with several multipliers, the one nearest to 4 is shown.
+ */
+#include "chart.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../analyze/switchback.h"
+#include "gnuplot.h"
+
+/* The published charts' batch, and the least of their lines; other runs show what they have. */
+#define PUBLISHED_BATCH 32768
+#define LEAST_BATCH     16384
+#define LINES_MOST      8
+
+/* Rows of one narrow side and batch, averaged. */
+struct point {
+    int64_t dim, batch;
+    size_t count;
+    double multiplier;
+    double ms[NVT_SWITCHBACK_STEPS];
+};
+
+struct points {
+    struct point *items;
+    size_t count;
+};
+
+/* --- numbers ----------------------------------------------------------------------------------------- */
+
+static struct point *find(struct points *points, int64_t dim, int64_t batch)
+{
+    for (size_t i = 0; i < points->count; i++)
+        if (points->items[i].dim == dim && points->items[i].batch == batch)
+            return &points->items[i];
+    struct point *added = &points->items[points->count++];
+    *added = (struct point){.dim = dim, .batch = batch};
+    return added;
+}
+
+/* A nearer multiplier takes the place of what was gathered so far. */
+static void add_row(struct points *points, const struct nvt_switchback_row *row)
+{
+    struct point *point = find(points, row->dim, row->batch);
+    double distance = fabs(row->multiplier - 4) - fabs(point->multiplier - 4);
+    if (point->count && distance > 1e-9)
+        return;
+    if (point->count && distance < -1e-9)
+        *point = (struct point){.dim = row->dim, .batch = row->batch};
+    point->multiplier = row->multiplier;
+    point->count++;
+    for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
+        point->ms[i] += row->steps[i].mean_ms;
+}
+
+static int by_batch_and_dim(const void *left, const void *right)
+{
+    const struct point *a = left, *b = right;
+    if (a->batch != b->batch)
+        return a->batch < b->batch ? -1 : 1;
+    return (a->dim > b->dim) - (a->dim < b->dim);
+}
+
+static int read_points(const struct nvt_report_input *input, struct points *points,
+                       struct nvt_error *err)
+{
+    size_t count;
+    struct nvt_switchback_row *rows =
+        nvt_switchback_rows(input->runs, input->run_count, &count, err);
+    points->count = 0;
+    points->items = rows ? malloc((count + 1) * sizeof(*points->items)) : NULL;
+    for (size_t i = 0; points->items && i < count; i++)
+        if (nvt_switchback_ok(&rows[i]))
+            add_row(points, &rows[i]);
+    free(rows);
+    if (rows && !points->items)
+        return nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < points->count; i++)
+        for (int k = 0; k < NVT_SWITCHBACK_STEPS; k++)
+            points->items[i].ms[k] /= (double)points->items[i].count;
+    if (points->count)
+        qsort(points->items, points->count, sizeof(*points->items), by_batch_and_dim);
+    return rows ? 0 : -1;
+}
+
+static double total_of(const struct point *point, enum nvt_switchback_total total)
+{
+    double sum = 0;
+    for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
+        if (nvt_switchback_steps[i].totals & 1u << total)
+            sum += point->ms[i];
+    return sum;
+}
+
+static double speedup_of(const struct point *point)
+{
+    double standard = total_of(point, NVT_STANDARD);
+    return 100 * (standard - total_of(point, NVT_GLOBAL)) / standard;
+}
+
+/* The published batch where it was measured, else the largest. */
+static int64_t batch_to_show(const struct points *points)
+{
+    int64_t batch = points->items[points->count - 1].batch;
+    for (size_t i = 0; i < points->count; i++)
+        if (points->items[i].batch == PUBLISHED_BATCH)
+            batch = PUBLISHED_BATCH;
+    return batch;
+}
+
+/* The batches of the second chart: those of the published one, or the largest that there are. */
+static size_t lines_of(const struct points *points, int64_t lines[LINES_MOST])
+{
+    int large = points->items[points->count - 1].batch >= LEAST_BATCH;
+    size_t count = 0;
+    for (size_t i = points->count; i-- > 0 && count < LINES_MOST;) {
+        int64_t batch = points->items[i].batch;
+        if (large && batch < LEAST_BATCH)
+            break;
+        if (!count || lines[count - 1] != batch)
+            lines[count++] = batch;
+    }
+    return count;
+}
+
+/* --- data -------------------------------------------------------------------------------------------- */
+
+/* One block a batch, named after it: narrow side, time of each operation, the three totals, the speed-up. */
+static void put_data(const struct points *points, FILE *out)
+{
+    fputs("# dim", out);
+    for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
+        fprintf(out, " %s_ms", nvt_switchback_steps[i].name);
+    for (int i = 0; i < NVT_SWITCHBACK_TOTALS; i++)
+        fprintf(out, " %s_ms", nvt_switchback_totals[i]);
+    fputs(" global_speedup_percent\n", out);
+    for (size_t i = 0; i < points->count; i++) {
+        const struct point *point = &points->items[i];
+        if (!i || point->batch != points->items[i - 1].batch)
+            fprintf(out, "%s# batch%" PRId64 "\n", i ? "\n\n" : "", point->batch);
+        fprintf(out, "%" PRId64, point->dim);
+        for (int k = 0; k < NVT_SWITCHBACK_STEPS; k++)
+            fprintf(out, "\t%.9g", point->ms[k]);
+        for (int k = 0; k < NVT_SWITCHBACK_TOTALS; k++)
+            fprintf(out, "\t%.9g", total_of(point, (enum nvt_switchback_total)k));
+        fprintf(out, "\t%.9g\n", speedup_of(point));
+    }
+}
+
+/* --- scripts ----------------------------------------------------------------------------------------- */
+
+/* Of each operation: a colour a kind, a mark each. Where lines lie on each other, as those of x and g do
+ * when both directions are averaged, a large open mark shows behind a small full one. */
+static const struct {
+    const char *color;
+    int point, dash;
+} styles[NVT_SWITCHBACK_STEPS] = {
+    {NVT_BLACK, 7, 1},   {NVT_BLACK, 5, 1},  {NVT_BLACK, 9, 1},   {NVT_BLUE, 6, 1},
+    {NVT_BLUE, 4, 1},    {NVT_SKY, 7, 1},    {NVT_SKY, 5, 1},     {NVT_RED, 6, 1},
+    {NVT_RED, 5, 1},     {NVT_ORANGE, 9, 1}, {NVT_ORANGE, 11, 1}, {NVT_GREEN, 6, 1},
+    {NVT_GREEN, 5, 1},   {"#999999", 6, 2},  {"#999999", 5, 2},   {"#999999", 9, 2},
+};
+
+static size_t add_fact(char *text, size_t used, size_t size, const char *fact)
+{
+    if (used + 1 < size)
+        snprintf(text + used, size - used, "%s%s", used ? " · " : "", fact);
+    return strlen(text);
+}
+
+static void put_caption(const struct nvt_report_input *input, FILE *out)
+{
+    char text[1024] = "";
+    struct nvt_provenance from = {0};
+    if (input->run_count)
+        from = nvt_runs_provenance(input->runs[0]);
+    const char *const facts[] = {"mean of the directions measured", from.condition, from.backend,
+                                 from.device, from.date};
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+        if (facts[i])
+            used = add_fact(text, used, sizeof(text), facts[i]);
+    fputs("set label 2 ", out);
+    nvt_gnuplot_text(text, 140, out);
+    fputs(" at screen 0.5,0.03 center font ',10' textcolor '#555555' noenhanced\n", out);
+}
+
+static void put_head(const struct nvt_chart_request *request, const char *name, const char *title,
+                     FILE *out)
+{
+    nvt_gnuplot_terminal(request->format, 900, 600, name, out);
+    fprintf(out,
+            "set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
+            "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
+            "set title '%s' font ',16' noenhanced\nset bmargin at screen 0.16\n"
+            "set xlabel 'narrow side of the layer'\nset logscale x 2\n",
+            title);
+    put_caption(request->input, out);
+}
+
+/* Tics at the sides that were measured; of two that are too close to be read the second goes unnamed. */
+static void put_x_axis(const struct points *points, int64_t batch, FILE *out)
+{
+    int64_t least = INT64_MAX, most = 0, last = 0;
+    const char *separator = "set xtics (";
+    for (size_t i = 0; i < points->count; i++) {
+        int64_t dim = points->items[i].dim;
+        if (batch && points->items[i].batch != batch)
+            continue;
+        least = dim < least ? dim : least;
+        most = dim > most ? dim : most;
+    }
+    for (int64_t dim = least; dim <= most;) {
+        int64_t next = most + 1;
+        for (size_t i = 0; i < points->count; i++)
+            if (points->items[i].dim > dim && points->items[i].dim < next)
+                next = points->items[i].dim;
+        int is_near = last && (double)dim < 1.15 * (double)last;
+        fprintf(out, is_near ? "%s'' %" PRId64 : "%s%" PRId64, separator, dim);
+        last = is_near ? last : dim;
+        separator = ", ";
+        dim = next;
+    }
+    fprintf(out, ")\nset xrange [%.9g:%.9g]\n", (double)least / 1.15, (double)most * 1.15);
+}
+
+static void put_times(const struct nvt_chart_request *request, const struct points *points,
+                      const char *name, FILE *out)
+{
+    char title[128];
+    int64_t batch = batch_to_show(points);
+    snprintf(title, sizeof(title), "SwitchBack: time of each operation, batch %" PRId64, batch);
+    put_head(request, name, title, out);
+    put_x_axis(points, batch, out);
+    fputs("set logscale y 10\nset ylabel 'time (ms), log scale'\n"
+          "set rmargin at screen 0.7\nset key at screen 0.985,0.88 right top Left reverse samplen 2 "
+          "spacing 1.15 noenhanced font ',10'\nplot ",
+          out);
+    for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
+        fprintf(out,
+                "%s'switchback.dat' index 'batch%" PRId64
+                "' using 1:%d with linespoints linecolor '%s' dashtype %d pointtype %d "
+                "pointsize %s linewidth 1.4 title '%s'",
+                i ? ", \\\n     " : "", batch, i + 2, styles[i].color, styles[i].dash,
+                styles[i].point, styles[i].point % 2 ? "0.7" : "1.3", nvt_switchback_steps[i].name);
+    fputs("\nunset output\n", out);
+}
+
+static void put_speedup(const struct nvt_chart_request *request, const struct points *points,
+                        const char *name, FILE *out)
+{
+    static const char *const colors[LINES_MOST] = {NVT_BLUE, NVT_RED,    NVT_GREEN, NVT_PURPLE,
+                                                   NVT_SKY,  NVT_ORANGE, NVT_BLACK, "#999999"};
+    int64_t lines[LINES_MOST];
+    size_t count = lines_of(points, lines);
+    put_head(request, name, "SwitchBack: how much sooner than fp16 the layer is done in int8", out);
+    put_x_axis(points, 0, out);
+    fputs("set ylabel 'speed-up (%), one scale for the weights'\n"
+          "set rmargin at screen 0.84\nset key at screen 0.985,0.88 right top Left reverse samplen 2 "
+          "noenhanced title 'batch'\nset arrow 1 from graph 0,first 0 to graph 1,first 0 nohead "
+          "linecolor '#555555' dashtype 2\nset yrange [*<0:0<*]\nplot ",
+          out);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out,
+                "%s'switchback.dat' index 'batch%" PRId64
+                "' using 1:%d with linespoints linecolor '%s' pointtype 7 pointsize 0.8 "
+                "linewidth 1.6 title '%" PRId64 "'",
+                i ? ", \\\n     " : "", lines[i], 1 + NVT_SWITCHBACK_STEPS + NVT_SWITCHBACK_TOTALS + 1,
+                colors[i], lines[i]);
+    fputs("\nunset output\n", out);
+}
+
+/* --- drawing ----------------------------------------------------------------------------------------- */
+
+typedef void put_script(const struct nvt_chart_request *, const struct points *, const char *, FILE *);
+
+static int draw_one(const struct nvt_chart_request *request, const struct points *points,
+                    const char *name, put_script *put, struct nvt_error *err)
+{
+    FILE *script = nvt_chart_open(request, name, "gp", err);
+    if (!script)
+        return -1;
+    put(request, points, name, script);
+    if (nvt_chart_close(script, name, err))
+        return -1;
+    return nvt_chart_render(request, name, err);
+}
+
+static int draw_points(const struct nvt_chart_request *request, const struct points *points,
+                       struct nvt_error *err)
+{
+    FILE *data = nvt_chart_open(request, "switchback", "dat", err);
+    if (!data)
+        return -1;
+    put_data(points, data);
+    if (nvt_chart_close(data, "switchback.dat", err) ||
+        draw_one(request, points, "switchback-times", put_times, err))
+        return -1;
+    return draw_one(request, points, "switchback-speedup", put_speedup, err);
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    struct points points;
+    int status = read_points(request->input, &points, err);
+    if (!status)
+        status = draw_points(request, &points, err);
+    free(points.items);
+    return status;
+}
+
+static int fits(const struct nvt_report_input *input)
+{
+    struct points points;
+    int is_any = !read_points(input, &points, NULL) && points.count > 0;
+    free(points.items);
+    return is_any;
+}
+
+const struct nvt_chart nvt_chart_switchback = {
+    .name = "switchback",
+    .about = "int8 against fp16: time of each operation, speed-up by batch",
+    .fits = fits,
+    .draw = draw,
+};
