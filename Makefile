@@ -47,9 +47,9 @@ HOST_ARCH ?= native
 
 # --- what is made of what ------------------------------------------------------------------------
 # lib, analyze, plots, collectors, kernels: the program. The folders below them are loaded libraries.
-MAIN_SRC   := $(sort $(wildcard lib/*.c analyze/*.c plots/*.c collectors/*.c kernels/*.c))
+MAIN_SRC   := $(sort $(wildcard lib/*.c analyze/*.c plots/*.c collectors/*.c kernels/*.c) kernels/frame/configuration.c)
 INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
-HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/workloads/*.c kernels/frame/*.c kernels/host/*.c))
+HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/pipeline/*.c kernels/workloads/*.c kernels/frame/*.c kernels/host/*.c))
 # The host library also carries the few parts of lib/ that workloads use.
 HOST_LIB_SRC := lib/error.c lib/clock.c
 TEST_SRC   := $(sort $(wildcard tests/test_*.c))
@@ -106,6 +106,21 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call obj,$(TEST_HELPERS)) $(BUILD)/li
 # This one has the host backend in it.
 $(BUILD)/tests/test_switchback: LDLIBS += $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl)
 
+# Kernels in double precision, for tests/test_*_double.c: gradients against finite differences.
+DOUBLE_SRC := $(filter-out kernels/workloads/% kernels/frame/driver.c,$(HOST_SRC))
+double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
+
+$(BUILD)/double/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(filter-out -DHAVE_CBLAS,$(CPPFLAGS)) -DNVT_REAL_DOUBLE $(CFLAGS) -fopenmp $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
+
+$(BUILD)/libdouble.a: $(call double,$(DOUBLE_SRC))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/tests/%_double: $(BUILD)/double/tests/%_double.o $(call obj,$(TEST_HELPERS)) $(BUILD)/libdouble.a $(BUILD)/libnvtally.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -fopenmp $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
+
 $(BUILD)/tests/clients/%: tests/clients/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
@@ -129,7 +144,7 @@ check-tsan: ## the same under ThreadSanitizer
 demo: all ## the fragment study, small enough for a laptop: a table and a chart
 	$(Q)tests/demo
 
-include $(wildcard kernels/cuda/module.mk packaging/module.mk tests/*/module.mk)
+include $(wildcard kernels/*/module.mk packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
 	rm -rf build build-asan build-tsan build-fuzz

@@ -12,6 +12,7 @@ static const struct nvt_workload_axes *const tables[] = {
     &nvt_axes_transformer,
     &nvt_axes_switchback,
     &nvt_axes_accumulate,
+    &nvt_axes_gpipe,
 };
 
 static const char *const flag_words[] = {"off", "on", NULL};

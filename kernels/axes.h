@@ -87,5 +87,6 @@ void nvt_axes_help(const struct nvt_workload_axes *axes, FILE *out);
 extern const struct nvt_workload_axes nvt_axes_linear, nvt_axes_fragmented, nvt_axes_transformer;
 extern const struct nvt_workload_axes nvt_axes_switchback;
 extern const struct nvt_workload_axes nvt_axes_accumulate;
+extern const struct nvt_workload_axes nvt_axes_gpipe;
 
 #endif

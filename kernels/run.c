@@ -195,6 +195,23 @@ static int find_workload(struct request *request, const char *name, struct nvt_e
                 : nvt_fail(err, "run needs a workload: %s", known);
 }
 
+/* Where the configurations go over MPI, this process is one of those that the launcher started. MPI can
+ * be started once in each of them, and every run is a process of its own. */
+static int set_ranks(struct nvt_sweep *sweep, struct nvt_error *err)
+{
+    struct nvt_ranks here = nvt_ranks_here();
+    sweep->ranks = (struct nvt_ranks){0, 1};
+    for (size_t i = 0; i < sweep->count; i++)
+        if (nvt_configuration_is(sweep->configurations[i].text, "transport", "mpi"))
+            sweep->ranks = here;
+    if (sweep->ranks.size > 1 && nvt_sweep_runs(sweep) > 1)
+        return nvt_fail(err,
+                        "--transport mpi: MPI starts once, so a launcher runs one configuration at a "
+                        "time; these are %zu",
+                        nvt_sweep_runs(sweep));
+    return 0;
+}
+
 /* The configurations that the typed axes make. */
 static int expand(struct request *request, struct nvt_error *err)
 {
@@ -209,7 +226,12 @@ static int expand(struct request *request, struct nvt_error *err)
         if (nvt_axes_parse(&sweep->axes->axes[at], text, &chosen[at], err))
             return -1;
     }
-    return nvt_axes_expand(sweep->axes, chosen, &sweep->configurations, &sweep->count, err);
+    if (nvt_axes_expand(sweep->axes, chosen, &sweep->configurations, &sweep->count, err))
+        return -1;
+    if (!sweep->count)
+        return nvt_fail(err, "none of these combinations is one of %s; see nvtally run --help",
+                        sweep->axes->workload);
+    return set_ranks(sweep, err);
 }
 
 /* Warm-ups and iterations that were not typed are the study's. */
@@ -300,13 +322,37 @@ static int show_table(const struct nvt_sweep *sweep)
 #endif
 }
 
+/* Say what was not ok, and where the results are. The exit status. */
+static int tell_end(const struct nvt_sweep *sweep, int is_temporary, int not_ok, int interrupted,
+                    int status, const struct nvt_error *err)
+{
+    char text[1200];
+    if (not_ok > 0 && sweep->ranks.size > 1)
+        fprintf(stderr, "nvtally: rank %d of %d did not end well: %s\n", sweep->ranks.rank,
+                sweep->ranks.size, nvt_error_text(err, text, sizeof(text)));
+    else if (not_ok > 0)
+        fprintf(stderr, "nvtally: %d of %zu configurations did not end well: %s%s%s\n", not_ok,
+                nvt_sweep_runs(sweep),
+                is_temporary ? "-o DIR keeps the reason of each" : "see their status and message in ",
+                is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
+    if (!is_temporary && !sweep->ranks.rank)
+        fprintf(stderr, "nvtally: results in %s\n", sweep->directory);
+    if (interrupted) {
+        fprintf(stderr, "nvtally: stopped by signal %d; what was finished is kept%s\n", interrupted,
+                sweep->ranks.size > 1 ? " (a launcher of MPI ends all ranks when one has ended)" : "");
+        return 128 + interrupted;
+    }
+    /* The launcher shall end the others. */
+    return not_ok > 0 && sweep->ranks.size > 1 ? 2 : status;
+}
+
 /* Run, show the study's table, and say what was not ok. */
 static int run_and_show(const struct request *request, int is_temporary, struct nvt_error *err)
 {
     const struct nvt_sweep *sweep = &request->sweep;
     char text[1200];
     int interrupted = 0, status = 0;
-    if (request->fell_back)
+    if (request->fell_back && !sweep->ranks.rank)
         fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
     int not_ok = nvt_sweep_run(sweep, &interrupted, err);
     if (not_ok < 0) {
@@ -314,20 +360,9 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
         return 2;
     }
     fflush(stdout);
-    if (!interrupted)
+    if (!interrupted && !sweep->ranks.rank)
         status = show_table(sweep);
-    if (not_ok > 0)
-        fprintf(stderr, "nvtally: %d of %zu configurations did not end well: %s%s%s\n", not_ok,
-                nvt_sweep_runs(sweep),
-                is_temporary ? "-o DIR keeps the reason of each" : "see their status and message in ",
-                is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
-    if (!is_temporary)
-        fprintf(stderr, "nvtally: results in %s\n", sweep->directory);
-    if (interrupted) {
-        fprintf(stderr, "nvtally: stopped by signal %d; what was finished is kept\n", interrupted);
-        return 128 + interrupted;
-    }
-    return status;
+    return tell_end(sweep, is_temporary, not_ok, interrupted, status, err);
 }
 
 static int list_configurations(const struct nvt_sweep *sweep)

@@ -43,6 +43,7 @@ struct run {
     const struct nvt_configuration *configuration;
     int64_t warmup, level;
     char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
+    char why[600]; /* the last child ended without a result, "" when it left one */
 };
 
 static int start_bare(char *const argv[], int *wait_status, struct nvt_error *err)
@@ -150,10 +151,11 @@ static int run_child(const struct run *run, int *wait_status, struct nvt_error *
 }
 
 /* The child's own object without its brace, or what became of it when it left none. */
-static void put_outcome(struct nvt_json *json, const struct run *run, int wait_status,
+static void put_outcome(struct nvt_json *json, struct run *run, int wait_status,
                         const char *message)
 {
-    char text[32768], why[600];
+    char text[32768], *why = run->why;
+    *why = 0;
     FILE *file = fopen(run->result, "re");
     size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
     if (file)
@@ -166,18 +168,18 @@ static void put_outcome(struct nvt_json *json, const struct run *run, int wait_s
         return;
     }
     if (message)
-        snprintf(why, sizeof(why), "%s", message);
+        snprintf(why, sizeof(run->why), "%s", message);
     else if (WIFSIGNALED(wait_status))
-        snprintf(why, sizeof(why), "killed by signal %d (%s)", WTERMSIG(wait_status),
+        snprintf(why, sizeof(run->why), "killed by signal %d (%s)", WTERMSIG(wait_status),
                  strsignal(WTERMSIG(wait_status)));
     else
-        snprintf(why, sizeof(why), "exit status %d", WEXITSTATUS(wait_status));
+        snprintf(why, sizeof(run->why), "exit status %d", WEXITSTATUS(wait_status));
     nvt_json_text(json, "device", run->sweep->backend.device);
     nvt_json_text(json, "status", "error");
     nvt_json_text(json, "message", why);
 }
 
-static int write_row(const struct run *run, int wait_status, const char *message,
+static int write_row(struct run *run, int wait_status, const char *message,
                      struct nvt_buffer *row)
 {
     const struct nvt_sweep *sweep = run->sweep;
@@ -225,15 +227,17 @@ static void name_trace(struct run *run)
 {
     const struct nvt_sweep *sweep = run->sweep;
     size_t levels = sweep->collect.count;
-    char warmup[40] = "", level[40] = "";
+    char warmup[40] = "", level[40] = "", rank[40] = "";
     for (size_t i = 0; i < sweep->collect.count; i++)
         levels -= sweep->collect.values[i] == NVT_COLLECT_OFF;
     if (sweep->warmup.count > 1)
         snprintf(warmup, sizeof(warmup), "-warmup%" PRId64, run->warmup);
     if (levels > 1)
         snprintf(level, sizeof(level), "-%s", nvt_collect_levels[run->level]);
-    snprintf(run->trace_name, sizeof(run->trace_name), "%s-%s%s%s.%s", sweep->axes->workload,
-             run->configuration->label, warmup, level,
+    if (sweep->ranks.size > 1)
+        snprintf(rank, sizeof(rank), "-rank%d", sweep->ranks.rank);
+    snprintf(run->trace_name, sizeof(run->trace_name), "%s-%s%s%s%s.%s", sweep->axes->workload,
+             run->configuration->label, warmup, level, rank,
              run->level == NVT_COLLECT_NSYS ? "nsys-rep" : "nvt");
     snprintf(run->trace, sizeof(run->trace), "%.3000s/%s", sweep->directory, run->trace_name);
 }
@@ -252,15 +256,19 @@ static int run_one(struct run *run, struct nvt_error *err)
     /* Sent by somebody who meant all of us, such as a terminal's Ctrl-C. */
     if (number == SIGINT || number == SIGTERM || number == SIGHUP)
         caught = number;
-    if (caught) {
+    /* Of a run over several processes all that is left counts: it may tell why one of them ended. */
+    if (caught && run->sweep->ranks.size == 1) {
         unlink(run->trace);
     } else if (write_row(run, wait_status,
                          failed ? nvt_error_text(&trouble, text, sizeof(text)) : NULL, &row)) {
         status = nvt_fail(err, "out of memory");
     } else {
-        status = append(run->results, &row, err);
+        if (!run->sweep->ranks.rank)
+            status = append(run->results, &row, err);
         if (!status && !is_ok(&row))
             status = 1;
+        if (status == 1)
+            nvt_fail(err, "%s", run->why);
     }
     unlink(run->result);
     nvt_buffer_free(&row);
@@ -278,7 +286,10 @@ static int prepare(struct run *run, struct nvt_error *err)
         return nvt_fail(err, "the output folder's name is too long");
     if (mkdir(directory, 0777) && errno != EEXIST)
         return nvt_fail_at(err, directory, -1, "cannot be made: %s", strerror(errno));
-    snprintf(run->result, sizeof(run->result), "%.3000s/.result.json", directory);
+    snprintf(run->result, sizeof(run->result), "%.3000s/.result-%d.json", directory,
+             run->sweep->ranks.rank);
+    if (run->sweep->ranks.rank)
+        return 0;
     snprintf(run->results, sizeof(run->results), "%.3000s/results.jsonl", directory);
     FILE *results = fopen(run->results, "we");
     if (!results)

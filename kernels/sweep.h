@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "axes.h"
+#include "ranks.h"
 #include "workload.h"
 
 /* Levels of collection: "off", "nvtx", "kernel", "full" and "nsys", where nsys profiles the run and our
@@ -31,6 +32,8 @@ struct nvt_sweep {
     char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */
     struct nvt_backend_facts backend;
     const char *directory;
+    /* Of a run over several processes: each has a trace of its own, rank 0 writes the row. Else {0, 1}. */
+    struct nvt_ranks ranks;
     int argc; /* the command line, for env.json */
     char **argv;
 };
@@ -40,8 +43,8 @@ struct nvt_sweep {
 size_t nvt_sweep_runs(const struct nvt_sweep *sweep);
 
 /* Run the sweep: results.jsonl, env.json and traces into the directory, which is made. The number of runs
- * that are not ok, or -1 with err when something cannot be written. Ends early at SIGINT, SIGTERM or
- * SIGHUP; *interrupted is then the signal. */
+ * that are not ok, err then telling why the last of them left no result; or -1 with err when something
+ * cannot be written. Ends early at SIGINT, SIGTERM or SIGHUP; *interrupted is then the signal. */
 int nvt_sweep_run(const struct nvt_sweep *sweep, int *interrupted, struct nvt_error *err);
 
 /* The nsys that was given, or that of PATH, when the level asks for it. 0, or -1 with err. */

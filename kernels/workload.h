@@ -90,6 +90,7 @@ struct nvt_run_context {
     struct nvt_run_result *result;
     nvtxStringHandle_t names[NVT_PHASES_MOST];
     double phase_ns[NVT_PHASES_MOST]; /* of this iteration; NaN: it could not be told apart */
+    uint64_t memory_limit; /* bytes that all allocators together may hold, 0: no bound */
     uint64_t refused; /* bytes that an allocator of the workload's own could not give, 0: none */
 };
 
@@ -148,6 +149,7 @@ NVT_LIBRARY_API int nvt_workload_backend(struct nvt_backend_facts *facts, struct
 extern const struct nvt_workload nvt_workload_linear, nvt_workload_fragmented, nvt_workload_transformer;
 extern const struct nvt_workload nvt_workload_switchback;
 extern const struct nvt_workload nvt_workload_accumulate;
+extern const struct nvt_workload nvt_workload_gpipe;
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@ static const struct nvt_workload *const workloads[] = {
     &nvt_workload_transformer,
     &nvt_workload_switchback,
     &nvt_workload_accumulate,
+    &nvt_workload_gpipe,
 };
 
 struct names {
@@ -253,7 +254,8 @@ static int start_run(struct nvt_run_context *context, struct nvt_error *err)
     if (nvt_workload_backend(&context->result->backend, err))
         return -1;
     context->nvtx = nvt_nvtx_open("nvtally");
-    context->allocator = nvt_allocator_new(limit_of(settings, &context->result->backend));
+    context->memory_limit = limit_of(settings, &context->result->backend);
+    context->allocator = nvt_allocator_new(context->memory_limit);
     return context->allocator ? 0 : nvt_fail(err, "out of memory");
 }
 

@@ -1,0 +1,45 @@
+/*
+ * Transports between partitions that live in different processes. A transport is a shared library with one
+ * entry, nvt_transport_open; messages between partitions of one process need none.
+ */
+#ifndef NVT_TRANSPORT_H
+#define NVT_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../lib/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Partition p lives in the process of rank p mod size. All calls may come from any thread of the process.
+ * Those that return int return 0, or -1 with err; a rank that has ended is such an error, told within
+ * seconds.
+ */
+struct nvt_transport {
+    int rank, size;
+    void *state;
+    /* Begin to send; `data` is malloc'ed and becomes the transport's. */
+    int (*send)(struct nvt_transport *, int to, int tag, void *data, size_t bytes, struct nvt_error *err);
+    /* Wait for a message into `data`, until *abandoned is set by another thread (then -1). */
+    int (*receive)(struct nvt_transport *, int from, int tag, void *data, size_t bytes,
+                   const volatile int *abandoned, struct nvt_error *err);
+    /* values[i] becomes the sum over all ranks. All ranks call it, and wait for each other. */
+    int (*sum)(struct nvt_transport *, double *values, int count, struct nvt_error *err);
+    /* Rank 0's clock less this process's, and the half of the shortest round trip that it was measured
+     * with, an upper bound of its error. All ranks call it. */
+    int (*clock_offset)(struct nvt_transport *, int64_t *offset_ns, int64_t *error_ns,
+                        struct nvt_error *err);
+    void (*close)(struct nvt_transport *);
+};
+
+/* 0, or -1 with err. Once in a process. */
+typedef int nvt_transport_open_function(struct nvt_transport *transport, struct nvt_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,366 @@
+/*
+ * The workload `gpipe`: training by a pipeline of partitions. docs/workloads.md.
+ *
+ * Its ranges, besides the phases: "forward pP", "backward pP", in that "recompute pP", and "wait pP" for a
+ * neighbour's message, on the thread that issues them, with the micro-batch as payload; with more than one
+ * part on a partition pP.C. Behind each a mark "memory pP" with what the partition's allocator holds.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../lib/clock.h"
+#include "../pipeline/pipeline.h"
+#include "../workload.h"
+#include "gpipe.h"
+
+enum { STEP, FORWARD, BACKWARD, OPTIMIZER };
+
+#define CHUNKS_MOST 8
+
+struct state {
+    struct nvt_pipeline pipeline;
+    struct nvt_transport transport;
+    int has_transport, is_open; /* is_open: what setup made is to be torn down */
+    struct nvt_run_context *context;
+    nvtxStringHandle_t spans[4][NVT_PARTITIONS_MOST][CHUNKS_MOST];
+    nvtxStringHandle_t memory[NVT_PARTITIONS_MOST];
+    uint64_t memory_schema;
+    /* Of the timed steps. */
+    int64_t timed;
+    double launch_ns[2], step_ns; /* sums */
+    struct nvt_memory_scope peaks[2][NVT_PARTITIONS_MOST]; /* forward, backward */
+    double loss;
+};
+
+/* --- what is told of the partitions' work --- */
+
+static void on_begin(void *user, const struct nvt_span_facts *facts)
+{
+    struct state *state = (struct state *)user;
+    nvt_nvtx_push_number(&state->context->nvtx,
+                         state->spans[facts->span][facts->partition][facts->chunk],
+                         (uint64_t)facts->microbatch);
+}
+
+static void note_peak(struct nvt_memory_scope *peak, const struct nvt_span_facts *facts)
+{
+    if (facts->peak_allocated > peak->peak_allocated)
+        peak->peak_allocated = facts->peak_allocated;
+    if (facts->peak_reserved > peak->peak_reserved)
+        peak->peak_reserved = facts->peak_reserved;
+}
+
+static void on_end(void *user, const struct nvt_span_facts *facts)
+{
+    struct state *state = (struct state *)user;
+    const struct nvt_nvtx *nvtx = &state->context->nvtx;
+    nvt_nvtx_pop(nvtx);
+    if (facts->span != NVT_SPAN_FORWARD && facts->span != NVT_SPAN_BACKWARD)
+        return;
+    int is_backward = facts->span == NVT_SPAN_BACKWARD;
+    struct nvt_pipeline_memory memory = {facts->allocated,      facts->reserved,
+                                         facts->peak_allocated, facts->peak_reserved,
+                                         (uint32_t)facts->microbatch, (uint32_t)is_backward};
+    if (!nvtx->silent)
+        nvt_pipeline_memory_mark(nvtx, state->memory[facts->partition], state->memory_schema, &memory);
+    note_peak(&state->peaks[is_backward][facts->partition], facts);
+}
+
+static void name_ranges(struct state *state)
+{
+    static const char *const spans[] = {"forward", "backward", "recompute", "wait"};
+    const struct nvt_pipeline_settings *settings = &state->pipeline.settings;
+    const struct nvt_nvtx *nvtx = &state->context->nvtx;
+    char name[64];
+    state->memory_schema = nvt_pipeline_memory_schema(nvtx);
+    for (int p = 0; p < settings->partitions; p++) {
+        snprintf(name, sizeof(name), "memory p%d", p);
+        state->memory[p] = nvt_nvtx_name(nvtx, name);
+        for (int span = 0; span < 4; span++)
+            for (int c = 0; c < settings->chunks; c++) {
+                if (settings->chunks > 1)
+                    snprintf(name, sizeof(name), "%s p%d.%d", spans[span], p, c);
+                else
+                    snprintf(name, sizeof(name), "%s p%d", spans[span], p);
+                state->spans[span][p][c] = nvt_nvtx_name(nvtx, name);
+            }
+    }
+}
+
+/* --- setup --- */
+
+static int64_t number(const struct nvt_run_context *context, const char *key, int64_t missing)
+{
+    return nvt_configuration_number(context->settings->configuration, key, missing);
+}
+
+static int is(const struct nvt_run_context *context, const char *key, const char *word)
+{
+    return nvt_configuration_is(context->settings->configuration, key, word);
+}
+
+static int make_model(const struct nvt_run_context *context, struct nvt_pipeline *pipeline,
+                      struct nvt_pipeline_settings *settings, struct nvt_error *err)
+{
+    int parts = settings->partitions * settings->chunks;
+    if (is(context, "model", "resnet")) {
+        settings->rows = 1;
+        settings->classes = 10;
+        pipeline->module_count = nvt_resnet_modules(pipeline->modules, NVT_MODULES_MOST);
+    } else {
+        struct nvt_gpt2_shape shape = {number(context, "d_model", 0),    number(context, "layers", 0),
+                                       number(context, "heads", 0),      number(context, "d_ff", 0),
+                                       number(context, "sequence", 0),   number(context, "vocabulary", 0),
+                                       is(context, "attention_axis", "batch"), (real)0.1};
+        if (shape.d_model < 1 || shape.heads < 1 || shape.d_model % shape.heads || shape.d_ff < 1 ||
+            shape.sequence < 1 || shape.vocabulary < 1 || shape.layers < 1)
+            return nvt_fail(err, "the sizes of the model do not go together");
+        settings->rows = shape.sequence;
+        settings->classes = shape.vocabulary;
+        pipeline->module_count = nvt_gpt2_modules(&shape, pipeline->modules, NVT_MODULES_MOST);
+    }
+    if (pipeline->module_count < 0 ||
+        nvt_pipeline_cut(pipeline->modules, pipeline->module_count, parts, settings->cuts))
+        return nvt_fail(err, "the model cannot be cut into %d parts", parts);
+    return 0;
+}
+
+static int choose(struct state *state, struct nvt_pipeline_settings *settings, struct nvt_error *err)
+{
+    const struct nvt_run_context *context = state->context;
+    int is_interleaved = is(context, "schedule", "interleaved");
+    settings->partitions = (int)number(context, "partitions", 0);
+    settings->microbatches = (int)number(context, "microbatches", 0);
+    settings->chunks = is_interleaved ? (int)number(context, "virtual_stages", 2) : 1;
+    settings->schedule = is_interleaved                        ? NVT_INTERLEAVED
+                         : is(context, "schedule", "1f1b") ? NVT_1F1B
+                                                               : NVT_GPIPE;
+    settings->has_workers = is(context, "engine", "torchgpipe");
+    settings->checkpoint = is(context, "checkpoint", "on") || is(context, "checkpoint", "true");
+    settings->batch = number(context, "batch", 0);
+    settings->seed = context->settings->seed;
+    /* Each partition has its share of what there is: on the host they live in one memory. */
+    if (settings->partitions < 1 || settings->chunks > CHUNKS_MOST || settings->microbatches < 1)
+        return nvt_fail(err, "the numbers of partitions and micro-batches do not go together");
+    settings->memory_limit = context->memory_limit / (uint64_t)settings->partitions;
+    settings->begin = on_begin;
+    settings->end = on_end;
+    settings->user = state;
+    if (is(context, "transport", "local"))
+        return 0;
+    state->has_transport = 1;
+    settings->transport = &state->transport;
+    if (nvt_transport_load(is(context, "transport", "mpi") ? "mpi" : "nccl", &state->transport, err)) {
+        state->has_transport = 0;
+        return -1;
+    }
+    return 0;
+}
+
+static void teardown(struct nvt_run_context *context, void *opaque)
+{
+    struct state *state = (struct state *)opaque;
+    (void)context;
+    if (state->is_open)
+        nvt_pipeline_teardown(&state->pipeline);
+    if (state->has_transport)
+        state->transport.close(&state->transport);
+    free(state);
+}
+
+static int setup(struct nvt_run_context *context, void **result, struct nvt_error *err)
+{
+    struct nvt_pipeline_settings settings = {0};
+    struct state *state = (struct state *)calloc(1, sizeof(*state));
+    if (!state)
+        return nvt_fail(err, "out of memory");
+    state->context = context;
+    int is_resnet = is(context, "model", "resnet");
+    int status = choose(state, &settings, err) ||
+                 make_model(context, &state->pipeline, &settings, err);
+    if (!status) {
+        state->is_open = 1;
+        status = nvt_pipeline_setup(&state->pipeline, &settings, is_resnet ? 0 : settings.classes, err);
+        context->refused = state->pipeline.refused;
+    }
+    if (!status && state->has_transport)
+        status = nvt_transport_mark_clock(&state->transport, &context->nvtx, err);
+    if (status) {
+        teardown(context, state);
+        return -1;
+    }
+    name_ranges(state);
+    *result = state;
+    return 0;
+}
+
+/* --- phases --- */
+
+static int run(struct nvt_run_context *context, struct state *state, enum nvt_direction direction,
+               struct nvt_error *err)
+{
+    int64_t start = nvt_monotonic_ns();
+    int status = nvt_pipeline_run(&state->pipeline, direction, err);
+    if (!context->nvtx.silent && direction != NVT_RUN_BOTH)
+        state->launch_ns[direction == NVT_RUN_BACKWARD] += (double)(nvt_monotonic_ns() - start);
+    context->refused = state->pipeline.refused;
+    return status;
+}
+
+static int run_phase(struct nvt_run_context *context, struct state *state, size_t phase,
+                     struct nvt_error *err)
+{
+    struct nvt_phase_clock clock;
+    nvt_phase_begin(context, phase, &clock);
+    int status = run(context, state, phase == FORWARD ? NVT_RUN_FORWARD : NVT_RUN_BACKWARD, err);
+    nvt_phase_end(context, phase, &clock);
+    return status;
+}
+
+/* Forward and backward. Schedules that mix them have no time of either. */
+static int step(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
+{
+    struct state *state = (struct state *)opaque;
+    int64_t start = nvt_monotonic_ns();
+    if (!context->nvtx.silent && !state->timed++) {
+        nvt_pipeline_reset_peaks(&state->pipeline);
+        for (int i = 0; i < 2 * NVT_PARTITIONS_MOST; i++)
+            state->peaks[i / NVT_PARTITIONS_MOST][i % NVT_PARTITIONS_MOST] =
+                (struct nvt_memory_scope){0, 0, NULL};
+    }
+    int status;
+    if (state->pipeline.settings.schedule == NVT_GPIPE) {
+        status = run_phase(context, state, FORWARD, err) || run_phase(context, state, BACKWARD, err);
+    } else {
+        context->phase_ns[FORWARD] = context->phase_ns[BACKWARD] = NAN;
+        status = run(context, state, NVT_RUN_BOTH, err);
+    }
+    nvt_backend_sync();
+    if (!context->nvtx.silent)
+        state->step_ns += (double)(nvt_monotonic_ns() - start);
+    nvt_pipeline_end_step(&state->pipeline);
+    return status ? -1 : 0;
+}
+
+static int optimize(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
+{
+    (void)context;
+    (void)err;
+    nvt_pipeline_optimize(&((struct state *)opaque)->pipeline);
+    return 0;
+}
+
+/* --- results --- */
+
+static double loss(void *opaque)
+{
+    return nvt_pipeline_loss(&((struct state *)opaque)->pipeline);
+}
+
+static uint64_t parameters(const void *opaque)
+{
+    return (uint64_t)nvt_pipeline_parameters(&((const struct state *)opaque)->pipeline);
+}
+
+/* FLOPs of the matrix products; bytes of the weights, gradients and momentum that a phase reads or
+ * writes at least. */
+static void work(const void *opaque, size_t phase, struct nvt_work_payload *payload)
+{
+    const struct state *state = (const struct state *)opaque;
+    const struct nvt_pipeline *pipeline = &state->pipeline;
+    const struct nvt_pipeline_settings *settings = &pipeline->settings;
+    double forward = 0, bytes = (double)parameters(opaque) * sizeof(real);
+    for (int i = 0; i < pipeline->module_count; i++)
+        if (pipeline->modules[i].type->flops)
+            forward += pipeline->modules[i].type->flops(&pipeline->modules[i]);
+    forward *= (double)settings->batch;
+    double again = settings->checkpoint
+                       ? forward * (settings->microbatches - 1) / settings->microbatches
+                       : 0;
+    double flops[] = {3 * forward + again, forward, 2 * forward + again, 0};
+    double moved[] = {3 * bytes, bytes, 2 * bytes, 5 * bytes};
+    payload->flops = (uint64_t)flops[phase];
+    payload->bytes = (uint64_t)moved[phase];
+}
+
+/* Peaks of every partition, wherever it lives: 0 or -1. */
+static int gather_peaks(struct state *state, double *reserved, double *allocated)
+{
+    struct nvt_pipeline *pipeline = &state->pipeline;
+    struct nvt_error err = NVT_ERROR_INIT;
+    double values[2 * NVT_PARTITIONS_MOST] = {0};
+    for (int i = 0; i < pipeline->settings.partitions; i++)
+        if (pipeline->partitions[i].is_here) {
+            struct nvt_memory_use use = nvt_partition_memory(&pipeline->partitions[i]);
+            values[i] = (double)use.peak_reserved;
+            values[NVT_PARTITIONS_MOST + i] = (double)use.peak_allocated;
+        }
+    if (state->has_transport &&
+        state->transport.sum(&state->transport, values, 2 * NVT_PARTITIONS_MOST, &err))
+        return -1;
+    for (int i = 0; i < NVT_PARTITIONS_MOST; i++) {
+        reserved[i] = values[i];
+        allocated[i] = values[NVT_PARTITIONS_MOST + i];
+    }
+    return 0;
+}
+
+static void put_phase_peaks(struct state *state)
+{
+    struct nvt_run_result *result = state->context->result;
+    for (int way = 0; way < 2; way++) {
+        struct nvt_phase_result *phase = &result->phases[way ? BACKWARD : FORWARD];
+        phase->peak_allocated = phase->peak_reserved = 0;
+        for (int i = 0; i < NVT_PARTITIONS_MOST; i++) {
+            phase->peak_allocated += state->peaks[way][i].peak_allocated;
+            phase->peak_reserved += state->peaks[way][i].peak_reserved;
+        }
+    }
+    result->phases[STEP].peak_allocated = result->peak_allocated;
+    result->phases[STEP].peak_reserved = result->peak_reserved;
+}
+
+static void finish(struct nvt_run_context *context, void *opaque)
+{
+    struct state *state = (struct state *)opaque;
+    const struct nvt_pipeline_settings *settings = &state->pipeline.settings;
+    double reserved[NVT_PARTITIONS_MOST], allocated[NVT_PARTITIONS_MOST], total = 0, used = 0;
+    double steps = (double)state->timed, held = 3.0 * (double)parameters(state) * sizeof(real);
+    if (gather_peaks(state, reserved, allocated))
+        return;
+    for (int i = 0; i < settings->partitions; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "reserved_bytes_per_partition.%d", i);
+        nvt_run_number(context, key, reserved[i]);
+        total += reserved[i];
+        used += allocated[i];
+    }
+    nvt_run_number(context, "total_reserved_bytes", total);
+    nvt_run_number(context, "peak_activation_bytes", total - held);
+    nvt_run_number(context, "throughput_samples_per_s",
+                   (double)settings->batch * steps / (state->step_ns / 1e9));
+    if (settings->schedule == NVT_GPIPE) {
+        nvt_run_number(context, "forward_launch_ns_mean", state->launch_ns[0] / steps);
+        nvt_run_number(context, "backward_launch_ns_mean", state->launch_ns[1] / steps);
+    }
+    nvt_run_number(context, "bubble_predicted", nvt_schedule_bubble(&state->pipeline.order));
+    context->result->peak_reserved = (uint64_t)total;
+    context->result->peak_allocated = (uint64_t)used;
+    put_phase_peaks(state);
+}
+
+static const struct nvt_phase phases[] = {
+    {"step", step}, {"forward", NULL}, {"backward", NULL}, {"optimizer", optimize}};
+
+const struct nvt_workload nvt_workload_gpipe = {
+    .name = "gpipe",
+    .phases = phases,
+    .phase_count = sizeof(phases) / sizeof(phases[0]),
+    .setup = setup,
+    .teardown = teardown,
+    .loss = loss,
+    .parameters = parameters,
+    .work = work,
+    .finish = finish,
+};

@@ -1,0 +1,246 @@
+/*
+ * `nvtally run gpipe`: rows, traces, ranks of MPI, and what happens when one of them dies. That no cut changes
+ * loss or gradients is in test_pipeline_double.c.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../analyze/reader.h"
+#include "../analyze/runs.h"
+#include "cli.h"
+
+#define SMALL                                                                                      \
+    "--d-model", "32", "--layers", "4", "--heads", "4", "--d-ff", "128", "--batch", "8",          \
+        "--sequence", "16", "--vocabulary", "100", "--warmup", "1"
+
+static char *directory;
+
+static int make_directory(void **state)
+{
+    (void)state;
+    directory = cli_tempdir();
+    return directory ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(directory);
+    return 0;
+}
+
+static struct nvt_runs *read_runs(void)
+{
+    char text[1200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_runs *runs = nvt_runs_read(directory, &err);
+    if (!runs)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return runs;
+}
+
+static double number(const struct nvt_runs *runs, size_t row, const char *key)
+{
+    return nvt_record_number(&runs->records[row], key);
+}
+
+static uint32_t count_ranges(const char *path, const char *name)
+{
+    char text[1200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    uint32_t count = 0;
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += !strcmp(nvt_name(trace, trace->ranges.name[i]), name);
+    nvt_trace_free(trace);
+    return count;
+}
+
+/* Every K, M, checkpointing and engine gives the loss of the same micro-batches at K = 1. */
+static void a_sweep_agrees_with_itself(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "run", "gpipe", "--partitions", "1,2,4",
+                                      "--microbatches", "1,4", "--schedule", "gpipe,1f1b", SMALL,
+                                      "--iterations", "3", "-o", directory, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs();
+    double losses[5] = {NAN, NAN, NAN, NAN, NAN};
+    assert_int_equal(runs->count, 3 * 2 * 2 * 2 * 2);
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct nvt_record *row = &runs->records[i];
+        int microbatches = (int)number(runs, i, "microbatches");
+        int is_mixed = !strcmp(nvt_record_text(row, "schedule"), "1f1b");
+        assert_string_equal(nvt_record_text(row, "status"), "ok");
+        if (isnan(losses[microbatches]))
+            losses[microbatches] = number(runs, i, "loss");
+        /* Single precision, sums in another order: a few units of the last place of about five. */
+        assert_true(fabs(number(runs, i, "loss") - losses[microbatches]) < 1e-5);
+        assert_true(number(runs, i, "step_ns_mean") > 0);
+        assert_int_equal(isnan(number(runs, i, "forward_ns_mean")), is_mixed);
+        assert_true(number(runs, i, "total_reserved_bytes") >=
+                    12 * number(runs, i, "parameters"));
+        assert_true(number(runs, i, "throughput_samples_per_s") > 0);
+        double k = number(runs, i, "partitions");
+        assert_true(fabs(number(runs, i, "bubble_predicted") - (k - 1) / (microbatches + k - 1)) <
+                    1e-12);
+        /* Three timed steps: a forward of the first partition for each micro-batch. */
+        assert_int_equal(count_ranges(cli_in(directory, nvt_record_text(row, "trace")), "forward p0"),
+                         3 * (uint32_t)microbatches);
+    }
+    nvt_runs_free(runs);
+}
+
+static int has_mpirun(void)
+{
+    struct cli_result result = cli_run((const char *const[]){"mpirun", "--version", NULL});
+    int has = !result.status && !access(cli_built("libnvtally-mpi.so"), R_OK);
+    cli_result_free(&result);
+    return has;
+}
+
+#define MPIRUN(ranks) "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks
+
+static double loss_over(const char *ranks, const char *transport, const char *engine)
+{
+    const char *const local[] = {cli_built("nvtally"), "run", "gpipe", "--partitions", "4",
+                                 "--microbatches", "4", "--checkpoint", "on", "--engine", engine,
+                                 "--transport", transport, SMALL, "--iterations", "3", "-o", directory,
+                                 NULL};
+    const char *argv[64] = {MPIRUN(ranks)};
+    size_t count = ranks ? 5 : 0;
+    for (size_t i = 0; local[i]; i++)
+        argv[count++] = local[i];
+    argv[count] = NULL;
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs();
+    assert_int_equal(runs->count, 1);
+    double loss = number(runs, 0, "loss");
+    nvt_runs_free(runs);
+    return loss;
+}
+
+static void ranks_of_mpi_give_the_same_loss(void **state)
+{
+    (void)state;
+    if (!has_mpirun())
+        skip();
+    double local = loss_over(NULL, "local", "self");
+    assert_true(isfinite(local));
+    for (int workers = 0; workers < 2; workers++) {
+        const char *engine = workers ? "torchgpipe" : "self";
+        assert_true(loss_over("2", "mpi", engine) == local);
+        assert_true(loss_over("4", "mpi", engine) == local);
+    }
+    /* A trace of each rank of the last run, with its clock. */
+    struct cli_result result = cli_run_with(
+        &(struct cli_options){.directory = directory},
+        (const char *const[]){"sh", "-c", "ls *-rank[0-3].nvt | wc -l", NULL});
+    assert_int_equal(atoi(result.out), 4 + 4);
+    cli_result_free(&result);
+}
+
+/* SIGKILL of one rank's worker: all end soon, and say why; both traces can be read. */
+static void one_rank_that_dies_ends_all(void **state)
+{
+    static const char script[] =
+        "mpirun --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe --partitions 2 "
+        "--microbatches 4 --checkpoint on --engine self --transport mpi --d-model 32 --layers 4 "
+        "--heads 4 --d-ff 128 --batch 8 --sequence 16 --vocabulary 100 --iterations 1000000 -o dead & "
+        "for i in $(seq 100); do sleep 0.1; test -e dead/results.jsonl && break; done; sleep 2; "
+        "for p in $(pgrep -f 'worker run.*gpipe'); do "
+        "grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$p/environ && kill -9 $p && break; done; "
+        "start=$(date +%s); wait; echo took $(($(date +%s) - start))";
+    (void)state;
+    if (!has_mpirun())
+        skip();
+    struct cli_result result = cli_run_with(
+        &(struct cli_options){.directory = directory},
+        (const char *const[]){"bash", "-c", script, cli_built("nvtally"), NULL});
+    cli_expect_status(&result, 0);
+    const char *took = strstr(result.out, "took ");
+    assert_non_null(took);
+    assert_true(atoi(took + 5) < 10);
+    assert_non_null(strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
+    cli_result_free(&result);
+    for (int rank = 0; rank < 2; rank++) {
+        char pattern[200];
+        snprintf(pattern, sizeof(pattern), "ls $PWD/dead/*-rank%d.nvt | tr -d '\\n'", rank);
+        result = cli_run_with(&(struct cli_options){.directory = directory},
+                              (const char *const[]){"sh", "-c", pattern, NULL});
+        assert_true(count_ranges(result.out, rank ? "forward p1" : "forward p0") > 0);
+        cli_result_free(&result);
+    }
+}
+
+static void bad_configurations_run_nothing(void **state)
+{
+    static const char *const bad[][3] = {
+        {"--microbatches", "3", "cannot be cut into 3"},
+        {"--partitions", "9", "there are 8 modules"},
+        {"--heads", "5", "no multiple of 5 heads"},
+        {"--schedule", "zigzag", "gpipe"},
+        {"--engine", "none", "self"},
+        {"--transport", "pigeon", "local"},
+        {"--partitions", "0", "--partitions"},
+        {"--transport", "nccl", "the host backend has none"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct cli_result result =
+            cli_run((const char *const[]){"nvtally", "run", "gpipe", SMALL, "--microbatches", "2",
+                                          bad[i][0], bad[i][1], NULL});
+        cli_expect_failure(&result, bad[i][2]);
+        cli_result_free(&result);
+    }
+}
+
+static void memory_that_runs_out_is_a_row(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "run", "gpipe", "--partitions", "2", "--microbatches",
+                                      "4", "--batch", "64", "--d-model", "64", "--layers", "4",
+                                      "--heads", "4", "--d-ff", "256", "--sequence", "128",
+                                      "--iterations", "1", "--memory-limit", "64M", "-o", directory,
+                                      NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs();
+    assert_int_equal(runs->count, 4);
+    for (size_t i = 0; i < runs->count; i++) {
+        assert_string_equal(nvt_record_text(&runs->records[i], "status"), "oom");
+        assert_non_null(strstr(nvt_record_text(&runs->records[i], "message"), "bytes were asked for"));
+    }
+    nvt_runs_free(runs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_sweep_agrees_with_itself, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(ranks_of_mpi_give_the_same_loss, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, make_directory, remove_directory),
+        cmocka_unit_test(bad_configurations_run_nothing),
+        cmocka_unit_test_setup_teardown(memory_that_runs_out_is_a_row, make_directory,
+                                        remove_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
