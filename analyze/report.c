@@ -31,6 +31,9 @@ static const struct nvt_report *const reports[] = {
     &nvt_report_range_tree,
     &nvt_report_gpu_idle,
     &nvt_report_overlap,
+    &nvt_report_launch_latency,
+    &nvt_report_iterations,
+    &nvt_report_stragglers,
     &nvt_report_memory_peak,
     &nvt_report_memory_timeline,
 };

@@ -31,5 +31,9 @@ extern const struct nvt_report nvt_report_range_tree;
 /* report_gpu_idle.c, report_gpu_overlap.c */
 extern const struct nvt_report nvt_report_gpu_idle;
 extern const struct nvt_report nvt_report_overlap;
+/* report_launch.c, report_iterations.c, report_stragglers.c */
+extern const struct nvt_report nvt_report_launch_latency;
+extern const struct nvt_report nvt_report_iterations;
+extern const struct nvt_report nvt_report_stragglers;
 
 #endif
