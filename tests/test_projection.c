@@ -11,7 +11,9 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "../analyze/nesting.h"
 #include "../analyze/project.h"
+#include "../analyze/report.h"
 
 /* --- making traces --- */
 
@@ -48,10 +50,14 @@ static void add_op(struct nvt_trace *trace, uint32_t process, uint64_t correlati
     const struct nvt_op op = {.start = start,
                               .end = end,
                               .process = process,
+                              .device = (uint32_t)start & 1,
+                              .stream = (uint32_t)start & 3,
+                              .name = nvt_strings_add_text(trace->strings, start % 5 ? "k" : "l"),
                               .correlation = correlation,
                               .thread = thread,
                               .launch = launch,
-                              .detail = NVT_NONE};
+                              .detail = NVT_NONE,
+                              .kind = start % 7 ? NVT_OP_KERNEL : NVT_OP_MEMSET};
     assert_int_not_equal(nvt_op_add(trace, &op), NVT_NONE);
 }
 
@@ -255,7 +261,8 @@ static void nest(struct nvt_trace *trace, uint32_t thread, int64_t from, int64_t
     }
 }
 
-/* Times are small numbers, so that ties, zero lengths and equal boundaries are common. */
+/* Times are small numbers on two devices, so that ties, zero lengths and equal boundaries are
+ * common. */
 static struct nvt_trace *random_trace(uint64_t seed)
 {
     uint64_t random = seed, *state = &random;
@@ -388,6 +395,185 @@ static void agrees_with_the_slow_one(void **state)
     assert_true(across > own + 10000);
 }
 
+/* --- nesting and sums, against the same --- */
+
+/* The latest range before it that encloses it, of the same thread; of the same domain if asked for.
+ */
+static uint32_t parent_slowly(const struct nvt_trace *trace, uint32_t range, int same_domain)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    if (ranges->style[range] != NVT_PUSH_POP)
+        return NVT_NONE;
+    for (uint32_t i = range; i-- > 0;)
+        if (ranges->thread[i] == ranges->thread[range] && ranges->style[i] == NVT_PUSH_POP &&
+            (!same_domain || ranges->domain[i] == ranges->domain[range]) &&
+            ranges->end[i] >= ranges->end[range] &&
+            (ranges->end[i] > ranges->start[range] || ranges->end[i] == ranges->start[i]))
+            return i;
+    return NVT_NONE;
+}
+
+static void nests_like_the_slow_one(void **state)
+{
+    (void)state;
+    uint64_t nested = 0;
+    for (uint64_t seed = 1; seed <= 10000; seed++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct nvt_nesting nesting = {0};
+        struct nvt_trace *trace = random_trace(seed);
+        const struct nvt_ranges *ranges = &trace->ranges;
+        assert_int_equal(nvt_nesting_make(&nesting, trace, &err), 0);
+        uint32_t *children = calloc(ranges->count + 1, sizeof(*children));
+        for (uint32_t i = 0; i < ranges->count; i++) {
+            uint32_t parent = parent_slowly(trace, i, 0);
+            assert_int_equal(nesting.parent[i], parent);
+            assert_int_equal(ranges->parent[i], parent_slowly(trace, i, 1));
+            assert_int_equal(nesting.level[i], parent == NVT_NONE ? 0 : nesting.level[parent] + 1);
+            if (parent != NVT_NONE)
+                children[parent]++;
+            nested += parent != NVT_NONE;
+        }
+        for (uint32_t i = 0; i < ranges->count; i++)
+            assert_int_equal(nesting.children[i], children[i]);
+        free(children);
+        nvt_nesting_free(&nesting);
+        nvt_trace_free(trace);
+    }
+    assert_true(nested > 10000);
+}
+
+/* Whether range i is of the name and style in a row of a report. */
+static int is_of(const struct nvt_trace *trace, uint32_t i, const char *name, const char *style)
+{
+    char full[64];
+    snprintf(full, sizeof(full), "%s:%s",
+             nvt_name(trace, trace->domains.name[trace->ranges.domain[i]]),
+             nvt_name(trace, trace->ranges.name[i]));
+    return !strcmp(full, name) &&
+           !strcmp(trace->ranges.style[i] == NVT_PUSH_POP ? "PushPop" : "StartEnd", style);
+}
+
+struct sums {
+    int64_t ranges, count, total, least, most;
+};
+
+/* What a row of nvtx_kern_sum should say. */
+static struct sums sum_slowly(const struct nvt_trace *trace, const uint8_t *belongs,
+                              const struct nvt_table *table, size_t row)
+{
+    struct sums sums = {0, 0, 0, INT64_MAX, 0};
+    const char *kernel = nvt_table_text(table, row, nvt_table_find(table, "Kernel Name"));
+    int64_t tid = nvt_table_int(table, row, nvt_table_find(table, "TID"));
+    int64_t pid = nvt_table_int(table, row, nvt_table_find(table, "PID"));
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        uint32_t thread = trace->ranges.thread[i];
+        int64_t before = sums.count;
+        if (trace->threads.tid[thread] != tid ||
+            trace->processes.pid[trace->threads.process[thread]] != pid ||
+            !is_of(trace, i, nvt_table_text(table, row, 0), nvt_table_text(table, row, 1)))
+            continue;
+        for (uint32_t op = 0; op < trace->ops.count; op++) {
+            int64_t time = trace->ops.end[op] - trace->ops.start[op];
+            if (!belongs[op * trace->ranges.count + i] || trace->ops.kind[op] != NVT_OP_KERNEL ||
+                strcmp(nvt_name(trace, trace->ops.name[op]), kernel))
+                continue;
+            sums.count++;
+            sums.total += time;
+            sums.least = time < sums.least ? time : sums.least;
+            sums.most = time > sums.most ? time : sums.most;
+        }
+        sums.ranges += sums.count > before;
+    }
+    return sums;
+}
+
+/* What a row of nvtx_gpu_proj_sum should say; count: of operations. */
+static struct sums project_sum_slowly(const struct nvt_trace *trace, const uint8_t *belongs,
+                                      const struct nvt_table *table, size_t row)
+{
+    struct sums sums = {0, 0, 0, INT64_MAX, 0};
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        int64_t first = INT64_MAX, last = INT64_MIN, before = sums.count;
+        if (!is_of(trace, i, nvt_table_text(table, row, 0), nvt_table_text(table, row, 1)))
+            continue;
+        for (uint32_t op = 0; op < trace->ops.count; op++) {
+            if (!belongs[op * trace->ranges.count + i])
+                continue;
+            sums.count++;
+            first = trace->ops.start[op] < first ? trace->ops.start[op] : first;
+            last = trace->ops.end[op] > last ? trace->ops.end[op] : last;
+        }
+        if (sums.count == before)
+            continue;
+        sums.ranges++;
+        sums.total += last - first;
+        sums.least = last - first < sums.least ? last - first : sums.least;
+        sums.most = last - first > sums.most ? last - first : sums.most;
+    }
+    return sums;
+}
+
+/* Compare the rows of a report; the number of pairs of operations and ranges that they stand for.
+ */
+static int64_t check_rows(const struct nvt_trace *trace, unsigned flags, const uint8_t *belongs,
+                          const char *name, const char *const headings[5],
+                          struct sums (*slowly)(const struct nvt_trace *, const uint8_t *,
+                                                const struct nvt_table *, size_t))
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace inputs = {.trace = (struct nvt_trace *)trace};
+    struct nvt_report_input input = {.traces = &inputs, .trace_count = 1, .project_flags = flags};
+    struct nvt_tables tables = {0};
+    int64_t pairs = 0;
+    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    const struct nvt_table *table = tables.items[0];
+    for (size_t row = 0; row < nvt_table_rows(table); row++) {
+        if (nvt_table_is_null(table, row, 1)) /* kernels of no range */
+            continue;
+        struct sums sums = slowly(trace, belongs, table, row);
+        const int64_t expected[5] = {sums.ranges, sums.count, sums.total, sums.least, sums.most};
+        for (size_t i = 0; i < 5; i++)
+            assert_int_equal(nvt_table_int(table, row, nvt_table_find(table, headings[i])),
+                             expected[i]);
+        pairs += sums.count;
+    }
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    return pairs;
+}
+
+static void sums_like_the_slow_one(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {"NVTX Inst", "Kern Inst", "Total Time (ns)", "Min (ns)",
+                                          "Max (ns)"};
+    static const char *const projected[] = {"Range Instances", "Total GPU Ops",
+                                            "Total Proj Time (ns)", "Proj Min (ns)",
+                                            "Proj Max (ns)"};
+    for (uint64_t seed = 1; seed <= 10000; seed++) {
+        struct nvt_trace *trace = random_trace(seed);
+        unsigned flags = seed % 2 ? 0 : NVT_ACROSS_THREADS;
+        uint8_t *belongs = calloc((size_t)trace->ops.count * trace->ranges.count + 1, 1);
+        int64_t pairs = 0, of_kernels = 0;
+        for (uint32_t op = 0; op < trace->ops.count; op++) {
+            uint8_t *of_op = belongs + (size_t)op * trace->ranges.count;
+            project_slowly(trace, flags, op, of_op);
+            for (uint32_t i = 0; i < trace->ranges.count; i++) {
+                pairs += of_op[i];
+                of_kernels += of_op[i] && trace->ops.kind[op] == NVT_OP_KERNEL;
+            }
+        }
+        /* No pair is missing from the rows, because their sum is that of all. */
+        assert_int_equal(check_rows(trace, flags, belongs, "nvtx_kern_sum", kernels, sum_slowly),
+                         of_kernels);
+        assert_int_equal(
+            check_rows(trace, flags, belongs, "nvtx_gpu_proj_sum", projected, project_sum_slowly),
+            pairs);
+        free(belongs);
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +584,8 @@ int main(void)
         cmocka_unit_test(projects_from_the_first_to_the_last),
         cmocka_unit_test(stops_when_the_visitor_says_so),
         cmocka_unit_test(agrees_with_the_slow_one),
+        cmocka_unit_test(nests_like_the_slow_one),
+        cmocka_unit_test(sums_like_the_slow_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
