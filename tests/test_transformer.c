@@ -1,5 +1,6 @@
 /*
- * `nvtally run transformer`: the float model against the reference, its rows, its ranges, its refusals.
+ * `nvtally run transformer`: the float model against the reference, its rows, its ranges, its
+ * refusals.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -67,8 +68,9 @@ static void losses_agree_with_the_reference(void **state)
     static const char *const lengths[][2] = {{"0", "10"}, {"7", "3"}, {"0", "1"}};
     static const int steps[] = {10, 10, 1};
     for (int i = 0; i < 3; i++) {
-        const char *options[] = {REFERENCE_SHAPE, "--phase", "train", "--collect", "off", "--warmup",
-                                 lengths[i][0], "--iterations", lengths[i][1], NULL};
+        const char *options[] = {REFERENCE_SHAPE, "--phase",  "train",       "--collect",
+                                 "off",           "--warmup", lengths[i][0], "--iterations",
+                                 lengths[i][1],   NULL};
         struct nvt_runs *runs = run(cli_in(directory, "loss"), options, 0);
         double expected = reference_losses[steps[i] - 1];
         assert_int_equal(runs->count, 1);
@@ -81,9 +83,18 @@ static void losses_agree_with_the_reference(void **state)
 static void emulation_is_named(void **state)
 {
     (void)state;
-    const char *options[] = {REFERENCE_SHAPE, "--phase", "train", "--precision",
-                             "fp32,tf32,bf16,fp16", "--collect", "off", "--warmup", "0",
-                             "--iterations", "10", NULL};
+    const char *options[] = {REFERENCE_SHAPE,
+                             "--phase",
+                             "train",
+                             "--precision",
+                             "fp32,tf32,bf16,fp16",
+                             "--collect",
+                             "off",
+                             "--warmup",
+                             "0",
+                             "--iterations",
+                             "10",
+                             NULL};
     struct nvt_runs *runs = run(cli_in(directory, "precision"), options, 0);
     assert_int_equal(runs->count, 4);
     for (size_t i = 0; i < 4; i++) {
@@ -121,8 +132,9 @@ static void phases_and_parts_have_ranges(void **state)
 {
     (void)state;
     const char *out = cli_in(directory, "ranges");
-    const char *options[] = {"--size", "tiny", "--phase", "forward,forward_backward,train",
-                             "--context", "16", "--warmup", "1", "--iterations", "3", NULL};
+    const char *options[] = {"--size",       "tiny", "--phase",  "forward,forward_backward,train",
+                             "--context",    "16",   "--warmup", "1",
+                             "--iterations", "3",    NULL};
     struct nvt_runs *runs = run(out, options, 0);
     assert_int_equal(runs->count, 3);
     for (uint32_t row = 0; row < 3; row++) {
@@ -157,12 +169,14 @@ static void phases_and_parts_have_ranges(void **state)
 static void out_of_memory_is_a_row(void **state)
 {
     (void)state;
-    const char *options[] = {"--size", "2.7B,tiny", "--memory-limit", "500M", "--context", "16",
-                             "--warmup", "0", "--iterations", "1", "--collect", "off", NULL};
+    const char *options[] = {"--size",   "2.7B,tiny", "--memory-limit", "500M", "--context", "16",
+                             "--warmup", "0",         "--iterations",   "1",    "--collect", "off",
+                             NULL};
     struct nvt_runs *runs = run(cli_in(directory, "oom"), options, 0);
     assert_int_equal(runs->count, 2);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
-    /* All values in one array: 2 · 10,000 · 2560, 16 + 1 times 2560, 32 layers of 78,648,320 numbers. */
+    /* All values in one array: 2 · 10,000 · 2560, 16 + 1 times 2560, 32 layers of 78,648,320
+     * numbers. */
     assert_non_null(strstr(nvt_record_text(&runs->records[0], "message"), "10271959040 bytes"));
     assert_string_equal(nvt_record_text(&runs->records[1], "status"), "ok");
     nvt_runs_free(runs);
@@ -189,8 +203,8 @@ static void what_cannot_be_is_refused(void **state)
         cli_expect_failure(&result, cases[i].needle);
         cli_result_free(&result);
     }
-    const char *uneven[] = {"nvtally",  "run", "transformer", "--d-model", "64", "--d-ff", "64",
-                            "--layers", "1",   "--heads",     "5",         NULL};
+    const char *uneven[] = {"nvtally", "run",      "transformer", "--d-model", "64", "--d-ff",
+                            "64",      "--layers", "1",           "--heads",   "5",  NULL};
     struct cli_result result = cli_run(uneven);
     cli_expect_failure(&result, "--d-model 64 cannot be divided into 5 heads");
     cli_result_free(&result);
@@ -199,10 +213,8 @@ static void what_cannot_be_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses_agree_with_the_reference),
-        cmocka_unit_test(emulation_is_named),
-        cmocka_unit_test(phases_and_parts_have_ranges),
-        cmocka_unit_test(out_of_memory_is_a_row),
+        cmocka_unit_test(losses_agree_with_the_reference), cmocka_unit_test(emulation_is_named),
+        cmocka_unit_test(phases_and_parts_have_ranges),    cmocka_unit_test(out_of_memory_is_a_row),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -1,6 +1,6 @@
 /*
- * The language model in double precision, from the sources that the backends run: its gradient against
- * finite differences, its training against the reference in tests/reference/transformer.py.
+ * The language model in double precision, from the sources that the backends run: its gradient
+ * against finite differences, its training against the reference in tests/reference/transformer.py.
  */
 #define NVT_REAL_DOUBLE 1
 #undef HAVE_CBLAS
@@ -87,7 +87,8 @@ static void check_gradients(struct nvt_transformer_shape shape)
     struct nvt_tensor *tensors[64];
     make(&model, shape);
     int count = list_tensors(&model, tensors);
-    /* Bigger weights than the initial ones, so that the softmax is not flat; norms that are not 1. */
+    /* Bigger weights than the initial ones, so that the softmax is not flat; norms that are not 1.
+     */
     for (int t = 0; t < count; t++)
         nvt_random_normal(tensors[t]->value, tensors[t]->count, 3, (uint64_t)t, 0.4);
     loss_of(&model);
@@ -181,8 +182,12 @@ static void the_reference_can_be_made_again(void **state)
     const char *environment[] = {"PYTHONPATH=.deps/python", NULL};
     struct cli_options options = {.environment = environment};
     const char *have[] = {"python3", "-c", "import numpy, autograd", NULL};
-    const char *make_it[] = {"python3", "tests/reference/transformer.py", "32", "64", "2", "4", "50",
-                             "2", "8", "1", "10", NULL};
+    const char *make_it[] = {"python3", "tests/reference/transformer.py",
+                             "32",      "64",
+                             "2",       "4",
+                             "50",      "2",
+                             "8",       "1",
+                             "10",      NULL};
     struct cli_result result = cli_run_with(&options, have);
     int found = result.status == 0;
     cli_result_free(&result);
@@ -223,9 +228,10 @@ static double gradient_error(enum nvt_precision precision)
 }
 
 /*
- * Each input of a product is off by at most half a unit of its last place: 2⁻⁹ of it with bfloat16's 8 bits,
- * 2⁻¹² with the 11 of TF32 and binary16. A gradient goes through some 20 products here, whose errors add
- * up to at most 40 such halves. Without a scaled loss binary16 would lose small gradients altogether.
+ * Each input of a product is off by at most half a unit of its last place: 2⁻⁹ of it with
+ * bfloat16's 8 bits, 2⁻¹² with the 11 of TF32 and binary16. A gradient goes through some 20
+ * products here, whose errors add up to at most 40 such halves. Without a scaled loss binary16
+ * would lose small gradients altogether.
  */
 static void low_precisions_are_close(void **state)
 {
@@ -239,21 +245,20 @@ static void low_precisions_are_close(void **state)
 
 static struct nvt_transformer_shape published(int64_t d, int64_t ff, int64_t layers, int64_t heads)
 {
-    struct nvt_transformer_shape shape = {d, ff, layers, heads, 10000, 4, 128, NVT_FP32,
-                                          NVT_PASS_TRAIN};
+    struct nvt_transformer_shape shape = {d, ff,  layers,   heads,         10000,
+                                          4, 128, NVT_FP32, NVT_PASS_TRAIN};
     return shape;
 }
 
 /*
- * By hand, per layer of `small`: 2 · 768 + 4 · 768² + 2 · 768 · 3072 = 7,079,424; twelve of them, two
- * tables of 10,000 · 768, positions 128 · 768, a norm. The others likewise.
+ * By hand, per layer of `small`: 2 · 768 + 4 · 768² + 2 · 768 · 3072 = 7,079,424; twelve of them,
+ * two tables of 10,000 · 768, positions 128 · 768, a norm. The others likewise.
  */
 static void parameters_are_counted(void **state)
 {
     (void)state;
     struct nvt_transformer_shape shape = published(768, 3072, 12, 12);
-    assert_int_equal(nvt_transformer_parameters(&shape),
-                     12 * 7079424 + 2 * 7680000 + 98304 + 768);
+    assert_int_equal(nvt_transformer_parameters(&shape), 12 * 7079424 + 2 * 7680000 + 98304 + 768);
     shape = published(1024, 4096, 24, 16);
     assert_int_equal(nvt_transformer_parameters(&shape), 322651136);
     shape = published(1280, 5120, 36, 20);
@@ -275,10 +280,10 @@ static void parameters_are_counted(void **state)
 }
 
 /*
- * By hand for `small`, N = 512 rows. Products of a layer: q, k, v 2·512·768·2304 = 1,811,939,328; scores and
- * values 48 heads · 2·128·128·64 = 100,663,296 each; output 603,979,776; feed-forward twice 2·512·768·3072 =
- * 4,831,838,208. Head: 2·512·768·10000 = 7,864,320,000. The rest is the other operations of
- * docs/workloads.md.
+ * By hand for `small`, N = 512 rows. Products of a layer: q, k, v 2·512·768·2304 = 1,811,939,328;
+ * scores and values 48 heads · 2·128·128·64 = 100,663,296 each; output 603,979,776; feed-forward
+ * twice 2·512·768·3072 = 4,831,838,208. Head: 2·512·768·10000 = 7,864,320,000. The rest is the
+ * other operations of docs/workloads.md.
  */
 static void flops_are_counted(void **state)
 {

@@ -30,8 +30,8 @@ static float round_mantissa(float value, int mantissa)
     return value;
 }
 
-/* binary16: 10 bits of mantissa, multiples of 2⁻²⁴ below 2⁻¹⁴, infinity from 65520. (clang has no _Float16
- * on every processor.) */
+/* binary16: 10 bits of mantissa, multiples of 2⁻²⁴ below 2⁻¹⁴, infinity from 65520. (clang has no
+ * _Float16 on every processor.) */
 static float round_half(float value)
 {
     float size = fabsf(value);

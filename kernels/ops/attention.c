@@ -133,7 +133,8 @@ struct heads_args {
     int merge;
 };
 
-/* A row is one position of one sample. A feature has the same place in every part: one division for all. */
+/* A row is one position of one sample. A feature has the same place in every part: one division for
+ * all. */
 NVT_KERNEL(rearrange_heads, heads_args)
 {
     const struct nvt_heads *s = &a.shape;

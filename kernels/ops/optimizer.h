@@ -20,8 +20,8 @@ extern "C" {
 struct nvt_adamw {
     real lr, beta1, beta2, epsilon, decay, gradient_scale;
 };
-/* The step's number and what follows from it, on the device, so that a recorded step can be replayed:
- * clock[3] begins as zeros, and each step of all weights begins with one advance. */
+/* The step's number and what follows from it, on the device, so that a recorded step can be
+ * replayed: clock[3] begins as zeros, and each step of all weights begins with one advance. */
 #define NVT_ADAMW_CLOCK 3
 void nvt_adamw_advance(real *clock, const struct nvt_adamw *adamw);
 void nvt_adamw_step(real *w, const real *g, real *m, real *v, int64_t n, const real *clock,
