@@ -59,6 +59,14 @@ const char *nvt_record_source(const struct nvt_record *record)
     return source && !strcmp(source, "published") ? "published" : "measured";
 }
 
+/* A flag has the words of its option, as in the name of a trace's range. */
+static const char *word_of(const struct nvt_member *member)
+{
+    if (member->type != NVT_VALUE_BOOL)
+        return member->text;
+    return !strcmp(member->text, "true") ? "on" : "off";
+}
+
 char *nvt_record_configuration(const struct nvt_record *record)
 {
     struct nvt_buffer text = {0};
@@ -69,7 +77,7 @@ char *nvt_record_configuration(const struct nvt_record *record)
             break;
         if (axes && member->type != NVT_VALUE_NULL)
             failed = nvt_buffer_printf(&text, "%s%s=%s", text.size ? " " : "", member->key,
-                                       member->text);
+                                       word_of(member));
         axes |= !strcmp(member->key, "workload");
     }
     if (failed || nvt_buffer_append(&text, "", 1)) {

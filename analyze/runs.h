@@ -74,7 +74,7 @@ double nvt_record_number(const struct nvt_record *record, const char *key);
 /* Where a record's numbers come from: "published" (nvtally import) or "measured". */
 const char *nvt_record_source(const struct nvt_record *record);
 
-/* The axes as "size=256 batch=8 mode=train", nulls left out: malloc'ed, NULL when out of memory. */
+/* The axes as "size=256 mode=train graph=off", nulls left out, as a trace's range is named: malloc'ed, NULL when out of memory. */
 char *nvt_record_configuration(const struct nvt_record *record);
 
 /* Backend, device and date of the directory; texts belong to it. */

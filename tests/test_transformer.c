@@ -139,6 +139,10 @@ static void phases_and_parts_have_ranges(void **state)
     assert_int_equal(runs->count, 3);
     for (uint32_t row = 0; row < 3; row++) {
         struct nvt_trace *trace = trace_of(out, runs, row);
+        char *configuration = nvt_record_configuration(&runs->records[row]), name[600];
+        snprintf(name, sizeof(name), "transformer %s", configuration);
+        assert_int_equal(count_ranges(trace, name), 1);
+        free(configuration);
         uint32_t passes = row ? 6 : 3; /* forward, or forward and backward, of three iterations */
         assert_int_equal(count_ranges(trace, "forward"), 3);
         assert_int_equal(count_ranges(trace, "backward"), row >= 1 ? 3 : 0);
