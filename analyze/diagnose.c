@@ -11,18 +11,12 @@
 #include "../lib/commands.h"
 #include "../lib/render.h"
 
-static const nvt_rule rules[] = {
-    nvt_diagnose_scaling,
-    nvt_diagnose_warmup,
-    nvt_diagnose_calls,
-    nvt_diagnose_timing,
-};
-
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
     "Why is it slow? Findings over traces and runs, the most expensive first, each with its\n"
     "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n\n"
     "      --by AXIS          look along this axis alone (fragments, batch …)\n"
+    "      --rules            what is looked for, from where on and why; no trace is needed\n"
     "  -f, --format FORMAT    as a table: grid, column, markdown, latex, csv, tsv, json\n"
     "                         (default: one paragraph a finding)\n"
     "      --help             this text\n\n"
@@ -31,49 +25,23 @@ static const char usage_text[] =
 
 static const struct nvt_column_spec columns[] = {
     {"cause", "", NVT_TEXT, 0, 0},    {"cost", "ns", NVT_REAL, 0, 0},
-    {"confidence", "%", NVT_INT, 0, 0}, {"where", "", NVT_TEXT, 0, 0},
-    {"what", "", NVT_TEXT, 0, 0},     {"evidence", "", NVT_TEXT, 0, 0},
+    {"memory", "B", NVT_REAL, 0, 0},  {"confidence", "", NVT_TEXT, 0, 0},
+    {"where", "", NVT_TEXT, 0, 0},    {"what", "", NVT_TEXT, 0, 0},
+    {"evidence", "", NVT_TEXT, 0, 0}, {"look at", "", NVT_TEXT, 0, 0},
+    {"remedy", "", NVT_TEXT, 0, 0},
+};
+
+static const struct nvt_column_spec rule_columns[] = {
+    {"cause", "", NVT_TEXT, 0, 0},         {"finds", "", NVT_TEXT, 0, 0},
+    {"from where on", "", NVT_TEXT, 0, 0}, {"confidence", "", NVT_TEXT, 0, 0},
     {"remedy", "", NVT_TEXT, 0, 0},
 };
 
 struct request {
-    struct nvt_case facts;
+    const char *by;                  /* axis, NULL: each one that varies */
     const struct nvt_format *format; /* NULL: paragraphs */
+    int rules;                       /* print what is looked for */
 };
-
-int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
-                     struct nvt_error *err)
-{
-    if (findings->count == findings->capacity) {
-        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
-        struct nvt_finding *items = realloc(findings->items, capacity * sizeof(*items));
-        if (!items)
-            return nvt_fail(err, "out of memory");
-        findings->items = items;
-        findings->capacity = capacity;
-    }
-    findings->items[findings->count++] = *finding;
-    return 0;
-}
-
-uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
-{
-    uint32_t name = nvt_strings_find(trace->strings, "iteration", 9);
-    uint32_t *rows = malloc(((size_t)trace->ranges.count + 1) * sizeof(*rows));
-    *count = 0;
-    for (uint32_t i = 0; rows && i < trace->ranges.count; i++)
-        if (trace->ranges.name[i] == name && !(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED))
-            rows[(*count)++] = i;
-    return rows;
-}
-
-void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
-{
-    char *configuration =
-        from->runs ? nvt_record_configuration(&from->runs->records[from->record]) : NULL;
-    snprintf(out, size, "%s", configuration ? configuration : from->trace->path);
-    free(configuration);
-}
 
 static int fail(const struct nvt_error *err)
 {
@@ -85,9 +53,10 @@ static int fail(const struct nvt_error *err)
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { BY = 256, HELP };
+    enum { BY = 256, RULES, HELP };
     static const struct option options[] = {{"by", required_argument, NULL, BY},
                                             {"format", required_argument, NULL, 'f'},
+                                            {"rules", no_argument, NULL, RULES},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
     opterr = 0;
@@ -98,7 +67,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             return 1;
         }
         if (option == BY)
-            request->facts.by = optarg;
+            request->by = optarg;
+        else if (option == RULES)
+            request->rules = 1;
         else if (option == 'f' && !(request->format = nvt_format_find(optarg)))
             return nvt_fail(err, "no format '%s'; see nvtally diagnose --help", optarg);
         else if (option == ':')
@@ -107,25 +78,11 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             return nvt_fail(err, "unknown option %s; see nvtally diagnose --help",
                             argv[optind - 1]);
     }
-    return optind < argc ? 0 : nvt_fail(err, "diagnose: no trace and no directory was given");
-}
-
-static int by_cost(const void *left, const void *right)
-{
-    const struct nvt_finding *a = left, *b = right;
-    return (a->cost_ns < b->cost_ns) - (a->cost_ns > b->cost_ns);
-}
-
-int nvt_diagnose(const struct nvt_report_input *input, const char *by,
-                 struct nvt_findings *findings, struct nvt_error *err)
-{
-    const struct nvt_case facts = {input, by};
-    int status = 0;
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
-        status = rules[i](&facts, findings, err);
-    if (findings->count)
-        qsort(findings->items, findings->count, sizeof(*findings->items), by_cost);
-    return status;
+    if (request->rules && optind < argc)
+        return nvt_fail(err, "diagnose --rules takes no trace");
+    return request->rules || optind < argc
+               ? 0
+               : nvt_fail(err, "diagnose: no trace and no directory was given");
 }
 
 static void print_visible(const char *label, const char *text)
@@ -135,41 +92,109 @@ static void print_visible(const char *label, const char *text)
     putchar('\n');
 }
 
+/* What the words of confidence mean, those that were used. */
+static void print_meanings(const struct nvt_findings *findings)
+{
+    int used[NVT_CONFIDENCES] = {0};
+    for (size_t i = 0; i < findings->count; i++)
+        used[findings->items[i].confidence] = 1;
+    putchar('\n');
+    for (int i = 0; i < NVT_CONFIDENCES; i++)
+        if (used[i])
+            printf("%-6s  %s\n", nvt_confidence_name((enum nvt_confidence)i),
+                   nvt_confidence_meaning((enum nvt_confidence)i));
+}
+
 static void print_paragraphs(const struct nvt_findings *findings)
 {
-    if (!findings->count)
-        puts("Nothing was found.");
+    char title[600], moments[100];
     for (size_t i = 0; i < findings->count; i++) {
         const struct nvt_finding *finding = &findings->items[i];
-        printf("%s%zu. %s: ", i ? "\n" : "", i + 1, finding->cause);
-        nvt_render_visible(finding->what, stdout);
-        printf(" (%.3f ms, %d %% sure)\n", finding->cost_ns / 1e6, finding->confidence);
+        nvt_finding_title(finding, title, sizeof(title));
+        printf("%s%zu. ", i ? "\n" : "", i + 1);
+        nvt_render_visible(title, stdout);
+        putchar('\n');
         print_visible("where", finding->where);
         print_visible("evidence", finding->evidence);
+        nvt_finding_moments(finding, moments, sizeof(moments));
+        if (*moments)
+            print_visible("look at", moments);
         print_visible("remedy", finding->remedy);
     }
+    if (findings->count)
+        print_meanings(findings);
+    else
+        puts("Nothing was found.");
+}
+
+static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
+{
+    char moments[100];
+    size_t row = nvt_table_add_row(table);
+    nvt_finding_moments(finding, moments, sizeof(moments));
+    nvt_table_set_text(table, row, 0, finding->cause);
+    if (finding->cost_ns > 0)
+        nvt_table_set_real(table, row, 1, finding->cost_ns);
+    if (finding->cost_bytes > 0)
+        nvt_table_set_real(table, row, 2, finding->cost_bytes);
+    nvt_table_set_text(table, row, 3, nvt_confidence_name(finding->confidence));
+    nvt_table_set_text(table, row, 4, finding->where);
+    nvt_table_set_text(table, row, 5, finding->what);
+    nvt_table_set_text(table, row, 6, finding->evidence);
+    nvt_table_set_text(table, row, 7, moments);
+    nvt_table_set_text(table, row, 8, finding->remedy);
+}
+
+/* Render a table, taking ownership. */
+static int render(struct nvt_table *table, const struct nvt_format *format, struct nvt_error *err)
+{
+    struct nvt_tables tables = {0};
+    int status = nvt_tables_add(&tables, table) || format->render(&tables, stdout) ? -1 : 0;
+    nvt_tables_free(&tables);
+    return status ? nvt_fail(err, "out of memory") : 0;
 }
 
 static int print_table(const struct nvt_findings *findings, const struct nvt_format *format,
                        struct nvt_error *err)
 {
-    struct nvt_tables tables = {0};
     struct nvt_table *table =
         nvt_table_new("diagnose", "Findings", columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; table && i < findings->count; i++) {
-        const struct nvt_finding *finding = &findings->items[i];
+    for (size_t i = 0; table && i < findings->count; i++)
+        fill_row(table, &findings->items[i]);
+    return render(table, format, err);
+}
+
+static int print_rule_table(const struct nvt_format *format, struct nvt_error *err)
+{
+    size_t count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    struct nvt_table *table = nvt_table_new("rules", "What diagnose looks for", rule_columns,
+                                            sizeof(rule_columns) / sizeof(rule_columns[0]));
+    for (size_t i = 0; table && i < count; i++) {
         size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, 0, finding->cause);
-        nvt_table_set_real(table, row, 1, finding->cost_ns);
-        nvt_table_set_int(table, row, 2, finding->confidence);
-        nvt_table_set_text(table, row, 3, finding->where);
-        nvt_table_set_text(table, row, 4, finding->what);
-        nvt_table_set_text(table, row, 5, finding->evidence);
-        nvt_table_set_text(table, row, 6, finding->remedy);
+        nvt_table_set_text(table, row, 0, rules[i]->cause);
+        nvt_table_set_text(table, row, 1, rules[i]->about);
+        nvt_table_set_text(table, row, 2, rules[i]->threshold);
+        nvt_table_set_text(table, row, 3, nvt_confidence_name(rules[i]->confidence));
+        nvt_table_set_text(table, row, 4, rules[i]->remedy);
     }
-    int status = nvt_tables_add(&tables, table) || format->render(&tables, stdout) ? -1 : 0;
-    nvt_tables_free(&tables);
-    return status ? nvt_fail(err, "out of memory") : 0;
+    return render(table, format, err);
+}
+
+static int print_rules(const struct nvt_format *format, struct nvt_error *err)
+{
+    size_t count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    if (format)
+        return print_rule_table(format, err);
+    for (size_t i = 0; i < count; i++)
+        printf("%s: %s\n   threshold  %s\n   confidence %s\n   remedy     %s\n\n", rules[i]->cause,
+               rules[i]->about, rules[i]->threshold, nvt_confidence_name(rules[i]->confidence),
+               rules[i]->remedy);
+    for (int i = 0; i < NVT_CONFIDENCES; i++)
+        printf("%-6s  %s\n", nvt_confidence_name((enum nvt_confidence)i),
+               nvt_confidence_meaning((enum nvt_confidence)i));
+    return 0;
 }
 
 static int diagnose(struct request *request, int count, char **arguments, struct nvt_error *err)
@@ -182,7 +207,7 @@ static int diagnose(struct request *request, int count, char **arguments, struct
     if (!status)
         status = nvt_input_traces(&input, err);
     if (!status)
-        status = nvt_diagnose(&input, request->facts.by, &findings, err);
+        status = nvt_diagnose(&input, request->by, &findings, err);
     if (!status) {
         fprintf(stderr, "%.*s", (int)input.notes.size,
                 input.notes.data ? (const char *)input.notes.data : "");
@@ -191,8 +216,6 @@ static int diagnose(struct request *request, int count, char **arguments, struct
         else
             print_paragraphs(&findings);
     }
-    if (!status && (fflush(stdout) || ferror(stdout)))
-        status = nvt_fail(err, "standard output cannot be written");
     free(findings.items);
     nvt_input_free(&input);
     return status;
@@ -200,10 +223,16 @@ static int diagnose(struct request *request, int count, char **arguments, struct
 
 int nvt_cmd_diagnose(int argc, char **argv)
 {
-    struct request request = {{NULL, NULL}, NULL};
+    struct request request = {NULL, NULL, 0};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
     if (status)
         return status == 1 ? 0 : fail(&err);
-    return diagnose(&request, argc - optind, argv + optind, &err) ? fail(&err) : 0;
+    if (request.rules)
+        status = print_rules(request.format, &err);
+    else
+        status = diagnose(&request, argc - optind, argv + optind, &err);
+    if (!status && (fflush(stdout) || ferror(stdout)))
+        status = nvt_fail(&err, "standard output cannot be written");
+    return status ? fail(&err) : 0;
 }

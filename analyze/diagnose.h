@@ -1,19 +1,59 @@
 /*
- * Diagnosis: findings, each with what it costs, the evidence, a remedy and how sure it is. A new rule is
- * one new file analyze/diagnose_<name>.c and one line in the table of diagnose.c.
+ * Diagnosis: findings, each with what it costs, the evidence, where to look, a remedy and how sure
+ * it is. A new rule is one new file analyze/diagnose_<name>.c, which defines nvt_rule_<name>, and
+ * its name in NVT_RULES; the shortest one to copy is diagnose_copies.c.
+ *
+ * A rule must be silent on a trace that has not its trouble: its thresholds are stated in the rule
+ * itself, each with its reason (`threshold`), and tests/test_diagnose*.c has for every rule a trace
+ * on either side of them.
  */
 #ifndef NVT_DIAGNOSE_H
 #define NVT_DIAGNOSE_H
 
 #include "report.h"
 
+/* All rules: X(name of nvt_rule_<name>). Their order is that of `diagnose --rules`. */
+#define NVT_RULES(X)                                                                               \
+    X(scaling)                                                                                     \
+    X(crossing)                                                                                    \
+    X(sync)                                                                                        \
+    X(launch)                                                                                      \
+    X(kernels)                                                                                     \
+    X(idle)                                                                                        \
+    X(pageable)                                                                                    \
+    X(transfers)                                                                                   \
+    X(copies)                                                                                      \
+    X(allocation)                                                                                  \
+    X(memory)                                                                                      \
+    X(ranks)                                                                                       \
+    X(iterations)                                                                                  \
+    X(warmup)                                                                                      \
+    X(timing)                                                                                      \
+    X(backward)
+
+/* How sure a finding is; what each word means is nvt_confidence_meaning. */
+enum nvt_confidence { NVT_SEEN, NVT_TESTED, NVT_LIKELY, NVT_CONFIDENCES };
+
+/* "seen", "tested", "likely"; and its meaning, a sentence. */
+const char *nvt_confidence_name(enum nvt_confidence confidence);
+const char *nvt_confidence_meaning(enum nvt_confidence confidence);
+
+/* Moments that a finding points at. */
+#define NVT_MOMENTS 3
+
 struct nvt_finding {
-    const char *cause;  /* "scaling", "sync-bound" …; static text */
-    double cost_ns;     /* what an iteration, or else the trace, would be spared at most */
-    int confidence;     /* percent */
-    char where[256];    /* configuration or file, and the range, kernel or call */
-    char what[256];     /* one sentence */
-    char evidence[512]; /* numbers and examples of when, in ns on the trace's axis */
+    const char *cause; /* "scaling", "sync-bound" …; static text */
+    double cost_ns;    /* what an iteration (without any: the trace's second half) would be spared
+                          at most (one device's time where there are several), or by how much its
+                          measurement is wrong; 0: no time */
+    const char *per;   /* of what: "an iteration" …; static text */
+    double cost_bytes; /* memory, likewise; 0: none */
+    enum nvt_confidence confidence;
+    char where[256];              /* configuration or file */
+    char what[256];               /* one sentence */
+    char evidence[512];           /* numbers */
+    int64_t moments[NVT_MOMENTS]; /* ns on the trace's axis: examples */
+    uint32_t moment_count;
     char remedy[256];
 };
 
@@ -22,49 +62,82 @@ struct nvt_findings {
     size_t count, capacity;
 };
 
+/* One trace, and what every rule asks about it. */
+struct nvt_view {
+    const struct nvt_input_trace *input;
+    const struct nvt_trace *trace;
+    const uint32_t *iterations; /* rows of ranges, ascending */
+    uint32_t iteration_count;
+    /*
+     * The steady part: the second half of the iterations, or of the trace's time without any. What
+     * a program does once, when it starts, lies in front of it: rules about a loop look here alone.
+     */
+    int64_t from, to; /* ns */
+    double units;     /* iterations in it, 1 without any: what costs are divided by */
+    const char *per;  /* "an iteration"; "in the second half of the trace" without any */
+    double span_ns;   /* to - from */
+};
+
 /* What rules read. */
 struct nvt_case {
     const struct nvt_report_input *input; /* with its traces */
     const char *by; /* axis along which runs are compared, NULL: each one that varies */
 };
 
-/* All rules over the input (its traces read), the costliest finding first; `by` as in struct nvt_case.
- * The caller frees findings->items, also on failure. 0, or -1 with err. */
+struct nvt_rule {
+    const char *cause;     /* heading of its findings */
+    const char *about;     /* what it finds, half a sentence */
+    const char *threshold; /* from where on it speaks, and why from there */
+    const char *remedy;
+    enum nvt_confidence confidence;
+    /* One of the two is NULL. Both append findings; 0, or -1 with err filled. */
+    int (*look)(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err); /* at each trace */
+    int (*compare)(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err); /* all of them */
+};
+
+#define NVT_DECLARE_RULE(name) extern const struct nvt_rule nvt_rule_##name;
+NVT_RULES(NVT_DECLARE_RULE)
+#undef NVT_DECLARE_RULE
+
+/* All rules; *count gets how many. */
+const struct nvt_rule *const *nvt_rules(size_t *count);
+
+/* Let one rule look at the input. 0, or -1 with err. */
+int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err);
+
+/* All rules over the input (its traces read), the costliest finding first; `by` as in struct
+ * nvt_case. The caller frees findings->items, also on failure. 0, or -1 with err. */
 int nvt_diagnose(const struct nvt_report_input *input, const char *by,
                  struct nvt_findings *findings, struct nvt_error *err);
+
+/* A finding of a rule with its cause, confidence, remedy and, with a view, where. */
+struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view);
+
+/* One more moment to look at; those behind the third are dropped. */
+void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns);
+
+/* "cause: what (0.123 ms an iteration; seen)"; "12, 34, 56 ns", empty without moments. */
+void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size);
+void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size);
 
 /* Append a copy. 0, or -1 with err when out of memory. */
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
                      struct nvt_error *err);
 
-typedef int (*nvt_rule)(const struct nvt_case *facts, struct nvt_findings *findings,
-                        struct nvt_error *err);
-
 /*
- * Several runs that differ in one numeric axis: what is done once (or m times) for each unit of it, and
- * whose cost grows with it. Cost an iteration = a + b·n by least squares over the runs; b with its 95 %
- * interval (Student's t, k − 2 degrees of freedom). A finding is what is entered in proportion to n and
- * takes at least 5 % of an iteration, or whose b is above 0 at 95 % and adds a quarter to its own cost
- * and 10 % to the iteration from the least n to the largest.
+ * The iterations of a trace: ranges named `iteration`, or else PyTorch's `ProfilerStep#<number>`.
+ * Row numbers ascending; malloc'ed with *count, NULL when out of memory.
  */
-int nvt_diagnose_scaling(const struct nvt_case *facts, struct nvt_findings *findings,
-                         struct nvt_error *err);
-
-/* The first iterations of a trace are slower than the rest: they were measured too. */
-int nvt_diagnose_warmup(const struct nvt_case *facts, struct nvt_findings *findings,
-                        struct nvt_error *err);
-
-/* Calls that wait for the device, allocate, or launch, many times in an iteration. */
-int nvt_diagnose_calls(const struct nvt_case *facts, struct nvt_findings *findings,
-                       struct nvt_error *err);
-
-/* Ranges that end before the device work that they launched. */
-int nvt_diagnose_timing(const struct nvt_case *facts, struct nvt_findings *findings,
-                        struct nvt_error *err);
-
-/* Iterations of a trace: ranges of that name, row numbers ascending; malloc'ed with *count, NULL when
- * out of memory. */
 uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count);
+
+/* Whether a moment lies in the steady part. */
+static inline int nvt_is_steady(const struct nvt_view *view, int64_t moment)
+{
+    return moment >= view->from && moment <= view->to;
+}
 
 /* The name of an input trace for `where`: its configuration, or its file. */
 void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size);

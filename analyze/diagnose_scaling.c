@@ -1,11 +1,16 @@
+/*
+ * scaling: what is done once for each unit of a parameter, and what grows with it, over runs that
+ * differ in that parameter alone. Cost an iteration = a + b·n by least squares over the runs, for
+ * each range, call and kernel; b with its 95 % interval (Student's t, k - 2 degrees of freedom).
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/sample.h"
+#include "curves.h"
 #include "diagnose.h"
-#include "map.h"
 
 #define MOST_POINTS 32
 
@@ -14,9 +19,10 @@ enum item_kind { ITEM_RANGE, ITEM_CALL, ITEM_KERNEL };
 /* What one name costs in one run. */
 struct point {
     double n;     /* the axis */
-    double ns;    /* an iteration */
-    double count; /* an iteration */
+    double ns;    /* an iteration: the median, which a busy machine moves least */
+    double count; /* an iteration, on average */
     int64_t examples[3];
+    uint32_t example_count;
 };
 
 struct item {
@@ -24,11 +30,15 @@ struct item {
     char name[200];
     struct point points[MOST_POINTS];
     size_t count;
+    size_t run;   /* that its last point is of */
+    double *sums; /* ns in each iteration of that run */
+    uint32_t room;
 };
 
 struct family {
     struct item *items;
     size_t count, capacity;
+    size_t run;          /* that is being added, from 1 on */
     double iteration_ns; /* at the largest n */
     double largest;
 };
@@ -60,7 +70,8 @@ struct window {
     uint32_t count;
 };
 
-static int holds(const struct window *window, int64_t moment)
+/* The iteration that holds a moment, or NVT_NONE. */
+static uint32_t holds(const struct window *window, int64_t moment)
 {
     const struct nvt_ranges *ranges = &window->trace->ranges;
     uint32_t low = 0, high = window->count;
@@ -71,65 +82,95 @@ static int holds(const struct window *window, int64_t moment)
         else
             high = middle;
     }
-    return low && moment <= ranges->end[window->rows[low - 1]];
+    return low && moment <= ranges->end[window->rows[low - 1]] ? low - 1 : NVT_NONE;
 }
 
-static int add_time(struct family *family, enum item_kind kind, const char *name, double n,
-                    int64_t start, int64_t end)
+/* Begin the item's point of this run. 0, 1 when it has no room for more points, or -1. */
+static int begin_point(struct family *family, struct item *item, double n, uint32_t iterations)
 {
-    struct item *item = find_item(family, kind, name);
-    if (!item)
-        return -1;
-    if (!item->count || item->points[item->count - 1].n != n) {
-        if (item->count == MOST_POINTS)
-            return 0;
-        item->points[item->count++] = (struct point){.n = n};
+    if (item->count == MOST_POINTS)
+        return 1;
+    if (item->room < iterations) {
+        double *sums = realloc(item->sums, iterations * sizeof(*sums));
+        if (!sums)
+            return -1;
+        item->sums = sums;
+        item->room = iterations;
     }
-    struct point *point = &item->points[item->count - 1];
-    if (point->count < 3)
-        point->examples[(int)point->count] = start;
-    point->count++;
-    point->ns += (double)(end - start);
+    memset(item->sums, 0, iterations * sizeof(*item->sums));
+    item->points[item->count++] = (struct point){.n = n};
+    item->run = family->run;
     return 0;
 }
 
-/* Add up what lies in the iterations of a run; `n` must not repeat the last one. */
-static int add_run(struct family *family, const struct nvt_trace *trace, double n)
+/* Something of that name, launched or entered at `moment`, took from start to end. */
+static int add_time(struct family *family, const struct window *window, enum item_kind kind,
+                    uint32_t name, double n, int64_t moment, const int64_t span[2])
 {
-    struct window window = {trace, NULL, 0};
-    const struct nvt_ranges *ranges = &trace->ranges;
-    window.rows = nvt_iterations(trace, &window.count);
-    int status = window.rows ? 0 : -1;
-    for (uint32_t i = 0; i < ranges->count && !status; i++)
-        if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED) && holds(&window, ranges->start[i]))
-            status = add_time(family, ITEM_RANGE, nvt_name(trace, ranges->name[i]), n,
-                              ranges->start[i], ranges->end[i]);
-    for (uint32_t i = 0; i < trace->apis.count && !status; i++)
-        if (holds(&window, trace->apis.start[i]))
-            status = add_time(family, ITEM_CALL, nvt_name(trace, trace->apis.name[i]), n,
-                              trace->apis.start[i], trace->apis.end[i]);
-    for (uint32_t i = 0; i < trace->ops.count && !status; i++)
-        if (trace->ops.launch[i] != INT64_MIN && holds(&window, trace->ops.launch[i]))
-            status = add_time(family, ITEM_KERNEL, nvt_name(trace, trace->ops.name[i]), n,
-                              trace->ops.start[i], trace->ops.end[i]);
-    for (size_t i = 0; i < family->count && window.count; i++) {
+    uint32_t iteration = holds(window, moment);
+    if (iteration == NVT_NONE)
+        return 0;
+    struct item *item = find_item(family, kind, nvt_name(window->trace, name));
+    int status = !item                      ? -1
+                 : item->run == family->run ? 0
+                                            : begin_point(family, item, n, window->count);
+    if (status)
+        return status < 0 ? -1 : 0;
+    struct point *point = &item->points[item->count - 1];
+    if (point->example_count < 3)
+        point->examples[point->example_count++] = span[0];
+    point->count++;
+    item->sums[iteration] += (double)(span[1] - span[0]);
+    return 0;
+}
+
+/* Sums of this run become what an iteration costs. */
+static void end_run(struct family *family, uint32_t iterations, double n)
+{
+    struct nvt_summary summary;
+    for (size_t i = 0; i < family->count && iterations; i++) {
         struct item *item = &family->items[i];
-        if (!item->count || item->points[item->count - 1].n != n)
+        if (item->run != family->run)
             continue;
         struct point *point = &item->points[item->count - 1];
-        point->ns /= window.count;
-        point->count /= window.count;
+        nvt_sample_summary(item->sums, iterations, &summary);
+        point->ns = summary.median > 0 ? summary.median : summary.mean;
+        point->count /= iterations;
         if (item->kind == ITEM_RANGE && !strcmp(item->name, "iteration") && n >= family->largest) {
             family->largest = n;
             family->iteration_ns = point->ns;
         }
     }
+}
+
+/* Add up what lies in the iterations of a run. */
+static int add_run(struct family *family, const struct nvt_trace *trace, double n)
+{
+    struct window window = {trace, NULL, 0};
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const struct nvt_apis *apis = &trace->apis;
+    const struct nvt_ops *ops = &trace->ops;
+    window.rows = nvt_iterations(trace, &window.count);
+    int status = window.rows ? 0 : -1;
+    family->run++;
+    for (uint32_t i = 0; i < ranges->count && !status; i++)
+        if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED))
+            status = add_time(family, &window, ITEM_RANGE, ranges->name[i], n, ranges->start[i],
+                              (const int64_t[]){ranges->start[i], ranges->end[i]});
+    for (uint32_t i = 0; i < apis->count && !status; i++)
+        status = add_time(family, &window, ITEM_CALL, apis->name[i], n, apis->start[i],
+                          (const int64_t[]){apis->start[i], apis->end[i]});
+    for (uint32_t i = 0; i < ops->count && !status; i++)
+        if (ops->launch[i] != INT64_MIN)
+            status = add_time(family, &window, ITEM_KERNEL, ops->name[i], n, ops->launch[i],
+                              (const int64_t[]){ops->start[i], ops->end[i]});
+    end_run(family, window.count, n);
     free(window.rows);
     return status;
 }
 
 struct fit {
-    double a, b, half; /* cost = a + b·n; b ± half at 95 % */
+    double a, b, half;  /* cost = a + b·n; b ± half at 95 % */
     double least, most; /* n */
     double per_unit;    /* entries a unit of n, 0 when they are not in proportion */
 };
@@ -162,7 +203,7 @@ static struct fit fit_item(const struct item *item)
     return fit;
 }
 
-static const struct point *at_most(const struct item *item, double n)
+static const struct point *at_largest(const struct item *item, double n)
 {
     for (size_t i = 0; i < item->count; i++)
         if (item->points[i].n == n)
@@ -170,42 +211,48 @@ static const struct point *at_most(const struct item *item, double n)
     return &item->points[0];
 }
 
-static void tell_entries(struct nvt_finding *finding, const struct item *item, const struct fit *fit,
-                         const char *axis, double share)
+static void point_at(struct nvt_finding *finding, const struct point *point)
+{
+    for (uint32_t i = 0; i < point->example_count; i++)
+        nvt_finding_point(finding, point->examples[i]);
+}
+
+static void tell_entries(struct nvt_finding *finding, const struct item *item,
+                         const struct fit *fit, const char *axis, double share)
 {
     static const char *const kinds[] = {"range", "call", "device operation"};
     static const char *const remedies[] = {
         "do the work of this range for all of them at once, in one launch",
         "call it once for all of them: keep the decision on the device instead of asking it",
         "launch one operation for all of them (grouped or batched)"};
-    const struct point *point = at_most(item, fit->most);
+    const struct point *point = at_largest(item, fit->most);
     finding->cost_ns = point->ns;
-    finding->confidence = 95;
+    finding->confidence = NVT_SEEN;
     snprintf(finding->what, sizeof(finding->what),
              "%s %.100s is entered %g time%s for each of the %s", kinds[item->kind], item->name,
              fit->per_unit, fit->per_unit == 1 ? "" : "s", axis);
-    snprintf(finding->evidence, sizeof(finding->evidence),
-             "%g entries an iteration at %s=%g, %.0f ns of it (%.0f %% of the iteration); cost = %.0f + "
-             "%.1f·%s ns (slope ± %.1f); for example at %lld, %lld, %lld ns",
-             point->count, axis, fit->most, point->ns, 100 * share, fit->a, fit->b, axis, fit->half,
-             (long long)point->examples[0], (long long)point->examples[1],
-             (long long)point->examples[2]);
+    snprintf(
+        finding->evidence, sizeof(finding->evidence),
+        "%g entries an iteration at %s=%g, %.0f ns of it (%.0f %% of the iteration); cost = %.0f + "
+        "%.1f·%s ns (slope ± %.1f at 95 %%)",
+        point->count, axis, fit->most, point->ns, 100 * share, fit->a, fit->b, axis, fit->half);
+    point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedies[item->kind]);
 }
 
 static void tell_growth(struct nvt_finding *finding, const struct item *item, const struct fit *fit,
                         const char *axis)
 {
-    const struct point *point = at_most(item, fit->most);
+    const struct point *point = at_largest(item, fit->most);
     finding->cost_ns = fit->b * (fit->most - fit->least);
-    finding->confidence = 90;
+    finding->confidence = NVT_TESTED;
     snprintf(finding->what, sizeof(finding->what), "%.100s grows with %s", item->name, axis);
-    snprintf(finding->evidence, sizeof(finding->evidence),
-             "cost = %.0f + %.1f·%s ns an iteration (slope ± %.1f at 95 %%), from %s=%g to %g; at the "
-             "largest %.0f ns in %g entries; for example at %lld, %lld, %lld ns",
-             fit->a, fit->b, axis, fit->half, axis, fit->least, fit->most, point->ns, point->count,
-             (long long)point->examples[0], (long long)point->examples[1],
-             (long long)point->examples[2]);
+    snprintf(
+        finding->evidence, sizeof(finding->evidence),
+        "cost = %.0f + %.1f·%s ns an iteration (slope ± %.1f at 95 %%), from %s=%g to %g; at the "
+        "largest %.0f ns in %g entries",
+        fit->a, fit->b, axis, fit->half, axis, fit->least, fit->most, point->ns, point->count);
+    point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy),
              "look at what is done in it once for each of the %s", axis);
 }
@@ -219,9 +266,9 @@ static int judge(const struct family *family, const char *where, const char *axi
         if (item->count < 3 || !(family->iteration_ns > 0))
             continue;
         struct fit fit = fit_item(item);
-        double share = at_most(item, fit.most)->ns / family->iteration_ns;
+        double share = at_largest(item, fit.most)->ns / family->iteration_ns;
         double growth = fit.b * (fit.most - fit.least);
-        struct nvt_finding finding = {.cause = "scaling"};
+        struct nvt_finding finding = nvt_finding_of(&nvt_rule_scaling, NULL);
         if (fit.per_unit >= 0.99 && share >= 0.05)
             tell_entries(&finding, item, &fit, axis, share);
         else if (fit.b - fit.half > 0 && growth > 0.25 * (fit.a + fit.b * fit.least) &&
@@ -233,33 +280,6 @@ static int judge(const struct family *family, const char *where, const char *axi
         status = nvt_findings_add(findings, &finding, err);
     }
     return status;
-}
-
-/* --- which runs belong together ---------------------------------------------------------------------- */
-
-/* Members between `workload` and `backend` are the axes. */
-static int is_axis(const struct nvt_record *record, size_t member)
-{
-    int inside = 0;
-    for (size_t i = 0; i <= member; i++) {
-        if (!strcmp(record->members[i].key, "backend"))
-            return 0;
-        inside |= !strcmp(record->members[i].key, "workload");
-    }
-    return inside && strcmp(record->members[member].key, "workload");
-}
-
-/* The configuration without this axis. */
-static void rest_of(const struct nvt_record *record, const char *axis, char *out, size_t size)
-{
-    size_t used = 0;
-    const char *workload = nvt_record_text(record, "workload");
-    used += (size_t)snprintf(out, size, "%s", workload ? workload : "");
-    for (size_t i = 0; i < record->count && used < size; i++)
-        if (is_axis(record, i) && strcmp(record->members[i].key, axis) &&
-            record->members[i].type != NVT_VALUE_NULL)
-            used += (size_t)snprintf(out + used, size - used, " %s=%s", record->members[i].key,
-                                     record->members[i].text);
 }
 
 static const struct nvt_record *record_of(const struct nvt_input_trace *from)
@@ -275,13 +295,13 @@ static int diagnose_family(const struct nvt_case *facts, size_t first, const cha
     struct family family = {.largest = -INFINITY};
     int status = 0;
     size_t runs = 0;
-    rest_of(record_of(&facts->input->traces[first]), axis, where, sizeof(where));
+    nvt_record_rest(record_of(&facts->input->traces[first]), axis, NULL, where, sizeof(where));
     for (size_t i = 0; i < facts->input->trace_count && !status; i++) {
         const struct nvt_record *record = record_of(&facts->input->traces[i]);
         double n = record ? nvt_record_number(record, axis) : NAN;
         if (!(n > 0))
             continue;
-        rest_of(record, axis, other, sizeof(other));
+        nvt_record_rest(record, axis, NULL, other, sizeof(other));
         if (strcmp(where, other))
             continue;
         if (i < first)
@@ -292,6 +312,8 @@ static int diagnose_family(const struct nvt_case *facts, size_t first, const cha
     }
     if (!status && runs >= 3)
         status = judge(&family, where, axis, findings, err);
+    for (size_t i = 0; i < family.count; i++)
+        free(family.items[i].sums);
     free(family.items);
     return status;
 }
@@ -299,28 +321,29 @@ static int diagnose_family(const struct nvt_case *facts, size_t first, const cha
 static int begins_family(const struct nvt_case *facts, size_t run, const char *axis)
 {
     char where[256], other[256];
-    rest_of(record_of(&facts->input->traces[run]), axis, where, sizeof(where));
+    nvt_record_rest(record_of(&facts->input->traces[run]), axis, NULL, where, sizeof(where));
     for (size_t i = 0; i < run; i++) {
         const struct nvt_record *record = record_of(&facts->input->traces[i]);
         if (!record || !(nvt_record_number(record, axis) > 0))
             continue;
-        rest_of(record, axis, other, sizeof(other));
+        nvt_record_rest(record, axis, NULL, other, sizeof(other));
         if (!strcmp(where, other))
             return 0;
     }
     return 1;
 }
 
-int nvt_diagnose_scaling(const struct nvt_case *facts, struct nvt_findings *findings,
-                         struct nvt_error *err)
+static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err)
 {
+    (void)rule;
     int status = 0;
     for (size_t run = 0; run < facts->input->trace_count && !status; run++) {
         const struct nvt_record *record = record_of(&facts->input->traces[run]);
         for (size_t m = 0; record && m < record->count && !status; m++) {
             const struct nvt_member *member = &record->members[m];
-            if (!is_axis(record, m) || member->type != NVT_VALUE_NUMBER || !(member->number > 0) ||
-                (facts->by && strcmp(facts->by, member->key)))
+            if (!nvt_record_is_axis(record, m) || member->type != NVT_VALUE_NUMBER ||
+                !(member->number > 0) || (facts->by && strcmp(facts->by, member->key)))
                 continue;
             if (begins_family(facts, run, member->key))
                 status = diagnose_family(facts, run, member->key, findings, err);
@@ -328,3 +351,15 @@ int nvt_diagnose_scaling(const struct nvt_case *facts, struct nvt_findings *find
     }
     return status;
 }
+
+const struct nvt_rule nvt_rule_scaling = {
+    .cause = "scaling",
+    .about = "over at least three runs that differ in one number alone: what is entered once (or "
+             "more) for each unit of it, and what grows with it, cost = a + b·n",
+    .threshold = "entries in proportion to it (within 1 %) that take 5 % of an iteration; or a "
+                 "slope above 0 at 95 % that adds a quarter to its own cost and 10 % to the "
+                 "iteration from the least to the largest: less is no reason to change a program",
+    .remedy = "do it once for all of them",
+    .confidence = NVT_SEEN,
+    .compare = compare,
+};

@@ -314,7 +314,7 @@ static int put_findings(const struct nvt_story *story, struct nvt_document *docu
                         struct nvt_error *err)
 {
     struct nvt_findings findings = {0};
-    char title[400], *text;
+    char title[600], moments[100], *text;
     if (!story->input->trace_count)
         return 0;
     int status = nvt_diagnose(story->input, NULL, &findings, err);
@@ -323,10 +323,11 @@ static int put_findings(const struct nvt_story *story, struct nvt_document *docu
         nvt_document_text(document, "nvtally diagnose found nothing in these traces.");
     for (size_t i = 0; i < findings.count && !status; i++) {
         const struct nvt_finding *finding = &findings.items[i];
-        snprintf(title, sizeof(title), "%s: %s (%.3f ms, %d %% sure)", finding->cause,
-                 finding->what, finding->cost_ns / 1e6, finding->confidence);
-        if (asprintf(&text, "Where: %s. Evidence: %s. Remedy: %s", finding->where,
-                     finding->evidence, finding->remedy) < 0) {
+        nvt_finding_title(finding, title, sizeof(title));
+        nvt_finding_moments(finding, moments, sizeof(moments));
+        if (asprintf(&text, "Where: %s. Evidence: %s. Look at: %s. Remedy: %s. How sure: %s.",
+                     finding->where, finding->evidence, moments, finding->remedy,
+                     nvt_confidence_meaning(finding->confidence)) < 0) {
             status = nvt_fail(err, "out of memory");
             break;
         }

@@ -1,6 +1,8 @@
 /*
- * Diagnosis: on runs of the fragment study, and on made-up device traces whose trouble is known.
+ * Diagnosis of several runs: what scales, what crosses, on runs of the fragment study and on
+ * made-up ones. Its rules about one trace are in test_diagnose_rules.c.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,99 +13,47 @@
 
 #include <cmocka.h>
 
+#include "../analyze/curves.h"
 #include "../analyze/diagnose.h"
 #include "cli.h"
+#include "made_trace.h"
 
 #define ITERATIONS 20
-
-/* A device trace being made: one thread, one stream, a clock. */
-struct maker {
-    struct nvt_trace *trace;
-    uint32_t thread;
-    int64_t now, device;
-    uint64_t correlation;
-};
-
-static struct maker begin(void)
-{
-    struct maker maker = {.trace = nvt_trace_new("made up", "nvt"), .now = 1000};
-    maker.thread = nvt_trace_thread(maker.trace, nvt_trace_process(maker.trace, 1), 1);
-    return maker;
-}
-
-static void range(struct maker *maker, const char *name, int64_t start)
-{
-    struct nvt_range row = {.start = start, .end = maker->now, .thread = maker->thread,
-                            .end_thread = maker->thread,
-                            .name = nvt_strings_add_text(maker->trace->strings, name)};
-    assert_int_not_equal(nvt_range_add(maker->trace, &row), NVT_NONE);
-}
-
-static void call(struct maker *maker, const char *name, int64_t ns)
-{
-    struct nvt_api row = {.start = maker->now, .end = maker->now + ns, .thread = maker->thread,
-                          .correlation = ++maker->correlation,
-                          .name = nvt_strings_add_text(maker->trace->strings, name)};
-    assert_int_not_equal(nvt_api_add(maker->trace, &row), NVT_NONE);
-    maker->now += ns;
-}
-
-/* A kernel of so many ns: launched now, run when the device is free. */
-static void launch(struct maker *maker, const char *name, int64_t ns)
-{
-    int64_t launched = maker->now;
-    call(maker, "cudaLaunchKernel", 4000);
-    int64_t start = launched + 5000 > maker->device ? launched + 5000 : maker->device;
-    struct nvt_op row = {.start = start, .end = start + ns, .correlation = maker->correlation,
-                         .name = nvt_strings_add_text(maker->trace->strings, name),
-                         .launch = INT64_MIN, .kind = NVT_OP_KERNEL, .detail = NVT_NONE};
-    row.short_name = row.name;
-    assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
-    maker->device = row.end;
-}
-
-static void synchronize(struct maker *maker)
-{
-    int64_t until = maker->device > maker->now ? maker->device - maker->now : 0;
-    call(maker, "cudaStreamSynchronize", until + 1000);
-}
 
 /* The looped fragment study: every fragment asks the device and waits for the answer. */
 static struct nvt_trace *looped(int fragments)
 {
-    struct maker maker = begin();
+    struct maker maker = make_begin();
     for (int i = 0; i < ITERATIONS; i++) {
         int64_t iteration = maker.now;
         for (int f = 0; f < fragments; f++) {
-            launch(&maker, "find_rows", 2000);
-            synchronize(&maker);
-            launch(&maker, "gather", 2000);
-            launch(&maker, "gemm", 6000);
+            make_launch(&maker, "find_rows", 2000);
+            make_wait(&maker);
+            make_launch(&maker, "gather", 2000);
+            make_launch(&maker, "gemm", 6000);
         }
-        synchronize(&maker);
-        range(&maker, "forward", iteration);
-        range(&maker, "iteration", iteration);
+        make_wait(&maker);
+        make_range(&maker, "forward", iteration);
+        make_range(&maker, "iteration", iteration);
         maker.now += 1000;
     }
-    assert_int_equal(nvt_trace_finish(maker.trace, NULL), 0);
-    return maker.trace;
+    return make_end(&maker);
 }
 
 /* The grouped one: the same launches whatever the number of fragments. */
 static struct nvt_trace *grouped(int fragments)
 {
-    struct maker maker = begin();
+    struct maker maker = make_begin();
     for (int i = 0; i < ITERATIONS; i++) {
         int64_t iteration = maker.now;
-        launch(&maker, "choose", 2000);
-        launch(&maker, "expert", 40000 + fragments % 3 * 100);
-        synchronize(&maker);
-        range(&maker, "forward", iteration);
-        range(&maker, "iteration", iteration);
+        make_launch(&maker, "choose", 2000);
+        make_launch(&maker, "expert", 40000 + fragments % 3 * 100);
+        make_wait(&maker);
+        make_range(&maker, "forward", iteration);
+        make_range(&maker, "iteration", iteration);
         maker.now += 1000;
     }
-    assert_int_equal(nvt_trace_finish(maker.trace, NULL), 0);
-    return maker.trace;
+    return make_end(&maker);
 }
 
 /* Runs with 2, 8, 32 and 128 fragments as an input. */
@@ -121,10 +71,11 @@ static void make_study(struct nvt_report_input *input, struct nvt_trace *(*make)
     runs->count = 4;
     for (size_t i = 0; i < 4; i++) {
         char json[200];
-        int size = snprintf(json, sizeof(json),
-                            "{\"workload\": \"fragmented\", \"fragments\": %d, \"variant\": \"%s\", "
-                            "\"backend\": \"cuda\"}",
-                            fragments[i], variant);
+        int size =
+            snprintf(json, sizeof(json),
+                     "{\"workload\": \"fragmented\", \"fragments\": %d, \"variant\": \"%s\", "
+                     "\"backend\": \"cuda\"}",
+                     fragments[i], variant);
         assert_int_equal(nvt_record_parse(&runs->records[i], json, (size_t)size, NULL), 0);
         input->traces[i] = (struct nvt_input_trace){make(fragments[i]), runs, i};
     }
@@ -143,14 +94,13 @@ static void names_what_is_done_for_each_fragment(void **state)
     (void)state;
     struct nvt_report_input input;
     struct nvt_findings findings = {0};
-    struct nvt_case facts = {&input, NULL};
     make_study(&input, looped, "looped");
-    assert_int_equal(nvt_diagnose_scaling(&facts, &findings, NULL), 0);
-    assert_int_equal(nvt_diagnose_calls(&facts, &findings, NULL), 0);
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     assert_true(is_found(&findings, "scaling", "cudaLaunchKernel is entered 3 times for each"));
+    assert_true(is_found(&findings, "scaling", "cudaStreamSynchronize grows with fragments"));
     assert_true(is_found(&findings, "scaling", "forward grows with fragments"));
     assert_true(is_found(&findings, "sync-bound", "cudaStreamSynchronize"));
-    assert_true(is_found(&findings, "launch-bound", "cudaLaunchKernel"));
+    assert_true(is_found(&findings, "many small kernels", "shorter than it takes to launch"));
     free(findings.items);
     nvt_input_free(&input);
 }
@@ -160,12 +110,8 @@ static void is_silent_where_nothing_grows(void **state)
     (void)state;
     struct nvt_report_input input;
     struct nvt_findings findings = {0};
-    struct nvt_case facts = {&input, NULL};
     make_study(&input, grouped, "grouped");
-    assert_int_equal(nvt_diagnose_scaling(&facts, &findings, NULL), 0);
-    assert_int_equal(nvt_diagnose_warmup(&facts, &findings, NULL), 0);
-    assert_int_equal(nvt_diagnose_calls(&facts, &findings, NULL), 0);
-    assert_int_equal(nvt_diagnose_timing(&facts, &findings, NULL), 0);
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     assert_int_equal(findings.count, 0);
     nvt_input_free(&input);
 }
@@ -177,80 +123,154 @@ static void one_axis_can_be_asked_for(void **state)
     struct nvt_findings findings = {0};
     struct nvt_case facts = {&input, "batch"};
     make_study(&input, looped, "looped");
-    assert_int_equal(nvt_diagnose_scaling(&facts, &findings, NULL), 0);
+    assert_int_equal(nvt_rule_apply(&nvt_rule_scaling, &facts, &findings, NULL), 0);
     assert_int_equal(findings.count, 0);
     nvt_input_free(&input);
 }
 
-/* A range that only launches, and the same with a wait in it. */
-static void ranges_that_end_early_are_named(void **state)
+static void the_looped_trace_alone_names_its_cause(void **state)
 {
     (void)state;
-    for (int waits = 0; waits < 2; waits++) {
-        struct maker maker = begin();
-        for (int i = 0; i < 10; i++) {
-            int64_t start = maker.now;
-            launch(&maker, "long kernel", 500000);
-            if (waits)
-                synchronize(&maker);
-            range(&maker, "timed", start);
-            maker.now = maker.device + 1000;
-        }
-        assert_int_equal(nvt_trace_finish(maker.trace, NULL), 0);
-        struct nvt_input_trace trace = {maker.trace, NULL, 0};
-        struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
-        struct nvt_case facts = {&input, NULL};
-        struct nvt_findings findings = {0};
-        assert_int_equal(nvt_diagnose_timing(&facts, &findings, NULL), 0);
-        assert_int_equal(findings.count, !waits);
-        if (!waits)
-            assert_true(is_found(&findings, "un-synchronised timing", "timed ends before"));
-        free(findings.items);
-        nvt_trace_free(maker.trace);
+    struct nvt_input_trace trace = {looped(32), NULL, 0};
+    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_findings findings = {0};
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    assert_true(is_found(&findings, "sync-bound", "cudaStreamSynchronize"));
+    assert_true(is_found(&findings, "many small kernels", "shorter than it takes to launch"));
+    free(findings.items);
+    nvt_trace_free(trace.trace);
+}
+
+/* --- crossings -----------------------------------------------------------------------------------
+ */
+
+#define SIZES 7
+
+/* Two variants over n = 2 … 128: cost = a + b·n, each measurement off by noise · N(0, 1). */
+struct lines {
+    double a[2], b[2], noise;
+};
+
+/* A normal number by Box and Muller, uniform ones by a 64-bit LCG (Knuth's MMIX). */
+static double normal(uint64_t *seed)
+{
+    double uniform[2];
+    for (int i = 0; i < 2; i++) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        uniform[i] = ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
+    }
+    return sqrt(-2 * log(uniform[0])) * cos(6.283185307179586 * uniform[1]);
+}
+
+static void make_lines(struct nvt_report_input *input, const struct lines *lines, uint64_t seed)
+{
+    static const char *const variants[] = {"simple", "clever"};
+    struct nvt_runs *runs = calloc(1, sizeof(*runs));
+    *input = (struct nvt_report_input){.run_count = 1};
+    input->runs = calloc(1, sizeof(*input->runs));
+    input->runs[0] = runs;
+    runs->path = strdup("made up");
+    runs->count = (size_t)2 * SIZES;
+    runs->records = calloc(runs->count, sizeof(*runs->records));
+    for (size_t i = 0; i < runs->count; i++) {
+        int n = 2 << (i % SIZES);
+        size_t variant = i / SIZES;
+        double cost =
+            (lines->a[variant] + lines->b[variant] * n) * (1 + lines->noise * normal(&seed));
+        char json[300];
+        int size = snprintf(json, sizeof(json),
+                            "{\"workload\": \"made\", \"n\": %d, \"variant\": \"%s\", "
+                            "\"backend\": \"host\", \"status\": \"ok\", "
+                            "\"forward_ns_mean\": 1e9, \"forward_ns_median\": %.3f}",
+                            n, variants[variant], cost);
+        assert_int_equal(nvt_record_parse(&runs->records[i], json, (size_t)size, NULL), 0);
     }
 }
 
-static void slow_first_iterations_are_named(void **state)
+/* Whether they cross; *crossing gets where. */
+static int cross(const struct lines *lines, uint64_t seed, struct nvt_crossing *crossing)
 {
-    (void)state;
-    for (int cold = 0; cold < 2; cold++) {
-        struct maker maker = begin();
-        for (int i = 0; i < 40; i++) {
-            int64_t start = maker.now;
-            maker.now += cold && i < 2 ? 900000 : 100000 + i % 7 * 1000;
-            range(&maker, "iteration", start);
-        }
-        assert_int_equal(nvt_trace_finish(maker.trace, NULL), 0);
-        struct nvt_input_trace trace = {maker.trace, NULL, 0};
-        struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
-        struct nvt_case facts = {&input, NULL};
-        struct nvt_findings findings = {0};
-        assert_int_equal(nvt_diagnose_warmup(&facts, &findings, NULL), 0);
-        assert_int_equal(findings.count, cold);
-        if (cold)
-            assert_true(is_found(&findings, "warm-up inside", "the first 2 of 40"));
-        free(findings.items);
-        nvt_trace_free(maker.trace);
-    }
+    struct nvt_report_input input;
+    struct nvt_curves curves = {0};
+    make_lines(&input, lines, seed);
+    assert_int_equal(nvt_curves_of(&input, NULL, &curves, NULL), 0);
+    assert_int_equal(curves.count, 2);
+    assert_string_equal(nvt_curves_differ(&curves.items[0], &curves.items[1]), "variant");
+    int crosses = nvt_curves_cross(&curves.items[0], &curves.items[1], crossing);
+    nvt_curves_free(&curves);
+    nvt_input_free(&input);
+    return crosses;
 }
 
-/* The study itself: the range of each fragment is named for looped, and nothing scales in grouped. */
+static void the_crossing_of_two_variants_is_found(void **state)
+{
+    (void)state;
+    const struct lines lines = {{1000, 5000}, {500, 100}, 0}; /* they meet at n = 10 */
+    struct nvt_report_input input;
+    struct nvt_findings findings = {0};
+    make_lines(&input, &lines, 1);
+    assert_int_equal(nvt_diagnose(&input, "n", &findings, NULL), 0);
+    assert_int_equal(findings.count, 1);
+    assert_true(is_found(&findings, "crossing",
+                         "forward: variant=simple is cheaper up to n=10, clever from there on"));
+    assert_non_null(strstr(findings.items[0].evidence, "simple costs 1000 + 500.0·n ns"));
+    assert_non_null(strstr(findings.items[0].evidence, "up to n=8, the second from 16 on"));
+    assert_true(fabs(findings.items[0].cost_ns - (1000 + 500 * 128 - 5000 - 100 * 128)) < 1);
+    free(findings.items);
+    nvt_input_free(&input);
+}
+
+static void variants_that_do_not_cross_are_left_alone(void **state)
+{
+    (void)state;
+    const struct lines apart = {{1000, 2000}, {500, 600}, 0.02};
+    const struct lines beyond = {{1000, 66000}, {500, 100}, 0}; /* they would meet at 162.5 */
+    const struct lines same = {{1000, 1000}, {500, 500}, 0.05};
+    struct nvt_crossing crossing;
+    int found = 0;
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        assert_false(cross(&apart, seed, &crossing));
+        found += cross(&same, seed, &crossing);
+    }
+    assert_true(found <= 50);
+    assert_false(cross(&beyond, 1, &crossing));
+}
+
+/* 95 of 100 intervals should; 1000 trials leave that within 3.5 standard deviations of 0.7 %. */
+static void the_interval_of_a_crossing_covers_it(void **state)
+{
+    (void)state;
+    const struct lines lines = {{1000, 5000}, {500, 100}, 0.05};
+    struct nvt_crossing crossing;
+    int covered = 0;
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        assert_true(cross(&lines, seed, &crossing));
+        assert_true(crossing.from < crossing.n && crossing.n < crossing.to);
+        covered += crossing.from <= 10 && crossing.to >= 10;
+    }
+    assert_in_range(covered, 925, 975);
+}
+
+/* The study itself: the range of each fragment is named for looped, and nothing scales in grouped.
+ */
 static void the_host_study_is_explained(void **state)
 {
     (void)state;
     char *directory = cli_tempdir();
     const char *out = cli_in(directory, "out");
-    const char *run[] = {"nvtally", "run", "fragmented", "--size", "256", "--batch", "8",
-                         "--fragments", "2,8,32,128", "--mode", "inference", "--iterations", "20",
-                         "--backend", "host", "-o", out, NULL};
+    const char *run[] = {
+        "nvtally", "run",         "fragmented", "--size", "256",       "--batch",
+        "8",       "--fragments", "2,8,32,128", "--mode", "inference", "--iterations",
+        "20",      "--backend",   "host",       "-o",     out,         NULL};
     struct cli_result result = cli_run(run);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     const char *diagnose[] = {"nvtally", "diagnose", out, "--by", "fragments", "-f", "csv", NULL};
     result = cli_run(diagnose);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "variant=looped,range fragment is entered 1 time for each of "
-                                       "the fragments"));
+    assert_non_null(strstr(result.out,
+                           "variant=looped,range fragment is entered 1 time for each of "
+                           "the fragments"));
     for (char *line = result.out; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         char row[2048];
@@ -271,8 +291,10 @@ int main(void)
         cmocka_unit_test(names_what_is_done_for_each_fragment),
         cmocka_unit_test(is_silent_where_nothing_grows),
         cmocka_unit_test(one_axis_can_be_asked_for),
-        cmocka_unit_test(ranges_that_end_early_are_named),
-        cmocka_unit_test(slow_first_iterations_are_named),
+        cmocka_unit_test(the_looped_trace_alone_names_its_cause),
+        cmocka_unit_test(the_crossing_of_two_variants_is_found),
+        cmocka_unit_test(variants_that_do_not_cross_are_left_alone),
+        cmocka_unit_test(the_interval_of_a_crossing_covers_it),
         cmocka_unit_test(the_host_study_is_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

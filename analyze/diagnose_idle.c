@@ -1,0 +1,59 @@
+/* GPU idle: the device has nothing to do while the host works outside of CUDA. */
+#include <stdio.h>
+
+#include "diagnose.h"
+#include "gaps.h"
+
+#define LEAST_SHARE 0.1
+#define LEAST_COUNT 3
+
+/* The shortest range of that thread around a moment, or NVT_NONE. */
+static uint32_t range_around(const struct nvt_trace *trace, uint32_t thread, int64_t moment)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t best = NVT_NONE;
+    for (uint32_t i = 0; i < ranges->count && ranges->start[i] <= moment; i++)
+        if (ranges->thread[i] == thread && ranges->end[i] >= moment &&
+            (best == NVT_NONE ||
+             ranges->end[i] - ranges->start[i] < ranges->end[best] - ranges->start[best]))
+            best = i;
+    return best;
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST, .from = view->from, .to = view->to};
+    if (!view->trace->apis.count || nvt_gaps_add_up(view->trace, &sum, err))
+        return view->trace->apis.count ? -1 : 0;
+    double share = (double)sum.host_ns / (view->span_ns * sum.devices);
+    if (sum.count < LEAST_COUNT || share < LEAST_SHARE)
+        return 0;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    const struct nvt_gap *gap = &sum.longest[0];
+    uint32_t range = range_around(view->trace, gap->thread, gap->start + gap->host_ns / 2);
+    finding.cost_ns = (double)sum.host_ns / view->units / sum.devices;
+    snprintf(finding.what, sizeof(finding.what),
+             "the device has nothing to do while the host works%s%.100s",
+             range == NVT_NONE ? "" : " in range ",
+             range == NVT_NONE ? "" : nvt_name(view->trace, view->trace->ranges.name[range]));
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%.4g gaps %s, %.0f ns each, %.0f %% of the device's time, in which the "
+             "launching thread was outside of CUDA; the longest %lld ns",
+             (double)sum.count / view->units, view->per, (double)sum.host_ns / (double)sum.count,
+             100 * share, (long long)gap->host_ns);
+    for (size_t i = 0; i < 3; i++)
+        nvt_finding_point(&finding, sum.longest[i].start);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_idle = {
+    .cause = "GPU idle",
+    .about = "gaps in which the launching thread does its own work: data, logging, checks",
+    .threshold = "10 % of the device's time in at least 3 gaps of 100 us and more: one gap is no "
+                 "loop, and shorter ones are the launching itself",
+    .remedy = "do that work on another thread, or one iteration ahead, or behind the launches of "
+              "the iteration instead of in front of them",
+    .confidence = NVT_LIKELY,
+    .look = look,
+};

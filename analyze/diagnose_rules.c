@@ -1,0 +1,193 @@
+/* What every rule of the diagnosis needs, and the table of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose.h"
+
+#define RULE_ENTRY(name) &nvt_rule_##name,
+static const struct nvt_rule *const rules[] = {NVT_RULES(RULE_ENTRY)};
+
+const struct nvt_rule *const *nvt_rules(size_t *count)
+{
+    *count = sizeof(rules) / sizeof(rules[0]);
+    return rules;
+}
+
+static const struct {
+    const char *name, *meaning;
+} confidences[NVT_CONFIDENCES] = {
+    [NVT_SEEN] = {"seen",
+                  "the times and counts on record are the fact itself; nothing is inferred"},
+    [NVT_TESTED] = {"tested", "a straight line was fitted to repeated runs; noise alone would show "
+                              "it in at most 5 of 100 cases"},
+    [NVT_LIKELY] = {"likely",
+                    "the numbers are on record, the cause is inferred from their pattern: "
+                    "look at the moments before acting on it"},
+};
+
+const char *nvt_confidence_name(enum nvt_confidence confidence)
+{
+    return confidences[confidence].name;
+}
+
+const char *nvt_confidence_meaning(enum nvt_confidence confidence)
+{
+    return confidences[confidence].meaning;
+}
+
+struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view)
+{
+    struct nvt_finding finding = {.cause = rule->cause,
+                                  .per = view ? view->per : "an iteration",
+                                  .confidence = rule->confidence};
+    snprintf(finding.remedy, sizeof(finding.remedy), "%s", rule->remedy);
+    if (view)
+        nvt_case_name(view->input, finding.where, sizeof(finding.where));
+    return finding;
+}
+
+void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns)
+{
+    if (finding->moment_count < NVT_MOMENTS)
+        finding->moments[finding->moment_count++] = moment_ns;
+}
+
+void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size)
+{
+    char cost[64] = "";
+    if (finding->cost_ns > 0)
+        snprintf(cost, sizeof(cost), "%.3f ms %s; ", finding->cost_ns / 1e6, finding->per);
+    else if (finding->cost_bytes > 0)
+        snprintf(cost, sizeof(cost), "%.3f MiB %s; ", finding->cost_bytes / 1048576, finding->per);
+    snprintf(out, size, "%s: %s (%s%s)", finding->cause, finding->what, cost,
+             nvt_confidence_name(finding->confidence));
+}
+
+void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = 0;
+    for (uint32_t i = 0; i < finding->moment_count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%lld", i ? ", " : "",
+                                 (long long)finding->moments[i]);
+    if (used && used < size)
+        snprintf(out + used, size - used, " ns");
+}
+
+int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
+                     struct nvt_error *err)
+{
+    if (findings->count == findings->capacity) {
+        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
+        struct nvt_finding *items = realloc(findings->items, capacity * sizeof(*items));
+        if (!items)
+            return nvt_fail(err, "out of memory");
+        findings->items = items;
+        findings->capacity = capacity;
+    }
+    findings->items[findings->count++] = *finding;
+    return 0;
+}
+
+static int is_step(const struct nvt_trace *trace, uint32_t range)
+{
+    static const char step[] = "ProfilerStep#";
+    return !strncmp(nvt_name(trace, trace->ranges.name[range]), step, sizeof(step) - 1);
+}
+
+uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
+{
+    uint32_t name = nvt_strings_find(trace->strings, "iteration", 9);
+    uint32_t *rows = malloc(((size_t)trace->ranges.count + 1) * sizeof(*rows));
+    *count = 0;
+    for (uint32_t i = 0; rows && i < trace->ranges.count; i++)
+        if (trace->ranges.name[i] == name && !(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED))
+            rows[(*count)++] = i;
+    if (*count)
+        return rows;
+    for (uint32_t i = 0; rows && i < trace->ranges.count; i++)
+        if (is_step(trace, i) && !(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED))
+            rows[(*count)++] = i;
+    return rows;
+}
+
+void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
+{
+    const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
+    char *configuration = record ? nvt_record_configuration(record) : NULL;
+    const char *workload = record ? nvt_record_text(record, "workload") : NULL;
+    if (configuration)
+        snprintf(out, size, "%s%s%s", workload ? workload : "", workload ? " " : "", configuration);
+    else
+        snprintf(out, size, "%s", from->trace->path);
+    free(configuration);
+}
+
+static void find_steady_part(struct nvt_view *view)
+{
+    const struct nvt_trace *trace = view->trace;
+    uint32_t half = view->iteration_count / 2;
+    view->from = trace->first_ns + (trace->last_ns - trace->first_ns) / 2;
+    view->to = trace->last_ns;
+    view->units = 1;
+    view->per = view->iteration_count ? "an iteration" : "in the second half of the trace";
+    if (view->iteration_count) {
+        view->units = view->iteration_count - half;
+        view->from = trace->ranges.start[view->iterations[half]];
+        view->to = view->from;
+    }
+    for (uint32_t i = half; i < view->iteration_count; i++)
+        if (trace->ranges.end[view->iterations[i]] > view->to)
+            view->to = trace->ranges.end[view->iterations[i]];
+    view->span_ns = (double)view->to - (double)view->from;
+}
+
+static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_view view = {.input = from, .trace = from->trace};
+    uint32_t *iterations = nvt_iterations(view.trace, &view.iteration_count);
+    if (!iterations)
+        return nvt_fail_at(err, view.trace->path, -1, "out of memory");
+    view.iterations = iterations;
+    find_steady_part(&view);
+    int status = view.span_ns > 0 ? rule->look(rule, &view, findings, err) : 0;
+    free(iterations);
+    return status;
+}
+
+int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    int status = 0;
+    if (rule->compare)
+        return rule->compare(rule, facts, findings, err);
+    for (size_t i = 0; i < facts->input->trace_count && !status; i++)
+        status = look_at(rule, &facts->input->traces[i], findings, err);
+    return status;
+}
+
+/* The most expensive first; what costs no time comes last, that with memory before the rest. */
+static int by_cost(const void *left, const void *right)
+{
+    const struct nvt_finding *a = left, *b = right;
+    if (a->cost_ns != b->cost_ns)
+        return a->cost_ns < b->cost_ns ? 1 : -1;
+    if (a->cost_bytes != b->cost_bytes)
+        return a->cost_bytes < b->cost_bytes ? 1 : -1;
+    int order = strcmp(a->cause, b->cause);
+    return order ? order : strcmp(a->where, b->where);
+}
+
+int nvt_diagnose(const struct nvt_report_input *input, const char *by,
+                 struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_case facts = {input, by};
+    int status = 0;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
+        status = nvt_rule_apply(rules[i], &facts, findings, err);
+    if (!status && findings->count)
+        qsort(findings->items, findings->count, sizeof(*findings->items), by_cost);
+    return status;
+}

@@ -1,0 +1,195 @@
+#include "gaps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices.h"
+
+/* Calls that may enclose a moment: a runtime call around a driver call around … */
+#define NESTED_CALLS 8
+
+int nvt_call_waits(const char *name)
+{
+    static const char *const copies[] = {"cudaMemcpy",
+                                         "cudaMemcpy2D",
+                                         "cudaMemcpyToSymbol",
+                                         "cudaMemcpyFromSymbol",
+                                         "cuMemcpyDtoH",
+                                         "cuMemcpyHtoD",
+                                         "cuMemcpy"};
+    size_t length = strcspn(name, "_"); /* nsys writes cudaMemcpy_v3020 */
+    if (strstr(name, "Synchronize"))
+        return 1;
+    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
+        if (strlen(copies[i]) == length && !strncmp(name, copies[i], length))
+            return 1;
+    return 0;
+}
+
+int nvt_call_launches(const char *name)
+{
+    return strstr(name, "LaunchKernel") || strstr(name, "GraphLaunch") ||
+           !strncmp(name, "cudaLaunch", 10) || !strncmp(name, "cuLaunch", 8);
+}
+
+/* The calls of each thread in the order of their starts: rows[first[t] .. first[t + 1]). */
+struct threads {
+    uint32_t *rows, *first;
+};
+
+static int group_calls(struct threads *threads, const struct nvt_trace *trace)
+{
+    const struct nvt_apis *apis = &trace->apis;
+    uint32_t count = trace->threads.count;
+    threads->rows = malloc(((size_t)apis->count + 1) * sizeof(uint32_t));
+    threads->first = calloc((size_t)count + 2, sizeof(uint32_t));
+    if (!threads->rows || !threads->first)
+        return -1;
+    for (uint32_t i = 0; i < apis->count; i++)
+        if (apis->thread[i] < count)
+            threads->first[apis->thread[i] + 2]++;
+    for (uint32_t t = 2; t <= count; t++)
+        threads->first[t] += threads->first[t - 1];
+    for (uint32_t i = 0; i < apis->count; i++)
+        if (apis->thread[i] < count)
+            threads->rows[threads->first[apis->thread[i] + 1]++] = i;
+    return 0;
+}
+
+/* The first call of a thread that starts at or behind a moment, as an index into its rows. */
+static uint32_t first_from(const struct threads *threads, const struct nvt_apis *apis,
+                           uint32_t thread, int64_t moment)
+{
+    uint32_t low = threads->first[thread], high = threads->first[thread + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (apis->start[threads->rows[middle]] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What the launching thread did from the start of the gap until its call returned. */
+static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
+                    const struct threads *threads)
+{
+    const struct nvt_apis *apis = &trace->apis;
+    int64_t from = gap->start, to = gap->start + gap->host_ns, until = from, inside = 0, most = 0;
+    uint32_t wait = NVT_NONE;
+    uint32_t at = first_from(threads, apis, gap->thread, from);
+    uint32_t low = threads->first[gap->thread], last = threads->first[gap->thread + 1];
+    uint32_t back = at - low < NESTED_CALLS ? at - low : NESTED_CALLS;
+    for (uint32_t i = at - back; i < last && apis->start[threads->rows[i]] < to; i++) {
+        uint32_t call = threads->rows[i];
+        int64_t start = apis->start[call] > until ? apis->start[call] : until;
+        int64_t end = apis->end[call] < to ? apis->end[call] : to;
+        if (apis->end[call] < from)
+            continue;
+        if (wait == NVT_NONE && nvt_call_waits(nvt_name(trace, apis->name[call])))
+            wait = call;
+        if (end > start) {
+            inside += end - start;
+            until = end;
+        }
+        if (end > start && end - start > most) {
+            most = end - start;
+            gap->call = call;
+        }
+    }
+    gap->cause = NVT_GAP_LAUNCH;
+    if (gap->host_ns >= NVT_GAP_HOST_NS && inside < gap->host_ns - inside)
+        gap->cause = NVT_GAP_HOST;
+    else if (wait != NVT_NONE) {
+        gap->cause = NVT_GAP_WAIT;
+        gap->call = wait;
+    } else if (most > gap->host_ns - most && gap->call != NVT_NONE &&
+               !nvt_call_launches(nvt_name(trace, apis->name[gap->call])))
+        gap->cause = NVT_GAP_CALL;
+}
+
+static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,
+                     const struct threads *threads)
+{
+    uint32_t call = trace->ops.api[gap->after];
+    gap->thread = call == NVT_NONE ? NVT_NONE : trace->apis.thread[call];
+    gap->call = NVT_NONE;
+    gap->cause = NVT_GAP_LATENCY;
+    gap->host_ns = 0;
+    if (call == NVT_NONE || gap->thread >= trace->threads.count)
+        return;
+    int64_t launched = trace->apis.end[call] < gap->end ? trace->apis.end[call] : gap->end;
+    if (launched <= gap->start)
+        return;
+    gap->host_ns = launched - gap->start;
+    explain(gap, trace, threads);
+}
+
+static void walk(const struct nvt_trace *trace, const struct nvt_used_device *device,
+                 const struct threads *threads, nvt_gap_visit visit, void *context)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    int64_t until = ops->start[device->ops[0]];
+    struct nvt_gap gap = {
+        .before = device->ops[0], .process = device->process, .device = device->device};
+    for (uint32_t i = 0; i < device->count; i++) {
+        uint32_t op = device->ops[i];
+        if (ops->start[op] > until) {
+            gap.start = until;
+            gap.end = ops->start[op];
+            gap.after = op;
+            fill_gap(&gap, trace, threads);
+            visit(context, &gap);
+            until = ops->start[op];
+        }
+        if (ops->end[op] > until) {
+            until = ops->end[op];
+            gap.before = op;
+        }
+    }
+}
+
+int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, uint32_t *devices,
+             struct nvt_error *err)
+{
+    struct nvt_used_devices used = {0};
+    struct threads threads = {0};
+    int status = nvt_used_devices_make(&used, trace, err);
+    if (!status && group_calls(&threads, trace))
+        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < used.count && !status; i++)
+        if (used.items[i].count)
+            walk(trace, &used.items[i], &threads, visit, context);
+    if (devices)
+        *devices = used.count;
+    free(threads.rows);
+    free(threads.first);
+    nvt_used_devices_free(&used);
+    return status;
+}
+
+static void add_gap(void *context, const struct nvt_gap *gap)
+{
+    struct nvt_gap_sum *sum = context;
+    struct nvt_gap next = *gap;
+    if (gap->cause != sum->cause || gap->start < sum->from || gap->start > sum->to)
+        return;
+    size_t kept = sum->count < 3 ? (size_t)sum->count : 3;
+    sum->count++;
+    sum->host_ns += gap->host_ns;
+    for (size_t i = 0; i < 3; i++) {
+        struct nvt_gap other = sum->longest[i];
+        if (i < kept && other.host_ns >= next.host_ns)
+            continue;
+        sum->longest[i] = next;
+        if (i >= kept)
+            break;
+        next = other;
+    }
+}
+
+int nvt_gaps_add_up(const struct nvt_trace *trace, struct nvt_gap_sum *sum, struct nvt_error *err)
+{
+    return nvt_gaps(trace, add_gap, sum, &sum->devices, err);
+}

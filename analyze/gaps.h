@@ -1,0 +1,63 @@
+/*
+ * Gaps: when a device had nothing to do although work was on its way, and what the host did then.
+ *
+ * A device is idle between the end of everything it was given and the start of its next operation.
+ * The part of it before the call that launched that operation returned was spent on the host, by
+ * the thread that launched it: in a wait for the device, in launches, in another call, or outside
+ * of CUDA. The rest is latency, or the operation waited for other streams: nobody's on the host.
+ */
+#ifndef NVT_GAPS_H
+#define NVT_GAPS_H
+
+#include "trace.h"
+
+enum nvt_gap_cause {
+    NVT_GAP_LATENCY, /* was launched in time, or its launch is not on record */
+    NVT_GAP_WAIT,    /* the host had waited for the device, and only then launched on */
+    NVT_GAP_LAUNCH,  /* launches follow each other, but slower than the device works */
+    NVT_GAP_CALL,    /* another call took most of it: an allocation, a load … */
+    NVT_GAP_HOST,    /* the thread was outside of CUDA for most of it, and at least that long: */
+};
+
+/* From where on a gap outside of CUDA is the program's own work: a launch costs 2 to 10 µs of the
+ * host, and the operator of a framework around it some tens. */
+#define NVT_GAP_HOST_NS 100000
+
+struct nvt_gap {
+    int64_t start, end;     /* ns */
+    int64_t host_ns;        /* from its start until the launching call returned, at most its end */
+    uint32_t before, after; /* operations */
+    uint32_t process, device;
+    uint32_t thread; /* that launched `after`, NVT_NONE unknown */
+    uint32_t call;   /* the wait, or the call that took most of it; NVT_NONE */
+    enum nvt_gap_cause cause;
+};
+
+typedef void (*nvt_gap_visit)(void *context, const struct nvt_gap *gap);
+
+/* Visit all gaps of all devices, device by device in the order of time; *devices (may be NULL) gets
+ * how many were used. 0, or -1 with err filled (out of memory). */
+int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, uint32_t *devices,
+             struct nvt_error *err);
+
+/* Gaps of one cause that begin in [from, to], added up. */
+struct nvt_gap_sum {
+    enum nvt_gap_cause cause;
+    int64_t from, to;
+    uint32_t devices;
+    uint64_t count;
+    int64_t host_ns;
+    struct nvt_gap longest[3]; /* by host_ns, descending */
+};
+
+/* cause, from and to are given. 0, or -1 with err filled. */
+int nvt_gaps_add_up(const struct nvt_trace *trace, struct nvt_gap_sum *sum, struct nvt_error *err);
+
+/* Whether a call waits for the device: cudaStreamSynchronize …, and copies that return when done.
+ */
+int nvt_call_waits(const char *name);
+
+/* Whether a call launches kernels or graphs. */
+int nvt_call_launches(const char *name);
+
+#endif

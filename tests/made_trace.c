@@ -1,0 +1,159 @@
+#include "made_trace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+struct maker make_begin(void)
+{
+    struct maker maker = {.trace = nvt_trace_new("made up", "nvt"), .now = 1000, .launch_ns = 4000};
+    maker.process = nvt_trace_process(maker.trace, 1);
+    maker.thread = nvt_trace_thread(maker.trace, maker.process, 1);
+    return maker;
+}
+
+void make_range(struct maker *maker, const char *name, int64_t start)
+{
+    struct nvt_range row = {.start = start,
+                            .end = maker->now,
+                            .thread = maker->thread,
+                            .end_thread = maker->thread,
+                            .name = nvt_strings_add_text(maker->trace->strings, name)};
+    assert_int_not_equal(nvt_range_add(maker->trace, &row), NVT_NONE);
+}
+
+void make_call(struct maker *maker, const char *name, int64_t ns)
+{
+    struct nvt_api row = {.start = maker->now,
+                          .end = maker->now + ns,
+                          .thread = maker->thread,
+                          .correlation = ++maker->correlation,
+                          .name = nvt_strings_add_text(maker->trace->strings, name)};
+    assert_int_not_equal(nvt_api_add(maker->trace, &row), NVT_NONE);
+    maker->now += ns;
+}
+
+static struct nvt_op next_op(struct maker *maker, const char *name, int64_t launched, int64_t ns)
+{
+    int64_t start = launched + 5000 > maker->device ? launched + 5000 : maker->device;
+    struct nvt_op row = {.start = start,
+                         .end = start + ns,
+                         .process = maker->process,
+                         .correlation = maker->correlation,
+                         .name = nvt_strings_add_text(maker->trace->strings, name),
+                         .launch = INT64_MIN,
+                         .kind = NVT_OP_KERNEL,
+                         .detail = NVT_NONE};
+    row.short_name = row.name;
+    maker->device = row.end;
+    return row;
+}
+
+void make_launch(struct maker *maker, const char *name, int64_t ns)
+{
+    int64_t launched = maker->now;
+    make_call(maker, "cudaLaunchKernel", maker->launch_ns);
+    struct nvt_op row = next_op(maker, name, launched, ns);
+    assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
+}
+
+static void copy(struct maker *maker, const struct program *program)
+{
+    int64_t launched = maker->now;
+    make_call(maker, "cudaMemcpyAsync", 3000);
+    struct nvt_op row = next_op(maker, "[CUDA memcpy Host-to-Device]", launched, program->copy_ns);
+    row.kind = NVT_OP_MEMCPY;
+    row.copy_kind = 1;
+    row.source_kind = program->pageable ? 1 : 2;
+    row.target_kind = 3;
+    row.bytes = program->copy_bytes;
+    assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
+}
+
+void make_wait(struct maker *maker)
+{
+    int64_t until = maker->device > maker->now ? maker->device - maker->now : 0;
+    make_call(maker, "cudaStreamSynchronize", until + 1000);
+}
+
+struct nvt_trace *make_end(struct maker *maker)
+{
+    assert_int_equal(nvt_trace_finish(maker->trace, NULL), 0);
+    return maker->trace;
+}
+
+static void leak(struct maker *maker, const struct program *program, int iteration)
+{
+    int frees = program->leak_freed_every && iteration % program->leak_freed_every == 1;
+    struct nvt_memory_event row = {.time = maker->now,
+                                   .process = maker->process,
+                                   .thread = maker->thread,
+                                   .address = (uint64_t)(frees ? iteration : iteration + 1) << 20,
+                                   .bytes = program->leak_bytes,
+                                   .allocated = UINT64_MAX,
+                                   .reserved = UINT64_MAX,
+                                   .kind = frees ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
+    if (program->leak_bytes && (!program->leak_until || iteration < program->leak_until))
+        assert_int_not_equal(nvt_memory_event_add(maker->trace, &row), NVT_NONE);
+}
+
+/* 90 to 110 % of it, by a linear congruential generator. */
+static int64_t vary(int64_t ns, unsigned *seed)
+{
+    if (!*seed)
+        return ns;
+    *seed = *seed * 1664525u + 1013904223u;
+    return ns * (900 + (int64_t)(*seed >> 16) % 201) / 1000;
+}
+
+static void work(struct maker *maker, const struct program *program, unsigned *seed)
+{
+    uint32_t first = maker->thread;
+    for (int i = 0; i < program->allocations; i++)
+        make_call(maker, program->allocation ? program->allocation : "cudaMalloc",
+                  program->allocation_ns);
+    for (int i = 0; i < program->copies; i++)
+        copy(maker, program);
+    for (int i = 0; i < program->kernels; i++) {
+        maker->thread = i >= program->kernels - program->backward
+                            ? nvt_trace_thread(maker->trace, maker->process, 2)
+                            : first;
+        make_launch(maker, "gemm", vary(program->kernel_ns, seed));
+        if (program->wait_every && i % program->wait_every == program->wait_every - 1)
+            make_wait(maker);
+    }
+    maker->thread = first;
+    if (program->communication_ns)
+        make_launch(maker, "ncclDevKernel_AllReduce", vary(program->communication_ns, seed));
+    if (!program->no_wait)
+        make_wait(maker);
+    if (program->tail_ns)
+        make_launch(maker, "tail", program->tail_ns);
+}
+
+struct nvt_trace *make_program(const struct program *program)
+{
+    struct maker maker = make_begin();
+    unsigned seed = program->jitter;
+    maker.launch_ns = program->launch_ns ? program->launch_ns : 6000;
+    maker.trace->processes.rank[maker.process] =
+        program->rank ? (uint32_t)program->rank - 1 : NVT_NONE;
+    for (int i = 0; i < (program->iterations ? program->iterations : 32); i++) {
+        int64_t start = maker.now;
+        maker.now += vary(program->host_ns, &seed);
+        work(&maker, program, &seed);
+        leak(&maker, program, i);
+        if (program->slow_every && i && i % program->slow_every == 0)
+            maker.now += program->slow_ns;
+        if (i < program->slow_until)
+            maker.now += program->slow_ns;
+        if (!program->no_ranges)
+            make_range(&maker, "iteration", start);
+        maker.now += 100;
+        if (program->no_wait || program->tail_ns)
+            maker.now = maker.device + 1000 > maker.now ? maker.device + 1000 : maker.now;
+    }
+    return make_end(&maker);
+}

@@ -1,0 +1,62 @@
+/*
+ * Device traces that are made up: a training loop on one thread and one stream, with as much of
+ * each trouble as is asked for. What the tests of the diagnosis look at, on either side of a
+ * threshold.
+ */
+#ifndef NVT_MADE_TRACE_H
+#define NVT_MADE_TRACE_H
+
+#include "../analyze/trace.h"
+
+/* A trace being made: a thread that launches, a device that works off, a clock. ns. */
+struct maker {
+    struct nvt_trace *trace;
+    uint32_t process, thread;
+    int64_t now;       /* of the thread */
+    int64_t device;    /* when the device has done all that it was given */
+    int64_t launch_ns; /* that a launch takes */
+    uint64_t correlation;
+};
+
+struct maker make_begin(void);
+/* A range from a moment until now; a call of that length. */
+void make_range(struct maker *maker, const char *name, int64_t start);
+void make_call(struct maker *maker, const char *name, int64_t ns);
+/* A kernel of so many ns: launched now, 5 us later on the device, or when that is free. */
+void make_launch(struct maker *maker, const char *name, int64_t ns);
+/* A wait until the device has done everything, and 1 us more. */
+void make_wait(struct maker *maker);
+/* Finish it; the caller owns the trace. */
+struct nvt_trace *make_end(struct maker *maker);
+
+/* One iteration of a loop, in this order; what is 0 is not done. */
+struct program {
+    int iterations; /* 0: 32 */
+    int no_ranges;
+    int64_t host_ns; /* the host works */
+    int allocations;
+    const char *allocation; /* the call, NULL: cudaMalloc */
+    int64_t allocation_ns;
+    int copies; /* host to device */
+    int64_t copy_ns;
+    uint64_t copy_bytes;
+    int pageable;
+    int kernels;
+    int64_t kernel_ns, launch_ns; /* launch_ns 0: 6000 */
+    int wait_every;               /* kernels */
+    int backward;                 /* so many of the kernels are launched by another thread */
+    int64_t communication_ns;     /* one kernel of NCCL */
+    int no_wait;                  /* at the end of the iteration */
+    int64_t tail_ns;              /* a kernel behind that wait */
+    uint64_t leak_bytes;          /* taken and kept */
+    int leak_until;               /* iteration, 0: all */
+    int leak_freed_every;         /* iterations, of which this gives back what they took */
+    int64_t slow_ns;              /* longer … */
+    int slow_every, slow_until;   /* every so many iterations; those before this one */
+    unsigned jitter;              /* seed: kernels vary by up to 10 %, 0: they do not */
+    int rank;                     /* of the process, with rank 1 as 2; 0: none */
+};
+
+struct nvt_trace *make_program(const struct program *program);
+
+#endif

@@ -1,0 +1,302 @@
+/*
+ * The rules of the diagnosis, one by one: each on a trace that just has its trouble and on ones
+ * that just have not, and all of them on traces without any.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/diagnose.h"
+#include "cli.h"
+#include "made_trace.h"
+
+static const struct trouble {
+    const struct nvt_rule *rule;
+    const char *says; /* in `what` */
+    struct program has, has_not[3];
+} troubles[] = {
+    /* Ten kernels of 8 us and five waits; four are what timing three phases takes. */
+    {&nvt_rule_sync,
+     "behind cudaStreamSynchronize",
+     {.kernels = 10, .kernel_ns = 8000, .wait_every = 2},
+     {{.kernels = 10, .kernel_ns = 8000, .wait_every = 3},
+      {.kernels = 10, .kernel_ns = 60000, .wait_every = 2}}},
+    /* A launch takes 6 us: the device waits 1.5 of them, or 1. */
+    {&nvt_rule_launch,
+     "waits for the next launch",
+     {.kernels = 60, .kernel_ns = 4500},
+     {{.kernels = 60, .kernel_ns = 5000},
+      {.kernels = 60, .kernel_ns = 7000},
+      {.kernels = 49, .kernel_ns = 4500, .iterations = 1}}},
+    {&nvt_rule_kernels,
+     "most of them gemm",
+     {.kernels = 20, .kernel_ns = 5900},
+     {{.kernels = 19, .kernel_ns = 5900}, {.kernels = 20, .kernel_ns = 6100}}},
+    {&nvt_rule_idle,
+     "while the host works in range iteration",
+     {.kernels = 10, .kernel_ns = 80000, .host_ns = 120000},
+     {{.kernels = 10, .kernel_ns = 120000, .host_ns = 120000},
+      {.kernels = 10, .kernel_ns = 40000, .host_ns = 90000}}},
+    {&nvt_rule_pageable,
+     "pageable memory",
+     {.kernels = 10,
+      .kernel_ns = 150000,
+      .copies = 1,
+      .copy_ns = 100000,
+      .copy_bytes = 1 << 20,
+      .pageable = 1},
+     {{.kernels = 10,
+       .kernel_ns = 200000,
+       .copies = 1,
+       .copy_ns = 100000,
+       .copy_bytes = 1 << 20,
+       .pageable = 1},
+      {.kernels = 10, .kernel_ns = 150000, .copies = 1, .copy_ns = 100000, .copy_bytes = 1 << 20},
+      {.kernels = 10,
+       .kernel_ns = 150000,
+       .copies = 1,
+       .copy_ns = 100000,
+       .copy_bytes = 65535,
+       .pageable = 1}}},
+    {&nvt_rule_transfers,
+     "only copies",
+     {.kernels = 10, .kernel_ns = 80000, .copies = 1, .copy_ns = 250000, .copy_bytes = 1 << 23},
+     {{.kernels = 10, .kernel_ns = 80000, .copies = 1, .copy_ns = 190000, .copy_bytes = 1 << 23}}},
+    {&nvt_rule_copies,
+     "10 copies of 8 bytes",
+     {.kernels = 10, .kernel_ns = 80000, .copies = 10, .copy_ns = 2000, .copy_bytes = 8},
+     {{.kernels = 10, .kernel_ns = 80000, .copies = 9, .copy_ns = 2000, .copy_bytes = 8},
+      {.kernels = 10, .kernel_ns = 110000, .copies = 10, .copy_ns = 2000, .copy_bytes = 8},
+      {.kernels = 10, .kernel_ns = 80000, .copies = 10, .copy_ns = 2000, .copy_bytes = 4096}}},
+    {&nvt_rule_allocation,
+     "1 times an iteration",
+     {.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 50000},
+     {{.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 40000},
+      {.kernels = 10,
+       .kernel_ns = 80000,
+       .allocations = 1,
+       .allocation_ns = 50000,
+       .allocation = "cudaMallocAsync"}}},
+    /* 15 steps in the second half: 70 KiB make more than 1 MiB, 68 less. */
+    {&nvt_rule_memory,
+     "grows by 70 KiB",
+     {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 70 << 10},
+     {{.kernels = 1, .kernel_ns = 80000, .leak_bytes = 68 << 10},
+      {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 4 << 20, .leak_until = 16},
+      {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 4 << 20, .leak_freed_every = 2}}},
+    {&nvt_rule_iterations,
+     "3 of 24 iterations took far longer, every 10. one",
+     {.kernels = 10, .kernel_ns = 80000, .slow_every = 10, .slow_ns = 450000},
+     {{.kernels = 10, .kernel_ns = 80000, .slow_every = 10, .slow_ns = 390000},
+      {.kernels = 10, .kernel_ns = 80000, .slow_every = 29, .slow_ns = 900000}}},
+    {&nvt_rule_warmup,
+     "the first 2 of 32",
+     {.kernels = 10, .kernel_ns = 80000, .slow_until = 2, .slow_ns = 700000},
+     {{.kernels = 10, .kernel_ns = 80000, .slow_until = 2, .slow_ns = 600000},
+      {.kernels = 10, .kernel_ns = 80000, .slow_until = 8, .slow_ns = 390000}}},
+    {&nvt_rule_timing,
+     "iteration ends before",
+     {.kernels = 10, .kernel_ns = 80000, .tail_ns = 90000},
+     {{.kernels = 10, .kernel_ns = 80000, .tail_ns = 75000}}},
+    {&nvt_rule_backward,
+     "range iteration looks empty",
+     {.kernels = 20, .kernel_ns = 80000, .backward = 1},
+     {{.kernels = 21, .kernel_ns = 80000, .backward = 1},
+      {.kernels = 10, .kernel_ns = 80000, .backward = 5, .no_ranges = 1}}},
+};
+
+#define TROUBLES (sizeof(troubles) / sizeof(troubles[0]))
+
+static struct nvt_findings apply(const struct nvt_rule *rule, const struct program *program)
+{
+    struct nvt_input_trace trace = {make_program(program), NULL, 0};
+    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_case facts = {&input, NULL};
+    struct nvt_findings findings = {0};
+    if (rule)
+        assert_int_equal(nvt_rule_apply(rule, &facts, &findings, NULL), 0);
+    else
+        assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    nvt_trace_free(trace.trace);
+    return findings;
+}
+
+static void each_rule_finds_its_trouble(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < TROUBLES; i++) {
+        struct nvt_findings findings = apply(troubles[i].rule, &troubles[i].has);
+        if (findings.count != 1)
+            fail_msg("%s: %zu findings", troubles[i].rule->cause, findings.count);
+        const struct nvt_finding *finding = &findings.items[0];
+        assert_string_equal(finding->cause, troubles[i].rule->cause);
+        if (!strstr(finding->what, troubles[i].says))
+            fail_msg("%s: \"%s\"", finding->cause, finding->what);
+        assert_true(finding->cost_ns > 0 || finding->cost_bytes > 0);
+        assert_true(finding->evidence[0] && finding->remedy[0] && finding->where[0]);
+        assert_int_equal(finding->moment_count, troubles[i].rule == &nvt_rule_warmup ? 2 : 3);
+        free(findings.items);
+    }
+}
+
+static void each_rule_is_silent_just_below(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < TROUBLES; i++)
+        for (size_t j = 0; j < 3 && (!j || troubles[i].has_not[j].kernels); j++) {
+            struct nvt_findings findings = apply(troubles[i].rule, &troubles[i].has_not[j]);
+            if (findings.count)
+                fail_msg("%s, %zu: %s; %s", troubles[i].rule->cause, j, findings.items[0].what,
+                         findings.items[0].evidence);
+            free(findings.items);
+        }
+}
+
+/* A new rule without its two traces fails here. */
+static void each_rule_is_tested(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    for (size_t i = 0; i < count; i++) {
+        int tested = rules[i]->compare != NULL; /* in test_diagnose.c and below */
+        for (size_t j = 0; j < TROUBLES; j++)
+            tested |= troubles[j].rule == rules[i];
+        if (!tested)
+            fail_msg("no trace for %s", rules[i]->cause);
+        assert_true(!rules[i]->look != !rules[i]->compare);
+        assert_true(rules[i]->about[0] && rules[i]->threshold[0] && rules[i]->remedy[0]);
+    }
+}
+
+/* A loop with a bit of everything, as it should be, whose kernels vary by 10 %. */
+static void nothing_is_found_in_clean_traces(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        const struct program clean = {.kernels = 5 + (int)seed % 30,
+                                      .kernel_ns = 40000 + 1000 * (int64_t)(seed % 50),
+                                      .copies = 1,
+                                      .copy_ns = 20000,
+                                      .copy_bytes = 1 << 19,
+                                      .host_ns = 5000,
+                                      .no_ranges = seed % 5 == 0,
+                                      .leak_bytes = 1 << 20,
+                                      .leak_freed_every = 2,
+                                      .jitter = seed};
+        struct nvt_findings findings = apply(NULL, &clean);
+        if (findings.count)
+            fail_msg("seed %u: %s: %s; %s", seed, findings.items[0].cause, findings.items[0].what,
+                     findings.items[0].evidence);
+        free(findings.items);
+    }
+}
+
+static void the_most_expensive_comes_first(void **state)
+{
+    (void)state;
+    const struct program program = {.kernels = 20,
+                                    .kernel_ns = 80000,
+                                    .host_ns = 400000,
+                                    .allocations = 2,
+                                    .allocation_ns = 70000,
+                                    .leak_bytes = 1 << 20};
+    struct nvt_findings findings = apply(NULL, &program);
+    assert_true(findings.count >= 3);
+    assert_string_equal(findings.items[0].cause, "GPU idle");
+    assert_string_equal(findings.items[findings.count - 1].cause, "memory growth");
+    for (size_t i = 1; i < findings.count; i++)
+        assert_true(findings.items[i - 1].cost_ns >= findings.items[i].cost_ns);
+    free(findings.items);
+}
+
+/* Four ranks, of which the third computes for so long; the others wait for it. */
+static size_t stragglers(int64_t kernel_ns, int with_rank, struct nvt_finding *finding)
+{
+    struct nvt_input_trace traces[4];
+    struct nvt_report_input input = {.traces = traces, .trace_count = 4};
+    struct nvt_case facts = {&input, NULL};
+    struct nvt_findings findings = {0};
+    for (int i = 0; i < 4; i++) {
+        struct program program = {.kernels = 10,
+                                  .kernel_ns = 90000,
+                                  .communication_ns = 10 * (kernel_ns - 90000) + 20000,
+                                  .rank = with_rank ? i + 1 : 0};
+        if (i == 2) {
+            program.kernel_ns = kernel_ns;
+            program.communication_ns = 20000;
+        }
+        traces[i] = (struct nvt_input_trace){make_program(&program), NULL, 0};
+    }
+    assert_int_equal(nvt_rule_apply(&nvt_rule_ranks, &facts, &findings, NULL), 0);
+    if (findings.count)
+        *finding = findings.items[0];
+    for (int i = 0; i < 4; i++)
+        nvt_trace_free(traces[i].trace);
+    free(findings.items);
+    return findings.count;
+}
+
+static void the_slow_rank_is_named(void **state)
+{
+    (void)state;
+    struct nvt_finding finding;
+    assert_int_equal(stragglers(97000, 1, &finding), 1);
+    assert_non_null(strstr(finding.what, "rank 2 is slower than the other 3"));
+    assert_int_equal(finding.moment_count, 3);
+    assert_true(finding.cost_ns > 69000 && finding.cost_ns < 71000);
+    assert_int_equal(stragglers(94000, 1, &finding), 0);
+    assert_int_equal(stragglers(97000, 0, &finding), 0); /* strangers to each other */
+}
+
+static void rules_are_listed_and_documented(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    static char manual[100000];
+    FILE *file = fopen("docs/man/nvtally-diagnose.1.scd", "r");
+    assert_non_null(file);
+    manual[fread(manual, 1, sizeof(manual) - 1, file)] = 0;
+    fclose(file);
+    const char *command[] = {"nvtally", "diagnose", "--rules", "-f", "csv", NULL};
+    struct cli_result result = cli_run(command);
+    cli_expect_status(&result, 0);
+    for (size_t i = 0; i < count; i++) {
+        char heading[100];
+        snprintf(heading, sizeof(heading), "*%s*", rules[i]->cause);
+        if (!strstr(manual, heading))
+            fail_msg("%s is not in the manual", heading);
+        assert_non_null(strstr(result.out, rules[i]->cause));
+    }
+    for (int i = 0; i < NVT_CONFIDENCES; i++) {
+        char word[40];
+        snprintf(word, sizeof(word), "_%s_", nvt_confidence_name((enum nvt_confidence)i));
+        assert_non_null(strstr(manual, word));
+    }
+    cli_result_free(&result);
+    const char *both[] = {"nvtally", "diagnose", "--rules", "out", NULL};
+    result = cli_run(both);
+    cli_expect_failure(&result, "--rules takes no trace");
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_rule_finds_its_trouble),
+        cmocka_unit_test(each_rule_is_silent_just_below),
+        cmocka_unit_test(each_rule_is_tested),
+        cmocka_unit_test(nothing_is_found_in_clean_traces),
+        cmocka_unit_test(the_most_expensive_comes_first),
+        cmocka_unit_test(the_slow_rank_is_named),
+        cmocka_unit_test(rules_are_listed_and_documented),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
