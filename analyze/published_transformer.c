@@ -21,15 +21,41 @@ static const char *const headings[] = {"Experiment_name", "Forward time", "Forwa
 /* --- reading
  * ----------------------------------------------------------------------------------------- */
 
+/* What else tells tables of ours apart, with the values that are not named; the write-up has none.
+ */
+static const struct {
+    const char *key, *usual;
+} others[] = {{"precision", "fp32"},
+              {"context", "128"},
+              {"batch", "4"},
+              {"graph", "false"},
+              {"phase", "forward_backward"}};
+enum { OTHERS = sizeof(others) / sizeof(others[0]), WORD_MOST = 32 };
+
 struct condition {
     int warmup;
-    const char *collect;
+    char collect[WORD_MOST];
+    char other[OTHERS][WORD_MOST]; /* "": the usual */
 };
 
-/* What the prose before a table says. */
+static const struct condition plain = {PLAIN_WARMUP, "off", {""}};
+
+/* The word behind a text in a line, up to a comma or colon. */
+static void read_word(const char *line, const char *before, char out[WORD_MOST])
+{
+    const char *at = strstr(line, before);
+    if (!at)
+        return;
+    at += strlen(before);
+    snprintf(out, WORD_MOST, "%.*s", (int)strcspn(at, ",: \t"), at);
+}
+
+/* What the prose before a table says. Ours: "With 5 warmup steps, profiled by nsys,
+ * precision=bf16:". */
 static void read_prose(const char *line, struct condition *condition)
 {
     const char *with = strstr(line, "With ");
+    char before[WORD_MOST];
     int count;
     if (!with)
         return;
@@ -37,9 +63,13 @@ static void read_prose(const char *line, struct condition *condition)
         condition->warmup = 0;
     else if (sscanf(with, "With %d warmup", &count) == 1 && count >= 0)
         condition->warmup = count;
-    /* "With 5 warmup steps, profiled by nsys:" is how ours says it. */
     if (strstr(with, "nsys"))
-        condition->collect = "nsys";
+        strcpy(condition->collect, "nsys");
+    read_word(with, "profiled by ", condition->collect);
+    for (size_t i = 0; i < OTHERS; i++) {
+        snprintf(before, sizeof(before), ", %s=", others[i].key);
+        read_word(with, before, condition->other[i]);
+    }
 }
 
 /* The cells of a row, in place. They stand at the end of a line, behind whatever a logger put
@@ -73,6 +103,9 @@ static int put_row(char *cells[COLUMNS], const double values[COLUMNS],
     nvt_json_begin(&json, &out->results);
     nvt_json_text(&json, "workload", "transformer");
     nvt_json_text(&json, "size", cells[NAME]);
+    for (size_t i = 0; i < OTHERS; i++)
+        if (condition->other[i][0])
+            nvt_json_text(&json, others[i].key, condition->other[i]);
     nvt_json_integer(&json, "warmup", condition->warmup);
     nvt_json_text(&json, "collect", condition->collect);
     nvt_published_origin(&json);
@@ -118,7 +151,7 @@ static size_t bars(const char *line, const char *end)
 
 static int read(struct nvt_log *log, struct nvt_published *out, struct nvt_error *err)
 {
-    struct condition condition = {PLAIN_WARMUP, "off"};
+    struct condition condition = plain;
     size_t of_prefix = 0; /* a logger's own bars */
     int inside = 0;
     for (char *line; (line = nvt_log_next(log));) {
@@ -136,7 +169,7 @@ static int read(struct nvt_log *log, struct nvt_published *out, struct nvt_error
         } else if (!is_border(line)) {
             /* The condition of a table holds until its end. */
             if (inside)
-                condition = (struct condition){PLAIN_WARMUP, "off"};
+                condition = plain;
             inside = 0;
             read_prose(line, &condition);
         }
@@ -150,9 +183,13 @@ static const char *matches(const struct nvt_record *ours, const struct nvt_recor
     int profiled = collect && !strcmp(collect, "nsys");
     const char *level = nvt_record_text(ours, "collect");
     if (!nvt_same_member(ours, theirs, "size") || !nvt_same_member(ours, theirs, "warmup") ||
-        !nvt_member_is(ours, "precision", "fp32") || !nvt_member_is(ours, "graph", "false") ||
-        (level && !strcmp(level, "nsys")) != profiled || (level && !strcmp(level, "full")))
+        (level && !strcmp(level, "nsys")) != profiled ||
+        (level && (!strcmp(level, "kernel") || !strcmp(level, "full"))))
         return NULL;
+    /* What the write-up does not state is taken to be as usual, but for the phases that ran. */
+    for (size_t i = 0; i < OTHERS; i++)
+        if (strcmp(others[i].key, "phase") && !nvt_member_is(ours, others[i].key, others[i].usual))
+            return NULL;
     return "approximate: published batch, context and machine not stated, model compiled; "
            "published std converted from n to n-1";
 }
@@ -277,7 +314,10 @@ static int put_table(const struct nvt_record *const *rows, size_t count, FILE *o
 
 static int same_condition(const struct nvt_record *a, const struct nvt_record *b)
 {
-    return nvt_same_member(a, b, "warmup") && nvt_same_member(a, b, "collect");
+    int same = nvt_same_member(a, b, "warmup") && nvt_same_member(a, b, "collect");
+    for (size_t i = 0; i < OTHERS; i++)
+        same &= nvt_same_member(a, b, others[i].key);
+    return same;
 }
 
 static void put_condition(const struct nvt_record *row, FILE *out)
@@ -285,8 +325,12 @@ static void put_condition(const struct nvt_record *row, FILE *out)
     const char *collect = nvt_record_text(row, "collect");
     double warmup = nvt_record_number(row, "warmup");
     int profiled = collect && strcmp(collect, "off");
-    fprintf(out, "With %.0f warmup step%s%s%s:\n", warmup, warmup == 1 ? "" : "s",
-            profiled ? ", profiled by " : "", profiled ? collect : "");
+    fprintf(out, "With %.0f warmup step%s%s%s", isfinite(warmup) ? warmup : 0,
+            warmup == 1 ? "" : "s", profiled ? ", profiled by " : "", profiled ? collect : "");
+    for (size_t i = 0; i < OTHERS; i++)
+        if (!nvt_member_is(row, others[i].key, others[i].usual))
+            fprintf(out, ", %s=%s", others[i].key, nvt_record_text(row, others[i].key));
+    fputs(":\n", out);
 }
 
 /* The records of the workload, in order; malloc'ed. */

@@ -94,6 +94,19 @@ static int refers(const char *at, size_t *length)
     return 0;
 }
 
+/* gnuplot names every curve for itself, which browsers would show as a tip. Returns what is behind.
+ */
+static const char *skip_names(const char *at)
+{
+    static const char *const elements[][2] = {{"<title>", "</title>"}, {"<desc>", "</desc>"}};
+    for (size_t i = 0; i < 2; i++)
+        if (!strncmp(at, elements[i][0], strlen(elements[i][0]))) {
+            const char *end = strstr(at, elements[i][1]);
+            return end ? end + strlen(elements[i][1]) : at;
+        }
+    return at;
+}
+
 /*
  * The <svg> element of a picture that gnuplot wrote, its ids made different from those of the other
  * pictures. In gnuplot's output '<' stands only at tags.
@@ -102,6 +115,11 @@ static void put_svg(const char *svg, size_t number, FILE *out)
 {
     int in_tag = 0;
     for (const char *at = svg; *at;) {
+        const char *behind = skip_names(at);
+        if (behind != at) {
+            at = behind;
+            continue;
+        }
         size_t length = 1;
         in_tag = *at == '<' ? 1 : *at == '>' ? 0 : in_tag;
         int is_name = in_tag && refers(at, &length);

@@ -389,6 +389,16 @@ static void test_beside(void **state)
     const char *first = strchr(result.out, '\n');
     assert_ptr_equal(strchr(first + 1, '\n') + 1, result.out + result.out_size);
     cli_result_free(&result);
+    /* The chart has the same ratio, and a point for nothing else. */
+    result = nvtally("plot", directory, "-o", directory, NULL);
+    if (!strstr(result.err, "gnuplot-nox")) {
+        cli_expect_status(&result, 0);
+        char *data = cli_read_file(cli_in(directory, "reference-1.dat"), NULL);
+        assert_string_equal(data, "# row ours/published ours_ms published_ms\n# forward\n"
+                                  "1\t2\t46.5614\t23.2807\n");
+        free(data);
+    }
+    cli_result_free(&result);
     result = nvtally("compare", directory, "--reference", "-f", "markdown");
     assert_non_null(strstr(result.out, "other machines"));
     cli_result_free(&result);
@@ -411,7 +421,11 @@ static void test_own_grid(void **state)
         OURS("\"precision\": \"fp32\"", "\"ok\", \"forward_ns_mean\": 1000000, "
                                         "\"forward_ns_std\": 500, \"backward_ns_mean\": 2e9, "
                                         "\"backward_ns_std\": 250000")
-            OURS("\"precision\": \"fp32\"", "\"oom\"");
+            OURS("\"precision\": \"fp32\"", "\"oom\"")
+                OURS("\"precision\": \"bf16\"", "\"ok\", \"forward_ns_mean\": 3e9, "
+                                                "\"forward_ns_std\": 1, \"backward_ns_mean\": 4e9, "
+                                                "\"backward_ns_std\": 1");
+    struct nvt_published again = {0};
     char *directory = cli_tempdir(), cell[80];
     cli_write_file(cli_in(directory, "results.jsonl"), rows, strlen(rows));
     struct cli_result result = nvtally("stats", directory, "-rphases", "-f", "published");
@@ -420,6 +434,13 @@ static void test_own_grid(void **state)
     assert_non_null(strstr(result.out, "With 5 warmup steps:\n+---"));
     assert_non_null(strstr(result.out, cell));
     assert_non_null(strstr(result.out, "oom"));
+    /* What the write-up has no table for is told apart, also when it is read again. */
+    const char *other = strstr(result.out, "With 5 warmup steps, precision=bf16:\n+---");
+    assert_non_null(other);
+    assert_int_equal(read_text(other, strlen(other), &again), 0);
+    assert_int_equal(again.count, 1);
+    assert_non_null(memmem(again.results.data, again.results.size, "\"bf16\"", 6));
+    nvt_published_free(&again);
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }

@@ -187,8 +187,9 @@ static void test_html(void **state)
     assert_non_null(strstr(text, "<td class=\"n\" data-v=\"1234500.0\">1,234,500.0</td>"));
     assert_non_null(strstr(text, "Backend host, device A CPU, 2026-11-21; warm"));
     assert_non_null(strstr(text, "&lt;/pre&gt;&lt;script&gt;alert(1)"));
-    /* A sheet for each size, in the document. */
-    assert_int_equal(count_of(text, "<svg"), has_gnuplot() ? 2 : 0);
+    /* A sheet for each size and one beside the published, in the document. */
+    assert_int_equal(count_of(text, "<svg"), has_gnuplot() ? 3 : 0);
+    assert_null(strstr(text, "gnuplot_plot_1</title>"));
     assert_non_null(strstr(text, "Beside the published figures"));
     assert_non_null(strstr(text, "published device: not stated"));
     assert_non_null(strstr(text, "data-v=\"2.000\""));
@@ -235,7 +236,7 @@ static void test_markdown(void **state)
     assert_non_null(strstr(text, "| size | batch | mode |"));
     assert_non_null(strstr(text, "Backend host, device A CPU, 2026-11-21; warm"));
     if (has_gnuplot())
-        assert_int_equal(count_of(text, "](data:image/svg+xml;base64,PD94bWwg"), 2);
+        assert_int_equal(count_of(text, "](data:image/svg+xml;base64,PD94bWwg"), 3);
     free(text);
     cli_tempdir_remove(directory);
 }
@@ -283,7 +284,7 @@ static void test_latex(void **state)
     assert_non_null(strstr(text, "\\end{document}"));
     assert_null(strstr(text, "</pre>"));
     if (has_gnuplot()) {
-        assert_int_equal(count_of(text, "\\includegraphics"), 2);
+        assert_int_equal(count_of(text, "\\includegraphics"), 3);
         assert_non_null(strstr(text, "{a-fragments-size64-batch1.pdf}"));
         assert_int_equal(access(cli_in(directory, "a-fragments-size64-batch1.pdf"), F_OK), 0);
     }
