@@ -80,7 +80,8 @@ static struct line line_between(const struct nvt_clock_sample *from,
                                 const struct nvt_clock_sample *anchor)
 {
     double slope =
-        (double)(to->monotonic_ns - from->monotonic_ns) / (double)(to->ticks - from->ticks);
+        (double)(int64_t)((uint64_t)to->monotonic_ns - (uint64_t)from->monotonic_ns) /
+        (double)(to->ticks - from->ticks);
     return (struct line){from->ticks, to->ticks, anchor, slope};
 }
 
@@ -88,10 +89,13 @@ static int64_t along(const struct line *line, uint64_t ticks)
 {
     int64_t distance = (int64_t)(ticks - line->anchor->ticks);
     double ns = (double)distance * line->slope;
-    /* A broken file can ask for any time at all: keep the sum within 64 bits. */
-    if (!(ns > -4e18 && ns < 4e18))
+    int64_t time;
+    /* A broken file can ask for any time at all: keep it within 62 bits, so that differences fit too. */
+    if (!(ns > -4e18 && ns < 4e18) ||
+        __builtin_add_overflow(line->anchor->monotonic_ns, (int64_t)(ns + (ns < 0 ? -0.5 : 0.5)),
+                               &time))
         return ns > 0 ? INT64_MAX / 2 : INT64_MIN / 2;
-    return line->anchor->monotonic_ns + (int64_t)(ns + (ns < 0 ? -0.5 : 0.5));
+    return time < INT64_MIN / 2 ? INT64_MIN / 2 : time > INT64_MAX / 2 ? INT64_MAX / 2 : time;
 }
 
 /* The line for a time, of two samples or more. */

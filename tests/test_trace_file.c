@@ -177,6 +177,13 @@ static void clock_is_linear_between_samples(void **state)
     assert_int_equal(nvt_clock_convert(samples, 3, 900), 400);
     assert_int_equal(nvt_clock_convert(samples, 3, 4100), 3600);
     assert_int_equal(nvt_clock_convert(samples, 1, 4100), 4100);
+    /* Of a broken file: no sum leaves 62 bits, so that differences of times stay within 64. */
+    static const struct nvt_clock_sample wild[] = {
+        {0, INT64_MIN, 0}, {1, INT64_MAX, 0}, {UINT64_MAX, INT64_C(8462941363912143771), 0}};
+    for (uint64_t ticks = 0; ticks < 64; ticks++) {
+        int64_t time = nvt_clock_convert(wild, 3, UINT64_C(1) << ticks);
+        assert_true(time >= INT64_MIN / 2 && time <= INT64_MAX / 2);
+    }
 }
 
 /* Two seconds apart by two clocks, the time-stamp counter's and the system's. */
