@@ -44,22 +44,31 @@ static real normal(struct check *check)
     return (real)(float)(radius * cos(6.283185307179586 * uniform(check)));
 }
 
+static size_t size_of(enum check_type type)
+{
+    static const size_t sizes[] = {[CHECK_REAL] = sizeof(real),
+                                   [CHECK_FLOAT] = sizeof(float),
+                                   [CHECK_INDEX] = sizeof(int32_t),
+                                   [CHECK_HALF] = sizeof(nvt_half),
+                                   [CHECK_BYTE] = sizeof(int8_t)};
+    return sizes[type];
+}
+
 static size_t bytes_of(const struct check_array *array)
 {
-    return (size_t)array->count * array->element + 2 * GUARD_BYTES;
+    return (size_t)array->count * size_of(array->type) + 2 * GUARD_BYTES;
 }
 
 /* An array full of poison, on the host only. */
 static struct check_array *add(struct check *check, const char *name, enum check_role role,
-                               int is_index, int64_t count)
+                               enum check_type type, int64_t count)
 {
     if (check->count == CHECK_ARRAYS_MOST)
         give_up("an operation with more arrays than there is room for");
     struct check_array *array = &check->arrays[check->count];
     array->name = name;
     array->role = role;
-    array->is_index = is_index;
-    array->element = is_index ? sizeof(int32_t) : sizeof(real);
+    array->type = type;
     array->count = count;
     array->host = (char *)host_memory(bytes_of(array));
     array->device = (char *)nvt_backend_alloc(bytes_of(array));
@@ -96,21 +105,21 @@ static void fill_positive(struct check *check, struct check_array *array)
 
 const real *check_in(struct check *check, const char *name, int64_t count)
 {
-    struct check_array *array = add(check, name, CHECK_IN, 0, count);
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_REAL, count);
     fill_normal(check, array);
     return (const real *)send(array);
 }
 
 const real *check_positive(struct check *check, const char *name, int64_t count)
 {
-    struct check_array *array = add(check, name, CHECK_IN, 0, count);
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_REAL, count);
     fill_positive(check, array);
     return (const real *)send(array);
 }
 
 const int32_t *check_indices(struct check *check, const char *name, int64_t count, int64_t bound)
 {
-    struct check_array *array = add(check, name, CHECK_IN, 1, count);
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_INDEX, count);
     for (int64_t i = 0; i < count; i++)
         ((int32_t *)body(array))[i] = (int32_t)(next(check) % (uint64_t)bound);
     return (const int32_t *)send(array);
@@ -118,7 +127,7 @@ const int32_t *check_indices(struct check *check, const char *name, int64_t coun
 
 const int32_t *check_permutation(struct check *check, const char *name, int64_t count)
 {
-    struct check_array *array = add(check, name, CHECK_IN, 1, count);
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_INDEX, count);
     int32_t *order = (int32_t *)body(array);
     for (int64_t i = 0; i < count; i++) {
         int64_t other = (int64_t)(next(check) % (uint64_t)(i + 1));
@@ -130,38 +139,77 @@ const int32_t *check_permutation(struct check *check, const char *name, int64_t 
 
 const real *check_given(struct check *check, const char *name, const real *values, int64_t count)
 {
-    struct check_array *array = add(check, name, CHECK_IN, 0, count);
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_REAL, count);
     memcpy(body(array), values, (size_t)count * sizeof(real));
     return (const real *)send(array);
 }
 
 real *check_out(struct check *check, const char *name, int64_t count)
 {
-    return (real *)send(add(check, name, CHECK_OUT, 0, count));
+    return (real *)send(add(check, name, CHECK_OUT, CHECK_REAL, count));
 }
 
 real *check_both(struct check *check, const char *name, int64_t count)
 {
-    struct check_array *array = add(check, name, CHECK_OUT, 0, count);
+    struct check_array *array = add(check, name, CHECK_OUT, CHECK_REAL, count);
     fill_normal(check, array);
     return (real *)send(array);
 }
 
 real *check_both_positive(struct check *check, const char *name, int64_t count)
 {
-    struct check_array *array = add(check, name, CHECK_OUT, 0, count);
+    struct check_array *array = add(check, name, CHECK_OUT, CHECK_REAL, count);
     fill_positive(check, array);
     return (real *)send(array);
 }
 
 int32_t *check_out_indices(struct check *check, const char *name, int64_t count)
 {
-    return (int32_t *)send(add(check, name, CHECK_OUT, 1, count));
+    return (int32_t *)send(add(check, name, CHECK_OUT, CHECK_INDEX, count));
+}
+
+const float *check_floats(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_FLOAT, count);
+    for (int64_t i = 0; i < count; i++)
+        ((float *)body(array))[i] = (float)(0.5 + uniform(check));
+    return (const float *)send(array);
+}
+
+const nvt_half *check_halves(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_HALF, count);
+    for (int64_t i = 0; i < count; i++)
+        ((nvt_half *)body(array))[i] = nvt_half_of((float)normal(check));
+    return (const nvt_half *)send(array);
+}
+
+const int8_t *check_bytes(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_BYTE, count);
+    for (int64_t i = 0; i < count; i++)
+        ((int8_t *)body(array))[i] = (int8_t)((int)(next(check) % 255) - 127);
+    return (const int8_t *)send(array);
+}
+
+float *check_out_floats(struct check *check, const char *name, int64_t count)
+{
+    return (float *)send(add(check, name, CHECK_OUT, CHECK_FLOAT, count));
+}
+
+nvt_half *check_out_halves(struct check *check, const char *name, int64_t count)
+{
+    return (nvt_half *)send(add(check, name, CHECK_OUT, CHECK_HALF, count));
+}
+
+int8_t *check_out_bytes(struct check *check, const char *name, int64_t count)
+{
+    return (int8_t *)send(add(check, name, CHECK_OUT, CHECK_BYTE, count));
 }
 
 real *check_scratch(struct check *check, const char *name, int64_t count)
 {
-    return (real *)send(add(check, name, CHECK_SCRATCH, 0, count));
+    return (real *)send(add(check, name, CHECK_SCRATCH, CHECK_REAL, count));
 }
 
 /* --- results ----------------------------------------------------------------------------------------- */
@@ -202,12 +250,27 @@ static int guards_hold(const struct check_array *array, const char *now)
     return 1;
 }
 
+static double value_of(enum check_type type, const void *values, int64_t i)
+{
+    switch (type) {
+    case CHECK_FLOAT:
+        return (double)((const float *)values)[i];
+    case CHECK_INDEX:
+        return (double)((const int32_t *)values)[i];
+    case CHECK_HALF:
+        return (double)nvt_half_value(((const nvt_half *)values)[i]);
+    case CHECK_BYTE:
+        return (double)((const int8_t *)values)[i];
+    default:
+        return (double)((const real *)values)[i];
+    }
+}
+
 static void take_over(struct check *check, const struct check_array *array, const char *now)
 {
     double *values = new_result(check, array->name, array->count);
     for (int64_t i = 0; i < array->count; i++)
-        values[i] = array->is_index ? (double)((const int32_t *)(now + GUARD_BYTES))[i]
-                                    : (double)((const real *)(now + GUARD_BYTES))[i];
+        values[i] = value_of(array->type, now + GUARD_BYTES, i);
 }
 
 static int look_at(struct check *check, const struct check_array *array, struct nvt_error *err)

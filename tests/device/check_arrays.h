@@ -5,11 +5,13 @@
 #ifndef NVT_CHECK_ARRAYS_H
 #define NVT_CHECK_ARRAYS_H
 
-#include "../../kernels/backend.h"
+#include "../../kernels/ops/half.h"
 #include "check.h"
 
 #define CHECK_ARRAYS_MOST 32
 
+/* What an array holds. A float is one in the reference too. */
+enum check_type { CHECK_REAL, CHECK_FLOAT, CHECK_INDEX, CHECK_HALF, CHECK_BYTE };
 enum check_role { CHECK_IN, CHECK_OUT, CHECK_SCRATCH };
 
 struct check_array {
@@ -17,8 +19,7 @@ struct check_array {
     enum check_role role;
     char *device;   /* with its guards */
     char *host;     /* what was put there, guards included */
-    size_t element; /* bytes of one: sizeof(real) or sizeof(int32_t) */
-    int is_index;
+    enum check_type type;
     int64_t count;
 };
 
@@ -44,6 +45,14 @@ real *check_both(struct check *check, const char *name, int64_t count);
 real *check_both_positive(struct check *check, const char *name, int64_t count);
 int32_t *check_out_indices(struct check *check, const char *name, int64_t count);
 
+/* The same of other types: positive floats in (0.5, 1.5), normal halves, integers in [-127, 127]. */
+const float *check_floats(struct check *check, const char *name, int64_t count);
+const nvt_half *check_halves(struct check *check, const char *name, int64_t count);
+const int8_t *check_bytes(struct check *check, const char *name, int64_t count);
+float *check_out_floats(struct check *check, const char *name, int64_t count);
+nvt_half *check_out_halves(struct check *check, const char *name, int64_t count);
+int8_t *check_out_bytes(struct check *check, const char *name, int64_t count);
+
 /* Poisoned too, and of no interest afterwards. */
 real *check_scratch(struct check *check, const char *name, int64_t count);
 
@@ -61,16 +70,19 @@ struct check_line {
     struct nvt_check_entry entry;
     void (*call)(struct check *check, const int64_t *shape);
 };
-extern const struct check_line check_backend[], check_fragments[], check_language[], check_broken[];
+extern const struct check_line check_backend[], check_fragments[], check_language[],
+    check_low_precision[], check_broken[];
 
 #define OP(name)                   static void name(struct check *c, const int64_t *s)
 #define LINE(name, tolerance, ...) {{#name, tolerance, {__VA_ARGS__}}, name}
 
-/* Exact where nothing is summed up; rounding alone; sums and functions of float; TF32's ten bits. */
+/* Exact where nothing is summed up; rounding alone; sums and functions of float; TF32's and halves' ten
+ * bits. */
 #define EXACT 0
 #define CLOSE 1e-6
 #define SUMS  2e-5
 #define TF32  2e-3
+#define HALF  1e-3
 
 /* m, n, k, products; rows, n; n; batch, fragments, width, columns; groups, length, width, 1 + causal;
  * batch, size, fragments. */

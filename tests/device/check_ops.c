@@ -12,6 +12,7 @@ static const struct check_line *const tables[] = {
     check_backend,
     check_fragments,
     check_language,
+    check_low_precision,
 #ifdef NVT_CHECK_BROKEN
     check_broken,
 #endif

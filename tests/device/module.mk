@@ -6,13 +6,17 @@ CHECK_SRC     := $(filter-out tests/device/check.c,$(sort $(wildcard tests/devic
 CHECK_BELOW   := $(sort $(wildcard kernels/ops/*.c kernels/host/*.c)) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c
 CHECK_FLAGS    = $(STD) $(CPPFLAGS) $(CFLAGS) -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno $(WARN) $(WERROR) -fPIC -fvisibility=hidden -MMD -MP
 
+CHECK_LIBS     := $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl)
+
 ifneq ($(filter device,$(MAKECMDGOALS)),)
 ifeq ($(call have,xxhash.h,$(XXHASH_INC)),)
 $(error xxhash.h was not found: ./setup puts a copy into .deps/include on a machine with a network; bring that folder)
 endif
 endif
 
-check_obj = $(patsubst %.c,$(BUILD)/check-$(1)/%.o,$(CHECK_SRC) $(CHECK_BELOW))
+# The reference has products of low precision of its own, in check_reference.c.
+check_below = $(if $(filter reference,$(1)),$(filter-out kernels/host/low_precision.c,$(CHECK_BELOW)),$(CHECK_BELOW))
+check_obj   = $(patsubst %.c,$(BUILD)/check-$(1)/%.o,$(CHECK_SRC) $(call check_below,$(1)))
 
 define check_library
 $(BUILD)/check-$(1)/%.o: %.c
@@ -25,8 +29,8 @@ $(BUILD)/device/libcheck-$(1).so: $(call check_obj,$(1))
 	$$(Q)$$(CC) $$(CFLAGS) -fopenmp $$(LDFLAGS) -shared $$^ $(3) -lm -o $$@
 endef
 $(eval $(call check_library,reference,-DNVT_REAL_DOUBLE=1 -DNVT_CHECK_BROKEN=1))
-$(eval $(call check_library,host,,$(if $(HAVE_CBLAS),-lopenblas)))
-$(eval $(call check_library,broken,-DNVT_CHECK_BROKEN=1,$(if $(HAVE_CBLAS),-lopenblas)))
+$(eval $(call check_library,host,,$(CHECK_LIBS)))
+$(eval $(call check_library,broken,-DNVT_CHECK_BROKEN=1,$(CHECK_LIBS)))
 
 # Of the library that is checked on a device, only the table is built apart.
 CHECK_CUDA_OBJ := $(patsubst %,$(BUILD)/cuda/%.o,$(CUDA_SRC) $(CUDA_OPS_SRC) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c $(CHECK_SRC))

@@ -1,0 +1,147 @@
+/*
+ * Halves, 8-bit integers, and sums that are rounded each time.
+ */
+#include "../../kernels/ops/accumulate.h"
+#include "../../kernels/ops/quantize.h"
+#include "check_arrays.h"
+
+/* --- products: m, n, k ------------------------------------------------------------------------------------- */
+
+static void half_product(struct check *c, const int64_t *s, int transpose_a, int transpose_b)
+{
+    size_t bytes = nvt_backend_half_scratch(transpose_a, s[0], s[1], s[2]);
+    const nvt_half *a = check_halves(c, "a", s[0] * s[2]), *b = check_halves(c, "b", s[2] * s[1]);
+    nvt_half *out = check_out_halves(c, "c", s[0] * s[1]);
+    real *scratch = check_scratch(c, "scratch", (int64_t)(bytes / sizeof(real)) + 1);
+    nvt_backend_matmul_half(transpose_a, transpose_b, s[0], s[1], s[2], a, b, out, scratch);
+}
+
+OP(half_nn)
+{
+    half_product(c, s, 0, 0);
+}
+
+OP(half_nt)
+{
+    half_product(c, s, 0, 1);
+}
+
+OP(half_tn)
+{
+    half_product(c, s, 1, 0);
+}
+
+OP(int8_product)
+{
+    const int8_t *a = check_bytes(c, "a", s[0] * s[2]), *b = check_bytes(c, "b", s[2] * s[1]);
+    nvt_backend_matmul_int8(s[0], s[1], s[2], a, b, check_out_indices(c, "c", s[0] * s[1]));
+}
+
+static void int8_linear(struct check *c, const int64_t *s, int shared)
+{
+    const int8_t *a = check_bytes(c, "a", s[0] * s[2]), *b = check_bytes(c, "b", s[2] * s[1]);
+    const float *sa = check_floats(c, "sa", s[0]), *sb = check_floats(c, "sb", shared ? 1 : s[1]);
+    nvt_half *out = check_out_halves(c, "out", s[0] * s[1]);
+    int32_t *scratch = (int32_t *)check_scratch(c, "scratch", nvt_int8_scratch(s[0], s[1]));
+    nvt_int8_linear(out, a, sa, b, sb, shared, s[0], s[1], s[2], scratch);
+}
+
+OP(int8_linear_rows)
+{
+    int8_linear(c, s, 0);
+}
+
+OP(int8_linear_shared)
+{
+    int8_linear(c, s, 1);
+}
+
+/* --- rows, n --------------------------------------------------------------------------------------------- */
+
+OP(quantize_rows)
+{
+    const nvt_half *x = check_halves(c, "x", s[0] * s[1]);
+    float *scale = check_out_floats(c, "s", s[0]);
+    nvt_quantize_rows(check_out_bytes(c, "q", s[0] * s[1]), scale, x, s[0], s[1]);
+}
+
+/* Elements of scratch are of 16 bits: as many numbers are enough. */
+static uint16_t *quantize_scratch(struct check *c, const int64_t *s)
+{
+    return (uint16_t *)check_scratch(c, "scratch", nvt_quantize_scratch(s[0], s[1]));
+}
+
+OP(quantize_columns_transposed)
+{
+    const nvt_half *x = check_halves(c, "x", s[0] * s[1]);
+    int8_t *q = check_out_bytes(c, "q", s[0] * s[1]);
+    float *scale = check_out_floats(c, "s", s[1]);
+    nvt_quantize_columns_transposed(q, scale, x, s[0], s[1], quantize_scratch(c, s));
+}
+
+OP(quantize_all)
+{
+    const nvt_half *x = check_halves(c, "x", s[0] * s[1]);
+    int8_t *q = check_out_bytes(c, "q", s[0] * s[1]);
+    nvt_quantize_all(q, check_out_floats(c, "s", 1), x, s[0], s[1], quantize_scratch(c, s));
+}
+
+OP(quantize_all_transposed)
+{
+    const nvt_half *x = check_halves(c, "x", s[0] * s[1]);
+    int8_t *q = check_out_bytes(c, "q", s[0] * s[1]);
+    float *scale = check_out_floats(c, "s", 1);
+    nvt_quantize_all_transposed(q, scale, x, s[0], s[1], quantize_scratch(c, s));
+}
+
+OP(quantize_cast)
+{
+    const nvt_half *x = check_halves(c, "x", s[0] * s[1]);
+    nvt_quantize_cast(check_out_bytes(c, "q", s[0] * s[1]), x, s[0] * s[1]);
+}
+
+OP(dequantize)
+{
+    const int32_t *acc = check_indices(c, "acc", s[0] * s[1], 1000000);
+    const float *sa = check_floats(c, "sa", s[0]), *sb = check_floats(c, "sb", s[1]);
+    nvt_dequantize(check_out_halves(c, "out", s[0] * s[1]), acc, sa, sb, 0, s[0], s[1]);
+}
+
+OP(half_from_float)
+{
+    const float *x = check_floats(c, "x", s[0] * s[1]);
+    nvt_half_from_float(check_out_halves(c, "out", s[0] * s[1]), x, s[0] * s[1]);
+}
+
+OP(half_to_float)
+{
+    const nvt_half *x = check_halves(c, "x", s[0] * s[1]);
+    nvt_half_to_float(check_out_floats(c, "out", s[0] * s[1]), x, s[0] * s[1]);
+}
+
+/* --- additions: n ------------------------------------------------------------------------------------------- */
+
+OP(accumulate)
+{
+    for (int form = NVT_ACCUMULATE_FP32; form <= NVT_ACCUMULATE_PAIRWISE_BF16; form++)
+        nvt_accumulate(check_out_floats(c, "sum", 1), (enum nvt_accumulate_form)form, 0.01f, s[0]);
+}
+
+const struct check_line check_low_precision[] = {
+    LINE(half_nn, HALF, MATRICES),
+    LINE(half_nt, HALF, MATRICES),
+    LINE(half_tn, HALF, MATRICES),
+    LINE(int8_product, EXACT, MATRICES),
+    LINE(int8_linear_rows, HALF, MATRICES),
+    LINE(int8_linear_shared, HALF, MATRICES),
+    LINE(quantize_rows, EXACT, ROWS),
+    LINE(quantize_columns_transposed, EXACT, ROWS),
+    LINE(quantize_all, EXACT, ROWS),
+    LINE(quantize_all_transposed, EXACT, ROWS),
+    LINE(quantize_cast, EXACT, ROWS),
+    LINE(dequantize, HALF, ROWS),
+    LINE(half_from_float, EXACT, ROWS),
+    LINE(half_to_float, EXACT, ROWS),
+    LINE(accumulate, EXACT, {1000}, {7}),
+    {{NULL, 0, {{0}}}, NULL},
+};
