@@ -13,6 +13,7 @@ static const struct check_line *const tables[] = {
     check_fragments,
     check_language,
     check_low_precision,
+    check_images,
 #ifdef NVT_CHECK_BROKEN
     check_broken,
 #endif
