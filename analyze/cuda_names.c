@@ -78,3 +78,13 @@ const char *nvt_short_name(const char *name, size_t size, size_t *length)
     *length = end ? end - start : size;
     return end ? name + start : name;
 }
+
+size_t nvt_call_name_length(const char *name, size_t size)
+{
+    size_t end = size;
+    while (end && isdigit((unsigned char)name[end - 1]))
+        end--;
+    if (size - end < 4 || size - end > 5 || end < 3 || memcmp(name + end - 2, "_v", 2))
+        return size;
+    return end - 2;
+}

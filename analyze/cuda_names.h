@@ -39,4 +39,8 @@ const char *nvt_copy_name(unsigned kind, char out[NVT_COPY_NAME_MAX]);
  */
 const char *nvt_short_name(const char *name, size_t size, size_t *length);
 
+/* The length of an API call's name without the version of its entry point that CUPTI and nsys append:
+ * cudaLaunchKernel of cudaLaunchKernel_v7000. */
+size_t nvt_call_name_length(const char *name, size_t size);
+
 #endif

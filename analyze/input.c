@@ -20,6 +20,11 @@ static int add_trace(struct nvt_report_input *input, struct nvt_trace *trace,
     input->traces[input->trace_count++] = (struct nvt_input_trace){trace, runs, record};
     if (trace->warning)
         nvt_note(input, "warning: %s: %s", trace->path, trace->warning);
+    for (const char *note = trace->notes; note && *note;) {
+        size_t length = strcspn(note, "\n");
+        nvt_note(input, "note: %s: %.*s", trace->path, (int)length, note);
+        note += length + (note[length] == '\n');
+    }
     return 0;
 }
 

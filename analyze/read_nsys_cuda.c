@@ -1,7 +1,6 @@
 #ifdef HAVE_SQLITE
 #include "read_nsys.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,13 +23,10 @@ static uint64_t correlation(struct nvt_nsys_table *table, int column)
 /* nsys appends the version of the entry point, cudaLaunchKernel_v7000; its reports leave it out. */
 static uint32_t without_version(struct nvt_nsys *reader, uint32_t name)
 {
-    size_t length, end;
+    size_t length;
     const char *text = nvt_strings_get(reader->trace->strings, name, &length);
-    for (end = length; end && isdigit((unsigned char)text[end - 1]);)
-        end--;
-    if (length - end < 4 || length - end > 5 || end < 3 || memcmp(text + end - 2, "_v", 2))
-        return name;
-    return nvt_strings_add(reader->trace->strings, text, end - 2);
+    size_t end = nvt_call_name_length(text, length);
+    return end == length ? name : nvt_strings_add(reader->trace->strings, text, end);
 }
 
 /* --- API calls --- */

@@ -144,6 +144,7 @@ static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* nested in a signal handler */
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* not written */
     threads->waited_ns[row] = nvt_cursor_varint(&cursor);
+    nvt_nvt_device_thread_end(reader, reader->threads[chunk->thread].process, chunk->last);
     return cursor.at ? 0 : -1;
 }
 
@@ -275,6 +276,9 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     case NVT_CHUNK_THREAD_END:
         status = read_thread_end(reader, chunk, cursor);
         break;
+    case NVT_CHUNK_DEVICE:
+        status = nvt_nvt_device_chunk(reader, chunk, payload);
+        break;
     case NVT_CHUNK_END:
         reader->ended = 1;
         break;
@@ -304,7 +308,8 @@ static void end_unclosed(struct nvt_nvt_reader *reader)
             ranges->end[i] = threads->last_ns[ranges->thread[i]];
 }
 
-static void convert_times(struct nvt_nvt_reader *reader)
+/* Returns the first moment, where the axis starts. */
+static int64_t convert_times(struct nvt_nvt_reader *reader)
 {
     struct nvt_trace *trace = reader->trace;
     int64_t origin = reader->sample_count ? reader->samples[0].monotonic_ns : 0;
@@ -314,6 +319,7 @@ static void convert_times(struct nvt_nvt_reader *reader)
     convert(reader, origin, trace->ranges.end, trace->ranges.count);
     convert(reader, origin, trace->marks.time, trace->marks.count);
     convert(reader, origin, trace->threads.last_ns, trace->threads.count);
+    return origin;
 }
 
 /* The name of a category, its number when it was given none, nothing for category 0. */
@@ -391,6 +397,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
     free(reader->schemas);
     free(reader->payloads);
     nvt_buffer_free(&reader->blobs);
+    nvt_nvt_device_free(&reader->devices);
 }
 
 static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
@@ -442,9 +449,10 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
                        path);
     if (!status) {
         end_unclosed(&reader);
-        convert_times(&reader);
         name_categories(&reader);
-        if (decode_payloads(&reader))
+        /* Payloads know their ranges by row, so rows are left out behind them. */
+        if (decode_payloads(&reader) || nvt_nvt_device_capture(&reader) ||
+            nvt_nvt_device_finish(&reader, convert_times(&reader)))
             status = nvt_fail_at(err, path, -1, "out of memory");
     }
     free_reader(&reader);

@@ -9,6 +9,7 @@
 #include "../lib/clock.h"
 #include "../lib/trace_file.h"
 #include "map.h"
+#include "read_nvt_device.h"
 #include "trace.h"
 
 /* Bytes being read. `at` is NULL once something did not fit. */
@@ -96,6 +97,7 @@ struct nvt_nvt_reader {
         struct nvt_blob blob;
     } *payloads;
     size_t payload_count, payload_capacity;
+    struct nvt_nvt_devices devices;
     int ended; /* the END chunk was there */
 };
 

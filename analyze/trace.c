@@ -41,6 +41,7 @@ void nvt_trace_free(struct nvt_trace *trace)
     nvt_strings_free(trace->strings);
     free(trace->path);
     free(trace->warning);
+    free(trace->notes);
     free(trace);
 }
 
@@ -142,6 +143,19 @@ void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     trace->warning = strdup(text);
+}
+
+void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
+{
+    char text[512], *notes = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (asprintf(&notes, "%s%s\n", trace->notes ? trace->notes : "", text) < 0)
+        return;
+    free(trace->notes);
+    trace->notes = notes;
 }
 
 #define MAX_WIDTH(type, field) width = sizeof(type) > width ? sizeof(type) : width;

@@ -157,6 +157,13 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(uint32_t, thread) /* NVT_NONE: unknown */                                                    \
     X(uint32_t, name)
 
+/* What programs say a call belongs to (cuptiActivityPushExternalCorrelationId). */
+#define NVT_EXTERNAL_COLUMNS(X)                                                                    \
+    X(uint32_t, process)                                                                           \
+    X(uint64_t, correlation) /* of the API call */                                                 \
+    X(uint64_t, external)    /* the program's own id */                                            \
+    X(uint32_t, kind)        /* CUpti_ExternalCorrelationKind: whose ids these are */
+
 #define NVT_DEVICE_COLUMNS(X)                                                                      \
     X(uint32_t, process) /* NVT_NONE: any */                                                       \
     X(uint32_t, device)                                                                            \
@@ -189,6 +196,7 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
     X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                          \
     X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
+    X(externals, external_id, NVT_EXTERNAL_COLUMNS)                                                \
     X(devices, device, NVT_DEVICE_COLUMNS)                                                         \
     X(resources, resource, NVT_RESOURCE_COLUMNS)                                                   \
     X(meta, fact, NVT_META_COLUMNS)
@@ -212,6 +220,7 @@ struct nvt_trace {
     int64_t origin_ns;  /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
     int64_t first_ns, last_ns; /* of anything in it (set by nvt_trace_finish) */
     char *warning;      /* one line about what could not be read, or NULL */
+    char *notes;        /* lines, each with its '\n', about what is not in the recording, or NULL */
 #define NVT_MEMBER(member, row, columns) struct nvt_##member member;
     NVT_TABLES(NVT_MEMBER)
 #undef NVT_MEMBER
@@ -243,6 +252,10 @@ int nvt_trace_set_meta(struct nvt_trace *trace, const char *key, const char *val
 
 /* Set trace->warning (the first one is kept). */
 void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Add a line to trace->notes. */
+void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*

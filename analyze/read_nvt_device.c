@@ -1,0 +1,492 @@
+#include "read_nvt_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_names.h"
+#include "read_nvt.h"
+
+/* A chunk being read: its process and its own list of names. */
+struct chunk {
+    struct nvt_nvt_reader *reader;
+    struct nvt_nvt_devices *devices;
+    struct nvt_trace *trace;
+    uint32_t process; /* index in the file */
+    uint32_t owner;   /* row in the model */
+    uint64_t ticks;
+    uint32_t *names; /* the model's ids */
+    uint64_t name_count;
+};
+
+/* Room for one more of `width` bytes; arrays grow by powers of two of their count. */
+static int grow(void *array, size_t count, size_t width)
+{
+    void **items = array;
+    if (count & (count - 1))
+        return 0;
+    void *grown = realloc(*items, (count ? count * 2 : 1) * width);
+    if (!grown)
+        return -1;
+    *items = grown;
+    return 0;
+}
+
+static uint32_t name_of(const struct chunk *chunk, const struct nvt_device_row *row, int field)
+{
+    uint64_t number = row->fields[field];
+    return number < chunk->name_count ? chunk->names[number] : 0;
+}
+
+/* A number that the model keeps in fewer bits. */
+static uint32_t narrow(const struct nvt_device_row *row, int field)
+{
+    return (uint32_t)row->fields[field];
+}
+
+struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *devices, uint32_t process)
+{
+    for (size_t i = devices->process_count; i-- > 0;)
+        if (devices->processes[i].process == process)
+            return &devices->processes[i];
+    if (grow(&devices->processes, devices->process_count, sizeof(*devices->processes)))
+        return NULL;
+    struct nvt_device_process *fresh = &devices->processes[devices->process_count++];
+    *fresh = (struct nvt_device_process){.process = process};
+    return fresh;
+}
+
+/* --- names --- */
+
+/* As people write it, once for every name. NVT_NO_STRING when out of memory. */
+static uint32_t full_name(const struct chunk *chunk, uint32_t mangled)
+{
+    struct nvt_nvt_devices *devices = chunk->devices;
+    uint32_t *full = nvt_map_at(&devices->kernel_names, mangled);
+    if (!full)
+        return NVT_NO_STRING;
+    if (*full != NVT_MAP_NONE)
+        return *full;
+    if (!devices->has_looked) {
+        devices->has_looked = 1;
+        devices->demangler = nvt_demangler_new();
+    }
+    char *text = nvt_demangle(devices->demangler, nvt_name(chunk->trace, mangled));
+    *full = text ? nvt_strings_add_text(chunk->trace->strings, text) : mangled;
+    free(text);
+    return *full;
+}
+
+static uint32_t short_name(const struct chunk *chunk, uint32_t full)
+{
+    uint32_t *part = nvt_map_at(&chunk->devices->short_names, full);
+    if (!part)
+        return NVT_NO_STRING;
+    if (*part == NVT_MAP_NONE) {
+        size_t size, length;
+        const char *text = nvt_strings_get(chunk->trace->strings, full, &size);
+        const char *start = nvt_short_name(text, size, &length);
+        /* A copy: adding a string may move the others. */
+        char *copy = strndup(start, length);
+        *part = copy ? nvt_strings_add_text(chunk->trace->strings, copy) : NVT_NO_STRING;
+        free(copy);
+    }
+    return *part;
+}
+
+/* --- operations --- */
+
+/* What all operations have. 1 when it has no times (CUPTI had no room to take them, or it had not
+ * ended). */
+static int fill_op(const struct chunk *chunk, const struct nvt_device_row *row, struct nvt_op *op)
+{
+    if (!row->fields[NVT_ROW_START] || !row->fields[NVT_ROW_END]) {
+        chunk->devices->untimed++;
+        return 1;
+    }
+    *op = (struct nvt_op){.start = (int64_t)row->fields[NVT_ROW_START],
+                          .end = (int64_t)row->fields[NVT_ROW_END],
+                          .process = chunk->owner,
+                          .device = narrow(row, NVT_OP_DEVICE),
+                          .context = narrow(row, NVT_OP_CONTEXT),
+                          .stream = narrow(row, NVT_OP_STREAM),
+                          .correlation = row->fields[NVT_ROW_CORRELATION],
+                          .api = NVT_NONE,
+                          .thread = NVT_NONE,
+                          .launch = INT64_MIN,
+                          .detail = NVT_NONE};
+    return 0;
+}
+
+static int add_op(const struct chunk *chunk, struct nvt_op *op)
+{
+    if (op->name == NVT_NO_STRING || op->short_name == NVT_NO_STRING)
+        return -1;
+    return nvt_op_add(chunk->trace, op) == NVT_NONE ? -1 : 0;
+}
+
+static int read_kernel(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    struct nvt_op op;
+    const struct nvt_kernel kernel = {.grid_x = narrow(row, NVT_KERNEL_GRID),
+                                      .grid_y = narrow(row, NVT_KERNEL_GRID + 1),
+                                      .grid_z = narrow(row, NVT_KERNEL_GRID + 2),
+                                      .block_x = narrow(row, NVT_KERNEL_BLOCK),
+                                      .block_y = narrow(row, NVT_KERNEL_BLOCK + 1),
+                                      .block_z = narrow(row, NVT_KERNEL_BLOCK + 2),
+                                      .registers = narrow(row, NVT_KERNEL_REGISTERS),
+                                      .static_shared = narrow(row, NVT_KERNEL_STATIC_SHARED),
+                                      .dynamic_shared = narrow(row, NVT_KERNEL_DYNAMIC_SHARED),
+                                      .local_memory = row->fields[NVT_KERNEL_LOCAL],
+                                      .graph = row->fields[NVT_OP_GRAPH],
+                                      .graph_node = row->fields[NVT_OP_NODE]};
+    if (fill_op(chunk, row, &op))
+        return 0;
+    op.name = full_name(chunk, name_of(chunk, row, NVT_OP_NAME));
+    op.short_name = op.name == NVT_NO_STRING ? op.name : short_name(chunk, op.name);
+    op.kind = NVT_OP_KERNEL;
+    op.detail = nvt_kernel_add(chunk->trace, &kernel);
+    return op.detail == NVT_NONE ? -1 : add_op(chunk, &op);
+}
+
+static int read_copy(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    struct nvt_op op;
+    char text[NVT_COPY_NAME_MAX];
+    uint64_t kind = row->fields[NVT_COPY_KIND];
+    uint64_t source = row->fields[NVT_COPY_SOURCE], target = row->fields[NVT_COPY_TARGET];
+    if (fill_op(chunk, row, &op))
+        return 0;
+    op.kind = NVT_OP_MEMCPY;
+    op.copy_kind = kind < NVT_COPY_KINDS ? (uint8_t)kind : NVT_COPY_UNKNOWN;
+    op.source_kind = source < NVT_KINDS ? (uint8_t)source : NVT_KIND_UNKNOWN;
+    op.target_kind = target < NVT_KINDS ? (uint8_t)target : NVT_KIND_UNKNOWN;
+    op.bytes = row->fields[NVT_COPY_BYTES];
+    op.name = op.short_name =
+        nvt_strings_add_text(chunk->trace->strings, nvt_copy_name(op.copy_kind, text));
+    return add_op(chunk, &op);
+}
+
+static int read_set(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    struct nvt_op op;
+    uint64_t kind = row->fields[NVT_SET_KIND];
+    if (fill_op(chunk, row, &op))
+        return 0;
+    op.kind = NVT_OP_MEMSET;
+    op.target_kind = kind < NVT_KINDS ? (uint8_t)kind : NVT_KIND_UNKNOWN;
+    op.bytes = row->fields[NVT_SET_BYTES];
+    op.name = op.short_name = nvt_strings_add_text(chunk->trace->strings, NVT_MEMSET_NAME);
+    return add_op(chunk, &op);
+}
+
+/* A graph that was recorded as a whole stands as one kernel, whose name says what it is. */
+static int read_graph(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    struct nvt_op op;
+    char text[48];
+    const struct nvt_kernel kernel = {.graph = row->fields[NVT_OP_GRAPH]};
+    if (fill_op(chunk, row, &op))
+        return 0;
+    snprintf(text, sizeof(text), "[CUDA graph %llu]",
+             (unsigned long long)row->fields[NVT_OP_GRAPH]);
+    op.kind = NVT_OP_KERNEL;
+    op.name = op.short_name = nvt_strings_add_text(chunk->trace->strings, text);
+    op.detail = nvt_kernel_add(chunk->trace, &kernel);
+    return op.detail == NVT_NONE ? -1 : add_op(chunk, &op);
+}
+
+/* --- the host's side --- */
+
+/* A thread known by its tid only, until all threads are. UINT32_MAX when out of memory. */
+static uint32_t caller(const struct chunk *chunk, uint64_t tid)
+{
+    struct nvt_nvt_devices *devices = chunk->devices;
+    uint32_t *index = nvt_map_at(&devices->callers, (uint64_t)chunk->process << 32 | (uint32_t)tid);
+    if (!index)
+        return UINT32_MAX;
+    if (*index == NVT_MAP_NONE) {
+        if (grow(&devices->threads, devices->thread_count, sizeof(*devices->threads)))
+            return UINT32_MAX;
+        devices->threads[devices->thread_count].process = chunk->process;
+        devices->threads[devices->thread_count].tid = (int64_t)(uint32_t)tid;
+        *index = (uint32_t)devices->thread_count++;
+    }
+    return *index;
+}
+
+static int read_call(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    size_t size;
+    struct nvt_strings *strings = chunk->trace->strings;
+    uint32_t name = name_of(chunk, row, NVT_CALL_NAME);
+    const char *text = nvt_strings_get(strings, name, &size);
+    size_t length = nvt_call_name_length(text, size);
+    if (length != size) {
+        char plain[256];
+        size_t part = length < sizeof(plain) ? length : sizeof(plain);
+        memcpy(plain, text, part);
+        name = nvt_strings_add(strings, plain, part);
+    }
+    struct nvt_api api = {
+        .start = (int64_t)row->fields[NVT_ROW_START],
+        .end = (int64_t)row->fields[NVT_ROW_END],
+        .thread = caller(chunk, row->fields[NVT_CALL_THREAD]),
+        .correlation = row->fields[NVT_ROW_CORRELATION],
+        .name = name,
+        .result = (int32_t)row->fields[NVT_CALL_RESULT],
+        .class = row->fields[NVT_CALL_CLASS] == NVT_CALL_DRIVER ? NVT_API_DRIVER : NVT_API_RUNTIME};
+    if (api.thread == UINT32_MAX || name == NVT_NO_STRING)
+        return -1;
+    return nvt_api_add(chunk->trace, &api) == NVT_NONE ? -1 : 0;
+}
+
+static int read_wait(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    uint64_t type = row->fields[NVT_WAIT_TYPE];
+    struct nvt_sync sync = {.start = (int64_t)row->fields[NVT_ROW_START],
+                            .end = (int64_t)row->fields[NVT_ROW_END],
+                            .process = chunk->owner,
+                            .context = narrow(row, NVT_WAIT_CONTEXT),
+                            .stream = narrow(row, NVT_WAIT_STREAM),
+                            .correlation = row->fields[NVT_ROW_CORRELATION],
+                            .type = type < NVT_SYNC_TYPES ? (uint8_t)type : NVT_SYNC_UNKNOWN};
+    /* CUPTI's number for "no stream": a context is waited for. */
+    if (row->fields[NVT_WAIT_STREAM] == UINT32_MAX)
+        sync.stream = 0;
+    uint32_t device =
+        nvt_map_get(&chunk->devices->contexts, (uint64_t)chunk->process << 32 | sync.context);
+    sync.device = device == NVT_MAP_NONE ? 0 : device;
+    return nvt_sync_add(chunk->trace, &sync) == NVT_NONE ? -1 : 0;
+}
+
+/* CUpti_ActivityMemoryOperationType and …PoolOperationType. */
+enum { OPERATION_RELEASE = 2, POOL_CREATED = 1 };
+
+static int read_memory(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    struct nvt_nvt_devices *devices = chunk->devices;
+    int is_pool = row->kind == NVT_DEVICE_POOL;
+    uint64_t kind = row->fields[NVT_MEM_KIND];
+    int is_host = kind == NVT_KIND_PAGEABLE || kind == NVT_KIND_PINNED;
+    int frees = is_pool ? row->fields[NVT_MEM_OPERATION] != POOL_CREATED
+                        : row->fields[NVT_MEM_OPERATION] == OPERATION_RELEASE;
+    struct nvt_memory_event event = {.time = (int64_t)row->fields[NVT_ROW_START],
+                                     .process = chunk->owner,
+                                     .device = is_host ? NVT_NONE : narrow(row, NVT_MEM_DEVICE),
+                                     .thread = NVT_NONE,
+                                     .address = row->fields[NVT_MEM_ADDRESS],
+                                     .bytes = row->fields[NVT_MEM_BYTES],
+                                     .allocated = UINT64_MAX,
+                                     .reserved = UINT64_MAX,
+                                     .source = is_pool ? 0 : name_of(chunk, row, NVT_MEM_NAME),
+                                     .kind = frees ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
+    if (!event.source)
+        event.source = nvt_strings_add_text(
+            chunk->trace->strings, row->fields[NVT_MEM_POOL]
+                                       ? "Memory pool"
+                                       : nvt_memory_label(kind < NVT_KINDS ? (unsigned)kind : 0));
+    if (event.source == NVT_NO_STRING ||
+        grow(&devices->memory, devices->memory_count, sizeof(*devices->memory)))
+        return -1;
+    devices->memory[devices->memory_count++] = (struct nvt_device_memory){
+        row->fields[NVT_ROW_CORRELATION], row->fields[NVT_MEM_POOL], row->fields[NVT_MEM_POOL_SIZE],
+        row->fields[NVT_MEM_POOL_USED], is_pool};
+    return nvt_memory_event_add(chunk->trace, &event) == NVT_NONE ? -1 : 0;
+}
+
+static const char *cost_label(uint64_t kind)
+{
+    /* CUpti_ActivityOverheadKind, in nsys's words. */
+    static const char *const labels[] = {"Unknown",
+                                         "Buffer flush",
+                                         "Instrumentation",
+                                         "Resource creation/destruction",
+                                         "Runtime module loading",
+                                         "Lazy function loading",
+                                         "Command buffer full",
+                                         "Activity buffer request",
+                                         "UVM activity initialization"};
+    if (kind == 1)
+        return "Driver JIT compiler";
+    return labels[!(kind & 0xffff) && kind >> 16 < sizeof(labels) / sizeof(labels[0]) ? kind >> 16
+                                                                                      : 0];
+}
+
+static int read_cost(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    uint64_t tid = row->fields[NVT_COST_THREAD];
+    struct nvt_overhead overhead = {
+        .start = (int64_t)row->fields[NVT_ROW_START],
+        .end = (int64_t)row->fields[NVT_ROW_END],
+        .process = chunk->owner,
+        .thread = tid ? caller(chunk, tid) : NVT_NONE,
+        .name =
+            nvt_strings_add_text(chunk->trace->strings, cost_label(row->fields[NVT_COST_KIND]))};
+    if ((tid && overhead.thread == UINT32_MAX) || overhead.name == NVT_NO_STRING)
+        return -1;
+    return nvt_overhead_add(chunk->trace, &overhead) == NVT_NONE ? -1 : 0;
+}
+
+/* --- objects --- */
+
+static int read_external(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    const struct nvt_external_id external = {.process = chunk->owner,
+                                             .correlation = row->fields[NVT_EXT_CORRELATION],
+                                             .external = row->fields[NVT_EXT_ID],
+                                             .kind = narrow(row, NVT_EXT_KIND)};
+    return nvt_external_id_add(chunk->trace, &external) == NVT_NONE ? -1 : 0;
+}
+
+static int read_device(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    const struct nvt_devices *known = &chunk->trace->devices;
+    struct nvt_device device = {.process = chunk->owner,
+                                .device = narrow(row, NVT_DEV_ID),
+                                .name = name_of(chunk, row, NVT_DEV_NAME),
+                                .memory_bytes = row->fields[NVT_DEV_MEMORY],
+                                .multiprocessors = narrow(row, NVT_DEV_MULTIPROCESSORS)};
+    for (uint32_t i = 0; i < known->count; i++)
+        if (known->process[i] == device.process && known->device[i] == device.device)
+            return 0;
+    return nvt_device_add(chunk->trace, &device) == NVT_NONE ? -1 : 0;
+}
+
+static int read_context(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    uint32_t *device = nvt_map_at(&chunk->devices->contexts,
+                                  (uint64_t)chunk->process << 32 | narrow(row, NVT_CTX_ID));
+    if (!device)
+        return -1;
+    *device = narrow(row, NVT_CTX_DEVICE);
+    return 0;
+}
+
+/* CUpti_ActivityObjectKind, as the model's resources: by CUPTI's ids, as operations have them. */
+static int read_name(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    static const char *const types[] = {"other",  "process",    "thread",
+                                        "device", "context id", "stream id"};
+    uint64_t type = row->fields[NVT_NAME_TYPE];
+    struct nvt_resource resource = {
+        .process = chunk->owner,
+        .type = nvt_strings_add_text(chunk->trace->strings,
+                                     types[type < sizeof(types) / sizeof(types[0]) ? type : 0]),
+        .handle = row->fields[NVT_NAME_ID],
+        .name = name_of(chunk, row, NVT_NAME_TEXT)};
+    if (resource.type == NVT_NO_STRING)
+        return -1;
+    return nvt_resource_add(chunk->trace, &resource) == NVT_NONE ? -1 : 0;
+}
+
+/* --- about the recording --- */
+
+static int read_moment(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    struct nvt_nvt_devices *devices = chunk->devices;
+    if (grow(&devices->moments, devices->moment_count, sizeof(*devices->moments)))
+        return -1;
+    devices->moments[devices->moment_count++] = (struct nvt_device_moment){
+        chunk->process, row->fields[NVT_CLOCK_CUPTI], (int64_t)row->fields[NVT_CLOCK_MONOTONIC_NS]};
+    return 0;
+}
+
+static int read_edge(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    struct nvt_nvt_devices *devices = chunk->devices;
+    if (grow(&devices->edges, devices->edge_count, sizeof(*devices->edges)))
+        return -1;
+    devices->edges[devices->edge_count++] = (struct nvt_capture_edge){
+        chunk->process, chunk->ticks, row->fields[NVT_CAPTURE_BEGIN] != 0};
+    return 0;
+}
+
+static int read_delivered(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    struct nvt_device_process *process = nvt_nvt_device_process(chunk->devices, chunk->process);
+    if (!process)
+        return -1;
+    process->is_used = 1;
+    if (chunk->ticks > process->delivered)
+        process->delivered = chunk->ticks;
+    process->final |= row->fields[NVT_DELIVERED_FINAL] != 0;
+    return 0;
+}
+
+static int read_problem(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    nvt_trace_note(chunk->trace, "devices of process %lld: %s",
+                   (long long)chunk->trace->processes.pid[chunk->owner],
+                   nvt_name(chunk->trace, name_of(chunk, row, NVT_PROBLEM_TEXT)));
+    return 0;
+}
+
+static int read_lost(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    chunk->devices->lost_cupti += row->fields[NVT_LOST_CUPTI];
+    chunk->devices->lost_ring += row->fields[NVT_LOST_RING];
+    chunk->devices->unknown += row->fields[NVT_LOST_UNKNOWN];
+    return 0;
+}
+
+static int read_row(const struct chunk *chunk, const struct nvt_device_row *row)
+{
+    static int (*const readers[])(const struct chunk *, const struct nvt_device_row *) = {
+        [NVT_DEVICE_KERNEL] = read_kernel, [NVT_DEVICE_MEMCPY] = read_copy,
+        [NVT_DEVICE_MEMSET] = read_set,    [NVT_DEVICE_GRAPH] = read_graph,
+        [NVT_DEVICE_API] = read_call,      [NVT_DEVICE_SYNC] = read_wait,
+        [NVT_DEVICE_MEMORY] = read_memory, [NVT_DEVICE_POOL] = read_memory,
+        [NVT_DEVICE_OVERHEAD] = read_cost, [NVT_DEVICE_EXTERNAL] = read_external,
+        [NVT_DEVICE_DEVICE] = read_device, [NVT_DEVICE_CONTEXT] = read_context,
+        [NVT_DEVICE_NAME] = read_name,     [NVT_DEVICE_CLOCK] = read_moment,
+        [NVT_DEVICE_LOST] = read_lost,     [NVT_DEVICE_DELIVERED] = read_delivered,
+        [NVT_DEVICE_CAPTURE] = read_edge,  [NVT_DEVICE_PROBLEM] = read_problem,
+    };
+    /* Streams are known by their operations; what a later version adds is left out. */
+    if (row->kind >= sizeof(readers) / sizeof(readers[0]) || !readers[row->kind])
+        return 0;
+    return readers[row->kind](chunk, row);
+}
+
+static int read_names(struct chunk *chunk, struct nvt_cursor *cursor)
+{
+    uint64_t count = nvt_cursor_varint(cursor);
+    /* Each takes a byte at least. */
+    if (!cursor->at || count > (uint64_t)(cursor->end - cursor->at))
+        return -1;
+    chunk->names = malloc(((size_t)count + 1) * sizeof(*chunk->names));
+    if (!chunk->names)
+        return -1;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t id = nvt_cursor_varint(cursor);
+        chunk->names[i] = id < chunk->reader->string_count ? chunk->reader->strings[id] : 0;
+    }
+    chunk->name_count = count;
+    return cursor->at ? 0 : -1;
+}
+
+int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *header,
+                         const uint8_t *payload)
+{
+    struct nvt_cursor cursor = {payload, payload + header->raw_size};
+    struct nvt_device_row row;
+    if (header->process >= reader->process_count)
+        return -1;
+    struct chunk chunk = {.reader = reader,
+                          .devices = &reader->devices,
+                          .trace = reader->trace,
+                          .process = header->process,
+                          .owner = reader->processes[header->process].row,
+                          .ticks = header->last};
+    int status = read_names(&chunk, &cursor);
+    struct nvt_device_reader rows = {cursor.at, cursor.end, 0};
+    int more = 1;
+    while (!status && more > 0) {
+        more = nvt_device_reader_next(&rows, &row);
+        if (more > 0)
+            status = read_row(&chunk, &row);
+    }
+    free(chunk.names);
+    return status || more < 0 ? -1 : 0;
+}
