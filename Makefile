@@ -17,6 +17,7 @@ first_with = $(firstword $(foreach d,$(2),$(if $(wildcard $(d)/$(1)),$(d))))
 PIP_DIRS   := $(wildcard .deps/nvidia/*/include .deps/lib/python3*/site-packages/nvidia/*/include)
 NVTX_INC   ?= $(call first_with,nvtx3/nvToolsExt.h,$(CUDA_HOME)/include $(PIP_DIRS) /usr/include)
 CUPTI_INC  ?= $(call first_with,cupti.h,$(CUDA_HOME)/include $(CUDA_HOME)/extras/CUPTI/include $(PIP_DIRS))
+CUDA_INC   ?= $(call first_with,cuda.h,$(CUDA_HOME)/include $(PIP_DIRS))
 NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
 
 have = $(shell printf '\043include <$(1)>\nint main(void){return 0;}\n' | $(CC) -x c - $(2) -o /dev/null 2>/dev/null && echo 1)
@@ -38,7 +39,8 @@ XXHASH_INC := $(if $(wildcard .deps/include/xxhash.h),-idirafter .deps/include)
 CPPFLAGS += -D_GNU_SOURCE -I. -isystem $(NVTX_INC) $(XXHASH_INC)
 CPPFLAGS += $(if $(HAVE_ZSTD),-DHAVE_ZSTD) $(if $(HAVE_SQLITE),-DHAVE_SQLITE) $(if $(HAVE_YAJL),-DHAVE_YAJL) \
             $(if $(HAVE_ZLIB),-DHAVE_ZLIB) $(if $(HAVE_CBLAS),-DHAVE_CBLAS) $(if $(HAVE_DNNL),-DHAVE_DNNL)
-CUPTI_FLAGS := $(if $(CUPTI_INC),-DHAVE_CUPTI -isystem $(CUPTI_INC) -isystem $(CUDA_HOME)/include)
+# CUPTI's headers need CUDA's.
+CUPTI_FLAGS := $(if $(and $(CUPTI_INC),$(CUDA_INC)),-DHAVE_CUPTI -isystem $(CUPTI_INC) -isystem $(CUDA_INC))
 STD      := -std=gnu11
 LDLIBS   := $(if $(HAVE_ZSTD),-lzstd) $(if $(HAVE_SQLITE),-lsqlite3) $(if $(HAVE_YAJL),-lyajl) $(if $(HAVE_ZLIB),-lz) -lm -ldl -lpthread
 SANITIZE ?=
@@ -49,6 +51,8 @@ HOST_ARCH ?= native
 # lib, analyze, plots, collectors, kernels: the program. The folders below them are loaded libraries.
 MAIN_SRC   := $(sort $(wildcard lib/*.c analyze/*.c plots/*.c collectors/*.c kernels/*.c) kernels/frame/configuration.c)
 INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
+# What the injected library shares with the program.
+INJECT_LIB_SRC := collectors/cupti_decode.c lib/device_rows.c
 HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/pipeline/*.c kernels/workloads/*.c kernels/frame/*.c kernels/host/*.c))
 # The host library also carries the few parts of lib/ that workloads use.
 HOST_LIB_SRC := lib/error.c lib/clock.c
@@ -73,10 +77,13 @@ $(BUILD)/pic/%.o: %.c
 	$(if $(Q),@echo "  PIC  $<")
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
 
-$(call pic,$(INJECT_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
+$(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
 # It is loaded into programs that have no sanitizer's runtime, so it is built without one.
-$(call pic,$(INJECT_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE :=
+$(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE :=
 $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno -DNVT_HOST=1
+
+# The decoder is checked wherever CUPTI's headers are.
+$(call obj,collectors/cupti_decode.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 
 $(BUILD)/libnvtally.a: $(call obj,$(MAIN_SRC))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -85,7 +92,7 @@ $(BUILD)/nvtally: $(BUILD)/obj/nvtally.o $(BUILD)/libnvtally.a
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-$(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC))
+$(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
 

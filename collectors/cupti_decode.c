@@ -1,0 +1,368 @@
+#include "cupti_decode.h"
+
+#ifdef HAVE_CUPTI
+
+#include <string.h>
+
+/* A row in the making. `again`: a name had no room, so the batch must go first. */
+struct row {
+    struct nvt_device_batch *batch;
+    uint64_t fields[NVT_DEVICE_FIELDS_MAX];
+    uint32_t kind, count;
+    int again;
+};
+
+static uint64_t name(struct row *row, const char *text)
+{
+    uint32_t number = nvt_device_batch_name(row->batch, text);
+    row->again |= number == UINT32_MAX;
+    return number;
+}
+
+static void done(struct row *row, uint32_t kind, uint32_t count)
+{
+    row->kind = kind;
+    row->count = count;
+}
+
+/* What every record of an operation has, under the same names. */
+#define PUT_OPERATION(row, record)                                                                 \
+    do {                                                                                           \
+        (row)->fields[NVT_ROW_START] = (record)->start;                                            \
+        (row)->fields[NVT_ROW_END] = (record)->end;                                                \
+        (row)->fields[NVT_ROW_CORRELATION] = (record)->correlationId;                              \
+        (row)->fields[NVT_OP_DEVICE] = (record)->deviceId;                                         \
+        (row)->fields[NVT_OP_CONTEXT] = (record)->contextId;                                       \
+        (row)->fields[NVT_OP_STREAM] = (record)->streamId;                                         \
+        (row)->fields[NVT_OP_GRAPH] = (record)->graphId;                                           \
+    } while (0)
+
+static void put_kernel(struct row *row, const CUpti_ActivityKernel10 *record)
+{
+    uint64_t *fields = row->fields;
+    PUT_OPERATION(row, record);
+    fields[NVT_OP_NAME] = name(row, record->name);
+    fields[NVT_OP_NODE] = record->graphNodeId;
+    fields[NVT_KERNEL_GRID] = (uint32_t)record->gridX;
+    fields[NVT_KERNEL_GRID + 1] = (uint32_t)record->gridY;
+    fields[NVT_KERNEL_GRID + 2] = (uint32_t)record->gridZ;
+    fields[NVT_KERNEL_BLOCK] = (uint32_t)record->blockX;
+    fields[NVT_KERNEL_BLOCK + 1] = (uint32_t)record->blockY;
+    fields[NVT_KERNEL_BLOCK + 2] = (uint32_t)record->blockZ;
+    fields[NVT_KERNEL_REGISTERS] = record->registersPerThread;
+    fields[NVT_KERNEL_STATIC_SHARED] = (uint32_t)record->staticSharedMemory;
+    fields[NVT_KERNEL_DYNAMIC_SHARED] = (uint32_t)record->dynamicSharedMemory;
+    fields[NVT_KERNEL_LOCAL] = record->localMemoryTotal_v2;
+    done(row, NVT_DEVICE_KERNEL, NVT_KERNEL_FIELDS);
+}
+
+static void put_copy(struct row *row, const CUpti_ActivityMemcpy6 *record)
+{
+    uint64_t *fields = row->fields;
+    PUT_OPERATION(row, record);
+    fields[NVT_OP_NODE] = record->graphNodeId;
+    fields[NVT_COPY_BYTES] = record->bytes;
+    fields[NVT_COPY_KIND] = record->copyKind;
+    fields[NVT_COPY_SOURCE] = record->srcKind;
+    fields[NVT_COPY_TARGET] = record->dstKind;
+    fields[NVT_COPY_SOURCE_DEVICE] = fields[NVT_COPY_TARGET_DEVICE] = record->deviceId;
+    done(row, NVT_DEVICE_MEMCPY, NVT_COPY_FIELDS);
+}
+
+static void put_peer_copy(struct row *row, const CUpti_ActivityMemcpyPtoP4 *record)
+{
+    uint64_t *fields = row->fields;
+    PUT_OPERATION(row, record);
+    fields[NVT_OP_NODE] = record->graphNodeId;
+    fields[NVT_COPY_BYTES] = record->bytes;
+    fields[NVT_COPY_KIND] = record->copyKind;
+    fields[NVT_COPY_SOURCE] = record->srcKind;
+    fields[NVT_COPY_TARGET] = record->dstKind;
+    fields[NVT_COPY_SOURCE_DEVICE] = record->srcDeviceId;
+    fields[NVT_COPY_TARGET_DEVICE] = record->dstDeviceId;
+    done(row, NVT_DEVICE_MEMCPY, NVT_COPY_FIELDS);
+}
+
+static void put_set(struct row *row, const CUpti_ActivityMemset4 *record)
+{
+    PUT_OPERATION(row, record);
+    row->fields[NVT_OP_NODE] = record->graphNodeId;
+    row->fields[NVT_SET_BYTES] = record->bytes;
+    row->fields[NVT_SET_VALUE] = record->value;
+    row->fields[NVT_SET_KIND] = record->memoryKind;
+    done(row, NVT_DEVICE_MEMSET, NVT_SET_FIELDS);
+}
+
+static void put_graph(struct row *row, const CUpti_ActivityGraphTrace2 *record)
+{
+    PUT_OPERATION(row, record);
+    done(row, NVT_DEVICE_GRAPH, NVT_OP_FIELDS);
+}
+
+static void put_call(struct row *row, const CUpti_ActivityAPI *record,
+                     const struct nvt_cupti_decoder *decoder)
+{
+    int runtime = record->kind == CUPTI_ACTIVITY_KIND_RUNTIME;
+    const char *text = NULL;
+    if (decoder->callback_name(runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API,
+                               record->cbid, &text) != CUPTI_SUCCESS)
+        text = NULL;
+    row->fields[NVT_ROW_START] = record->start;
+    row->fields[NVT_ROW_END] = record->end;
+    row->fields[NVT_ROW_CORRELATION] = record->correlationId;
+    row->fields[NVT_CALL_CLASS] = runtime ? NVT_CALL_RUNTIME : NVT_CALL_DRIVER;
+    row->fields[NVT_CALL_NAME] = name(row, text);
+    row->fields[NVT_CALL_THREAD] = record->threadId;
+    row->fields[NVT_CALL_RESULT] = record->returnValue;
+    done(row, NVT_DEVICE_API, NVT_CALL_FIELDS);
+}
+
+static void put_wait(struct row *row, const CUpti_ActivitySynchronization2 *record)
+{
+    row->fields[NVT_ROW_START] = record->start;
+    row->fields[NVT_ROW_END] = record->end;
+    row->fields[NVT_ROW_CORRELATION] = record->correlationId;
+    row->fields[NVT_WAIT_TYPE] = (uint64_t)record->type;
+    row->fields[NVT_WAIT_CONTEXT] = record->contextId;
+    row->fields[NVT_WAIT_STREAM] = record->streamId;
+    row->fields[NVT_WAIT_EVENT] = record->cudaEventId;
+    done(row, NVT_DEVICE_SYNC, NVT_WAIT_FIELDS);
+}
+
+static void put_memory(struct row *row, const CUpti_ActivityMemory4 *record)
+{
+    uint64_t *fields = row->fields;
+    fields[NVT_ROW_START] = fields[NVT_ROW_END] = record->timestamp;
+    fields[NVT_ROW_CORRELATION] = record->correlationId;
+    fields[NVT_MEM_OPERATION] = (uint64_t)record->memoryOperationType;
+    fields[NVT_MEM_DEVICE] = record->deviceId;
+    fields[NVT_MEM_ADDRESS] = record->address;
+    fields[NVT_MEM_BYTES] = record->bytes;
+    fields[NVT_MEM_KIND] = (uint64_t)record->memoryKind;
+    fields[NVT_MEM_NAME] = name(row, record->name);
+    fields[NVT_MEM_CONTEXT] = record->contextId;
+    fields[NVT_MEM_STREAM] = record->streamId;
+    if (record->memoryPoolConfig.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) {
+        fields[NVT_MEM_POOL] = record->memoryPoolConfig.address;
+        fields[NVT_MEM_POOL_SIZE] = record->memoryPoolConfig.pool.size;
+        fields[NVT_MEM_POOL_USED] = record->memoryPoolConfig.utilizedSize;
+    }
+    done(row, NVT_DEVICE_MEMORY, NVT_MEM_FIELDS);
+}
+
+static void put_pool(struct row *row, const CUpti_ActivityMemoryPool3 *record)
+{
+    uint64_t *fields = row->fields;
+    fields[NVT_ROW_START] = fields[NVT_ROW_END] = record->timestamp;
+    fields[NVT_ROW_CORRELATION] = record->correlationId;
+    fields[NVT_MEM_OPERATION] = (uint64_t)record->memoryPoolOperationType;
+    fields[NVT_MEM_DEVICE] = record->deviceId;
+    fields[NVT_MEM_POOL] = record->address;
+    fields[NVT_MEM_POOL_SIZE] = record->size;
+    fields[NVT_MEM_POOL_USED] = record->utilizedSize;
+    fields[NVT_MEM_KIND] = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+    done(row, NVT_DEVICE_POOL, NVT_MEM_KIND + 1);
+}
+
+static void put_cost(struct row *row, const CUpti_ActivityOverhead3 *record)
+{
+    row->fields[NVT_ROW_START] = record->start;
+    row->fields[NVT_ROW_END] = record->end;
+    row->fields[NVT_COST_KIND] = (uint64_t)record->overheadKind;
+    if (record->objectKind == CUPTI_ACTIVITY_OBJECT_THREAD)
+        row->fields[NVT_COST_THREAD] = record->objectId.pt.threadId;
+    done(row, NVT_DEVICE_OVERHEAD, NVT_COST_FIELDS);
+}
+
+static void put_external(struct row *row, const CUpti_ActivityExternalCorrelation *record)
+{
+    row->fields[NVT_EXT_CORRELATION] = record->correlationId;
+    row->fields[NVT_EXT_KIND] = (uint64_t)record->externalKind;
+    row->fields[NVT_EXT_ID] = record->externalId;
+    done(row, NVT_DEVICE_EXTERNAL, NVT_EXT_FIELDS);
+}
+
+static void put_device(struct row *row, const CUpti_ActivityDevice5 *record)
+{
+    row->fields[NVT_DEV_ID] = record->id;
+    row->fields[NVT_DEV_NAME] = name(row, record->name);
+    row->fields[NVT_DEV_MEMORY] = record->globalMemorySize;
+    row->fields[NVT_DEV_MULTIPROCESSORS] = record->numMultiprocessors;
+    row->fields[NVT_DEV_MAJOR] = record->computeCapabilityMajor;
+    row->fields[NVT_DEV_MINOR] = record->computeCapabilityMinor;
+    done(row, NVT_DEVICE_DEVICE, NVT_DEV_FIELDS);
+}
+
+static void put_context(struct row *row, const CUpti_ActivityContext3 *record)
+{
+    row->fields[NVT_CTX_ID] = record->contextId;
+    row->fields[NVT_CTX_DEVICE] = record->deviceId;
+    row->fields[NVT_CTX_NULL_STREAM] = record->nullStreamId;
+    done(row, NVT_DEVICE_CONTEXT, NVT_CTX_FIELDS);
+}
+
+static void put_stream(struct row *row, const CUpti_ActivityStream *record)
+{
+    row->fields[NVT_STREAM_CONTEXT] = record->contextId;
+    row->fields[NVT_STREAM_ID] = record->streamId;
+    row->fields[NVT_STREAM_FLAG] = (uint64_t)record->flag;
+    row->fields[NVT_STREAM_PRIORITY] = record->priority;
+    done(row, NVT_DEVICE_STREAM, NVT_STREAM_FIELDS);
+}
+
+/* The id within CUPTI's union of them; a thread's is its tid. */
+static uint64_t object_id(CUpti_ActivityObjectKind kind, const CUpti_ActivityObjectKindId *id)
+{
+    switch (kind) {
+    case CUPTI_ACTIVITY_OBJECT_PROCESS:
+        return id->pt.processId;
+    case CUPTI_ACTIVITY_OBJECT_THREAD:
+        return id->pt.threadId;
+    case CUPTI_ACTIVITY_OBJECT_DEVICE:
+        return id->dcs.deviceId;
+    case CUPTI_ACTIVITY_OBJECT_CONTEXT:
+        return id->dcs.contextId;
+    case CUPTI_ACTIVITY_OBJECT_STREAM:
+        return id->dcs.streamId;
+    default:
+        return 0;
+    }
+}
+
+static void put_name(struct row *row, const CUpti_ActivityName *record)
+{
+    row->fields[NVT_NAME_TYPE] = (uint64_t)record->objectKind;
+    row->fields[NVT_NAME_ID] = object_id(record->objectKind, &record->objectId);
+    row->fields[NVT_NAME_TEXT] = name(row, record->name);
+    done(row, NVT_DEVICE_NAME, NVT_NAME_FIELDS);
+}
+
+/* 0, or -1 for a kind that has no row. */
+static int put(struct row *row, const CUpti_Activity *record,
+               const struct nvt_cupti_decoder *decoder)
+{
+    const void *at = record;
+    switch (record->kind) {
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        return put_kernel(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return put_copy(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        return put_peer_copy(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        return put_set(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        return put_graph(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+        return put_call(row, at, decoder), 0;
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+        return put_wait(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+        return put_memory(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+        return put_pool(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        return put_cost(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+        return put_external(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_DEVICE:
+        return put_device(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_CONTEXT:
+        return put_context(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_STREAM:
+        return put_stream(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_NAME:
+        return put_name(row, at), 0;
+    default:
+        return -1;
+    }
+}
+
+/* 0, or -1 when there is no row for it, or no room even in an empty batch. */
+static int add(const struct nvt_cupti_decoder *decoder, const CUpti_Activity *record,
+               struct nvt_device_batch *batch)
+{
+    for (int attempt = 0; attempt < 2; attempt++) {
+        struct row row = {.batch = batch};
+        if (put(&row, record, decoder))
+            return -1;
+        if (!row.again && !nvt_device_batch_add(batch, row.kind, row.fields, row.count))
+            return 0;
+        decoder->full(decoder->context, batch);
+    }
+    return -1;
+}
+
+uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buffer, size_t size,
+                          struct nvt_device_batch *batch)
+{
+    CUpti_Activity *record = NULL;
+    uint64_t unknown = 0;
+    for (;;) {
+        CUptiResult result = decoder->next(buffer, size, &record);
+        if (result == CUPTI_SUCCESS)
+            unknown += add(decoder, record, batch) != 0;
+        else
+            /* Behind a record that is not whole, where the next one begins is unknown. */
+            return unknown + (result != CUPTI_ERROR_MAX_LIMIT_REACHED);
+    }
+}
+
+/* --- which calls --- */
+
+static int starts(const char *text, const char *const *prefixes)
+{
+    for (; *prefixes; prefixes++)
+        if (!strncmp(text, *prefixes, strlen(*prefixes)))
+            return 1;
+    return 0;
+}
+
+int nvt_cupti_is_graph_launch(const char *name)
+{
+    static const char *const graphs[] = {"cudaGraphLaunch", "cuGraphLaunch", NULL};
+    return starts(name, graphs);
+}
+
+int nvt_cupti_is_launch(const char *name)
+{
+    /* From CUDA 13 on, what nvcc makes of <<<>>> calls __cudaLaunchKernel. */
+    static const char *const launches[] = {"cudaLaunch", "cudaMemcpy", "cudaMemset", "__cudaLaunch",
+                                           "cuLaunch",   "cuMemcpy",   "cuMemset",   "cu64Memcpy",
+                                           "cu64Memset", NULL};
+    /* A host function is work of the host. */
+    static const char *const others[] = {"cudaLaunchHostFunc", "cuLaunchHostFunc", NULL};
+    return (starts(name, launches) && !starts(name, others)) || nvt_cupti_is_graph_launch(name);
+}
+
+int nvt_cupti_is_memory_call(const char *name)
+{
+    static const char *const calls[] = {"cudaMalloc",         "cudaFree",
+                                        "cudaHostAlloc",      "cudaHostRegister",
+                                        "cudaHostUnregister", "cudaMemPoolTrim",
+                                        "cuMemAlloc",         "cuMemFree",
+                                        "cuMemHostAlloc",     "cuMemHostRegister",
+                                        "cuMemPoolTrim",      "cuMemCreate",
+                                        "cuMemRelease",       NULL};
+    return starts(name, calls);
+}
+
+int nvt_cupti_is_question(const char *name)
+{
+    static const char *const questions[] = {"cudaGetDevice_v",
+                                            "cudaGetLastError",
+                                            "cudaPeekAtLastError",
+                                            "cudaGetErrorString",
+                                            "cudaGetErrorName",
+                                            "cuCtxGetCurrent",
+                                            "cuCtxGetDevice",
+                                            "cuKernelGetAttribute",
+                                            "cuDevicePrimaryCtxGetState",
+                                            "cuGetProcAddress",
+                                            NULL};
+    return starts(name, questions);
+}
+
+#endif

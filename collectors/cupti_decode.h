@@ -1,0 +1,47 @@
+/*
+ * A buffer of CUPTI's activity records to rows of a trace. A function of its arguments alone: it
+ * runs wherever CUPTI's headers are, with hand-made buffers as with those of a device.
+ *
+ * Only fields are read that have stood at the same place of their record since CUDA 11.8, so that a
+ * libcupti of another version than the headers' may have filled the buffer; which record follows
+ * which is asked of that very libcupti.
+ */
+#ifndef NVT_CUPTI_DECODE_H
+#define NVT_CUPTI_DECODE_H
+
+#ifdef HAVE_CUPTI
+
+#include <cupti.h>
+
+#include "../lib/device_rows.h"
+
+/* CUPTI's API version of CUDA 11.8: older records lie otherwise. */
+#define NVT_CUPTI_OLDEST 18u
+
+struct nvt_cupti_decoder {
+    /* Of the libcupti that filled the buffer. */
+    CUptiResult (*next)(uint8_t *buffer, size_t size, CUpti_Activity **record);
+    CUptiResult (*callback_name)(CUpti_CallbackDomain domain, uint32_t cbid, const char **name);
+    /* Called when the batch is full: hand it on and clear it. */
+    void (*full)(void *context, struct nvt_device_batch *batch);
+    void *context;
+};
+
+/*
+ * Append the rows of all records in buffer[0 … size) to the batch. Returns how many records were of
+ * kinds that have no row, or could not be read.
+ */
+uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buffer, size_t size,
+                          struct nvt_device_batch *batch);
+
+/*
+ * Which API calls a level needs when it does not record all of them; `name` is CUPTI's, such as
+ * "cudaLaunchKernel_v7000" or "cuMemcpyHtoDAsync_v2".
+ */
+int nvt_cupti_is_launch(const char *name);       /* starts work on a device */
+int nvt_cupti_is_graph_launch(const char *name); /* starts a graph */
+int nvt_cupti_is_memory_call(const char *name);  /* takes memory or gives it back */
+int nvt_cupti_is_question(const char *name);     /* only asks, and is called all the time */
+
+#endif
+#endif

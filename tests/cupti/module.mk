@@ -1,0 +1,9 @@
+# The collector of device records, tested without a device: a stand-in for libcupti.
+STAND_IN := $(BUILD)/tests/libcupti-stand-in.so
+
+$(STAND_IN): tests/cupti/stand_in.c tests/cupti/stand_in.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) -D_GNU_SOURCE $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -lpthread
+
+$(call obj,tests/test_cupti.c tests/test_cupti_decode.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
+$(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device
