@@ -237,6 +237,63 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
     }
 }
 
+/* Number of 8 bytes at `at`. */
+static uint64_t number_at(const uint8_t *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+/* A batch's names as the file's ids of them, then its rows as they are. */
+static int pack_batch(struct nvt_drain *drain, uint64_t names, const uint8_t *at, size_t names_size,
+                      size_t size, struct nvt_buffer *out)
+{
+    const uint8_t *end = at + names_size;
+    if (nvt_buffer_varint(out, names))
+        return -1;
+    for (uint64_t i = 0; i < names; i++) {
+        uint64_t length = 0;
+        at = nvt_varint_get(at, end, &length);
+        if (!at || length > (uint64_t)(end - at))
+            return -1;
+        uint32_t id = nvt_output_string(drain->output, (const char *)at, (size_t)length);
+        if (nvt_buffer_varint(out, id == NVT_NO_STRING ? 0 : id))
+            return -1;
+        at += length;
+    }
+    return nvt_buffer_append(out, end, size - names_size);
+}
+
+/* A batch of rows about devices is a chunk of its own; its time is when it was handed over. */
+static void put_batch(struct nvt_drain *drain, const struct nvt_slot *slot, const uint8_t *data,
+                      size_t size)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_buffer out = {0};
+    if (size < 32)
+        return;
+    uint64_t rows = number_at(data) & UINT32_MAX, records = number_at(data) >> 32;
+    uint64_t length = number_at(data + 8);
+    uint64_t names = number_at(data + 16), names_size = number_at(data + 24);
+    if (length < 16 || length > size - 16 || names_size > length - 16 || rows > length)
+        return;
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_DEVICE,
+                              .process = drain->process,
+                              .thread = drain->thread,
+                              .count = (uint32_t)rows,
+                              .first = slot->ticks,
+                              .last = slot->ticks};
+    int status = pack_batch(drain, names, data + 32, (size_t)names_size, (size_t)length - 16, &out);
+    if (!status)
+        status = nvt_output_chunk(drain->output, &chunk, out.data, out.size, &err);
+    nvt_buffer_free(&out);
+    *(status ? &drain->totals.unwritten : &drain->totals.device_records) += records;
+    drain->totals.batches++;
+    if (status && !drain->totals.error.message[0])
+        drain->totals.error = err;
+}
+
 /* The bytes of the `extra` slots behind `tail`, in one piece. NULL when out of memory. */
 static const uint8_t *gather(struct nvt_drain *drain, uint64_t tail, uint64_t extra)
 {
@@ -277,6 +334,8 @@ static uint64_t take_record(struct nvt_drain *drain, uint64_t tail, uint64_t wor
         drain->totals.unwritten++;
     else if (kind >= NVT_EVENT_PUSH && kind <= NVT_EVENT_END)
         put_event(drain, &slot, data, (size_t)extra * sizeof(slot));
+    else if (kind == NVT_DEVICE_RECORDS)
+        put_batch(drain, &slot, data, (size_t)extra * sizeof(slot));
     else
         put_definition(drain, &slot, data, (size_t)extra * sizeof(slot));
     return extra + 1;
@@ -412,14 +471,16 @@ int nvt_drain_is_over(const struct nvt_drain *drain)
     return kill(drain->ring->pid, 0) && errno == ESRCH;
 }
 
-static void write_end(struct nvt_drain *drain)
+/* `now`: when the thread's end was noticed. */
+static void write_end(struct nvt_drain *drain, uint64_t now)
 {
     struct nvt_buffer row = {0};
     struct nvt_drain_totals *totals = &drain->totals;
     struct nvt_chunk chunk = {.kind = NVT_CHUNK_THREAD_END,
                               .process = drain->process,
                               .thread = drain->thread,
-                              .count = 1};
+                              .count = 1,
+                              .last = now};
     totals->dropped = atomic_load(&drain->ring->dropped);
     totals->nested = atomic_load(&drain->ring->nested);
     totals->waited_ns = atomic_load(&drain->ring->waited_ns);
@@ -430,11 +491,14 @@ static void write_end(struct nvt_drain *drain)
     nvt_buffer_free(&row);
 }
 
-void nvt_drain_close(struct nvt_drain *drain, struct nvt_drain_totals *totals)
+void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_totals *totals)
 {
     nvt_drain_flush(drain, 1);
-    write_end(drain);
+    write_end(drain, now);
     totals->events += drain->totals.events;
+    totals->device_records += drain->totals.device_records;
+    totals->batches += drain->totals.batches;
+    totals->device_threads += drain->totals.batches && !drain->totals.events;
     totals->dropped += drain->totals.dropped;
     totals->nested += drain->totals.nested;
     totals->unwritten += drain->totals.unwritten;

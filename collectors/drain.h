@@ -34,10 +34,13 @@ int nvt_drain_is_over(const struct nvt_drain *drain);
 /* Sums of one ring, added to what is there. */
 struct nvt_drain_totals {
     uint64_t events, dropped, nested, unwritten, waited_ns;
+    uint64_t device_records; /* what devices and the CUDA API did */
+    uint64_t batches;        /* in which rows about devices came */
+    uint32_t device_threads; /* that sent nothing else: the collector's own */
     struct nvt_error error; /* first failed write */
 };
 
-/* Flush, write the thread's totals, unmap, remove the file, free. */
-void nvt_drain_close(struct nvt_drain *drain, struct nvt_drain_totals *totals);
+/* Flush, write the thread's totals with the time `now` in ticks, unmap, remove the file, free. */
+void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_totals *totals);
 
 #endif

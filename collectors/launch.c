@@ -15,6 +15,7 @@
 
 #define INJECT_LIBRARY "libnvtally-inject.so"
 #define NVTX_VARIABLE  "NVTX_INJECTION64_PATH"
+#define CUDA_VARIABLE  "CUDA_INJECTION64_PATH"
 
 static int can_execute(const char *path)
 {
@@ -106,17 +107,24 @@ void nvt_launch_unblock(const sigset_t *before)
 }
 
 /* Whether another tool's library is injected already. */
-static int is_other_tool(void)
+static int is_other_tool(const char *variable)
 {
-    const char *present = getenv(NVTX_VARIABLE);
+    const char *present = getenv(variable);
     const char *name = present ? strrchr(present, '/') : NULL;
     return present && *present && strcmp(name ? name + 1 : present, INJECT_LIBRARY);
 }
 
-static void become_command(char *const argv[], const char *folder, const sigset_t *mask,
-                           const char *library, int report)
+/* Without a library the variable stays as it is. */
+static int inject(const char *variable, const char *library)
 {
-    if ((!library || !setenv(NVTX_VARIABLE, library, 1)) && !setenv(NVT_SESSION_ENV, folder, 1)) {
+    return library ? setenv(variable, library, 1) : 0;
+}
+
+static void become_command(char *const argv[], const char *folder, const sigset_t *mask,
+                           const char *nvtx, const char *cuda, int report)
+{
+    if (!inject(NVTX_VARIABLE, nvtx) && !inject(CUDA_VARIABLE, cuda) &&
+        !setenv(NVT_SESSION_ENV, folder, 1)) {
         signal(SIGXFSZ, SIG_DFL);
         sigprocmask(SIG_SETMASK, mask, NULL);
         execvp(argv[0], argv);
@@ -126,7 +134,7 @@ static void become_command(char *const argv[], const char *folder, const sigset_
     _exit(written == sizeof(cause) ? 127 : 126);
 }
 
-int nvt_launch_start(char *const argv[], const char *folder, const sigset_t *mask,
+int nvt_launch_start(char *const argv[], const char *folder, int devices, const sigset_t *mask,
                      struct nvt_launch *launch, struct nvt_error *err)
 {
     char library[PATH_MAX], absolute[PATH_MAX];
@@ -136,11 +144,13 @@ int nvt_launch_start(char *const argv[], const char *folder, const sigset_t *mas
         return -1;
     if (!realpath(library, absolute) || pipe2(report, O_CLOEXEC))
         return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(errno));
-    launch->other_tool = is_other_tool();
+    launch->other_tool = is_other_tool(NVTX_VARIABLE);
+    launch->other_device_tool = devices && is_other_tool(CUDA_VARIABLE);
     fflush(NULL);
     launch->pid = fork();
     if (!launch->pid)
-        become_command(argv, folder, mask, launch->other_tool ? NULL : absolute, report[1]);
+        become_command(argv, folder, mask, launch->other_tool ? NULL : absolute,
+                       devices && !launch->other_device_tool ? absolute : NULL, report[1]);
     int failure = errno;
     close(report[1]);
     if (launch->pid < 0) {

@@ -13,6 +13,7 @@ struct nvt_launch {
     pid_t pid;
     int exec_error; /* errno when the command could not be started, else 0 */
     int other_tool; /* NVTX_INJECTION64_PATH was set to somebody else's library */
+    int other_device_tool; /* likewise CUDA_INJECTION64_PATH */
 };
 
 /* Why a shell would not find this command: ENOENT, EACCES, or 0 when it is there. */
@@ -25,9 +26,9 @@ int nvt_launch_check(const char *command);
 void nvt_launch_block(sigset_t *before);
 void nvt_launch_unblock(const sigset_t *before);
 
-/* Fork and exec argv with our library injected, $NVTALLY_SESSION = folder, and signal mask `mask`.
- * 0 (exec_error says whether it runs), or -1 with err when no process could be made. */
-int nvt_launch_start(char *const argv[], const char *folder, const sigset_t *mask,
+/* Fork and exec argv with our library injected (into CUDA as well where `devices`), $NVTALLY_SESSION =
+ * folder, and signal mask `mask`. 0 (exec_error says whether it runs), or -1 with err when no process could be made. */
+int nvt_launch_start(char *const argv[], const char *folder, int devices, const sigset_t *mask,
                      struct nvt_launch *launch, struct nvt_error *err);
 
 /* Sleep for `ns` at most; passes signals that somebody sent us to the command. Returns at once when a

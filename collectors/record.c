@@ -16,10 +16,13 @@
 
 static const char usage_text[] =
     "usage: nvtally record [OPTIONS] -- COMMAND [ARGUMENTS…]\n\n"
-    "Runs COMMAND and records the NVTX ranges of it and of every process it starts.\n"
-    "Its output and its exit status are passed on.\n\n"
+    "Runs COMMAND and records the NVTX ranges, and what is asked for of its GPU work, of it\n"
+    "and of every process it starts. Its output and its exit status are passed on.\n\n"
     "  -o, --output FILE      the trace (default: trace.nvt)\n"
-    "      --trace LIST       what to record: nvtx (default: nvtx)\n"
+    "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory, api,\n"
+    "                         sync, overhead, external, graph, or full (default: nvtx)\n"
+    "      --capture RANGE    only while this NVTX range is open: RANGE, RANGE@DOMAIN or RANGE@*;\n"
+    "                         or cudaProfilerApi: from cudaProfilerStart to cudaProfilerStop\n"
     "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
     "      --on-full WHAT     wait: a thread whose buffer is full waits (default);\n"
     "                         drop: it goes on, and its events are counted as lost\n"
@@ -41,16 +44,21 @@ static int parse_trace(const char *text, uint64_t *trace)
 {
     static const struct {
         const char *name;
-        uint64_t bit;
-    } kinds[] = {{"nvtx", NVT_TRACE_NVTX}};
+        uint64_t bits;
+    } levels[] = {{"nvtx", NVT_TRACE_NVTX},         {"kernel", NVT_TRACE_KERNEL},
+                  {"api", NVT_TRACE_API},           {"memory", NVT_TRACE_MEMORY},
+                  {"sync", NVT_TRACE_SYNC},         {"overhead", NVT_TRACE_OVERHEAD},
+                  {"external", NVT_TRACE_EXTERNAL}, {"graph", NVT_TRACE_GRAPH},
+                  {"full", NVT_TRACE_FULL}};
     *trace = 0;
     for (const char *at = text; *at;) {
-        size_t length = strcspn(at, ","), i = 0, count = sizeof(kinds) / sizeof(kinds[0]);
-        while (i < count && (strlen(kinds[i].name) != length || strncmp(at, kinds[i].name, length)))
+        size_t length = strcspn(at, ","), i = 0, count = sizeof(levels) / sizeof(levels[0]);
+        while (i < count &&
+               (strlen(levels[i].name) != length || strncmp(at, levels[i].name, length)))
             i++;
         if (i == count)
             return -1;
-        *trace |= kinds[i].bit;
+        *trace |= levels[i].bits;
         at += length;
         if (*at == ',' && !*++at)
             return -1;
@@ -82,12 +90,28 @@ static int parse_level(const char *text, int *level)
     return 0;
 }
 
+/* A range is seen by its NVTX calls, the profiler's calls by CUPTI. 0, or 2. */
+static int check_capture(struct nvt_record_options *options)
+{
+    const char *capture = options->capture;
+    if (!capture)
+        return 0;
+    if (!*capture || *capture == '@' || strlen(capture) > 255)
+        return complain("--capture %s: RANGE, RANGE@DOMAIN, RANGE@* or cudaProfilerApi", capture);
+    if (strcmp(capture, "cudaProfilerApi"))
+        options->trace |= NVT_TRACE_NVTX;
+    else if (!(options->trace & NVT_TRACE_DEVICE))
+        return complain("--capture %s needs --trace kernel or another level of CUDA", capture);
+    return 0;
+}
+
 /* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. */
 static int parse_options(int argc, char **argv, struct nvt_record_options *options)
 {
-    enum { TRACE = 256, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
+    enum { TRACE = 256, CAPTURE, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
     static const struct option longs[] = {
         {"output", required_argument, NULL, 'o'},   {"trace", required_argument, NULL, TRACE},
+        {"capture", required_argument, NULL, CAPTURE},
         {"ring-size", required_argument, NULL, RING_SIZE},
         {"on-full", required_argument, NULL, ON_FULL}, {"wait", required_argument, NULL, WAIT},
         {"level", required_argument, NULL, LEVEL},  {"help", no_argument, NULL, HELP},
@@ -101,7 +125,12 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
             break;
         case TRACE:
             if (parse_trace(optarg, &options->trace))
-                return complain("--trace %s: the list may hold nvtx", optarg);
+                return complain("--trace %s: the list may hold nvtx, kernel, memory, api, sync, "
+                                "overhead, external, graph, full",
+                                optarg);
+            break;
+        case CAPTURE:
+            options->capture = optarg;
             break;
         case RING_SIZE:
             if (parse_size(optarg, &options->ring_bytes))
@@ -131,6 +160,8 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
             return complain("unknown option %s; see nvtally record --help", argv[optind - 1]);
         }
     }
+    if (check_capture(options))
+        return 2;
     return optind < argc ? 0 : complain("record needs a command: nvtally record -- %s", "COMMAND …");
 }
 
@@ -142,6 +173,9 @@ static void report(const struct nvt_record_options *options,
     if (result->other_tool)
         fprintf(stderr, "nvtally: another tool is injected already (NVTX_INJECTION64_PATH): it was "
                         "left in place, and this trace has no NVTX events\n");
+    if (result->other_device_tool)
+        fprintf(stderr, "nvtally: another tool is injected already (CUDA_INJECTION64_PATH): it was "
+                        "left in place, and this trace has no device records\n");
     if (result->write_error.message[0])
         fprintf(stderr, "nvtally: %s\n",
                 nvt_error_text(&result->write_error, text, sizeof(text)));
@@ -151,10 +185,16 @@ static void report(const struct nvt_record_options *options,
                 " could not be written, %" PRIu64 " of threads without a buffer, %" PRIu64
                 " in signal handlers\n",
                 lost, result->dropped, result->unwritten, result->homeless, result->nested);
-    fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s: %s\n",
+    char devices[64] = "";
+    if (options->trace & NVT_TRACE_DEVICE)
+        snprintf(devices, sizeof(devices), ", %" PRIu64 " device records", result->device_records);
+    fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
             result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
-            result->processes == 1 ? "" : "es", options->output);
-    if (!result->events && !result->other_tool)
+            result->processes == 1 ? "" : "es", devices, options->output);
+    if ((options->trace & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
+        fputs("nvtally: the command did not use CUDA\n", stderr);
+    if ((options->trace & NVT_TRACE_NVTX) && !result->events && !result->used_devices &&
+        !result->other_tool)
         fputs("nvtally: the command made no NVTX call (an executable must use NVTX v3, and must not "
               "be linked statically)\n", stderr);
 }

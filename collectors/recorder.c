@@ -183,7 +183,7 @@ static void close_ended(struct recorder *recorder, int all)
         }
         while (nvt_drain_take(drain)) {
         }
-        nvt_drain_close(drain, &recorder->totals);
+        nvt_drain_close(drain, nvt_ticks(recorder->clock), &recorder->totals);
         recorder->drains[i] = recorder->drains[--recorder->count];
     }
 }
@@ -257,7 +257,8 @@ static int set_up(struct recorder *recorder, const struct nvt_record_options *op
         close(recorder->watch);
         recorder->watch = -1;
     }
-    if (nvt_facts_write(recorder->output, options->facts, argv, recorder->clock))
+    if (nvt_facts_write(recorder->output, options->facts, argv, recorder->clock) ||
+        (options->capture && nvt_output_fact(recorder->output, "capture", options->capture)))
         return nvt_fail(err, "out of memory");
     /* Two moments, so that a trace cut right after its start has a time axis too. */
     if (nvt_output_clock(recorder->output, recorder->clock, err))
@@ -282,13 +283,15 @@ static void finish(struct recorder *recorder, struct nvt_record_result *result)
     struct nvt_drain_totals *totals = &recorder->totals;
     nvt_output_clock(recorder->output, recorder->clock, NULL);
     result->events = totals->events;
+    result->device_records = totals->device_records;
+    result->used_devices = totals->batches > 0;
     result->dropped = totals->dropped;
     result->nested = totals->nested;
     result->unwritten = totals->unwritten;
     result->waited_ns = totals->waited_ns;
     result->homeless = atomic_load(&recorder->control->homeless);
     result->processes = nvt_output_processes(recorder->output);
-    result->threads = nvt_output_threads(recorder->output);
+    result->threads = nvt_output_threads(recorder->output) - totals->device_threads;
     result->write_error = totals->error;
     uint64_t lost = result->dropped + result->nested + result->unwritten + result->homeless;
     result->bytes = nvt_output_size(recorder->output);
@@ -312,10 +315,12 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int status = set_up(&recorder, options, argv, err);
     if (!status)
-        status = nvt_launch_start(argv, recorder.folder, &before, &launch, err);
+        status = nvt_launch_start(argv, recorder.folder, (options->trace & NVT_TRACE_DEVICE) != 0,
+                                  &before, &launch, err);
     if (!status) {
         result->exec_error = launch.exec_error;
         result->other_tool = launch.other_tool;
+        result->other_device_tool = launch.other_device_tool;
         if (!launch.exec_error)
             record_until_end(&recorder, &launch, options->wait_for_all, &result->wait_status);
         finish(&recorder, result);

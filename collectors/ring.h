@@ -36,7 +36,7 @@ struct nvt_control {
     uint32_t on_full; /* enum nvt_on_full */
     uint32_t slots;   /* of a new ring; a power of two */
     uint64_t trace;   /* enum nvt_trace_what bits */
-    char capture[256];          /* --capture: DOMAIN@RANGE, or "" for everything */
+    char capture[256];          /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
     _Atomic uint64_t heartbeat; /* grows while `record` lives and drains */
     _Atomic uint32_t ended;     /* `record` has finished: nobody drains any more */
     _Atomic uint64_t homeless;  /* events lost since a thread could get no ring (any writer adds) */
@@ -48,7 +48,12 @@ enum nvt_trace_what {
     NVT_TRACE_API = 4,
     NVT_TRACE_MEMORY = 8,
     NVT_TRACE_SYNC = 16,
+    NVT_TRACE_OVERHEAD = 32, /* the tools' own time */
+    NVT_TRACE_EXTERNAL = 64, /* the ids that programs push on calls */
+    NVT_TRACE_GRAPH = 128,   /* whole graphs instead of what is in them */
 };
+#define NVT_TRACE_FULL   127u           /* all but the coarser view of graphs */
+#define NVT_TRACE_DEVICE (~UINT64_C(1)) /* what needs CUPTI */
 
 enum nvt_ring_state {
     NVT_RING_OPEN = 0,
@@ -114,7 +119,9 @@ enum nvt_record_kind {
     NVT_DEFINE_RESOURCE,    /* id: handle; value: enum nvt_resource_type */
     NVT_DEFINE_SCHEMA,      /* id: of the schema; bytes: see nvtx_payload.h */
     NVT_DEFINE_ENUM,        /* id: of the enumeration; bytes: see nvtx_payload.h */
-    NVT_DEVICE_RECORDS,     /* bytes: a batch of decoded device records, see cupti_records.h */
+    NVT_DEVICE_RECORDS,     /* rows about devices. id: their count, those with times << 32; bytes:
+                               count of names (8 bytes), size of names (8), the names, the rows,
+                               see lib/device_rows.h */
 };
 
 #define NVT_EVENT_ATTRIBUTES 1 /* flag of ranges and marks */

@@ -15,7 +15,8 @@ struct nvt_record_options {
     uint64_t trace;      /* enum nvt_trace_what bits */
     enum nvt_on_full on_full;
     uint64_t ring_bytes; /* a thread; rounded to a power of two */
-    const char *capture; /* record only while this range is open: RANGE or DOMAIN@RANGE, or NULL */
+    const char *capture; /* record only while this range is open: RANGE, RANGE@DOMAIN, RANGE@*; or
+                            between cudaProfilerStart and …Stop: cudaProfilerApi; or NULL */
     int wait_for_all;    /* go on until the last descendant has ended, not only the command */
     int level;           /* of zstd; 0 stores uncompressed */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
@@ -30,7 +31,10 @@ struct nvt_record_result {
     int wait_status;    /* of the command, as waitpid gives it */
     int exec_error;     /* errno when the command could not be started, else 0 */
     int other_tool;     /* another tool was injected already and was left in place */
+    int other_device_tool; /* the same of CUDA's injection, when devices were asked for */
     uint64_t events;    /* NVTX events in the file */
+    uint64_t device_records; /* operations, API calls and the like in the file */
+    int used_devices;       /* a process came up with CUDA */
     uint64_t dropped;   /* events dropped at full rings, by request or as the recorder was silent */
     uint64_t nested;    /* events of signal handlers that interrupted an event */
     uint64_t homeless;  /* events of threads that could get no ring */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "capture.h"
+
 static int is_seen(const struct nvt_thread *thread, uint32_t number)
 {
     return thread->domains_seen[number / 8] >> (number % 8) & 1;
@@ -106,6 +108,7 @@ int nvt_event_push(const struct nvt_event *event)
         return NVT_NO_TRACKING;
     if (thread->busy)
         return nvt_thread_nested(thread);
+    int captures = NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
     int recorded = !nvt_nest_skips(thread, domain) && !nvt_event_record(thread, event);
@@ -113,6 +116,8 @@ int nvt_event_push(const struct nvt_event *event)
         nvt_thread_drop(thread);
     int level = nvt_nest_push(thread, domain, recorded);
     nvt_thread_leave(thread);
+    if (NVT_UNLIKELY(captures))
+        nvt_capture_pushed(thread, domain, level);
     return level;
 }
 
@@ -138,6 +143,8 @@ int nvt_event_pop(const struct nvt_event *event)
             nvt_thread_drop(thread);
     }
     nvt_thread_leave(thread);
+    if (NVT_UNLIKELY(thread->capture))
+        nvt_capture_popped(thread, domain, level);
     return level;
 }
 
@@ -163,6 +170,8 @@ uint64_t nvt_event_start(struct nvt_event *event)
         return 0;
     /* Unique in the process: which ring, and which of its ranges; never 0. */
     event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & ((UINT64_C(1) << 40) - 1));
+    if (NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event))
+        nvt_capture_started(event->range);
     record_or_drop(event);
     return event->range;
 }
@@ -175,6 +184,8 @@ void nvt_event_mark(const struct nvt_event *event)
 void nvt_event_end(const struct nvt_event *event)
 {
     record_or_drop(event);
+    if (NVT_UNLIKELY(nvt_capture_watches))
+        nvt_capture_stopped(event->range);
 }
 
 void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t value, uint64_t id,

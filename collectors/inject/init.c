@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "capture.h"
 #include "events.h"
 #include "modules.h"
 #include "session.h"
@@ -38,8 +39,11 @@ NVT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
         attach(callbacks, modules[i]);
     enum nvt_clock clock = nvt_session.control->clock;
-    struct nvt_module core = nvt_module_fast(clock, NVTX_CB_MODULE_CORE);
-    struct nvt_module core2 = nvt_module_fast(clock, NVTX_CB_MODULE_CORE2);
+    int watches = nvt_capture_mode() == NVT_CAPTURE_RANGE;
+    struct nvt_module core = watches ? nvt_module_watch(NVTX_CB_MODULE_CORE)
+                                     : nvt_module_fast(clock, NVTX_CB_MODULE_CORE);
+    struct nvt_module core2 = watches ? nvt_module_watch(NVTX_CB_MODULE_CORE2)
+                                      : nvt_module_fast(clock, NVTX_CB_MODULE_CORE2);
     attach(callbacks, &core);
     attach(callbacks, &core2);
     return 1;

@@ -4,12 +4,14 @@
  */
 #include <string.h>
 
+#include "cupti_trace.h"
 #include "events.h"
 #include "modules.h"
 
 static void name(uint32_t type, uint64_t handle, const char *text)
 {
     nvt_define(NVT_DEFINE_RESOURCE, NULL, type, handle, text, text ? strlen(text) : 0);
+    nvt_cupti_named(type, handle, text ? text : "");
 }
 
 static void name_wide(uint32_t type, uint64_t handle, const wchar_t *text)

@@ -1,0 +1,161 @@
+#include "capture.h"
+
+#include <string.h>
+
+#include "cupti_trace.h"
+#include "device.h"
+#include "registry.h"
+#include "session.h"
+
+#define PROFILER "cudaProfilerApi"
+
+int nvt_capture_watches;
+static _Atomic int open_captures;
+static _Atomic uint64_t started; /* start/end range that began the capture, 0 none */
+
+enum nvt_capture_mode nvt_capture_mode(void)
+{
+    const char *capture = nvt_session.control->capture;
+    if (!*capture)
+        return NVT_CAPTURE_ALL;
+    return strcmp(capture, PROFILER) ? NVT_CAPTURE_RANGE : NVT_CAPTURE_PROFILER;
+}
+
+int nvt_capture_is_open(void)
+{
+    return nvt_capture_mode() == NVT_CAPTURE_ALL || atomic_load(&open_captures) > 0;
+}
+
+/* The row's time is when it is sent: what happens behind it is in the capture. */
+static void send(uint64_t begins)
+{
+    nvt_device_send_row(NVT_DEVICE_CAPTURE, &begins, NVT_CAPTURE_FIELDS, 0, NULL);
+}
+
+void nvt_capture_begin(void)
+{
+    if (atomic_fetch_add(&open_captures, 1))
+        return;
+    send(1);
+    nvt_cupti_capture();
+}
+
+void nvt_capture_end(void)
+{
+    /* A stop without a start ends nothing. */
+    int open = atomic_load(&open_captures);
+    while (open > 0 && !atomic_compare_exchange_weak(&open_captures, &open, open - 1)) {
+    }
+    if (open != 1)
+        return;
+    send(0);
+    nvt_cupti_capture();
+}
+
+/* --- ranges --- */
+
+static int is_text(const char *text, const char *wanted, size_t length)
+{
+    return text && strlen(text) == length && !memcmp(text, wanted, length);
+}
+
+static int has_name(const nvtxEventAttributes_t *attributes, const char *wanted, size_t length)
+{
+    char text[1024];
+    if (!attributes || !attributes->message.ascii)
+        return 0;
+    switch (attributes->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+        return is_text(attributes->message.ascii, wanted, length);
+    case NVTX_MESSAGE_TYPE_UNICODE:
+        nvt_utf8(text, sizeof(text), attributes->message.unicode);
+        return is_text(text, wanted, length);
+    case NVTX_MESSAGE_TYPE_REGISTERED: {
+        const struct nvtxStringRegistration *string =
+            (const struct nvtxStringRegistration *)attributes->message.registered;
+        return string->length == length && !memcmp(string->text, wanted, length);
+    }
+    default:
+        return 0;
+    }
+}
+
+/* RANGE: of the default domain; RANGE@DOMAIN; RANGE@*: of any. */
+static int matches(const struct nvt_event *event)
+{
+    const char *capture = nvt_session.control->capture, *at = strrchr(capture, '@');
+    size_t length = at ? (size_t)(at - capture) : strlen(capture);
+    const char *domain = at ? at + 1 : "";
+    if (strcmp(domain, "*") && strcmp(domain, event->domain ? event->domain->name : ""))
+        return 0;
+    return has_name(event->attributes, capture, length);
+}
+
+int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)
+{
+    if (thread->capture || thread->busy || !matches(event))
+        return 0;
+    if (event->kind == NVT_EVENT_START && atomic_load(&started))
+        return 0;
+    nvt_capture_begin();
+    return 1;
+}
+
+void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int level)
+{
+    thread->capture = (uint32_t)level + 1;
+    thread->capture_domain = domain;
+}
+
+void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain, int level)
+{
+    if (!thread->capture || thread->capture_domain != domain || level != (int)thread->capture - 1)
+        return;
+    thread->capture = 0;
+    nvt_capture_end();
+}
+
+void nvt_capture_started(uint64_t range)
+{
+    atomic_store(&started, range);
+}
+
+void nvt_capture_stopped(uint64_t range)
+{
+    if (range && atomic_compare_exchange_strong(&started, &range, 0))
+        nvt_capture_end();
+}
+
+static int push_name(const char *message)
+{
+    nvtxEventAttributes_t attributes = {.messageType = NVTX_MESSAGE_TYPE_ASCII};
+    attributes.message.ascii = message;
+    return nvt_event_push(&(struct nvt_event){.kind = NVT_EVENT_PUSH, .attributes = &attributes});
+}
+
+static int domain_pop(nvtxDomainHandle_t domain)
+{
+    return nvt_event_pop(&(struct nvt_event){.kind = NVT_EVENT_POP, .domain = domain});
+}
+
+static int pop(void)
+{
+    return domain_pop(NULL);
+}
+
+static const struct nvt_callback core[] = {
+    {NVTX_CBID_CORE_RangePushA, (NvtxFunctionPointer)push_name},
+    {NVTX_CBID_CORE_RangePop, (NvtxFunctionPointer)pop},
+};
+
+static const struct nvt_callback core2[] = {
+    {NVTX_CBID_CORE2_DomainRangePop, (NvtxFunctionPointer)domain_pop},
+};
+
+struct nvt_module nvt_module_watch(NvtxCallbackModule module)
+{
+    nvt_capture_watches = 1;
+    if (module == NVTX_CB_MODULE_CORE)
+        return (struct nvt_module){module, core, sizeof(core) / sizeof(core[0])};
+    return (struct nvt_module){module, core2, sizeof(core2) / sizeof(core2[0])};
+}

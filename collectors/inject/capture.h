@@ -1,0 +1,42 @@
+/*
+ * --capture: record only while a range is open, or between cudaProfilerStart and cudaProfilerStop.
+ * Devices are recorded only then; of NVTX the trace keeps what begins then (the reader leaves out
+ * the rest, which costs next to nothing to write).
+ */
+#ifndef NVT_INJECT_CAPTURE_H
+#define NVT_INJECT_CAPTURE_H
+
+#include "events.h"
+#include "modules.h"
+
+enum nvt_capture_mode {
+    NVT_CAPTURE_ALL,      /* no --capture */
+    NVT_CAPTURE_RANGE,    /* RANGE, RANGE@DOMAIN, RANGE@* */
+    NVT_CAPTURE_PROFILER, /* cudaProfilerApi */
+};
+
+/* What the session asks for. */
+enum nvt_capture_mode nvt_capture_mode(void);
+
+/* Whether devices are to be recorded now. */
+int nvt_capture_is_open(void);
+
+/* The moments. Several may be open at once; it ends with the last. */
+void nvt_capture_begin(void);
+void nvt_capture_end(void);
+
+/* Called around events in the mode RANGE. An event that opens a range of that name begins the
+ * capture before it is recorded; the end of that range ends it afterwards. */
+int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event);
+void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int level);
+void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain, int level);
+void nvt_capture_started(uint64_t range);
+void nvt_capture_stopped(uint64_t range);
+
+/* The callbacks that look at every range, in place of those of nvt_module_fast. */
+struct nvt_module nvt_module_watch(NvtxCallbackModule module);
+
+/* A whole event's worth of work saved where there is no --capture RANGE. */
+extern int nvt_capture_watches;
+
+#endif

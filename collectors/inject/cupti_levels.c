@@ -1,0 +1,129 @@
+/*
+ * What each level of --trace costs: the kinds of records that CUPTI makes, and the calls of the API
+ * that it makes them for. A launch is linked to its range by the record of the launching call, so
+ * `kernel` needs the calls that launch, and no others.
+ */
+#include "cupti_trace.h"
+
+#ifdef HAVE_CUPTI
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../cupti_decode.h"
+#include "../ring.h"
+
+struct kind {
+    uint64_t levels; /* any of these needs it */
+    CUpti_ActivityKind kind;
+    const char *name;
+};
+
+static const struct kind kinds[] = {
+    {NVT_TRACE_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, "kernels"},
+    {NVT_TRACE_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, "copies"},
+    {NVT_TRACE_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY2, "copies between devices"},
+    {NVT_TRACE_KERNEL, CUPTI_ACTIVITY_KIND_MEMSET, "memsets"},
+    {NVT_TRACE_GRAPH, CUPTI_ACTIVITY_KIND_GRAPH_TRACE, "graphs"},
+    {NVT_TRACE_API, CUPTI_ACTIVITY_KIND_RUNTIME, "runtime calls"},
+    {NVT_TRACE_API, CUPTI_ACTIVITY_KIND_DRIVER, "driver calls"},
+    {NVT_TRACE_MEMORY, CUPTI_ACTIVITY_KIND_MEMORY2, "memory"},
+    {NVT_TRACE_MEMORY, CUPTI_ACTIVITY_KIND_MEMORY_POOL, "memory pools"},
+    {NVT_TRACE_SYNC, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, "synchronization"},
+    {NVT_TRACE_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD, "overhead"},
+    {NVT_TRACE_EXTERNAL, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, "external correlation"},
+};
+
+/* "kernels, copies (CUPTI_ERROR_…)": each name once, with what CUPTI said last. */
+static void refuse(const struct nvt_cupti_api *api, const char *name, CUptiResult result,
+                   char *refused, size_t size)
+{
+    const char *text = NULL;
+    char *bracket = strstr(refused, " (");
+    size_t used = bracket ? (size_t)(bracket - refused) : strlen(refused);
+    if (api->cuptiGetResultString(result, &text) != CUPTI_SUCCESS || !text)
+        text = "unknown error";
+    snprintf(refused + used, size - used, "%s%s (%s)", used ? ", " : "", name, text);
+}
+
+/* How far CUPTI's numbers of calls may go; those of CUDA 13 end below 850. */
+#define CALLS_MOST 4096u
+
+typedef CUptiResult (*filter)(CUpti_CallbackId id, uint8_t enable);
+
+static int is_needed(uint64_t trace, const char *name)
+{
+    if (trace & NVT_TRACE_API)
+        return !nvt_cupti_is_question(name);
+    return ((trace & NVT_TRACE_KERNEL) && nvt_cupti_is_launch(name)) ||
+           ((trace & NVT_TRACE_GRAPH) && nvt_cupti_is_graph_launch(name)) ||
+           ((trace & NVT_TRACE_MEMORY) && nvt_cupti_is_memory_call(name));
+}
+
+/* Records of single calls, of one interface. 0, or -1 when this CUPTI cannot choose. */
+static int choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain, filter set,
+                        uint64_t trace, int on)
+{
+    if (!set)
+        return -1;
+    for (uint32_t id = 1; id < CALLS_MOST; id++) {
+        const char *name = NULL;
+        if (api->cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name)
+            continue;
+        int needed = is_needed(trace, name);
+        /* At `api` all calls are on already, and some are taken out again. */
+        if (needed == !(trace & NVT_TRACE_API) && set(id, (uint8_t)(on && needed)) != CUPTI_SUCCESS)
+            return -1;
+    }
+    return 0;
+}
+
+static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
+                      size_t size)
+{
+    if (!(trace & (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_API)))
+        return;
+    if (!on && (trace & NVT_TRACE_API))
+        return;
+    if (!choose_calls(api, CUPTI_CB_DOMAIN_RUNTIME_API, api->cuptiActivityEnableRuntimeApi, trace,
+                      on) &&
+        !choose_calls(api, CUPTI_CB_DOMAIN_DRIVER_API, api->cuptiActivityEnableDriverApi, trace,
+                      on))
+        return;
+    if (trace & NVT_TRACE_API)
+        return;
+    /* An older CUPTI has all calls or none. */
+    CUptiResult (*set)(CUpti_ActivityKind) =
+        on ? api->cuptiActivityEnable : api->cuptiActivityDisable;
+    CUptiResult runtime = set(CUPTI_ACTIVITY_KIND_RUNTIME);
+    CUptiResult driver = set(CUPTI_ACTIVITY_KIND_DRIVER);
+    if (on && (runtime != CUPTI_SUCCESS || driver != CUPTI_SUCCESS))
+        refuse(api, "launching calls", runtime == CUPTI_SUCCESS ? driver : runtime, refused, size);
+}
+
+void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
+                      size_t size)
+{
+    refused[0] = 0;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (!(kinds[i].levels & trace))
+            continue;
+        CUptiResult result =
+            on ? api->cuptiActivityEnable(kinds[i].kind) : api->cuptiActivityDisable(kinds[i].kind);
+        if (on && result != CUPTI_SUCCESS)
+            refuse(api, kinds[i].name, result, refused, size);
+    }
+    set_calls(api, trace, on, refused, size);
+}
+
+void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size)
+{
+    CUptiResult devices = api->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DEVICE);
+    CUptiResult contexts = api->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONTEXT);
+    if (devices != CUPTI_SUCCESS)
+        refuse(api, "devices", devices, refused, size);
+    if (contexts != CUPTI_SUCCESS)
+        refuse(api, "contexts", contexts, refused, size);
+}
+
+#endif

@@ -1,0 +1,409 @@
+#include "cupti_trace.h"
+
+#include "thread.h"
+
+#ifndef HAVE_CUPTI
+
+#include "device.h"
+#include "session.h"
+
+NVT_EXPORT int InitializeInjection(void);
+
+NVT_EXPORT int InitializeInjection(void)
+{
+    static _Atomic int called;
+    uint64_t fields[NVT_PROBLEM_FIELDS];
+    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_DEVICE) ||
+        atomic_exchange(&called, 1))
+        return 1;
+    nvt_device_send_row(NVT_DEVICE_PROBLEM, fields, NVT_PROBLEM_FIELDS, NVT_PROBLEM_TEXT,
+                        "this nvtally was built without CUPTI");
+    return 1;
+}
+
+void nvt_cupti_capture(void)
+{
+}
+
+void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
+{
+    (void)type;
+    (void)handle;
+    (void)name;
+}
+
+void nvt_cupti_finish(void)
+{
+}
+
+#else
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../cupti_decode.h"
+#include "capture.h"
+#include "device.h"
+#include "exit_hook.h"
+#include "session.h"
+
+#define HANDOVER_NS INT64_C(100000000)
+
+/* Of this process; a forked child has another pid than `pid`. */
+static struct {
+    struct nvt_cupti_api api;
+    pid_t pid; /* 0: CUPTI is not in use */
+    pthread_mutex_t switching;
+    int recording;
+    int own_clock;             /* CUPTI takes its times from us */
+    _Atomic uint32_t bell;     /* futex: something to do */
+    _Atomic uint32_t ending;   /* the process asks for the rest */
+    _Atomic uint32_t finished; /* futex: it has been sent */
+    _Atomic uint32_t progress; /* grows as buffers are decoded and batches sent */
+    CUpti_SubscriberHandle subscriber;
+    /* The flushing thread's. */
+    struct nvt_cupti_decoder decoder;
+    struct nvt_device_batch batch;
+    uint64_t lost_cupti, lost_ring, unknown; /* since the last row about it */
+} cupti = {.switching = PTHREAD_MUTEX_INITIALIZER};
+
+static void wait_on(_Atomic uint32_t *word, uint32_t value, int64_t ns)
+{
+    struct timespec limit = {ns / 1000000000, ns % 1000000000};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word)
+{
+    atomic_fetch_add(word, 1);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void ring_bell(void)
+{
+    wake(&cupti.bell);
+}
+
+/* Our process, and CUPTI runs in it. */
+static int is_active(void)
+{
+    return cupti.pid && cupti.pid == (pid_t)syscall(SYS_getpid);
+}
+
+static uint64_t CUPTIAPI timestamp(void)
+{
+    return (uint64_t)nvt_monotonic_ns();
+}
+
+static void problem(const char *text)
+{
+    uint64_t fields[NVT_PROBLEM_FIELDS];
+    nvt_device_send_row(NVT_DEVICE_PROBLEM, fields, NVT_PROBLEM_FIELDS, NVT_PROBLEM_TEXT, text);
+}
+
+/* --- the flushing thread --- */
+
+static void send_batch(void *context, struct nvt_device_batch *batch)
+{
+    uint32_t rows = batch->rows;
+    (void)context;
+    if (rows && nvt_device_send(batch))
+        cupti.lost_ring += rows;
+    nvt_device_batch_clear(batch);
+    atomic_fetch_add(&cupti.progress, 1);
+}
+
+static void add(uint32_t kind, const uint64_t *fields, uint32_t count)
+{
+    if (!nvt_device_batch_add(&cupti.batch, kind, fields, count))
+        return;
+    send_batch(NULL, &cupti.batch);
+    nvt_device_batch_add(&cupti.batch, kind, fields, count);
+}
+
+static void decode_filled(void)
+{
+    size_t valid;
+    for (uint8_t *buffer; (buffer = nvt_cupti_buffer_take(&valid));) {
+        size_t dropped = 0;
+        cupti.unknown += nvt_cupti_decode(&cupti.decoder, buffer, valid, &cupti.batch);
+        if (cupti.api.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS)
+            cupti.lost_cupti += dropped;
+        nvt_cupti_buffer_give(buffer);
+        atomic_fetch_add(&cupti.progress, 1);
+    }
+}
+
+/* The same moment on both clocks, as near as the best of some tries gets. */
+static void add_moment(void)
+{
+    uint64_t fields[NVT_CLOCK_FIELDS] = {0, 0};
+    int64_t best = INT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t now = 0;
+        int64_t before = nvt_monotonic_ns();
+        CUptiResult result = cupti.api.cuptiGetTimestamp(&now);
+        int64_t took = nvt_monotonic_ns() - before;
+        if (result != CUPTI_SUCCESS || took >= best)
+            continue;
+        best = took;
+        fields[NVT_CLOCK_CUPTI] = now;
+        fields[NVT_CLOCK_MONOTONIC_NS] = (uint64_t)(before + took / 2);
+    }
+    if (best != INT64_MAX)
+        add(NVT_DEVICE_CLOCK, fields, NVT_CLOCK_FIELDS);
+}
+
+static void add_lost(void)
+{
+    uint64_t fields[NVT_LOST_FIELDS] = {cupti.lost_cupti, cupti.lost_ring, cupti.unknown};
+    if (!cupti.lost_cupti && !cupti.lost_ring && !cupti.unknown)
+        return;
+    cupti.lost_cupti = cupti.lost_ring = cupti.unknown = 0;
+    uint64_t before = cupti.lost_ring;
+    add(NVT_DEVICE_LOST, fields, NVT_LOST_FIELDS);
+    send_batch(NULL, &cupti.batch);
+    /* Had that been dropped as well, it would not be known: count it again next time. */
+    if (cupti.lost_ring != before) {
+        cupti.lost_cupti += fields[NVT_LOST_CUPTI];
+        cupti.lost_ring = fields[NVT_LOST_RING];
+        cupti.unknown += fields[NVT_LOST_UNKNOWN];
+    }
+}
+
+static void hand_over(int final)
+{
+    uint64_t delivered[NVT_DELIVERED_FIELDS] = {(uint64_t) final};
+    if (!cupti.own_clock)
+        add_moment();
+    CUptiResult result =
+        cupti.api.cuptiActivityFlushAll(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    decode_filled();
+    if (final && !cupti.own_clock)
+        add_moment();
+    add_lost();
+    if (result == CUPTI_SUCCESS)
+        add(NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS);
+    send_batch(NULL, &cupti.batch);
+}
+
+static void *flush(void *unused)
+{
+    int64_t next = nvt_monotonic_ns() + HANDOVER_NS;
+    (void)unused;
+    prctl(PR_SET_NAME, "nvtally-cupti");
+    for (;;) {
+        uint32_t bell = atomic_load(&cupti.bell);
+        int64_t now = nvt_monotonic_ns();
+        if (atomic_load(&cupti.ending))
+            break;
+        if (now >= next) {
+            hand_over(0);
+            next = nvt_monotonic_ns() + HANDOVER_NS;
+            continue;
+        }
+        decode_filled();
+        wait_on(&cupti.bell, bell, next - now);
+    }
+    /* Nothing calls CUPTI behind this: its own exit handlers may run from here on. */
+    hand_over(1);
+    wake(&cupti.finished);
+    return NULL;
+}
+
+static int start_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    size_t room = nvt_device_batch_room();
+    void *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return -1;
+    nvt_device_batch_init(&cupti.batch, memory, room);
+    /* The program's signals are for its own threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int status = pthread_create(&thread, NULL, flush, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status)
+        return -1;
+    pthread_detach(thread);
+    return 0;
+}
+
+/* --- the end --- */
+
+void nvt_cupti_finish(void)
+{
+    int saved = errno;
+    if (is_active()) {
+        uint32_t progress = atomic_load(&cupti.progress);
+        int64_t moved = nvt_monotonic_ns();
+        atomic_store(&cupti.ending, 1);
+        ring_bell();
+        while (!atomic_load(&cupti.finished) &&
+               nvt_monotonic_ns() - moved < NVT_CUPTI_PATIENCE_NS) {
+            wait_on(&cupti.finished, 0, NVT_CUPTI_PATIENCE_NS / 20);
+            if (atomic_load(&cupti.progress) != progress) {
+                progress = atomic_load(&cupti.progress);
+                moved = nvt_monotonic_ns();
+            }
+        }
+    }
+    errno = saved;
+}
+
+/* --- what the program does --- */
+
+/* Record or stop recording, as the capture says. */
+static void switch_recording(char *refused, size_t size)
+{
+    pthread_mutex_lock(&cupti.switching);
+    int wanted = nvt_capture_is_open();
+    refused[0] = 0;
+    if (wanted != cupti.recording) {
+        nvt_cupti_levels(&cupti.api, nvt_session.control->trace, wanted, refused, size);
+        cupti.recording = wanted;
+    }
+    pthread_mutex_unlock(&cupti.switching);
+}
+
+void nvt_cupti_capture(void)
+{
+    char refused[512];
+    if (!is_active())
+        return;
+    switch_recording(refused, sizeof(refused));
+    if (refused[0])
+        problem(refused);
+}
+
+void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
+{
+    uint64_t fields[NVT_NAME_FIELDS];
+    uint32_t id = 0;
+    CUptiResult result = CUPTI_ERROR_UNKNOWN;
+    if (!is_active())
+        return;
+    if (type == NVT_RESOURCE_STREAM)
+        result = cupti.api.cuptiGetStreamIdEx(NULL, (CUstream)(uintptr_t)handle, 0, &id);
+    else if (type == NVT_RESOURCE_CONTEXT)
+        result = cupti.api.cuptiGetContextId((CUcontext)(uintptr_t)handle, &id);
+    if (result != CUPTI_SUCCESS)
+        return;
+    fields[NVT_NAME_TYPE] =
+        type == NVT_RESOURCE_STREAM ? CUPTI_ACTIVITY_OBJECT_STREAM : CUPTI_ACTIVITY_OBJECT_CONTEXT;
+    fields[NVT_NAME_ID] = id;
+    nvt_device_send_row(NVT_DEVICE_NAME, fields, NVT_NAME_FIELDS, NVT_NAME_TEXT, name);
+}
+
+/* Resetting a device throws its records away, so they are taken before. */
+static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                             const void *data)
+{
+    const CUpti_CallbackData *call = data;
+    (void)context;
+    if (!is_active() ||
+        (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API))
+        return;
+    int enters = call->callbackSite == CUPTI_API_ENTER;
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
+        id == CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020) {
+        if (enters)
+            cupti.api.cuptiActivityFlushAll(0);
+    } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+        if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart && !enters)
+            nvt_capture_begin();
+        else if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop && enters)
+            nvt_capture_end();
+    }
+}
+
+static void subscribe(void)
+{
+    const struct nvt_cupti_api *api = &cupti.api;
+    CUptiResult result = api->cuptiSubscribe(&cupti.subscriber, on_call, NULL);
+    int profiler = nvt_capture_mode() == NVT_CAPTURE_PROFILER;
+    if (result == CUPTI_SUCCESS) {
+        api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                 CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
+        if (profiler)
+            result = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+                                              CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);
+        if (profiler && result == CUPTI_SUCCESS)
+            result = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+                                              CUPTI_DRIVER_TRACE_CBID_cuProfilerStop);
+    }
+    if (profiler && result != CUPTI_SUCCESS)
+        problem("CUPTI does not tell of cudaProfilerStart: another tool has subscribed to it");
+}
+
+/* --- the beginning --- */
+
+static void set_up_clock(void)
+{
+    struct nvt_cupti_api *api = &cupti.api;
+    cupti.own_clock = api->cuptiActivityRegisterTimestampCallback &&
+                      api->cuptiActivityRegisterTimestampCallback(timestamp) == CUPTI_SUCCESS;
+    if (!api->cuptiSetThreadIdType ||
+        api->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM) != CUPTI_SUCCESS)
+        problem("CUPTI cannot say which thread called: launches are not linked to ranges");
+}
+
+static void start(void)
+{
+    char text[512], refused[512] = "";
+    if (nvt_cupti_load(&cupti.api, text, sizeof(text))) {
+        problem(text);
+        return;
+    }
+    cupti.decoder = (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
+                                               cupti.api.cuptiGetCallbackName, send_batch, NULL};
+    nvt_cupti_buffers_init(ring_bell);
+    CUptiResult result = cupti.api.cuptiActivityRegisterCallbacks(nvt_cupti_buffer_requested,
+                                                                  nvt_cupti_buffer_completed);
+    if (result != CUPTI_SUCCESS) {
+        problem("CUPTI does not take our buffers: another tool uses it");
+        return;
+    }
+    set_up_clock();
+    cupti.pid = getpid();
+    if (start_thread()) {
+        cupti.pid = 0;
+        problem("no thread could be made to take device records");
+        return;
+    }
+    subscribe();
+    nvt_cupti_objects(&cupti.api, refused, sizeof(refused));
+    if (!refused[0])
+        switch_recording(refused, sizeof(refused));
+    if (refused[0]) {
+        snprintf(text, sizeof(text), "CUPTI refuses to record %.400s", refused);
+        problem(text);
+    }
+    atexit(nvt_cupti_finish);
+    at_quick_exit(nvt_cupti_finish);
+    nvt_exit_hook(nvt_cupti_finish);
+}
+
+NVT_EXPORT int InitializeInjection(void);
+
+NVT_EXPORT int InitializeInjection(void)
+{
+    static _Atomic int called;
+    if (nvt_session_join() && (nvt_session.control->trace & NVT_TRACE_DEVICE) &&
+        !atomic_exchange(&called, 1))
+        start();
+    return 1;
+}
+
+#endif

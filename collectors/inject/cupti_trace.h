@@ -1,0 +1,53 @@
+/*
+ * Recording devices with CUPTI. The CUDA driver loads this library when a program first uses CUDA
+ * (CUDA_INJECTION64_PATH) and calls InitializeInjection; libcupti is loaded then and not before.
+ *
+ * CUPTI fills buffers of ours and hands them back, full ones whenever it likes. One thread of ours
+ * asks for the others every 100 ms, decodes them all and sends the rows to the recorder; so neither
+ * the threads of the program nor CUPTI's wait for the decoder. At the end of the process (exit,
+ * quick_exit, _exit) that thread is asked for the rest, and waited for, for a while: it alone calls
+ * CUPTI then, so that a process that ends out of a signal handler, with whatever locks held, ends
+ * all the same. A process that is killed loses what was still with CUPTI; the rows
+ * NVT_DEVICE_DELIVERED say since when.
+ *
+ * Memory of a forked child is a copy without that thread: there all this is inert.
+ */
+#ifndef NVT_CUPTI_TRACE_H
+#define NVT_CUPTI_TRACE_H
+
+#include <stdint.h>
+
+/* A capture has begun or ended (nvt_capture_is_open): start or stop recording. */
+void nvt_cupti_capture(void);
+
+/* The program has named a stream or a context; type is enum nvt_resource_type. */
+void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name);
+
+/* Get what CUPTI still has, for the last time. Returns when it is with the recorder, or when
+ * nothing has moved for NVT_CUPTI_PATIENCE_NS. */
+#define NVT_CUPTI_PATIENCE_NS INT64_C(1000000000)
+void nvt_cupti_finish(void);
+
+#ifdef HAVE_CUPTI
+
+#include "cupti_api.h"
+
+/* cupti_levels.c: start or stop the kinds of records that the levels in `trace` (enum
+ * nvt_trace_what) need. What CUPTI refuses is named in `refused`, "" when it is nothing. */
+void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
+                      size_t size);
+/* Devices and contexts, which are recorded when they come up, whatever is captured. */
+void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size);
+
+/* cupti_buffers.c: what CUPTI fills, and what it has filled. `bell` is called, from any thread,
+ * when so much has been filled that it should be taken. */
+void nvt_cupti_buffers_init(void (*bell)(void));
+void CUPTIAPI nvt_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *most);
+void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
+                                         size_t size, size_t valid);
+/* The next filled buffer and its size; NULL when there is none. Give it back afterwards. */
+uint8_t *nvt_cupti_buffer_take(size_t *valid);
+void nvt_cupti_buffer_give(uint8_t *buffer);
+
+#endif
+#endif

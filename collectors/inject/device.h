@@ -1,0 +1,20 @@
+/*
+ * Rows about devices on their way to the recorder: a batch of them is one record in the ring of the
+ * thread that sends it. Not on the event path.
+ */
+#ifndef NVT_INJECT_DEVICE_H
+#define NVT_INJECT_DEVICE_H
+
+#include "../../lib/device_rows.h"
+
+/* The most bytes of a batch that the rings of this session take without trouble. */
+size_t nvt_device_batch_room(void);
+
+/* Send the batch and clear it. 0, or -1: dropped (the ring was full, or there is none). */
+int nvt_device_send(struct nvt_device_batch *batch);
+
+/* Send one row; field number `name` becomes the number of `text`, where text is not NULL. */
+int nvt_device_send_row(uint32_t kind, uint64_t *fields, uint32_t count, uint32_t name,
+                        const char *text);
+
+#endif

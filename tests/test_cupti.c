@@ -1,0 +1,589 @@
+/*
+ * The collector of device records, end to end, on a made-up device: tests/clients/device.c runs
+ * under `record`, and the collector in it talks to tests/cupti/stand_in.c as it would to libcupti.
+ * What is shown here is the collector's side: what it enables, how it takes buffers, flushes,
+ * captures and ends.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#ifndef HAVE_CUPTI
+
+int main(void)
+{
+    puts("built without CUPTI's headers: there is no collector of device records to be tested");
+    return 0;
+}
+
+#else
+
+#include "../analyze/reader.h"
+#include "cli.h"
+
+#define KERNEL "void lib::kernel<float>(float*, int)"
+
+static char *directory;
+
+static int make_directory(void **state)
+{
+    (void)state;
+    directory = cli_tempdir();
+    return directory ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(directory);
+    return 0;
+}
+
+/* Run the client under `record --trace levels [--capture capture]`. */
+struct run {
+    const char *how, *levels, *capture;
+    const char *refuses; /* what the stand-in does not do */
+    const char *library; /* in place of the stand-in */
+    int status, signal;  /* as which it must end */
+};
+
+static struct nvt_trace *record(const struct run *run, char **messages)
+{
+    char text[1200], cupti[600], refuses[200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    const char *path = cli_in(directory, "t.nvt");
+    const char *argv[12] = {"nvtally", "record", "-o", path, "--trace", run->levels};
+    size_t count = 6;
+    if (run->capture) {
+        argv[count++] = "--capture";
+        argv[count++] = run->capture;
+    }
+    argv[count++] = "--";
+    argv[count++] = cli_client("device");
+    argv[count++] = run->how;
+    snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s",
+             run->library ? run->library : cli_built("tests/libcupti-stand-in.so"));
+    snprintf(refuses, sizeof(refuses), "STAND_IN_REFUSES=%s", run->refuses ? run->refuses : "");
+    const char *environment[] = {cupti, refuses, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
+                                 NULL};
+    const struct cli_options options = {.environment = environment};
+    struct cli_result result = cli_run_with(&options, argv);
+    if (result.signal != run->signal || (!run->signal && result.status != run->status))
+        fail_msg("ended with status %d, signal %d: %s", result.status, result.signal, result.err);
+    if (messages)
+        *messages = strdup(result.err);
+    cli_result_free(&result);
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return trace;
+}
+
+static struct nvt_trace *record_plainly(const char *how, const char *levels)
+{
+    return record(&(struct run){.how = how, .levels = levels}, NULL);
+}
+
+static int has_note(const struct nvt_trace *trace, const char *text)
+{
+    return trace->notes && strstr(trace->notes, text);
+}
+
+static uint32_t count_calls(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->apis.count; i++)
+        count += !strcmp(nvt_name(trace, trace->apis.name[i]), name);
+    return count;
+}
+
+static uint32_t count_ops(const struct nvt_trace *trace, enum nvt_op_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        count += trace->ops.kind[i] == kind;
+    return count;
+}
+
+static uint32_t find_range(const struct nvt_trace *trace, const char *name)
+{
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (!strcmp(nvt_name(trace, trace->ranges.name[i]), name))
+            return i;
+    fail_msg("no range '%s'", name);
+    return 0;
+}
+
+static uint32_t count_ranges(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += !strcmp(nvt_name(trace, trace->ranges.name[i]), name);
+    return count;
+}
+
+/* Kernels whose launching call lies within the range, on its thread. */
+static uint32_t launched_in(const struct nvt_trace *trace, uint32_t range)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        count += trace->ops.thread[i] == trace->ranges.thread[range] &&
+                 trace->ops.launch[i] >= trace->ranges.start[range] &&
+                 trace->ops.launch[i] <= trace->ranges.end[range];
+    return count;
+}
+
+/* --- levels --- */
+
+static void assert_plain_links(const struct nvt_trace *trace)
+{
+    assert_int_equal(launched_in(trace, find_range(trace, "forward")), 2);
+    assert_int_equal(launched_in(trace, find_range(trace, "backward")), 1);
+    assert_int_equal(launched_in(trace, find_range(trace, "in a thread")), 3);
+}
+
+static void kernel_level_links_launches_and_no_more(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("plain", "nvtx,kernel");
+    assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 6);
+    assert_int_equal(count_ops(trace, NVT_OP_MEMCPY), 1);
+    assert_int_equal(count_ops(trace, NVT_OP_MEMSET), 1);
+    assert_plain_links(trace);
+    assert_int_equal(count_calls(trace, "cudaLaunchKernel"), 6);
+    assert_int_equal(count_calls(trace, "cuMemcpyHtoDAsync_v2"), 1);
+    assert_int_equal(trace->apis.count, 7);
+    assert_int_equal(trace->syncs.count, 0);
+    assert_int_equal(trace->memory.count, 0);
+    assert_int_equal(trace->overheads.count, 0);
+    assert_int_equal(trace->externals.count, 0);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
+static void a_kernel_keeps_its_fields(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("plain", "nvtx,kernel");
+    const struct nvt_ops *ops = &trace->ops;
+    assert_int_equal(ops->kind[0], NVT_OP_KERNEL);
+    assert_string_equal(nvt_name(trace, ops->name[0]), KERNEL);
+    assert_string_equal(nvt_name(trace, ops->short_name[0]), "kernel");
+    assert_int_equal(ops->end[0] - ops->start[0], 1000);
+    assert_int_equal(ops->stream[0], 7);
+    const struct nvt_kernels *kernels = &trace->kernels;
+    uint32_t detail = ops->detail[0];
+    assert_int_equal(kernels->grid_x[detail], 2);
+    assert_int_equal(kernels->grid_y[detail], 3);
+    assert_int_equal(kernels->grid_z[detail], 4);
+    assert_int_equal(kernels->block_x[detail], 32);
+    assert_int_equal(kernels->registers[detail], 40);
+    assert_int_equal(kernels->static_shared[detail], 128);
+    assert_int_equal(kernels->dynamic_shared[detail], 256);
+    assert_int_equal(kernels->local_memory[detail], 4096);
+    assert_int_equal(kernels->graph[detail], 5);
+    assert_int_equal(kernels->graph_node[detail], 9);
+    assert_string_equal(nvt_name(trace, trace->devices.name[0]), "stand-in");
+    assert_int_equal(trace->devices.multiprocessors[0], 12);
+    int named = 0;
+    for (uint32_t i = 0; i < trace->resources.count; i++)
+        named |= !strcmp(nvt_name(trace, trace->resources.type[i]), "stream id") &&
+                 trace->resources.handle[i] == 7 &&
+                 !strcmp(nvt_name(trace, trace->resources.name[i]), "compute");
+    assert_true(named);
+    nvt_trace_free(trace);
+}
+
+static void full_level(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("plain", "full");
+    assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 6);
+    assert_plain_links(trace);
+    assert_int_equal(count_calls(trace, "cudaDeviceSynchronize"), 1);
+    assert_int_equal(count_calls(trace, "cudaMalloc"), 1);
+    /* Calls that only ask are made all the time, and left out. */
+    assert_int_equal(count_calls(trace, "cudaGetDevice"), 0);
+    assert_int_equal(count_calls(trace, "cuCtxGetCurrent"), 0);
+    assert_int_equal(trace->syncs.count, 1);
+    assert_int_equal(trace->syncs.end[0] - trace->syncs.start[0], 30);
+    assert_int_equal(trace->overheads.count, 1);
+    assert_string_equal(nvt_name(trace, trace->overheads.name[0]), "Resource creation/destruction");
+    assert_int_equal(trace->overheads.thread[0],
+                     trace->ranges.thread[find_range(trace, "forward")]);
+    assert_int_equal(trace->externals.count, 1);
+    assert_int_equal(trace->externals.external[0], 77);
+    nvt_trace_free(trace);
+}
+
+/* 1000 bytes by cudaMalloc, 300 out of a pool of 2000, which is trimmed to 500 then. */
+static void memory_level(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("plain", "nvtx,memory");
+    const struct nvt_memory *memory = &trace->memory;
+    assert_int_equal(trace->ops.count, 0);
+    assert_int_equal(memory->count, 3);
+    assert_int_equal(memory->allocated[0], 1000);
+    assert_int_equal(memory->reserved[0], 1000);
+    assert_int_equal(memory->allocated[1], 1300);
+    assert_int_equal(memory->reserved[1], 3000);
+    assert_int_equal(memory->allocated[2], 1300);
+    assert_int_equal(memory->reserved[2], 1500);
+    assert_int_equal(memory->thread[0], trace->ranges.thread[find_range(trace, "forward")]);
+    assert_int_equal(count_calls(trace, "cudaMalloc"), 1);
+    assert_int_equal(count_calls(trace, "cudaLaunchKernel"), 0);
+    nvt_trace_free(trace);
+}
+
+static void single_levels(void **state)
+{
+    static const struct {
+        const char *level;
+        uint32_t ops, apis, syncs, overheads, externals;
+    } expected[] = {{"api", 0, 9, 0, 0, 0},
+                    {"sync", 0, 0, 1, 0, 0},
+                    {"overhead", 0, 0, 0, 1, 0},
+                    {"external", 0, 0, 0, 0, 1},
+                    {"graph", 1, 0, 0, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct nvt_trace *trace = record_plainly("plain", expected[i].level);
+        assert_int_equal(trace->ops.count, expected[i].ops);
+        assert_int_equal(trace->apis.count, expected[i].apis);
+        assert_int_equal(trace->syncs.count, expected[i].syncs);
+        assert_int_equal(trace->overheads.count, expected[i].overheads);
+        assert_int_equal(trace->externals.count, expected[i].externals);
+        assert_int_equal(trace->ranges.count, 0);
+        if (expected[i].ops)
+            assert_string_equal(nvt_name(trace, trace->ops.name[0]), "[CUDA graph 5]");
+        nvt_trace_free(trace);
+    }
+}
+
+static void nvtx_alone_does_not_touch_cuda(void **state)
+{
+    (void)state;
+    char *messages;
+    struct nvt_trace *trace = record(&(struct run){.how = "plain", .levels = "nvtx"}, &messages);
+    assert_int_equal(trace->ops.count + trace->apis.count, 0);
+    assert_int_equal(trace->ranges.count, 3);
+    assert_null(strstr(messages, "device"));
+    free(messages);
+    nvt_trace_free(trace);
+}
+
+static void many_records_through_small_buffers(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("many", "nvtx,kernel");
+    assert_int_equal(trace->ops.count, 20000);
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        if (trace->ops.api[i] == NVT_NONE)
+            fail_msg("kernel %u has no launching call", i);
+    assert_int_equal(launched_in(trace, find_range(trace, "many")), 1);
+    nvt_trace_free(trace);
+}
+
+/* --- time --- */
+
+/* Without the callback CUPTI's times are of another clock (here another zero, 100 ppm fast): a
+ * third of a second later a range and its launches still lie on one another. */
+static void another_clock_is_followed(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "none", .levels = "nvtx,kernel", .refuses = "clock"}, NULL);
+    uint32_t late = find_range(trace, "not delivered");
+    assert_int_equal(launched_in(trace, find_range(trace, "delivered")), 5);
+    assert_int_equal(launched_in(trace, late), 5);
+    assert_true(trace->ranges.start[late] > 300000000);
+    nvt_trace_free(trace);
+}
+
+/* --- what CUPTI cannot do --- */
+
+static void without_choice_all_calls_are_recorded(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "plain", .levels = "nvtx,kernel", .refuses = "choice"}, NULL);
+    assert_plain_links(trace);
+    assert_int_equal(count_calls(trace, "cudaGetDevice"), 6);
+    nvt_trace_free(trace);
+}
+
+static void what_is_refused_is_named(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record(
+        &(struct run){.how = "plain", .levels = "full", .refuses = "pools,subscriber"}, NULL);
+    assert_true(
+        has_note(trace, "CUPTI refuses to record memory pools (CUPTI_ERROR_NOT_SUPPORTED)"));
+    assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 6);
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "capture",
+                                 .levels = "kernel",
+                                 .capture = "cudaProfilerApi",
+                                 .refuses = "subscriber"},
+                   NULL);
+    assert_true(has_note(trace, "does not tell of cudaProfilerStart"));
+    assert_int_equal(trace->ops.count, 0);
+    nvt_trace_free(trace);
+}
+
+static void old_and_missing_libraries(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "plain", .levels = "full", .refuses = "version"}, NULL);
+    assert_true(has_note(trace, "API version 14"));
+    assert_int_equal(trace->ranges.count, 3);
+    nvt_trace_free(trace);
+    trace = record(
+        &(struct run){.how = "nothing", .levels = "full", .library = "/nowhere/libcupti.so"}, NULL);
+    assert_true(has_note(trace, "/nowhere/libcupti.so cannot be loaded"));
+    assert_int_equal(count_ranges(trace, "nothing"), 1);
+    nvt_trace_free(trace);
+}
+
+/* NVIDIA's own libcupti where there is no driver: it refuses, and the program does not notice. */
+static void the_real_library_without_a_driver(void **state)
+{
+    static const char *const places[] = {"/usr/local/cuda/lib64/libcupti.so",
+                                         "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
+    const char *library = NULL;
+    (void)state;
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+        if (!access(places[i], R_OK))
+            library = places[i];
+    if (!library || !access("/dev/nvidiactl", F_OK))
+        skip();
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "nothing", .levels = "full", .library = library}, NULL);
+    assert_true(has_note(trace, "CUPTI refuses to record devices, contexts (CUPTI_ERROR_"));
+    assert_int_equal(count_ranges(trace, "nothing"), 1);
+    nvt_trace_free(trace);
+}
+
+/* --- the end --- */
+
+static void every_end_but_a_kill_delivers_all(void **state)
+{
+    static const struct run runs[] = {{.how = "none", .levels = "nvtx,kernel"},
+                                      {.how = "_exit", .levels = "nvtx,kernel", .status = 4},
+                                      {.how = "_Exit", .levels = "nvtx,kernel", .status = 4},
+                                      {.how = "quick_exit", .levels = "nvtx,kernel", .status = 4}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        struct nvt_trace *trace = record(&runs[i], NULL);
+        if (launched_in(trace, find_range(trace, "not delivered")) != 5)
+            fail_msg("%s: kernels of the end are missing", runs[i].how);
+        assert_int_equal(trace->ops.count, 10);
+        assert_false(has_note(trace, "ended suddenly"));
+        assert_true(has_note(trace, "1 device operations without times"));
+        nvt_trace_free(trace);
+    }
+}
+
+static void a_kill_leaves_what_was_delivered(void **state)
+{
+    static const struct run runs[] = {{.how = "kill", .levels = "nvtx,kernel", .signal = SIGKILL},
+                                      {.how = "segv", .levels = "nvtx,kernel", .signal = SIGSEGV}};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct nvt_trace *trace = record(&runs[i], NULL);
+        double ms = -1;
+        assert_int_equal(trace->ops.count, 5);
+        assert_int_equal(launched_in(trace, find_range(trace, "delivered")), 5);
+        assert_int_equal(count_ranges(trace, "not delivered"), 1);
+        assert_true(has_note(trace, "later ones are unknown"));
+        const char *at = strstr(trace->notes, "suddenly, ");
+        assert_non_null(at);
+        assert_int_equal(sscanf(at, "suddenly, %lf ms after", &ms), 1);
+        /* Handed over every 100 ms; the machine may be busy. */
+        assert_true(ms >= 0 && ms < 5000);
+        nvt_trace_free(trace);
+    }
+}
+
+static void reports_say_what_is_unknown(void **state)
+{
+    (void)state;
+    nvt_trace_free(
+        record(&(struct run){.how = "kill", .levels = "nvtx,kernel", .signal = SIGKILL}, NULL));
+    const char *argv[] = {"nvtally", "stats", "-r", "cuda_gpu_kern_sum", cli_in(directory, "t.nvt"),
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "later ones are unknown"));
+    assert_non_null(strstr(result.out, KERNEL));
+    cli_result_free(&result);
+}
+
+/* _exit in a signal handler, which interrupts the program anywhere, in CUPTI too. */
+static void an_exit_in_a_signal_handler_ends(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "handler", .levels = "nvtx,kernel", .status = 5}, NULL);
+    assert_true(trace->ops.count > 0);
+    nvt_trace_free(trace);
+}
+
+static void forked_children_are_left_alone(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("fork", "nvtx,kernel");
+    assert_int_equal(trace->ops.count, 2);
+    assert_int_equal(count_ranges(trace, "child"), 1);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
+static void a_reset_loses_nothing(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("reset", "nvtx,kernel");
+    assert_int_equal(trace->ops.count, 2);
+    nvt_trace_free(trace);
+}
+
+static void lost_records_are_counted(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("drop", "nvtx,kernel");
+    assert_true(has_note(trace, "3 device records were lost, as CUPTI had no room"));
+    assert_int_equal(trace->ops.count + trace->apis.count, 5);
+    nvt_trace_free(trace);
+}
+
+/* --- capture --- */
+
+static void captures(void **state)
+{
+    static const struct {
+        const char *capture;
+        uint32_t kernels, ranges;
+        const char *inside;
+    } expected[] = {{"measure", 6, 6, "inside"},
+                    {"measure@", 6, 6, "inside"},
+                    {"measure@work", 1, 2, "in the domain"},
+                    {"measure@*", 7, 8, "in the domain"},
+                    {"started", 1, 2, "in started"},
+                    {"cudaProfilerApi", 1, 1, "profiled"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        struct nvt_trace *trace = record(&(struct run){.how = "capture",
+                                                       .levels = "nvtx,kernel",
+                                                       .capture = expected[i].capture},
+                                         NULL);
+        if (trace->ops.count != expected[i].kernels || trace->ranges.count != expected[i].ranges)
+            fail_msg("%s: %u kernels, %u ranges", expected[i].capture, trace->ops.count,
+                     trace->ranges.count);
+        assert_true(launched_in(trace, find_range(trace, expected[i].inside)) > 0);
+        assert_null(trace->notes);
+        nvt_trace_free(trace);
+    }
+}
+
+static void a_capture_that_never_begins(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "capture", .levels = "kernel", .capture = "elsewhere"}, NULL);
+    assert_int_equal(trace->ops.count, 0);
+    assert_int_equal(trace->ranges.count, 0);
+    assert_true(has_note(trace, "elsewhere never began"));
+    nvt_trace_free(trace);
+}
+
+/* NVTX alone needs no CUDA for it. */
+static void captures_of_nvtx(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "capture", .levels = "nvtx", .capture = "started"}, NULL);
+    assert_int_equal(trace->ranges.count, 2);
+    assert_int_equal(trace->ops.count, 0);
+    nvt_trace_free(trace);
+}
+
+/* --- usage --- */
+
+static void wrong_usage(void **state)
+{
+    static const struct {
+        const char *option, *value, *needle;
+    } wrong[] = {{"--trace", "kernels", "--trace kernels"},
+                 {"--trace", "nvtx,", "--trace nvtx,"},
+                 {"--capture", "", "--capture"},
+                 {"--capture", "@domain", "--capture @domain"},
+                 {"--capture", "cudaProfilerApi", "needs --trace"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const char *argv[] = {"nvtally", "record", wrong[i].option, wrong[i].value, "--",
+                              "true",    NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_failure(&result, wrong[i].needle);
+        cli_result_free(&result);
+    }
+}
+
+static void another_tool_is_left_in_place(void **state)
+{
+    (void)state;
+    char cupti[600];
+    snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s", cli_built("tests/libcupti-stand-in.so"));
+    const char *environment[] = {cupti, "CUDA_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so",
+                                 NULL};
+    const struct cli_options options = {.environment = environment};
+    const char *argv[] = {"nvtally", "record", "-o", cli_in(directory, "o.nvt"),
+                          "--trace", "full",   "--", cli_client("device"),
+                          "plain",   NULL};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "CUDA_INJECTION64_PATH): it was left in place"));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernel_level_links_launches_and_no_more),
+        cmocka_unit_test(a_kernel_keeps_its_fields),
+        cmocka_unit_test(full_level),
+        cmocka_unit_test(memory_level),
+        cmocka_unit_test(single_levels),
+        cmocka_unit_test(nvtx_alone_does_not_touch_cuda),
+        cmocka_unit_test(many_records_through_small_buffers),
+        cmocka_unit_test(another_clock_is_followed),
+        cmocka_unit_test(without_choice_all_calls_are_recorded),
+        cmocka_unit_test(what_is_refused_is_named),
+        cmocka_unit_test(old_and_missing_libraries),
+        cmocka_unit_test(the_real_library_without_a_driver),
+        cmocka_unit_test(every_end_but_a_kill_delivers_all),
+        cmocka_unit_test(a_kill_leaves_what_was_delivered),
+        cmocka_unit_test(reports_say_what_is_unknown),
+        cmocka_unit_test(an_exit_in_a_signal_handler_ends),
+        cmocka_unit_test(forked_children_are_left_alone),
+        cmocka_unit_test(a_reset_loses_nothing),
+        cmocka_unit_test(lost_records_are_counted),
+        cmocka_unit_test(captures),
+        cmocka_unit_test(a_capture_that_never_begins),
+        cmocka_unit_test(captures_of_nvtx),
+        cmocka_unit_test(wrong_usage),
+        cmocka_unit_test(another_tool_is_left_in_place),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
+
+#endif
