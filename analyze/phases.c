@@ -170,7 +170,7 @@ static unsigned own_bit(const struct vocabulary *words, uint32_t name)
     return name == words->iteration ? IN_ITERATION : name == words->warmup ? IN_WARMUP : 0;
 }
 
-static int is_configuration(const struct nvt_trace *trace, uint32_t range)
+int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range)
 {
     uint32_t domain = trace->ranges.domain[range];
     if (domain >= trace->domains.count ||
@@ -202,7 +202,7 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
         unsigned around = parent[i] == NVT_NONE ? 0 : within[parent[i]];
         within[i] = (uint8_t)(around | own_bit(&words, ranges->name[i]));
         configuration[i] = parent[i] == NVT_NONE ? NVT_NONE : configuration[parent[i]];
-        if (is_configuration(trace, i))
+        if (nvt_range_is_configuration(trace, i))
             configuration[i] = i;
         int phase = phase_of(&words, ranges->name[i]);
         if (phase < 0 || (around & (IN_WARMUP | 1u << phase)) || (around & wanted) != wanted ||

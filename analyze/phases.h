@@ -36,6 +36,9 @@ struct nvt_phase_row {
 
 struct nvt_phases;
 
+/* Whether a range names a configuration. */
+int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range);
+
 /*
  * Of every trace of the input, and of every record of its run directories that has no trace there
  * (or one without phases). Rows by configuration in the order in which they ran, the same

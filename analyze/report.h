@@ -56,6 +56,7 @@ extern const struct nvt_report nvt_report_fragments;
 extern const struct nvt_report nvt_report_switchback;
 extern const struct nvt_report nvt_report_gpipe;
 extern const struct nvt_report nvt_report_accumulate;
+extern const struct nvt_report nvt_report_warmup;
 
 /* All reports; *count gets how many. */
 const struct nvt_report *const *nvt_reports(size_t *count);

@@ -32,6 +32,7 @@ extern const struct nvt_chart nvt_chart_fragments;
 extern const struct nvt_chart nvt_chart_switchback;
 extern const struct nvt_chart nvt_chart_ranges;
 extern const struct nvt_chart nvt_chart_reference;
+extern const struct nvt_chart nvt_chart_warmup;
 
 /*
  * A file of a chart, DIRECTORY/NAME.SUFFIX, opened for writing; closing says whether all of it was

@@ -16,6 +16,7 @@ static const struct nvt_chart *const charts[] = {
     &nvt_chart_switchback,
     &nvt_chart_ranges,
     &nvt_chart_reference,
+    &nvt_chart_warmup,
 };
 #define CHARTS (sizeof(charts) / sizeof(charts[0]))
 

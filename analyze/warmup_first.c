@@ -1,0 +1,205 @@
+#include "warmup_first.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/buffer.h"
+#include "map.h"
+#include "nesting.h"
+
+/* Iterations that were looked at, of ranges and of calls. */
+struct seen {
+    double first, later;       /* how many */
+    double first_ns, later_ns; /* what they took */
+};
+
+struct work {
+    struct nvt_first *first;
+    struct nvt_map by_key; /* name and kind, to the part */
+    struct seen seen[2];
+    size_t slow; /* iterations before this are neither */
+};
+
+void nvt_first_free(struct nvt_first *first)
+{
+    nvt_strings_free(first->names);
+    free(first->parts);
+    *first = (struct nvt_first){0};
+}
+
+static struct nvt_first_part *part_of(struct work *work, const char *name, int is_call)
+{
+    struct nvt_first *first = work->first;
+    uint32_t id = nvt_strings_add_text(first->names, name);
+    uint32_t *at = id == NVT_NO_STRING
+                       ? NULL
+                       : nvt_map_at(&work->by_key, (uint64_t)id * 2 + (uint64_t)is_call);
+    if (!at)
+        return NULL;
+    if (*at != NVT_MAP_NONE)
+        return &first->parts[*at];
+    if (first->count == first->capacity) {
+        size_t capacity = first->capacity ? first->capacity * 2 : 32;
+        struct nvt_first_part *parts = realloc(first->parts, capacity * sizeof(*parts));
+        if (!parts)
+            return NULL;
+        first->parts = parts;
+        first->capacity = capacity;
+    }
+    *at = (uint32_t)first->count;
+    first->parts[first->count] = (struct nvt_first_part){
+        .name = nvt_strings_get(first->names, id, NULL), .is_call = is_call};
+    return &first->parts[first->count++];
+}
+
+/* Count time to the first iteration or to the later ones. 0 or -1. */
+static int add(struct work *work, const char *name, int is_call, size_t iteration, double ns)
+{
+    if (iteration && iteration < work->slow)
+        return 0;
+    struct nvt_first_part *part = part_of(work, name, is_call);
+    if (!part)
+        return -1;
+    *(iteration ? &part->later : &part->first) += ns;
+    return 0;
+}
+
+static void see(struct seen *seen, const struct nvt_warmup_series *series, size_t slow)
+{
+    for (size_t i = 0; i < series->count; i++) {
+        if (i && i < slow)
+            continue;
+        *(i ? &seen->later : &seen->first) += 1;
+        *(i ? &seen->later_ns : &seen->first_ns) += series->ns[i];
+    }
+}
+
+/* "forward/attention" of a range within an iteration. */
+static int path_of(const struct nvt_trace *trace, const struct nvt_nesting *nesting, uint32_t row,
+                   uint32_t iteration, struct nvt_buffer *path)
+{
+    uint32_t chain[32];
+    int depth = 0;
+    for (; row != iteration && row != NVT_NONE; row = nesting->parent[row])
+        if (depth < 32)
+            chain[depth++] = row;
+    path->size = 0;
+    int status = 0;
+    while (depth && !status) {
+        status = nvt_buffer_printf(path, "%s%s", path->size ? "/" : "",
+                                   nvt_name(trace, trace->ranges.name[chain[--depth]]));
+    }
+    return status || nvt_buffer_append(path, "", 1) ? -1 : 0;
+}
+
+/* iteration[i]: which iteration of the series a range lies in, plus one; 0: none. */
+static int add_ranges(struct work *work, const struct nvt_warmup_series *series,
+                      const struct nvt_nesting *nesting, uint32_t *iteration)
+{
+    const struct nvt_trace *trace = series->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    struct nvt_buffer path = {0};
+    int status = 0;
+    for (size_t i = 0; i < series->count; i++)
+        iteration[series->rows[i]] = (uint32_t)i + 1;
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        if (!iteration[i] && nesting->parent[i] != NVT_NONE)
+            iteration[i] = iteration[nesting->parent[i]];
+        if (!iteration[i] || ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            continue;
+        const size_t at = iteration[i] - 1;
+        status = path_of(trace, nesting, i, series->rows[at], &path) ||
+                 add(work, (const char *)path.data, 0, at,
+                     (double)(ranges->end[i] - ranges->start[i] - nesting->children_ns[i]));
+    }
+    nvt_buffer_free(&path);
+    return status;
+}
+
+/* The iteration that a time lies in, or SIZE_MAX; iterations do not overlap. */
+static size_t iteration_at(const struct nvt_warmup_series *series, int64_t time)
+{
+    const struct nvt_ranges *ranges = &series->trace->ranges;
+    size_t low = 0, high = series->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->end[series->rows[middle]] < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < series->count && ranges->start[series->rows[low]] <= time ? low : SIZE_MAX;
+}
+
+static int add_calls(struct work *work, const struct nvt_warmup_series *series)
+{
+    const struct nvt_apis *apis = &series->trace->apis;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        const size_t at = iteration_at(series, apis->start[i]);
+        if (at != SIZE_MAX && add(work, nvt_name(series->trace, apis->name[i]), 1, at,
+                                  (double)(apis->end[i] - apis->start[i])))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_series(struct work *work, const struct nvt_warmup_series *series,
+                      struct nvt_error *err)
+{
+    struct nvt_nesting nesting = {0};
+    int status = 0;
+    if (!series->warmups) {
+        uint32_t *iteration = calloc((size_t)series->trace->ranges.count + 1, sizeof(*iteration));
+        status = iteration ? nvt_nesting_make(&nesting, series->trace, err)
+                           : nvt_fail(err, "out of memory");
+        if (!status && add_ranges(work, series, &nesting, iteration))
+            status = nvt_fail(err, "out of memory");
+        see(&work->seen[0], series, work->slow);
+        nvt_nesting_free(&nesting);
+        free(iteration);
+    }
+    if (!status && series->trace->apis.count) {
+        see(&work->seen[1], series, work->slow);
+        status = add_calls(work, series) ? nvt_fail(err, "out of memory") : 0;
+    }
+    return status;
+}
+
+static int by_excess(const void *a, const void *b)
+{
+    const struct nvt_first_part *left = a, *right = b;
+    double x = left->first - left->later, y = right->first - right->later;
+    if (left->is_call != right->is_call)
+        return left->is_call - right->is_call;
+    return (x < y) - (x > y);
+}
+
+/* Sums become means an iteration. */
+static void finish(struct work *work)
+{
+    for (size_t i = 0; i < work->first->count; i++) {
+        struct nvt_first_part *part = &work->first->parts[i];
+        const struct seen *seen = &work->seen[part->is_call];
+        double excess = seen->first_ns / seen->first - seen->later_ns / seen->later;
+        part->first /= seen->first;
+        part->later /= seen->later;
+        part->share = excess > 0 ? (part->first - part->later) / excess : NAN;
+    }
+    qsort(work->first->parts, work->first->count, sizeof(*work->first->parts), by_excess);
+}
+
+int nvt_first_make(struct nvt_first *first, const struct nvt_warmup_study *study,
+                   struct nvt_error *err)
+{
+    struct work work = {.first = first, .slow = study->slow};
+    first->names = nvt_strings_new();
+    int status = first->names ? 0 : nvt_fail(err, "out of memory");
+    for (size_t s = 0; s < study->count && !status; s++)
+        if (study->series[s].count > 1 && study->series[s].count > study->slow)
+            status = add_series(&work, &study->series[s], err);
+    if (!status)
+        finish(&work);
+    nvt_map_free(&work.by_key);
+    return status;
+}

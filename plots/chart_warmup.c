@@ -1,0 +1,207 @@
+/*
+ * warmup: iterations from the start of a process, a line a process, with the change-point. A
+ * picture a configuration and collect level.
+ */
+#include "chart.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../analyze/warmup.h"
+#include "gnuplot.h"
+
+#define SHOWN_LEAST 20 /* iterations */
+#define LINES_MOST  12 /* processes with a line of their own */
+#define LOG_RATIO   4.0
+
+static const char *const colors[] = {NVT_BLUE,   NVT_ORANGE, NVT_GREEN, NVT_RED,
+                                     NVT_PURPLE, NVT_SKY,    NVT_BLACK};
+#define COLORS (sizeof(colors) / sizeof(colors[0]))
+
+/* What a picture shows. */
+struct sheet {
+    const struct nvt_warmup_study *study;
+    char name[160];
+    size_t shown, lines;
+    double unit, least, most; /* ns of the axis's unit; of what is shown, in ns */
+    const char *unit_name;
+};
+
+static void name_sheet(struct sheet *sheet, size_t number)
+{
+    snprintf(sheet->name, sizeof(sheet->name), "warmup-%.100s%s%s-%zu", sheet->study->name,
+             sheet->study->level ? "-" : "", sheet->study->level ? sheet->study->level : "",
+             number);
+    char *to = sheet->name;
+    for (const char *at = sheet->name; *at; at++)
+        if (isalnum((unsigned char)*at) || *at == '-' || *at == '_')
+            *to++ = *at;
+        else if (to > sheet->name && to[-1] != '-')
+            *to++ = '-';
+    *to = 0;
+}
+
+static void measure_sheet(struct sheet *sheet)
+{
+    const struct nvt_warmup_study *study = sheet->study;
+    sheet->shown = 4 * study->slow > SHOWN_LEAST ? 4 * study->slow : SHOWN_LEAST;
+    sheet->shown = sheet->shown < study->length ? sheet->shown : study->length;
+    sheet->lines = study->count < LINES_MOST ? study->count : LINES_MOST;
+    sheet->least = INFINITY;
+    sheet->most = 0;
+    for (size_t s = 0; s < sheet->lines; s++)
+        for (size_t i = 0; i < sheet->shown; i++) {
+            sheet->least = fmin(sheet->least, study->series[s].ns[i]);
+            sheet->most = fmax(sheet->most, study->series[s].ns[i]);
+        }
+    sheet->unit = sheet->most >= 1e9 ? 1e9 : sheet->most >= 1e6 ? 1e6 : 1e3;
+    sheet->unit_name = sheet->most >= 1e9 ? "s" : sheet->most >= 1e6 ? "ms" : "µs";
+}
+
+static void put_data(const struct sheet *sheet, FILE *out)
+{
+    fprintf(out, "# iteration, then the time of each process in %s\n", sheet->unit_name);
+    for (size_t i = 0; i < sheet->shown; i++) {
+        fprintf(out, "%zu", i + 1);
+        for (size_t s = 0; s < sheet->lines; s++)
+            fprintf(out, "\t%.9g", sheet->study->series[s].ns[i] / sheet->unit);
+        putc('\n', out);
+    }
+}
+
+static void put_titles(const struct nvt_chart_request *request, const struct sheet *sheet,
+                       FILE *out)
+{
+    const struct nvt_warmup_study *study = sheet->study;
+    const struct nvt_change_point *change = &study->change;
+    struct nvt_provenance from = {0};
+    char text[600];
+    if (request->input->run_count)
+        from = nvt_runs_provenance(request->input->runs[0]);
+    fputs("set label 1 'How long warming up takes' at screen 0.5,0.955 center font ',16'\n"
+          "set label 2 ",
+          out);
+    snprintf(text, sizeof(text), "%s%s%s", study->name, study->level ? ", collect " : "",
+             study->level ? study->level : "");
+    nvt_gnuplot_text(text, 125, out);
+    fputs(" at screen 0.5,0.905 center font ',10' textcolor '#555555' noenhanced\nset label 3 ",
+          out);
+    if (study->slow)
+        snprintf(
+            text, sizeof(text),
+            "change-point after %zu iteration%s (95 %% interval %zu to %zu), confidence %.2f %%",
+            change->at, change->at == 1 ? "" : "s", change->low, change->high,
+            100 * (1 - change->p));
+    else
+        snprintf(text, sizeof(text), "no change-point found in %zu iterations of %zu process%s",
+                 study->length, study->count, study->count == 1 ? "" : "es");
+    nvt_gnuplot_text(text, 125, out);
+    fputs(" at screen 0.5,0.865 center font ',11' noenhanced\nset label 4 ", out);
+    snprintf(text, sizeof(text), "%s%s%s%s%s", from.backend ? from.backend : "",
+             from.backend ? " · " : "", from.device ? from.device : "", from.device ? " · " : "",
+             from.date ? from.date : "");
+    nvt_gnuplot_text(text, 125, out);
+    fputs(" at screen 0.5,0.03 center font ',10' textcolor '#555555' noenhanced\n", out);
+}
+
+static void put_axes(const struct sheet *sheet, FILE *out)
+{
+    const struct nvt_warmup_study *study = sheet->study;
+    const int is_log = sheet->least > 0 && sheet->most / sheet->least > LOG_RATIO;
+    double low = is_log ? sheet->least / 1.4 : 0, high = sheet->most * (is_log ? 1.4 : 1.1);
+    fprintf(out,
+            "set lmargin at screen 0.1\nset rmargin at screen 0.85\n"
+            "set bmargin at screen 0.16\nset tmargin at screen 0.82\n"
+            "set key at screen 0.985,0.82 right top Left reverse samplen 2 font ',11'\n"
+            "set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
+            "set grid ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
+            "set xrange [0.5:%zu.5]\nset yrange [%.9g:%.9g]\n%s"
+            "set xlabel 'iteration since the start of the process, warm-ups among them'\n"
+            "set ylabel 'time (%s%s)'\n",
+            sheet->shown, low / sheet->unit, high / sheet->unit, is_log ? "set logscale y\n" : "",
+            sheet->unit_name, is_log ? ", log scale" : "");
+    if (study->slow)
+        fprintf(out,
+                "set arrow 1 from %zu.5,graph 0 to %zu.5,graph 1 nohead linecolor '%s' "
+                "dashtype 2 linewidth 1.5\n",
+                study->change.at, study->change.at, NVT_BLACK);
+}
+
+static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,
+                       FILE *out)
+{
+    nvt_gnuplot_terminal(request->format, 960, 520, sheet->name, out);
+    put_titles(request, sheet, out);
+    put_axes(sheet, out);
+    fprintf(out, "plot %.9g with lines linecolor '#888888' linewidth 1.2 title 'steady'",
+            sheet->study->steady / sheet->unit);
+    for (size_t s = 0; s < sheet->lines; s++)
+        fprintf(out,
+                ", \\\n     '%s.dat' using 1:%zu with linespoints linecolor '%s' pointtype %d "
+                "pointsize 0.6 linewidth 1.4 title '--warmup %zu'",
+                sheet->name, s + 2, colors[s % COLORS], s < COLORS ? 7 : 4,
+                sheet->study->series[s].warmups);
+    fputs("\nunset output\n", out);
+}
+
+static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
+                      struct nvt_error *err)
+{
+    FILE *data = nvt_chart_open(request, sheet->name, "dat", err);
+    if (!data)
+        return -1;
+    put_data(sheet, data);
+    if (nvt_chart_close(data, sheet->name, err))
+        return -1;
+    FILE *script = nvt_chart_open(request, sheet->name, "gp", err);
+    if (!script)
+        return -1;
+    put_script(request, sheet, script);
+    if (nvt_chart_close(script, sheet->name, err))
+        return -1;
+    return nvt_chart_render(request, sheet->name, err);
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    int status = request->input->trace_count ? 0 : nvt_input_traces(request->input, err);
+    struct nvt_warmups *warmups = status ? NULL : nvt_warmups_of(request->input, err);
+    if (!warmups)
+        return -1;
+    for (size_t i = 0; i < warmups->count && !status; i++) {
+        struct sheet sheet = {.study = &warmups->studies[i]};
+        name_sheet(&sheet, i + 1);
+        measure_sheet(&sheet);
+        if (sheet.shown > 1)
+            status = draw_sheet(request, &sheet, err);
+    }
+    nvt_warmups_free(warmups);
+    return status;
+}
+
+/* A directory whose traced runs differ in their warm-ups: else nobody asked for the study. */
+static int fits(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->run_count; i++) {
+        double some = NAN;
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            double warmup = nvt_record_number(record, "warmup");
+            if (!nvt_record_text(record, "trace") || isnan(warmup))
+                continue;
+            if (!isnan(some) && warmup != some)
+                return 1;
+            some = warmup;
+        }
+    }
+    return 0;
+}
+
+const struct nvt_chart nvt_chart_warmup = {
+    .name = "warmup",
+    .about = "iterations since the start of a process, and when they get level",
+    .fits = fits,
+    .draw = draw,
+};

@@ -1,0 +1,255 @@
+/* Warming up: change-points that are known, and the report over traces built in memory by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/warmup.h"
+#include "../lib/render.h"
+#include "cli.h"
+
+static struct nvt_error err = NVT_ERROR_INIT;
+
+/* Noise between 0 and 1 that is the same in every run. */
+static double noise(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(*state >> 40) / 16777216.0;
+}
+
+enum { LENGTH = 40, MOST = 5 };
+
+/* Series of 1000 and up to 100 of noise; the first `slow` of each are `factor` times that. */
+static struct nvt_change_point find(size_t count, size_t slow, double factor, uint64_t seed)
+{
+    double values[MOST][LENGTH];
+    const double *series[MOST];
+    struct nvt_change_point found;
+    for (size_t s = 0; s < count; s++) {
+        series[s] = values[s];
+        for (size_t i = 0; i < LENGTH; i++)
+            values[s][i] = (1000 + 100 * noise(&seed)) * (i < slow ? factor : 1);
+    }
+    assert_int_equal(nvt_change_point_find(series, count, LENGTH, &found), 0);
+    return found;
+}
+
+static void a_known_change_point_is_found(void **state)
+{
+    (void)state;
+    for (size_t slow = 1; slow <= 8; slow++) {
+        struct nvt_change_point found = find(4, slow, 2, slow);
+        assert_int_equal(found.at, slow);
+        assert_int_equal(found.low, slow);
+        assert_int_equal(found.high, slow);
+        /* No rotation of four series that did not change anything is likely: 40^-4. */
+        assert_true(found.p < 0.002);
+        assert_true(found.before > 1990 && found.before < 2210);
+        assert_true(found.after > 990 && found.after < 1110);
+    }
+}
+
+/* One process: of its 40 rotations only the one that was measured is as extreme. */
+static void one_process_is_one_in_its_length(void **state)
+{
+    (void)state;
+    struct nvt_change_point found = find(1, 1, 10, 3);
+    assert_int_equal(found.at, 1);
+    assert_true(fabs(found.p - 1.0 / LENGTH) < 1e-12);
+}
+
+/* Without a change p is uniform, or nearly: of 400 studies 20 should be below 1/20; more than 35 or
+ * fewer than 7 have a chance of about one in a thousand each (binomial). Speeding up alone counts.
+ */
+static void without_a_change_one_in_twenty(void **state)
+{
+    (void)state;
+    int below = 0;
+    for (uint64_t study = 0; study < 400; study++)
+        below += find(3, 0, 1, 1000 + study * 7919).p < 0.05;
+    assert_in_range(below, 7, 35);
+    assert_true(find(4, 5, 0.5, 1).p > 0.5);
+}
+
+/* A tie in all: nothing changes, and nothing breaks. */
+static void equal_times_have_no_change_point(void **state)
+{
+    (void)state;
+    const double flat[] = {5, 5, 5, 5, 5, 5};
+    const double *series[] = {flat, flat};
+    struct nvt_change_point found;
+    assert_int_equal(nvt_change_point_find(series, 2, 6, &found), 0);
+    assert_true(found.p == 1);
+    assert_int_equal(nvt_change_point_find(series, 2, 3, &found), 0);
+    assert_int_equal(found.at, 0);
+    assert_true(isnan(found.p));
+}
+
+/* --- the report
+ * ------------------------------------------------------------------------------------------ */
+
+static void push_in(struct nvt_trace *trace, const char *domain, const char *name, int64_t start,
+                    int64_t end)
+{
+    struct nvt_range row = {.start = start,
+                            .end = end,
+                            .name = nvt_strings_add_text(trace->strings, name),
+                            .domain = nvt_trace_domain(trace, 0, domain),
+                            .style = NVT_PUSH_POP};
+    assert_true(nvt_range_add(trace, &row) != NVT_NONE);
+}
+
+static void call(struct nvt_trace *trace, const char *name, int64_t start, int64_t end)
+{
+    struct nvt_api row = {
+        .start = start, .end = end, .name = nvt_strings_add_text(trace->strings, name)};
+    assert_true(nvt_api_add(trace, &row) != NVT_NONE);
+}
+
+/*
+ * A process whose first iterations take 900 and 300, the others 100; half an iteration is the phase
+ * forward, and half of that a part of it, but for the first, which has 700 of forward with 100 of
+ * the part. In the first a call takes 200, in the others 10.
+ */
+static struct nvt_trace *process(int warmups, int count)
+{
+    struct nvt_trace *trace = nvt_trace_new("w.nvt", "test");
+    int64_t now = 1000;
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    for (int i = 0; i < count; i++) {
+        int64_t takes = i == 0 ? 900 : i == 1 ? 300 : 100, phase = i ? takes / 2 : 700;
+        push_in(trace, "nvtally", i < warmups ? "warmup" : "iteration", now, now + takes);
+        if (i >= warmups) {
+            push_in(trace, "nvtally", "forward", now + 10, now + 10 + phase);
+            push_in(trace, "nvtally", "part", now + 20, now + 20 + (i ? phase / 2 : 100));
+        }
+        call(trace, "cudaLaunchKernel", now + 30, now + 30 + (i ? 10 : 200));
+        now += takes + 50;
+    }
+    push_in(trace, "nvtally", "toy size=3", 900, now);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static char *report(struct nvt_trace **traces, size_t count, char **notes)
+{
+    struct nvt_report_input input = {.trace_count = count};
+    struct nvt_tables tables = {0};
+    char *text = NULL;
+    size_t size = 0;
+    input.traces = calloc(count, sizeof(*input.traces));
+    for (size_t i = 0; i < count; i++)
+        input.traces[i].trace = traces[i];
+    assert_int_equal(nvt_report_warmup.make(&input, &tables, &err), 0);
+    FILE *out = open_memstream(&text, &size);
+    nvt_render_csv(&tables, out);
+    fclose(out);
+    assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
+    *notes = strdup((const char *)input.notes.data);
+    nvt_tables_free(&tables);
+    nvt_input_free(&input);
+    return text;
+}
+
+static void expect(const char *text, const char *line)
+{
+    if (!strstr(text, line))
+        fail_msg("no line '%s' in\n%s", line, text);
+}
+
+static void the_report_is_that_by_hand(void **state)
+{
+    (void)state;
+    struct nvt_trace *traces[] = {process(0, 20), process(1, 21), process(2, 22), process(5, 25)};
+    char *notes, *text = report(traces, 4, &notes);
+    /* Two slow ones before 100: 900 / 100. All rotations but one in 2000 or so are less extreme. */
+    expect(text, "toy size=3,,4,20,900,100,9.000,2,2,2,99.");
+    expect(text, ",2\n");
+    /* 20 timed: (900 + 300 + 18·100) / 20 = 150, half more than steady; (300 + 19·100) / 20 = 110.
+     */
+    expect(text, "toy size=3,,0,20,150.0,");
+    expect(text, ",50.00\n");
+    expect(text, "toy size=3,,1,20,110.0,");
+    expect(text, ",10.00\n");
+    expect(text, "toy size=3,,2,20,100.0,0.0,0.00\n");
+    expect(text, "toy size=3,,5,20,100.0,0.0,0.00\n");
+    expect(text, "toy size=3,,1,4,900,900,900,9.000\n");
+    expect(text, "toy size=3,,2,4,300,300,300,3.000\n");
+    expect(text, "toy size=3,,3,4,100,100,100,1.000\n");
+    /* The first iteration's excess is 800: forward itself 700 - 100 against 50 - 25, the part 100
+     * against 25, around them 900 - 700 against 100 - 50. */
+    expect(text, "toy size=3,,range,forward,600,25,575,71.9\n"
+                 "toy size=3,,range,(between phases),200,50,150,18.8\n"
+                 "toy size=3,,range,forward/part,100,25,75,9.4\n"
+                 "toy size=3,,call,cudaLaunchKernel,200,10,190,23.8\n");
+    assert_string_equal(notes, "");
+    free(text);
+    free(notes);
+}
+
+static void few_iterations_are_no_verdict(void **state)
+{
+    (void)state;
+    struct nvt_trace *traces[] = {process(0, 5)};
+    char *notes, *text = report(traces, 1, &notes);
+    expect(text, ",cannot tell: too few iterations\n");
+    free(text);
+    free(notes);
+    struct nvt_trace *other = nvt_trace_new("o.nvt", "test");
+    assert_int_equal(nvt_trace_finish(other, &err), 0);
+    text = report(&other, 1, &notes);
+    expect(notes, "no trace has ranges named iteration");
+    free(text);
+    free(notes);
+}
+
+/* What `run` records is what the report and the chart read: a process a number of warm-ups. */
+static void a_run_has_its_curve_and_chart(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    const char *out = cli_in(directory, "out");
+    const char *run[] = {"nvtally", "run", "linear", "--size", "64", "--batch", "2", "--warmup", "0,1,3",
+                         "--iterations", "12", "--backend", "host", "-o", out, NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    const char *stats[] = {"nvtally", "stats", out, "-r", "warmup", "-f", "csv", NULL};
+    result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    expect(result.out, "linear size=64 batch=2 mode=linear,nvtx,3,12,");
+    expect(result.out, "linear size=64 batch=2 mode=linear,nvtx,1,12,"); /* 12 timed after a warm-up */
+    expect(result.out, ",range,backward/optimizer,");
+    cli_result_free(&result);
+    const char *plot[] = {"nvtally", "plot", out, NULL};
+    result = cli_run(plot);
+    cli_expect_status(&result, 0);
+    expect(result.out, "/warmup-linear-size-64-batch-2-mode-linear-nvtx-1.svg\n");
+    cli_result_free(&result);
+    char *script = cli_read_file(
+        cli_in(out, "warmup-linear-size-64-batch-2-mode-linear-nvtx-1.gp"), NULL);
+    assert_non_null(script);
+    expect(script, "title '--warmup 3'");
+    free(script);
+    cli_tempdir_remove(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_known_change_point_is_found),
+        cmocka_unit_test(one_process_is_one_in_its_length),
+        cmocka_unit_test(without_a_change_one_in_twenty),
+        cmocka_unit_test(equal_times_have_no_change_point),
+        cmocka_unit_test(the_report_is_that_by_hand),
+        cmocka_unit_test(few_iterations_are_no_verdict),
+        cmocka_unit_test(a_run_has_its_curve_and_chart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
