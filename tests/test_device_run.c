@@ -1,6 +1,6 @@
 /*
- * tests/device/run without a device: what is not run is said and is no success. And with a program in the
- * place of nvtally that takes the host for a device: rows, going on after a break, packing.
+ * tests/device/run without a device: what is not run is said and is no success. And with a program
+ * in the place of nvtally that takes the host for a device: rows, going on after a break, packing.
  */
 #include <glob.h>
 #include <setjmp.h>
@@ -71,7 +71,8 @@ static void without_a_device_parts_are_not_run(void **state)
     cli_expect_status(&result, 3);
     assert_non_null(strstr(result.err, "fragments: not run:"));
     assert_non_null(strstr(result.out,
-                           "Not run: build check sanitize fragments overhead torch train pack"));
+                           "Not run: build check sanitize fragments transformer overhead torch "
+                           "torch_transformer train pack"));
     cli_result_free(&result);
 }
 
@@ -114,15 +115,16 @@ static void a_part_is_resumed_and_packed(void **state)
     result = run(build, "work", "1", both);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "fragments: was done before"));
-    assert_non_null(strstr(result.out, "Not run: build check sanitize overhead torch train"));
+    assert_non_null(strstr(result.out, "Not run: build check sanitize transformer overhead torch "
+                                       "torch_transformer train"));
     cli_result_free(&result);
     glob_t packed;
     assert_int_equal(glob(cli_in(cli_in(directory, "packed"), "*"), 0, NULL, &packed), 0);
     /* The results, and the traces of the eight inference runs. */
     assert_int_equal(packed.gl_pathc, 2);
     globfree(&packed);
-    const char *argv[] = {"tar", "tzf",
-                          cli_in(cli_in(directory, "packed"), "nvtally-device-results.tar.gz"), NULL};
+    const char *argv[] = {
+        "tar", "tzf", cli_in(cli_in(directory, "packed"), "nvtally-device-results.tar.gz"), NULL};
     result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "fragments-128/results.jsonl"));
