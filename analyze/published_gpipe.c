@@ -139,6 +139,8 @@ static void read_name(const char *name, struct block *block)
 static int read_device(const char *line, struct block *block)
 {
     const char *value = nvt_log_value(line, "cuda:");
+    if (!value)
+        value = nvt_log_value(line, "cpu:");
     struct list *list = block->behind ? &block->reserved : &block->held;
     double bytes;
     char *end;
@@ -235,9 +237,15 @@ static const char *matches(const struct nvt_record *ours, const struct nvt_recor
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (!nvt_same_member(ours, theirs, keys[i]))
             return NULL;
-    if (!nvt_member_is(ours, "schedule", "gpipe"))
-        return NULL;
-    return "published times are launch times";
+    static const char *const usual[][2] = {
+        {"schedule", "gpipe"}, {"sequence", "128"}, {"vocabulary", "3000"}, {"d_model", "768"},
+        {"layers", "12"},      {"heads", "12"},     {"d_ff", "3072"}};
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+        if (!nvt_member_is(ours, usual[i][0], usual[i][1]))
+            return NULL;
+    return nvt_member_is(ours, "attention_axis", "batch")
+               ? "published times are launch times"
+               : "published times are launch times, and its attention is across the samples";
 }
 
 const struct nvt_layout nvt_layout_gpipe = {
@@ -262,6 +270,15 @@ size_t nvt_partition_bytes(const struct nvt_record *record, const char *key,
 {
     const char *text = nvt_record_text(record, key);
     size_t count = 0;
+    /* Those of a run are members of their own: KEY.0, KEY.1 … */
+    for (; !text && count < NVT_PARTITIONS_MOST; count++) {
+        char name[80];
+        snprintf(name, sizeof(name), "%s.%zu", key, count);
+        double value = nvt_record_number(record, name);
+        if (!(value >= 0) || value > 9e15)
+            return count;
+        bytes[count] = (int64_t)value;
+    }
     while (text && *text && count < NVT_PARTITIONS_MOST) {
         char *end;
         double value = strtod(text, &end);
@@ -311,15 +328,21 @@ static void put_configuration(const struct nvt_record *record, int torchgpipe, F
     const char *command = nvt_record_text(record, "command");
     long long partitions = count_of(record, "partitions");
     long long microbatches = count_of(record, "microbatches");
+    const char *schedule = nvt_record_text(record, "schedule");
+    int other = schedule && strcmp(schedule, "gpipe") != 0;
     int checkpoint = is_set(record, "checkpoint");
     if (command)
         fprintf(out, "Running: %s\n", command);
     else
-        fprintf(out, "Running: nvtally run gpipe --partitions %lld --microbatches %lld\n",
-                partitions, microbatches);
-    fprintf(out, "Initialize logger for experiment: %s_K%lld_M%lld%s_%s\n", model ? model : "?",
+        fprintf(out,
+                "Running: nvtally run gpipe --partitions %lld --microbatches %lld --checkpoint %s "
+                "--engine %s%s%s\n",
+                partitions, microbatches, checkpoint ? "on" : "off",
+                torchgpipe ? "torchgpipe" : "self", other ? " --schedule " : "",
+                other ? schedule : "");
+    fprintf(out, "Initialize logger for experiment: %s_K%lld_M%lld%s_%s%s%s\n", model ? model : "?",
             partitions, microbatches, checkpoint ? "_check" : "",
-            torchgpipe ? "torchgpipe" : "self");
+            torchgpipe ? "torchgpipe" : "self", other ? "_" : "", other ? schedule : "");
     fprintf(
         out,
         "%s\nConfiguration\nnum_partitions: %lld\nnum_microbatches: %lld\n"
@@ -336,6 +359,14 @@ static double launch_seconds(const struct nvt_record *record, const char *phase)
     return nvt_record_number(record, key) / 1e9;
 }
 
+/* Weights, gradients and momentum: by definition what of the total is no activation. */
+static int64_t state_bytes(const struct nvt_record *record)
+{
+    if (nvt_record_text(record, "parameter_bytes_x3"))
+        return count_of(record, "parameter_bytes_x3");
+    return count_of(record, "total_reserved_bytes") - count_of(record, "peak_activation_bytes");
+}
+
 static void put_record(const struct nvt_record *record, FILE *out)
 {
     int64_t bytes[NVT_PARTITIONS_MOST];
@@ -343,6 +374,8 @@ static void put_record(const struct nvt_record *record, FILE *out)
     const char *engine = nvt_record_text(record, "engine");
     int torchgpipe = engine && !strcmp(engine, "torchgpipe");
     const char *model = nvt_record_text(record, "model");
+    const char *backend = nvt_record_text(record, "backend");
+    const char *device = backend && !strcmp(backend, "host") ? "cpu" : "cuda";
     put_configuration(record, torchgpipe, out);
     if (torchgpipe)
         fputs("Pipelining model with torchgpipe...\n", out);
@@ -353,13 +386,13 @@ static void put_record(const struct nvt_record *record, FILE *out)
                 line_80);
     size_t count = nvt_partition_bytes(record, "parameter_bytes_per_partition", bytes);
     for (size_t i = 0; i < count; i++) {
-        snprintf(label, sizeof(label), "cuda:%zu", i);
+        snprintf(label, sizeof(label), "%s:%zu", device, i);
         put_bytes(label, bytes[i], out);
     }
     fprintf(out, "Running %s expr...\n%s\nProfiling parameters...\n# of Model Parameters: %s\n",
             model && !strcmp(model, "resnet") ? "ResNet" : "GPT-2", line_80,
             with_commas(count_of(record, "parameters"), text));
-    put_bytes("Total Model Parameter Memory", count_of(record, "parameter_bytes_x3"), out);
+    put_bytes("Total Model Parameter Memory", state_bytes(record), out);
     fprintf(out, "%s\nProfiling...\n%s\n", line_80, line_80);
     put_bytes("Peak Activation Memory", count_of(record, "peak_activation_bytes"), out);
     put_bytes("Total Memory", count_of(record, "total_reserved_bytes"), out);
@@ -370,7 +403,7 @@ static void put_record(const struct nvt_record *record, FILE *out)
             nvt_record_number(record, "throughput_samples_per_s"), line_80);
     count = nvt_partition_bytes(record, "reserved_bytes_per_partition", bytes);
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "cuda:%zu: %s Bytes (%.2f MiB)\n", i, with_commas(bytes[i], text),
+        fprintf(out, "%s:%zu: %s Bytes (%.2f MiB)\n", device, i, with_commas(bytes[i], text),
                 (double)bytes[i] / (1 << 20));
 }
 

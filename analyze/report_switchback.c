@@ -23,7 +23,8 @@ enum {
     GLOBAL_QUANTIZE,
     ROWWISE_SPEEDUP,
     GLOBAL_SPEEDUP,
-    STATUS
+    STATUS,
+    SOURCE
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -39,9 +40,10 @@ static const struct nvt_column_spec columns[] = {
     [ROWWISE_SPEEDUP] = {"rowwise speed-up (%)", "%", NVT_REAL, 1, 0},
     [GLOBAL_SPEEDUP] = {"global speed-up (%)", "%", NVT_REAL, 1, 0},
     [STATUS] = {"status", "", NVT_TEXT, 0, 0},
+    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
-enum { OPERATION = TIMING + 1, CALLS, MEAN, STD, TFLOPS, GBYTES, STANDARD_PART, ROWWISE_PART, GLOBAL_PART };
+enum { OPERATION = TIMING + 1, CALLS, MEAN, STD, TFLOPS, GBYTES, STANDARD_PART, ROWWISE_PART, GLOBAL_PART, STEP_SOURCE };
 
 static const struct nvt_column_spec step_columns[] = {
     [IN] = {"in", "", NVT_INT, 0, NVT_PLAIN},
@@ -57,6 +59,7 @@ static const struct nvt_column_spec step_columns[] = {
     [STANDARD_PART] = {"of standard (%)", "%", NVT_REAL, 1, 0},
     [ROWWISE_PART] = {"of rowwise (%)", "%", NVT_REAL, 1, 0},
     [GLOBAL_PART] = {"of global (%)", "%", NVT_REAL, 1, 0},
+    [STEP_SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
 static size_t put_shape(struct nvt_table *table, const struct nvt_switchback_row *from)
@@ -73,6 +76,7 @@ static void put_totals(struct nvt_table *table, const struct nvt_switchback_row 
 {
     size_t row = put_shape(table, from);
     nvt_table_set_text(table, row, STATUS, from->status);
+    nvt_table_set_text(table, row, SOURCE, from->source);
     for (size_t i = 0; i < NVT_SWITCHBACK_TOTALS; i++) {
         enum nvt_switchback_total total = (enum nvt_switchback_total)i;
         double time = nvt_switchback_time(from, total);
@@ -92,6 +96,7 @@ static void put_step(struct nvt_table *table, const struct nvt_switchback_row *f
     double seconds = from->steps[index].mean_ms / 1e3;
     size_t row = put_shape(table, from);
     nvt_table_set_text(table, row, OPERATION, step->name);
+    nvt_table_set_text(table, row, STEP_SOURCE, from->source);
     if (from->calls >= 1 && from->calls <= 9e15)
         nvt_table_set_int(table, row, CALLS, (int64_t)from->calls);
     nvt_table_set_real(table, row, MEAN, from->steps[index].mean_ms);

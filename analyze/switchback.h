@@ -30,6 +30,7 @@ struct nvt_switchback_row {
     int64_t dim, in, out, batch; /* dim: the narrow side */
     double multiplier;
     const char *timing; /* NULL when none was given */
+    const char *source; /* "measured", "published" */
     const char *status;
     double calls; /* that a mean is of */
     struct {

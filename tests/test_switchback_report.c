@@ -161,7 +161,7 @@ static void what_does_not_fit_is_a_row(void **state)
     const char *stats[] = {"nvtally", "stats", "-f", "csv", out, NULL};
     struct cli_result result = cli_run(stats);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "\n2048,8192,64,loop,,,,,,,,oom\n"));
+    assert_non_null(strstr(result.out, "\n2048,8192,64,loop,,,,,,,,oom,measured\n"));
     cli_result_free(&result);
     const char *published[] = {"nvtally", "stats", "-f", "published", out, NULL};
     result = cli_run(published);
@@ -275,13 +275,13 @@ static void the_report_is_the_definition(void **state)
     /* standard 1+2+3 = 6 µs; rowwise 8+9+11+10+2+4+5 = 49, of it quantised 38; global 8+9+12+13+2+6+7 = 57,
      * of it 42. Speed-ups 100·(6 − 49)/6 and 100·(6 − 57)/6. */
     assert_non_null(strstr(result.out,
-                           "\n256,1024,1024,single,0.0060,0.0490,0.0570,77.6,73.7,-716.7,-850.0,ok\n"));
+                           "\n256,1024,1024,single,0.0060,0.0490,0.0570,77.6,73.7,-716.7,-850.0,ok,measured\n"));
     assert_non_null(strstr(result.out, "\n1024,256,1024,single,0.0180,0.1470,0.1710,77.6,"));
     /* gw: 2 µs, 2000 FLOPs: 1e9 FLOP/s; of the totals 2/6, 2/49, 2/57. */
     assert_non_null(strstr(result.out, "\n256,1024,1024,single,standard_gw,64,0.0020,0.0005,0.0010,1.00,"
-                                       "33.3,4.1,3.5\n"));
+                                       "33.3,4.1,3.5,measured\n"));
     assert_non_null(
-        strstr(result.out, "\n512,2048,1024,single,cast_w,64,0.0640,0.0005,,0.25,,,\n"));
+        strstr(result.out, "\n512,2048,1024,single,cast_w,64,0.0640,0.0005,,0.25,,,,measured\n"));
     cli_result_free(&result);
 }
 
