@@ -1,5 +1,11 @@
 #include "ops.h"
 
+#include <math.h>
+
+#ifdef __CUDACC__
+#include "../cuda/expert.h"
+#endif
+
 /* One argument set for all of this file's kernels: x is [batch][fragments][width]. */
 struct fragment_args {
     real *out, *out2;
@@ -96,16 +102,25 @@ struct choose_args {
     int64_t n, f;
 };
 
-/* A row is a sample: few fragments, so one thread looks at them all. */
+/* A row is a sample. The first of equals is the one of which −index is largest; float holds indices up to
+ * 2^24. A row without a number that is larger than nothing, all of it NaN, chooses the first. */
 NVT_KERNEL(choose, choose_args)
 {
+    const real *score = a.score + row * a.n;
+    real top = (real)-INFINITY, first = (real)-a.n;
+    FOR_THREADS(f, a.n)
+    {
+        top = score[f] > top ? score[f] : top;
+    }
+    top = block_max(top);
+    FOR_THREADS(f, a.n)
+    {
+        first = score[f] == top && (real)-f > first ? (real)-f : first;
+    }
+    first = block_max(first);
     FOR_THREADS(i, 1)
     {
-        const real *score = a.score + row * a.n;
-        int64_t best = i;
-        for (int64_t f = 1; f < a.n; f++)
-            best = score[f] > score[best] ? f : best;
-        a.chosen[row] = (int32_t)best;
+        a.chosen[row + i] = first > (real)-a.n ? (int32_t)-first : 0;
     }
 }
 
@@ -225,16 +240,41 @@ static int64_t expert_chunks(int64_t columns)
 void nvt_expert_forward(real *out, const real *x, const real *e, const int32_t *chosen, int64_t batch,
                         int64_t fragments, int64_t width, int64_t columns)
 {
+#ifdef __CUDACC__
+    if (!nvt_cuda_expert_forward(out, x, e, chosen, batch, fragments, width, columns))
+        return;
+#endif
+    nvt_expert_forward_rows(out, x, e, chosen, batch, fragments, width, columns);
+}
+
+void nvt_expert_forward_rows(real *out, const real *x, const real *e, const int32_t *chosen,
+                             int64_t batch, int64_t fragments, int64_t width, int64_t columns)
+{
     struct fragment_args args = {out,   NULL,      x,     e,      NULL,
                                  chosen, batch, fragments, width, columns};
     NVT_LAUNCH(expert_forward, batch * expert_chunks(columns), args);
 }
 
-/* A row is a feature (fragment, i): it adds up the samples that chose its fragment. */
+/* A row is a feature (fragment, i): it adds up the samples that chose its fragment. On the host a sample's
+ * columns stream by; on a device the sum of a column stays in a register, and the weights are met once. */
 NVT_KERNEL(expert_backward, fragment_args)
 {
     int64_t f = row / a.width, i = row % a.width;
     real *de = a.out + row * a.columns;
+#ifdef __CUDACC__
+    FOR_THREADS(o, a.columns)
+    {
+        real sum = 0;
+        int met = 0;
+        for (int64_t b = 0; b < a.batch; b++)
+            if (a.chosen[b] == f) {
+                sum += a.x[(b * a.fragments + f) * a.width + i] * a.s[b * a.columns + o];
+                met = 1;
+            }
+        if (met)
+            de[o] += sum;
+    }
+#else
     for (int64_t b = 0; b < a.batch; b++) {
         if (a.chosen[b] != f)
             continue;
@@ -244,6 +284,7 @@ NVT_KERNEL(expert_backward, fragment_args)
             de[o] += factor * a.s[b * a.columns + o];
         }
     }
+#endif
 }
 
 void nvt_expert_backward(real *de, const real *x, const real *dout, const int32_t *chosen,

@@ -88,6 +88,9 @@ void nvt_scatter_rows(real *out, const real *packed, const int32_t *rows, int64_
  * its own fragment in one launch. */
 void nvt_expert_forward(real *out, const real *x, const real *e, const int32_t *chosen, int64_t batch,
                         int64_t fragments, int64_t width, int64_t columns);
+/* The same by the form that both backends have; on a device the one above has a faster one. */
+void nvt_expert_forward_rows(real *out, const real *x, const real *e, const int32_t *chosen,
+                             int64_t batch, int64_t fragments, int64_t width, int64_t columns);
 /* de[f][i][o] += Σ over samples b that chose f of x[b][f][i] · dout[b][o]. */
 void nvt_expert_backward(real *de, const real *x, const real *dout, const int32_t *chosen,
                          int64_t batch, int64_t fragments, int64_t width, int64_t columns);

@@ -131,6 +131,14 @@ OP(expert_forward)
     nvt_expert_forward(out, x, e, chosen, s[0], s[1], s[2], s[3]);
 }
 
+OP(expert_forward_rows)
+{
+    const real *x = check_in(c, "x", FEATURES), *e = check_in(c, "e", s[1] * s[2] * s[3]);
+    const int32_t *chosen = check_indices(c, "chosen", s[0], s[1]);
+    real *out = check_out(c, "out", s[0] * s[3]);
+    nvt_expert_forward_rows(out, x, e, chosen, s[0], s[1], s[2], s[3]);
+}
+
 OP(expert_backward)
 {
     const real *x = check_in(c, "x", FEATURES), *dout = check_in(c, "dout", s[0] * s[3]);
@@ -204,6 +212,7 @@ const struct check_line check_fragments[] = {
     LINE(gather_fragment, EXACT, FRAGMENTS),
     LINE(scatter_rows, EXACT, FRAGMENTS),
     LINE(expert_forward, SUMS, FRAGMENTS),
+    LINE(expert_forward_rows, SUMS, FRAGMENTS),
     LINE(expert_backward, SUMS, FRAGMENTS),
     LINE(layer_linear, SUMS, LAYERS),
     LINE(layer_train, SUMS, LAYERS),
