@@ -15,6 +15,7 @@ static const struct nvt_report *const reports[] = {
     &nvt_report_fragments,
     &nvt_report_switchback,
     &nvt_report_gpipe,
+    &nvt_report_pipeline,
     &nvt_report_accumulate,
     &nvt_report_warmup,
     &nvt_report_cuda_gpu_kern_sum,

@@ -55,6 +55,7 @@ extern const struct nvt_report nvt_report_phases;
 extern const struct nvt_report nvt_report_fragments;
 extern const struct nvt_report nvt_report_switchback;
 extern const struct nvt_report nvt_report_gpipe;
+extern const struct nvt_report nvt_report_pipeline;
 extern const struct nvt_report nvt_report_accumulate;
 extern const struct nvt_report nvt_report_warmup;
 

@@ -1,0 +1,311 @@
+#include "pipeline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "project.h"
+
+#define PARTITIONS_MOST 1024
+
+/* --- reading names and payloads --- */
+
+/* "forward p2", "wait p0.1" … : 0 when the name is none of those. */
+static int parse_name(const char *name, struct nvt_pipeline_span *span)
+{
+    static const char *const kinds[] = {"forward p", "backward p", "recompute p", "wait p"};
+    for (int kind = 0; kind < 4; kind++) {
+        size_t length = strlen(kinds[kind]);
+        char *end;
+        if (strncmp(name, kinds[kind], length) || name[length] < '0' || name[length] > '9')
+            continue;
+        long partition = strtol(name + length, &end, 10), chunk = 0;
+        if (*end == '.')
+            chunk = strtol(end + 1, &end, 10);
+        if (*end || partition >= PARTITIONS_MOST || chunk < 0 || chunk > PARTITIONS_MOST)
+            return 0;
+        span->kind = (enum nvt_pipeline_kind)kind;
+        span->partition = (int)partition;
+        span->chunk = (int)chunk;
+        return 1;
+    }
+    return 0;
+}
+
+/* The number behind "key": in a payload like {"allocated":1,…}; NaN when there is none. */
+static double member(const char *payload, const char *key)
+{
+    const char *at = strstr(payload, key);
+    return at && at[strlen(key)] == ':' ? strtod(at + strlen(key) + 1, NULL) : NAN;
+}
+
+static int is_ours(const struct nvt_trace *trace, uint32_t domain)
+{
+    return !strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally");
+}
+
+/* --- one trace --- */
+
+/* What is read of one trace before it is added to its view. */
+struct reading {
+    const struct nvt_trace *trace;
+    struct nvt_projected *projected; /* NULL: no operations */
+    struct nvt_pipeline_view *view;
+    int64_t offset; /* to rank 0's clock */
+    uint32_t main_thread;
+};
+
+static void *grow(void *items, size_t count, size_t size)
+{
+    /* The capacity is the next power of two, so it is known without being kept. */
+    if (count & (count - 1))
+        return items;
+    return realloc(items, (count ? 2 * count : 1) * size);
+}
+
+static int add_step(struct reading *reading, uint32_t range)
+{
+    struct nvt_pipeline_view *view = reading->view;
+    const struct nvt_ranges *ranges = &reading->trace->ranges;
+    struct nvt_pipeline_step *grown = grow(view->steps, view->step_count, sizeof(*grown));
+    if (!grown)
+        return -1;
+    view->steps = grown;
+    view->steps[view->step_count++] = (struct nvt_pipeline_step){
+        ranges->start[range] + reading->offset, ranges->end[range] + reading->offset, INT64_MAX};
+    return 0;
+}
+
+/* The step that a time lies in, of those from `first` on; -1: in none, as in a warm-up. */
+static int step_at(const struct nvt_pipeline_view *view, size_t first, int64_t time)
+{
+    size_t low = first, high = view->step_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (view->steps[middle].end < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < view->step_count && view->steps[low].start <= time ? (int)(low - first) : -1;
+}
+
+static int read_steps(struct reading *reading)
+{
+    const struct nvt_trace *trace = reading->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    size_t first = reading->view->step_count;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        const char *name = nvt_name(trace, ranges->name[i]);
+        if (!is_ours(trace, ranges->domain[i]) || ranges->parent[i] == NVT_NONE)
+            continue;
+        if (!strcmp(name, "step") && add_step(reading, i))
+            return -1;
+        if (!strcmp(name, "step"))
+            reading->main_thread = ranges->thread[i];
+        if (!strcmp(name, "backward") && reading->view->step_count > first)
+            reading->view->steps[reading->view->step_count - 1].backward_start =
+                ranges->start[i] + reading->offset;
+    }
+    return 0;
+}
+
+static int add_span(struct reading *reading, uint32_t range, size_t first)
+{
+    struct nvt_pipeline_view *view = reading->view;
+    const struct nvt_ranges *ranges = &reading->trace->ranges;
+    struct nvt_pipeline_span span = {0};
+    if (!parse_name(nvt_name(reading->trace, ranges->name[range]), &span))
+        return 0;
+    span.step = step_at(view, first, ranges->start[range] + reading->offset);
+    if (span.step < 0)
+        return 0;
+    span.start = ranges->start[range];
+    span.end = ranges->end[range];
+    if (reading->projected && span.kind != NVT_PIPE_WAIT && reading->projected[range].ops) {
+        span.start = reading->projected[range].start;
+        span.end = reading->projected[range].end;
+        view->on_device = 1;
+    }
+    span.start += reading->offset;
+    span.end += reading->offset;
+    if (ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD)
+        span.microbatch = atoi(nvt_name(reading->trace, ranges->payload[range]));
+    struct nvt_pipeline_span *grown = grow(view->spans, view->span_count, sizeof(*grown));
+    if (!grown)
+        return -1;
+    view->spans = grown;
+    view->spans[view->span_count++] = span;
+    view->has_workers |= ranges->thread[range] != reading->main_thread;
+    if (span.partition >= view->partitions)
+        view->partitions = span.partition + 1;
+    return 0;
+}
+
+static int add_level(struct reading *reading, uint32_t mark, size_t first)
+{
+    struct nvt_pipeline_view *view = reading->view;
+    const struct nvt_marks *marks = &reading->trace->marks;
+    const char *name = nvt_name(reading->trace, marks->name[mark]);
+    const char *payload = nvt_name(reading->trace, marks->payload[mark]);
+    if (strncmp(name, "memory p", 8) || name[8] < '0' || name[8] > '9')
+        return 0;
+    struct nvt_pipeline_level level = {.time = marks->time[mark] + reading->offset,
+                                       .partition = atoi(name + 8),
+                                       .allocated = member(payload, "\"allocated\""),
+                                       .reserved = member(payload, "\"reserved\""),
+                                       .peak_allocated = member(payload, "\"peak_allocated\""),
+                                       .peak_reserved = member(payload, "\"peak_reserved\"")};
+    double microbatch = member(payload, "\"microbatch\"");
+    level.step = step_at(view, first, level.time);
+    if (level.step < 0 || !(level.peak_allocated >= 0) || !(microbatch >= 0 && microbatch < 1e6))
+        return 0;
+    level.microbatch = (int)microbatch;
+    level.is_backward = member(payload, "\"is_backward\"") > 0;
+    struct nvt_pipeline_level *grown = grow(view->levels, view->level_count, sizeof(*grown));
+    if (!grown)
+        return -1;
+    view->levels = grown;
+    view->levels[view->level_count++] = level;
+    return 0;
+}
+
+static int64_t offset_of(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->marks.count; i++)
+        if (!strcmp(nvt_name(trace, trace->marks.name[i]), "clock offset")) {
+            double offset = member(nvt_name(trace, trace->marks.payload[i]), "\"offset_ns\"");
+            return fabs(offset) < 4e18 ? (int64_t)offset : 0;
+        }
+    return 0;
+}
+
+/* Add a trace to a view: the first of its ranks brings the steps, the others have the same ones. */
+static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *trace,
+                      struct nvt_error *err)
+{
+    struct reading reading = {trace, NULL, view, offset_of(trace), NVT_NONE};
+    struct nvt_pipeline_view own = {0};
+    int status = 0, is_first = !view->step_count;
+    if (trace->ops.count && !(reading.projected = nvt_project_ranges(trace, 0, err)))
+        return -1;
+    if (!is_first) {
+        /* Its own steps say which of its spans belong to which. */
+        own = *view;
+        view->steps = NULL;
+        view->step_count = 0;
+    }
+    status = read_steps(&reading);
+    for (uint32_t i = 0; i < trace->ranges.count && !status && view->step_count; i++)
+        if (is_ours(trace, trace->ranges.domain[i]))
+            status = add_span(&reading, i, 0);
+    for (uint32_t i = 0; i < trace->marks.count && !status && view->step_count; i++)
+        if (is_ours(trace, trace->marks.domain[i]))
+            status = add_level(&reading, i, 0);
+    if (!is_first) {
+        free(view->steps);
+        view->steps = own.steps;
+        view->step_count = own.step_count;
+        view->has_workers = 1;
+    }
+    free(reading.projected);
+    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+}
+
+/* --- all --- */
+
+static int by_start(const void *left, const void *right)
+{
+    const struct nvt_pipeline_span *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct nvt_pipeline_level *a = left, *b = right;
+    return (a->time > b->time) - (a->time < b->time);
+}
+
+static void release(struct nvt_pipeline_view *view)
+{
+    free(view->configuration);
+    free(view->steps);
+    free(view->spans);
+    free(view->levels);
+}
+
+/* Whether a trace is of the same run as the one before it. */
+static int continues(const struct nvt_report_input *input, size_t i)
+{
+    const struct nvt_input_trace *at = &input->traces[i];
+    return i && at->runs && at->runs == at[-1].runs && at->record == at[-1].record;
+}
+
+static int describe(struct nvt_pipeline_view *view, const struct nvt_input_trace *at)
+{
+    const struct nvt_record *record = at->runs ? &at->runs->records[at->record] : NULL;
+    view->predicted = record ? nvt_record_number(record, "bubble_predicted") : NAN;
+    view->configuration = record ? nvt_record_configuration(record) : strdup("");
+    return view->configuration ? 0 : -1;
+}
+
+int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_report_input *input,
+                            struct nvt_error *err)
+{
+    *views = (struct nvt_pipeline_views){0};
+    views->items = calloc(input->trace_count + 1, sizeof(*views->items));
+    if (!views->items)
+        return nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < input->trace_count; i++) {
+        int goes_on = views->count && continues(input, i);
+        struct nvt_pipeline_view *view = &views->items[views->count - (size_t)goes_on];
+        if (!goes_on && describe(view, &input->traces[i]))
+            return nvt_fail(err, "out of memory");
+        if (read_trace(view, input->traces[i].trace, err)) {
+            views->count += !goes_on;
+            return -1;
+        }
+        if (!view->span_count && !goes_on) {
+            release(view);
+            memset(view, 0, sizeof(*view));
+            continue;
+        }
+        views->count += !goes_on;
+        qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
+        qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
+    }
+    return 0;
+}
+
+void nvt_pipeline_views_free(struct nvt_pipeline_views *views)
+{
+    for (size_t i = 0; i < views->count; i++)
+        release(&views->items[i]);
+    free(views->items);
+    *views = (struct nvt_pipeline_views){0};
+}
+
+int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind)
+{
+    int64_t sum = 0, until = INT64_MIN;
+    for (size_t i = 0; i < view->span_count; i++) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        int is_work = span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
+        if (span->partition != partition || (kind < 0 ? !is_work : (int)span->kind != kind))
+            continue;
+        int64_t from = span->start > until ? span->start : until;
+        if (span->end > from)
+            sum += span->end - from;
+        if (span->end > until)
+            until = span->end;
+    }
+    return sum;
+}
+
+int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < view->step_count; i++)
+        sum += view->steps[i].end - view->steps[i].start;
+    return sum;
+}

@@ -1,0 +1,64 @@
+/*
+ * What a trace of the workload `gpipe` says of its pipeline: which partition worked on which micro-batch
+ * when, and what memory it held. Read from the ranges and marks of the domain "nvtally" that docs/workloads.md
+ * lists; traces of several ranks are put on rank 0's clock by their mark "clock offset".
+ */
+#ifndef NVT_ANALYZE_PIPELINE_H
+#define NVT_ANALYZE_PIPELINE_H
+
+#include "report.h"
+
+enum nvt_pipeline_kind { NVT_PIPE_FORWARD, NVT_PIPE_BACKWARD, NVT_PIPE_RECOMPUTE, NVT_PIPE_WAIT };
+
+/* A stretch of work. On a device it is the time of the operations that were launched in it, of which there
+ * are none in a wait; without operations on record it is the host's time. */
+struct nvt_pipeline_span {
+    int64_t start, end;
+    int step; /* of the timed ones, from 0 */
+    int partition, chunk, microbatch;
+    enum nvt_pipeline_kind kind;
+};
+
+/* What a partition's allocator held behind a forward or a backward, and at most within it, in bytes. */
+struct nvt_pipeline_level {
+    int64_t time;
+    int step, partition, microbatch, is_backward;
+    double allocated, reserved, peak_allocated, peak_reserved;
+};
+
+struct nvt_pipeline_step {
+    int64_t start, end;           /* forward and backward together */
+    int64_t backward_start;       /* INT64_MAX where they are mixed */
+};
+
+struct nvt_pipeline_view {
+    char *configuration;          /* "partitions=4 microbatches=8 …", "" when unknown */
+    int partitions;
+    int on_device;                /* spans are device time */
+    int has_workers;              /* partitions were on different threads or ranks */
+    double predicted;             /* bubble, 0 … 1; NaN unknown */
+    struct nvt_pipeline_step *steps;
+    size_t step_count;
+    struct nvt_pipeline_span *spans; /* by start */
+    size_t span_count;
+    struct nvt_pipeline_level *levels; /* by time */
+    size_t level_count;
+};
+
+struct nvt_pipeline_views {
+    struct nvt_pipeline_view *items; /* traces of one record, its ranks, make one */
+    size_t count;
+};
+
+/* The pipelines of all traces of the input, those of other workloads left out. 0, or -1 with err. */
+int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_report_input *input,
+                            struct nvt_error *err);
+void nvt_pipeline_views_free(struct nvt_pipeline_views *views);
+
+/* Time of a partition in a kind of span over all steps, overlaps counted once; -1: forward and backward
+ * together. */
+int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind);
+/* Time of all steps. */
+int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view);
+
+#endif
