@@ -7,6 +7,8 @@
 #include "reader.h"
 #include "report.h"
 
+#define RANKS_MOST 65536
+
 static int add_trace(struct nvt_report_input *input, struct nvt_trace *trace,
                      const struct nvt_runs *runs, size_t record, struct nvt_error *err)
 {
@@ -62,13 +64,10 @@ static int stays_within(const char *name)
            !strstr(name, "/../") && !(strlen(name) > 2 && !strcmp(name + strlen(name) - 3, "/.."));
 }
 
-static int add_recorded(struct nvt_report_input *input, const struct nvt_runs *runs, size_t record,
-                        struct nvt_error *err)
+static int add_named(struct nvt_report_input *input, const struct nvt_runs *runs, size_t record,
+                     const char *name, struct nvt_error *err)
 {
-    const char *name = nvt_record_text(&runs->records[record], "trace");
     char *path;
-    if (!name)
-        return 0;
     if (!stays_within(name)) {
         nvt_note(input, "warning: %s: the trace '%s' of a record lies outside of it, left out",
                  runs->path, name);
@@ -84,6 +83,28 @@ static int add_recorded(struct nvt_report_input *input, const struct nvt_runs *r
     char text[1100];
     nvt_note(input, "warning: %s: the results of its run are used instead",
              nvt_error_text(&broken, text, sizeof(text)));
+    return 0;
+}
+
+/* A run over several ranks names the trace of rank 0; the others' differ in that number. */
+static int add_recorded(struct nvt_report_input *input, const struct nvt_runs *runs, size_t record,
+                        struct nvt_error *err)
+{
+    const char *name = nvt_record_text(&runs->records[record], "trace");
+    double ranks = nvt_record_number(&runs->records[record], "ranks");
+    if (!name || add_named(input, runs, record, name, err))
+        return name ? -1 : 0;
+    const char *first = strstr(name, "-rank0.");
+    for (int rank = 1; first && rank < ranks && rank < RANKS_MOST; rank++) {
+        char *other;
+        if (asprintf(&other, "%.*s-rank%d.%s", (int)(first - name), name, rank,
+                     first + strlen("-rank0.")) < 0)
+            return nvt_fail(err, "out of memory");
+        int status = add_named(input, runs, record, other, err);
+        free(other);
+        if (status)
+            return -1;
+    }
     return 0;
 }
 

@@ -196,6 +196,8 @@ static int write_row(struct run *run, int wait_status, const char *message,
     nvt_json_integer(&json, "warmup", run->warmup);
     nvt_json_integer(&json, "iterations", sweep->iterations);
     nvt_json_integer(&json, "seed", (int64_t)sweep->seed);
+    if (sweep->ranks.size > 1)
+        nvt_json_integer(&json, "ranks", sweep->ranks.size);
     put_outcome(&json, run, wait_status, message);
     nvt_json_text(&json, "trace", has_trace ? run->trace_name : NULL);
     nvt_json_text(&json, "date", date);

@@ -1,0 +1,229 @@
+/*
+ * The report `pipeline`: a made-up schedule whose shares can be read off, on one trace and on two ranks with
+ * clocks that differ; and the charts of a run.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/pipeline.h"
+#include "cli.h"
+
+static uint32_t thread_of(struct nvt_trace *trace, int64_t tid)
+{
+    return nvt_trace_thread(trace, nvt_trace_process(trace, 1), tid);
+}
+
+static void add_range(struct nvt_trace *trace, int64_t tid, const char *name, int64_t start,
+                      int64_t end, const char *payload)
+{
+    uint32_t thread = thread_of(trace, tid);
+    const struct nvt_range range = {
+        .start = start,
+        .end = end,
+        .thread = thread,
+        .end_thread = thread,
+        .domain = nvt_trace_domain(trace, trace->threads.process[thread], "nvtally"),
+        .name = nvt_strings_add_text(trace->strings, name),
+        .payload = payload ? nvt_strings_add_text(trace->strings, payload) : 0,
+        .style = NVT_PUSH_POP,
+        .flags = payload ? NVT_RANGE_HAS_PAYLOAD : 0};
+    assert_int_not_equal(nvt_range_add(trace, &range), NVT_NONE);
+}
+
+static void add_mark(struct nvt_trace *trace, int64_t tid, const char *name, int64_t time,
+                     const char *payload)
+{
+    uint32_t thread = thread_of(trace, tid);
+    const struct nvt_mark mark = {
+        .time = time,
+        .thread = thread,
+        .domain = nvt_trace_domain(trace, trace->threads.process[thread], "nvtally"),
+        .name = nvt_strings_add_text(trace->strings, name),
+        .payload = nvt_strings_add_text(trace->strings, payload)};
+    assert_int_not_equal(nvt_mark_add(trace, &mark), NVT_NONE);
+}
+
+static struct nvt_trace *begin(void)
+{
+    struct nvt_trace *trace = nvt_trace_new("test", "test");
+    assert_non_null(trace);
+    /* A warm-up, which counts for nothing, and one iteration with a step of a hundred. */
+    add_range(trace, 1, "gpipe partitions=2", 0, 1000, NULL);
+    add_range(trace, 1, "warmup", 10, 90, "0");
+    add_range(trace, 2, "forward p0", 20, 80, "0");
+    add_range(trace, 1, "iteration", 95, 300, "0");
+    add_range(trace, 1, "step", 100, 200, NULL);
+    add_range(trace, 1, "backward", 140, 200, NULL);
+    return trace;
+}
+
+static void finish(struct nvt_trace *trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+}
+
+static void put_first(struct nvt_trace *trace)
+{
+    add_range(trace, 2, "forward p0", 100, 110, "0");
+    add_range(trace, 2, "forward p0", 110, 120, "1");
+    add_range(trace, 2, "wait p0", 120, 160, "1");
+    add_range(trace, 2, "backward p0", 160, 190, "1");
+    add_range(trace, 2, "recompute p0", 160, 170, "1");
+    add_mark(trace, 2, "memory p0", 110,
+             "{\"allocated\":5,\"reserved\":8,\"peak_allocated\":7,\"peak_reserved\":8,\"microbatch\":0,"
+             "\"is_backward\":0}");
+}
+
+static void put_second(struct nvt_trace *trace, int64_t later)
+{
+    add_range(trace, 3, "wait p1", 100 + later, 110 + later, "0");
+    add_range(trace, 3, "forward p1", 110 + later, 130 + later, "0");
+    add_range(trace, 3, "backward p1", 130 + later, 150 + later, "0");
+    /* No span of a pipeline, for all its name. */
+    add_range(trace, 3, "forward px", 150 + later, 190 + later, "0");
+    add_range(trace, 3, "forward", 150 + later, 190 + later, "0");
+}
+
+static void check(struct nvt_report_input *input)
+{
+    struct nvt_pipeline_views views;
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_pipeline_views_make(&views, input, &err), 0);
+    assert_int_equal(views.count, 1);
+    const struct nvt_pipeline_view *view = &views.items[0];
+    assert_int_equal(view->partitions, 2);
+    assert_int_equal(view->step_count, 1);
+    assert_int_equal(nvt_pipeline_span_of_steps(view), 100);
+    assert_int_equal(view->steps[0].backward_start, 140);
+    assert_int_equal(view->span_count, 8);
+    assert_int_equal(view->has_workers, 1);
+    assert_int_equal(nvt_pipeline_time(view, 0, -1), 50);
+    assert_int_equal(nvt_pipeline_time(view, 0, NVT_PIPE_WAIT), 40);
+    assert_int_equal(nvt_pipeline_time(view, 0, NVT_PIPE_RECOMPUTE), 10);
+    assert_int_equal(nvt_pipeline_time(view, 1, -1), 40);
+    assert_int_equal(nvt_pipeline_time(view, 1, NVT_PIPE_WAIT), 10);
+    assert_int_equal(view->level_count, 1);
+    assert_true(view->levels[0].peak_allocated == 7 && view->levels[0].allocated == 5);
+    /* Sorted, and on one clock. */
+    for (size_t i = 1; i < view->span_count; i++)
+        assert_true(view->spans[i - 1].start <= view->spans[i].start);
+    assert_int_equal(view->spans[0].start, 100);
+    nvt_pipeline_views_free(&views);
+}
+
+static void shares_of_one_trace(void **state)
+{
+    struct nvt_trace *trace = begin();
+    struct nvt_input_trace traces[] = {{trace, NULL, 0}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    (void)state;
+    put_first(trace);
+    put_second(trace, 0);
+    finish(trace);
+    check(&input);
+    nvt_trace_free(trace);
+}
+
+/* The second rank's clock is 5000 ahead: its mark says that rank 0's time is its own less that. */
+static void ranks_lie_on_one_clock(void **state)
+{
+    struct nvt_trace *first = begin(), *second = nvt_trace_new("test", "test");
+    struct nvt_runs runs = {0};
+    struct nvt_record record = {0};
+    runs.records = &record;
+    runs.count = 1;
+    struct nvt_input_trace traces[] = {{first, &runs, 0}, {second, &runs, 0}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    (void)state;
+    put_first(first);
+    finish(first);
+    add_mark(second, 1, "clock offset", 5001,
+             "{\"rank\":1,\"ranks\":2,\"offset_ns\":-5000,\"error_ns\":1}");
+    add_range(second, 1, "iteration", 5095, 5300, "0");
+    add_range(second, 1, "step", 5100, 5200, NULL);
+    put_second(second, 5000);
+    finish(second);
+    check(&input);
+    nvt_trace_free(first);
+    nvt_trace_free(second);
+}
+
+static void other_traces_have_no_pipeline(void **state)
+{
+    struct nvt_trace *trace = nvt_trace_new("test", "test");
+    struct nvt_input_trace traces[] = {{trace, NULL, 0}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_pipeline_views views;
+    struct nvt_error err = NVT_ERROR_INIT;
+    (void)state;
+    add_range(trace, 1, "step", 1, 2, NULL);
+    add_range(trace, 1, "forward p0", 1, 2, "nonsense");
+    finish(trace);
+    assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
+    assert_int_equal(views.count, 0);
+    nvt_pipeline_views_free(&views);
+    nvt_trace_free(trace);
+}
+
+static int count(const char *text, const char *part)
+{
+    int found = 0;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        found++;
+    return found;
+}
+
+static void a_run_has_report_and_charts(void **state)
+{
+    char *directory = cli_tempdir();
+    (void)state;
+    struct cli_result result = cli_run(
+        (const char *const[]){"nvtally", "run", "gpipe", "--partitions", "2", "--microbatches", "2,4",
+                              "--d-model", "16", "--layers", "2", "--heads", "2", "--d-ff", "32",
+                              "--batch", "4", "--sequence", "8", "--vocabulary", "20", "--warmup", "1",
+                              "--iterations", "2", "-o", directory, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "stats", directory, "-r", "pipeline", "-f", "csv",
+                                           NULL});
+    cli_expect_status(&result, 0);
+    /* Eight configurations; a forward of two partitions for each of their 2 or 4 micro-batches. */
+    assert_int_equal(count(result.out, ",all,"), 8);
+    assert_int_equal(count(result.out, ",forward,"), 4 * 2 * 2 + 4 * 2 * 4);
+    assert_int_equal(count(result.out, ",backward,"), 4 * 2 * 2 + 4 * 2 * 4);
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "plot", directory, NULL});
+    if (result.status == 2 && strstr(result.err, "gnuplot")) {
+        cli_result_free(&result);
+        cli_tempdir_remove(directory);
+        skip();
+    }
+    cli_expect_status(&result, 0);
+    for (const char *const *name = (const char *const[]){"gpipe-memory.svg", "gpipe-throughput.svg",
+                                                         "gpipe-schedule.svg", "gpipe-memory-time.svg",
+                                                         NULL};
+         *name; name++)
+        assert_non_null(strstr(result.out, *name));
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_of_one_trace),
+        cmocka_unit_test(ranks_lie_on_one_clock),
+        cmocka_unit_test(other_traces_have_no_pipeline),
+        cmocka_unit_test(a_run_has_report_and_charts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
