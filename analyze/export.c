@@ -152,6 +152,8 @@ static int export_trace(const struct request *request, struct nvt_error *err)
         return -1;
     if (trace->warning)
         fprintf(stderr, "nvtally: warning: %s: %s\n", trace->path, trace->warning);
+    for (const char *note = trace->notes; note && *note; note += strcspn(note, "\n") + 1)
+        fprintf(stderr, "nvtally: note: %s: %.*s\n", trace->path, (int)strcspn(note, "\n"), note);
     if (!path && request->exporter->ending) {
         path = made_up = made_up_name(request->input, request->exporter->ending);
         if (!made_up)

@@ -74,6 +74,14 @@ void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uin
         ring_bell();
 }
 
+uint32_t nvt_cupti_buffers_made(void)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t count = made;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
 uint8_t *nvt_cupti_buffer_take(size_t *valid)
 {
     pthread_mutex_lock(&lock);

@@ -134,10 +134,7 @@ static void decode_filled(void)
 {
     size_t valid;
     for (uint8_t *buffer; (buffer = nvt_cupti_buffer_take(&valid));) {
-        size_t dropped = 0;
         cupti.unknown += nvt_cupti_decode(&cupti.decoder, buffer, valid, &cupti.batch);
-        if (cupti.api.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS)
-            cupti.lost_cupti += dropped;
         nvt_cupti_buffer_give(buffer);
         atomic_fetch_add(&cupti.progress, 1);
     }
@@ -165,6 +162,9 @@ static void add_moment(void)
 
 static void add_lost(void)
 {
+    size_t dropped = 0;
+    if (cupti.api.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS)
+        cupti.lost_cupti += dropped;
     uint64_t fields[NVT_LOST_FIELDS] = {cupti.lost_cupti, cupti.lost_ring, cupti.unknown};
     if (!cupti.lost_cupti && !cupti.lost_ring && !cupti.unknown)
         return;
@@ -198,6 +198,7 @@ static void hand_over(int final)
 
 static void *flush(void *unused)
 {
+    int has_records = 0;
     int64_t next = nvt_monotonic_ns() + HANDOVER_NS;
     (void)unused;
     prctl(PR_SET_NAME, "nvtally-cupti");
@@ -207,7 +208,11 @@ static void *flush(void *unused)
         if (atomic_load(&cupti.ending))
             break;
         if (now >= next) {
-            hand_over(0);
+            /* While the driver comes up, its locks are held, and CUPTI has nothing: it is asked a
+             * round after it first wanted a buffer. */
+            if (has_records)
+                hand_over(0);
+            has_records = nvt_cupti_buffers_made() > 0;
             next = nvt_monotonic_ns() + HANDOVER_NS;
             continue;
         }
@@ -376,6 +381,9 @@ static void start(void)
         return;
     }
     set_up_clock();
+    /* So far there was nothing to deliver: a kill from here on is noticed. */
+    uint64_t delivered[NVT_DELIVERED_FIELDS] = {0};
+    nvt_device_send_row(NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS, 0, NULL);
     cupti.pid = getpid();
     if (start_thread()) {
         cupti.pid = 0;

@@ -45,6 +45,8 @@ void nvt_cupti_buffers_init(void (*bell)(void));
 void CUPTIAPI nvt_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *most);
 void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
                                          size_t size, size_t valid);
+/* Buffers that CUPTI has asked for so far. */
+uint32_t nvt_cupti_buffers_made(void);
 /* The next filled buffer and its size; NULL when there is none. Give it back afterwards. */
 uint8_t *nvt_cupti_buffer_take(size_t *valid);
 void nvt_cupti_buffer_give(uint8_t *buffer);

@@ -124,7 +124,7 @@ static void captured(void)
 static void killed(int number)
 {
     step("delivered", 5);
-    usleep(350000);
+    usleep(500000);
     launch(KERNEL, 1000, 0);
     step("not delivered", 5);
     if (number)

@@ -9,7 +9,7 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/fuzz_r
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 # The seed of our own format is recorded here, so that no checkout holds facts about a machine.
-fuzz: all $(BUILD)/tests/clients/everything ## fuzz every reader for FUZZ_SECONDS
+fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/device $(BUILD)/tests/libcupti-stand-in.so ## fuzz every reader for FUZZ_SECONDS
 	$(Q)$(MAKE) BUILD=build-fuzz CC=$(FUZZ_CLANG) CFLAGS="-O1 -g" \
 	  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" \
 	  $(addprefix build-fuzz/fuzz/,$(FUZZERS))
@@ -17,6 +17,8 @@ fuzz: all $(BUILD)/tests/clients/everything ## fuzz every reader for FUZZ_SECOND
 	  cp -rn tests/fuzz/corpus/. build-fuzz/corpus/ && \
 	  $(BUILD)/nvtally record --level 0 -o build-fuzz/corpus/nvt/everything.nvt -- \
 	    $(BUILD)/tests/clients/everything >/dev/null
+	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so $(BUILD)/nvtally record --level 0 --trace full \
+	    -o build-fuzz/corpus/nvt/device.nvt -- $(BUILD)/tests/clients/device plain
 	$(Q)for reader in $(FUZZERS); do \
 	  build-fuzz/fuzz/$$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 \
 	    -max_len=65536 -print_final_stats=1 -artifact_prefix=build-fuzz/found-$$reader- \
