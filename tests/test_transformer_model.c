@@ -175,32 +175,54 @@ static void training_agrees_with_the_reference(void **state)
     nvt_transformer_teardown(&model);
 }
 
+/* Whether Python finds these modules; else says that what was stored is taken as it is. */
+static int has_modules(const struct cli_options *options, const char *import, const char *modules)
+{
+    const char *argv[] = {"python3", "-c", import, NULL};
+    struct cli_result result = cli_run_with(options, argv);
+    int found = result.status == 0;
+    cli_result_free(&result);
+    if (!found)
+        print_message("Python's %s are not here (pip install %s): the stored losses are taken as "
+                      "they are\n",
+                      modules, modules);
+    return found;
+}
+
+static const char *const environment[] = {"PYTHONPATH=.deps/python", NULL};
+static const struct cli_options python = {.environment = environment, .timeout_s = 180};
+
 /* The stored losses are what the script prints, where its packages are. */
 static void the_reference_can_be_made_again(void **state)
 {
     (void)state;
-    const char *environment[] = {"PYTHONPATH=.deps/python", NULL};
-    struct cli_options options = {.environment = environment};
-    const char *have[] = {"python3", "-c", "import numpy, autograd", NULL};
-    const char *make_it[] = {"python3", "tests/reference/transformer.py",
-                             "32",      "64",
-                             "2",       "4",
-                             "50",      "2",
-                             "8",       "1",
-                             "10",      NULL};
-    struct cli_result result = cli_run_with(&options, have);
-    int found = result.status == 0;
-    cli_result_free(&result);
-    if (!found) {
-        print_message("Python's numpy and autograd are not here (pip install numpy autograd): the "
-                      "stored losses are taken as they are\n");
+    const char *argv[] = {"python3", "tests/reference/transformer.py",
+                          "32",      "64",
+                          "2",       "4",
+                          "50",      "2",
+                          "8",       "1",
+                          "10",      NULL};
+    if (!has_modules(&python, "import numpy, autograd", "numpy autograd"))
         skip();
-    }
-    result = cli_run_with(&options, make_it);
+    struct cli_result result = cli_run_with(&python, argv);
     cli_expect_status(&result, 0);
     char *at = result.out;
     for (int i = 0; i < REFERENCE_STEPS; i++)
         assert_true(fabs(strtod(at, &at) - reference_losses[i]) <= 1e-10 * reference_losses[i]);
+    cli_result_free(&result);
+}
+
+/* PyTorch's layers, autograd and AdamW find them too, from the same weights, to 1e-4. */
+static void pytorch_agrees_with_the_reference(void **state)
+{
+    (void)state;
+    const char *argv[] = {"python3", "tests/device/transformer.py", "--check", "--device", "cpu",
+                          NULL};
+    if (!has_modules(&python, "import numpy, torch", "numpy torch"))
+        skip();
+    struct cli_result result = cli_run_with(&python, argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "10 losses, PyTorch"));
     cli_result_free(&result);
 }
 
@@ -327,6 +349,7 @@ int main(void)
         cmocka_unit_test(forward_alone_computes_the_same),
         cmocka_unit_test(training_agrees_with_the_reference),
         cmocka_unit_test(the_reference_can_be_made_again),
+        cmocka_unit_test(pytorch_agrees_with_the_reference),
         cmocka_unit_test(low_precisions_are_close),
         cmocka_unit_test(parameters_are_counted),
         cmocka_unit_test(flops_are_counted),
