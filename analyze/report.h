@@ -58,6 +58,7 @@ extern const struct nvt_report nvt_report_gpipe;
 extern const struct nvt_report nvt_report_pipeline;
 extern const struct nvt_report nvt_report_accumulate;
 extern const struct nvt_report nvt_report_warmup;
+extern const struct nvt_report nvt_report_overhead;
 
 /* All reports; *count gets how many. */
 const struct nvt_report *const *nvt_reports(size_t *count);

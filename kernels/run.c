@@ -23,6 +23,7 @@ static const char options_text[] =
     "  --nsys PATH        the nsys of --collect nsys (that on PATH)\n"
     "  --warmup LIST      iterations before the timed ones (10)\n"
     "  --iterations N     timed iterations (100)\n"
+    "  --repeat N         runs of each at each level, interleaved (1)\n"
     "  --seed N           of weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most (K, M, G behind the number)\n"
     "  -o, --output DIR   where results.jsonl, env.json and the traces go\n"
@@ -31,12 +32,13 @@ static const char options_text[] =
     "  --help             this text\n\n"
     "Example:  nvtally run fragmented --size 256 --batch 1,8 --fragments 2,8,32 -o out\n";
 
-enum { COLLECT = 256, WARMUP, ITERATIONS, SEED, LIMIT, BACKEND, NSYS, LIST, HELP, AXIS };
+enum { COLLECT = 256, WARMUP, ITERATIONS, REPEAT, SEED, LIMIT, BACKEND, NSYS, LIST, HELP, AXIS };
 
 static const struct option common_options[] = {
     {"collect", required_argument, NULL, COLLECT},
     {"warmup", required_argument, NULL, WARMUP},
     {"iterations", required_argument, NULL, ITERATIONS},
+    {"repeat", required_argument, NULL, REPEAT},
     {"seed", required_argument, NULL, SEED},
     {"memory-limit", required_argument, NULL, LIMIT},
     {"backend", required_argument, NULL, BACKEND},
@@ -159,6 +161,8 @@ static int parse_option(struct request *request, int option, int index, char **a
         return nvt_axis_numbers(&sweep->warmup, "--warmup", optarg, 0, 1000000, err);
     case ITERATIONS:
         return parse_number("--iterations", optarg, 1, 1000000, &sweep->iterations, err);
+    case REPEAT:
+        return parse_number("--repeat", optarg, 1, 1000, &sweep->repeat, err);
     case SEED:
         status = parse_number("--seed", optarg, 0, INT64_MAX, &seed, err);
         sweep->seed = (uint64_t)seed;
@@ -240,6 +244,8 @@ static void set_lengths(struct nvt_sweep *sweep)
     int has_own = sweep->axes->iterations > 0;
     if (!sweep->warmup.count)
         sweep->warmup = (struct nvt_axis){1, {has_own ? sweep->axes->warmup : 10}};
+    if (!sweep->repeat)
+        sweep->repeat = 1;
     if (!sweep->iterations)
         sweep->iterations = has_own ? sweep->axes->iterations : 100;
 }

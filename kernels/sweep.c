@@ -40,7 +40,7 @@ static void catch(int number)
 struct run {
     const struct nvt_sweep *sweep;
     const struct nvt_configuration *configuration;
-    int64_t warmup, level;
+    int64_t warmup, level, repeat; /* repeat: from 1 */
     char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
     char why[600]; /* the last child ended without a result, "" when it left one */
 };
@@ -194,6 +194,8 @@ static int write_row(struct run *run, int wait_status, const char *message,
     nvt_json_text(&json, "backend", sweep->backend.name);
     nvt_json_text(&json, "collect", nvt_collect_levels[run->level]);
     nvt_json_integer(&json, "warmup", run->warmup);
+    if (sweep->repeat > 1)
+        nvt_json_integer(&json, "repeat", run->repeat);
     nvt_json_integer(&json, "iterations", sweep->iterations);
     nvt_json_integer(&json, "seed", (int64_t)sweep->seed);
     if (sweep->ranks.size > 1)
@@ -228,17 +230,19 @@ static void name_trace(struct run *run)
 {
     const struct nvt_sweep *sweep = run->sweep;
     size_t levels = sweep->collect.count;
-    char warmup[40] = "", level[40] = "", rank[40] = "";
+    char warmup[40] = "", level[40] = "", rank[40] = "", repeat[40] = "";
     for (size_t i = 0; i < sweep->collect.count; i++)
         levels -= sweep->collect.values[i] == NVT_COLLECT_OFF;
     if (sweep->warmup.count > 1)
         snprintf(warmup, sizeof(warmup), "-warmup%" PRId64, run->warmup);
     if (levels > 1)
         snprintf(level, sizeof(level), "-%s", nvt_collect_levels[run->level]);
+    if (sweep->repeat > 1)
+        snprintf(repeat, sizeof(repeat), "-repeat%" PRId64, run->repeat);
     if (sweep->ranks.size > 1)
         snprintf(rank, sizeof(rank), "-rank%d", sweep->ranks.rank);
-    snprintf(run->trace_name, sizeof(run->trace_name), "%s-%s%s%s%s.%s", sweep->axes->workload,
-             run->configuration->label, warmup, level, rank,
+    snprintf(run->trace_name, sizeof(run->trace_name), "%s-%s%s%s%s%s.%s", sweep->axes->workload,
+             run->configuration->label, warmup, level, repeat, rank,
              run->level == NVT_COLLECT_NSYS ? "nsys-rep" : "nvt");
     snprintf(run->trace, sizeof(run->trace), "%.3000s/%s", sweep->directory, run->trace_name);
 }
@@ -336,7 +340,7 @@ int nvt_sweep_find_nsys(struct nvt_sweep *sweep, const char *given, struct nvt_e
 
 size_t nvt_sweep_runs(const struct nvt_sweep *sweep)
 {
-    return sweep->count * sweep->warmup.count * sweep->collect.count;
+    return sweep->count * sweep->warmup.count * (size_t)sweep->repeat * sweep->collect.count;
 }
 
 /* All runs. The number that are not ok, or -1. */
@@ -344,13 +348,15 @@ static int run_all(struct run *run, struct nvt_error *err)
 {
     const struct nvt_sweep *sweep = run->sweep;
     size_t total = nvt_sweep_runs(sweep), levels = sweep->collect.count;
+    size_t repeats = (size_t)sweep->repeat, warmups = sweep->warmup.count;
     struct nvt_progress progress;
     int not_ok = 0, status = 0;
     nvt_progress_begin(&progress, STDERR_FILENO, total);
     for (size_t i = 0; i < total && !caught; i++) {
         run->level = sweep->collect.values[i % levels];
-        run->warmup = sweep->warmup.values[i / levels % sweep->warmup.count];
-        run->configuration = &sweep->configurations[i / levels / sweep->warmup.count];
+        run->repeat = (int64_t)(i / levels % repeats) + 1;
+        run->warmup = sweep->warmup.values[i / levels / repeats % warmups];
+        run->configuration = &sweep->configurations[i / levels / repeats / warmups];
         nvt_progress_show(&progress, i, run->configuration->text);
         status = run_one(run, err);
         if (status < 0)

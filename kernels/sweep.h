@@ -26,7 +26,7 @@ struct nvt_sweep {
     struct nvt_configuration *configurations;
     size_t count;
     struct nvt_axis warmup, collect; /* collect: positions in nvt_collect_levels */
-    int64_t iterations;
+    int64_t iterations, repeat; /* repeat: runs of each at each level, interleaved */
     uint64_t seed, memory_limit;
     char library[4096]; /* path of the backend's */
     char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */
@@ -38,8 +38,8 @@ struct nvt_sweep {
     char **argv;
 };
 
-/* Runs of a sweep: every configuration with every warm-up at every level, the level changing first, so
- * that what drifts while the sweep goes on touches all levels alike. */
+/* Runs of a sweep: every configuration with every warm-up, `repeat` times, at every level, the level changing
+ * first, so that what drifts while the sweep goes on touches all levels alike. */
 size_t nvt_sweep_runs(const struct nvt_sweep *sweep);
 
 /* Run the sweep: results.jsonl, env.json and traces into the directory, which is made. The number of runs

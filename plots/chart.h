@@ -34,6 +34,7 @@ extern const struct nvt_chart nvt_chart_gpipe;
 extern const struct nvt_chart nvt_chart_ranges;
 extern const struct nvt_chart nvt_chart_reference;
 extern const struct nvt_chart nvt_chart_warmup;
+extern const struct nvt_chart nvt_chart_overhead;
 
 /*
  * A file of a chart, DIRECTORY/NAME.SUFFIX, opened for writing; closing says whether all of it was

@@ -18,6 +18,7 @@ static const struct nvt_chart *const charts[] = {
     &nvt_chart_ranges,
     &nvt_chart_reference,
     &nvt_chart_warmup,
+    &nvt_chart_overhead,
 };
 #define CHARTS (sizeof(charts) / sizeof(charts[0]))
 

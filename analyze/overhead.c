@@ -1,0 +1,263 @@
+#include "overhead.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/sample.h"
+#include "change.h"
+
+#define SIGN_TEST_LEAST 6 /* pairs: 2 / 2^6 is the first below 0.05 */
+
+/* A record that may take part. */
+struct run {
+    const struct nvt_record *record;
+    char *configuration;
+    const char *level;
+    int64_t warmup;
+    size_t turn; /* how many runs alike came before it */
+};
+
+struct runs {
+    struct run *items;
+    size_t count;
+};
+
+void nvt_slowdowns_free(struct nvt_slowdowns *overheads)
+{
+    for (size_t i = 0; i < overheads->count; i++) {
+        free(overheads->rows[i].configuration);
+        free(overheads->rows[i].phase);
+    }
+    free(overheads->rows);
+    *overheads = (struct nvt_slowdowns){0};
+}
+
+/* The largest d with 2 · P(Binomial(count, 1/2) < d) <= 0.05. */
+static size_t sign_test_rank(size_t count)
+{
+    double term = pow(0.5, (double)count), below = 0;
+    size_t d = 0;
+    while (d < count / 2 && 2 * (below + term) <= 0.05) {
+        below += term;
+        term *= (double)(count - d) / (double)(d + 1);
+        d++;
+    }
+    return d;
+}
+
+void nvt_ratio_interval(double *ratios, size_t count, double *median, double *low, double *high)
+{
+    nvt_sample_sort(ratios, count);
+    *median = nvt_sample_quantile(ratios, count, 0.5);
+    *low = *high = NAN;
+    size_t d = count >= SIGN_TEST_LEAST ? sign_test_rank(count) : 0;
+    if (d) {
+        *low = ratios[d - 1];
+        *high = ratios[count - d];
+    } else if (count >= 2) {
+        double logs[SIGN_TEST_LEAST];
+        struct nvt_summary summary;
+        for (size_t i = 0; i < count; i++)
+            logs[i] = log(ratios[i]);
+        nvt_sample_summary(logs, count, &summary);
+        *low = exp(summary.mean - summary.ci95);
+        *high = exp(summary.mean + summary.ci95);
+    }
+}
+
+/* --- runs
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static int is_alike(const struct run *a, const struct run *b)
+{
+    return a->warmup == b->warmup && !strcmp(a->configuration, b->configuration);
+}
+
+static void free_runs(struct runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        free(runs->items[i].configuration);
+    free(runs->items);
+}
+
+static int read_run(struct run *run, const struct nvt_record *record)
+{
+    const char *workload = nvt_record_text(record, "workload");
+    double warmup = nvt_record_number(record, "warmup");
+    char *axes = nvt_record_configuration(record);
+    *run = (struct run){.record = record, .level = nvt_record_text(record, "collect")};
+    run->warmup = warmup >= 0 && warmup <= 9e15 ? (int64_t)warmup : -1;
+    if (!axes || asprintf(&run->configuration, "%s%s%s", workload ? workload : "?",
+                          *axes ? " " : "", axes) < 0)
+        run->configuration = NULL;
+    free(axes);
+    return run->configuration ? 0 : -1;
+}
+
+/* Runs that ended well and say how they were collected. */
+static int read_runs(struct runs *runs, const struct nvt_report_input *input)
+{
+    size_t room = 1;
+    for (size_t i = 0; i < input->run_count; i++)
+        room += input->runs[i]->count;
+    runs->items = calloc(room, sizeof(*runs->items));
+    for (size_t i = 0; runs->items && i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            const char *status = nvt_record_text(record, "status");
+            if (!nvt_record_text(record, "collect") || (status && strcmp(status, "ok")))
+                continue;
+            struct run *run = &runs->items[runs->count];
+            if (read_run(run, record))
+                return -1;
+            for (size_t before = 0; before < runs->count; before++)
+                run->turn += is_alike(run, &runs->items[before]) &&
+                             !strcmp(run->level, runs->items[before].level);
+            runs->count++;
+        }
+    return runs->items ? 0 : -1;
+}
+
+/* The bare run of the same turn. */
+static const struct run *bare_of(const struct runs *runs, const struct run *run)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        if (!strcmp(runs->items[i].level, "off") && runs->items[i].turn == run->turn &&
+            is_alike(&runs->items[i], run))
+            return &runs->items[i];
+    return NULL;
+}
+
+/* --- ratios
+ * ---------------------------------------------------------------------------------------------- */
+
+static double number(const struct nvt_record *record, const char *phase, const char *what)
+{
+    char key[128];
+    snprintf(key, sizeof(key), "%s_ns_%s", phase, what);
+    return nvt_record_number(record, key);
+}
+
+/* What a run took: the median of its iterations, or their mean where that is all there is. */
+static double typical(const struct nvt_record *record, const char *phase)
+{
+    double median = number(record, phase, "median");
+    return isfinite(median) ? median : number(record, phase, "mean");
+}
+
+static void measure_one_pair(struct nvt_slowdown_row *row, const struct nvt_record *bare,
+                             const struct nvt_record *with)
+{
+    const struct nvt_record *const sides[] = {bare, with};
+    double mean[2], std[2];
+    size_t n[2];
+    struct nvt_change change;
+    for (int side = 0; side < 2; side++) {
+        double iterations = nvt_record_number(sides[side], "iterations");
+        mean[side] = number(sides[side], row->phase, "mean");
+        std[side] = number(sides[side], row->phase, "std");
+        n[side] = iterations >= 1 && iterations < 1e15 ? (size_t)iterations : 0;
+    }
+    row->ratio = mean[1] / mean[0];
+    if (!isfinite(std[0]) || !isfinite(std[1]) || !n[0] || !n[1])
+        return;
+    nvt_change_from_summaries(mean, std, n, &change);
+    row->low = change.low;
+    row->high = change.high;
+}
+
+/* All pairs of this level and phase that the run is the first of. */
+static int measure(struct nvt_slowdown_row *row, const struct runs *runs, const struct run *first)
+{
+    double *values = malloc(3 * runs->count * sizeof(*values));
+    if (!values)
+        return -1;
+    double *ratios = values, *bares = values + runs->count, *withs = bares + runs->count;
+    const struct run *single = NULL;
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct run *run = &runs->items[i], *bare;
+        if (strcmp(run->level, first->level) || !is_alike(run, first) ||
+            !(bare = bare_of(runs, run)))
+            continue;
+        double with = typical(run->record, row->phase), without = typical(bare->record, row->phase);
+        if (!(with > 0) || !(without > 0))
+            continue;
+        single = run;
+        ratios[row->pairs] = with / without;
+        bares[row->pairs] = without;
+        withs[row->pairs++] = with;
+    }
+    if (row->pairs) {
+        nvt_sample_sort(bares, row->pairs);
+        nvt_sample_sort(withs, row->pairs);
+        row->bare = nvt_sample_quantile(bares, row->pairs, 0.5);
+        row->with = nvt_sample_quantile(withs, row->pairs, 0.5);
+        nvt_ratio_interval(ratios, row->pairs, &row->ratio, &row->low, &row->high);
+    }
+    if (row->pairs == 1)
+        measure_one_pair(row, bare_of(runs, single)->record, single->record);
+    free(values);
+    return 0;
+}
+
+static struct nvt_slowdown_row *add_row(struct nvt_slowdowns *overheads, const struct run *run,
+                                        const char *phase, size_t length)
+{
+    if (overheads->count == overheads->capacity) {
+        size_t capacity = overheads->capacity ? overheads->capacity * 2 : 16;
+        struct nvt_slowdown_row *rows = realloc(overheads->rows, capacity * sizeof(*rows));
+        if (!rows)
+            return NULL;
+        overheads->rows = rows;
+        overheads->capacity = capacity;
+    }
+    struct nvt_slowdown_row *row = &overheads->rows[overheads->count];
+    *row = (struct nvt_slowdown_row){.configuration = strdup(run->configuration),
+                                     .level = run->level,
+                                     .phase = strndup(phase, length),
+                                     .warmup = run->warmup,
+                                     .bare = NAN,
+                                     .with = NAN,
+                                     .ratio = NAN,
+                                     .low = NAN,
+                                     .high = NAN};
+    overheads->count++;
+    return row->configuration && row->phase ? row : NULL;
+}
+
+/* A row for each phase of a run, which its record has as PHASE_ns_mean. */
+static int add_phases(struct nvt_slowdowns *overheads, const struct runs *runs,
+                      const struct run *run)
+{
+    static const char suffix[] = "_ns_mean";
+    for (size_t i = 0; i < run->record->count; i++) {
+        const struct nvt_member *member = &run->record->members[i];
+        size_t length = strlen(member->key);
+        if (length < sizeof(suffix) || strcmp(member->key + length - sizeof(suffix) + 1, suffix) ||
+            !(member->number > 0))
+            continue;
+        struct nvt_slowdown_row *row =
+            add_row(overheads, run, member->key, length - sizeof(suffix) + 1);
+        if (!row || measure(row, runs, run))
+            return -1;
+    }
+    return 0;
+}
+
+int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_input *input,
+                       struct nvt_error *err)
+{
+    struct runs runs = {0};
+    int status = read_runs(&runs, input);
+    for (size_t i = 0; i < runs.count && !status; i++) {
+        const struct run *run = &runs.items[i];
+        if (!strcmp(run->level, "off"))
+            overheads->bare++;
+        else if (!run->turn)
+            status = add_phases(overheads, &runs, run);
+    }
+    free_runs(&runs);
+    return status ? nvt_fail(err, "out of memory") : 0;
+}

@@ -1,0 +1,215 @@
+/* What collecting costs: intervals by hand, pairs of interleaved runs, and the command. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/overhead.h"
+#include "cli.h"
+
+static char *directory;
+
+static int make_directory(void **state)
+{
+    (void)state;
+    directory = cli_tempdir();
+    return directory ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(directory);
+    return 0;
+}
+
+static void expect_interval(double *ratios, size_t count, double median, double low, double high)
+{
+    double got[3];
+    nvt_ratio_interval(ratios, count, &got[0], &got[1], &got[2]);
+    assert_true(fabs(got[0] - median) < 1e-9);
+    if (isnan(low))
+        assert_true(isnan(got[1]) && isnan(got[2]));
+    else if (fabs(got[1] - low) > 1e-6 || fabs(got[2] - high) > 1e-6)
+        fail_msg("%.9f to %.9f, not %.9f to %.9f", got[1], got[2], low, high);
+}
+
+static void intervals_are_those_by_hand(void **state)
+{
+    (void)state;
+    double one[] = {1.25};
+    expect_interval(one, 1, 1.25, NAN, NAN);
+    /* Logarithms 0 and 0.2: mean 0.1, deviation 0.1·√2, t of one degree 12.7062, so 0.1 ± 1.27062.
+     */
+    double two[] = {exp(0.2), 1};
+    expect_interval(two, 2, (1 + exp(0.2)) / 2, exp(0.1 - 1.27062047), exp(0.1 + 1.27062047));
+    /* Six: all of them, 2 / 64 = 0.031. Eight: still all, as 2·9 / 256 = 0.07 is too much. Nine:
+     * from the second on, 2·10 / 512 = 0.039 (the table of Conover, "Practical Nonparametric
+     * Statistics"). */
+    double six[] = {6, 1, 5, 2, 4, 3}, eight[] = {8, 1, 2, 7, 3, 6, 4, 5};
+    double nine[] = {9, 8, 7, 6, 5, 4, 3, 2, 1};
+    expect_interval(six, 6, 3.5, 1, 6);
+    expect_interval(eight, 8, 4.5, 1, 8);
+    expect_interval(nine, 9, 5, 2, 8);
+}
+
+static void put(FILE *out, const char *level, int warmup, const char *status, double median)
+{
+    fprintf(out,
+            "{\"workload\": \"toy\", \"size\": 3, \"backend\": \"host\", \"collect\": \"%s\", "
+            "\"warmup\": %d, \"iterations\": 100, \"status\": \"%s\", \"forward_ns_mean\": %g, "
+            "\"forward_ns_std\": 10, \"forward_ns_median\": %g, \"backward_ns_mean\": null, "
+            "\"trace\": null}\n",
+            level, warmup, status, median + 1, median);
+}
+
+static const char *make_runs(const char *name, void (*rows)(FILE *))
+{
+    const char *out = cli_in(directory, name);
+    char path[600], command[700];
+    snprintf(command, sizeof(command), "%s", out);
+    const char *argv[] = {"mkdir", command, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    snprintf(path, sizeof(path), "%s/results.jsonl", out);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    rows(file);
+    fclose(file);
+    return out;
+}
+
+static void expect_report(const char *runs, const char *rows)
+{
+    const char *argv[] = {"nvtally", "stats", runs, "-r", "overhead", "-f", "csv", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    const char *body = strchr(result.out, '\n');
+    assert_non_null(body);
+    assert_string_equal(body + 1, rows);
+    cli_result_free(&result);
+}
+
+/* The machine gets slower while it runs: from pair to pair by half. Interleaved, it does not show.
+ */
+static void drifting(FILE *out)
+{
+    double slow = 1000;
+    for (int pair = 0; pair < 6; pair++, slow *= 1.5) {
+        put(out, "off", 5, "ok", slow);
+        put(out, "nvtx", 5, "ok", slow * (1.01 + 0.01 * pair));
+    }
+    /* Others that take no part: another warm-up has no bare run, this one failed. */
+    put(out, "nvtx", 9, "ok", 5);
+    put(out, "kernel", 5, "error", 5);
+}
+
+static void pairs_take_out_what_drifts(void **state)
+{
+    (void)state;
+    /* Ratios 1.01 … 1.06: the median is 1.035. Bare: between 1000·1.5² and ·1.5³ (2812.5); with:
+     * 2250·1.03 and 3375·1.04. */
+    expect_report(make_runs("drift", drifting),
+                  "toy size=3,5,nvtx,forward,2812,2914,1.0350,1.0100,1.0600,6,order of pairs\n"
+                  "toy size=3,9,nvtx,forward,,,,,,0,\n");
+}
+
+static void single(FILE *out)
+{
+    put(out, "off", 1, "ok", 999);
+    put(out, "full", 1, "ok", 1099);
+}
+
+static void one_pair_has_its_iterations(void **state)
+{
+    (void)state;
+    /* Means 1000 and 1100, deviations 10 of 100 each: ± 1.96 · √(1 + 1) = 2.77 of 1000. */
+    expect_report(
+        make_runs("single", single),
+        "toy size=3,1,full,forward,999,1099,1.1000,1.0972,1.1028,1,iterations of one run\n");
+}
+
+static void bare_only(FILE *out)
+{
+    put(out, "off", 1, "ok", 999);
+}
+
+static void collected_only(FILE *out)
+{
+    put(out, "nvtx", 1, "ok", 999);
+}
+
+static void without_both_there_is_one_line(void **state)
+{
+    (void)state;
+    const char *runs[] = {make_runs("bare", bare_only), make_runs("collected", collected_only)};
+    const char *reasons[] = {"holds bare runs only", "holds no bare run"};
+    for (int i = 0; i < 2; i++) {
+        const char *argv[] = {"nvtally", "stats", runs[i], "-r", "overhead", NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_failure(&result, reasons[i]);
+        cli_result_free(&result);
+    }
+}
+
+/* Repetitions are interleaved runs with traces of their own, and the chart has a point a level. */
+static void run_report_and_chart(void **state)
+{
+    (void)state;
+    const char *out = cli_in(directory, "run");
+    const char *run[] = {"nvtally",   "run",       "linear",   "--size",   "64",
+                         "--batch",   "2",         "--warmup", "1",        "--iterations",
+                         "5",         "--collect", "off,nvtx", "--repeat", "3",
+                         "--backend", "host",      "-o",       out,        NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_runs *runs = nvt_runs_read(out, &err);
+    assert_non_null(runs);
+    assert_int_equal(runs->count, 6);
+    for (size_t i = 0; i < 6; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        assert_string_equal(nvt_record_text(record, "collect"), i % 2 ? "nvtx" : "off");
+        assert_true(nvt_record_number(record, "repeat") == (double)(i / 2 + 1));
+    }
+    assert_string_equal(nvt_record_text(&runs->records[5], "trace"),
+                        "linear-size64-batch2-linear-repeat3.nvt");
+    nvt_runs_free(runs);
+    struct nvt_report_input input = {0};
+    struct nvt_slowdowns overheads = {0};
+    assert_int_equal(nvt_input_add(&input, out, &err), 0);
+    assert_int_equal(nvt_slowdowns_make(&overheads, &input, &err), 0);
+    assert_int_equal(overheads.count, 3); /* forward, backward, optimizer */
+    for (size_t i = 0; i < overheads.count; i++) {
+        const struct nvt_slowdown_row *row = &overheads.rows[i];
+        assert_int_equal(row->pairs, 3);
+        assert_true(row->low <= row->ratio && row->ratio <= row->high && row->low > 0);
+    }
+    nvt_slowdowns_free(&overheads);
+    nvt_input_free(&input);
+    const char *plot[] = {"nvtally", "plot", out, NULL};
+    result = cli_run(plot);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "/overhead.svg\n"));
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(intervals_are_those_by_hand),
+        cmocka_unit_test(pairs_take_out_what_drifts),
+        cmocka_unit_test(one_pair_has_its_iterations),
+        cmocka_unit_test(without_both_there_is_one_line),
+        cmocka_unit_test(run_report_and_chart),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
