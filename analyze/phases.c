@@ -121,8 +121,7 @@ static int add_value(struct group *group, double value)
     return 0;
 }
 
-/* The number behind "key": in a payload like {"flops":1,"bytes":2}; NaN when there is none. */
-static double payload_number(const char *payload, const char *key)
+double nvt_declared_number(const char *payload, const char *key)
 {
     const char *at = strstr(payload, key);
     if (!at)
@@ -219,8 +218,8 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
         phases->values++;
         if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD) {
             const char *payload = nvt_name(trace, ranges->payload[i]);
-            add_work(&group->row.flops, payload_number(payload, "\"flops\""), ns);
-            add_work(&group->row.bytes, payload_number(payload, "\"bytes\""), ns);
+            add_work(&group->row.flops, nvt_declared_number(payload, "\"flops\""), ns);
+            add_work(&group->row.bytes, nvt_declared_number(payload, "\"bytes\""), ns);
         }
     }
     return 0;

@@ -36,6 +36,10 @@ struct nvt_phase_row {
 
 struct nvt_phases;
 
+/* The number behind a key ("\"flops\"") in a payload like {"flops":1,"bytes":2}; NaN when there is none, or it
+ * is negative. */
+double nvt_declared_number(const char *payload, const char *key);
+
 /* Whether a range names a configuration. */
 int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range);
 

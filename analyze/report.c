@@ -19,6 +19,8 @@ static const struct nvt_report *const reports[] = {
     &nvt_report_accumulate,
     &nvt_report_warmup,
     &nvt_report_overhead,
+    &nvt_report_matmul_share,
+    &nvt_report_attention,
     &nvt_report_cuda_gpu_kern_sum,
     &nvt_report_cuda_gpu_kern_gb_sum,
     &nvt_report_cuda_api_sum,

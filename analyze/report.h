@@ -59,6 +59,8 @@ extern const struct nvt_report nvt_report_pipeline;
 extern const struct nvt_report nvt_report_accumulate;
 extern const struct nvt_report nvt_report_warmup;
 extern const struct nvt_report nvt_report_overhead;
+extern const struct nvt_report nvt_report_matmul_share;
+extern const struct nvt_report nvt_report_attention;
 
 /* All reports; *count gets how many. */
 const struct nvt_report *const *nvt_reports(size_t *count);

@@ -92,6 +92,26 @@ static void put_label(const struct sheet *sheet, const struct nvt_slowdown_row *
     nvt_gnuplot_text(text, 60, out);
 }
 
+static int has_level(const struct sheet *sheet, const char *level)
+{
+    for (size_t i = 0; i < sheet->overheads.count; i++)
+        if (!strcmp(sheet->overheads.rows[i].level, level) &&
+            isfinite(sheet->overheads.rows[i].ratio))
+            return 1;
+    return 0;
+}
+
+/* How far a level's points lie from the middle of their line: those that are there share it out. */
+static double offset_of(const struct sheet *sheet, size_t level)
+{
+    double before = 0, all = 0;
+    for (size_t i = 0; i < LEVELS; i++) {
+        before += i < level && has_level(sheet, styles[i].level);
+        all += has_level(sheet, styles[i].level);
+    }
+    return 0.18 * (before - (all - 1) / 2);
+}
+
 /* A block a level: slow-down, low, high, place on the axis. */
 static void put_data(const struct sheet *sheet, FILE *out)
 {
@@ -107,18 +127,9 @@ static void put_data(const struct sheet *sheet, FILE *out)
                 fprintf(out, "%.9g\t%.9g\t%.9g\t%.3f\n", row->ratio,
                         isfinite(row->low) ? row->low : row->ratio,
                         isfinite(row->high) ? row->high : row->ratio,
-                        (double)line + 0.16 * ((double)level - 1.5));
+                        (double)line + offset_of(sheet, level));
             }
     }
-}
-
-static int has_level(const struct sheet *sheet, const char *level)
-{
-    for (size_t i = 0; i < sheet->overheads.count; i++)
-        if (!strcmp(sheet->overheads.rows[i].level, level) &&
-            isfinite(sheet->overheads.rows[i].ratio))
-            return 1;
-    return 0;
 }
 
 static void put_titles(const struct nvt_chart_request *request, const struct sheet *sheet,

@@ -1,0 +1,47 @@
+/*
+ * What phases are made of: the ranges within them and, where the trace has a device, its kernels.
+ * What the reports `matmul_share` and `attention` read.
+ *
+ * Phases and configurations are those of phases.h; a phase counts within a range `iteration`, or
+ * anywhere in a trace that has none. A range's own time is that without the ranges in it. A kernel
+ * belongs to the phase that launched it (project.h).
+ */
+#ifndef NVT_PARTS_H
+#define NVT_PARTS_H
+
+#include "phases.h"
+
+struct nvt_part {
+    const char *configuration;
+    enum nvt_phase phase;
+    int is_kernel;
+    const char *name; /* of the range (of the phase itself: what lies in no other), or the kernel */
+    uint64_t count;
+    double ns,
+        own_ns; /* summed: of a range with and without what lies in it; of a kernel the same */
+    double device_ns; /* of a range: of the operations launched in it */
+    double flops;     /* declared */
+};
+
+struct nvt_parts {
+    struct nvt_strings *strings;
+    struct nvt_part *items; /* by configuration, phase, kind, and own time, the longest first */
+    size_t count, capacity;
+};
+
+/* Zero-initialise; release with nvt_parts_free. 0, or -1 with err (out of memory). */
+int nvt_parts_make(struct nvt_parts *parts, const struct nvt_report_input *input,
+                   struct nvt_error *err);
+void nvt_parts_free(struct nvt_parts *parts);
+
+/* How often a phase ran: the count of the part that is the phase itself. */
+uint64_t nvt_parts_runs(const struct nvt_parts *parts, const struct nvt_part *like);
+
+/*
+ * Whether a kernel is a matrix product, by its name: those of cuBLAS, cuBLASLt, CUTLASS and cuDNN
+ * have gemm, xmma, cutlass, nvjet (Hopper's), matmul or one of the tensor core instructions in
+ * theirs.
+ */
+int nvt_is_matmul_kernel(const char *name);
+
+#endif

@@ -1,0 +1,224 @@
+/* What phases are made of: reports over traces whose numbers are worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/parts.h"
+#include "../lib/render.h"
+#include "cli.h"
+
+static struct nvt_error err = NVT_ERROR_INIT;
+
+static void push(struct nvt_trace *trace, const char *name, int64_t start, int64_t end,
+                 const char *payload)
+{
+    struct nvt_range row = {.start = start,
+                            .end = end,
+                            .name = nvt_strings_add_text(trace->strings, name),
+                            .domain = nvt_trace_domain(trace, 0, "nvtally"),
+                            .style = NVT_PUSH_POP};
+    if (payload) {
+        row.payload = nvt_strings_add_text(trace->strings, payload);
+        row.flags = NVT_RANGE_HAS_PAYLOAD;
+    }
+    assert_true(nvt_range_add(trace, &row) != NVT_NONE);
+}
+
+/* A kernel that the call at that time launched. */
+static void kernel(struct nvt_trace *trace, const char *name, int64_t launch, int64_t start,
+                   int64_t end)
+{
+    struct nvt_op row = {.start = start,
+                         .end = end,
+                         .name = nvt_strings_add_text(trace->strings, name),
+                         .launch = launch,
+                         .api = NVT_NONE,
+                         .detail = NVT_NONE,
+                         .kind = NVT_OP_KERNEL};
+    row.short_name = row.name;
+    assert_true(nvt_op_add(trace, &row) != NVT_NONE);
+}
+
+/*
+ * Two iterations, behind a warm-up that does not count. Forward, 1000: attention 400 with scores
+ * 100 (600 FLOPs), softmax 150 (90), values 50 (400) in it; mlp 300; lm_head 200. Backward, 500,
+ * has a norm of 50.
+ */
+static struct nvt_trace *toy(int with_device)
+{
+    struct nvt_trace *trace = nvt_trace_new("toy.nvt", "test");
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    push(trace, "transformer size=toy", 0, 100000, NULL);
+    push(trace, "warmup", 10, 5000, NULL);
+    push(trace, "forward", 20, 4000, NULL);
+    for (int i = 0; i < 2; i++) {
+        int64_t at = 10000 + 10000 * i;
+        push(trace, "iteration", at, at + 2000, NULL);
+        push(trace, "forward", at + 100, at + 1100, NULL);
+        push(trace, "attention", at + 100, at + 500, NULL);
+        push(trace, "attention.scores", at + 110, at + 210, "{\"flops\":600,\"bytes\":1}");
+        push(trace, "attention.softmax", at + 220, at + 370, "{\"flops\":90,\"bytes\":1}");
+        push(trace, "attention.values", at + 380, at + 430, "{\"flops\":400,\"bytes\":1}");
+        push(trace, "mlp", at + 500, at + 800, NULL);
+        push(trace, "lm_head", at + 800, at + 1000, NULL);
+        push(trace, "backward", at + 1200, at + 1700, NULL);
+        push(trace, "norm", at + 1200, at + 1250, NULL);
+        if (!with_device)
+            continue;
+        kernel(trace, "sm90_xmma_gemm_f32", at + 120, at + 3000, at + 3040);
+        kernel(trace, "softmax_forward", at + 230, at + 3040, at + 3060);
+        kernel(trace, "ampere_sgemm_128x64", at + 390, at + 3060, at + 3080);
+        kernel(trace, "gelu_forward", at + 510, at + 3100, at + 3120);
+        kernel(trace, "ampere_sgemm_128x64", at + 1300, at + 4000, at + 4500);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static void expect(const char *report, struct nvt_trace *trace, const char *expected)
+{
+    struct nvt_report_input input = {.trace_count = 1};
+    struct nvt_tables tables = {0};
+    char *text = NULL;
+    size_t size = 0;
+    input.traces = calloc(1, sizeof(*input.traces));
+    input.traces[0].trace = trace;
+    assert_int_equal(nvt_report_find(report)->make(&input, &tables, &err), 0);
+    FILE *out = open_memstream(&text, &size);
+    nvt_render_csv(&tables, out);
+    fclose(out);
+    assert_string_equal(text, expected);
+    free(text);
+    nvt_tables_free(&tables);
+    nvt_input_free(&input);
+}
+
+#define SHARE                                                                                      \
+    "configuration,phase,n,time,products at least,products at most,share at least,share at most,"  \
+    "from\n"
+#define MADE_OF "\nconfiguration,phase,name,products,times a phase,time a phase,share\n"
+
+static void shares_by_range(void **state)
+{
+    (void)state;
+    /* Products alone: 100 + 50 + 200 of 1000; with them attention's own 100 and mlp's 300. All: of
+     * 1500. */
+    expect("matmul_share", toy(0),
+           SHARE "transformer size=toy,forward,2,1000,350,750,35.0,75.0,ranges\n"
+                 "transformer size=toy,backward,2,500,,,,,\n"
+                 "transformer size=toy,all,2,1500,350,750,23.3,50.0,ranges\n" MADE_OF
+                 "transformer size=toy,forward,mlp,in part,1.0,300,30.0\n"
+                 "transformer size=toy,forward,lm_head,yes,1.0,200,20.0\n"
+                 "transformer size=toy,forward,attention.softmax,no,1.0,150,15.0\n"
+                 "transformer size=toy,forward,attention,in part,1.0,100,10.0\n"
+                 "transformer size=toy,forward,attention.scores,yes,1.0,100,10.0\n"
+                 "transformer size=toy,forward,(in no range of its own),no,1.0,100,10.0\n"
+                 "transformer size=toy,forward,attention.values,yes,1.0,50,5.0\n"
+                 "transformer size=toy,backward,(in no range of its own),no,1.0,450,90.0\n"
+                 "transformer size=toy,backward,norm,no,1.0,50,10.0\n");
+}
+
+static void shares_by_kernel(void **state)
+{
+    (void)state;
+    /* Forward: 40 + 20 of 100. Backward: all of 500. Together 560 of 600. */
+    expect("matmul_share", toy(1),
+           SHARE "transformer size=toy,forward,2,100,60,60,60.0,60.0,kernels\n"
+                 "transformer size=toy,backward,2,500,500,500,100.0,100.0,kernels\n"
+                 "transformer size=toy,all,2,600,560,560,93.3,93.3,kernels\n" MADE_OF
+                 "transformer size=toy,forward,sm90_xmma_gemm_f32,yes,1.0,40,40.0\n"
+                 "transformer size=toy,forward,ampere_sgemm_128x64,yes,1.0,20,20.0\n"
+                 "transformer size=toy,forward,gelu_forward,no,1.0,20,20.0\n"
+                 "transformer size=toy,forward,softmax_forward,no,1.0,20,20.0\n"
+                 "transformer size=toy,backward,ampere_sgemm_128x64,yes,1.0,500,100.0\n");
+}
+
+#define ATTENTION                                                                                  \
+    "configuration,phase,part,times a phase,time a phase,FLOPs a phase,GFLOP/s,of the time,"       \
+    "of the FLOPs,clock\n"
+
+static void attention_on_both_clocks(void **state)
+{
+    (void)state;
+    /* 100, 150 and 50 of 300 ns; 600, 90 and 400 of 1090 FLOPs; a FLOP a ns is a GFLOP/s. */
+    expect("attention", toy(0),
+           ATTENTION
+           "transformer size=toy,forward,attention.scores,1.0,100,600,6.000,33.3,55.0,host\n"
+           "transformer size=toy,forward,attention.softmax,1.0,150,90,0.600,50.0,8.3,host\n"
+           "transformer size=toy,forward,attention.values,1.0,50,400,8.000,16.7,36.7,host\n"
+           "transformer size=toy,forward,products together,2.0,150,1000,6.667,50.0,91.7,host\n");
+    /* Kernels of 40, 20 and 20. */
+    expect("attention", toy(1),
+           ATTENTION
+           "transformer size=toy,forward,attention.scores,1.0,40,600,15.000,50.0,55.0,device\n"
+           "transformer size=toy,forward,attention.softmax,1.0,20,90,4.500,25.0,8.3,device\n"
+           "transformer size=toy,forward,attention.values,1.0,20,400,20.000,25.0,36.7,device\n"
+           "transformer size=toy,forward,products together,2.0,60,1000,16.667,75.0,91.7,device\n");
+}
+
+static void kernels_by_name(void **state)
+{
+    (void)state;
+    const char *const products[] = {"ampere_sgemm_128x64_tn", "nvjet_hsh_128x256_64x4_2x1_v_bz_TNT",
+                                    "cutlass::Kernel2", "void gemv2T_kernel_val",
+                                    "sm80_xmma_GEMM_bf16"};
+    const char *const others[] = {"softmax_forward", "vectorized_elementwise_kernel", "", "adamw"};
+    for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++)
+        assert_true(nvt_is_matmul_kernel(products[i]));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(nvt_is_matmul_kernel(others[i]));
+}
+
+/* The workload's own ranges: two layers, so two of each part a phase; FLOPs as docs/workloads.md
+ * has them: 2·H·T²·w = 2·(4·2)·16²·8 of scores and as many of values, each layer; softmax 5·H·T·(T
+ * + 1)/2. */
+static void a_transformer_has_them(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    const char *out = cli_in(directory, "out");
+    const char *run[] = {"nvtally", "run",          "transformer", "--d-model",
+                         "32",      "--d-ff",       "64",          "--layers",
+                         "2",       "--heads",      "4",           "--context",
+                         "16",      "--batch",      "2",           "--vocabulary",
+                         "50",      "--phase",      "train",       "--warmup",
+                         "1",       "--iterations", "3",           "--backend",
+                         "host",    "-o",           out,           NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    const char *stats[] = {"nvtally", "stats", out, "-r", "attention,matmul_share",
+                           "-f",      "csv",   NULL};
+    result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    const char *scores = strstr(result.out, ",forward,attention.scores,2.0,");
+    const char *softmax = strstr(result.out, ",forward,attention.softmax,2.0,");
+    const char *step = strstr(result.out, ",optimizer,3,");
+    if (!scores || !softmax || !step)
+        fail_msg("%s", result.out);
+    long long time, flops;
+    assert_int_equal(sscanf(scores, ",forward,attention.scores,2.0,%lld,%lld,", &time, &flops), 2);
+    assert_int_equal(flops, 2 * 2 * 8 * 16 * 16 * 8);
+    assert_true(time > 0);
+    assert_int_equal(sscanf(softmax, ",forward,attention.softmax,2.0,%lld,%lld,", &time, &flops),
+                     2);
+    assert_int_equal(flops, 2 * 5 * 8 * 16 * 17 / 2);
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_by_range),          cmocka_unit_test(shares_by_kernel),
+        cmocka_unit_test(attention_on_both_clocks), cmocka_unit_test(kernels_by_name),
+        cmocka_unit_test(a_transformer_has_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
