@@ -185,9 +185,13 @@ struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
 {
     const struct nvt_group *from = &groups->groups[group];
     struct nvt_summary summary;
-    for (size_t i = 0; i < from->count; i++)
-        groups->scratch[i] = from->narrow ? (double)from->narrow[i] : (double)from->wide[i];
-    nvt_sample_summary(groups->scratch, from->count, &summary);
+    if (from->narrow) {
+        nvt_sample_summary_u32(from->narrow, from->count, groups->scratch, &summary);
+    } else {
+        for (size_t i = 0; i < from->count; i++)
+            groups->scratch[i] = (double)from->wide[i];
+        nvt_sample_summary(groups->scratch, from->count, &summary);
+    }
     if (summary.n == 1)
         summary.std = 0;
     return summary;

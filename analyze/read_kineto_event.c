@@ -208,7 +208,7 @@ static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
                                       .static_shared = small(event, NVT_KN_SHARED, 0),
                                       .graph = size_of(event, NVT_KN_GRAPH),
                                       .graph_node = size_of(event, NVT_KN_GRAPH_NODE)};
-    op->detail = nvt_kernel_add(reader->trace, &kernel);
+    op->detail = nvt_trace_kernel(reader->trace, &kernel);
     op->short_name = name_kernel(reader->trace, op);
     return op->detail == NVT_NONE;
 }

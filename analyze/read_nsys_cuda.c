@@ -167,7 +167,7 @@ static int kernel(struct nvt_nsys *reader, struct nvt_nsys_table *table)
         op.name = op.short_name;
     if (!op.short_name)
         op.short_name = short_name(reader, op.name);
-    op.detail = nvt_kernel_add(reader->trace, &detail);
+    op.detail = nvt_trace_kernel(reader->trace, &detail);
     if (op.name == NVT_NO_STRING || op.short_name == NVT_NO_STRING || op.detail == NVT_NONE)
         return -1;
     return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;

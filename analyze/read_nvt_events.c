@@ -252,22 +252,6 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
     }
 }
 
-/* A varint of one or two bytes, as most are, without a loop. NULL: it is cut. */
-static inline const uint8_t *quick_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
-{
-    if (end - at >= 2) {
-        if (at[0] < 0x80) {
-            *value = at[0];
-            return at + 1;
-        }
-        if (at[1] < 0x80) {
-            *value = (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
-            return at + 2;
-        }
-    }
-    return nvt_varint_get(at, end, value);
-}
-
 /*
  * Pushes and pops of the default domain without attributes, which most events are: from event
  * `from` to the first that is something else, at most to `end`. Returns where it stopped; the
@@ -280,8 +264,8 @@ static uint32_t take_plain(struct nvt_nvt_reader *reader, struct nvt_nvt_thread 
     struct event event = {0};
     for (; from < end; from++) {
         uint64_t token, step;
-        const uint8_t *next = quick_varint(columns->tokens.at, columns->tokens.end, &token);
-        const uint8_t *time = quick_varint(columns->times.at, columns->times.end, &step);
+        const uint8_t *next = nvt_varint_get(columns->tokens.at, columns->tokens.end, &token);
+        const uint8_t *time = nvt_varint_get(columns->times.at, columns->times.end, &step);
         if (!next || !time || (token & 7) > NVT_TOKEN_POP || token >> 3 >= reader->string_count)
             break;
         event.ticks = columns->ticks + step;

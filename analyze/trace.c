@@ -40,6 +40,7 @@ void nvt_trace_free(struct nvt_trace *trace)
     NVT_TABLES(FREE_TABLE)
     nvt_strings_free(trace->strings);
     free(trace->path);
+    free(trace->recent_kernels);
     free(trace->warning);
     free(trace->notes);
     free(trace);
@@ -71,6 +72,30 @@ void nvt_trace_free(struct nvt_trace *trace)
         columns(STORE_FIELD) return table->count++;                                                \
     }
 NVT_TABLES(DEFINE_ADD)
+
+/* Places for kernels seen last, by what they are; a power of two. */
+#define RECENT 1024
+
+#define MIX_FIELD(type, field)                                                                     \
+    hash = (hash ^ (uint64_t)values->field) * UINT64_C(0x9E3779B97F4A7C15);
+#define SAME_FIELD(type, field) &&table->field[row] == values->field
+
+uint32_t nvt_trace_kernel(struct nvt_trace *trace, const struct nvt_kernel *values)
+{
+    const struct nvt_kernels *table = &trace->kernels;
+    uint64_t hash = 0;
+    NVT_KERNEL_COLUMNS(MIX_FIELD)
+    if (!trace->recent_kernels) {
+        trace->recent_kernels = malloc(RECENT * sizeof(*trace->recent_kernels));
+        if (!trace->recent_kernels)
+            return NVT_NONE;
+        memset(trace->recent_kernels, 0xff, RECENT * sizeof(*trace->recent_kernels));
+    }
+    uint32_t *recent = &trace->recent_kernels[hash >> 54], row = *recent;
+    if (row == NVT_NONE || !(1 NVT_KERNEL_COLUMNS(SAME_FIELD)))
+        *recent = nvt_kernel_add(trace, values);
+    return *recent;
+}
 
 uint32_t nvt_trace_process(struct nvt_trace *trace, int64_t pid)
 {

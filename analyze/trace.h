@@ -100,7 +100,7 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(uint8_t, source_kind)  /* CUpti_ActivityMemoryKind of the source */                          \
     X(uint8_t, target_kind)  /* CUpti_ActivityMemoryKind of the destination */
 
-/* What only kernels have; ops.detail points here. */
+/* What only kernels have; ops.detail points here, that of many operations to the same row. */
 #define NVT_KERNEL_COLUMNS(X)                                                                      \
     X(uint32_t, grid_x)                                                                            \
     X(uint32_t, grid_y)                                                                            \
@@ -219,6 +219,7 @@ struct nvt_trace {
     const char *format; /* "nvt", "nsys", "kineto": static text */
     int64_t origin_ns;  /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
     int64_t first_ns, last_ns; /* of anything in it (set by nvt_trace_finish) */
+    uint32_t *recent_kernels; /* of nvt_trace_kernel */
     char *warning;      /* one line about what could not be read, or NULL */
     char *notes;        /* lines, each with its '\n', about what is not in the recording, or NULL */
 #define NVT_MEMBER(member, row, columns) struct nvt_##member member;
@@ -249,6 +250,10 @@ uint32_t nvt_trace_domain(struct nvt_trace *trace, uint32_t process, const char 
  * memory; a later value replaces an earlier one). */
 const char *nvt_trace_meta(const struct nvt_trace *trace, const char *key);
 int nvt_trace_set_meta(struct nvt_trace *trace, const char *key, const char *value);
+
+/* The row of kernels that is like this one, found among those added last, or added. Kernels are launched
+ * over and over with the same shape: so a trace has few rows of them. NVT_NONE when out of memory. */
+uint32_t nvt_trace_kernel(struct nvt_trace *trace, const struct nvt_kernel *values);
 
 /* Set trace->warning (the first one is kept). */
 void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)

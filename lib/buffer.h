@@ -43,22 +43,26 @@ static inline uint8_t *nvt_varint_put(uint8_t *out, uint64_t value)
     return out;
 }
 
+/* The general case of nvt_varint_get. */
+const uint8_t *nvt_varint_get_long(const uint8_t *at, const uint8_t *end, uint64_t *value);
+
 /*
  * Read one LEB128 from [at, end). Returns the byte behind it, or NULL when it is cut or longer than
- * 64 bits.
+ * 64 bits. Most are of one byte or two.
  */
 static inline const uint8_t *nvt_varint_get(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
-    uint64_t result = 0;
-    for (unsigned shift = 0; at < end && shift < 64; shift += 7) {
-        uint8_t byte = *at++;
-        result |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *value = result;
-            return at;
+    if (end - at >= 2) {
+        if (at[0] < 0x80) {
+            *value = at[0];
+            return at + 1;
+        }
+        if (at[1] < 0x80) {
+            *value = (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
+            return at + 2;
         }
     }
-    return NULL;
+    return nvt_varint_get_long(at, end, value);
 }
 
 /* Signed numbers near zero as small unsigned ones: 0, -1, 1, -2 … to 0, 1, 2, 3 … */

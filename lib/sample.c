@@ -86,6 +86,80 @@ void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary)
     summary->ci95 = nvt_student_t95(n - 1) * summary->std / sqrt((double)n);
 }
 
+/* Values fall into so many equal parts of their span, of which only one or two are looked into. */
+#define PARTS 1024
+
+/* The part that holds the k-th smallest; *before: how many values lie below it. */
+static uint32_t part_of_rank(const size_t *counts, size_t k, size_t *before)
+{
+    uint32_t part = 0;
+    for (*before = 0; *before + counts[part] <= k; part++)
+        *before += counts[part];
+    return part;
+}
+
+/* The k-th smallest of a part, its values gathered in scratch. */
+static double in_part(const uint32_t *values, size_t n, uint32_t low, uint32_t shift, uint32_t part,
+                      size_t k, double *scratch)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        scratch[count] = values[i];
+        count += (values[i] - low) >> shift == part;
+    }
+    select_rank(scratch, count, k);
+    return scratch[k];
+}
+
+static double median_u32(const uint32_t *values, size_t n, uint32_t low, uint32_t high,
+                         double *scratch)
+{
+    size_t counts[PARTS] = {0}, before;
+    uint32_t shift = 0;
+    while ((high - low) >> shift >= PARTS)
+        shift++;
+    for (size_t i = 0; i < n; i++)
+        counts[(values[i] - low) >> shift]++;
+    uint32_t part = part_of_rank(counts, n / 2, &before);
+    double upper = in_part(values, n, low, shift, part, n / 2 - before, scratch);
+    if (n % 2)
+        return upper;
+    part = part_of_rank(counts, n / 2 - 1, &before);
+    double lower = in_part(values, n, low, shift, part, n / 2 - 1 - before, scratch);
+    return lower + (upper - lower) / 2;
+}
+
+void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
+                            struct nvt_summary *summary)
+{
+    *summary = (struct nvt_summary){n, 0, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (!n)
+        return;
+    uint32_t low = values[0], high = values[0];
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += values[i];
+        low = values[i] < low ? values[i] : low;
+        high = values[i] > high ? values[i] : high;
+    }
+    double mean = (double)sum / (double)n, squares = 0, rest = 0;
+    for (size_t i = 0; i < n; i++) {
+        double difference = values[i] - mean;
+        squares += difference * difference;
+        rest += difference;
+    }
+    summary->sum = (double)sum;
+    summary->mean = mean;
+    summary->min = low;
+    summary->max = high;
+    summary->median = median_u32(values, n, low, high, scratch);
+    if (n < 2)
+        return;
+    double variance = (squares - rest * rest / (double)n) / (double)(n - 1);
+    summary->std = sqrt(variance > 0 ? variance : 0);
+    summary->ci95 = nvt_student_t95(n - 1) * summary->std / sqrt((double)n);
+}
+
 static int ascending(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;

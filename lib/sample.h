@@ -8,6 +8,7 @@
 #define NVT_SAMPLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* What is not defined for the sample is NaN: everything for n = 0, std and ci95 for n = 1. */
 struct nvt_summary {
@@ -26,6 +27,11 @@ struct nvt_summary {
  * Two passes, the second one corrected for rounding: Chan, Golub, LeVeque (1983), eq. 1.7.
  */
 void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary);
+
+/* The same of whole numbers, quicker and with an exact sum. Their order stays; `scratch` has room for n
+ * values. */
+void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
+                            struct nvt_summary *summary);
 
 /* Sort ascending, as nvt_sample_quantile wants it. */
 void nvt_sample_sort(double *values, size_t n);

@@ -92,6 +92,34 @@ static void test_median_and_quantiles(void **state)
 }
 
 /* Printed tables of Student's t, two-sided 95 %. */
+/* Of whole numbers: the same as of doubles, for all lengths, spans and ties. */
+static void test_whole_numbers(void **state)
+{
+    (void)state;
+    static uint32_t whole[3000];
+    static double values[3000], scratch[3000];
+    uint64_t random = 1;
+    for (size_t n = 0; n < 3000; n += n < 50 ? 1 : 137)
+        for (unsigned bits = 1; bits <= 32; bits++) {
+            struct nvt_summary expected, summary;
+            for (size_t i = 0; i < n; i++) {
+                random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+                whole[i] = (uint32_t)(random >> (64 - bits));
+                values[i] = whole[i];
+            }
+            nvt_sample_summary(values, n, &expected);
+            nvt_sample_summary_u32(whole, n, scratch, &summary);
+            assert_int_equal(summary.n, n);
+            if (!n)
+                continue;
+            assert_true(summary.sum == expected.sum && summary.min == expected.min &&
+                        summary.max == expected.max && summary.median == expected.median);
+            assert_close(summary.mean, expected.mean, 1e-14 * expected.mean);
+            if (n > 1)
+                assert_close(summary.std, expected.std, 1e-12 * expected.std);
+        }
+}
+
 static void test_student(void **state)
 {
     (void)state;
@@ -110,9 +138,9 @@ static void test_student(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),        cmocka_unit_test(test_none_and_one),
-        cmocka_unit_test(test_large_offset), cmocka_unit_test(test_median_and_quantiles),
-        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_small),         cmocka_unit_test(test_none_and_one),
+        cmocka_unit_test(test_large_offset),  cmocka_unit_test(test_median_and_quantiles),
+        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_student),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
