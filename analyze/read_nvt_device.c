@@ -145,7 +145,7 @@ static int read_kernel(const struct chunk *chunk, const struct nvt_device_row *r
     op.name = full_name(chunk, name_of(chunk, row, NVT_OP_NAME));
     op.short_name = op.name == NVT_NO_STRING ? op.name : short_name(chunk, op.name);
     op.kind = NVT_OP_KERNEL;
-    op.detail = nvt_kernel_add(chunk->trace, &kernel);
+    op.detail = nvt_trace_kernel(chunk->trace, &kernel);
     return op.detail == NVT_NONE ? -1 : add_op(chunk, &op);
 }
 
@@ -192,7 +192,7 @@ static int read_graph(const struct chunk *chunk, const struct nvt_device_row *ro
              (unsigned long long)row->fields[NVT_OP_GRAPH]);
     op.kind = NVT_OP_KERNEL;
     op.name = op.short_name = nvt_strings_add_text(chunk->trace->strings, text);
-    op.detail = nvt_kernel_add(chunk->trace, &kernel);
+    op.detail = nvt_trace_kernel(chunk->trace, &kernel);
     return op.detail == NVT_NONE ? -1 : add_op(chunk, &op);
 }
 

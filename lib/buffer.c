@@ -61,17 +61,3 @@ int nvt_buffer_varint(struct nvt_buffer *buffer, uint64_t value)
     buffer->size = (size_t)(nvt_varint_put(buffer->data + buffer->size, value) - buffer->data);
     return 0;
 }
-
-const uint8_t *nvt_varint_get_long(const uint8_t *at, const uint8_t *end, uint64_t *value)
-{
-    uint64_t result = 0;
-    for (unsigned shift = 0; at < end && shift < 64; shift += 7) {
-        uint8_t byte = *at++;
-        result |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *value = result;
-            return at;
-        }
-    }
-    return NULL;
-}

@@ -43,8 +43,21 @@ static inline uint8_t *nvt_varint_put(uint8_t *out, uint64_t value)
     return out;
 }
 
-/* The general case of nvt_varint_get. */
-const uint8_t *nvt_varint_get_long(const uint8_t *at, const uint8_t *end, uint64_t *value);
+/* The general case of nvt_varint_get; out of line, so that the short one is small. */
+__attribute__((noinline, unused)) static const uint8_t *
+nvt_varint_get_long(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+    uint64_t result = 0;
+    for (unsigned shift = 0; at < end && shift < 64; shift += 7) {
+        uint8_t byte = *at++;
+        result |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *value = result;
+            return at;
+        }
+    }
+    return NULL;
+}
 
 /*
  * Read one LEB128 from [at, end). Returns the byte behind it, or NULL when it is cut or longer than

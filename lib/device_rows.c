@@ -95,7 +95,6 @@ int nvt_device_reader_next(struct nvt_device_reader *reader, struct nvt_device_r
 {
     uint64_t kind = 0, size = 0;
     const uint8_t *at = reader->at;
-    memset(row, 0, sizeof(*row));
     if (at == reader->end)
         return 0;
     at = nvt_varint_get(at, reader->end, &kind);
@@ -104,10 +103,13 @@ int nvt_device_reader_next(struct nvt_device_reader *reader, struct nvt_device_r
         return -1;
     const uint8_t *end = at + size;
     row->kind = (uint32_t)kind;
+    row->count = 0;
     while (at && at < end && row->count < NVT_DEVICE_FIELDS_MAX)
         at = nvt_varint_get(at, end, &row->fields[row->count++]);
     if (!at)
         return -1;
+    memset(row->fields + row->count, 0,
+           (NVT_DEVICE_FIELDS_MAX - row->count) * sizeof(*row->fields));
     if (kind < NVT_DEVICE_TIMED && row->count) {
         reader->last_start += (uint64_t)nvt_unzigzag(row->fields[NVT_ROW_START]);
         row->fields[NVT_ROW_START] = reader->last_start;
