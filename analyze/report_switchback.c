@@ -1,7 +1,7 @@
 /*
- * switchback: the SwitchBack study. Two tables: a row a configuration with the three totals, how much of the
- * int8 ones is quantisation, and how much sooner they are done than fp16; and a row an operation. Its
- * published layout is that of the benchmark's own file.
+ * switchback: the SwitchBack study. Two tables: a row a configuration with the three totals, how
+ * much of the int8 ones is quantisation, and how much sooner they are done than fp16; and a row an
+ * operation. Its published layout is that of the benchmark's own file.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +43,18 @@ static const struct nvt_column_spec columns[] = {
     [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
-enum { OPERATION = TIMING + 1, CALLS, MEAN, STD, TFLOPS, GBYTES, STANDARD_PART, ROWWISE_PART, GLOBAL_PART, STEP_SOURCE };
+enum {
+    OPERATION = TIMING + 1,
+    CALLS,
+    MEAN,
+    STD,
+    TFLOPS,
+    GBYTES,
+    STANDARD_PART,
+    ROWWISE_PART,
+    GLOBAL_PART,
+    STEP_SOURCE
+};
 
 static const struct nvt_column_spec step_columns[] = {
     [IN] = {"in", "", NVT_INT, 0, NVT_PLAIN},
@@ -123,8 +134,8 @@ static struct nvt_table *new_step_table(const struct nvt_report_input *input, st
 static int make_tables(struct nvt_report_input *input, const struct nvt_switchback_row *rows,
                        size_t count, struct nvt_tables *tables, struct nvt_error *err)
 {
-    struct nvt_table *totals = nvt_report_table(&nvt_report_switchback, input,
-                                                "SwitchBack, totals against fp16", err);
+    struct nvt_table *totals =
+        nvt_report_table(&nvt_report_switchback, input, "SwitchBack, totals against fp16", err);
     for (size_t i = 0; totals && i < count; i++)
         put_totals(totals, &rows[i]);
     if (nvt_report_add(tables, totals, err))

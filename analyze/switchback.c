@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_STANDARD = 1 << NVT_STANDARD, IN_ROWWISE = 1 << NVT_ROWWISE, IN_GLOBAL = 1 << NVT_GLOBAL };
+enum {
+    IN_STANDARD = 1 << NVT_STANDARD,
+    IN_ROWWISE = 1 << NVT_ROWWISE,
+    IN_GLOBAL = 1 << NVT_GLOBAL
+};
 
 const struct nvt_switchback_step nvt_switchback_steps[NVT_SWITCHBACK_STEPS] = {
     {"standard_fwd", NVT_PRODUCT, IN_STANDARD},

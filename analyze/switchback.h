@@ -1,6 +1,6 @@
 /*
- * The SwitchBack study (workload `switchback`) in the records of run directories: what the report and the
- * charts of that name read. docs/workloads.md says what the operations and totals are.
+ * The SwitchBack study (workload `switchback`) in the records of run directories: what the report
+ * and the charts of that name read. docs/workloads.md says what the operations and totals are.
  */
 #ifndef NVT_SWITCHBACK_H
 #define NVT_SWITCHBACK_H
@@ -39,9 +39,9 @@ struct nvt_switchback_row {
 };
 
 /*
- * The rows of the study in these directories, in their order; *count gets how many. malloc'ed (never NULL
- * but when out of memory, which err says). Records of other workloads, and those whose shape makes no sense,
- * are left out.
+ * The rows of the study in these directories, in their order; *count gets how many. malloc'ed
+ * (never NULL but when out of memory, which err says). Records of other workloads, and those whose
+ * shape makes no sense, are left out.
  */
 struct nvt_switchback_row *nvt_switchback_rows(struct nvt_runs *const *runs, size_t run_count,
                                                size_t *count, struct nvt_error *err);

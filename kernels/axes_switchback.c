@@ -1,7 +1,7 @@
 /*
- * Axes of `switchback`: one linear layer of a vision transformer. The defaults make the 142 published
- * configurations, which are no full grid: two widths have a second multiplier, and of the widest layer
- * the largest batch is missing.
+ * Axes of `switchback`: one linear layer of a vision transformer. The defaults make the 142
+ * published configurations, which are no full grid: two widths have a second multiplier, and of the
+ * widest layer the largest batch is missing.
  */
 #include <inttypes.h>
 
@@ -14,8 +14,8 @@ enum { DIM, BATCH, MULTIPLIER, SWITCH, TIMING };
 static const char *const timings[] = {"loop", "single", NULL};
 
 static const struct nvt_axis_spec axes[] = {
-    {"dim", "1024,1280,1408,1664,2048,4096,8096", "the layer's narrow side", NULL,
-     NVT_AXIS_NUMBERS, 1, 131072},
+    {"dim", "1024,1280,1408,1664,2048,4096,8096", "the layer's narrow side", NULL, NVT_AXIS_NUMBERS,
+     1, 131072},
     {"batch", "1024,2048,4096,8192,16384,32768,65536,131072", "batch times sequence", NULL,
      NVT_AXIS_NUMBERS, 1, 16777216},
     {"width_multiplier", "4,4.3637,4.9231", "wide side by narrow side", NULL, NVT_AXIS_DECIMALS,

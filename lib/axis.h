@@ -21,8 +21,8 @@ int nvt_axis_numbers(struct nvt_axis *axis, const char *option, const char *text
                      int64_t most, struct nvt_error *err);
 
 /*
- * Parse decimal numbers in [least, most], with as many digits behind the point as `scale`, a power of
- * ten, has noughts: values, least and most are in 1/scale. "4,4.3637" at 10000: 40000, 43637.
+ * Parse decimal numbers in [least, most], with as many digits behind the point as `scale`, a power
+ * of ten, has noughts: values, least and most are in 1/scale. "4,4.3637" at 10000: 40000, 43637.
  */
 int nvt_axis_decimals(struct nvt_axis *axis, const char *option, const char *text, int64_t scale,
                       int64_t least, int64_t most, struct nvt_error *err);

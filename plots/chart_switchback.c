@@ -1,8 +1,8 @@
 /*
- * switchback: the two published charts of the SwitchBack study. The time of each operation against the
- * layer's narrow side at one batch, both axes logarithmic; and how much sooner than fp16 the layer is done in
- * int8, in %, against the narrow side, a line a batch. Both directions of a layer are averaged; where a side
- * was measured with several multipliers, the one nearest to 4 is shown.
+ * switchback: the two published charts of the SwitchBack study. The time of each operation against
+ * the layer's narrow side at one batch, both axes logarithmic; and how much sooner than fp16 the
+ * layer is done in int8, in %, against the narrow side, a line a batch. Both directions of a layer
+ * are averaged; where a side was measured with several multipliers, the one nearest to 4 is shown.
  */
 #include "chart.h"
 
@@ -32,7 +32,8 @@ struct points {
     size_t count;
 };
 
-/* --- numbers ----------------------------------------------------------------------------------------- */
+/* --- numbers
+ * ----------------------------------------------------------------------------------------- */
 
 static struct point *find(struct points *points, int64_t dim, int64_t batch)
 {
@@ -129,9 +130,11 @@ static size_t lines_of(const struct points *points, int64_t lines[LINES_MOST])
     return count;
 }
 
-/* --- data -------------------------------------------------------------------------------------------- */
+/* --- data
+ * -------------------------------------------------------------------------------------------- */
 
-/* One block a batch, named after it: narrow side, time of each operation, the three totals, the speed-up. */
+/* One block a batch, named after it: narrow side, time of each operation, the three totals, the
+ * speed-up. */
 static void put_data(const struct points *points, FILE *out)
 {
     fputs("# dim", out);
@@ -153,18 +156,19 @@ static void put_data(const struct points *points, FILE *out)
     }
 }
 
-/* --- scripts ----------------------------------------------------------------------------------------- */
+/* --- scripts
+ * ----------------------------------------------------------------------------------------- */
 
-/* Of each operation: a colour a kind, a mark each. Where lines lie on each other, as those of x and g do
- * when both directions are averaged, a large open mark shows behind a small full one. */
+/* Of each operation: a colour a kind, a mark each. Where lines lie on each other, as those of x and
+ * g do when both directions are averaged, a large open mark shows behind a small full one. */
 static const struct {
     const char *color;
     int point, dash;
 } styles[NVT_SWITCHBACK_STEPS] = {
-    {NVT_BLACK, 7, 1},   {NVT_BLACK, 5, 1},  {NVT_BLACK, 9, 1},   {NVT_BLUE, 6, 1},
-    {NVT_BLUE, 4, 1},    {NVT_SKY, 7, 1},    {NVT_SKY, 5, 1},     {NVT_RED, 6, 1},
-    {NVT_RED, 5, 1},     {NVT_ORANGE, 9, 1}, {NVT_ORANGE, 11, 1}, {NVT_GREEN, 6, 1},
-    {NVT_GREEN, 5, 1},   {"#999999", 6, 2},  {"#999999", 5, 2},   {"#999999", 9, 2},
+    {NVT_BLACK, 7, 1}, {NVT_BLACK, 5, 1},  {NVT_BLACK, 9, 1},   {NVT_BLUE, 6, 1},
+    {NVT_BLUE, 4, 1},  {NVT_SKY, 7, 1},    {NVT_SKY, 5, 1},     {NVT_RED, 6, 1},
+    {NVT_RED, 5, 1},   {NVT_ORANGE, 9, 1}, {NVT_ORANGE, 11, 1}, {NVT_GREEN, 6, 1},
+    {NVT_GREEN, 5, 1}, {"#999999", 6, 2},  {"#999999", 5, 2},   {"#999999", 9, 2},
 };
 
 static size_t add_fact(char *text, size_t used, size_t size, const char *fact)
@@ -204,7 +208,8 @@ static void put_head(const struct nvt_chart_request *request, const char *name, 
     put_caption(request->input, out);
 }
 
-/* Tics at the sides that were measured; of two that are too close to be read the second goes unnamed. */
+/* Tics at the sides that were measured; of two that are too close to be read the second goes
+ * unnamed. */
 static void put_x_axis(const struct points *points, int64_t batch, FILE *out)
 {
     int64_t least = INT64_MAX, most = 0, last = 0;
@@ -238,10 +243,11 @@ static void put_times(const struct nvt_chart_request *request, const struct poin
     snprintf(title, sizeof(title), "SwitchBack: time of each operation, batch %" PRId64, batch);
     put_head(request, name, title, out);
     put_x_axis(points, batch, out);
-    fputs("set logscale y 10\nset ylabel 'time (ms), log scale'\n"
-          "set rmargin at screen 0.7\nset key at screen 0.985,0.88 right top Left reverse samplen 2 "
-          "spacing 1.15 noenhanced font ',10'\nplot ",
-          out);
+    fputs(
+        "set logscale y 10\nset ylabel 'time (ms), log scale'\n"
+        "set rmargin at screen 0.7\nset key at screen 0.985,0.88 right top Left reverse samplen 2 "
+        "spacing 1.15 noenhanced font ',10'\nplot ",
+        out);
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
         fprintf(out,
                 "%s'switchback.dat' index 'batch%" PRId64
@@ -261,24 +267,27 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
     size_t count = lines_of(points, lines);
     put_head(request, name, "SwitchBack: how much sooner than fp16 the layer is done in int8", out);
     put_x_axis(points, 0, out);
-    fputs("set ylabel 'speed-up (%), one scale for the weights'\n"
-          "set rmargin at screen 0.84\nset key at screen 0.985,0.88 right top Left reverse samplen 2 "
-          "noenhanced title 'batch'\nset arrow 1 from graph 0,first 0 to graph 1,first 0 nohead "
-          "linecolor '#555555' dashtype 2\nset yrange [*<0:0<*]\nplot ",
-          out);
+    fputs(
+        "set ylabel 'speed-up (%), one scale for the weights'\n"
+        "set rmargin at screen 0.84\nset key at screen 0.985,0.88 right top Left reverse samplen 2 "
+        "noenhanced title 'batch'\nset arrow 1 from graph 0,first 0 to graph 1,first 0 nohead "
+        "linecolor '#555555' dashtype 2\nset yrange [*<0:0<*]\nplot ",
+        out);
     for (size_t i = 0; i < count; i++)
         fprintf(out,
                 "%s'switchback.dat' index 'batch%" PRId64
                 "' using 1:%d with linespoints linecolor '%s' pointtype 7 pointsize 0.8 "
                 "linewidth 1.6 title '%" PRId64 "'",
-                i ? ", \\\n     " : "", lines[i], 1 + NVT_SWITCHBACK_STEPS + NVT_SWITCHBACK_TOTALS + 1,
-                colors[i], lines[i]);
+                i ? ", \\\n     " : "", lines[i],
+                1 + NVT_SWITCHBACK_STEPS + NVT_SWITCHBACK_TOTALS + 1, colors[i], lines[i]);
     fputs("\nunset output\n", out);
 }
 
-/* --- drawing ----------------------------------------------------------------------------------------- */
+/* --- drawing
+ * ----------------------------------------------------------------------------------------- */
 
-typedef void put_script(const struct nvt_chart_request *, const struct points *, const char *, FILE *);
+typedef void put_script(const struct nvt_chart_request *, const struct points *, const char *,
+                        FILE *);
 
 static int draw_one(const struct nvt_chart_request *request, const struct points *points,
                     const char *name, put_script *put, struct nvt_error *err)

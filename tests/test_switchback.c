@@ -1,7 +1,8 @@
 /*
- * SwitchBack's operations, from the very sources that the backend runs: conversions of halves, quantisation
- * against exact arithmetic, integer products against 64-bit sums, the int8 layer and its gradients against
- * their definition in double precision and against bounds that follow from the quantisation step.
+ * SwitchBack's operations, from the very sources that the backend runs: conversions of halves,
+ * quantisation against exact arithmetic, integer products against 64-bit sums, the int8 layer and
+ * its gradients against their definition in double precision and against bounds that follow from
+ * the quantisation step.
  */
 #include <float.h>
 #include <math.h>
@@ -22,7 +23,8 @@
 #include "../kernels/ops/random.c"
 #include "../kernels/workloads/switchback_layer.c"
 
-/* --- halves ----------------------------------------------------------------------------------------- */
+/* --- halves
+ * ----------------------------------------------------------------------------------------- */
 
 /* Its definition: IEEE 754-2019, 3.4. */
 static double value_of(nvt_half half)
@@ -69,21 +71,24 @@ static void floats_are_rounded_to_the_nearest_half(void **state)
     assert_int_equal(nvt_half_of(FLT_MIN), 0);
 }
 
-/* --- quantisation ----------------------------------------------------------------------------------- */
+/* --- quantisation
+ * ----------------------------------------------------------------------------------- */
 
-/* round-half-to-even(127·v / s) in double: exact but for the division, whose error of 2^-53 is far below
- * the distance of 2^-20 that a quotient of halves keeps from a tie. */
+/* round-half-to-even(127·v / s) in double: exact but for the division, whose error of 2^-53 is far
+ * below the distance of 2^-20 that a quotient of halves keeps from a tie. */
 static int quantized(double v, double s)
 {
     return s > 0 && isfinite(s) ? (int)nearbyint(127 * v / s) : 0;
 }
 
-/* Every magnitude of v below a scale, for scales of all kinds: subnormal, round, odd, the largest. */
+/* Every magnitude of v below a scale, for scales of all kinds: subnormal, round, odd, the largest.
+ */
 static void quantisation_is_that_of_exact_arithmetic(void **state)
 {
     (void)state;
-    static const nvt_half scales[] = {1, 2, 3, 127, 254, 1023, 1024, 1025, 0x1fff, 0x3bff, 0x3c00,
-                                      0x3c01, 0x57f0, 0x5bf0, 0x5801, 0x6955, 0x7bfe, 0x7bff};
+    static const nvt_half scales[] = {1,      2,      3,      127,    254,    1023,
+                                      1024,   1025,   0x1fff, 0x3bff, 0x3c00, 0x3c01,
+                                      0x57f0, 0x5bf0, 0x5801, 0x6955, 0x7bfe, 0x7bff};
     int64_t ties = 0;
     for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
         int64_t n = (int64_t)scales[i] + 1;
@@ -171,7 +176,8 @@ static void zeros_nans_and_infinities_have_scales_of_their_own(void **state)
     (void)state;
     nvt_half *x = random_halves(ROWS * COLUMNS, 1);
     check_all_forms(x);
-    memset(x + 7 * COLUMNS, 0, COLUMNS * sizeof(*x)); /* a row of zeros, and a column of them of both signs */
+    memset(x + 7 * COLUMNS, 0,
+           COLUMNS * sizeof(*x)); /* a row of zeros, and a column of them of both signs */
     for (int r = 0; r < ROWS; r++)
         x[r * COLUMNS + 300] = (nvt_half)(r % 2 << 15);
     check_all_forms(x);
@@ -221,7 +227,8 @@ static void a_cast_cuts(void **state)
         assert_int_equal(q[i], expected[i]);
 }
 
-/* --- products of integers ---------------------------------------------------------------------------- */
+/* --- products of integers
+ * ---------------------------------------------------------------------------- */
 
 static void check_product(int64_t m, int64_t n, int64_t k, int extreme)
 {
@@ -230,7 +237,8 @@ static void check_product(int64_t m, int64_t n, int64_t k, int extreme)
     uint32_t seed = 9;
     for (int64_t i = 0; i < (m + n) * k; i++) {
         seed = seed * 1664525 + 1013904223;
-        int8_t value = (int8_t)(extreme ? (i / k % 3 == 1 ? -127 : 127) : (int)(seed >> 24) % 255 - 127);
+        int8_t value =
+            (int8_t)(extreme ? (i / k % 3 == 1 ? -127 : 127) : (int)(seed >> 24) % 255 - 127);
         *(i < m * k ? &a[i] : &b[i - m * k]) = value;
     }
     nvt_backend_matmul_int8(m, n, k, a, b, c);
@@ -261,16 +269,18 @@ static void integer_products_are_exact(void **state)
     check_product(2, 4, INT32_MAX / (127 * 127), 1);
 }
 
-/* --- the layer -------------------------------------------------------------------------------------- */
+/* --- the layer
+ * -------------------------------------------------------------------------------------- */
 
-/* The steps of quantisation: a value is off by at most half of s/127, as it was rounded to the nearest. */
+/* The steps of quantisation: a value is off by at most half of s/127, as it was rounded to the
+ * nearest. */
 static double half_step(float s)
 {
     return (double)s / 254;
 }
 
-static double dot(const nvt_half *a, int64_t stride_a, const nvt_half *b, int64_t stride_b, int64_t k,
-                  double *magnitude)
+static double dot(const nvt_half *a, int64_t stride_a, const nvt_half *b, int64_t stride_b,
+                  int64_t k, double *magnitude)
 {
     double sum = 0;
     *magnitude = 0;
@@ -317,8 +327,8 @@ static struct nvt_switchback make_layer(struct nvt_allocator *allocator, int64_t
 }
 
 /*
- * A product in int8 against the exact product of the same halves. With x' = x + e and w' = w + f the values
- * that the integers stand for, |e| <= dx = s_x/254 and |f| <= dw = s_w/254:
+ * A product in int8 against the exact product of the same halves. With x' = x + e and w' = w + f
+ * the values that the integers stand for, |e| <= dx = s_x/254 and |f| <= dw = s_w/254:
  *
  *   |x'·w' − x·w| = |x·f + w·e + e·f| <= dw·|x|₁ + dx·|w|₁ + k·dx·dw
  *
@@ -372,16 +382,17 @@ static void int8_outputs_keep_the_bound(void **state)
     }
 }
 
-/* The definition, from x, g and w alone: quantise in double, multiply, scale, round once. What is computed
- * in float in between may move it by four units of 2^-24, and so over a rounding to half. */
+/* The definition, from x, g and w alone: quantise in double, multiply, scale, round once. What is
+ * computed in float in between may move it by four units of 2^-24, and so over a rounding to half.
+ */
 static void check_definition(const nvt_half *out, int64_t at, double y)
 {
     double error = fabs(value_of(out[at]) - y);
     assert_true(error <= rounding(y) + 5 * ldexp(1, -24) * fabs(y));
 }
 
-static double quantized_dot(const nvt_half *a, double sa, const nvt_half *b, int64_t stride_b, double sb,
-                            int64_t k)
+static double quantized_dot(const nvt_half *a, double sa, const nvt_half *b, int64_t stride_b,
+                            double sb, int64_t k)
 {
     double sum = 0;
     for (int64_t i = 0; i < k; i++)
@@ -421,9 +432,9 @@ static void int8_passes_are_their_definition(void **state)
 }
 
 /*
- * The fp16 products: k products and sums in float, in whatever order, err by at most γ_k·Σ|a·b| with
- * γ_k = k·u/(1 − k·u) and u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2002, eq. 3.5;
- * products of halves are exact in float); then comes the rounding to half.
+ * The fp16 products: k products and sums in float, in whatever order, err by at most γ_k·Σ|a·b|
+ * with γ_k = k·u/(1 − k·u) and u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms,
+ * 2002, eq. 3.5; products of halves are exact in float); then comes the rounding to half.
  */
 static void check_half(const nvt_half *a, int64_t row_a, int64_t stride_a, const nvt_half *b,
                        int64_t row_b, int64_t stride_b, const nvt_half *out, int64_t m, int64_t n,
@@ -501,7 +512,8 @@ static void a_nan_reaches_its_outputs_only(void **state)
 static void memory_that_is_not_there_is_refused(void **state)
 {
     (void)state;
-    for (uint64_t limit = (uint64_t)2 << 20; limit <= (uint64_t)26 << 20; limit += (uint64_t)2 << 20) {
+    for (uint64_t limit = (uint64_t)2 << 20; limit <= (uint64_t)26 << 20;
+         limit += (uint64_t)2 << 20) {
         struct nvt_allocator *allocator = nvt_allocator_new(limit);
         struct nvt_switchback layer;
         memset(&layer, 0, sizeof(layer));

@@ -1,6 +1,6 @@
 /*
- * The SwitchBack study from run to table: rows of the workload, the report's arithmetic over made-up rows,
- * the published layout, both charts.
+ * The SwitchBack study from run to table: rows of the workload, the report's arithmetic over
+ * made-up rows, the published layout, both charts.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,13 +20,22 @@
 
 #ifdef HAVE_YAJL
 
-static const char *const operations[] = {
-    "standard_fwd",        "standard_gw",        "standard_gx",
-    "rowwise_fwd",         "rowwise_bwd",        "global_fwd",
-    "global_bwd",          "x_quantize_rowwise", "g_quantize_rowwise",
-    "w_quantize_rowwise",  "w_quantize_colwise_transpose",
-    "w_quantize_global",   "w_quantize_global_transpose",
-    "cast_x",              "cast_g",             "cast_w"};
+static const char *const operations[] = {"standard_fwd",
+                                         "standard_gw",
+                                         "standard_gx",
+                                         "rowwise_fwd",
+                                         "rowwise_bwd",
+                                         "global_fwd",
+                                         "global_bwd",
+                                         "x_quantize_rowwise",
+                                         "g_quantize_rowwise",
+                                         "w_quantize_rowwise",
+                                         "w_quantize_colwise_transpose",
+                                         "w_quantize_global",
+                                         "w_quantize_global_transpose",
+                                         "cast_x",
+                                         "cast_g",
+                                         "cast_w"};
 enum { OPERATIONS = 16 };
 
 /* The totals by their definition, as positions in the above. */
@@ -73,7 +82,8 @@ static struct nvt_runs *run(const char *out, const char *const argv[], int statu
     return runs;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------- */
+/* --- rows
+ * ------------------------------------------------------------------------------------------- */
 
 static void check_times(const struct nvt_record *record, int is_loop)
 {
@@ -102,7 +112,8 @@ static uint32_t count_ranges(const struct nvt_trace *trace, const char *name, co
     return count;
 }
 
-/* 24 × 60: 24·2.5. All calls of an operation in one range, with the work of all of them; or one each. */
+/* 24 × 60: 24·2.5. All calls of an operation in one range, with the work of all of them; or one
+ * each. */
 static void check_trace(const char *out, const struct nvt_record *record, int is_loop)
 {
     struct nvt_error err = NVT_ERROR_INIT;
@@ -126,9 +137,11 @@ static void rows_have_all_operations_and_totals(void **state)
 {
     (void)state;
     const char *out = cli_in(directory, "rows");
-    const char *argv[] = {"nvtally", "run", "switchback", "--dim", "24", "--batch", "40",
-                          "--width-multiplier", "2.5", "--timing", "loop,single", "--warmup", "2",
-                          "--iterations", "3", "--backend", "host", "-o", out, NULL};
+    const char *argv[] = {"nvtally", "run",          "switchback",  "--dim",
+                          "24",      "--batch",      "40",          "--width-multiplier",
+                          "2.5",     "--timing",     "loop,single", "--warmup",
+                          "2",       "--iterations", "3",           "--backend",
+                          "host",    "-o",           out,           NULL};
     struct nvt_runs *runs = run(out, argv, 0);
     assert_int_equal(runs->count, 4);
     for (size_t i = 0; i < runs->count; i++) {
@@ -150,9 +163,12 @@ static void what_does_not_fit_is_a_row(void **state)
 {
     (void)state;
     const char *out = cli_in(directory, "oom");
-    const char *argv[] = {"nvtally", "run", "switchback", "--dim", "64,2048", "--batch", "64",
-                          "--switch", "off", "--warmup", "1", "--iterations", "1", "--collect", "off",
-                          "--memory-limit", "64M", "--backend", "host", "-o", out, NULL};
+    const char *argv[] = {"nvtally", "run",       "switchback", "--dim",
+                          "64,2048", "--batch",   "64",         "--switch",
+                          "off",     "--warmup",  "1",          "--iterations",
+                          "1",       "--collect", "off",        "--memory-limit",
+                          "64M",     "--backend", "host",       "-o",
+                          out,       NULL};
     struct nvt_runs *runs = run(out, argv, 0);
     assert_int_equal(runs->count, 2);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
@@ -186,16 +202,18 @@ static void the_default_list_is_the_published_one(void **state)
         long batch, out, in;
         double multiplier;
         char word[8], expected[128];
-        assert_int_equal(sscanf(line,
-                                "{\"repeat\": 64, \"batch_size\": %ld, \"dim_out\": %ld, \"dim_in\": "
-                                "%ld, \"wm\": %lf, \"switch\": %5[a-z]",
-                                &batch, &out, &in, &multiplier, word),
-                         5);
+        assert_int_equal(
+            sscanf(line,
+                   "{\"repeat\": 64, \"batch_size\": %ld, \"dim_out\": %ld, \"dim_in\": "
+                   "%ld, \"wm\": %lf, \"switch\": %5[a-z]",
+                   &batch, &out, &in, &multiplier, word),
+            5);
         snprintf(expected, sizeof(expected),
                  "\nswitchback dim=%ld batch=%ld width_multiplier=%.5g switch=%s timing=loop\n",
                  in < out ? in : out, batch, multiplier, strcmp(word, "true") ? "off" : "on");
         /* The first line of the list has none before it. */
-        int found = strstr(list.out, expected) || !strncmp(list.out, expected + 1, strlen(expected) - 1);
+        int found =
+            strstr(list.out, expected) || !strncmp(list.out, expected + 1, strlen(expected) - 1);
         if (!found)
             fail_msg("not in the list: %s", expected);
     }
@@ -211,21 +229,28 @@ static void the_default_list_is_the_published_one(void **state)
 static void axes_that_make_no_layer_are_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[][2] = {{"--width-multiplier", "4.36371"}, {"--width-multiplier", "4."},
-                                           {"--width-multiplier", "0"},       {"--width-multiplier", "-1"},
-                                           {"--width-multiplier", "4,4.0"},   {"--width-multiplier", ".5"},
+    static const char *const wrong[][2] = {{"--width-multiplier", "4.36371"},
+                                           {"--width-multiplier", "4."},
+                                           {"--width-multiplier", "0"},
+                                           {"--width-multiplier", "-1"},
+                                           {"--width-multiplier", "4,4.0"},
+                                           {"--width-multiplier", ".5"},
                                            {"--width-multiplier", "99999999999999999999"},
-                                           {"--dim", "0"},                    {"--dim", "131072"},
-                                           {"--switch", "true"},              {"--timing", "each"}};
+                                           {"--dim", "0"},
+                                           {"--dim", "131072"},
+                                           {"--switch", "true"},
+                                           {"--timing", "each"}};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        const char *argv[] = {"nvtally", "run", "switchback", wrong[i][0], wrong[i][1], "--list", NULL};
+        const char *argv[] = {"nvtally",   "run",    "switchback", wrong[i][0],
+                              wrong[i][1], "--list", NULL};
         struct cli_result result = cli_run(argv);
         cli_expect_failure(&result, wrong[i][0]);
         cli_result_free(&result);
     }
 }
 
-/* --- the report over made-up rows --------------------------------------------------------------------- */
+/* --- the report over made-up rows
+ * --------------------------------------------------------------------- */
 
 /* The i-th operation takes (i + 1)·scale µs, 1000·(i + 1) FLOPs and bytes. */
 static void put_row(FILE *file, int dim, int batch, const char *is_switched, int scale)
@@ -269,17 +294,20 @@ static const char *made_up(const char *name)
 static void the_report_is_the_definition(void **state)
 {
     (void)state;
-    const char *argv[] = {"nvtally", "stats", "-r", "switchback", "-f", "csv", made_up("made"), NULL};
+    const char *argv[] = {"nvtally", "stats",         "-r", "switchback", "-f",
+                          "csv",     made_up("made"), NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
-    /* standard 1+2+3 = 6 µs; rowwise 8+9+11+10+2+4+5 = 49, of it quantised 38; global 8+9+12+13+2+6+7 = 57,
-     * of it 42. Speed-ups 100·(6 − 49)/6 and 100·(6 − 57)/6. */
-    assert_non_null(strstr(result.out,
-                           "\n256,1024,1024,single,0.0060,0.0490,0.0570,77.6,73.7,-716.7,-850.0,ok,measured\n"));
+    /* standard 1+2+3 = 6 µs; rowwise 8+9+11+10+2+4+5 = 49, of it quantised 38; global
+     * 8+9+12+13+2+6+7 = 57, of it 42. Speed-ups 100·(6 − 49)/6 and 100·(6 − 57)/6. */
+    assert_non_null(strstr(
+        result.out,
+        "\n256,1024,1024,single,0.0060,0.0490,0.0570,77.6,73.7,-716.7,-850.0,ok,measured\n"));
     assert_non_null(strstr(result.out, "\n1024,256,1024,single,0.0180,0.1470,0.1710,77.6,"));
     /* gw: 2 µs, 2000 FLOPs: 1e9 FLOP/s; of the totals 2/6, 2/49, 2/57. */
-    assert_non_null(strstr(result.out, "\n256,1024,1024,single,standard_gw,64,0.0020,0.0005,0.0010,1.00,"
-                                       "33.3,4.1,3.5,measured\n"));
+    assert_non_null(strstr(result.out,
+                           "\n256,1024,1024,single,standard_gw,64,0.0020,0.0005,0.0010,1.00,"
+                           "33.3,4.1,3.5,measured\n"));
     assert_non_null(
         strstr(result.out, "\n512,2048,1024,single,cast_w,64,0.0640,0.0005,,0.25,,,,measured\n"));
     cli_result_free(&result);
@@ -293,7 +321,8 @@ static void the_published_layout_has_its_25_keys(void **state)
     struct nvt_record record = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     cli_expect_status(&result, 0);
-    static const char *const shape[] = {"repeat", "batch_size", "dim_out", "dim_in", "wm", "switch"};
+    static const char *const shape[] = {"repeat", "batch_size", "dim_out",
+                                        "dim_in", "wm",         "switch"};
     assert_int_equal(nvt_record_parse(&record, result.out, strcspn(result.out, "\n"), &err), 0);
     assert_int_equal(record.count, 25);
     for (int i = 0; i < 6; i++)
@@ -308,7 +337,8 @@ static void the_published_layout_has_its_25_keys(void **state)
     cli_result_free(&result);
 }
 
-/* --- charts ------------------------------------------------------------------------------------------ */
+/* --- charts
+ * ------------------------------------------------------------------------------------------ */
 
 static void both_charts_are_drawn_of_averages(void **state)
 {
@@ -324,7 +354,8 @@ static void both_charts_are_drawn_of_averages(void **state)
     char *times = cli_read_file(cli_in(out, "switchback-times.gp"), NULL);
     char *svg = cli_read_file(cli_in(out, "switchback-times.svg"), NULL);
     assert_non_null(data && times && svg ? data : NULL);
-    /* Both directions of 256, 1 and 3 µs: 2. The batch of the published chart is there and is shown. */
+    /* Both directions of 256, 1 and 3 µs: 2. The batch of the published chart is there and is
+     * shown. */
     assert_non_null(strstr(data, "# batch1024\n256\t0.002\t0.004\t0.006\t"));
     assert_non_null(strstr(data, "# batch32768\n512\t0.005\t0.01\t"));
     assert_non_null(strstr(times, "index 'batch32768'"));

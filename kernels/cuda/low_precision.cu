@@ -1,6 +1,7 @@
 /*
- * Products of halves and of 8-bit integers by cuBLAS, with the operands changing places as in matmul.cu.
- * Its integer product wants lines of a multiple of four bytes; others go through a plain kernel.
+ * Products of halves and of 8-bit integers by cuBLAS, with the operands changing places as in
+ * matmul.cu. Its integer product wants lines of a multiple of four bytes; others go through a plain
+ * kernel.
  */
 #include "device.h"
 
@@ -64,8 +65,8 @@ void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, c
     cublasHandle_t handle = m && n ? nvt_cublas_handle() : NULL;
     if (!handle)
         return;
-    nvt_cublas_note(cublasGemmEx_64(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &one, b, CUDA_R_8I, k,
-                                    a, CUDA_R_8I, k, &zero, c, CUDA_R_32I, n, CUBLAS_COMPUTE_32I,
+    nvt_cublas_note(cublasGemmEx_64(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &one, b, CUDA_R_8I,
+                                    k, a, CUDA_R_8I, k, &zero, c, CUDA_R_32I, n, CUBLAS_COMPUTE_32I,
                                     CUBLAS_GEMM_DEFAULT),
                     "cublasGemmEx of int8");
 }

@@ -1,8 +1,8 @@
 /*
- * Products of halves and of 8-bit integers on the host. Halves are turned into floats block by block, so
- * that little memory and mostly the cache is used, and multiplied by OpenBLAS: no processor in wide use
- * multiplies halves faster than that. Integers are oneDNN's, or a plain loop where there is none or where
- * it does not compute exactly: before VNNI its sums of pairs may saturate at 16 bits.
+ * Products of halves and of 8-bit integers on the host. Halves are turned into floats block by
+ * block, so that little memory and mostly the cache is used, and multiplied by OpenBLAS, which has
+ * no product of halves. Integers are oneDNN's, or a plain loop where there is none or where it does
+ * not compute exactly: before VNNI its sums of pairs saturate at 16 bits.
  */
 #include "low_precision.h"
 
@@ -14,7 +14,8 @@
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
-/* Floats of a block of the streamed operand and result; and rows of it at least, for the product's sake. */
+/* Floats of a block of the streamed operand and result; and rows of it at least, for the product's
+ * sake. */
 #define BLOCK_FLOATS ((int64_t)4 << 20)
 #define BLOCK_ROWS   256
 
@@ -66,7 +67,8 @@ void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_
     }
 }
 
-/* --- integers ------------------------------------------------------------------------------------------ */
+/* --- integers
+ * ------------------------------------------------------------------------------------------ */
 
 struct int8_args {
     const int8_t *a, *b;
@@ -87,14 +89,16 @@ NVT_KERNEL(int8_product, int8_args)
     }
 }
 
-void nvt_host_int8_loop(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b, int32_t *c)
+void nvt_host_int8_loop(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
+                        int32_t *c)
 {
     struct int8_args args = {a, b, c, n, k};
     NVT_LAUNCH(int8_product, m, args);
 }
 
 #ifdef HAVE_DNNL
-static int dnnl_product(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b, int32_t *c)
+static int dnnl_product(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
+                        int32_t *c)
 {
     const int32_t none = 0;
     return dnnl_gemm_s8s8s32('N', 'T', 'F', m, n, k, 1.0f, a, k, 0, b, k, 0, 0.0f, c, n, &none) ==

@@ -1,7 +1,7 @@
 /*
- * IEEE 754 binary16 as bits in memory, and its conversions: to float exactly, from float to nearest with
- * ties to even. The host's are branch-free, so that loops over them become vector code with any compiler;
- * a device has instructions for them.
+ * IEEE 754 binary16 as bits in memory, and its conversions: to float exactly, from float to nearest
+ * with ties to even. The host's are branch-free, so that loops over them become vector code with
+ * any compiler; a device has instructions for them.
  */
 #ifndef NVT_HALF_H
 #define NVT_HALF_H
@@ -45,8 +45,8 @@ NVT_DEVICE uint32_t nvt_bits_of_float(float value)
     return bits;
 }
 
-/* Subnormal halves get an implicit bit that is then taken away: a product that would do, too, is slow on
- * processors that compute with subnormal floats in microcode. */
+/* Subnormal halves get an implicit bit that is then taken away: a product that would do, too, is
+ * slow on processors that compute with subnormal floats in microcode. */
 NVT_DEVICE float nvt_half_value(nvt_half half)
 {
     uint32_t magnitude = (uint32_t)(half & NVT_HALF_MAGNITUDE) << 13;

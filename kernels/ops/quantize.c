@@ -30,7 +30,8 @@ NVT_DEVICE uint16_t larger(uint16_t top, nvt_half x)
     return magnitude > top ? magnitude : top;
 }
 
-/* --- a scale for each row ---------------------------------------------------------------------------- */
+/* --- a scale for each row
+ * ---------------------------------------------------------------------------- */
 
 NVT_KERNEL(quantize_rows, quantize_args)
 {
@@ -60,9 +61,11 @@ void nvt_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows, int
     NVT_LAUNCH(quantize_rows, rows, args);
 }
 
-/* --- the largest of columns, and of all --------------------------------------------------------------- */
+/* --- the largest of columns, and of all
+ * --------------------------------------------------------------- */
 
-/* Rows of x that one launch row looks at, and columns; the same tile is transposed further below. */
+/* Rows of x that one launch row looks at, and columns; the same tile is transposed further below.
+ */
 #define STRIPE_ROWS    256
 #define STRIPE_COLUMNS 256
 #define STRIPES(n)     (((n) + STRIPE_ROWS - 1) / STRIPE_ROWS)
@@ -148,7 +151,8 @@ static void find_scale_of_all(const struct quantize_args *args)
     NVT_LAUNCH(scale_of_all, 1, *args);
 }
 
-/* --- quantising with scales that are known ------------------------------------------------------------ */
+/* --- quantising with scales that are known
+ * ------------------------------------------------------------ */
 
 NVT_KERNEL(quantize_all, quantize_args)
 {
@@ -178,8 +182,8 @@ struct tile {
     int8_t at[TILE][TILE + 4]; /* the odd width keeps a device's banks apart */
 };
 
-/* x's square of height by width into the tile, and the tile into q's lines, which are `rows` long: along
- * lines of memory both times. */
+/* x's square of height by width into the tile, and the tile into q's lines, which are `rows` long:
+ * along lines of memory both times. */
 #ifdef __CUDACC__
 NVT_DEVICE void read_tile(struct tile *tile, const struct quantize_args *a, const nvt_half *x,
                           const float *scales, int64_t height, int64_t width)
@@ -235,8 +239,8 @@ static void swap_parts(uint64_t *a, uint64_t *b, int shift, uint64_t mask)
     *a ^= part << shift;
 }
 
-/* Turn 8 by 8 bytes, a word a row: halves, quarters and eighths change places (Warren, Hacker's Delight,
- * 2012, section 7-3, with bytes for bits). */
+/* Turn 8 by 8 bytes, a word a row: halves, quarters and eighths change places (Warren, Hacker's
+ * Delight, 2012, section 7-3, with bytes for bits). */
 static void turn_words(uint64_t word[8])
 {
     for (int i = 0; i < 4; i++)
@@ -247,7 +251,8 @@ static void turn_words(uint64_t word[8])
         swap_parts(&word[i], &word[i + 1], 8, UINT64_C(0x00ff00ff00ff00ff));
 }
 
-/* A line of q behind the other: lines may lie a power of two apart, where few fit the cache at once. */
+/* A line of q behind the other: lines may lie a power of two apart, where few fit the cache at
+ * once. */
 static void write_tile(int8_t *q, const struct tile *tile, int64_t rows, int64_t height,
                        int64_t width)
 {
@@ -286,8 +291,8 @@ static void launch_transposed(const struct quantize_args *args)
     NVT_LAUNCH(quantize_transposed, across * down, *args);
 }
 
-void nvt_quantize_columns_transposed(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n,
-                                     uint16_t *scratch)
+void nvt_quantize_columns_transposed(int8_t *q, float *s, const nvt_half *x, int64_t rows,
+                                     int64_t n, uint16_t *scratch)
 {
     struct quantize_args args = {q, s, scratch, x, rows, n, 0};
     int64_t across = (n + STRIPE_COLUMNS - 1) / STRIPE_COLUMNS;
@@ -304,7 +309,8 @@ void nvt_quantize_all_transposed(int8_t *q, float *s, const nvt_half *x, int64_t
     launch_transposed(&args);
 }
 
-/* --- conversions -------------------------------------------------------------------------------------- */
+/* --- conversions
+ * -------------------------------------------------------------------------------------- */
 
 struct convert_args {
     int8_t *q;
@@ -369,7 +375,8 @@ void nvt_half_to_float(float *out, const nvt_half *x, int64_t n)
     NVT_LAUNCH(half_to_float, NVT_CHUNKS(n), args);
 }
 
-/* --- the layer ---------------------------------------------------------------------------------------- */
+/* --- the layer
+ * ---------------------------------------------------------------------------------------- */
 
 struct dequantize_args {
     nvt_half *out;

@@ -1,6 +1,6 @@
 /*
- * The workload `switchback`: the operations of a linear layer in fp16 and in int8, each timed by itself.
- * docs/workloads.md.
+ * The workload `switchback`: the operations of a linear layer in fp16 and in int8, each timed by
+ * itself. docs/workloads.md.
  */
 #include "switchback_layer.h"
 
@@ -29,8 +29,8 @@ static int read_shape(struct state *state, const char *configuration, struct nvt
     layer->batch = nvt_configuration_number(configuration, "batch", 0);
     layer->in = is_switched ? wide : narrow;
     layer->out = is_switched ? narrow : wide;
-    state->timing = nvt_configuration_is(configuration, "timing", "single") ? NVT_TIME_SINGLE
-                                                                            : NVT_TIME_LOOP;
+    state->timing =
+        nvt_configuration_is(configuration, "timing", "single") ? NVT_TIME_SINGLE : NVT_TIME_LOOP;
     /* Up to here sums of int8 products are sure to fit 32 bits. */
     if (layer->batch < 1 || narrow < 1 || wide < 1 || narrow > 131072 || wide > 131072)
         return nvt_fail(err, "dim and dim times width_multiplier must be from 1 to 131072");
@@ -69,8 +69,8 @@ static uint64_t parameters(const void *opaque)
 
 static void work(const void *opaque, size_t phase, struct nvt_work_payload *work)
 {
-    *work = nvt_switchback_work(&((const struct state *)opaque)->layer,
-                                (enum nvt_switchback_op)phase);
+    *work =
+        nvt_switchback_work(&((const struct state *)opaque)->layer, (enum nvt_switchback_op)phase);
 }
 
 static enum nvt_timing timing(const void *opaque)
@@ -78,7 +78,8 @@ static enum nvt_timing timing(const void *opaque)
     return ((const struct state *)opaque)->timing;
 }
 
-/* --- the row ----------------------------------------------------------------------------------------- */
+/* --- the row
+ * ----------------------------------------------------------------------------------------- */
 
 static double mean_of(const struct nvt_phase_result *phase, int64_t iterations)
 {
@@ -103,8 +104,10 @@ static void finish(struct nvt_run_context *context, void *opaque)
         ROWWISE,                     /* w_quantize_colwise_transpose */
         GLOBAL,                      /* w_quantize_global */
         GLOBAL,                      /* w_quantize_global_transpose */
-        ROWWISE, ROWWISE,            /* rowwise_fwd, rowwise_bwd */
-        GLOBAL,  GLOBAL,             /* global_fwd, global_bwd */
+        ROWWISE,
+        ROWWISE, /* rowwise_fwd, rowwise_bwd */
+        GLOBAL,
+        GLOBAL, /* global_fwd, global_bwd */
     };
     static const char *const keys[] = {"time_standard_ns_mean", "time_rowwise_ns_mean",
                                        "time_global_ns_mean"};
@@ -121,7 +124,8 @@ static void finish(struct nvt_run_context *context, void *opaque)
     }
 }
 
-/* --- operations -------------------------------------------------------------------------------------- */
+/* --- operations
+ * -------------------------------------------------------------------------------------- */
 
 /* A phase has no argument: a function for each operation. */
 #define OPERATION(name, op)                                                                        \

@@ -1,6 +1,7 @@
 #include "switchback_layer.h"
 
-/* --- memory ----------------------------------------------------------------------------------------- */
+/* --- memory
+ * ----------------------------------------------------------------------------------------- */
 
 static void *take(struct nvt_switchback *layer, int64_t count, size_t size, int *failed)
 {
@@ -62,11 +63,13 @@ void nvt_switchback_teardown(struct nvt_switchback *layer)
     }
 }
 
-/* --- setup ------------------------------------------------------------------------------------------ */
+/* --- setup
+ * ------------------------------------------------------------------------------------------ */
 
 #define FILL_MOST ((int64_t)1 << 22) /* floats at a time */
 
-/* Normal halves. A part has a stream of its own: the numbers do not depend on what memory there is. */
+/* Normal halves. A part has a stream of its own: the numbers do not depend on what memory there is.
+ */
 static int fill(struct nvt_switchback *layer, nvt_half *out, int64_t count, uint64_t seed,
                 uint64_t stream)
 {
@@ -96,7 +99,8 @@ int nvt_switchback_setup(struct nvt_switchback *layer, uint64_t seed)
     return 0;
 }
 
-/* --- operations ------------------------------------------------------------------------------------- */
+/* --- operations
+ * ------------------------------------------------------------------------------------- */
 
 static void run_standard(struct nvt_switchback *layer, enum nvt_switchback_op op)
 {
@@ -147,7 +151,8 @@ static void run_int8(struct nvt_switchback *layer, enum nvt_switchback_op op)
     }
 }
 
-/* A yardstick whose results nobody reads: they go over those of the products, which are as large. */
+/* A yardstick whose results nobody reads: they go over those of the products, which are as large.
+ */
 static void run_cast(struct nvt_switchback *layer, enum nvt_switchback_op op)
 {
     if (op == NVT_CAST_X)
@@ -170,10 +175,11 @@ void nvt_switchback_run(struct nvt_switchback *layer, enum nvt_switchback_op op)
         run_cast(layer, op);
 }
 
-/* --- work ------------------------------------------------------------------------------------------- */
+/* --- work
+ * ------------------------------------------------------------------------------------------- */
 
-/* A row is quantised while it is in the cache; of a column or of everything the largest must be known
- * first, so it is read twice. */
+/* A row is quantised while it is in the cache; of a column or of everything the largest must be
+ * known first, so it is read twice. */
 static uint64_t bytes_of_quantize(uint64_t count, int passes, uint64_t scales)
 {
     return ((uint64_t)passes * sizeof(nvt_half) + 1) * count + scales * sizeof(float);
