@@ -15,6 +15,10 @@
 #include <cblas.h>
 #endif
 
+#ifdef HAVE_DNNL
+#include <oneapi/dnnl/dnnl_version.h>
+#endif
+
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static void read_processor(char *name, size_t size)
@@ -53,6 +57,19 @@ static uint64_t available_memory(void)
     return bytes && bytes < kib << 10 ? bytes : (uint64_t)kib << 10;
 }
 
+/* What products of 8-bit integers are built with; low_precision.c says when it is not used. */
+static void describe_int8(char *libraries, size_t size)
+{
+#ifdef HAVE_DNNL
+    size_t used = strlen(libraries);
+    snprintf(libraries + used, size - used, ", oneDNN %d.%d.%d", DNNL_VERSION_MAJOR,
+             DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
+#else
+    (void)libraries;
+    (void)size;
+#endif
+}
+
 int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
 {
     (void)err;
@@ -70,6 +87,7 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
 #else
     snprintf(facts->libraries, sizeof(facts->libraries), "no BLAS: plain loops");
 #endif
+    describe_int8(facts->libraries, sizeof(facts->libraries));
     return 0;
 }
 
