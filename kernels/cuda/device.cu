@@ -225,15 +225,23 @@ static void *take(size_t bytes)
     return NULL;
 }
 
+/* Streams are ordered by nobody here: where there are several, memory is there before it is handed out. */
+static void *settled(void *memory)
+{
+    if (memory && stream_count > 1)
+        nvt_cuda_note(cudaStreamSynchronize(streams[current]), "memory");
+    return memory;
+}
+
 /* What the pool keeps in pieces of other sizes goes back to the device before it is called full. */
 void *nvt_backend_alloc(size_t bytes)
 {
     void *memory = take(bytes);
     if (memory || !pool)
-        return memory;
+        return settled(memory);
     nvt_backend_sync();
     nvt_cuda_note(cudaMemPoolTrimTo(pool, 0), "the memory pool");
-    return take(bytes);
+    return settled(take(bytes));
 }
 
 void nvt_backend_free(void *memory)
@@ -254,6 +262,13 @@ void *nvt_cuda_scratch(int which, size_t bytes)
     void *memory = scratch[current][which].memory;
     if (scratch[current][which].bytes >= bytes)
         return memory;
+    /* Memory that a graph took would be gone outside of it. */
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaStreamIsCapturing(streams[current], &capture);
+    if (capture != cudaStreamCaptureStatusNone) {
+        keep("scratch memory", "there was no warm-up before the capture");
+        return NULL;
+    }
     if (memory)
         nvt_backend_free(memory);
     memory = nvt_backend_alloc(bytes);
