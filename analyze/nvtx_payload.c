@@ -219,6 +219,8 @@ static int open_schema(const struct source *source, const struct nvt_blob *blob,
                        struct schema *schema)
 {
     uint64_t length;
+    if (!blob->size)
+        return -1;
     const uint8_t *bytes = source->reader->blobs.data + blob->offset;
     schema->entries = (struct nvt_cursor){bytes, bytes + blob->size};
     get_text(&schema->entries, &length);
@@ -386,6 +388,9 @@ static void put_hex(struct nvt_buffer *out, const uint8_t *data, uint64_t size)
 void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_process *process,
                       const struct nvt_blob *blob, struct nvt_buffer *out)
 {
+    /* Without any bytes in the file there is nothing to point into. */
+    if (!blob->size)
+        return;
     const uint8_t *bytes = reader->blobs.data + blob->offset;
     struct nvt_cursor cursor = {bytes, bytes + blob->size};
     for (int i = 0; cursor.at && cursor.at < cursor.end; i++) {
