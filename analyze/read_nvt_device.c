@@ -96,14 +96,9 @@ static uint32_t short_name(const struct chunk *chunk, uint32_t full)
 
 /* --- operations --- */
 
-/* What all operations have. 1 when it has no times (CUPTI had no room to take them, or it had not
- * ended). */
-static int fill_op(const struct chunk *chunk, const struct nvt_device_row *row, struct nvt_op *op)
+/* What all operations have. */
+static void fill_op(const struct chunk *chunk, const struct nvt_device_row *row, struct nvt_op *op)
 {
-    if (!row->fields[NVT_ROW_START] || !row->fields[NVT_ROW_END]) {
-        chunk->devices->untimed++;
-        return 1;
-    }
     *op = (struct nvt_op){.start = (int64_t)row->fields[NVT_ROW_START],
                           .end = (int64_t)row->fields[NVT_ROW_END],
                           .process = chunk->owner,
@@ -115,7 +110,6 @@ static int fill_op(const struct chunk *chunk, const struct nvt_device_row *row, 
                           .thread = NVT_NONE,
                           .launch = INT64_MIN,
                           .detail = NVT_NONE};
-    return 0;
 }
 
 static int add_op(const struct chunk *chunk, struct nvt_op *op)
@@ -140,8 +134,7 @@ static int read_kernel(const struct chunk *chunk, const struct nvt_device_row *r
                                       .local_memory = row->fields[NVT_KERNEL_LOCAL],
                                       .graph = row->fields[NVT_OP_GRAPH],
                                       .graph_node = row->fields[NVT_OP_NODE]};
-    if (fill_op(chunk, row, &op))
-        return 0;
+    fill_op(chunk, row, &op);
     op.name = full_name(chunk, name_of(chunk, row, NVT_OP_NAME));
     op.short_name = op.name == NVT_NO_STRING ? op.name : short_name(chunk, op.name);
     op.kind = NVT_OP_KERNEL;
@@ -155,8 +148,7 @@ static int read_copy(const struct chunk *chunk, const struct nvt_device_row *row
     char text[NVT_COPY_NAME_MAX];
     uint64_t kind = row->fields[NVT_COPY_KIND];
     uint64_t source = row->fields[NVT_COPY_SOURCE], target = row->fields[NVT_COPY_TARGET];
-    if (fill_op(chunk, row, &op))
-        return 0;
+    fill_op(chunk, row, &op);
     op.kind = NVT_OP_MEMCPY;
     op.copy_kind = kind < NVT_COPY_KINDS ? (uint8_t)kind : NVT_COPY_UNKNOWN;
     op.source_kind = source < NVT_KINDS ? (uint8_t)source : NVT_KIND_UNKNOWN;
@@ -171,8 +163,7 @@ static int read_set(const struct chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_op op;
     uint64_t kind = row->fields[NVT_SET_KIND];
-    if (fill_op(chunk, row, &op))
-        return 0;
+    fill_op(chunk, row, &op);
     op.kind = NVT_OP_MEMSET;
     op.target_kind = kind < NVT_KINDS ? (uint8_t)kind : NVT_KIND_UNKNOWN;
     op.bytes = row->fields[NVT_SET_BYTES];
@@ -186,8 +177,7 @@ static int read_graph(const struct chunk *chunk, const struct nvt_device_row *ro
     struct nvt_op op;
     char text[48];
     const struct nvt_kernel kernel = {.graph = row->fields[NVT_OP_GRAPH]};
-    if (fill_op(chunk, row, &op))
-        return 0;
+    fill_op(chunk, row, &op);
     snprintf(text, sizeof(text), "[CUDA graph %llu]",
              (unsigned long long)row->fields[NVT_OP_GRAPH]);
     op.kind = NVT_OP_KERNEL;
@@ -446,6 +436,12 @@ static int read_row(const struct chunk *chunk, const struct nvt_device_row *row)
     /* Streams are known by their operations; what a later version adds is left out. */
     if (row->kind >= sizeof(readers) / sizeof(readers[0]) || !readers[row->kind])
         return 0;
+    /* CUPTI had no room to take its times, or it had not ended. */
+    if (row->kind < NVT_DEVICE_TIMED &&
+        (!row->fields[NVT_ROW_START] || !row->fields[NVT_ROW_END])) {
+        chunk->devices->untimed++;
+        return 0;
+    }
     return readers[row->kind](chunk, row);
 }
 

@@ -1,4 +1,5 @@
 /* What can be said of device rows only when all of them have been read. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,14 +313,29 @@ static void note_missing(struct nvt_nvt_reader *reader)
         nvt_trace_note(trace, "%llu device records of kinds unknown to the collector were left out",
                        (unsigned long long)devices->unknown);
     if (devices->untimed)
-        nvt_trace_note(trace, "%llu device operations without times were left out",
+        nvt_trace_note(trace, "%llu device records without times were left out",
                        (unsigned long long)devices->untimed);
+}
+
+/* What the trace says it was taken on: the GPU before the processor, unless it is named already. */
+static int name_device(struct nvt_trace *trace)
+{
+    const char *processor = nvt_trace_meta(trace, "device");
+    const char *gpu = trace->devices.count ? nvt_name(trace, trace->devices.name[0]) : "";
+    char *both = NULL;
+    if (!*gpu || (processor && strstr(processor, gpu)))
+        return 0;
+    if (asprintf(&both, processor ? "%s, %s" : "%s", gpu, processor) < 0)
+        return -1;
+    int status = nvt_trace_set_meta(trace, "device", both);
+    free(both);
+    return status;
 }
 
 int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin)
 {
     if (link_threads(reader) || convert_times(reader, origin) || follow_memory(reader) ||
-        link_memory(reader))
+        link_memory(reader) || name_device(reader->trace))
         return -1;
     const struct nvt_apis *apis = &reader->trace->apis;
     int64_t *last = reader->trace->threads.last_ns;

@@ -193,6 +193,7 @@ static void a_kernel_keeps_its_fields(void **state)
     assert_int_equal(kernels->graph_node[detail], 9);
     assert_string_equal(nvt_name(trace, trace->devices.name[0]), "stand-in");
     assert_int_equal(trace->devices.multiprocessors[0], 12);
+    assert_int_equal(strncmp(nvt_trace_meta(trace, "device"), "stand-in, ", 10), 0);
     int named = 0;
     for (uint32_t i = 0; i < trace->resources.count; i++)
         named |= !strcmp(nvt_name(trace, trace->resources.type[i]), "stream id") &&
@@ -389,7 +390,7 @@ static void every_end_but_a_kill_delivers_all(void **state)
             fail_msg("%s: kernels of the end are missing", runs[i].how);
         assert_int_equal(trace->ops.count, 10);
         assert_false(has_note(trace, "ended suddenly"));
-        assert_true(has_note(trace, "1 device operations without times"));
+        assert_true(has_note(trace, "1 device records without times"));
         nvt_trace_free(trace);
     }
 }

@@ -1,6 +1,8 @@
 #include "capture.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "cupti_trace.h"
 #include "device.h"
@@ -11,6 +13,7 @@
 
 int nvt_capture_watches;
 static _Atomic int open_captures;
+static _Atomic int owner;        /* pid that they are of: a forked child begins with none */
 static _Atomic uint64_t started; /* start/end range that began the capture, 0 none */
 
 enum nvt_capture_mode nvt_capture_mode(void)
@@ -34,6 +37,11 @@ static void send(uint64_t begins)
 
 void nvt_capture_begin(void)
 {
+    int pid = (int)syscall(SYS_getpid), before = atomic_exchange(&owner, pid);
+    if (before && before != pid) {
+        atomic_store(&open_captures, 0);
+        atomic_store(&started, 0);
+    }
     if (atomic_fetch_add(&open_captures, 1))
         return;
     send(1);

@@ -13,7 +13,6 @@
 /* Filled and waiting for the decoder at most; beyond that CUPTI gets none, and counts what it
  * drops. */
 #define BUFFERS_MOST 1024u
-#define BELL_AT      4u
 
 /* In front of what CUPTI fills, which must lie at a multiple of 8. */
 struct buffer {
@@ -25,7 +24,7 @@ _Static_assert(sizeof(struct buffer) % 64 == 0, "CUPTI's part must be aligned");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct buffer *empty, *filled, **filled_end = &filled;
-static uint32_t made, waiting;
+static uint32_t made;
 static void (*ring_bell)(void);
 
 void nvt_cupti_buffers_init(void (*bell)(void))
@@ -68,10 +67,8 @@ void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uin
     full->next = NULL;
     *filled_end = full;
     filled_end = &full->next;
-    int many = ++waiting == BELL_AT;
     pthread_mutex_unlock(&lock);
-    if (many)
-        ring_bell();
+    ring_bell();
 }
 
 uint32_t nvt_cupti_buffers_made(void)
@@ -90,7 +87,6 @@ uint8_t *nvt_cupti_buffer_take(size_t *valid)
         filled = next->next;
         if (!filled)
             filled_end = &filled;
-        waiting--;
         *valid = next->valid;
     }
     pthread_mutex_unlock(&lock);

@@ -68,7 +68,7 @@ static struct {
     _Atomic uint32_t bell;     /* futex: something to do */
     _Atomic uint32_t ending;   /* the process asks for the rest */
     _Atomic uint32_t finished; /* futex: it has been sent */
-    _Atomic uint32_t progress; /* grows as buffers are decoded and batches sent */
+    _Atomic uint32_t progress; /* grows as buffers are filled, decoded and sent */
     CUpti_SubscriberHandle subscriber;
     /* The flushing thread's. */
     struct nvt_cupti_decoder decoder;
@@ -90,6 +90,7 @@ static void wake(_Atomic uint32_t *word)
 
 static void ring_bell(void)
 {
+    atomic_fetch_add(&cupti.progress, 1);
     wake(&cupti.bell);
 }
 
@@ -185,8 +186,10 @@ static void hand_over(int final)
     uint64_t delivered[NVT_DELIVERED_FIELDS] = {(uint64_t) final};
     if (!cupti.own_clock)
         add_moment();
-    CUptiResult result =
-        cupti.api.cuptiActivityFlushAll(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    /* A program may come up with CUDA and never use it: then there is nothing to ask for. */
+    CUptiResult result = CUPTI_SUCCESS;
+    if (nvt_cupti_buffers_made())
+        result = cupti.api.cuptiActivityFlushAll(final ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
     decode_filled();
     if (final && !cupti.own_clock)
         add_moment();
@@ -251,10 +254,10 @@ void nvt_cupti_finish(void)
 {
     int saved = errno;
     if (is_active()) {
-        uint32_t progress = atomic_load(&cupti.progress);
         int64_t moved = nvt_monotonic_ns();
         atomic_store(&cupti.ending, 1);
         ring_bell();
+        uint32_t progress = atomic_load(&cupti.progress);
         while (!atomic_load(&cupti.finished) &&
                nvt_monotonic_ns() - moved < NVT_CUPTI_PATIENCE_NS) {
             wait_on(&cupti.finished, 0, NVT_CUPTI_PATIENCE_NS / 20);

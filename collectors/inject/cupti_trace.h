@@ -25,7 +25,7 @@ void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name);
 
 /* Get what CUPTI still has, for the last time. Returns when it is with the recorder, or when
  * nothing has moved for NVT_CUPTI_PATIENCE_NS. */
-#define NVT_CUPTI_PATIENCE_NS INT64_C(1000000000)
+#define NVT_CUPTI_PATIENCE_NS INT64_C(2000000000)
 void nvt_cupti_finish(void);
 
 #ifdef HAVE_CUPTI
@@ -40,7 +40,7 @@ void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, c
 void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size);
 
 /* cupti_buffers.c: what CUPTI fills, and what it has filled. `bell` is called, from any thread,
- * when so much has been filled that it should be taken. */
+ * when a buffer has been filled. */
 void nvt_cupti_buffers_init(void (*bell)(void));
 void CUPTIAPI nvt_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *most);
 void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
