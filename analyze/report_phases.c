@@ -3,9 +3,11 @@
 #include "published_switchback.h"
 #include "published_transformer.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { WORKLOAD, CONFIGURATION, PHASE, N, MEAN, STD, MIN, MEDIAN, MAX, FLOPS, BYTES, SOURCE };
+enum { WORKLOAD, CONFIGURATION, PHASE, N, MEAN, STD, MIN, MEDIAN, MAX, FLOPS, FLOPS_SHARE, BYTES, BYTES_SHARE, SOURCE };
 
 static const struct nvt_column_spec columns[] = {
     [WORKLOAD] = {"workload", "", NVT_TEXT, 0, 0},
@@ -17,19 +19,48 @@ static const struct nvt_column_spec columns[] = {
     [MIN] = {"min", "ns", NVT_REAL, 0, 0},
     [MEDIAN] = {"median", "ns", NVT_REAL, 1, 0},
     [MAX] = {"max", "ns", NVT_REAL, 0, 0},
-    [FLOPS] = {"FLOP/s", "", NVT_REAL, 0, 0},
-    [BYTES] = {"bytes/s", "", NVT_REAL, 0, 0},
+    [FLOPS] = {"TFLOP/s", "", NVT_REAL, 6, 0},
+    [FLOPS_SHARE] = {"of the peak", "%", NVT_REAL, 1, 0},
+    [BYTES] = {"GB/s", "", NVT_REAL, 3, 0},
+    [BYTES_SHARE] = {"of a copy", "%", NVT_REAL, 1, 0},
     [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
-static void put_rate(struct nvt_table *table, size_t row, size_t column,
-                     const struct nvt_work *work)
+/* What the machine reached in a matrix product of the configuration's precision (FLOP/s), or in a copy
+ * (bytes/s), as `nvtally run --peak` measured it; NaN where it did not. Several directories may be of several
+ * machines, and a trace that was given by itself of any. */
+static double peak_of(const struct nvt_report_input *input, const struct nvt_phase_row *phase,
+                      int is_bytes)
 {
-    if (work->ns > 0)
-        nvt_table_set_real(table, row, column, work->amount / (work->ns / 1e9));
+    static const char *const precisions[] = {"tf32", "bf16", "fp16"};
+    char key[64] = "peak_flops_fp32", word[32];
+    if (input->run_count != 1)
+        return NAN;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!input->traces[i].runs)
+            return NAN;
+    for (size_t i = 0; i < sizeof(precisions) / sizeof(precisions[0]); i++) {
+        snprintf(word, sizeof(word), "precision=%s", precisions[i]);
+        if (strstr(phase->configuration, word))
+            snprintf(key, sizeof(key), "peak_flops_%s", precisions[i]);
+    }
+    return nvt_record_number(&input->runs[0]->env, is_bytes ? "peak_bytes" : key);
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_phase_row *phase)
+/* A rate in units of `unit` a second, and its share of the peak in the column behind it. */
+static void put_rate(struct nvt_table *table, size_t row, size_t column,
+                     const struct nvt_work *work, double unit, double peak)
+{
+    if (!(work->ns > 0))
+        return;
+    const double rate = work->amount / (work->ns / 1e9);
+    nvt_table_set_real(table, row, column, rate / unit);
+    if (peak > 0)
+        nvt_table_set_real(table, row, column + 1, 100 * rate / peak);
+}
+
+static void put_row(struct nvt_table *table, const struct nvt_report_input *input,
+                    const struct nvt_phase_row *phase)
 {
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, WORKLOAD, phase->workload);
@@ -42,8 +73,8 @@ static void put_row(struct nvt_table *table, const struct nvt_phase_row *phase)
     nvt_table_set_real(table, row, MIN, phase->time.min);
     nvt_table_set_real(table, row, MEDIAN, phase->time.median);
     nvt_table_set_real(table, row, MAX, phase->time.max);
-    put_rate(table, row, FLOPS, &phase->flops);
-    put_rate(table, row, BYTES, &phase->bytes);
+    put_rate(table, row, FLOPS, &phase->flops, 1e12, peak_of(input, phase, 0));
+    put_rate(table, row, BYTES, &phase->bytes, 1e9, peak_of(input, phase, 1));
     nvt_table_set_text(table, row, SOURCE, phase->source);
 }
 
@@ -55,7 +86,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_table *table =
         nvt_report_table(&nvt_report_phases, input, "Phases by configuration", err);
     for (size_t i = 0; table && i < nvt_phases_count(phases); i++)
-        put_row(table, nvt_phases_row(phases, i));
+        put_row(table, input, nvt_phases_row(phases, i));
     if (table && !nvt_phases_count(phases))
         nvt_note(input, "note: no range forward, backward or optimizer was found, or none within an iteration");
     nvt_phases_free(phases);

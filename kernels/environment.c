@@ -46,6 +46,18 @@ static void read_processor(char *out, size_t size)
     memmove(out, out + strspn(out, " "), strlen(out + strspn(out, " ")) + 1);
 }
 
+/* What was measured of it: "peak_flops_fp32" … in FLOP/s, "peak_bytes" in bytes/s. */
+static void put_peak(struct nvt_json *json, const struct nvt_peak *peak)
+{
+    static const char *const keys[] = {"peak_flops_fp32", "peak_flops_tf32", "peak_flops_bf16",
+                                       "peak_flops_fp16"};
+    for (int i = NVT_FP32; i <= NVT_FP16; i++)
+        if (peak->flops[i] > 0)
+            nvt_json_number(json, keys[i], peak->flops[i]);
+    if (peak->bytes > 0)
+        nvt_json_number(json, "peak_bytes", peak->bytes);
+}
+
 static void put_machine(struct nvt_json *json, const struct nvt_sweep *sweep)
 {
     const struct nvt_backend_facts *backend = &sweep->backend;
@@ -69,6 +81,7 @@ static void put_machine(struct nvt_json *json, const struct nvt_sweep *sweep)
     else
         nvt_json_null(json, "threads");
     nvt_json_text(json, "libraries", backend->libraries);
+    put_peak(json, &sweep->peak);
 }
 
 static int write_file(const char *path, const struct nvt_buffer *text, struct nvt_error *err)

@@ -24,6 +24,7 @@ static const char options_text[] =
     "  --warmup LIST      iterations before the timed ones (10)\n"
     "  --iterations N     timed iterations (100)\n"
     "  --repeat N         runs of each at each level, interleaved (1)\n"
+    "  --peak             measure what the backend reaches, for the shares of 'phases'\n"
     "  --seed N           of weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most (K, M, G behind the number)\n"
     "  -o, --output DIR   where results.jsonl, env.json and the traces go\n"
@@ -32,13 +33,14 @@ static const char options_text[] =
     "  --help             this text\n\n"
     "Example:  nvtally run fragmented --size 256 --batch 1,8 --fragments 2,8,32 -o out\n";
 
-enum { COLLECT = 256, WARMUP, ITERATIONS, REPEAT, SEED, LIMIT, BACKEND, NSYS, LIST, HELP, AXIS };
+enum { COLLECT = 256, WARMUP, ITERATIONS, REPEAT, PEAK, SEED, LIMIT, BACKEND, NSYS, LIST, HELP, AXIS };
 
 static const struct option common_options[] = {
     {"collect", required_argument, NULL, COLLECT},
     {"warmup", required_argument, NULL, WARMUP},
     {"iterations", required_argument, NULL, ITERATIONS},
     {"repeat", required_argument, NULL, REPEAT},
+    {"peak", no_argument, NULL, PEAK},
     {"seed", required_argument, NULL, SEED},
     {"memory-limit", required_argument, NULL, LIMIT},
     {"backend", required_argument, NULL, BACKEND},
@@ -55,7 +57,7 @@ struct request {
     struct nvt_sweep sweep;
     const char *backend, *nsys;
     int fell_back; /* auto found no device */
-    int list;
+    int list, peak;
     /* The axes as they were typed: whose they are is known when the workload is. */
     struct {
         const char *option, *text;
@@ -161,6 +163,9 @@ static int parse_option(struct request *request, int option, int index, char **a
         return nvt_axis_numbers(&sweep->warmup, "--warmup", optarg, 0, 1000000, err);
     case ITERATIONS:
         return parse_number("--iterations", optarg, 1, 1000000, &sweep->iterations, err);
+    case PEAK:
+        request->peak = 1;
+        return 0;
     case REPEAT:
         return parse_number("--repeat", optarg, 1, 1000, &sweep->repeat, err);
     case SEED:
@@ -386,6 +391,8 @@ static int run_sweep(struct request *request, struct nvt_error *err)
     int status = choose_backend(request, err);
     if (!status)
         status = check_backend(&request->sweep, err);
+    if (!status && request->peak)
+        status = nvt_ask_peak(request->sweep.library, &request->sweep.peak, err);
     if (!status && is_temporary) {
         request->sweep.directory = mkdtemp(temporary);
         if (!request->sweep.directory)

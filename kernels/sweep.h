@@ -31,6 +31,7 @@ struct nvt_sweep {
     char library[4096]; /* path of the backend's */
     char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */
     struct nvt_backend_facts backend;
+    struct nvt_peak peak; /* all 0: not measured */
     const char *directory;
     /* Of a run over several processes: each has a trace of its own, rank 0 writes the row. Else {0, 1}. */
     struct nvt_ranks ranks;
@@ -59,6 +60,9 @@ void nvt_quiet_threads(void);
 /* What a backend's library finds here, asked in a process of its own, as drivers may crash or leave
  * threads behind. 0, or -1 with err: no such library, no device. */
 int nvt_ask_backend(const char *library, struct nvt_backend_facts *facts, struct nvt_error *err);
+
+/* What it reaches, measured in a process of its own. 0, or -1 with err. */
+int nvt_ask_peak(const char *library, struct nvt_peak *peak, struct nvt_error *err);
 
 /* In the child: run one configuration, or tell what the backend is; see worker.c. The exit status. */
 int nvt_worker_main(int argc, char **argv);

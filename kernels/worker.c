@@ -2,6 +2,7 @@
  * The child that loads a backend's library. It is started as
  *
  *   nvtally run --worker backend LIBRARY              struct nvt_backend_answer on stdout
+ *   nvtally run --worker peak LIBRARY                 the same, with the peak measured
  *   nvtally run --worker run LIBRARY RESULT WORKLOAD CONFIGURATION WARMUP ITERATIONS SEED LIMIT
  *                                                     one JSON object in the file RESULT
  */
@@ -21,6 +22,7 @@
 struct nvt_backend_answer {
     int status;
     struct nvt_backend_facts facts;
+    struct nvt_peak peak;
     char message[512];
 };
 
@@ -28,6 +30,7 @@ struct library {
     void (*run)(const struct nvt_run_settings *, struct nvt_run_result *);
     void (*release)(struct nvt_run_result *);
     int (*backend)(struct nvt_backend_facts *, struct nvt_error *);
+    int (*peak)(struct nvt_peak *, struct nvt_error *);
 };
 
 static int load(const char *path, struct library *library, struct nvt_error *err)
@@ -38,7 +41,8 @@ static int load(const char *path, struct library *library, struct nvt_error *err
     *(void **)&library->run = dlsym(handle, "nvt_workload_run");
     *(void **)&library->release = dlsym(handle, "nvt_workload_release");
     *(void **)&library->backend = dlsym(handle, "nvt_workload_backend");
-    if (!library->run || !library->release || !library->backend)
+    *(void **)&library->peak = dlsym(handle, "nvt_workload_peak");
+    if (!library->run || !library->release || !library->backend || !library->peak)
         return nvt_fail_at(err, path, -1, "is no library of workloads");
     return 0;
 }
@@ -136,11 +140,13 @@ static int run_configuration(const struct library *library, char **argv)
 
 /* --- what the backend is ----------------------------------------------------------------------------- */
 
-static int tell_backend(const struct library *library, struct nvt_error *err)
+static int tell_backend(const struct library *library, int with_peak, struct nvt_error *err)
 {
     struct nvt_backend_answer answer;
     memset(&answer, 0, sizeof(answer));
     answer.status = library ? library->backend(&answer.facts, err) : -1;
+    if (!answer.status && with_peak)
+        answer.status = library->peak(&answer.peak, err);
     if (answer.status)
         nvt_error_text(err, answer.message, sizeof(answer.message));
     return write(STDOUT_FILENO, &answer, sizeof(answer)) == sizeof(answer) ? 0 : 2;
@@ -151,12 +157,13 @@ int nvt_worker_main(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     struct library library = {0};
     char text[1200];
-    int is_question = argc == 3 && !strcmp(argv[1], "backend");
+    int wants_peak = argc == 3 && !strcmp(argv[1], "peak");
+    int is_question = wants_peak || (argc == 3 && !strcmp(argv[1], "backend"));
     if (!is_question && (argc != 10 || strcmp(argv[1], "run")))
         return 2;
     int status = load(argv[2], &library, &err);
     if (is_question)
-        return tell_backend(status ? NULL : &library, &err);
+        return tell_backend(status ? NULL : &library, wants_peak, &err);
     if (status) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
@@ -164,7 +171,8 @@ int nvt_worker_main(int argc, char **argv)
     return run_configuration(&library, argv + 3);
 }
 
-static pid_t start_question(const char *library, int *answer, struct nvt_error *err)
+static pid_t start_question(const char *what, const char *library, int *answer,
+                            struct nvt_error *err)
 {
     int ends[2];
     if (pipe(ends))
@@ -172,7 +180,7 @@ static pid_t start_question(const char *library, int *answer, struct nvt_error *
     pid_t child = fork();
     if (!child) {
         char *argv[] = {(char *)"nvtally", (char *)"run",    (char *)"--worker",
-                        (char *)"backend", (char *)library, NULL};
+                        (char *)what,      (char *)library, NULL};
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
@@ -187,12 +195,14 @@ static pid_t start_question(const char *library, int *answer, struct nvt_error *
     return nvt_fail(err, "no process can be started: %s", strerror(errno));
 }
 
-int nvt_ask_backend(const char *library, struct nvt_backend_facts *facts, struct nvt_error *err)
+/* The answer of a child. 0, or -1 with err. */
+static int ask(const char *what, const char *library, struct nvt_backend_answer *got,
+               struct nvt_error *err)
 {
     struct nvt_backend_answer answer;
     int descriptor = -1, wait_status = 0;
     size_t size = 0;
-    pid_t child = start_question(library, &descriptor, err);
+    pid_t child = start_question(what, library, &descriptor, err);
     if (child < 0)
         return -1;
     while (size < sizeof(answer)) {
@@ -211,6 +221,24 @@ int nvt_ask_backend(const char *library, struct nvt_backend_facts *facts, struct
     answer.message[sizeof(answer.message) - 1] = 0;
     if (answer.status)
         return nvt_fail(err, "%s", answer.message);
+    *got = answer;
+    return 0;
+}
+
+int nvt_ask_peak(const char *library, struct nvt_peak *peak, struct nvt_error *err)
+{
+    struct nvt_backend_answer answer;
+    if (ask("peak", library, &answer, err))
+        return -1;
+    *peak = answer.peak;
+    return 0;
+}
+
+int nvt_ask_backend(const char *library, struct nvt_backend_facts *facts, struct nvt_error *err)
+{
+    struct nvt_backend_answer answer;
+    if (ask("backend", library, &answer, err))
+        return -1;
     *facts = answer.facts;
     facts->name[sizeof(facts->name) - 1] = 0;
     facts->device[sizeof(facts->device) - 1] = 0;

@@ -137,6 +137,12 @@ void nvt_phase_absent(struct nvt_run_context *context, size_t phase);
 /* Put a number into the row. Beyond NVT_NUMBERS_MOST it is left out, and the run is an error. */
 void nvt_run_number(struct nvt_run_context *context, const char *key, double value);
 
+/* What a backend reaches in the best of several runs of a large matrix product and a large copy. */
+struct nvt_peak {
+    double flops[4]; /* FLOP/s of a product by enum nvt_precision; 0 where it is emulated */
+    double bytes;    /* bytes/s of a copy, those read and those written */
+};
+
 #define NVT_LIBRARY_API __attribute__((visibility("default")))
 
 /* The entries of libnvtally-host.so and libnvtally-cuda.so: run one configuration; release the result;
@@ -145,6 +151,8 @@ NVT_LIBRARY_API void nvt_workload_run(const struct nvt_run_settings *settings,
                                       struct nvt_run_result *result);
 NVT_LIBRARY_API void nvt_workload_release(struct nvt_run_result *result);
 NVT_LIBRARY_API int nvt_workload_backend(struct nvt_backend_facts *facts, struct nvt_error *err);
+/* Measure the peak: 0, or -1 with err when there is no device or no memory (2 GiB of a device, 256 MiB of a host). */
+NVT_LIBRARY_API int nvt_workload_peak(struct nvt_peak *peak, struct nvt_error *err);
 
 extern const struct nvt_workload nvt_workload_linear, nvt_workload_fragmented, nvt_workload_transformer;
 extern const struct nvt_workload nvt_workload_switchback;

@@ -226,10 +226,10 @@ static void test_fragments(void **state)
     cli_tempdir_remove(directory);
 }
 
-#define PHASES_HEADINGS "workload,configuration,phase,n,mean,std,min,median,max,FLOP/s,bytes/s,source\n"
+#define PHASES_HEADINGS "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a copy,source\n"
 #define LINEAR_PHASES                                                                              \
-    "fragmented,size=64 batch=2 mode=linear,forward,10,1000000.0,100.0,1,2.5,,3000000,,measured\n"          \
-    "fragmented,size=64 batch=2 mode=linear,backward,10,2004000.0,,,,,,,measured\n"
+    "fragmented,size=64 batch=2 mode=linear,forward,10,1000000.0,100.0,1,2.5,,0.000003,,,,measured\n"          \
+    "fragmented,size=64 batch=2 mode=linear,backward,10,2004000.0,,,,,,,,,measured\n"
 
 /* The trace that the second record names is not there: a note, and the record stands in. */
 static void test_phases_of_records(void **state)
@@ -243,9 +243,9 @@ static void test_phases_of_records(void **state)
     char *text = render(&nvt_report_phases, &input, 0);
     assert_string_equal(text, PHASES_HEADINGS LINEAR_PHASES
                         "fragmented,size=64 batch=2 mode=train fragments=8,forward,10,1500000.0,"
-                        "100.0,1,2.5,,2000000,,measured\n"
+                        "100.0,1,2.5,,0.000002,,,,measured\n"
                         "fragmented,size=64 batch=2 mode=train fragments=8,backward,10,3000000.0,"
-                        ",,,,,,measured\n");
+                        ",,,,,,,,measured\n");
     nvt_buffer_append(&input.notes, "", 1);
     assert_non_null(strstr((char *)input.notes.data, "t1.nvt"));
     free(text);
@@ -272,7 +272,7 @@ static void test_phases_of_a_trace(void **state)
     char *text = render(&nvt_report_phases, &input, 0);
     assert_string_equal(text, PHASES_HEADINGS LINEAR_PHASES
                         "fragmented,size=64 batch=2 mode=train fragments=8,forward,1,20.0,,20,20.0,"
-                        "20,,,measured\n");
+                        "20,,,,,measured\n");
     free(text);
     nvt_input_free(&input);
     cli_tempdir_remove(directory);
