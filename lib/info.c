@@ -15,6 +15,7 @@ static const char usage_text[] = "usage: nvtally info [OPTIONS]\n\n"
                                  "machine, what is missing and how\n"
                                  "to get it.\n\n"
                                  "      --json     the same as one JSON object\n"
+                                 "      --peak     measure what matrix products and copies reach here, too\n"
                                  "      --help     this text\n";
 
 static void print_text(const struct nvt_probe_item *items, size_t count)
@@ -70,9 +71,9 @@ static void print_json(const struct nvt_probe_item *items, size_t count)
 int nvt_cmd_info(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+        {"json", no_argument, NULL, 'j'}, {"peak", no_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     struct nvt_probe_item items[NVT_PROBE_MAX];
-    bool json = false;
+    bool json = false, peak = false;
     opterr = 0;
     optind = 0;
     for (int option, at = 1; (option = getopt_long(argc, argv, "+h", options, NULL)) != -1;
@@ -81,17 +82,19 @@ int nvt_cmd_info(int argc, char **argv)
             fputs(usage_text, stdout);
             return 0;
         }
-        if (option != 'j') {
+        if (option != 'j' && option != 'p') {
             fprintf(stderr, "nvtally: unknown option %s; see nvtally info --help\n", argv[at]);
             return 2;
         }
-        json = true;
+        *(option == 'j' ? &json : &peak) = true;
     }
     if (optind < argc) {
         fprintf(stderr, "nvtally: info takes no argument, but got '%s'\n", argv[optind]);
         return 2;
     }
     size_t count = nvt_probe(items);
+    if (peak)
+        count += nvt_probe_peaks(items + count, NVT_PROBE_MAX - count);
     (json ? print_json : print_text)(items, count);
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "nvtally: writing to stdout: %s\n", strerror(errno));

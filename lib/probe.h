@@ -18,12 +18,19 @@ struct nvt_probe_item {
 };
 
 /* More items than nvt_probe ever fills. */
-#define NVT_PROBE_MAX 32
+#define NVT_PROBE_MAX 48
 
 /*
  * Fill items in the order of their sections and return how many. Looks at files, at PATH, and at
  * the CUDA driver where one is installed; starts no program and writes nothing.
  */
 size_t nvt_probe(struct nvt_probe_item items[NVT_PROBE_MAX]);
+
+/*
+ * Measure what each backend reaches that answers here, in a process of its own each: a large product of every
+ * precision that it does not emulate and a large copy (kernels/probe_peak.c). Fills at most `room` items of
+ * the section "peak" and returns how many. Takes seconds.
+ */
+size_t nvt_probe_peaks(struct nvt_probe_item *items, size_t room);
 
 #endif

@@ -165,9 +165,28 @@ static void test_wrong_usage(void **state)
     cli_result_free(&result);
 }
 
+/* The host's library is built wherever this test is, so something is reached; without the option nothing is. */
+static void test_peak(void **state)
+{
+    (void)state;
+    char value[512], *end;
+    struct cli_result result = info("--peak", NULL);
+    value_of(result.out, "peak", "host fp32", value, sizeof(value));
+    assert_true(strtod(value, &end) > 0);
+    assert_int_equal(strncmp(end, " TFLOP/s, ", 10), 0);
+    value_of(result.out, "peak", "host copy", value, sizeof(value));
+    assert_true(strtod(value, &end) > 0);
+    assert_int_equal(strncmp(end, " GB/s, ", 7), 0);
+    cli_result_free(&result);
+    result = info(NULL, NULL);
+    assert_null(strstr(result.out, "\npeak\n"));
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_peak),
         cmocka_unit_test(test_built_in),    cmocka_unit_test(test_path),
         cmocka_unit_test(test_toolkit),
 #ifdef HAVE_YAJL
