@@ -80,16 +80,16 @@ NVT_KERNEL(attention_softmax, attention_args)
         top = x[i] > top ? x[i] : top;
     }
     top = block_max(top);
-    FOR_THREADS(i, a.length)
-    {
-        real value = i < seen ? real_exp(x[i] - top) : 0;
-        p[i] = value;
-        sum += value;
-    }
-    sum = block_sum(sum);
+    NVT_SIMD_SUM(sum)
     FOR_THREADS(i, seen)
     {
-        p[i] /= sum;
+        p[i] = real_exp(x[i] - top);
+        sum += p[i];
+    }
+    sum = block_sum(sum);
+    FOR_THREADS(i, a.length)
+    {
+        p[i] = i < seen ? p[i] / sum : 0;
     }
 }
 
@@ -99,6 +99,7 @@ NVT_KERNEL(attention_softmax_backward, attention_args)
     real *ds = a.out + row * a.length;
     int64_t seen = a.causal ? row % a.length + 1 : a.length;
     real sum = 0;
+    NVT_SIMD_SUM(sum)
     FOR_THREADS(i, seen)
     {
         sum += p[i] * dp[i];

@@ -19,6 +19,7 @@ NVT_KERNEL(cross_entropy_forward, cross_entropy_args)
         top = x[i] > top ? x[i] : top;
     }
     top = block_max(top);
+    NVT_SIMD_SUM(sum)
     FOR_THREADS(i, a.n)
     {
         sum += real_exp(x[i] - top);
@@ -34,10 +35,12 @@ NVT_KERNEL(cross_entropy_forward, cross_entropy_args)
 NVT_KERNEL(cross_entropy_backward, cross_entropy_args)
 {
     const real *x = a.x + row * a.n;
+    real *dx = a.dx + row * a.n, lse = a.kept_lse[row];
+    int64_t target = a.target[row];
+    NVT_SIMD
     FOR_THREADS(i, a.n)
     {
-        real p = real_exp(x[i] - a.kept_lse[row]);
-        a.dx[row * a.n + i] = a.scale * (i == a.target[row] ? p - 1 : p);
+        dx[i] = a.scale * (real_exp(x[i] - lse) - (i == target));
     }
 }
 

@@ -27,6 +27,7 @@ NVT_KERNEL(rmsnorm_forward, norm_args)
     const real *x = a.x + row * a.n;
     real *y = a.y + row * a.n;
     real sum = 0;
+    NVT_SIMD_SUM(sum)
     FOR_THREADS(i, a.n)
     {
         sum += x[i] * x[i];
