@@ -1,6 +1,6 @@
 /*
- * `run --collect`: every level beside the others, and nsys, for which a script stands in that keeps what it
- * was called with and runs the command behind its options.
+ * `run --collect`: every level beside the others, and nsys, for which a script stands in that keeps
+ * what it was called with and runs the command behind its options.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,18 +47,17 @@ static const char *stand_in(const char *name, const char *script)
 }
 
 /* "profile" and its options, then the command: that is what nsys takes. */
-static const char obedient[] =
-    "here=$(dirname \"$0\")\n"
-    "echo \"$*\" >>\"$here/calls\"\n"
-    "env >\"$here/environment\"\n"
-    "[ \"$1\" = profile ] || exit 9\n"
-    "shift\n"
-    "while case $1 in -*) true;; *) false;; esac; do\n"
-    "  case $1 in --output=*) echo report >\"${1#--output=}\";; esac\n"
-    "  shift\n"
-    "done\n"
-    "echo 'Generating a report'\n"
-    "\"$@\"\n";
+static const char obedient[] = "here=$(dirname \"$0\")\n"
+                               "echo \"$*\" >>\"$here/calls\"\n"
+                               "env >\"$here/environment\"\n"
+                               "[ \"$1\" = profile ] || exit 9\n"
+                               "shift\n"
+                               "while case $1 in -*) true;; *) false;; esac; do\n"
+                               "  case $1 in --output=*) echo report >\"${1#--output=}\";; esac\n"
+                               "  shift\n"
+                               "done\n"
+                               "echo 'Generating a report'\n"
+                               "\"$@\"\n";
 
 static struct nvt_runs *read_runs(const char *path)
 {
@@ -75,9 +74,24 @@ static void levels_are_interleaved(void **state)
     (void)state;
     static const char *const levels[] = {"off", "nvtx", "kernel", "full", "nsys"};
     const char *nsys = stand_in("obedient", obedient), *out = cli_in(directory, "levels");
-    const char *argv[] = {"nvtally", "run", "linear", "--size", "64", "--batch", "1,2", "--iterations",
-                          "3", "--backend", "host", "--collect", "off,nvtx,kernel,full,nsys", "--nsys",
-                          nsys, "-o", out, NULL};
+    const char *argv[] = {"nvtally",
+                          "run",
+                          "linear",
+                          "--size",
+                          "64",
+                          "--batch",
+                          "1,2",
+                          "--iterations",
+                          "3",
+                          "--backend",
+                          "host",
+                          "--collect",
+                          "off,nvtx,kernel,full,nsys",
+                          "--nsys",
+                          nsys,
+                          "-o",
+                          out,
+                          NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_null(strstr(result.out, "Generating a report"));
@@ -108,9 +122,9 @@ static void our_collector_stays_out(void **state)
 {
     (void)state;
     const char *nsys = stand_in("alone", obedient), *out = cli_in(directory, "alone-out");
-    const char *argv[] = {"nvtally", "run", "linear", "--size", "64", "--batch", "1", "--iterations",
-                          "1", "--backend", "host", "--collect", "nsys", "--nsys", nsys, "-o", out,
-                          NULL};
+    const char *argv[] = {"nvtally", "run",          "linear", "--size",    "64",   "--batch",
+                          "1",       "--iterations", "1",      "--backend", "host", "--collect",
+                          "nsys",    "--nsys",       nsys,     "-o",        out,    NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -133,8 +147,9 @@ static void nsys_is_found_on_path(void **state)
     const char *const environment[] = {path, NULL};
     struct cli_options options = {.environment = environment};
     const char *out = cli_in(directory, "found-out");
-    const char *argv[] = {"nvtally", "run", "linear", "--size", "64", "--batch", "1", "--iterations",
-                          "1", "--backend", "host", "--collect", "nsys", "-o", out, NULL};
+    const char *argv[] = {"nvtally", "run",          "linear", "--size",    "64",   "--batch",
+                          "1",       "--iterations", "1",      "--backend", "host", "--collect",
+                          "nsys",    "-o",           out,      NULL};
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -147,9 +162,9 @@ static void a_failing_nsys_is_a_row(void **state)
     (void)state;
     const char *nsys = stand_in("failing", "echo 'no permission' >&2\nexit 3\n");
     const char *out = cli_in(directory, "failing-out");
-    const char *argv[] = {"nvtally", "run", "linear", "--size", "64", "--batch", "1", "--iterations",
-                          "1", "--backend", "host", "--collect", "nsys,off", "--nsys", nsys, "-o", out,
-                          NULL};
+    const char *argv[] = {"nvtally",  "run",          "linear", "--size",    "64",   "--batch",
+                          "1",        "--iterations", "1",      "--backend", "host", "--collect",
+                          "nsys,off", "--nsys",       nsys,     "-o",        out,    NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "1 of 2 configurations"));
@@ -171,7 +186,8 @@ static void without_nsys_nothing_runs(void **state)
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_failure(&result, "there is no nsys on PATH; give it with --nsys PATH");
     cli_result_free(&result);
-    const char *wrong[] = {"nvtally", "run", "linear", "--collect", "nsys", "--nsys", directory, NULL};
+    const char *wrong[] = {"nvtally", "run",    "linear",  "--collect",
+                           "nsys",    "--nsys", directory, NULL};
     result = cli_run(wrong);
     cli_expect_failure(&result, "is no program that can be run");
     cli_result_free(&result);

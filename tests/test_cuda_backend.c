@@ -1,6 +1,6 @@
 /*
- * libnvtally-cuda.so: that it loads, what it says without a device, and that the program does not need it.
- * With a device, the smallest runs of both variants against the host's.
+ * libnvtally-cuda.so: that it loads, what it says without a device, and that the program does not
+ * need it. With a device, the smallest runs of both variants against the host's.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -92,8 +92,8 @@ static void auto_takes_the_host_and_says_so(void **state)
     (void)state;
     if (has_device())
         skip();
-    const char *argv[] = {"nvtally", "run", "linear", "--size", "32", "--batch", "1", "--iterations",
-                          "1", NULL};
+    const char *argv[] = {"nvtally", "run", "linear",       "--size", "32",
+                          "--batch", "1",   "--iterations", "1",      NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "no CUDA device answers here: using the host backend"));
@@ -136,9 +136,10 @@ static struct nvt_runs *run_on(const char *backend, const char *directory)
 {
     char text[1200];
     struct nvt_error err = NVT_ERROR_INIT;
-    const char *argv[] = {"nvtally", "run", "fragmented", "--size", "256", "--batch", "3",
-                          "--fragments", "4,32", "--iterations", "5", "--collect", "off",
-                          "--backend", backend, "-o", directory, NULL};
+    const char *argv[] = {"nvtally", "run",       "fragmented",  "--size",    "256",
+                          "--batch", "3",         "--fragments", "4,32",      "--iterations",
+                          "5",       "--collect", "off",         "--backend", backend,
+                          "-o",      directory,   NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);

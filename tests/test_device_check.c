@@ -1,6 +1,6 @@
 /*
- * The check of all operations (tests/device), here with the host's own float: that it passes, that it finds
- * what is wrong, and that no operation is left out of it.
+ * The check of all operations (tests/device), here with the host's own float: that it passes, that
+ * it finds what is wrong, and that no operation is left out of it.
  */
 #include <glob.h>
 #include <setjmp.h>
@@ -18,8 +18,12 @@
 
 static struct cli_result check(const char *library, const char *only)
 {
-    const char *argv[] = {cli_built("device/check"), cli_built("device/libcheck-reference.so"),
-                          cli_built(library), only ? "--only" : NULL, only, NULL};
+    const char *argv[] = {cli_built("device/check"),
+                          cli_built("device/libcheck-reference.so"),
+                          cli_built(library),
+                          only ? "--only" : NULL,
+                          only,
+                          NULL};
     struct cli_options options = {.timeout_s = 300};
     return cli_run_with(&options, argv);
 }
@@ -41,9 +45,14 @@ static void inputs_are_those_of_the_seed(void **state)
     char *before = NULL;
     static const char *const seeds[] = {"7", "7", "8"};
     for (int i = 0; i < 3; i++) {
-        const char *argv[] = {cli_built("device/check"), cli_built("device/libcheck-reference.so"),
-                              cli_built("device/libcheck-host.so"), "--only", "bias_backward",
-                              "--seed", seeds[i], NULL};
+        const char *argv[] = {cli_built("device/check"),
+                              cli_built("device/libcheck-reference.so"),
+                              cli_built("device/libcheck-host.so"),
+                              "--only",
+                              "bias_backward",
+                              "--seed",
+                              seeds[i],
+                              NULL};
         struct cli_result result = cli_run(argv);
         cli_expect_status(&result, 0);
         char *line = strstr(result.out, "\nbias_backward");
@@ -128,8 +137,8 @@ static char *texts_of(const char *pattern)
     return all;
 }
 
-/* What a header declares at the beginning of a line, "void nvt_softmax_forward(", is called there. Philox
- * itself computes on the host alone and has known answers of its own. */
+/* What a header declares at the beginning of a line, "void nvt_softmax_forward(", is called there.
+ * Philox itself computes on the host alone and has known answers of its own. */
 static void no_operation_is_left_out(void **state)
 {
     (void)state;

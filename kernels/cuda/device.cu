@@ -21,7 +21,7 @@ static struct {
 static int stream_count;         /* streams made so far */
 static thread_local int current; /* this thread's stream */
 
-/* --- errors ------------------------------------------------------------------------------------------ */
+/* --- errors --- */
 
 static void keep(const char *what, const char *why)
 {
@@ -60,7 +60,7 @@ int nvt_backend_failed(struct nvt_error *err)
     return status;
 }
 
-/* --- start ------------------------------------------------------------------------------------------- */
+/* --- start --- */
 
 /* "CUDA 13.0, driver 13.0, cuBLAS 13.0.2" */
 static void describe_libraries(char *out, size_t size)
@@ -84,7 +84,8 @@ static int explain(cudaError_t status, struct nvt_error *err)
     return nvt_fail(err, "%s", cudaGetErrorString(status));
 }
 
-/* Freed memory stays with the pool until it is trimmed: the allocator above decides what goes back. */
+/* Freed memory stays with the pool until it is trimmed: the allocator above decides what goes back.
+ */
 static int prepare_pool(void)
 {
     uint64_t threshold = UINT64_MAX;
@@ -94,9 +95,8 @@ static int prepare_pool(void)
         return 0;
     if (nvt_cuda_note(cudaDeviceGetDefaultMemPool(&pool, 0), "the memory pool"))
         return -1;
-    return nvt_cuda_note(
-        cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
-        "the memory pool");
+    return nvt_cuda_note(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
+                         "the memory pool");
 }
 
 static int make_streams(int up_to)
@@ -140,7 +140,7 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
     return 0;
 }
 
-/* --- streams ----------------------------------------------------------------------------------------- */
+/* --- streams --- */
 
 cudaStream_t nvt_backend_stream(void)
 {
@@ -209,13 +209,13 @@ cublasHandle_t nvt_cublas_handle(void)
     return handle;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------ */
+/* --- memory --- */
 
 static void *take(size_t bytes)
 {
     void *memory = NULL;
-    cudaError_t status = pool ? cudaMallocAsync(&memory, bytes, streams[current])
-                              : cudaMalloc(&memory, bytes);
+    cudaError_t status =
+        pool ? cudaMallocAsync(&memory, bytes, streams[current]) : cudaMalloc(&memory, bytes);
     if (status == cudaSuccess)
         return memory;
     /* Out of memory is an answer, not a failure, and must not be found by the next launch. */
@@ -225,7 +225,8 @@ static void *take(size_t bytes)
     return NULL;
 }
 
-/* Streams are ordered by nobody here: where there are several, memory is there before it is handed out. */
+/* Streams are ordered by nobody here: where there are several, memory is there before it is handed
+ * out. */
 static void *settled(void *memory)
 {
     if (memory && stream_count > 1)
@@ -250,7 +251,8 @@ void nvt_backend_free(void *memory)
         nvt_cuda_note(cudaFree(memory), "memory");
         return;
     }
-    /* Other streams than this thread's may have used it: the order of one stream is not enough then. */
+    /* Other streams than this thread's may have used it: the order of one stream is not enough
+     * then. */
     if (stream_count > 1)
         nvt_backend_sync();
     nvt_cuda_note(cudaFreeAsync(memory, streams[current]), "memory");
@@ -287,16 +289,14 @@ void nvt_backend_zero(void *memory, size_t bytes)
 /* The copy waits for what this thread's stream was given before it, and for nothing else. */
 void nvt_backend_to_host(void *host, const void *device, size_t bytes)
 {
-    nvt_cuda_note(
-        cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, streams[current]),
-        "copy to the host");
+    nvt_cuda_note(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, streams[current]),
+                  "copy to the host");
     nvt_cuda_note(cudaStreamSynchronize(streams[current]), "copy to the host");
 }
 
 void nvt_backend_to_device(void *device, const void *host, size_t bytes)
 {
-    nvt_cuda_note(
-        cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, streams[current]),
-        "copy to the device");
+    nvt_cuda_note(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, streams[current]),
+                  "copy to the device");
     nvt_cuda_note(cudaStreamSynchronize(streams[current]), "copy to the device");
 }

@@ -9,17 +9,19 @@
 
 #include "../backend.h"
 
-/* Keep the first failure of the process for nvt_backend_failed. Returns whether status is one. Any thread. */
+/* Keep the first failure of the process for nvt_backend_failed. Returns whether status is one. Any
+ * thread. */
 int nvt_cuda_note(cudaError_t status, const char *what);
 int nvt_cublas_note(cublasStatus_t status, const char *what);
 
-/* The handle of this thread's stream, made at its first use; NULL when that failed, which is noted. */
+/* The handle of this thread's stream, made at its first use; NULL when that failed, which is noted.
+ */
 cublasHandle_t nvt_cublas_handle(void);
 
 /*
- * Memory of this thread's stream for what one call computes in between, at least `bytes`; which is 0 or 1.
- * It holds until the stream's next call with the same number, is not the allocator's and counts nowhere.
- * NULL when there is none left, which is noted.
+ * Memory of this thread's stream for what one call computes in between, at least `bytes`; which is
+ * 0 or 1. It holds until the stream's next call with the same number, is not the allocator's and
+ * counts nowhere. NULL when there is none left, which is noted.
  */
 void *nvt_cuda_scratch(int which, size_t bytes);
 

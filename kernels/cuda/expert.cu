@@ -1,11 +1,11 @@
 /*
  * The chosen experts of a batch: out[b] = x[b][f] · e[f] with f = chosen[b].
  *
- * A block has 64 columns of one expert and goes through its weights once for every SAMPLES samples that
- * chose it, so the weights that move are those of the experts that were chosen, whatever their number; a
- * block whose expert nobody chose ends at once. Lanes have two neighbouring columns each, warps take turns
- * in the rows of the weights, and their sums are added in the order of the warps: the same numbers in
- * every run.
+ * A block has 64 columns of one expert and goes through its weights once for every SAMPLES samples
+ * that chose it, so the weights that move are those of the experts that were chosen, whatever their
+ * number; a block whose expert nobody chose ends at once. Lanes have two neighbouring columns each,
+ * warps take turns in the rows of the weights, and their sums are added in the order of the warps:
+ * the same numbers in every run.
  */
 #include "expert.h"
 
@@ -69,7 +69,8 @@ static __global__ void __launch_bounds__(32 * WARPS) expert_forward_device(exper
         b = find_samples(a, f, b, samples, &count);
         if (!count)
             return;
-        /* Lanes beyond the last column compute the first one again, as all must meet at the barriers. */
+        /* Lanes beyond the last column compute the first one again, as all must meet at the
+         * barriers. */
         multiply(a, f, inside ? column : 0, samples, count, sums);
 #pragma unroll
         for (int s = 0; s < SAMPLES; s++) {
@@ -96,7 +97,8 @@ int nvt_cuda_expert_forward(real *out, const real *x, const real *e, const int32
     expert_args args = {out, x, e, chosen, batch, fragments, width, columns};
     int64_t blocks = fragments * ((columns + COLUMNS - 1) / COLUMNS);
     /* Two columns are read at once. */
-    int aligned = !(columns % 2) && !((uintptr_t)e % sizeof(float2)) && !((uintptr_t)out % sizeof(float2));
+    int aligned =
+        !(columns % 2) && !((uintptr_t)e % sizeof(float2)) && !((uintptr_t)out % sizeof(float2));
     if (!aligned || blocks > INT32_MAX)
         return -1;
     expert_forward_device<<<(unsigned)blocks, 32 * WARPS, 0, nvt_backend_stream()>>>(args);

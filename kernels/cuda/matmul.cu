@@ -12,8 +12,8 @@ static cublasOperation_t operation(int transpose)
     return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
-void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, real alpha,
-                        const real *a, const real *b, real beta, real *c)
+void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k,
+                        real alpha, const real *a, const real *b, real beta, real *c)
 {
     cublasHandle_t handle = m && n ? nvt_cublas_handle() : NULL;
     if (!handle)
@@ -24,7 +24,7 @@ void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, 
                     "cublasSgemm");
 }
 
-/* --- lower precisions ---------------------------------------------------------------------------------- */
+/* --- lower precisions --- */
 
 /* Numbers of `low`, rounded to nearest, ties to even. */
 template <typename low> struct round_args {
@@ -54,8 +54,8 @@ template <typename low> static const void *rounded(int which, const real *in, in
 }
 
 /* An input as cuBLAS shall read it: float as it lies, the lower ones as rounded copies. */
-static const void *input_of(const struct nvt_matmul *shape, int which, const real *in, int64_t stride,
-                            int64_t elements)
+static const void *input_of(const struct nvt_matmul *shape, int which, const real *in,
+                            int64_t stride, int64_t elements)
 {
     int64_t span = (shape->count - 1) * stride + elements;
     if (shape->precision == NVT_BF16)
@@ -79,13 +79,12 @@ void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, c
                                                          : CUDA_R_32F;
     cublasComputeType_t compute =
         shape->precision == NVT_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    nvt_cublas_note(
-        cublasGemmStridedBatchedEx_64(
-            handle, operation(shape->transpose_b), operation(shape->transpose_a), n, m, k,
-            &shape->alpha, right, type, shape->transpose_b ? k : n, shape->stride_b, left, type,
-            shape->transpose_a ? m : k, shape->stride_a, &shape->beta, c, CUDA_R_32F, n,
-            shape->stride_c, shape->count, compute, CUBLAS_GEMM_DEFAULT),
-        "cublasGemmStridedBatchedEx");
+    nvt_cublas_note(cublasGemmStridedBatchedEx_64(
+                        handle, operation(shape->transpose_b), operation(shape->transpose_a), n, m,
+                        k, &shape->alpha, right, type, shape->transpose_b ? k : n, shape->stride_b,
+                        left, type, shape->transpose_a ? m : k, shape->stride_a, &shape->beta, c,
+                        CUDA_R_32F, n, shape->stride_c, shape->count, compute, CUBLAS_GEMM_DEFAULT),
+                    "cublasGemmStridedBatchedEx");
 }
 
 int nvt_backend_emulates(enum nvt_precision precision)

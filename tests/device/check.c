@@ -1,8 +1,8 @@
 /*
  * usage: check REFERENCE LIBRARY [--small] [--seed N] [--only NAME]
  *
- * Runs every operation of both libraries on the same numbers and compares what they wrote. A line each
- * on stdout, then a verdict. 0 when all agree, 1 when one does not, 2 when it cannot be done.
+ * Runs every operation of both libraries on the same numbers and compares what they wrote. A line
+ * each on stdout, then a verdict. 0 when all agree, 1 when one does not, 2 when it cannot be done.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -66,8 +66,9 @@ static double root_mean_square(const struct nvt_check_array *array)
 }
 
 /* An element that the reference left as poison must be left so; one that it wrote must be near. */
-static void compare_array(const struct nvt_check_array *expected, const struct nvt_check_array *found,
-                          double tolerance, struct verdict *verdict)
+static void compare_array(const struct nvt_check_array *expected,
+                          const struct nvt_check_array *found, double tolerance,
+                          struct verdict *verdict)
 {
     double scale = root_mean_square(expected);
     for (int64_t i = 0; i < expected->count; i++) {
@@ -96,8 +97,8 @@ static void compare(const struct nvt_check_outcome *expected, const struct nvt_c
         compare_array(&expected->results[i], &found->results[i], tolerance, verdict);
 }
 
-static void check_shape(const struct library *reference, const struct library *library, int operation,
-                        int shape, uint64_t seed, struct verdict *verdict)
+static void check_shape(const struct library *reference, const struct library *library,
+                        int operation, int shape, uint64_t seed, struct verdict *verdict)
 {
     const struct nvt_check_entry *entry = reference->entry(operation);
     struct nvt_check_outcome expected = {0}, found = {0};

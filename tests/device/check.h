@@ -1,7 +1,7 @@
 /*
- * Every operation on two backends: check.c loads two libraries made of the same table (check_ops.c), one
- * of them on the host in double precision, gives both the same random numbers and compares all that they
- * wrote. This is what the program and its libraries share.
+ * Every operation on two backends: check.c loads two libraries made of the same table
+ * (check_ops.c), one of them on the host in double precision, gives both the same random numbers
+ * and compares all that they wrote. This is what the program and its libraries share.
  */
 #ifndef NVT_CHECK_H
 #define NVT_CHECK_H
@@ -27,17 +27,18 @@ struct nvt_check_outcome {
     int count;
 };
 
-/* What the table says about an operation. Shapes are its own; the first one is small, the first with a
- * zero ends them. Differences are at most tolerance · (|expected| + root mean square of the array). */
+/* What the table says about an operation. Shapes are its own; the first one is small, the first
+ * with a zero ends them. Differences are at most tolerance · (|expected| + root mean square of the
+ * array). */
 struct nvt_check_entry {
     const char *name;
     double tolerance;
     int64_t shapes[NVT_CHECK_SHAPES][NVT_CHECK_DIMENSIONS];
 };
 
-/* The entries of a library, by these names. start: prepare the backend and tell its device, 0 or -1. run:
- * one operation with one of its shapes and the numbers of a seed; 0, or -1 with err when it failed, wrote
- * beside an array, or changed an input. */
+/* The entries of a library, by these names. start: prepare the backend and tell its device, 0 or
+ * -1. run: one operation with one of its shapes and the numbers of a seed; 0, or -1 with err when
+ * it failed, wrote beside an array, or changed an input. */
 typedef int nvt_check_start_fn(char *device, size_t size, struct nvt_error *err);
 typedef const struct nvt_check_entry *nvt_check_entry_fn(int operation); /* NULL behind the last */
 typedef int nvt_check_run_fn(int operation, int shape, uint64_t seed,

@@ -22,7 +22,8 @@ static void *host_memory(size_t bytes)
     return memory;
 }
 
-/* splitmix64 (Steele, Lea and Flood, 2014): the same numbers on every backend and in every precision. */
+/* splitmix64 (Steele, Lea and Flood, 2014): the same numbers on every backend and in every
+ * precision. */
 static uint64_t next(struct check *check)
 {
     uint64_t z = (check->random += UINT64_C(0x9E3779B97F4A7C15));
@@ -212,7 +213,7 @@ real *check_scratch(struct check *check, const char *name, int64_t count)
     return (real *)send(add(check, name, CHECK_SCRATCH, CHECK_REAL, count));
 }
 
-/* --- results ----------------------------------------------------------------------------------------- */
+/* --- results --- */
 
 static double *new_result(struct check *check, const char *name, int64_t count)
 {

@@ -1,6 +1,6 @@
 /*
- * Arrays for the operations of check_ops.c. Each has a guard on both sides; what is to be written is
- * poisoned first with NaN, what is only read is compared afterwards with what it was.
+ * Arrays for the operations of check_ops.c. Each has a guard on both sides; what is to be written
+ * is poisoned first with NaN, what is only read is compared afterwards with what it was.
  */
 #ifndef NVT_CHECK_ARRAYS_H
 #define NVT_CHECK_ARRAYS_H
@@ -17,8 +17,8 @@ enum check_role { CHECK_IN, CHECK_OUT, CHECK_SCRATCH };
 struct check_array {
     const char *name;
     enum check_role role;
-    char *device;   /* with its guards */
-    char *host;     /* what was put there, guards included */
+    char *device; /* with its guards */
+    char *host;   /* what was put there, guards included */
     enum check_type type;
     int64_t count;
 };
@@ -30,8 +30,8 @@ struct check {
     struct nvt_check_outcome *outcome;
 };
 
-/* Arrays on the device, by name. There is no going on without memory: then the program ends, with a line on
- * stderr and 2. in: normal numbers. positive: in (0.5, 1.5). indices: in [0, bound). */
+/* Arrays on the device, by name. There is no going on without memory: then the program ends, with a
+ * line on stderr and 2. in: normal numbers. positive: in (0.5, 1.5). indices: in [0, bound). */
 const real *check_in(struct check *check, const char *name, int64_t count);
 const real *check_positive(struct check *check, const char *name, int64_t count);
 const int32_t *check_indices(struct check *check, const char *name, int64_t count, int64_t bound);
@@ -45,7 +45,8 @@ real *check_both(struct check *check, const char *name, int64_t count);
 real *check_both_positive(struct check *check, const char *name, int64_t count);
 int32_t *check_out_indices(struct check *check, const char *name, int64_t count);
 
-/* The same of other types: positive floats in (0.5, 1.5), normal halves, integers in [-127, 127]. */
+/* The same of other types: positive floats in (0.5, 1.5), normal halves, integers in [-127, 127].
+ */
 const float *check_floats(struct check *check, const char *name, int64_t count);
 const nvt_half *check_halves(struct check *check, const char *name, int64_t count);
 const int8_t *check_bytes(struct check *check, const char *name, int64_t count);
@@ -63,7 +64,7 @@ void check_number(struct check *check, const char *name, double value);
 /* Wait, take the results over, look at guards and inputs, release. 0 or -1 with err. */
 int check_finish(struct check *check, struct nvt_error *err);
 
-/* --- tables ------------------------------------------------------------------------------------------ */
+/* --- tables --- */
 
 /* An operation with a function that calls it; a table ends with a line without a name. */
 struct check_line {
@@ -73,24 +74,29 @@ struct check_line {
 extern const struct check_line check_backend[], check_fragments[], check_language[],
     check_low_precision[], check_images[], check_broken[];
 
-#define OP(name)                   static void name(struct check *c, const int64_t *s)
-#define LINE(name, tolerance, ...) {{#name, tolerance, {__VA_ARGS__}}, name}
+#define OP(name) static void name(struct check *c, const int64_t *s)
+#define LINE(name, tolerance, ...)                                                                 \
+    {                                                                                              \
+        {#name, tolerance, {__VA_ARGS__}}, name                                                    \
+    }
 
-/* Exact where nothing is summed up; rounding alone; sums and functions of float; TF32's and halves' ten
- * bits. */
+/* Exact where nothing is summed up; rounding alone; sums and functions of float; TF32's and halves'
+ * ten bits. */
 #define EXACT 0
 #define CLOSE 1e-6
 #define SUMS  2e-5
 #define TF32  2e-3
 #define HALF  1e-3
 
-/* m, n, k, products; rows, n; n; batch, fragments, width, columns; groups, length, width, 1 + causal;
- * batch, size, fragments. */
+/* clang-format off */
+/* m, n, k, products; rows, n; n; batch, fragments, width, columns; groups, length, width,
+ * 1 + causal; batch, size, fragments. */
 #define MATRICES  {5, 7, 3, 2}, {1, 512, 300, 3}, {64, 96, 130, 5}, {16, 2048, 2048, 1}
 #define ROWS      {3, 5}, {7, 300}, {33, 1024}, {1, 10007}
 #define LENGTHS   {5}, {4097}, {100003}
 #define FRAGMENTS {2, 2, 8, 40}, {5, 32, 4, 130}, {16, 4, 64, 512}, {3, 128, 16, 2048}
 #define ATTENTION {2, 5, 4, 1}, {3, 33, 16, 2}, {4, 130, 64, 2}, {2, 257, 32, 1}
 #define LAYERS    {2, 64, 2}, {8, 256, 8}, {16, 512, 128}
+/* clang-format on */
 
 #endif

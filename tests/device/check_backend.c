@@ -5,7 +5,7 @@
 #include "../../kernels/ops/ops.h"
 #include "check_arrays.h"
 
-/* --- the backend itself: m, n, k, and the number of products ------------------------------------------- */
+/* --- the backend itself: m, n, k, and the number of products --- */
 
 static void matmul(struct check *c, const int64_t *s, int transpose_a, int transpose_b, real beta)
 {
@@ -36,8 +36,8 @@ OP(matmul_tt)
 
 static void batched(struct check *c, const int64_t *s, enum nvt_precision precision)
 {
-    struct nvt_matmul shape = {0,    1,           s[0],        s[1],        s[2],     (real)0.5, 1,
-                               s[3], s[0] * s[2], s[2] * s[1], s[0] * s[1], precision};
+    struct nvt_matmul shape = {0, 1,    s[0],        s[1],        s[2],        (real)0.5,
+                               1, s[3], s[0] * s[2], s[2] * s[1], s[0] * s[1], precision};
     const real *a = check_in(c, "a", s[3] * s[0] * s[2]), *b = check_in(c, "b", s[3] * s[2] * s[1]);
     real *out = check_both(c, "c", s[3] * s[0] * s[1]);
     nvt_backend_matmul_batched(&shape, a, b, out);
@@ -94,13 +94,14 @@ OP(streams)
     nvt_bias_forward(x, b, s[0], s[1]);
 }
 
-/* --- random numbers: n ---------------------------------------------------------------------------------- */
+/* --- random numbers: n --- */
 
 OP(random_normal)
 {
     nvt_random_normal(check_out(c, "out", s[0]), s[0], c->random, 5, (real)0.02);
 }
 
+/* clang-format off */
 const struct check_line check_backend[] = {
     LINE(matmul_nn, SUMS, MATRICES),
     LINE(matmul_nt, SUMS, MATRICES),
@@ -117,3 +118,4 @@ const struct check_line check_backend[] = {
     LINE(random_normal, CLOSE, LENGTHS),
     {{NULL, 0, {{0}}}, NULL},
 };
+/* clang-format on */

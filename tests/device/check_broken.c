@@ -1,6 +1,6 @@
 /*
- * Right in double and wrong in float: what the check is for must be found. Part of the reference, and of
- * the library that the check's own test looks at.
+ * Right in double and wrong in float: what the check is for must be found. Part of the reference,
+ * and of the library that the check's own test looks at.
  */
 #include "../../kernels/ops/ops.h"
 #include "check_arrays.h"
@@ -33,6 +33,7 @@ OP(broken_input)
     nvt_backend_zero(x, BROKEN * sizeof(real));
 }
 
+/* clang-format off */
 const struct check_line check_broken[] = {
     LINE(broken_value, SUMS, {8}),
     LINE(broken_unwritten, SUMS, {8}),
@@ -40,3 +41,4 @@ const struct check_line check_broken[] = {
     LINE(broken_input, SUMS, {8}),
     {{NULL, 0, {{0}}}, NULL},
 };
+/* clang-format on */

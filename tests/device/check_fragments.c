@@ -7,7 +7,7 @@
 #include "../../kernels/workloads/layer.h"
 #include "check_arrays.h"
 
-/* --- rows, n --------------------------------------------------------------------------------------------- */
+/* --- rows, n --- */
 
 OP(softmax_forward)
 {
@@ -33,7 +33,7 @@ OP(bias_backward)
     nvt_bias_backward(check_both(c, "db", s[1]), dy, s[0], s[1]);
 }
 
-/* --- losses and optimizers: n --------------------------------------------------------------------------- */
+/* --- losses and optimizers: n --- */
 
 OP(mse_backward)
 {
@@ -55,7 +55,7 @@ OP(adam_step)
     nvt_adam_step(w, g, m, check_both_positive(c, "v", s[0]), s[0], 7, &adam);
 }
 
-/* --- fragments: batch, fragments, width, columns ---------------------------------------------------------- */
+/* --- fragments: batch, fragments, width, columns --- */
 
 #define FEATURES (s[0] * s[1] * s[2])
 #define SCORES   (s[0] * s[1])
@@ -99,7 +99,8 @@ OP(mask_chosen)
     nvt_mask_chosen(check_out(c, "xm", FEATURES), x, chosen, s[0], s[1], s[2]);
 }
 
-/* What lies behind the rows that were found stays poison on both sides, so it is not compared as one. */
+/* What lies behind the rows that were found stays poison on both sides, so it is not compared as
+ * one. */
 OP(find_rows)
 {
     const int32_t *chosen = check_indices(c, "chosen", s[0], s[1]);
@@ -147,10 +148,10 @@ OP(expert_backward)
     nvt_expert_backward(de, x, dout, chosen, s[0], s[1], s[2], s[3]);
 }
 
-/* --- the layers of the fragment study: batch, size, fragments ----------------------------------------------- */
+/* --- the layers of the fragment study: batch, size, fragments --- */
 
-/* Outputs and gradients of one pass. A step of Adam is left out: its first is of size lr whatever the
- * gradient's, so that rounding decides the sign where that is nothing. */
+/* Outputs and gradients of one pass. A step of Adam is left out: its first is of size lr whatever
+ * the gradient's, so that rounding decides the sign where that is nothing. */
 static void layer(struct check *c, const int64_t *s, enum nvt_layer_mode mode, int grouped)
 {
     static const char *const names[] = {"gradient 0", "gradient 1", "gradient 2", "gradient 3"};
@@ -194,6 +195,7 @@ OP(layer_grouped)
     layer(c, s, NVT_INFERENCE, 1);
 }
 
+/* clang-format off */
 const struct check_line check_fragments[] = {
     LINE(softmax_forward, SUMS, ROWS),
     LINE(softmax_backward, SUMS, ROWS),
@@ -220,3 +222,4 @@ const struct check_line check_fragments[] = {
     LINE(layer_grouped, SUMS, LAYERS),
     {{NULL, 0, {{0}}}, NULL},
 };
+/* clang-format on */

@@ -5,7 +5,7 @@
 #include "../../kernels/ops/vector.h"
 #include "check_arrays.h"
 
-/* --- images: samples, height, channels, size of the window ------------------------------------------------- */
+/* --- images: samples, height, channels, size of the window --- */
 
 /* One wider than high, strides of 2 where the window is larger than that. */
 static struct nvt_window window_of(const int64_t *s)
@@ -67,7 +67,7 @@ OP(mean_pool_backward)
     nvt_mean_pool_backward(check_out(c, "dx", s[0] * s[1] * s[2]), dy, s[0], s[1], s[2]);
 }
 
-/* --- rows, n --------------------------------------------------------------------------------------------- */
+/* --- rows, n --- */
 
 OP(batchnorm_forward)
 {
@@ -104,8 +104,13 @@ OP(relu_backward)
     nvt_relu_backward(check_out(c, "dx", s[0] * s[1]), dy, y, s[0] * s[1]);
 }
 
-#define IMAGES {1, 4, 2, 2}, {3, 9, 5, 3}, {2, 16, 64, 7}
+#define IMAGES                                                                                     \
+    {1, 4, 2, 2}, {3, 9, 5, 3},                                                                    \
+    {                                                                                              \
+        2, 16, 64, 7                                                                               \
+    }
 
+/* clang-format off */
 const struct check_line check_images[] = {
     LINE(unroll, EXACT, IMAGES),
     LINE(unroll_backward, SUMS, IMAGES),
@@ -120,3 +125,4 @@ const struct check_line check_images[] = {
     LINE(relu_backward, EXACT, ROWS),
     {{NULL, 0, {{0}}}, NULL},
 };
+/* clang-format on */

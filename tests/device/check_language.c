@@ -10,7 +10,7 @@
 #include "../../kernels/ops/optimizer.h"
 #include "check_arrays.h"
 
-/* --- rows, n --------------------------------------------------------------------------------------------- */
+/* --- rows, n --- */
 
 OP(gelu_forward)
 {
@@ -100,7 +100,7 @@ OP(embedding_backward)
     nvt_embedding_backward(dtable, dposition, dout, token, 3 * s[0], s[0], s[1]);
 }
 
-/* --- n ------------------------------------------------------------------------------------------------------- */
+/* --- n --- */
 
 OP(random_tokens)
 {
@@ -140,7 +140,7 @@ OP(sgd_step)
     nvt_sgd_step(w, g, check_both(c, "b", s[0]), s[0], &sgd);
 }
 
-/* --- attention: groups, length, width, causal --------------------------------------------------------------- */
+/* --- attention: groups, length, width, causal --- */
 
 static struct nvt_attention attention_of(const int64_t *s)
 {
@@ -199,7 +199,8 @@ OP(attention_scores_backward)
     nvt_attention_scores_backward(&attention, dq, dk, ds, q, k);
 }
 
-/* Two heads of q, k and v; positions behind each other for causal shapes, samples for the others. */
+/* Two heads of q, k and v; positions behind each other for causal shapes, samples for the others.
+ */
 static struct nvt_heads heads_of(const int64_t *s)
 {
     struct nvt_heads heads = {s[0], s[1], 2, s[2], 3, s[3] == 2 ? s[1] : 1, s[3] == 2 ? 1 : s[0]};
@@ -220,6 +221,7 @@ OP(heads_merge)
     nvt_heads_merge(&heads, check_out(c, "rows", 6 * FLAT), split);
 }
 
+/* clang-format off */
 const struct check_line check_language[] = {
     LINE(random_tokens, EXACT, LENGTHS),
     LINE(dropout, CLOSE, LENGTHS),
@@ -247,3 +249,4 @@ const struct check_line check_language[] = {
     LINE(heads_merge, EXACT, ATTENTION),
     {{NULL, 0, {{0}}}, NULL},
 };
+/* clang-format on */

@@ -5,7 +5,7 @@
 #include "../../kernels/ops/quantize.h"
 #include "check_arrays.h"
 
-/* --- products: m, n, k ------------------------------------------------------------------------------------- */
+/* --- products: m, n, k --- */
 
 static void half_product(struct check *c, const int64_t *s, int transpose_a, int transpose_b)
 {
@@ -56,7 +56,7 @@ OP(int8_linear_shared)
     int8_linear(c, s, 1);
 }
 
-/* --- rows, n --------------------------------------------------------------------------------------------- */
+/* --- rows, n --- */
 
 OP(quantize_rows)
 {
@@ -119,7 +119,7 @@ OP(half_to_float)
     nvt_half_to_float(check_out_floats(c, "out", s[0] * s[1]), x, s[0] * s[1]);
 }
 
-/* --- additions: n ------------------------------------------------------------------------------------------- */
+/* --- additions: n --- */
 
 OP(accumulate)
 {
@@ -127,6 +127,7 @@ OP(accumulate)
         nvt_accumulate(check_out_floats(c, "sum", 1), (enum nvt_accumulate_form)form, 0.01f, s[0]);
 }
 
+/* clang-format off */
 const struct check_line check_low_precision[] = {
     LINE(half_nn, HALF, MATRICES),
     LINE(half_nt, HALF, MATRICES),
@@ -145,3 +146,4 @@ const struct check_line check_low_precision[] = {
     LINE(accumulate, EXACT, {1000}, {7}),
     {{NULL, 0, {{0}}}, NULL},
 };
+/* clang-format on */

@@ -1,7 +1,8 @@
 /*
- * The library's entries, over the tables of all operations. It is compiled for the host in double precision,
- * which is the reference, and for the backend that is checked. A new operation takes a function and a line
- * in a table; the test test_device_check names those of kernels/ops that have none.
+ * The library's entries, over the tables of all operations. It is compiled for the host in double
+ * precision, which is the reference, and for the backend that is checked. A new operation takes a
+ * function and a line in a table; the test test_device_check names those of kernels/ops that have
+ * none.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,11 +10,7 @@
 #include "check_arrays.h"
 
 static const struct check_line *const tables[] = {
-    check_backend,
-    check_fragments,
-    check_language,
-    check_low_precision,
-    check_images,
+    check_backend, check_fragments, check_language, check_low_precision, check_images,
 #ifdef NVT_CHECK_BROKEN
     check_broken,
 #endif

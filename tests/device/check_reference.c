@@ -1,6 +1,6 @@
 /*
- * Products of halves and of 8-bit integers for the reference, by their definition: its numbers are double,
- * which the host's own code for them is not.
+ * Products of halves and of 8-bit integers for the reference, by their definition: its numbers are
+ * double, which the host's own code for them is not.
  */
 #include "../../kernels/ops/half.h"
 
