@@ -13,7 +13,19 @@ $(BUILD)/bench/nothing.so: tests/bench/nothing.c lib/clock.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(CPPFLAGS) -O3 -fPIC -shared $< -o $@
 
-bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST
-	$(Q)BUILD=$(BUILD) tests/bench/run
+$(BUILD)/bench/make_trace: $(call obj,tests/bench/make_trace.c tests/bench/nvt_sink.c) $(BUILD)/libnvtally.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-.PHONY: bench
+$(BUILD)/bench/timed: tests/bench/timed.c lib/clock.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $< -o $@
+
+bench-analyze: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of reports, beside SQL's and HTA's
+	$(Q)BUILD=$(BUILD) tests/bench/analyze
+
+bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
+	$(Q)BUILD=$(BUILD) tests/bench/run
+	$(Q)$(MAKE) --no-print-directory bench-analyze
+
+.PHONY: bench bench-analyze
