@@ -31,6 +31,7 @@ const struct nvt_chart *const *nvt_charts(size_t *count);
 extern const struct nvt_chart nvt_chart_fragments;
 extern const struct nvt_chart nvt_chart_switchback;
 extern const struct nvt_chart nvt_chart_gpipe;
+extern const struct nvt_chart nvt_chart_scaling;
 extern const struct nvt_chart nvt_chart_ranges;
 extern const struct nvt_chart nvt_chart_reference;
 extern const struct nvt_chart nvt_chart_warmup;

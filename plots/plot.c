@@ -15,6 +15,7 @@ static const struct nvt_chart *const charts[] = {
     &nvt_chart_fragments,
     &nvt_chart_switchback,
     &nvt_chart_gpipe,
+    &nvt_chart_scaling,
     &nvt_chart_ranges,
     &nvt_chart_reference,
     &nvt_chart_warmup,

@@ -308,10 +308,46 @@ static void test_ranges_of_a_trace(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* Two variants with a + b·n of 1 + 0.5·n and 5 + 0.1·n ms forward, which meet at 10; none backward. */
+static void test_scaling_with_a_crossing(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir(), name[] = "scaling-n-made.svg";
+    FILE *file = fopen(cli_in(directory, "results.jsonl"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < 10; i++) {
+        int n = 4 << i % 5;
+        fprintf(file,
+                "{\"workload\": \"made\", \"n\": %d, \"variant\": \"%s\", \"backend\": \"host\", "
+                "\"status\": \"ok\", \"forward_ns_median\": %d, \"trace\": null}\n",
+                n, i < 5 ? "it's simple" : "clever",
+                i < 5 ? 1000000 + 500000 * n : 5000000 + 100000 * n);
+    }
+    assert_int_equal(fclose(file), 0);
+    struct cli_result result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, name));
+    char *svg = read_text(directory, name), *data = read_text(directory, "scaling-n-made.dat");
+    char *script = read_text(directory, "scaling-n-made.gp");
+    assert_non_null(strstr(svg, "10 (10 to 10)"));
+    assert_non_null(strstr(svg, "clever"));
+    assert_non_null(strstr(data, "4\t3\t0\n8\t5\t0\n"));
+    assert_non_null(strstr(script, "1 + 0.5*x"));
+    assert_non_null(strstr(script, "5 + 0.1*x"));
+    free(svg);
+    free(data);
+    free(script);
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_svg),
+        cmocka_unit_test(test_scaling_with_a_crossing),
         cmocka_unit_test(test_ranges_of_a_trace),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_restyle),
