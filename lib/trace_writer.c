@@ -16,6 +16,7 @@
 struct nvt_trace_writer {
     int descriptor;
     int seekable;
+    int named; /* a regular file that has a name: it can be removed under our hands */
     char *path;
     uint64_t size; /* of the file up to the last whole chunk */
     int level;
@@ -61,6 +62,7 @@ static int set_up(struct nvt_trace_writer *writer, const char *path, int level)
     writer->path = strdup(path);
     writer->level = level;
     writer->seekable = !fstat(writer->descriptor, &status) && S_ISREG(status.st_mode);
+    writer->named = writer->seekable && status.st_nlink > 0;
 #ifdef HAVE_ZSTD
     writer->zstd = ZSTD_createCCtx();
     return writer->path && writer->zstd ? 0 : -1;
@@ -176,7 +178,10 @@ uint64_t nvt_trace_writer_size(const struct nvt_trace_writer *writer)
 int nvt_trace_writer_close(struct nvt_trace_writer *writer, struct nvt_error *err)
 {
     int status = 0;
-    if (close(writer->descriptor))
+    struct stat now;
+    if (writer->named && !fstat(writer->descriptor, &now) && !now.st_nlink)
+        status = nvt_fail_at(err, writer->path, -1, "was removed while it was written");
+    if (close(writer->descriptor) && !status)
         status = nvt_fail_at(err, writer->path, -1, "cannot be written: %s", strerror(errno));
     free_writer(writer);
     return status;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,11 +58,14 @@ static int join(void)
 
 int nvt_session_join(void)
 {
-    int saved = errno, expected = NOT_JOINED;
+    int saved = errno, expected = NOT_JOINED, cancel;
+    /* open() and the like are cancellation points; NVTX's functions are none. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (atomic_compare_exchange_strong(&joined, &expected, JOINING))
         atomic_store(&joined, join() ? JOINED : REFUSED);
     while (atomic_load(&joined) == JOINING)
         syscall(SYS_sched_yield);
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
     return atomic_load(&joined) == JOINED;
 }

@@ -47,7 +47,11 @@ static void lose_homeless(void)
 /* A ring for a thread that has none: it is new, or has just been forked. */
 static int get_ring(struct nvt_thread *thread)
 {
+    int cancel;
+    /* open() and the like are cancellation points; NVTX's functions are none. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     struct nvt_ring *ring = nvt_session_ring(&thread->serial);
+    pthread_setcancelstate(cancel, NULL);
     if (!ring)
         return -1;
     thread->slots = thread->next = nvt_ring_slots(ring);
@@ -151,11 +155,15 @@ static void pause_a_little(unsigned round)
     }
 }
 
+/* A look at the recorder counts at most so much: longer between two looks, and we were not running
+ * either (stopped, frozen), which says nothing about the recorder. */
+#define LOOK_NS 20000000
+
 /* Wait until there is room, or the recorder has been silent for NVT_SILENCE_NS. */
 static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t open)
 {
     struct nvt_control *control = nvt_session.control;
-    int64_t started = nvt_monotonic_ns(), last_beat = started;
+    int64_t started = nvt_monotonic_ns(), last_look = started, silent = 0;
     uint64_t heartbeat = atomic_load(&control->heartbeat);
     int status = -1;
     if (thread->deaf && heartbeat == thread->silent_heartbeat)
@@ -171,12 +179,14 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t ope
         int64_t now = nvt_monotonic_ns();
         if (beat != heartbeat) {
             heartbeat = beat;
-            last_beat = now;
-        } else if (now - last_beat > NVT_SILENCE_NS) {
+            silent = 0;
+        } else if ((silent += now - last_look < LOOK_NS ? now - last_look : LOOK_NS) >
+                   NVT_SILENCE_NS) {
             thread->deaf = 1;
             thread->silent_heartbeat = beat;
             break;
         }
+        last_look = now;
     }
     struct nvt_ring *ring = nvt_thread_ring(thread);
     uint64_t waited = atomic_load_explicit(&ring->waited_ns, memory_order_relaxed);

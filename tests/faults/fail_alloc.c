@@ -1,0 +1,68 @@
+/*
+ * Preloaded: the FAIL_ALLOC-th allocation of the program fails (from 1; 0 or unset: none), in the
+ * process that was started with it and not in its children. FAIL_ALLOC_COUNT names a file that gets
+ * the number of allocations at the end. glibc's own functions do the work.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+static _Atomic unsigned long allocations;
+static unsigned long failing;
+static int on;
+static char counts[512];
+
+__attribute__((constructor)) static void start(void)
+{
+    const char *number = getenv("FAIL_ALLOC"), *path = getenv("FAIL_ALLOC_COUNT");
+    failing = number ? strtoul(number, NULL, 10) : 0;
+    if (path)
+        snprintf(counts, sizeof(counts), "%s", path);
+    unsetenv("FAIL_ALLOC");
+    unsetenv("FAIL_ALLOC_COUNT");
+    unsetenv("LD_PRELOAD");
+    on = number || path;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    char text[32];
+    int descriptor = *counts ? open(counts, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+    if (descriptor < 0)
+        return;
+    int length = snprintf(text, sizeof(text), "%lu", atomic_load(&allocations));
+    if (write(descriptor, text, (size_t)length) < 0)
+        _exit(1);
+    close(descriptor);
+}
+
+static int fails(void)
+{
+    if (!on || atomic_fetch_add(&allocations, 1) + 1 != failing)
+        return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __libc_realloc(memory, size);
+}
