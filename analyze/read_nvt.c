@@ -1,5 +1,6 @@
 #include "read_nvt.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -409,22 +410,25 @@ static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
                    nvt_error_text(&copy, text, sizeof(text)));
 }
 
-/* All chunks up to the end or the first damage. Returns how many were whole. */
+/* All chunks up to the end or the first damage. Returns how many were whole. *no_memory tells a chunk
+ * that could not be kept from one that is damaged. */
 static uint64_t read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *file,
-                            struct nvt_error *damage)
+                            struct nvt_error *damage, int *no_memory)
 {
     struct nvt_chunk chunk;
     const uint8_t *payload;
     uint64_t whole = 0;
     for (;;) {
         int64_t offset = nvt_trace_file_offset(file);
+        errno = 0;
         int status = nvt_trace_file_next(file, &chunk, &payload, damage);
+        if (status > 0 && read_chunk(reader, &chunk, payload, damage)) {
+            damage->offset = offset;
+            status = -1;
+        }
+        *no_memory = status < 0 && errno == ENOMEM;
         if (status <= 0)
             return whole;
-        if (read_chunk(reader, &chunk, payload, damage)) {
-            damage->offset = offset;
-            return whole;
-        }
         whole++;
     }
 }
@@ -434,12 +438,14 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
     struct nvt_error damage = NVT_ERROR_INIT;
     struct nvt_nvt_reader reader = {.trace = trace};
     struct nvt_trace_file *file = nvt_trace_file_open(path, err);
-    int status = 0;
+    int status = 0, no_memory;
     if (!file)
         return -1;
-    uint64_t whole = read_chunks(&reader, file, &damage);
+    uint64_t whole = read_chunks(&reader, file, &damage, &no_memory);
     nvt_trace_file_close(file);
-    if (!whole)
+    if (no_memory)
+        status = nvt_fail_at(err, path, damage.offset, "out of memory");
+    else if (!whole)
         status = nvt_fail_at(err, path, damage.offset, "holds no whole chunk%s%s",
                              damage.message[0] ? ": " : "", damage.message);
     else if (damage.message[0])

@@ -23,6 +23,8 @@ struct nvt_drain {
     uint64_t tail, mask;
     double fill;
     int broken;
+    int starved; /* what is in the ring could not be taken: no memory */
+    int partial; /* the columns lack something: no memory */
     uint32_t names[NVT_STRING_SLOTS]; /* string slot to the file's string id */
     /* The chunk in the making. */
     struct nvt_buffer tokens, times, domains, attributes, range_ids, payload;
@@ -99,18 +101,23 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
         munmap(ring, size);
         return 0;
     }
+    if (!is_sound(ring, size)) {
+        munmap(ring, size);
+        return nvt_fail_at(err, path, -1, "is no ring of this version");
+    }
+    /* Without memory it is as if the ring were not ready yet. */
     struct nvt_drain *drain = calloc(1, sizeof(*drain));
     if (!drain) {
         munmap(ring, size);
-        return nvt_fail(err, "out of memory");
+        return 0;
     }
     drain->ring = ring;
     drain->size = size;
     drain->output = output;
     drain->path = strdup(path);
-    if (!drain->path || !is_sound(ring, size) || introduce(drain)) {
+    if (!drain->path || introduce(drain)) {
         free_drain(drain);
-        return nvt_fail_at(err, path, -1, "is no ring of this version");
+        return 0;
     }
     drain->mask = ring->slots - 1;
     *result = drain;
@@ -119,12 +126,32 @@ int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain
 
 /* --- events to columns -------------------------------------------------------------------------- */
 
+static void put_varint(struct nvt_drain *drain, struct nvt_buffer *column, uint64_t value)
+{
+    if (nvt_buffer_varint(column, value))
+        drain->partial = 1;
+}
+
+static void put_bytes(struct nvt_drain *drain, struct nvt_buffer *column, const void *data,
+                      size_t size)
+{
+    if (nvt_buffer_append(column, data, size))
+        drain->partial = 1;
+}
+
+/* The first error is the one that is told. */
+static void note_no_memory(struct nvt_drain *drain)
+{
+    if (!drain->totals.error.message[0])
+        nvt_fail(&drain->totals.error, "out of memory");
+}
+
 static void end_domain_run(struct nvt_drain *drain)
 {
     if (!drain->domain_run)
         return;
-    nvt_buffer_varint(&drain->domains, drain->domain);
-    nvt_buffer_varint(&drain->domains, drain->domain_run);
+    put_varint(drain, &drain->domains, drain->domain);
+    put_varint(drain, &drain->domains, drain->domain_run);
     drain->domain_run = 0;
 }
 
@@ -165,20 +192,20 @@ static void put_attributes(struct nvt_drain *drain, const uint8_t *data, size_t 
     memcpy(&from, data, sizeof(from));
     if (from.payload_bytes > size - sizeof(from))
         from.payload_bytes = size - sizeof(from);
-    nvt_buffer_varint(out, drain->count - 1 - drain->last_attribute);
+    put_varint(drain, out, drain->count - 1 - drain->last_attribute);
     drain->last_attribute = drain->count - 1;
-    nvt_buffer_varint(out, from.flags);
+    put_varint(drain, out, from.flags);
     if (from.flags & NVT_ATTRIBUTE_CATEGORY)
-        nvt_buffer_varint(out, from.category);
+        put_varint(drain, out, from.category);
     if (from.flags & NVT_ATTRIBUTE_COLOR)
-        nvt_buffer_append(out, &from.color, 4);
+        put_bytes(drain, out, &from.color, 4);
     if (from.flags & NVT_ATTRIBUTE_PAYLOAD) {
-        nvt_buffer_varint(out, from.payload_type);
-        nvt_buffer_varint(out, from.payload);
+        put_varint(drain, out, from.payload_type);
+        put_varint(drain, out, from.payload);
     }
     if (from.flags & NVT_ATTRIBUTE_SCHEMA) {
-        nvt_buffer_varint(out, from.payload_bytes);
-        nvt_buffer_append(out, data + sizeof(from), (size_t)from.payload_bytes);
+        put_varint(drain, out, from.payload_bytes);
+        put_bytes(drain, out, data + sizeof(from), (size_t)from.payload_bytes);
     }
 }
 
@@ -199,7 +226,7 @@ static void put_event(struct nvt_drain *drain, const struct nvt_slot *slot, cons
     if ((kind == NVT_EVENT_START || kind == NVT_EVENT_END) && size >= 16) {
         uint64_t range;
         memcpy(&range, data, 8);
-        nvt_buffer_varint(&drain->range_ids, nvt_zigzag((int64_t)(range - drain->last_range)));
+        put_varint(drain, &drain->range_ids, nvt_zigzag((int64_t)(range - drain->last_range)));
         drain->last_range = range;
         data += 16;
         size -= 16;
@@ -231,9 +258,13 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
     if (kind == NVT_DEFINE_STRING) {
         uint32_t id = nvt_output_string(drain->output, text, length);
         drain->names[NVT_WORD_VALUE(slot->word) % NVT_STRING_SLOTS] = id == NVT_NO_STRING ? 0 : id;
-    } else if (kind < sizeof(kinds) && kinds[kind]) {
-        nvt_output_define(drain->output, drain->process, kinds[kind], NVT_WORD_DOMAIN(slot->word),
-                          header[0], NVT_WORD_VALUE(slot->word), text, length);
+        if (id == NVT_NO_STRING)
+            note_no_memory(drain);
+    } else if (kind < sizeof(kinds) && kinds[kind] &&
+               nvt_output_define(drain->output, drain->process, kinds[kind],
+                                 NVT_WORD_DOMAIN(slot->word), header[0],
+                                 NVT_WORD_VALUE(slot->word), text, length)) {
+        note_no_memory(drain);
     }
 }
 
@@ -381,8 +412,9 @@ uint64_t nvt_drain_take(struct nvt_drain *drain)
     uint64_t start = drain->tail, most = start + 2 * (drain->mask + 1);
     int more = 1;
     while (more && !drain->broken && drain->tail < most) {
-        if (nvt_buffer_reserve(&drain->tokens, BATCH * NVT_VARINT_MAX) ||
-            nvt_buffer_reserve(&drain->times, BATCH * NVT_VARINT_MAX))
+        drain->starved = nvt_buffer_reserve(&drain->tokens, BATCH * NVT_VARINT_MAX) ||
+                         nvt_buffer_reserve(&drain->times, BATCH * NVT_VARINT_MAX);
+        if (drain->starved)
             break;
         more = take_batch(drain);
         nvt_drain_flush(drain, 0);
@@ -417,6 +449,7 @@ static void start_over(struct nvt_drain *drain)
     drain->attributes.size = drain->range_ids.size = 0;
     drain->count = drain->last_attribute = 0;
     drain->last_range = 0;
+    drain->partial = 0;
 }
 
 /* One run of the default domain needs no column. */
@@ -439,7 +472,7 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
     if (is_default_throughout(drain))
         drain->domains.size = 0;
     out->size = 0;
-    int status = add_column(out, NVT_COLUMN_TOKENS, &drain->tokens) ||
+    int status = drain->partial || add_column(out, NVT_COLUMN_TOKENS, &drain->tokens) ||
                  add_column(out, NVT_COLUMN_TIMES, &drain->times) ||
                  add_column(out, NVT_COLUMN_DOMAINS, &drain->domains) ||
                  add_column(out, NVT_COLUMN_ATTRIBUTES, &drain->attributes) ||
@@ -488,11 +521,18 @@ static void write_end(struct nvt_drain *drain, uint64_t now)
         !nvt_buffer_varint(&row, totals->nested) && !nvt_buffer_varint(&row, totals->unwritten) &&
         !nvt_buffer_varint(&row, totals->waited_ns))
         nvt_output_chunk(drain->output, &chunk, row.data, row.size, NULL);
+    else
+        note_no_memory(drain);
     nvt_buffer_free(&row);
 }
 
 void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_totals *totals)
 {
+    if (drain->starved) /* once more, before what the ring holds is given up */
+        while (nvt_drain_take(drain)) {
+        }
+    if (drain->starved)
+        note_no_memory(drain);
     nvt_drain_flush(drain, 1);
     write_end(drain, now);
     totals->events += drain->totals.events;

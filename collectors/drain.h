@@ -9,8 +9,8 @@
 
 struct nvt_drain;
 
-/* Attach to a ring file. *drain is NULL (and 0 returned) when it is not ready yet. -1 with err when it
- * is no ring of ours, or out of memory. `path` is removed when the drain is freed. */
+/* Attach to a ring file. *drain is NULL (and 0 returned) when it is not ready yet or there was no memory
+ * for it: try again. -1 with err when it is no ring of ours. `path` is removed when the drain is freed. */
 int nvt_drain_open(const char *path, struct nvt_output *output, struct nvt_drain **drain,
                    struct nvt_error *err);
 

@@ -95,8 +95,10 @@ uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint
     *process = (struct process){.pid = pid, .image = image};
     if (nvt_buffer_varint(&process->row, (uint64_t)pid) ||
         nvt_buffer_varint(&process->row, (uint64_t)parent) ||
-        nvt_buffer_varint(&process->row, image) || nvt_buffer_varint(&process->row, name))
+        nvt_buffer_varint(&process->row, image) || nvt_buffer_varint(&process->row, name)) {
+        nvt_buffer_free(&process->row);
         return UINT32_MAX;
+    }
     return output->process_count++;
 }
 
@@ -108,24 +110,28 @@ uint32_t nvt_output_thread(struct nvt_output *output, uint32_t process, int tid,
         return UINT32_MAX;
     struct thread *thread = &output->threads[output->thread_count];
     *thread = (struct thread){.process = process};
-    if (nvt_buffer_varint(&thread->row, (uint64_t)tid) || nvt_buffer_varint(&thread->row, id))
+    if (nvt_buffer_varint(&thread->row, (uint64_t)tid) || nvt_buffer_varint(&thread->row, id)) {
+        nvt_buffer_free(&thread->row);
         return UINT32_MAX;
+    }
     return output->thread_count++;
 }
 
-void nvt_output_define(struct nvt_output *output, uint32_t process, enum nvt_definition kind,
-                       uint32_t domain, uint64_t id, uint32_t value, const char *text,
-                       size_t length)
+int nvt_output_define(struct nvt_output *output, uint32_t process, enum nvt_definition kind,
+                      uint32_t domain, uint64_t id, uint32_t value, const char *text,
+                      size_t length)
 {
     struct process *owner = &output->processes[process];
     struct nvt_buffer *row = &owner->definitions;
     size_t before = row->size;
     if (nvt_buffer_varint(row, kind) || nvt_buffer_varint(row, domain) ||
         nvt_buffer_varint(row, id) || nvt_buffer_varint(row, value) ||
-        nvt_buffer_varint(row, length) || nvt_buffer_append(row, text, length))
+        nvt_buffer_varint(row, length) || nvt_buffer_append(row, text, length)) {
         row->size = before;
-    else
-        owner->definition_count++;
+        return -1;
+    }
+    owner->definition_count++;
+    return 0;
 }
 
 int nvt_output_fact(struct nvt_output *output, const char *key, const char *value)

@@ -32,7 +32,7 @@ struct recorder {
     struct nvt_output *output;
     struct nvt_drain **drains;
     size_t count, capacity;
-    int waiting; /* rings that are there and not ready */
+    int waiting; /* rings that are there and not ready, or there was no memory for them */
     struct nvt_drain_totals totals;
     int64_t next_flush, next_clock;
 };
@@ -94,6 +94,10 @@ static void remove_folder(struct recorder *recorder)
 {
     if (!recorder->folder[0])
         return;
+    /* Rings go as they are closed: without memory for opendir() this is all that is left. */
+    char control[300];
+    snprintf(control, sizeof(control), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
+    unlink(control);
     DIR *folder = opendir(recorder->folder);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         unlinkat(dirfd(folder), entry->d_name, 0);
@@ -124,8 +128,10 @@ static void adopt(struct recorder *recorder, const char *name)
     if (recorder->count == recorder->capacity) {
         size_t capacity = recorder->capacity ? recorder->capacity * 2 : 64;
         struct nvt_drain **drains = realloc(recorder->drains, capacity * sizeof(*drains));
-        if (!drains)
+        if (!drains) {
+            recorder->waiting = 1;
             return;
+        }
         recorder->drains = drains;
         recorder->capacity = capacity;
     }
@@ -140,6 +146,8 @@ static void adopt(struct recorder *recorder, const char *name)
 static void adopt_all(struct recorder *recorder)
 {
     DIR *folder = opendir(recorder->folder);
+    if (!folder)
+        recorder->waiting = 1;
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         adopt(recorder, entry->d_name);
     if (folder)
@@ -240,7 +248,10 @@ static void record_until_end(struct recorder *recorder, const struct nvt_launch 
     }
     atomic_store(&recorder->control->ended, 1);
     look_for_rings(recorder);
+    recorder->waiting = 0;
     adopt_all(recorder);
+    if (recorder->waiting) /* for lack of memory, it may be */
+        adopt_all(recorder);
     close_ended(recorder, 1);
 }
 

@@ -2,7 +2,7 @@
  * What may go wrong around a recording: for each fault, the ranges that were completed are in the
  * file or counted as lost, the command ends as it would have, and nothing hangs. How a command
  * itself may end (signals, _exit, exec, forks) is in test_record.c. NVTALLY_FAULTS=full (make
- * check-faults) has larger numbers.
+ * check-faults) has larger numbers, and makes every allocation fail in turn.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -355,6 +355,102 @@ static void keeps_many_short_processes(void **state)
     assert_no_session_left();
 }
 
+/* --- allocations
+ * ----------------------------------------------------------------------------------- */
+
+static struct cli_result with_failing(const char *const argv[], unsigned long number)
+{
+    char preload[600], failing[40], counts[600];
+    snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", cli_built("tests/libfail-alloc.so"));
+    snprintf(failing, sizeof(failing), "FAIL_ALLOC=%lu", number);
+    snprintf(counts, sizeof(counts), "FAIL_ALLOC_COUNT=%s", cli_in(directory, "count"));
+    const char *environment[] = {preload, failing, counts, NULL};
+    struct cli_options options = {.environment = environment, .timeout_s = 20};
+    struct cli_result result = cli_run_with(&options, argv);
+    if (result.timed_out || result.signal)
+        fail_msg("%s, allocation %lu: %s %d\n%s", argv[1], number,
+                 result.timed_out ? "hangs" : "signal", result.signal, result.err);
+    return result;
+}
+
+static unsigned long count_allocations(const char *const argv[])
+{
+    struct cli_result result = with_failing(argv, 0);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = cli_read_file(cli_in(directory, "count"), NULL);
+    assert_non_null(text);
+    unsigned long count = strtoul(text, NULL, 10);
+    free(text);
+    assert_true(count > 10);
+    return count;
+}
+
+/* Success, or an end with one of our lines. Never a signal, never a hang. */
+static void assert_sound(const struct cli_result *result, const char *command, unsigned long number)
+{
+    if (result->status != 0 && (result->status != 2 || strncmp(result->err, "nvtally: ", 9)))
+        fail_msg("%s, allocation %lu: status %d\n%s", command, number, result->status, result->err);
+}
+
+/* Every n-th in the short form, so that each part is met. */
+static unsigned long step_of(unsigned long count, unsigned long most)
+{
+    return is_full() ? 1 : count / most + 1;
+}
+
+static void reading_survives_failing_allocations(void **state)
+{
+    (void)state;
+    struct cli_result made = record("once", NULL);
+    cli_expect_status(&made, 0);
+    cli_result_free(&made);
+    const char *argv[] = {"nvtally", "stats", output, NULL};
+    struct cli_result whole = cli_run(argv);
+    unsigned long count = count_allocations(argv);
+    for (unsigned long n = 1; n <= count; n += step_of(count, 60)) {
+        struct cli_result result = with_failing(argv, n);
+        assert_sound(&result, "stats", n);
+        if (!result.status && strcmp(result.out, whole.out) && !strstr(result.err, "out of memory"))
+            fail_msg("stats, allocation %lu: not what it should be\n%s%s", n, result.out,
+                     result.err);
+        cli_result_free(&result);
+    }
+    print_message("%lu allocations of a reading\n", count);
+    cli_result_free(&whole);
+}
+
+/* A recording is whole, or says what it lost, or did not begin. */
+static void recording_survives_failing_allocations(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally", "record", "-o", output, "--", cli_client("everything"), NULL};
+    struct cli_result made = cli_run(argv);
+    cli_expect_status(&made, 0);
+    cli_result_free(&made);
+    struct nvt_trace *trace = read_trace();
+    uint32_t all = trace->ranges.count;
+    nvt_trace_free(trace);
+    unsigned long count = count_allocations(argv);
+    for (unsigned long n = 1; n <= count; n += step_of(count, 40)) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        unlink(output);
+        struct cli_result result = with_failing(argv, n);
+        assert_sound(&result, "record", n);
+        trace = access(output, F_OK) ? NULL : nvt_trace_read(output, &err);
+        if (!result.status && !trace)
+            fail_msg("allocation %lu: no trace: %s\n%s", n, err.message, result.err);
+        if (!result.status && trace->ranges.count != all && !strstr(result.err, "out of memory") &&
+            !strstr(result.err, "were lost"))
+            fail_msg("allocation %lu: %u of %u ranges\n%s", n, trace->ranges.count, all,
+                     result.err);
+        nvt_trace_free(trace);
+        cli_result_free(&result);
+        assert_no_session_left();
+    }
+    print_message("%lu allocations of a recording\n", count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +468,8 @@ int main(void)
         cmocka_unit_test(says_that_the_output_was_removed),
         cmocka_unit_test(says_where_nothing_can_be_written),
         cmocka_unit_test(keeps_many_short_processes),
+        cmocka_unit_test(reading_survives_failing_allocations),
+        cmocka_unit_test(recording_survives_failing_allocations),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -7,7 +7,7 @@ $(FAIL_ALLOC): tests/faults/fail_alloc.c
 
 $(BUILD)/tests/test_faults: | all $(FAIL_ALLOC) $(BUILD)/tests/clients/faults $(BUILD)/tests/clients/everything
 
-check-faults: $(BUILD)/tests/test_faults ## faults in full: 10,000 processes, 10,000 threads
+check-faults: $(BUILD)/tests/test_faults ## faults in full: 10,000 processes, every allocation failing in turn
 	$(Q)NVTALLY_FAULTS=full NVTALLY_BUILD=$(abspath $(BUILD)) $<
 
 .PHONY: check-faults
