@@ -114,7 +114,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call obj,$(TEST_HELPERS)) $(BUILD)/li
 $(BUILD)/tests/test_switchback: LDLIBS += $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl)
 
 # Kernels in double precision, for tests/test_*_double.c: gradients against finite differences.
-DOUBLE_SRC := $(filter-out kernels/workloads/% kernels/frame/driver.c,$(HOST_SRC))
+DOUBLE_SRC := $(filter-out kernels/workloads/% kernels/frame/driver.c kernels/host/low_precision.c,$(HOST_SRC))
 double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 
 $(BUILD)/double/%.o: %.c
