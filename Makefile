@@ -151,7 +151,7 @@ check-tsan: ## the same under ThreadSanitizer
 demo: all ## the fragment study, small enough for a laptop: a table and a chart
 	$(Q)tests/demo
 
-include $(wildcard kernels/*/module.mk packaging/module.mk tests/*/module.mk)
+include $(wildcard library/module.mk kernels/*/module.mk packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
 	rm -rf build build-asan build-tsan build-fuzz

@@ -496,6 +496,12 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
     start_over(drain);
 }
 
+uint64_t nvt_drain_lost(const struct nvt_drain *drain)
+{
+    return atomic_load(&drain->ring->dropped) + atomic_load(&drain->ring->nested) +
+           drain->totals.unwritten;
+}
+
 int nvt_drain_is_over(const struct nvt_drain *drain)
 {
     if (drain->broken ||

@@ -27,6 +27,9 @@ const char *nvt_drain_path(const struct nvt_drain *drain);
 /* How full the ring was at the last look: 0 … 1. */
 double nvt_drain_fill(const struct nvt_drain *drain);
 
+/* Events of this thread lost until now: dropped, of signal handlers, or not written. */
+uint64_t nvt_drain_lost(const struct nvt_drain *drain);
+
 /* Whether the ring's thread, or its whole process, has ended (so that after one more take nothing can
  * come). */
 int nvt_drain_is_over(const struct nvt_drain *drain);

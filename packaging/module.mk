@@ -23,6 +23,9 @@ install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/nvtally $(DESTDIR)$(BINDIR)
 	install -m 644 $(wildcard $(BUILD)/libnvtally-*.so) $(DESTDIR)$(LIBDIR)/nvtally
+	install -m 644 $(BUILD)/libnvtally.so.$(LIBRARY_ABI) $(DESTDIR)$(LIBDIR)
+	ln -sf libnvtally.so.$(LIBRARY_ABI) $(DESTDIR)$(LIBDIR)/libnvtally.so
+	install -D -m 644 include/nvtally.h $(DESTDIR)$(PREFIX)/include/nvtally.h
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 	  packaging/nvtally.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/nvtally.pc
 	install -D -m 644 completion/nvtally.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/nvtally
@@ -40,13 +43,14 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(ZSHDIR)/_nvtally
 	rm -f $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/nvtally.fish
 	rm -f $(addprefix $(DESTDIR)$(DATADIR)/man/man1/,$(notdir $(MAN_PAGES)))
+	rm -f $(DESTDIR)$(PREFIX)/include/nvtally.h $(DESTDIR)$(LIBDIR)/libnvtally.so*
 	rm -rf $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(DATADIR)/doc/nvtally
 
 # Built apart, for the plainest processor of the architecture, optimised and without debug symbols.
 deb: ## a Debian package, in build/
 	$(Q)packaging/deb $(VERSION) $(BUILD)
 
-LINT_SRC := $(wildcard nvtally.c lib/*.c analyze/*.c plots/*.c collectors/*.c collectors/inject/*.c kernels/*.c kernels/*/*.c tests/*.c)
+LINT_SRC := $(wildcard nvtally.c lib/*.c analyze/*.c plots/*.c collectors/*.c collectors/inject/*.c library/*.c kernels/*.c kernels/*/*.c tests/*.c)
 lint: ## clang-tidy, cppcheck, shellcheck and the format, where they are installed
 	$(Q)packaging/lint "$(STD) $(CPPFLAGS) $(CUPTI_FLAGS)" $(LINT_SRC)
 

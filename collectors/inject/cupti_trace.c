@@ -36,6 +36,10 @@ void nvt_cupti_finish(void)
 {
 }
 
+void nvtally_inject_hand_over(void)
+{
+}
+
 #else
 
 #include <errno.h>
@@ -68,6 +72,8 @@ static struct {
     _Atomic uint32_t bell;     /* futex: something to do */
     _Atomic uint32_t ending;   /* the process asks for the rest */
     _Atomic uint32_t finished; /* futex: it has been sent */
+    _Atomic uint32_t wanted;   /* times that somebody asked for what is there */
+    _Atomic uint32_t handed;   /* futex: so many of them have been answered */
     _Atomic uint32_t progress; /* grows as buffers are filled, decoded and sent */
     CUpti_SubscriberHandle subscriber;
     /* The flushing thread's. */
@@ -210,6 +216,13 @@ static void *flush(void *unused)
         int64_t now = nvt_monotonic_ns();
         if (atomic_load(&cupti.ending))
             break;
+        uint32_t wanted = atomic_load(&cupti.wanted);
+        if (wanted != atomic_load(&cupti.handed)) {
+            hand_over(0);
+            atomic_store(&cupti.handed, wanted - 1);
+            wake(&cupti.handed);
+            continue;
+        }
         if (now >= next) {
             /* While the driver comes up, its locks are held, and CUPTI has nothing: it is asked a
              * round after it first wanted a buffer. */
@@ -261,6 +274,26 @@ void nvt_cupti_finish(void)
         while (!atomic_load(&cupti.finished) &&
                nvt_monotonic_ns() - moved < NVT_CUPTI_PATIENCE_NS) {
             wait_on(&cupti.finished, 0, NVT_CUPTI_PATIENCE_NS / 20);
+            if (atomic_load(&cupti.progress) != progress) {
+                progress = atomic_load(&cupti.progress);
+                moved = nvt_monotonic_ns();
+            }
+        }
+    }
+    errno = saved;
+}
+
+void nvtally_inject_hand_over(void)
+{
+    int saved = errno;
+    if (is_active() && !atomic_load(&cupti.ending)) {
+        uint32_t wanted = atomic_fetch_add(&cupti.wanted, 1) + 1, handed;
+        int64_t moved = nvt_monotonic_ns();
+        ring_bell();
+        uint32_t progress = atomic_load(&cupti.progress);
+        while ((int32_t)((handed = atomic_load(&cupti.handed)) - wanted) < 0 &&
+               nvt_monotonic_ns() - moved < NVT_CUPTI_PATIENCE_NS) {
+            wait_on(&cupti.handed, handed, NVT_CUPTI_PATIENCE_NS / 20);
             if (atomic_load(&cupti.progress) != progress) {
                 progress = atomic_load(&cupti.progress);
                 moved = nvt_monotonic_ns();

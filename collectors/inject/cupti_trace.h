@@ -28,6 +28,10 @@ void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name);
 #define NVT_CUPTI_PATIENCE_NS INT64_C(2000000000)
 void nvt_cupti_finish(void);
 
+/* Send what has ended on the devices until now, and wait until that is done. For libnvtally, which finds it
+ * by name in the process that it lives in. */
+__attribute__((visibility("default"))) void nvtally_inject_hand_over(void);
+
 #ifdef HAVE_CUPTI
 
 #include "cupti_api.h"

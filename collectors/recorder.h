@@ -1,0 +1,56 @@
+/*
+ * The recorder's side of a session: the private folder, its control page, and the rings in it. Shared
+ * by `record`, which watches a command, and by libnvtally, which watches its own process.
+ */
+#ifndef NVT_RECORDER_H
+#define NVT_RECORDER_H
+
+#include "../lib/clock.h"
+#include "drain.h"
+#include "session.h"
+
+#define NVT_RECORDER_IDLE_NS   2000000 /* longest sleep between looks at the rings */
+#define NVT_RECORDER_BUSY_FILL 0.2     /* a ring so full is drained again at once */
+
+/* Start from {.watch = -1} with `clock` and `output` set; release with nvt_recorder_tear_down. */
+struct nvt_recorder {
+    char folder[256];
+    struct nvt_control *control;
+    enum nvt_clock clock;
+    int watch; /* inotify, -1 when there is none: the folder is then read every time */
+    struct nvt_output *output;
+    struct nvt_drain **drains;
+    size_t count, capacity;
+    int waiting; /* rings that are there and not ready, or there was no memory for them */
+    struct nvt_drain_totals totals;
+    int64_t next_flush, next_clock;
+};
+
+/* Make the folder (in /dev/shm, else in /tmp), the control page in it, the watch over it, the
+ * beginning of the trace's time axis. The first two and the last: 0, or -1 with err. */
+int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err);
+int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_options *options,
+                         struct nvt_error *err);
+void nvt_recorder_watch(struct nvt_recorder *recorder);
+int nvt_recorder_axis(struct nvt_recorder *recorder, struct nvt_error *err);
+
+/* Adopt rings: all that are there; new ones, when the folder has changed since the last look. */
+void nvt_recorder_adopt(struct nvt_recorder *recorder);
+void nvt_recorder_look(struct nvt_recorder *recorder);
+
+/* One round over all rings. Returns how full the fullest was; *taken gets the slots drained. */
+double nvt_recorder_drain(struct nvt_recorder *recorder, uint64_t *taken);
+
+/* Forget rings whose thread or process has ended, or all. */
+void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all);
+
+/* Now and then: write what was taken, close what has ended, note the time. */
+void nvt_recorder_housekeeping(struct nvt_recorder *recorder);
+
+/* Remove the folder with all it holds; what is mapped stays usable. */
+void nvt_recorder_remove(struct nvt_recorder *recorder);
+
+/* Unmap, remove the folder with all it holds, free. The output is the caller's. */
+void nvt_recorder_tear_down(struct nvt_recorder *recorder);
+
+#endif

@@ -1,0 +1,224 @@
+#include "recorder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FLUSH_NS 100000000  /* a killed recorder loses so much at most */
+#define CLOCK_NS 1000000000 /* between calibrations */
+
+/* --- the session's folder ------------------------------------------------------------------------
+ */
+
+int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
+{
+    const char *places[] = {getenv("NVTALLY_TMPDIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        if (!places[i] || snprintf(recorder->folder, sizeof(recorder->folder), "%s/nvtally-XXXXXX",
+                                   places[i]) >= (int)sizeof(recorder->folder))
+            continue;
+        if (mkdtemp(recorder->folder))
+            return 0;
+    }
+    recorder->folder[0] = 0;
+    return nvt_fail(err, "no private folder can be made in /dev/shm or /tmp: %s", strerror(errno));
+}
+
+static uint32_t slots_of(uint64_t bytes)
+{
+    uint32_t slots = 1024;
+    while (slots < (1u << 26) && (uint64_t)slots * 2 * sizeof(struct nvt_slot) <= bytes)
+        slots *= 2;
+    return slots;
+}
+
+int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_options *options,
+                         struct nvt_error *err)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    void *memory = MAP_FAILED;
+    if (descriptor >= 0 && !posix_fallocate(descriptor, 0, sizeof(struct nvt_control)))
+        memory = mmap(NULL, sizeof(struct nvt_control), PROT_READ | PROT_WRITE, MAP_SHARED,
+                      descriptor, 0);
+    int cause = errno;
+    if (descriptor >= 0)
+        close(descriptor);
+    if (memory == MAP_FAILED)
+        return nvt_fail_at(err, path, -1, "cannot be made: %s", strerror(cause));
+    recorder->control = memory;
+    recorder->control->version = NVT_SHARED_VERSION;
+    recorder->control->recorder = getpid();
+    recorder->control->clock = recorder->clock;
+    recorder->control->on_full = options->on_full;
+    recorder->control->slots = slots_of(options->ring_bytes);
+    recorder->control->trace = options->trace;
+    if (options->capture)
+        snprintf(recorder->control->capture, sizeof(recorder->control->capture), "%s",
+                 options->capture);
+    recorder->control->magic = NVT_CONTROL_MAGIC;
+    return 0;
+}
+
+void nvt_recorder_remove(struct nvt_recorder *recorder)
+{
+    if (!recorder->folder[0])
+        return;
+    /* Rings go as they are closed: without memory for opendir() this is all that is left. */
+    char control[300];
+    snprintf(control, sizeof(control), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
+    unlink(control);
+    DIR *folder = opendir(recorder->folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(recorder->folder);
+}
+
+/* --- rings ---------------------------------------------------------------------------------------
+ */
+
+static int is_known(const struct nvt_recorder *recorder, const char *path)
+{
+    for (size_t i = 0; i < recorder->count; i++)
+        if (!strcmp(nvt_drain_path(recorder->drains[i]), path))
+            return 1;
+    return 0;
+}
+
+static void adopt(struct nvt_recorder *recorder, const char *name)
+{
+    char path[PATH_MAX];
+    struct nvt_drain *drain;
+    if (strncmp(name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)))
+        return;
+    snprintf(path, sizeof(path), "%s/%s", recorder->folder, name);
+    if (is_known(recorder, path))
+        return;
+    if (recorder->count == recorder->capacity) {
+        size_t capacity = recorder->capacity ? recorder->capacity * 2 : 64;
+        struct nvt_drain **drains = realloc(recorder->drains, capacity * sizeof(*drains));
+        if (!drains) {
+            recorder->waiting = 1;
+            return;
+        }
+        recorder->drains = drains;
+        recorder->capacity = capacity;
+    }
+    if (nvt_drain_open(path, recorder->output, &drain, NULL))
+        unlink(path);
+    else if (drain)
+        recorder->drains[recorder->count++] = drain;
+    else
+        recorder->waiting = 1;
+}
+
+void nvt_recorder_adopt(struct nvt_recorder *recorder)
+{
+    DIR *folder = opendir(recorder->folder);
+    if (!folder)
+        recorder->waiting = 1;
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        adopt(recorder, entry->d_name);
+    if (folder)
+        closedir(folder);
+}
+
+/* New rings, when the folder has changed since the last look. */
+void nvt_recorder_look(struct nvt_recorder *recorder)
+{
+    char events[4096];
+    int changed = recorder->watch < 0 || recorder->waiting;
+    while (recorder->watch >= 0 && read(recorder->watch, events, sizeof(events)) > 0)
+        changed = 1;
+    recorder->waiting = 0;
+    if (changed)
+        nvt_recorder_adopt(recorder);
+}
+
+/* One round over all rings. Returns how full the fullest was; *taken gets the slots drained. */
+double nvt_recorder_drain(struct nvt_recorder *recorder, uint64_t *taken)
+{
+    double fullest = 0;
+    *taken = 0;
+    for (size_t i = 0; i < recorder->count; i++) {
+        *taken += nvt_drain_take(recorder->drains[i]);
+        double fill = nvt_drain_fill(recorder->drains[i]);
+        fullest = fill > fullest ? fill : fullest;
+    }
+    atomic_fetch_add_explicit(&recorder->control->heartbeat, 1, memory_order_relaxed);
+    return fullest;
+}
+
+/* Forget rings whose thread or process has ended. */
+void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
+{
+    for (size_t i = 0; i < recorder->count;) {
+        struct nvt_drain *drain = recorder->drains[i];
+        if (!all && !nvt_drain_is_over(drain)) {
+            i++;
+            continue;
+        }
+        while (nvt_drain_take(drain)) {
+        }
+        nvt_drain_close(drain, nvt_ticks(recorder->clock), &recorder->totals);
+        recorder->drains[i] = recorder->drains[--recorder->count];
+    }
+}
+
+void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
+{
+    int64_t now = nvt_monotonic_ns();
+    if (now < recorder->next_flush)
+        return;
+    recorder->next_flush = now + FLUSH_NS;
+    for (size_t i = 0; i < recorder->count; i++)
+        nvt_drain_flush(recorder->drains[i], 1);
+    nvt_recorder_close_ended(recorder, 0);
+    if (now >= recorder->next_clock) {
+        recorder->next_clock = now + CLOCK_NS;
+        nvt_output_clock(recorder->output, recorder->clock, NULL);
+    }
+}
+
+/* --- life --------------------------------------------------------------------------------------
+ */
+
+void nvt_recorder_watch(struct nvt_recorder *recorder)
+{
+    recorder->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (recorder->watch >= 0 &&
+        inotify_add_watch(recorder->watch, recorder->folder, IN_CREATE) < 0) {
+        close(recorder->watch);
+        recorder->watch = -1;
+    }
+}
+
+int nvt_recorder_axis(struct nvt_recorder *recorder, struct nvt_error *err)
+{
+    /* Two moments, so that a trace cut right after its start has a time axis too. */
+    if (nvt_output_clock(recorder->output, recorder->clock, err))
+        return -1;
+    usleep(2000);
+    return nvt_output_clock(recorder->output, recorder->clock, err);
+}
+
+void nvt_recorder_tear_down(struct nvt_recorder *recorder)
+{
+    if (recorder->watch >= 0)
+        close(recorder->watch);
+    if (recorder->control)
+        munmap(recorder->control, sizeof(*recorder->control));
+    nvt_recorder_remove(recorder);
+    free(recorder->drains);
+}

@@ -1,0 +1,35 @@
+# libnvtally.so, for others' benchmarks: its public functions and what they need of the program.
+LIBRARY_SRC := library/nvtally.c collectors/here.c collectors/recorder_rings.c collectors/drain.c \
+  collectors/output.c analyze/trace.c analyze/sort.c analyze/column.c analyze/project.c analyze/map.c analyze/cuda_names.c \
+  analyze/nvtx_payload.c $(sort $(wildcard analyze/read_nvt*.c)) lib/error.c lib/clock.c lib/buffer.c \
+  lib/strings.c lib/sample.c lib/trace_file.c lib/trace_writer.c lib/device_rows.c lib/demangle.c
+LIBRARY_ABI := 0
+
+all: $(BUILD)/libnvtally.so
+
+$(BUILD)/libnvtally.so.$(LIBRARY_ABI): $(call pic,$(LIBRARY_SRC))
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-soname,$(@F),-z,nodelete$(if $(SANITIZE),,$(,)-z$(,)defs) $^ \
+	  $(if $(HAVE_ZSTD),-lzstd) -lm -ldl -lpthread -o $@
+
+$(BUILD)/libnvtally.so: $(BUILD)/libnvtally.so.$(LIBRARY_ABI)
+	$(Q)ln -sf $(<F) $@
+
+$(BUILD)/tests/test_session_library: $(BUILD)/libnvtally.so | $(BUILD)/examples/range_stats
+$(BUILD)/tests/test_session_library: LDLIBS += -Wl,-rpath,$(abspath $(BUILD))
+
+# The one with Google Benchmark is left out where that is not installed.
+HAVE_BENCHMARK := $(wildcard /usr/include/benchmark/benchmark.h)
+examples: $(BUILD)/examples/range_stats $(if $(HAVE_BENCHMARK),$(BUILD)/examples/google_benchmark) ## programs that use libnvtally
+
+$(BUILD)/examples/range_stats: examples/range_stats.c include/nvtally.h $(BUILD)/libnvtally.so
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(CPPFLAGS) -Iinclude $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) $< -L$(BUILD) -lnvtally \
+	  -Wl,-rpath,$(abspath $(BUILD)) -ldl -o $@
+
+$(BUILD)/examples/google_benchmark: examples/google_benchmark.cpp include/nvtally.h $(BUILD)/libnvtally.so
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) -Iinclude $(CFLAGS) -Wall -Wextra $(WERROR) $< -L$(BUILD) -lnvtally -lbenchmark \
+	  -Wl,-rpath,$(abspath $(BUILD)) -ldl -lpthread -o $@
+
+.PHONY: examples

@@ -1,0 +1,252 @@
+/*
+ * libnvtally: sessions over the collector of one's own process (collectors/here.h).
+ */
+#include "../include/nvtally.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../analyze/project.h"
+#include "../analyze/reader.h"
+#include "../collectors/here.h"
+#include "../lib/clock.h"
+#include "../lib/sample.h"
+
+#define COLLECTOR "libnvtally-inject.so"
+
+struct nvtally_session {
+    pid_t pid;
+    int64_t start;       /* CLOCK_MONOTONIC */
+    int64_t first, last; /* on the trace's axis, when stopped */
+    int stopped;
+    int status; /* of the reading */
+    struct nvt_trace *trace;
+    struct nvt_projected *projected;
+    uint64_t lost;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static nvtally_session *running;
+
+/* $NVTALLY_LIBDIR, beside this library, or in nvtally/ there. 0, or -1. */
+static int find_collector(char *out, size_t size)
+{
+    Dl_info self;
+    const char *given = getenv("NVTALLY_LIBDIR");
+    if (given && snprintf(out, size, "%s/%s", given, COLLECTOR) < (int)size && !access(out, R_OK))
+        return 0;
+    if (!dladdr((void *)&nvtally_session_start, &self) || !self.dli_fname)
+        return -1;
+    char *real = realpath(self.dli_fname, NULL);
+    char *slash = real ? strrchr(real, '/') : NULL;
+    int found = 0;
+    if (slash) {
+        *slash = 0;
+        static const char *const places[] = {"", "/nvtally"};
+        for (int i = 0; i < 2 && !found; i++)
+            found = snprintf(out, size, "%s%s/%s", real, places[i], COLLECTOR) < (int)size &&
+                    !access(out, R_OK);
+    }
+    free(real);
+    return found ? 0 : -1;
+}
+
+/* With the lock held. */
+static int start(nvtally_session **session)
+{
+    static const int statuses[] = {[NVT_HERE_OK] = NVTALLY_OK,
+                                   [NVT_HERE_OTHER_TOOL] = NVTALLY_OTHER_TOOL,
+                                   [NVT_HERE_NO_COLLECTOR] = NVTALLY_NO_COLLECTOR,
+                                   [NVT_HERE_SYSTEM] = NVTALLY_SYSTEM};
+    char library[4096];
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (running)
+        return running->pid == getpid() ? NVTALLY_BUSY : NVTALLY_NO_SESSION;
+    if (find_collector(library, sizeof(library)))
+        return NVTALLY_NO_COLLECTOR;
+    nvtally_session *fresh = calloc(1, sizeof(*fresh));
+    if (!fresh)
+        return NVTALLY_NO_MEMORY;
+    int status = statuses[nvt_here_start(library, &err)];
+    if (status) {
+        free(fresh);
+        return status;
+    }
+    fresh->pid = getpid();
+    fresh->start = nvt_monotonic_ns();
+    *session = running = fresh;
+    return NVTALLY_OK;
+}
+
+int nvtally_session_start(nvtally_session **session)
+{
+    if (!session)
+        return NVTALLY_BAD_ARGUMENT;
+    *session = NULL;
+    pthread_mutex_lock(&lock);
+    int status = start(session);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static int read_session(nvtally_session *session, const char *path)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    session->trace = nvt_trace_new(path, nvt_reader_nvt.name);
+    if (!session->trace)
+        return NVTALLY_NO_MEMORY;
+    if (nvt_reader_nvt.read(path, session->trace, &err))
+        return NVTALLY_SYSTEM;
+    if (nvt_trace_finish(session->trace, &err))
+        return NVTALLY_NO_MEMORY;
+    session->projected = nvt_project_ranges(session->trace, 0, &err);
+    return session->projected ? NVTALLY_OK : NVTALLY_NO_MEMORY;
+}
+
+/* With the lock held. */
+static int stop(nvtally_session *session)
+{
+    if (session->pid != getpid())
+        return NVTALLY_NO_SESSION;
+    if (session->stopped)
+        return NVTALLY_STOPPED;
+    nvt_here_axis(session->start, nvt_monotonic_ns(), &session->first, &session->last);
+    session->stopped = 1;
+    running = NULL;
+    const char *path = nvt_here_collect(&session->lost);
+    session->status = path ? read_session(session, path) : NVTALLY_NO_SESSION;
+    return session->status;
+}
+
+int nvtally_session_stop(nvtally_session *session)
+{
+    if (!session)
+        return NVTALLY_BAD_ARGUMENT;
+    pthread_mutex_lock(&lock);
+    int status = stop(session);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void nvtally_session_free(nvtally_session *session)
+{
+    if (!session)
+        return;
+    pthread_mutex_lock(&lock);
+    if (running == session)
+        running = NULL;
+    pthread_mutex_unlock(&lock);
+    nvt_trace_free(session->trace);
+    free(session->projected);
+    free(session);
+}
+
+/* Whether a range began and ended in the session, in this process. */
+static int is_in(const nvtally_session *session, uint32_t range)
+{
+    const struct nvt_trace *trace = session->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t process = trace->threads.process[ranges->thread[range]];
+    return !(ranges->flags[range] & NVT_RANGE_UNCLOSED) && ranges->start[range] >= session->first &&
+           ranges->end[range] <= session->last && trace->processes.pid[process] == session->pid;
+}
+
+static int is_named(const struct nvt_trace *trace, uint32_t range, const char *domain,
+                    size_t domain_length, const char *name)
+{
+    if (strcmp(nvt_name(trace, trace->ranges.name[range]), name))
+        return 0;
+    const char *its = nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]);
+    return !domain || (strlen(its) == domain_length && !memcmp(its, domain, domain_length));
+}
+
+/* Summaries of host and device times; 0, NVTALLY_NO_RANGE or NVTALLY_NO_MEMORY. */
+static int summarise(const nvtally_session *session, const char *domain, size_t domain_length,
+                     const char *name, nvtally_range_statistics *statistics)
+{
+    const struct nvt_trace *trace = session->trace;
+    nvtally_range_statistics s = {.lost = session->lost,
+                                  .has_device = trace->devices.count || trace->ops.count};
+    struct nvt_summary host, device;
+    size_t count = 0;
+    double *times = malloc(((size_t)trace->ranges.count * 2 + 1) * sizeof(*times));
+    if (!times)
+        return NVTALLY_NO_MEMORY;
+    double *busy = times + trace->ranges.count;
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        if (!is_named(trace, i, domain, domain_length, name) || !is_in(session, i))
+            continue;
+        const struct nvt_projected *projected = &session->projected[i];
+        times[count] = (double)(trace->ranges.end[i] - trace->ranges.start[i]);
+        busy[count++] = projected->ops ? (double)projected->busy : 0;
+        s.kernels += projected->ops ? projected->kernels : 0;
+        s.operations += projected->ops;
+    }
+    if (count) {
+        nvt_sample_summary(times, count, &host);
+        nvt_sample_summary(busy, count, &device);
+        s.count = count;
+        s.host_mean_ns = host.mean, s.host_min_ns = host.min, s.host_max_ns = host.max;
+        s.host_std_ns = count > 1 ? host.std : 0;
+        s.device_mean_ns = device.mean, s.device_min_ns = device.min, s.device_max_ns = device.max;
+        s.device_std_ns = count > 1 ? device.std : 0;
+        *statistics = s;
+    }
+    free(times);
+    return count ? NVTALLY_OK : NVTALLY_NO_RANGE;
+}
+
+int nvtally_range_stats(const nvtally_session *session, const char *name,
+                        nvtally_range_statistics *statistics)
+{
+    if (!session || !name || !*name || !statistics)
+        return NVTALLY_BAD_ARGUMENT;
+    if (session->pid != getpid())
+        return NVTALLY_NO_SESSION;
+    if (!session->stopped)
+        return NVTALLY_RUNNING;
+    if (session->status)
+        return session->status;
+    int status = summarise(session, NULL, 0, name, statistics);
+    const char *at = strchr(name, '@');
+    if (status == NVTALLY_NO_RANGE && at && at[1])
+        status = summarise(session, name, (size_t)(at - name), at + 1, statistics);
+    return status;
+}
+
+const char *nvtally_status_text(int status)
+{
+    switch (status) {
+    case NVTALLY_OK:
+        return "good";
+    case NVTALLY_BAD_ARGUMENT:
+        return "a NULL pointer or an empty name was given";
+    case NVTALLY_BUSY:
+        return "a session is running already: stop it first";
+    case NVTALLY_OTHER_TOOL:
+        return "the process is watched already: NVTX_INJECTION64_PATH, CUDA_INJECTION64_PATH or "
+               "NVTALLY_SESSION is set";
+    case NVTALLY_NO_COLLECTOR:
+        return "libnvtally-inject.so is not beside libnvtally.so nor in nvtally/ there; set "
+               "NVTALLY_LIBDIR to its folder";
+    case NVTALLY_NO_SESSION:
+        return "the session is not of this process";
+    case NVTALLY_RUNNING:
+        return "the session has to be stopped first";
+    case NVTALLY_STOPPED:
+        return "the session has been stopped already";
+    case NVTALLY_NO_RANGE:
+        return "no range of this name began and ended in the session (the first session must start "
+               "before the first NVTX call)";
+    case NVTALLY_NO_MEMORY:
+        return "out of memory";
+    case NVTALLY_SYSTEM:
+        return "a folder, thread or memory file could not be made, or not be read";
+    default:
+        return "unknown status";
+    }
+}

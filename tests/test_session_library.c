@@ -1,0 +1,231 @@
+/*
+ * libnvtally: sessions of this very process. NVTX is first called in the first session, so the
+ * order of the tests matters.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+
+#include "../include/nvtally.h"
+#include "../lib/clock.h"
+
+/* Spend so long on the processor. Returns what it took. */
+static double spin(int64_t ns)
+{
+    int64_t begin = nvt_monotonic_ns(), now;
+    while ((now = nvt_monotonic_ns()) - begin < ns) {
+    }
+    return (double)(now - begin);
+}
+
+/* A range of so long; the time seen from within and from around it. */
+static void range(const char *name, int64_t ns, double *within, double *around)
+{
+    int64_t begin = nvt_monotonic_ns();
+    nvtxRangePushA(name);
+    *within = spin(ns);
+    nvtxRangePop();
+    *around = (double)(nvt_monotonic_ns() - begin);
+}
+
+static double deviation(const double *values, int count)
+{
+    double mean = 0, squares = 0;
+    for (int i = 0; i < count; i++)
+        mean += values[i] / count;
+    for (int i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return sqrt(squares / (count - 1));
+}
+
+static void measures_ranges(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    double within[COUNT], around[COUNT], least = INFINITY, most = 0, sums[2] = {0, 0};
+    nvtally_session *session, *second;
+    nvtally_range_statistics s;
+    assert_int_equal(nvtally_session_start(&session), NVTALLY_OK);
+    assert_int_equal(nvtally_session_start(&second), NVTALLY_BUSY);
+    assert_null(second);
+    assert_int_equal(nvtally_range_stats(session, "busy", &s), NVTALLY_RUNNING);
+    for (int i = 0; i < COUNT; i++) {
+        range("busy", 200000 + 100000 * (i % 3), &within[i], &around[i]);
+        least = fmin(least, within[i]);
+        most = fmax(most, around[i]);
+        sums[0] += within[i], sums[1] += around[i];
+    }
+    nvtxRangePushA("open");
+    assert_int_equal(nvtally_session_stop(session), NVTALLY_OK);
+    nvtxRangePop();
+    assert_int_equal(nvtally_session_stop(session), NVTALLY_STOPPED);
+    assert_int_equal(nvtally_range_stats(session, "busy", &s), NVTALLY_OK);
+    assert_int_equal(s.count, COUNT);
+    assert_int_equal(s.lost, 0);
+    /* Ranges lie between what was measured in and around them; two clocks agree to a microsecond.
+     */
+    assert_true(s.host_mean_ns > sums[0] / COUNT - 1000 && s.host_mean_ns < sums[1] / COUNT + 1000);
+    assert_true(s.host_min_ns > least - 1000 && s.host_max_ns < most + 1000);
+    double slack =
+        (sums[1] - sums[0]) + 1000; /* no time of a range is farther from its measured one */
+    assert_true(fabs(s.host_std_ns - deviation(within, COUNT)) < slack);
+    assert_true(s.host_std_ns > 50000);
+    assert_int_equal(nvtally_range_stats(session, "open", &s), NVTALLY_NO_RANGE);
+    assert_int_equal(nvtally_range_stats(session, "unknown", &s), NVTALLY_NO_RANGE);
+    assert_int_equal(nvtally_range_stats(session, "", &s), NVTALLY_BAD_ARGUMENT);
+    nvtally_session_free(session);
+}
+
+static void *five_ranges(void *unused)
+{
+    double times[2];
+    for (int i = 0; i < 5; i++)
+        range("busy", 20000, &times[0], &times[1]);
+    return unused;
+}
+
+/* A session sees its own ranges alone, of all threads; nothing between sessions. */
+static void follows_another(void **state)
+{
+    (void)state;
+    nvtally_session *session;
+    nvtally_range_statistics s;
+    pthread_t thread;
+    five_ranges(NULL);
+    assert_int_equal(nvtally_session_start(&session), NVTALLY_OK);
+    assert_int_equal(pthread_create(&thread, NULL, five_ranges, NULL), 0);
+    five_ranges(NULL);
+    pthread_join(thread, NULL);
+    assert_int_equal(nvtally_session_stop(session), NVTALLY_OK);
+    five_ranges(NULL);
+    assert_int_equal(nvtally_range_stats(session, "busy", &s), NVTALLY_OK);
+    assert_int_equal(s.count, 10);
+    if (!s.has_device)
+        assert_true(s.device_mean_ns == 0 && s.device_max_ns == 0 && s.kernels == 0);
+    nvtally_session_free(session);
+}
+
+static void knows_domains(void **state)
+{
+    (void)state;
+    nvtxDomainHandle_t domains[2] = {nvtxDomainCreateA("one"), nvtxDomainCreateA("two")};
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION,
+                                   .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                   .messageType = NVTX_MESSAGE_TYPE_ASCII,
+                                   .message.ascii = "step"};
+    nvtally_session *session;
+    nvtally_range_statistics s;
+    assert_int_equal(nvtally_session_start(&session), NVTALLY_OK);
+    for (int i = 0; i < 7; i++) {
+        nvtxDomainRangePushEx(domains[i > 2], &event);
+        nvtxDomainRangePop(domains[i > 2]);
+    }
+    nvtxRangePushA("a@b");
+    nvtxRangePop();
+    assert_int_equal(nvtally_session_stop(session), NVTALLY_OK);
+    assert_int_equal(nvtally_range_stats(session, "step", &s), NVTALLY_OK);
+    assert_int_equal(s.count, 7);
+    assert_int_equal(nvtally_range_stats(session, "one@step", &s), NVTALLY_OK);
+    assert_int_equal(s.count, 3);
+    assert_int_equal(nvtally_range_stats(session, "two@step", &s), NVTALLY_OK);
+    assert_int_equal(s.count, 4);
+    assert_int_equal(nvtally_range_stats(session, "on@step", &s), NVTALLY_NO_RANGE);
+    assert_int_equal(nvtally_range_stats(session, "a@b", &s), NVTALLY_OK);
+    assert_int_equal(s.count, 1);
+    assert_true(s.host_std_ns == 0);
+    nvtally_session_free(session);
+}
+
+/* The ring is smaller than this: it is drained meanwhile, and nothing is lost. */
+static void counts_many(void **state)
+{
+    (void)state;
+    nvtally_session *session;
+    nvtally_range_statistics s;
+    assert_int_equal(nvtally_session_start(&session), NVTALLY_OK);
+    for (int i = 0; i < 200000; i++) {
+        nvtxRangePushA("many");
+        nvtxRangePop();
+    }
+    assert_int_equal(nvtally_session_stop(session), NVTALLY_OK);
+    assert_int_equal(nvtally_range_stats(session, "many", &s), NVTALLY_OK);
+    assert_int_equal(s.count, 200000);
+    assert_int_equal(s.lost, 0);
+    nvtally_session_free(session);
+}
+
+/* In a child: the status of each call, 0 where all refuse. */
+static void refuses_a_forked_child(void **state)
+{
+    (void)state;
+    nvtally_session *session, *other;
+    nvtally_range_statistics s;
+    int status;
+    assert_int_equal(nvtally_session_start(&session), NVTALLY_OK);
+    pid_t child = fork();
+    if (!child)
+        _exit(nvtally_session_start(&other) != NVTALLY_NO_SESSION ||
+              nvtally_session_stop(session) != NVTALLY_NO_SESSION ||
+              nvtally_range_stats(session, "busy", &s) != NVTALLY_NO_SESSION);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(nvtally_session_stop(session), NVTALLY_OK);
+    nvtally_session_free(session);
+}
+
+/* The example works; under a tool, as our own child, it says that it is watched already. */
+static void runs_the_example(void **state)
+{
+    (void)state;
+    char seen[300] = "";
+    int ends[2], status;
+    assert_int_equal(nvtally_session_start(NULL), NVTALLY_BAD_ARGUMENT);
+    assert_int_equal(nvtally_session_stop(NULL), NVTALLY_BAD_ARGUMENT);
+    nvtally_session_free(NULL);
+    char example[4096];
+    const char *build = getenv("NVTALLY_BUILD");
+    snprintf(example, sizeof(example), "%s/examples/range_stats", build ? build : "build");
+    assert_int_equal(pipe(ends), 0);
+    for (int bare = 0; bare < 2; bare++) {
+        pid_t child = fork();
+        if (!child) {
+            if (bare) {
+                unsetenv("NVTALLY_SESSION");
+                unsetenv("NVTX_INJECTION64_PATH");
+                unsetenv("CUDA_INJECTION64_PATH");
+            }
+            dup2(ends[1], 1);
+            dup2(ends[1], 2);
+            execl(example, example, (char *)NULL);
+            _exit(127);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        ssize_t size = read(ends[0], seen, sizeof(seen) - 1);
+        assert_true(size > 0);
+        seen[size] = 0;
+        assert_int_equal(status, bare ? 0 : 1 << 8);
+        assert_non_null(strstr(seen, bare ? "work: 100 times, " : "watched already"));
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measures_ranges),        cmocka_unit_test(follows_another),
+        cmocka_unit_test(knows_domains),          cmocka_unit_test(counts_many),
+        cmocka_unit_test(refuses_a_forked_child), cmocka_unit_test(runs_the_example)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
