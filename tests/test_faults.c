@@ -424,7 +424,9 @@ static void reading_survives_failing_allocations(void **state)
 static void recording_survives_failing_allocations(void **state)
 {
     (void)state;
-    const char *argv[] = {"nvtally", "record", "-o", output, "--", cli_client("everything"), NULL};
+    char client[600]; /* cli_client's paths do not last for so many runs */
+    snprintf(client, sizeof(client), "%s", cli_client("everything"));
+    const char *argv[] = {"nvtally", "record", "-o", output, "--", client, NULL};
     struct cli_result made = cli_run(argv);
     cli_expect_status(&made, 0);
     cli_result_free(&made);
