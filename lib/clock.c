@@ -85,17 +85,31 @@ static struct line line_between(const struct nvt_clock_sample *from,
     return (struct line){from->ticks, to->ticks, anchor, slope};
 }
 
+/* Times of a broken file can be anything at all: they are kept within 62 bits, so that the differences
+ * of two of them fit into 64. */
+static int64_t within(int64_t time)
+{
+    return time < INT64_MIN / 2 ? INT64_MIN / 2 : time > INT64_MAX / 2 ? INT64_MAX / 2 : time;
+}
+
+static int64_t since(int64_t time, int64_t origin)
+{
+    int64_t difference;
+    if (__builtin_sub_overflow(time, origin, &difference))
+        return time < origin ? INT64_MIN / 2 : INT64_MAX / 2;
+    return within(difference);
+}
+
 static int64_t along(const struct line *line, uint64_t ticks)
 {
     int64_t distance = (int64_t)(ticks - line->anchor->ticks);
     double ns = (double)distance * line->slope;
     int64_t time;
-    /* A broken file can ask for any time at all: keep it within 62 bits, so that differences fit too. */
     if (!(ns > -4e18 && ns < 4e18) ||
         __builtin_add_overflow(line->anchor->monotonic_ns, (int64_t)(ns + (ns < 0 ? -0.5 : 0.5)),
                                &time))
         return ns > 0 ? INT64_MAX / 2 : INT64_MIN / 2;
-    return time < INT64_MIN / 2 ? INT64_MIN / 2 : time > INT64_MAX / 2 ? INT64_MAX / 2 : time;
+    return within(time);
 }
 
 /* The line for a time, of two samples or more. */
@@ -123,7 +137,7 @@ static struct line line_at(const struct nvt_clock_sample *samples, size_t count,
 int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, uint64_t ticks)
 {
     if (count < 2)
-        return (int64_t)ticks;
+        return within((int64_t)ticks);
     struct line line = line_at(samples, count, ticks);
     return along(&line, ticks);
 }
@@ -135,11 +149,11 @@ void nvt_clock_convert_all(const struct nvt_clock_sample *samples, size_t count,
     for (size_t i = 0; i < n; i++) {
         uint64_t ticks = (uint64_t)times[i];
         if (count < 2) {
-            times[i] -= origin;
+            times[i] = since(times[i], origin);
             continue;
         }
         if (ticks < line.from || ticks >= line.to)
             line = line_at(samples, count, ticks);
-        times[i] = along(&line, ticks) - origin;
+        times[i] = since(along(&line, ticks), origin);
     }
 }

@@ -184,6 +184,16 @@ static void clock_is_linear_between_samples(void **state)
         int64_t time = nvt_clock_convert(wild, 3, UINT64_C(1) << ticks);
         assert_true(time >= INT64_MIN / 2 && time <= INT64_MAX / 2);
     }
+    for (size_t count = 0; count <= 3; count++)
+        for (int64_t origin = -1; origin <= 1; origin++) {
+            int64_t times[] = {INT64_MIN, INT64_MIN / 2, -1, 0, 1, INT64_MAX / 2, INT64_MAX};
+            nvt_clock_convert_all(wild, count, origin < 0   ? INT64_MIN
+                                               : origin > 0 ? INT64_MAX
+                                                            : 0,
+                                  times, 7);
+            for (int i = 0; i < 7; i++)
+                assert_true(times[i] >= INT64_MIN / 2 && times[i] <= INT64_MAX / 2);
+        }
 }
 
 /* Two seconds apart by two clocks, the time-stamp counter's and the system's. */
