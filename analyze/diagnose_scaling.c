@@ -266,6 +266,9 @@ static int judge(const struct family *family, const char *where, const char *axi
         if (item->count < 3 || !(family->iteration_ns > 0))
             continue;
         struct fit fit = fit_item(item);
+        /* Runs of one value, as with several warm-ups, say nothing of growth. */
+        if (!(fit.most > fit.least))
+            continue;
         double share = at_largest(item, fit.most)->ns / family->iteration_ns;
         double growth = fit.b * (fit.most - fit.least);
         struct nvt_finding finding = nvt_finding_of(&nvt_rule_scaling, NULL);

@@ -285,6 +285,26 @@ static void the_host_study_is_explained(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* Three runs of one configuration say nothing of what grows with its parameters. */
+static void runs_of_one_value_have_no_slope(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    const char *run[] = {"nvtally", "run",       "fragmented", "--size",    "64",       "--batch",
+                         "8",       "--mode",    "inference",  "--variant", "looped",   "--fragments",
+                         "8",       "--warmup",  "0,1,2",      "--iterations", "5",     "-o",
+                         directory, NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "diagnose", directory, NULL});
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.out, "nan"));
+    assert_null(strstr(result.out, "scaling:"));
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +316,7 @@ int main(void)
         cmocka_unit_test(variants_that_do_not_cross_are_left_alone),
         cmocka_unit_test(the_interval_of_a_crossing_covers_it),
         cmocka_unit_test(the_host_study_is_explained),
+        cmocka_unit_test(runs_of_one_value_have_no_slope),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
