@@ -388,8 +388,10 @@ static void put_head(struct writer *writer)
     const struct nvt_devices *devices = &trace->devices;
     writer->text.size = 0;
     put(writer, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\"");
-    if (trace->origin_ns)
-        put(writer, ",\"baseTimeNanoseconds\":%" PRId64, trace->origin_ns + trace->first_ns);
+    int64_t base;
+    /* A broken file's clock can stand anywhere. */
+    if (trace->origin_ns && !__builtin_add_overflow(trace->origin_ns, trace->first_ns, &base))
+        put(writer, ",\"baseTimeNanoseconds\":%" PRId64, base);
     put(writer, ",\"deviceProperties\":[");
     for (uint32_t i = 0; i < devices->count; i++) {
         put(writer, "%s{\"id\":%" PRIu32, i ? "," : "", devices->device[i]);

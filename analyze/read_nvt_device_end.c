@@ -54,7 +54,7 @@ static int64_t on_axis(const struct clocks *clocks, uint32_t process, int64_t ti
         time = (int64_t)((uint64_t)time + (uint64_t)samples->monotonic_ns - samples->ticks);
     else if (count)
         time = nvt_clock_convert(samples, count, (uint64_t)time);
-    return (int64_t)((uint64_t)time - (uint64_t)clocks->origin);
+    return nvt_clock_since(time, clocks->origin);
 }
 
 #define CONVERT(table, field, of_process)                                                          \

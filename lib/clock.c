@@ -92,7 +92,7 @@ static int64_t within(int64_t time)
     return time < INT64_MIN / 2 ? INT64_MIN / 2 : time > INT64_MAX / 2 ? INT64_MAX / 2 : time;
 }
 
-static int64_t since(int64_t time, int64_t origin)
+int64_t nvt_clock_since(int64_t time, int64_t origin)
 {
     int64_t difference;
     if (__builtin_sub_overflow(time, origin, &difference))
@@ -149,11 +149,11 @@ void nvt_clock_convert_all(const struct nvt_clock_sample *samples, size_t count,
     for (size_t i = 0; i < n; i++) {
         uint64_t ticks = (uint64_t)times[i];
         if (count < 2) {
-            times[i] = since(times[i], origin);
+            times[i] = nvt_clock_since(times[i], origin);
             continue;
         }
         if (ticks < line.from || ticks >= line.to)
             line = line_at(samples, count, ticks);
-        times[i] = since(along(&line, ticks), origin);
+        times[i] = nvt_clock_since(along(&line, ticks), origin);
     }
 }

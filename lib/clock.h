@@ -57,6 +57,10 @@ static inline uint64_t nvt_ticks(enum nvt_clock clock)
 /* The same moment on all clocks, as closely as the best of several tries gets. */
 struct nvt_clock_sample nvt_clock_now(enum nvt_clock clock);
 
+/* time − origin. Times of a broken file can be anything at all: the result is kept within 62 bits, as are
+ * those of the functions below, so that the difference of two of them fits into 64. */
+int64_t nvt_clock_since(int64_t time, int64_t origin);
+
 /*
  * Nanoseconds of CLOCK_MONOTONIC at `ticks`, linear between the two samples around it and, outside
  * of them, along the line through the first and the last. With one sample or none, ticks are taken
