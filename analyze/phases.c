@@ -1,6 +1,7 @@
 #include "phases.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,7 +185,19 @@ int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range)
 struct fallback {
     const char *name;
     int has_workload;
+    const char *suffix; /* behind what a range says: what else sets this run apart */
 };
+
+/* The group of what a range says, with what sets the run apart behind it. */
+static struct group *group_named(struct nvt_phases *phases, const char *name, const char *suffix,
+                                 enum nvt_phase phase)
+{
+    char full[2048];
+    if (!*suffix)
+        return group_of(phases, name, 1, phase);
+    snprintf(full, sizeof(full), "%s%s", name, suffix);
+    return group_of(phases, full, 1, phase);
+}
 
 /* Parents precede their children, so what encloses a range is known when it is reached. */
 static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace,
@@ -211,7 +224,8 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
         struct group *group =
             named == NVT_NONE
                 ? group_of(phases, otherwise.name, otherwise.has_workload, (enum nvt_phase)phase)
-                : group_of(phases, nvt_name(trace, ranges->name[named]), 1, (enum nvt_phase)phase);
+                : group_named(phases, nvt_name(trace, ranges->name[named]), otherwise.suffix,
+                              (enum nvt_phase)phase);
         double ns = (double)(ranges->end[i] - ranges->start[i]);
         if (!group || add_value(group, ns))
             return -1;
@@ -260,12 +274,39 @@ static struct nvt_work declared(const struct nvt_record *record, enum nvt_phase 
     return work;
 }
 
+static const char *const conditions[] = {"collect", "warmup"};
+#define CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
+
+/* Whether the records were measured in different ways. */
+static int varies(const struct nvt_runs *runs, const char *key)
+{
+    const char *first = runs->count ? nvt_record_text(&runs->records[0], key) : NULL;
+    for (size_t i = 1; first && i < runs->count; i++) {
+        const char *other = nvt_record_text(&runs->records[i], key);
+        if (other && strcmp(first, other))
+            return 1;
+    }
+    return 0;
+}
+
+/* How a record was measured, as far as the records differ in it: " collect=nvtx warmup=2", or "". */
+static void suffix_of(const struct nvt_record *record, const int *varied, char *suffix, size_t size)
+{
+    *suffix = 0;
+    for (size_t i = 0; i < CONDITIONS; i++) {
+        const char *own = nvt_record_text(record, conditions[i]);
+        if (varied[i] && own)
+            snprintf(suffix + strlen(suffix), size - strlen(suffix), " %s=%.40s", conditions[i], own);
+    }
+}
+
 /* "workload key=value …" of a record, malloc'ed. */
-static char *record_name(const struct nvt_record *record)
+static char *record_name(const struct nvt_record *record, const char *suffix)
 {
     const char *workload = nvt_record_text(record, "workload");
     char *axes = nvt_record_configuration(record), *name = NULL;
-    if (axes && asprintf(&name, "%s%s%s", workload ? workload : "?", *axes ? " " : "", axes) < 0)
+    if (axes && asprintf(&name, "%s%s%s%s", workload ? workload : "?", *axes ? " " : "", axes,
+                         suffix) < 0)
         name = NULL;
     free(axes);
     return name;
@@ -316,13 +357,18 @@ static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *in
                     const struct nvt_runs *runs, struct nvt_error *err)
 {
     size_t cursor = 0;
+    int varied[CONDITIONS];
+    for (size_t i = 0; i < CONDITIONS; i++)
+        varied[i] = varies(runs, conditions[i]);
     for (size_t i = 0; i < runs->count; i++) {
-        char *name = record_name(&runs->records[i]);
+        char suffix[128];
+        suffix_of(&runs->records[i], varied, suffix, sizeof(suffix));
+        char *name = record_name(&runs->records[i], suffix);
         if (!name)
             return nvt_fail(err, "out of memory");
         const struct nvt_trace *trace = trace_of(input, &cursor, runs, i);
         size_t before = phases->values;
-        int status = trace ? add_trace(phases, trace, (struct fallback){name, 1}, err) : 0;
+        int status = trace ? add_trace(phases, trace, (struct fallback){name, 1, suffix}, err) : 0;
         if (!status && phases->values == before)
             status =
                 add_record(phases, &runs->records[i], name) ? nvt_fail(err, "out of memory") : 0;
@@ -353,7 +399,7 @@ struct nvt_phases *nvt_phases_of(const struct nvt_report_input *input, struct nv
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
         if (!input->traces[i].runs)
-            status = add_trace(phases, trace, (struct fallback){trace->path, 0}, err);
+            status = add_trace(phases, trace, (struct fallback){trace->path, 0, ""}, err);
     }
     if (status) {
         nvt_phases_free(phases);

@@ -190,6 +190,29 @@ static void the_trace_tells_what_the_run_measured(void **state)
     nvt_runs_free(runs);
 }
 
+/* Runs that differ only in how they were measured are rows of their own. */
+static void phases_keep_levels_and_warmups_apart(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "run", "linear", "--size", "32", "--batch", "1",
+                                      "--collect", "off,nvtx", "--warmup", "0,2", "--iterations", "3",
+                                      "-o", directory, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run(
+        (const char *const[]){"nvtally", "stats", directory, "-r", "phases", "-f", "csv", NULL});
+    cli_expect_status(&result, 0);
+    for (const char *const *way =
+             (const char *const[]){"collect=off warmup=0,forward,3,", "collect=off warmup=2,forward,3,",
+                                   "collect=nvtx warmup=0,forward,3,",
+                                   "collect=nvtx warmup=2,forward,3,", NULL};
+         *way; way++)
+        if (!strstr(result.out, *way))
+            fail_msg("no '%s' in\n%s", *way, result.out);
+    cli_result_free(&result);
+}
+
 static void memory_that_runs_out_is_a_row(void **state)
 {
     (void)state;
@@ -271,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_sweep_has_a_row_and_a_trace_each),
         cmocka_unit_test(both_variants_agree),
         cmocka_unit_test(the_trace_tells_what_the_run_measured),
+        cmocka_unit_test(phases_keep_levels_and_warmups_apart),
         cmocka_unit_test(memory_that_runs_out_is_a_row),
         cmocka_unit_test(ctrl_c_keeps_what_was_finished),
         cmocka_unit_test(bad_axes_run_nothing),
