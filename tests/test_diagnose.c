@@ -275,7 +275,9 @@ static void the_host_study_is_explained(void **state)
         line += *line == '\n';
         char row[2048];
         snprintf(row, sizeof(row), "%.*s", (int)strcspn(line, "\n"), line);
-        assert_false(!strncmp(row, "scaling", 7) && strstr(row, "grouped"));
+        /* That a time grows is a matter of chance on a busy machine; how often a range is entered is not. */
+        assert_false(!strncmp(row, "scaling", 7) && strstr(row, "grouped") &&
+                     strstr(row, "is entered"));
     }
     cli_result_free(&result);
     const char *nowhere[] = {"nvtally", "diagnose", cli_in(directory, "nowhere"), NULL};
