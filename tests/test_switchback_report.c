@@ -183,7 +183,8 @@ static void what_does_not_fit_is_a_row(void **state)
     result = cli_run(published);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "\"dim_in\": 64"));
-    assert_null(strstr(result.out, "2048"));
+    /* Not as a side; a time may have these digits. */
+    assert_null(strstr(result.out, "\"dim_in\": 2048"));
     cli_result_free(&result);
     nvt_runs_free(runs);
 }
