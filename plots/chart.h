@@ -49,4 +49,10 @@ int nvt_chart_close(FILE *file, const char *name, struct nvt_error *err);
 int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
                      struct nvt_error *err);
 
+/* Write NAME.dat and NAME.gp of `what` and draw the picture. 0, or -1 with err filled. */
+typedef void nvt_chart_put(const struct nvt_chart_request *request, const void *what, const char *name,
+                           FILE *out);
+int nvt_chart_draw(const struct nvt_chart_request *request, const char *name, nvt_chart_put *put_data,
+                   nvt_chart_put *put_script, const void *what, struct nvt_error *err);
+
 #endif

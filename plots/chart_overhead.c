@@ -113,8 +113,12 @@ static double offset_of(const struct sheet *sheet, size_t level)
 }
 
 /* A block a level: slow-down, low, high, place on the axis. */
-static void put_data(const struct sheet *sheet, FILE *out)
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
 {
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
     fputs("# slow-down\tlow\thigh\tplace\n", out);
     for (size_t level = 0; level < LEVELS; level++) {
         fprintf(out, "%s# %s\n", level ? "\n\n" : "", styles[level].level);
@@ -158,9 +162,11 @@ static void put_titles(const struct nvt_chart_request *request, const struct she
             14.0 / height);
 }
 
-static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
+    const struct sheet *sheet = what;
+    (void)name;
     const int height = 170 + 44 * (int)sheet->count;
     const double margin = 0.06 * (sheet->most - sheet->least) + 0.005;
     const char *separator = "plot ";
@@ -196,31 +202,13 @@ static void put_script(const struct nvt_chart_request *request, const struct she
     fputs("\nunset output\n", out);
 }
 
-static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_error *err)
-{
-    FILE *data = nvt_chart_open(request, "overhead", "dat", err);
-    if (!data)
-        return -1;
-    put_data(sheet, data);
-    if (nvt_chart_close(data, "overhead", err))
-        return -1;
-    FILE *script = nvt_chart_open(request, "overhead", "gp", err);
-    if (!script)
-        return -1;
-    put_script(request, sheet, script);
-    if (nvt_chart_close(script, "overhead", err))
-        return -1;
-    return nvt_chart_render(request, "overhead", err);
-}
-
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct sheet sheet = {0};
     int status = nvt_slowdowns_make(&sheet.overheads, request->input, err);
     fill(&sheet);
     if (!status && sheet.count)
-        status = draw_sheet(request, &sheet, err);
+        status = nvt_chart_draw(request, "overhead", put_data, put_script, &sheet, err);
     nvt_slowdowns_free(&sheet.overheads);
     return status;
 }

@@ -72,8 +72,12 @@ static size_t cut_sheet(const struct nvt_beside *pairs, size_t count, size_t *ro
     return i;
 }
 
-static void put_data(const struct sheet *sheet, FILE *out)
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
 {
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
     fputs("# row ours/published ours_ms published_ms\n", out);
     for (size_t s = 0, blocks = 0; s < SERIES; s++) {
         const struct nvt_record *last = NULL;
@@ -141,9 +145,11 @@ static int has_series(const struct sheet *sheet, size_t series)
     return 0;
 }
 
-static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
+    const struct sheet *sheet = what;
+    (void)name;
     int height = 210 + 20 * (int)sheet->rows;
     const char *separator = "plot ";
     double least = 1, most = 1;
@@ -182,24 +188,6 @@ static void put_script(const struct nvt_chart_request *request, const struct she
     fputs("\nunset output\n", out);
 }
 
-static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_error *err)
-{
-    FILE *data = nvt_chart_open(request, sheet->name, "dat", err);
-    if (!data)
-        return -1;
-    put_data(sheet, data);
-    if (nvt_chart_close(data, sheet->name, err))
-        return -1;
-    FILE *script = nvt_chart_open(request, sheet->name, "gp", err);
-    if (!script)
-        return -1;
-    put_script(request, sheet, script);
-    if (nvt_chart_close(script, sheet->name, err))
-        return -1;
-    return nvt_chart_render(request, sheet->name, err);
-}
-
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_besides besides = {0};
@@ -213,7 +201,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
         sheet.rows = rows;
         snprintf(sheet.name, sizeof(sheet.name), "reference-%zu", number++);
         if (rows)
-            status = draw_sheet(request, &sheet, err);
+            status = nvt_chart_draw(request, sheet.name, put_data, put_script, &sheet, err);
         done += sheet.count;
     }
     nvt_besides_free(&besides);

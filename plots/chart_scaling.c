@@ -114,8 +114,12 @@ static int is_later(const struct nvt_curves *curves, size_t index)
     return 0;
 }
 
-static void put_data(const struct sheet *sheet, FILE *out)
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
 {
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
     fprintf(out, "# n ms std_ms; a block a line, forward first\n");
     for (int phase = 0; phase < 2; phase++)
         for (size_t i = 0; i < sheet->counts[phase]; i++) {
@@ -184,9 +188,10 @@ static void put_panel(const struct sheet *sheet, int phase, const char *name, FI
         fprintf(out, "unset label %d\n", i);
 }
 
-static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,
-                       const char *name, FILE *out)
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
 {
+    const struct sheet *sheet = what;
     char text[700];
     struct nvt_provenance from =
         nvt_runs_provenance(sheet->curves[0][0] ? sheet->curves[0][0]->points[0].runs
@@ -223,17 +228,7 @@ static int draw_sheet(const struct nvt_chart_request *request, const struct shee
     for (char *at = name; *at; at++)
         if (!isalnum((unsigned char)*at) && *at != '-')
             *at = '_';
-    FILE *data = nvt_chart_open(request, name, "dat", err);
-    if (!data)
-        return -1;
-    put_data(sheet, data);
-    if (nvt_chart_close(data, name, err))
-        return -1;
-    FILE *script = nvt_chart_open(request, name, "gp", err);
-    if (!script)
-        return -1;
-    put_script(request, sheet, name, script);
-    return nvt_chart_close(script, name, err) ? -1 : nvt_chart_render(request, name, err);
+    return nvt_chart_draw(request, name, put_data, put_script, sheet, err);
 }
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)

@@ -60,8 +60,12 @@ static void measure_sheet(struct sheet *sheet)
     sheet->unit_name = sheet->most >= 1e9 ? "s" : sheet->most >= 1e6 ? "ms" : "µs";
 }
 
-static void put_data(const struct sheet *sheet, FILE *out)
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
 {
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
     fprintf(out, "# iteration, then the time of each process in %s\n", sheet->unit_name);
     for (size_t i = 0; i < sheet->shown; i++) {
         fprintf(out, "%zu", i + 1);
@@ -129,9 +133,11 @@ static void put_axes(const struct sheet *sheet, FILE *out)
                 study->change.at, study->change.at, NVT_BLACK);
 }
 
-static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
+    const struct sheet *sheet = what;
+    (void)name;
     nvt_gnuplot_terminal(request->format, 960, 520, sheet->name, out);
     put_titles(request, sheet, out);
     put_axes(sheet, out);
@@ -146,24 +152,6 @@ static void put_script(const struct nvt_chart_request *request, const struct she
     fputs("\nunset output\n", out);
 }
 
-static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
-                      struct nvt_error *err)
-{
-    FILE *data = nvt_chart_open(request, sheet->name, "dat", err);
-    if (!data)
-        return -1;
-    put_data(sheet, data);
-    if (nvt_chart_close(data, sheet->name, err))
-        return -1;
-    FILE *script = nvt_chart_open(request, sheet->name, "gp", err);
-    if (!script)
-        return -1;
-    put_script(request, sheet, script);
-    if (nvt_chart_close(script, sheet->name, err))
-        return -1;
-    return nvt_chart_render(request, sheet->name, err);
-}
-
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     int status = request->input->trace_count ? 0 : nvt_input_traces(request->input, err);
@@ -175,7 +163,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
         name_sheet(&sheet, i + 1);
         measure_sheet(&sheet);
         if (sheet.shown > 1)
-            status = draw_sheet(request, &sheet, err);
+            status = nvt_chart_draw(request, sheet.name, put_data, put_script, &sheet, err);
     }
     nvt_warmups_free(warmups);
     return status;

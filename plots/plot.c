@@ -75,6 +75,25 @@ int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
     return 0;
 }
 
+static int write_part(const struct nvt_chart_request *request, const char *name, const char *suffix,
+                      nvt_chart_put *put, const void *what, struct nvt_error *err)
+{
+    FILE *file = nvt_chart_open(request, name, suffix, err);
+    if (!file)
+        return -1;
+    put(request, what, name, file);
+    return nvt_chart_close(file, name, err);
+}
+
+int nvt_chart_draw(const struct nvt_chart_request *request, const char *name, nvt_chart_put *put_data,
+                   nvt_chart_put *put_script, const void *what, struct nvt_error *err)
+{
+    if (write_part(request, name, "dat", put_data, what, err) ||
+        write_part(request, name, "gp", put_script, what, err))
+        return -1;
+    return nvt_chart_render(request, name, err);
+}
+
 struct options {
     const char *format;
     const char *output; /* NULL: beside the input */
