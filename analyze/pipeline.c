@@ -76,10 +76,10 @@ static int add_step(struct reading *reading, uint32_t range)
     return 0;
 }
 
-/* The step that a time lies in, of those from `first` on; -1: in none, as in a warm-up. */
-static int step_at(const struct nvt_pipeline_view *view, size_t first, int64_t time)
+/* The step that a time lies in; -1: in none, as in a warm-up. */
+static int step_at(const struct nvt_pipeline_view *view, int64_t time)
 {
-    size_t low = first, high = view->step_count;
+    size_t low = 0, high = view->step_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (view->steps[middle].end < time)
@@ -87,14 +87,13 @@ static int step_at(const struct nvt_pipeline_view *view, size_t first, int64_t t
         else
             high = middle;
     }
-    return low < view->step_count && view->steps[low].start <= time ? (int)(low - first) : -1;
+    return low < view->step_count && view->steps[low].start <= time ? (int)low : -1;
 }
 
 static int read_steps(struct reading *reading)
 {
     const struct nvt_trace *trace = reading->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
-    size_t first = reading->view->step_count;
     for (uint32_t i = 0; i < ranges->count; i++) {
         const char *name = nvt_name(trace, ranges->name[i]);
         if (!is_ours(trace, ranges->domain[i]) || ranges->parent[i] == NVT_NONE)
@@ -103,21 +102,21 @@ static int read_steps(struct reading *reading)
             return -1;
         if (!strcmp(name, "step"))
             reading->main_thread = ranges->thread[i];
-        if (!strcmp(name, "backward") && reading->view->step_count > first)
+        if (!strcmp(name, "backward") && reading->view->step_count)
             reading->view->steps[reading->view->step_count - 1].backward_start =
                 ranges->start[i] + reading->offset;
     }
     return 0;
 }
 
-static int add_span(struct reading *reading, uint32_t range, size_t first)
+static int add_span(struct reading *reading, uint32_t range)
 {
     struct nvt_pipeline_view *view = reading->view;
     const struct nvt_ranges *ranges = &reading->trace->ranges;
     struct nvt_pipeline_span span = {0};
     if (!parse_name(nvt_name(reading->trace, ranges->name[range]), &span))
         return 0;
-    span.step = step_at(view, first, ranges->start[range] + reading->offset);
+    span.step = step_at(view, ranges->start[range] + reading->offset);
     if (span.step < 0)
         return 0;
     span.start = ranges->start[range];
@@ -142,7 +141,7 @@ static int add_span(struct reading *reading, uint32_t range, size_t first)
     return 0;
 }
 
-static int add_level(struct reading *reading, uint32_t mark, size_t first)
+static int add_level(struct reading *reading, uint32_t mark)
 {
     struct nvt_pipeline_view *view = reading->view;
     const struct nvt_marks *marks = &reading->trace->marks;
@@ -157,7 +156,7 @@ static int add_level(struct reading *reading, uint32_t mark, size_t first)
                                        .peak_allocated = member(payload, "\"peak_allocated\""),
                                        .peak_reserved = member(payload, "\"peak_reserved\"")};
     double microbatch = member(payload, "\"microbatch\"");
-    level.step = step_at(view, first, level.time);
+    level.step = step_at(view, level.time);
     if (level.step < 0 || !(level.peak_allocated >= 0) || !(microbatch >= 0 && microbatch < 1e6))
         return 0;
     level.microbatch = (int)microbatch;
@@ -198,10 +197,10 @@ static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *tr
     status = read_steps(&reading);
     for (uint32_t i = 0; i < trace->ranges.count && !status && view->step_count; i++)
         if (is_ours(trace, trace->ranges.domain[i]))
-            status = add_span(&reading, i, 0);
+            status = add_span(&reading, i);
     for (uint32_t i = 0; i < trace->marks.count && !status && view->step_count; i++)
         if (is_ours(trace, trace->marks.domain[i]))
-            status = add_level(&reading, i, 0);
+            status = add_level(&reading, i);
     if (!is_first) {
         free(view->steps);
         view->steps = own.steps;

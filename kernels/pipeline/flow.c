@@ -172,8 +172,7 @@ static int forward(struct work *work)
                                   pipeline->targets + at, loss_rows(work),
                                   pipeline->settings.classes);
     } else if (!status) {
-        status = nvt_message_send(pipeline, work->partition->index, work->number + 1, 0,
-                                  work->microbatch, result, out);
+        status = nvt_message_send(pipeline, work->number + 1, 0, work->microbatch, result, out);
     }
     if (!status && is_checkpointed(work))
         release(work, last);
@@ -241,8 +240,7 @@ static int run_backwards(struct work *work, real *dy)
         dy = dx;
     }
     if (!status && work->number)
-        status = nvt_message_send(work->pipeline, work->partition->index, work->number - 1, 1,
-                                  work->microbatch, dy,
+        status = nvt_message_send(work->pipeline, work->number - 1, 1, work->microbatch, dy,
                                   module_at(work, 0)->in * work->samples);
     nvt_allocator_give(work->partition->allocator, dy);
     return status;

@@ -49,12 +49,11 @@ static int send_far(struct nvt_pipeline *pipeline, int partition, int tag, const
     return nvt_pipeline_fail(pipeline, 0, nvt_error_text(&err, text, sizeof(text)));
 }
 
-int nvt_message_send(struct nvt_pipeline *pipeline, int from_partition, int to_part, int is_backward,
-                     int microbatch, const real *data, int64_t count)
+int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward, int microbatch,
+                     const real *data, int64_t count)
 {
     struct nvt_partition *to = &pipeline->partitions[to_part % pipeline->settings.partitions];
     struct nvt_message *message = message_of(pipeline, to_part, is_backward, microbatch);
-    (void)from_partition;
     if (!to->is_here)
         return send_far(pipeline, to->index, tag_of(pipeline, to_part, is_backward, microbatch), data,
                         count);

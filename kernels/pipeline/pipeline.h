@@ -155,8 +155,8 @@ int nvt_flow_run(struct nvt_pipeline *pipeline, const struct nvt_action *action)
 int nvt_pipeline_fail(struct nvt_pipeline *pipeline, uint64_t bytes, const char *text);
 /* Give `count` numbers to a part's message; wait for one (NULL when the pipeline has failed). The message
  * stays until the end of the step. */
-int nvt_message_send(struct nvt_pipeline *pipeline, int from_partition, int to_part, int is_backward,
-                     int microbatch, const real *data, int64_t count);
+int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward, int microbatch,
+                     const real *data, int64_t count);
 const real *nvt_message_receive(struct nvt_pipeline *pipeline, int part, int is_backward, int microbatch,
                                 int64_t count);
 int nvt_workers_start(struct nvt_pipeline *pipeline, struct nvt_error *err);
