@@ -22,6 +22,25 @@ struct nvt_nvtx {
     int silent; /* the helpers below do nothing */
 };
 
+/* Register a payload of fixed size, described by its entries. */
+static inline uint64_t nvt_nvtx_schema(nvtxDomainHandle_t domain, const char *name,
+                                       const nvtxPayloadSchemaEntry_t *entries, size_t count,
+                                       size_t size)
+{
+    nvtxPayloadSchemaAttr_t attr;
+    memset(&attr, 0, sizeof(attr));
+    attr.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
+    attr.name = name;
+    attr.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+    attr.entries = entries;
+    attr.numEntries = count;
+    attr.payloadStaticSize = size;
+    return nvtxPayloadSchemaRegister(domain, &attr);
+}
+
 /* The domain of this name, with the schema {"flops": …, "bytes": …}. */
 static inline struct nvt_nvtx nvt_nvtx_open(const char *domain)
 {
@@ -31,21 +50,12 @@ static inline struct nvt_nvtx nvt_nvtx_open(const char *domain)
         {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes", NULL, 0,
          offsetof(struct nvt_work_payload, bytes), NULL, NULL},
     };
-    nvtxPayloadSchemaAttr_t attr;
-    memset(&attr, 0, sizeof(attr));
-    attr.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
-    attr.name = "work";
-    attr.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
-    attr.entries = entries;
-    attr.numEntries = sizeof(entries) / sizeof(entries[0]);
-    attr.payloadStaticSize = sizeof(struct nvt_work_payload);
     struct nvt_nvtx nvtx;
     nvtx.silent = 0;
     nvtx.domain = nvtxDomainCreateA(domain);
-    nvtx.work_schema = nvtxPayloadSchemaRegister(nvtx.domain, &attr);
+    nvtx.work_schema = nvt_nvtx_schema(nvtx.domain, "work", entries,
+                                       sizeof(entries) / sizeof(entries[0]),
+                                       sizeof(struct nvt_work_payload));
     return nvtx;
 }
 
@@ -86,6 +96,21 @@ static inline void nvt_nvtx_push_number(const struct nvt_nvtx *nvtx, nvtxStringH
     nvtxDomainRangePushEx(nvtx->domain, &attributes);
 }
 
+/* The attributes of an event with a payload of a schema; *data must live until the event was sent. */
+static inline nvtxEventAttributes_t nvt_nvtx_with_payload(nvtxStringHandle_t name, uint64_t schema,
+                                                          const void *payload, size_t size,
+                                                          nvtxPayloadData_t *data)
+{
+    data->schemaId = schema;
+    data->size = size;
+    data->payload = payload;
+    nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
+    attributes.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+    attributes.reserved0 = 1;
+    attributes.payload.ullValue = (uint64_t)(uintptr_t)data;
+    return attributes;
+}
+
 /* Open a range with the work that it stands for. */
 static inline void nvt_nvtx_push_work(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name,
                                       const struct nvt_work_payload *work)
@@ -93,13 +118,8 @@ static inline void nvt_nvtx_push_work(const struct nvt_nvtx *nvtx, nvtxStringHan
     if (nvtx->silent)
         return;
     nvtxPayloadData_t data;
-    data.schemaId = nvtx->work_schema;
-    data.size = sizeof(*work);
-    data.payload = work;
-    nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
-    attributes.payloadType = NVTX_PAYLOAD_TYPE_EXT;
-    attributes.reserved0 = 1;
-    attributes.payload.ullValue = (uint64_t)(uintptr_t)&data;
+    nvtxEventAttributes_t attributes =
+        nvt_nvtx_with_payload(name, nvtx->work_schema, work, sizeof(*work), &data);
     nvtxDomainRangePushEx(nvtx->domain, &attributes);
 }
 

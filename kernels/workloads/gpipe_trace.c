@@ -11,34 +11,11 @@
         0, NVTX_PAYLOAD_ENTRY_TYPE_##type, entry_name, NULL, 0, place, NULL, NULL                  \
     }
 
-static uint64_t register_schema(const struct nvt_nvtx *nvtx, const char *name,
-                                const nvtxPayloadSchemaEntry_t *entries, size_t count, size_t size)
-{
-    nvtxPayloadSchemaAttr_t attr;
-    memset(&attr, 0, sizeof(attr));
-    attr.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE;
-    attr.name = name;
-    attr.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
-    attr.entries = entries;
-    attr.numEntries = count;
-    attr.payloadStaticSize = size;
-    return nvtxPayloadSchemaRegister(nvtx->domain, &attr);
-}
-
 static void mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name, uint64_t schema,
                  const void *payload, size_t size)
 {
     nvtxPayloadData_t data;
-    data.schemaId = schema;
-    data.size = size;
-    data.payload = payload;
-    nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
-    attributes.payloadType = NVTX_PAYLOAD_TYPE_EXT;
-    attributes.reserved0 = 1;
-    attributes.payload.ullValue = (uint64_t)(uintptr_t)&data;
+    nvtxEventAttributes_t attributes = nvt_nvtx_with_payload(name, schema, payload, size, &data);
     nvtxDomainMarkEx(nvtx->domain, &attributes);
 }
 
@@ -52,7 +29,7 @@ uint64_t nvt_pipeline_memory_schema(const struct nvt_nvtx *nvtx)
         ENTRY(UINT32, "microbatch", offsetof(struct nvt_pipeline_memory, microbatch)),
         ENTRY(UINT32, "is_backward", offsetof(struct nvt_pipeline_memory, is_backward)),
     };
-    return register_schema(nvtx, "memory", entries, sizeof(entries) / sizeof(entries[0]),
+    return nvt_nvtx_schema(nvtx->domain, "memory", entries, sizeof(entries) / sizeof(entries[0]),
                            sizeof(struct nvt_pipeline_memory));
 }
 
@@ -78,7 +55,7 @@ int nvt_transport_mark_clock(struct nvt_transport *transport, const struct nvt_n
     struct clock_payload clock = {transport->rank, transport->size, 0, 0};
     if (transport->clock_offset(transport, &clock.offset_ns, &clock.error_ns, err))
         return -1;
-    uint64_t schema = register_schema(nvtx, "clock", entries, sizeof(entries) / sizeof(entries[0]),
+    uint64_t schema = nvt_nvtx_schema(nvtx->domain, "clock", entries, sizeof(entries) / sizeof(entries[0]),
                                       sizeof(clock));
     mark(nvtx, nvt_nvtx_name(nvtx, "clock offset"), schema, &clock, sizeof(clock));
     return 0;
