@@ -263,3 +263,21 @@ struct nvt_runs *nvt_runs_of_text(const char *name, const struct nvt_buffer *res
     nvt_runs_free(runs);
     return NULL;
 }
+
+void *nvt_runs_rows(struct nvt_runs *const *runs, size_t run_count, nvt_read_row *read, size_t size,
+                    size_t *count, struct nvt_error *err)
+{
+    size_t records = 0;
+    for (size_t i = 0; i < run_count; i++)
+        records += runs[i]->count;
+    char *rows = malloc((records + 1) * size);
+    *count = 0;
+    if (!rows) {
+        nvt_fail(err, "out of memory");
+        return NULL;
+    }
+    for (size_t i = 0; i < run_count; i++)
+        for (size_t k = 0; k < runs[i]->count; k++)
+            *count += (size_t)read(&runs[i]->records[k], rows + *count * size);
+    return rows;
+}

@@ -80,4 +80,13 @@ char *nvt_record_configuration(const struct nvt_record *record);
 /* Backend, device and date of the directory; texts belong to it. */
 struct nvt_provenance nvt_runs_provenance(const struct nvt_runs *runs);
 
+/*
+ * What a study makes of the records of several directories: an array of elements of `size` bytes, `read` being
+ * called for each record with the next element, which counts when it returns 1. malloc'ed, *count of them;
+ * NULL with err when out of memory.
+ */
+typedef int nvt_read_row(const struct nvt_record *record, void *row);
+void *nvt_runs_rows(struct nvt_runs *const *runs, size_t run_count, nvt_read_row *read, size_t size,
+                    size_t *count, struct nvt_error *err);
+
 #endif

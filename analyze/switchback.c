@@ -60,8 +60,9 @@ static int read_shape(const struct nvt_record *record, struct nvt_switchback_row
     return wide >= 1;
 }
 
-static int read_row(const struct nvt_record *record, struct nvt_switchback_row *row)
+static int read_row(const struct nvt_record *record, void *at)
 {
+    struct nvt_switchback_row *row = at;
     const char *workload = nvt_record_text(record, "workload");
     const char *status = nvt_record_text(record, "status");
     if (!workload || strcmp(workload, "switchback") || !read_shape(record, row))
@@ -83,19 +84,7 @@ static int read_row(const struct nvt_record *record, struct nvt_switchback_row *
 struct nvt_switchback_row *nvt_switchback_rows(struct nvt_runs *const *runs, size_t run_count,
                                                size_t *count, struct nvt_error *err)
 {
-    size_t records = 0;
-    for (size_t i = 0; i < run_count; i++)
-        records += runs[i]->count;
-    struct nvt_switchback_row *rows = malloc((records + 1) * sizeof(*rows));
-    *count = 0;
-    if (!rows) {
-        nvt_fail(err, "out of memory");
-        return NULL;
-    }
-    for (size_t i = 0; i < run_count; i++)
-        for (size_t k = 0; k < runs[i]->count; k++)
-            *count += (size_t)read_row(&runs[i]->records[k], &rows[*count]);
-    return rows;
+    return nvt_runs_rows(runs, run_count, read_row, sizeof(struct nvt_switchback_row), count, err);
 }
 
 int nvt_switchback_ok(const struct nvt_switchback_row *row)
