@@ -3,6 +3,7 @@
  * matmul.cu. Its integer product wants lines of a multiple of four bytes; others go through a plain
  * kernel.
  */
+#include "../ops/int8_product.h"
 #include "device.h"
 
 static cublasOperation_t operation(int transpose)
@@ -32,25 +33,6 @@ void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_
                                     transpose_a ? m : k, &zero, c, CUDA_R_16F, n,
                                     CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
                     "cublasGemmEx of halves");
-}
-
-struct int8_args {
-    const int8_t *a, *b;
-    int32_t *c;
-    int64_t n, k;
-};
-
-NVT_KERNEL(int8_product, int8_args)
-{
-    const int8_t *left = a.a + row * a.k;
-    FOR_THREADS(column, a.n)
-    {
-        const int8_t *right = a.b + column * a.k;
-        int32_t sum = 0;
-        for (int64_t i = 0; i < a.k; i++)
-            sum += left[i] * right[i];
-        a.c[row * a.n + column] = sum;
-    }
 }
 
 void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "../ops/int8_product.h"
 #include "../ops/quantize.h"
 
 #ifdef HAVE_DNNL
@@ -67,27 +68,7 @@ void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_
     }
 }
 
-/* --- integers
- * ------------------------------------------------------------------------------------------ */
-
-struct int8_args {
-    const int8_t *a, *b;
-    int32_t *c;
-    int64_t n, k;
-};
-
-NVT_KERNEL(int8_product, int8_args)
-{
-    const int8_t *left = a.a + row * a.k;
-    FOR_THREADS(column, a.n)
-    {
-        const int8_t *right = a.b + column * a.k;
-        int32_t sum = 0;
-        for (int64_t i = 0; i < a.k; i++)
-            sum += left[i] * right[i];
-        a.c[row * a.n + column] = sum;
-    }
-}
+/* --- integers ---------------------------------------------------------------------------------------- */
 
 void nvt_host_int8_loop(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
                         int32_t *c)
