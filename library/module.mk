@@ -16,7 +16,7 @@ $(BUILD)/libnvtally.so: $(BUILD)/libnvtally.so.$(LIBRARY_ABI)
 	$(Q)ln -sf $(<F) $@
 
 $(BUILD)/tests/test_session_library: $(BUILD)/libnvtally.so | $(BUILD)/examples/range_stats
-$(BUILD)/tests/test_session_library: LDLIBS += -Wl,-rpath,$(abspath $(BUILD))
+$(BUILD)/tests/test_session_library $(BUILD)/tests/test_session_device: LDLIBS += -Wl,-rpath,$(abspath $(BUILD))
 
 # The one with Google Benchmark is left out where that is not installed.
 HAVE_BENCHMARK := $(wildcard /usr/include/benchmark/benchmark.h)

@@ -343,6 +343,26 @@ void stand_in_launch(const char *name, uint64_t ns, int complete)
     put(&kernel, sizeof(kernel), complete);
 }
 
+void stand_in_copy(uint64_t bytes, uint64_t ns);
+void stand_in_copy(uint64_t bytes, uint64_t ns)
+{
+    uint64_t at = now();
+    uint32_t correlation = __atomic_add_fetch(&state.correlation, 1, __ATOMIC_RELAXED);
+    CUpti_ActivityMemcpy6 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+                                  .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                                  .srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
+                                  .dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                                  .bytes = bytes,
+                                  .start = at,
+                                  .end = at + ns,
+                                  .streamId = 7,
+                                  .contextId = 1,
+                                  .correlationId = correlation};
+    call(0, CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, at, correlation);
+    if (state.on[CUPTI_ACTIVITY_KIND_MEMCPY])
+        PUT(copy);
+}
+
 static void copies(uint64_t at)
 {
     CUpti_ActivityMemcpy6 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY,

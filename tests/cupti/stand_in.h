@@ -15,6 +15,8 @@
 /* A launch by the calling thread: its API records if they are on, a kernel of `ns` if kernels are
  * on. The kernel is complete at once, or never (complete = 0). */
 typedef void (*stand_in_launch_function)(const char *name, uint64_t ns, int complete);
+/* A copy to the device by the calling thread: its API record and the copy's, if they are on. */
+typedef void (*stand_in_copy_function)(uint64_t bytes, uint64_t ns);
 /* One record of every kind that a level asks for, with made-up fields (tests/test_cupti.c knows
  * them). */
 typedef void (*stand_in_everything_function)(void);
