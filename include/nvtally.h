@@ -27,7 +27,8 @@
  *
  * Threads. start, stop and free may be called from any thread, also at once. A stopped session is
  * constant: nvtally_range_stats may be called for it from many threads, but not while it is freed. A child
- * made by fork has no session: it is refused (NVTALLY_NO_SESSION, NVTALLY_OTHER_TOOL).
+ * made by fork after the first nvtally_session_start has no session: it is refused at once
+ * (NVTALLY_NO_SESSION), whatever other threads were doing at the fork.
  */
 #ifndef NVTALLY_H
 #define NVTALLY_H

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,17 @@ struct nvtally_session {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static nvtally_session *running;
+
+/* The process that first asked for a session. A child made by fork (fork(), or the bare system call,
+ * which runs no handlers) may find the lock held by a thread that it does not have: it is refused
+ * before it touches the lock. */
+static _Atomic pid_t owner;
+
+static int is_forked_child(void)
+{
+    pid_t self = getpid(), known = 0;
+    return !atomic_compare_exchange_strong(&owner, &known, self) && known != self;
+}
 
 /* $NVTALLY_LIBDIR, beside this library, or in nvtally/ there. 0, or -1. */
 static int find_collector(char *out, size_t size)
@@ -65,7 +77,7 @@ static int start(nvtally_session **session)
     char library[4096];
     struct nvt_error err = NVT_ERROR_INIT;
     if (running)
-        return running->pid == getpid() ? NVTALLY_BUSY : NVTALLY_NO_SESSION;
+        return NVTALLY_BUSY;
     if (find_collector(library, sizeof(library)))
         return NVTALLY_NO_COLLECTOR;
     nvtally_session *fresh = calloc(1, sizeof(*fresh));
@@ -87,6 +99,8 @@ int nvtally_session_start(nvtally_session **session)
     if (!session)
         return NVTALLY_BAD_ARGUMENT;
     *session = NULL;
+    if (is_forked_child())
+        return NVTALLY_NO_SESSION;
     pthread_mutex_lock(&lock);
     int status = start(session);
     pthread_mutex_unlock(&lock);
@@ -110,8 +124,6 @@ static int read_session(nvtally_session *session, const char *path)
 /* With the lock held. */
 static int stop(nvtally_session *session)
 {
-    if (session->pid != getpid())
-        return NVTALLY_NO_SESSION;
     if (session->stopped)
         return NVTALLY_STOPPED;
     nvt_here_axis(session->start, nvt_monotonic_ns(), &session->first, &session->last);
@@ -126,6 +138,8 @@ int nvtally_session_stop(nvtally_session *session)
 {
     if (!session)
         return NVTALLY_BAD_ARGUMENT;
+    if (session->pid != getpid())
+        return NVTALLY_NO_SESSION;
     pthread_mutex_lock(&lock);
     int status = stop(session);
     pthread_mutex_unlock(&lock);
@@ -136,10 +150,12 @@ void nvtally_session_free(nvtally_session *session)
 {
     if (!session)
         return;
-    pthread_mutex_lock(&lock);
-    if (running == session)
-        running = NULL;
-    pthread_mutex_unlock(&lock);
+    if (session->pid == getpid()) {
+        pthread_mutex_lock(&lock);
+        if (running == session)
+            running = NULL;
+        pthread_mutex_unlock(&lock);
+    }
     nvt_trace_free(session->trace);
     free(session->projected);
     free(session);

@@ -4,12 +4,15 @@
  */
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -184,6 +187,50 @@ static void refuses_a_forked_child(void **state)
     nvtally_session_free(session);
 }
 
+static _Atomic int sessions_end;
+
+static void *sessions_without_end(void *count)
+{
+    nvtally_session *session;
+    while (!atomic_load(&sessions_end)) {
+        if (nvtally_session_start(&session) == NVTALLY_OK)
+            atomic_fetch_add((_Atomic int *)count, nvtally_session_stop(session) == NVTALLY_OK);
+        nvtally_session_free(session);
+    }
+    return NULL;
+}
+
+/* A child, which has none of the other threads and must not wait for them. Its status: 0. */
+static pid_t refused_child(int bare)
+{
+    nvtally_session *other;
+    pid_t child = bare ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+    if (!child) {
+        alarm(10);
+        int status = nvtally_session_start(&other) != NVTALLY_NO_SESSION || other;
+        nvtally_session_free(other);
+        syscall(SYS_exit_group, status);
+    }
+    return child;
+}
+
+/* Children are made while another thread is anywhere in start, stop and free. */
+static void does_not_hang_in_a_forked_child(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    _Atomic int count = 0;
+    assert_int_equal(pthread_create(&thread, NULL, sessions_without_end, &count), 0);
+    for (int i = 0; i < 200 || !atomic_load(&count); i++) {
+        int status;
+        pid_t child = refused_child(i % 2);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&sessions_end, 1);
+    pthread_join(thread, NULL);
+}
+
 /* The example works; under a tool, as our own child, it says that it is watched already. */
 static void runs_the_example(void **state)
 {
@@ -226,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measures_ranges),        cmocka_unit_test(follows_another),
         cmocka_unit_test(knows_domains),          cmocka_unit_test(counts_many),
-        cmocka_unit_test(refuses_a_forked_child), cmocka_unit_test(runs_the_example)};
+        cmocka_unit_test(refuses_a_forked_child),
+        cmocka_unit_test(does_not_hang_in_a_forked_child), cmocka_unit_test(runs_the_example)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
