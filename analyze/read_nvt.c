@@ -101,6 +101,18 @@ static int read_clock(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     return 0;
 }
 
+/* What events cost the process. Files of before it was measured end in front of it. */
+static int read_costs(struct nvt_nvt_reader *reader, uint32_t process, struct nvt_cursor *cursor)
+{
+    for (uint8_t i = 0; i < NVT_COSTS && cursor->at && cursor->at < cursor->end; i++) {
+        uint64_t ps = nvt_cursor_varint(cursor);
+        struct nvt_event_cost row = {process, (uint32_t)ps, i};
+        if (ps && ps <= NVT_COST_MOST && nvt_event_cost_add(reader->trace, &row) == NVT_NONE)
+            return -1;
+    }
+    return 0;
+}
+
 static int read_process(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                         struct nvt_cursor cursor)
 {
@@ -114,7 +126,7 @@ static int read_process(struct nvt_nvt_reader *reader, const struct nvt_chunk *c
         return -1;
     uint32_t at = nvt_process_add(reader->trace, &row);
     reader->processes[chunk->process].row = at;
-    return at == NVT_NONE ? -1 : 0;
+    return at == NVT_NONE || read_costs(reader, at, &cursor) ? -1 : 0;
 }
 
 static int read_thread(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,

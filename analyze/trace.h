@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../lib/costs.h"
 #include "../lib/error.h"
 #include "../lib/strings.h"
 
@@ -36,6 +37,12 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(int64_t, parent_pid) /* -1: unknown */                                                       \
     X(uint32_t, name)      /* command line or executable */                                        \
     X(uint32_t, rank)      /* of a distributed job, NVT_NONE when unknown */
+
+/* What NVTX events cost a process, as its collector measured it. */
+#define NVT_EVENT_COST_COLUMNS(X)                                                                  \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, ps)                                                                                \
+    X(uint8_t, what) /* enum nvt_cost */
 
 #define NVT_THREAD_COLUMNS(X)                                                                      \
     X(uint32_t, process)                                                                           \
@@ -186,6 +193,7 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
 /* Tables of the model: X(table member, row name, column list). */
 #define NVT_TABLES(X)                                                                              \
     X(processes, process, NVT_PROCESS_COLUMNS)                                                     \
+    X(event_costs, event_cost, NVT_EVENT_COST_COLUMNS)                                             \
     X(threads, thread, NVT_THREAD_COLUMNS)                                                         \
     X(domains, domain, NVT_DOMAIN_COLUMNS)                                                         \
     X(ranges, range, NVT_RANGE_COLUMNS)                                                            \

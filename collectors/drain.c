@@ -82,7 +82,7 @@ static int introduce(struct nvt_drain *drain)
     memcpy(name, drain->ring->thread_name, sizeof(drain->ring->thread_name));
     name[sizeof(name) - 1] = 0;
     drain->process = nvt_output_process(drain->output, drain->ring->pid, drain->ring->parent,
-                                        drain->ring->image, command);
+                                        drain->ring->image, command, &drain->ring->costs);
     if (drain->process == UINT32_MAX)
         return -1;
     drain->thread = nvt_output_thread(drain->output, drain->process, drain->ring->tid, name);

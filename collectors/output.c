@@ -82,7 +82,7 @@ static int grow(void *array, uint32_t count, uint32_t *capacity, size_t width)
 }
 
 uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint64_t image,
-                            const char *command)
+                            const char *command, const struct nvt_costs *costs)
 {
     for (uint32_t i = output->process_count; i-- > 0;)
         if (output->processes[i].pid == pid && output->processes[i].image == image)
@@ -93,9 +93,12 @@ uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint
         return UINT32_MAX;
     struct process *process = &output->processes[output->process_count];
     *process = (struct process){.pid = pid, .image = image};
-    if (nvt_buffer_varint(&process->row, (uint64_t)pid) ||
-        nvt_buffer_varint(&process->row, (uint64_t)parent) ||
-        nvt_buffer_varint(&process->row, image) || nvt_buffer_varint(&process->row, name)) {
+    int failed = nvt_buffer_varint(&process->row, (uint64_t)pid) ||
+                 nvt_buffer_varint(&process->row, (uint64_t)parent) ||
+                 nvt_buffer_varint(&process->row, image) || nvt_buffer_varint(&process->row, name);
+    for (int i = 0; i < NVT_COSTS && !failed; i++)
+        failed = nvt_buffer_varint(&process->row, costs->ps[i]);
+    if (failed) {
         nvt_buffer_free(&process->row);
         return UINT32_MAX;
     }

@@ -6,6 +6,7 @@
 #define NVT_OUTPUT_H
 
 #include "../lib/clock.h"
+#include "../lib/costs.h"
 #include "../lib/strings.h"
 #include "../lib/trace_file.h"
 
@@ -22,7 +23,7 @@ uint32_t nvt_output_string(struct nvt_output *output, const char *text, size_t l
 
 /* The index of a process, added when new; of a new thread. UINT32_MAX when out of memory. */
 uint32_t nvt_output_process(struct nvt_output *output, int pid, int parent, uint64_t image,
-                            const char *command);
+                            const char *command, const struct nvt_costs *costs);
 uint32_t nvt_output_thread(struct nvt_output *output, uint32_t process, int tid, const char *name);
 
 /* Keep a definition of a process; `extra` are bytes that follow the name. 0, or -1 when out of

@@ -17,12 +17,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "../lib/costs.h"
+
 #define NVT_SESSION_ENV     "NVTALLY_SESSION"
 #define NVT_CONTROL_NAME    "control"
 #define NVT_RING_PREFIX     "ring."
 #define NVT_RING_MAGIC      0x4e565452u /* "RTVN" */
 #define NVT_CONTROL_MAGIC   0x4e565443u
-#define NVT_SHARED_VERSION  1u
+#define NVT_SHARED_VERSION  2u
 #define NVT_SILENCE_NS      1000000000 /* a recorder silent for so long is taken for dead */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
@@ -70,6 +72,7 @@ struct nvt_ring {
     uint64_t image; /* start of the process image in ticks: differs after exec */
     char thread_name[16];
     char command[4096]; /* the process's arguments, joined by blanks */
+    struct nvt_costs costs; /* of an event, zeros where NVTX is not recorded */
     /* The producer's line. */
     _Alignas(64) _Atomic uint64_t dropped; /* events dropped as the ring was full */
     _Atomic uint64_t nested;            /* events dropped as they came from a signal handler that

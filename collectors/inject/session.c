@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../../lib/clock.h"
+#include "calibrate.h"
 
 struct nvt_inject_session nvt_session;
 
@@ -53,6 +54,8 @@ static int join(void)
         return 0;
     nvt_session.image = nvt_ticks(control->clock);
     nvt_session.control = control;
+    if (control->trace & NVT_TRACE_NVTX)
+        nvt_calibrate(&nvt_session.costs);
     return 1;
 }
 
@@ -133,6 +136,7 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial)
     ring->parent = getppid();
     ring->tid = tid;
     ring->image = nvt_session.image;
+    ring->costs = nvt_session.costs;
     prctl(PR_GET_NAME, ring->thread_name);
     read_command(ring->command, sizeof(ring->command));
     atomic_store_explicit(&ring->magic, NVT_RING_MAGIC, memory_order_release);
