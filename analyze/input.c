@@ -48,12 +48,18 @@ static int add_runs(struct nvt_report_input *input, const char *path, struct nvt
     return 0;
 }
 
+static struct nvt_trace *read_trace(const struct nvt_report_input *input, const char *path,
+                                    struct nvt_error *err)
+{
+    return input->compensate ? nvt_trace_read_compensated(path, err) : nvt_trace_read(path, err);
+}
+
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)
 {
     struct stat status;
     if (!stat(path, &status) && S_ISDIR(status.st_mode))
         return add_runs(input, path, err);
-    struct nvt_trace *trace = nvt_trace_read(path, err);
+    struct nvt_trace *trace = read_trace(input, path, err);
     return trace ? add_trace(input, trace, NULL, 0, err) : -1;
 }
 
@@ -76,10 +82,14 @@ static int add_named(struct nvt_report_input *input, const struct nvt_runs *runs
     if (asprintf(&path, "%s/%s", runs->path, name) < 0)
         return nvt_fail(err, "out of memory");
     struct nvt_error broken = NVT_ERROR_INIT;
-    struct nvt_trace *trace = nvt_trace_read(path, &broken);
+    struct nvt_trace *trace = read_trace(input, path, &broken);
     free(path);
     if (trace)
         return add_trace(input, trace, runs, record, err);
+    if (input->compensate) {
+        *err = broken;
+        return -1;
+    }
     char text[1100];
     nvt_note(input, "warning: %s: the results of its run are used instead",
              nvt_error_text(&broken, text, sizeof(text)));

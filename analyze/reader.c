@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "compensate.h"
+
 /* Every format; the first one that recognizes the file reads it. */
 static const struct nvt_reader *const readers[] = {
     &nvt_reader_nvt,
@@ -47,7 +49,7 @@ static const struct nvt_reader *recognize(const char *path, struct nvt_error *er
     return NULL;
 }
 
-struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err)
+static struct nvt_trace *read_trace(const char *path, int compensate, struct nvt_error *err)
 {
     const struct nvt_reader *reader = recognize(path, err);
     if (!reader)
@@ -57,10 +59,21 @@ struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err)
         nvt_fail_at(err, path, -1, "out of memory");
         return NULL;
     }
-    if (reader->read(path, trace, err) || nvt_trace_finish(trace, err)) {
+    if (reader->read(path, trace, err) || (compensate && nvt_compensate(trace, err)) ||
+        nvt_trace_finish(trace, err)) {
         nvt_error_in(err, path);
         nvt_trace_free(trace);
         return NULL;
     }
     return trace;
+}
+
+struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err)
+{
+    return read_trace(path, 0, err);
+}
+
+struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error *err)
+{
+    return read_trace(path, 1, err);
 }

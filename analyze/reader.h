@@ -30,4 +30,7 @@ int nvt_is_nsys_report(const char *path);
  */
 struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err);
 
+/* The same without the collector's own cost (compensate.h); also NULL when none is on record. */
+struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error *err);
+
 #endif

@@ -140,12 +140,63 @@ static struct nvt_provenance common_provenance(const struct nvt_report_input *in
     return common;
 }
 
+/* The costs on record for what was read: "21.4" or "20.9 to 21.4"; 0 when there is none. */
+static int costs_text(const struct nvt_report_input *input, enum nvt_cost what, char *text,
+                      size_t size)
+{
+    uint32_t low = UINT32_MAX, high = 0;
+    for (size_t t = 0; t < input->trace_count; t++) {
+        const struct nvt_event_costs *costs = &input->traces[t].trace->event_costs;
+        for (uint32_t i = 0; i < costs->count; i++) {
+            if (costs->what[i] != what)
+                continue;
+            low = costs->ps[i] < low ? costs->ps[i] : low;
+            high = costs->ps[i] > high ? costs->ps[i] : high;
+        }
+    }
+    if (!high)
+        return 0;
+    int length = snprintf(text, size, "%.1f", low / 1e3);
+    if (high / 50 > low / 50)
+        snprintf(text + length, size - (size_t)length, " to %.1f", high / 1e3);
+    return 1;
+}
+
+void nvt_report_note_costs(struct nvt_report_input *input)
+{
+    char pair[64] = "?", attributes[64] = "?", start_end[64] = "?", mark[64] = "?";
+    if (!input->compensate)
+        return;
+    costs_text(input, NVT_COST_PUSH_POP, pair, sizeof(pair));
+    costs_text(input, NVT_COST_ATTRIBUTES, attributes, sizeof(attributes));
+    costs_text(input, NVT_COST_START_END, start_end, sizeof(start_end));
+    costs_text(input, NVT_COST_MARK, mark, sizeof(mark));
+    nvt_note(input,
+             "note: taken off, in ns: %s a push/pop pair, %s one with attributes or of a domain, %s a "
+             "start/end pair, %s a mark",
+             pair, attributes, start_end, mark);
+}
+
+/* What a title says of times that were compensated. */
+static void put_costs(const struct nvt_report_input *input, const char *title, char *out,
+                      size_t size)
+{
+    char pair[64];
+    if (input->compensate && costs_text(input, NVT_COST_PUSH_POP, pair, sizeof(pair)))
+        snprintf(out, size, "%s, the collector's own cost of %s ns a push/pop pair taken off", title,
+                 pair);
+    else
+        snprintf(out, size, "%s", title);
+}
+
 struct nvt_table *nvt_report_table(const struct nvt_report *report,
                                    const struct nvt_report_input *input, const char *title,
                                    struct nvt_error *err)
 {
+    char full[1024];
+    put_costs(input, title, full, sizeof(full));
     struct nvt_table *table =
-        nvt_table_new(report->name, title, report->columns, report->column_count);
+        nvt_table_new(report->name, full, report->columns, report->column_count);
     if (!table) {
         nvt_fail(err, "out of memory");
         return NULL;

@@ -27,12 +27,14 @@ struct nvt_report_input {
     struct nvt_runs **runs;
     size_t run_count;
     unsigned project_flags;  /* enum nvt_project_flags: how operations belong to ranges */
+    int compensate;          /* traces are read without the collector's own cost */
     struct nvt_buffer notes; /* lines for stderr, each with its '\n' */
 };
 
 enum nvt_report_needs {
     NVT_NEEDS_TRACES = 1, /* traces are read for it, those of run directories too */
     NVT_NEEDS_RUNS = 2,   /* cannot be made without a run directory */
+    NVT_TAKES_COMPENSATED = 4, /* compares no times of different threads (compensate.h) */
 };
 
 struct nvt_report {
@@ -91,6 +93,9 @@ void nvt_note(struct nvt_report_input *input, const char *format, ...)
 struct nvt_table *nvt_report_table(const struct nvt_report *report,
                                    const struct nvt_report_input *input, const char *title,
                                    struct nvt_error *err);
+
+/* A note of what --compensate took off; none where nothing was asked for. */
+void nvt_report_note_costs(struct nvt_report_input *input);
 
 /* Append a finished table, taking ownership. 0, or -1 with err filled when it had failed. */
 int nvt_report_add(struct nvt_tables *tables, struct nvt_table *table, struct nvt_error *err);

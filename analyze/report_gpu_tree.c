@@ -307,7 +307,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 const struct nvt_report nvt_report_range_tree = {
     .name = "range_tree",
     .about = "ranges as a tree: host and device time, with and without what lies deeper",
-    .needs = NVT_NEEDS_TRACES,
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,

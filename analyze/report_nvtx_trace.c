@@ -155,7 +155,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 const struct nvt_report nvt_report_nvtx_pushpop_trace = {
     .name = "nvtx_pushpop_trace",
     .about = "every push/pop range: times, nesting, thread, category, colour, payload",
-    .needs = NVT_NEEDS_TRACES,
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,

@@ -108,7 +108,7 @@ static int published(struct nvt_report_input *input, FILE *out, struct nvt_error
 const struct nvt_report nvt_report_phases = {
     .name = "phases",
     .about = "time of forward, backward and optimizer by configuration",
-    .needs = NVT_NEEDS_TRACES,
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,

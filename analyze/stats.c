@@ -26,6 +26,7 @@ static const char usage_text[] =
     "  -o, --output FILE    write there instead of stdout\n"
     "      --across-threads operations of a thread without ranges belong to those open on the\n"
     "                       process's other threads (PyTorch's backward)\n"
+    "      --compensate     times without the collector's own cost, which the trace has on record\n"
     "      --help           this text\n";
 
 struct request {
@@ -35,6 +36,7 @@ struct request {
     const char *output;              /* NULL: stdout */
     int list;
     unsigned project_flags;
+    int compensate;
 };
 
 static int fail(const struct nvt_error *err)
@@ -88,6 +90,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"format", required_argument, NULL, 'f'},
                                             {"output", required_argument, NULL, 'o'},
                                             {"across-threads", no_argument, NULL, 'a'},
+                                            {"compensate", no_argument, NULL, 'c'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int status = 0;
@@ -107,6 +110,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             break;
         case 'a':
             request->project_flags |= NVT_ACROSS_THREADS;
+            break;
+        case 'c':
+            request->compensate = 1;
             break;
         case 'h':
             status = 1;
@@ -141,6 +147,11 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
         needs |= report->needs;
         if (!request->format && !report->published)
             return nvt_fail(err, "report '%s' has no published layout", report->name);
+        if (input->compensate && (!(report->needs & NVT_TAKES_COMPENSATED) || !request->format))
+            return nvt_fail(err,
+                            "--compensate is for nvtx_sum, nvtx_pushpop_sum, nvtx_startend_sum, "
+                            "nvtx_pushpop_trace, range_tree and phases, in any format but "
+                            "published");
         if ((report->needs & NVT_NEEDS_RUNS) && !input->run_count)
             return nvt_fail(err, "report '%s' wants a directory that 'nvtally run' wrote",
                             report->name);
@@ -207,6 +218,7 @@ int nvt_cmd_stats(int argc, char **argv)
         return 0;
     }
     input.project_flags = request.project_flags;
+    input.compensate = request.compensate;
     if (optind == argc)
         status = nvt_fail(&err, "stats: no trace and no directory was given");
     for (int i = optind; i < argc && !status; i++)
@@ -215,8 +227,10 @@ int nvt_cmd_stats(int argc, char **argv)
         status = prepare(&request, &input, &err);
     if (!status)
         status = write_out(&request, &input, &err);
-    if (!status)
+    if (!status) {
+        nvt_report_note_costs(&input);
         print_notes(&input);
+    }
     nvt_input_free(&input);
     return status ? fail(&err) : 0;
 }
