@@ -28,4 +28,7 @@ bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BU
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-analyze
 
-.PHONY: bench bench-analyze
+bench-disturbance: all ## what collecting does to every workload on the host, with intervals (6 minutes)
+	$(Q)BUILD=$(BUILD) tests/bench/disturbance
+
+.PHONY: bench bench-analyze bench-disturbance
