@@ -369,14 +369,18 @@ static void loses_nothing_when_the_target_is_killed(void **state)
 {
     (void)state;
     char script[2048];
-    int midway = 0;
     char counters[512]; /* cli_in's paths do not last for so many runs */
     snprintf(counters, sizeof(counters), "%s", cli_in(directory, "counters"));
     for (int run = 0; run < KILLS; run++) {
         uint64_t by_thread[KILL_THREADS];
         unlink(counters);
-        snprintf(script, sizeof(script), "%s %d 1000000 literal %s & p=$!; sleep 0.0%d; kill -9 $p; wait $p",
-                 cli_client("pairs"), KILL_THREADS, counters, 1 + run % 9);
+        /* It would go on for hours: killed once its first thread has counted, it is midway, however
+         * late the machine starts it. */
+        snprintf(script, sizeof(script),
+                 "%s %d 1000000000000 literal %s & p=$!; "
+                 "until od -An -tu8 -N8 %s 2>&1 | grep -q '^ *[1-9][0-9]*$'; do sleep 0.01; done; "
+                 "sleep 0.0%d; kill -9 $p; wait $p",
+                 cli_client("pairs"), KILL_THREADS, counters, counters, 1 + run % 9);
         const char *argv[] = {"nvtally", "record", "-o", trace_path(), "--", "sh", "-c", script,
                               NULL};
         struct cli_result result = cli_run(argv);
@@ -386,11 +390,9 @@ static void loses_nothing_when_the_target_is_killed(void **state)
         uint64_t returned = returned_pairs(counters, by_thread);
         assert_true(count_ranges(trace, "work") >= returned);
         assert_true(count_ranges(trace, "work") <= returned + KILL_THREADS);
-        midway += returned > 0 && returned < KILL_THREADS * 1000000ull;
+        assert_true(returned > 0);
         nvt_trace_free(trace);
     }
-    /* Most kills must have come midway, or nothing was tested. */
-    assert_true(midway > KILLS / 2);
 }
 
 static void stays_readable_when_the_recorder_is_killed(void **state)
@@ -540,14 +542,20 @@ static void leaves_another_tool_alone(void **state)
 static void leaves_no_session_behind(void **state)
 {
     (void)state;
-    const char *argv[] = {"sh", "-c", "ls /dev/shm | grep -c nvtally-", NULL};
-    struct cli_result before = cli_run(argv);
-    struct cli_result result = record("life", "forks");
+    /* A place of its own: other recordings may come and go in the common one. */
+    char place[600];
+    snprintf(place, sizeof(place), "NVTALLY_TMPDIR=%s", cli_in(directory, "sessions"));
+    assert_int_equal(mkdir(cli_in(directory, "sessions"), 0700), 0);
+    const char *environment[] = {place, NULL};
+    struct cli_options options = {.environment = environment};
+    const char *argv[] = {"nvtally", "record", "-o", trace_path(), "--", "sh", "-c",
+                          "ls -d \"$NVTALLY_TMPDIR\"/nvtally-*/control; exec \"$0\" forks",
+                          cli_client("life"), NULL};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "/sessions/nvtally-"));
     cli_result_free(&result);
-    struct cli_result after = cli_run(argv);
-    assert_string_equal(before.out, after.out);
-    cli_result_free(&before);
-    cli_result_free(&after);
+    assert_int_equal(rmdir(cli_in(directory, "sessions")), 0);
 }
 
 int main(void)
