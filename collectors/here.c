@@ -25,7 +25,7 @@ static struct {
     int64_t axis_before, axis_after; /* CLOCK_MONOTONIC around the trace's time 0 */
     char path[64];
     char library[4096];
-} here = {.recorder = {.watch = -1}, .lock = PTHREAD_MUTEX_INITIALIZER};
+} here = {.recorder = NVT_RECORDER_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void *record(void *unused)
 {
@@ -121,7 +121,7 @@ enum nvt_here_status nvt_here_start(const char *library, struct nvt_error *err)
     if (start_thread()) {
         nvt_output_close(here.recorder.output, 0, 0, NULL);
         nvt_recorder_tear_down(&here.recorder);
-        here.recorder = (struct nvt_recorder){.watch = -1};
+        here.recorder = (struct nvt_recorder)NVT_RECORDER_INIT;
         nvt_fail(err, "no thread can be started");
         return NVT_HERE_SYSTEM;
     }

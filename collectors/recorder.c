@@ -94,7 +94,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
 int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
                    struct nvt_record_result *result, struct nvt_error *err)
 {
-    struct nvt_recorder recorder = {.watch = -1};
+    struct nvt_recorder recorder = NVT_RECORDER_INIT;
     struct nvt_launch launch = {.pid = -1};
     sigset_t before;
     *result = (struct nvt_record_result){.exec_error = nvt_launch_check(argv[0])};

@@ -12,10 +12,11 @@
 #define NVT_RECORDER_IDLE_NS   2000000 /* longest sleep between looks at the rings */
 #define NVT_RECORDER_BUSY_FILL 0.2     /* a ring so full is drained again at once */
 
-/* Start from {.watch = -1} with `clock` and `output` set; release with nvt_recorder_tear_down. */
+/* Start from NVT_RECORDER_INIT with `clock` and `output` set; release with nvt_recorder_tear_down. */
 struct nvt_recorder {
     char folder[256];
     struct nvt_control *control;
+    int lock; /* descriptor of the control page, with the lock that says that we live; or -1 */
     enum nvt_clock clock;
     int watch; /* inotify, -1 when there is none: the folder is then read every time */
     struct nvt_output *output;
@@ -25,8 +26,9 @@ struct nvt_recorder {
     struct nvt_drain_totals totals;
     int64_t next_flush, next_clock;
 };
+#define NVT_RECORDER_INIT {.lock = -1, .watch = -1}
 
-/* Make the folder (in /dev/shm, else in /tmp), the control page in it, the watch over it, the
+/* Make the folder (in /dev/shm, else in /tmp), where those of dead recorders go first; the control page in it, the watch over it, the
  * beginning of the trace's time axis. The first two and the last: 0, or -1 with err. */
 int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err);
 int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_options *options,

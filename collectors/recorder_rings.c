@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "stale.h"
 
 #define FLUSH_NS 100000000  /* a killed recorder loses so much at most */
 #define CLOCK_NS 1000000000 /* between calibrations */
@@ -22,9 +25,10 @@ int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
 {
     const char *places[] = {getenv("NVTALLY_TMPDIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (!places[i] || snprintf(recorder->folder, sizeof(recorder->folder), "%s/nvtally-XXXXXX",
+        if (!places[i] || snprintf(recorder->folder, sizeof(recorder->folder), "%s/" NVT_SESSION_PREFIX "XXXXXX",
                                    places[i]) >= (int)sizeof(recorder->folder))
             continue;
+        nvt_stale_remove(places[i]);
         if (mkdtemp(recorder->folder))
             return 0;
     }
@@ -46,16 +50,21 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     char path[300];
     snprintf(path, sizeof(path), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int cause = descriptor < 0 ? errno
+                               : posix_fallocate(descriptor, 0, sizeof(struct nvt_control));
     void *memory = MAP_FAILED;
-    if (descriptor >= 0 && !posix_fallocate(descriptor, 0, sizeof(struct nvt_control)))
+    if (!cause) {
         memory = mmap(NULL, sizeof(struct nvt_control), PROT_READ | PROT_WRITE, MAP_SHARED,
                       descriptor, 0);
-    int cause = errno;
-    if (descriptor >= 0)
-        close(descriptor);
+        cause = errno;
+    }
+    recorder->lock = descriptor;
     if (memory == MAP_FAILED)
         return nvt_fail_at(err, path, -1, "cannot be made: %s", strerror(cause));
+    /* Where locks cannot be had, nobody else gets one either, and the folder is left alone. */
+    flock(descriptor, LOCK_EX | LOCK_NB);
     recorder->control = memory;
+    recorder->control->recorder_start = nvt_process_start(getpid());
     recorder->control->version = NVT_SHARED_VERSION;
     recorder->control->recorder = getpid();
     recorder->control->clock = recorder->clock;
@@ -73,15 +82,17 @@ void nvt_recorder_remove(struct nvt_recorder *recorder)
 {
     if (!recorder->folder[0])
         return;
-    /* Rings go as they are closed: without memory for opendir() this is all that is left. */
+    /* The control page goes last: killed in between, we leave a folder that a later recorder removes.
+     * Without memory for opendir() it is all that is left, as rings go when they are closed. */
     char control[300];
     snprintf(control, sizeof(control), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
-    unlink(control);
     DIR *folder = opendir(recorder->folder);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
-        unlinkat(dirfd(folder), entry->d_name, 0);
+        if (strcmp(entry->d_name, NVT_CONTROL_NAME))
+            unlinkat(dirfd(folder), entry->d_name, 0);
     if (folder)
         closedir(folder);
+    unlink(control);
     rmdir(recorder->folder);
 }
 
@@ -220,5 +231,8 @@ void nvt_recorder_tear_down(struct nvt_recorder *recorder)
     if (recorder->control)
         munmap(recorder->control, sizeof(*recorder->control));
     nvt_recorder_remove(recorder);
+    if (recorder->lock >= 0)
+        close(recorder->lock);
     free(recorder->drains);
+    *recorder = (struct nvt_recorder)NVT_RECORDER_INIT;
 }

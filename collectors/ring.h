@@ -20,6 +20,7 @@
 #include "../lib/costs.h"
 
 #define NVT_SESSION_ENV     "NVTALLY_SESSION"
+#define NVT_SESSION_PREFIX  "nvtally-" /* of the folder's name; six characters of mkdtemp follow */
 #define NVT_CONTROL_NAME    "control"
 #define NVT_RING_PREFIX     "ring."
 #define NVT_RING_MAGIC      0x4e565452u /* "RTVN" */
@@ -29,7 +30,8 @@
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
 
-/* The session's page: written by `record`, read by every traced process. */
+/* The session's page: written by `record`, read by every traced process. The recorder holds a lock
+ * (flock) on it as long as it lives. */
 struct nvt_control {
     uint32_t magic;
     uint32_t version;
@@ -42,6 +44,7 @@ struct nvt_control {
     _Atomic uint64_t heartbeat; /* grows while `record` lives and drains */
     _Atomic uint32_t ended;     /* `record` has finished: nobody drains any more */
     _Atomic uint64_t homeless;  /* events lost since a thread could get no ring (any writer adds) */
+    uint64_t recorder_start;    /* of the process `recorder`, see nvt_process_start */
 };
 
 enum nvt_trace_what {

@@ -1,8 +1,9 @@
 /*
  * What may go wrong around a recording: for each fault, the ranges that were completed are in the
- * file or counted as lost, the command ends as it would have, and nothing hangs. How a command
- * itself may end (signals, _exit, exec, forks) is in test_record.c. NVTALLY_FAULTS=full (make
- * check-faults) has larger numbers, and makes every allocation fail in turn.
+ * file or counted as lost, the command ends as it would have, and nothing hangs. A table says how
+ * many. Failing calls and allocations are in test_faults_calls.c, device records in
+ * test_faults_device.c, clocks in test_faults_clock.c. NVTALLY_FAULTS=full (make check-faults) has
+ * larger numbers.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -18,109 +19,61 @@
 
 #include <cmocka.h>
 
-#include "../analyze/reader.h"
-#include "cli.h"
+#include "../collectors/ring.h"
+#include "../collectors/stale.h"
+#include "faults_kit.h"
 
 #define FEW 1000
 
-static char *directory;
-static char output[512];
-
-static int is_full(void)
+static double seconds(const struct cli_result *result)
 {
-    const char *form = getenv("NVTALLY_FAULTS");
-    return form && !strcmp(form, "full");
+    return (double)result->elapsed_ns / 1e9;
 }
 
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    snprintf(output, sizeof(output), "%s/t.nvt", directory);
-    /* Sessions are made here too, so that none that a killed recorder leaves outlives the test. */
-    setenv("NVTALLY_TMPDIR", directory, 1);
-    return 0;
-}
+/* The client ends this way, nothing is lost, and these are its ranges. */
+struct expectation {
+    const char *fault, *how, *file;
+    const char *names[4];
+    uint32_t counts[4];
+    int status, signal;
+};
 
-static int remove_directory(void **state)
+static void assert_complete(const struct expectation *expected)
 {
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
-static struct cli_result record(const char *how, const char *file)
-{
-    const char *argv[] = {"nvtally", "record", "-o", output, "--", cli_client("faults"),
-                          how,       file,     NULL};
-    struct cli_options options = {.timeout_s = 30};
-    struct cli_result result = cli_run_with(&options, argv);
-    assert_false(result.timed_out);
-    return result;
-}
-
-static struct cli_result shell(const char *script)
-{
-    const char *argv[] = {"sh", "-c", script, NULL};
-    struct cli_options options = {.timeout_s = is_full() ? 600 : 30};
-    struct cli_result result = cli_run_with(&options, argv);
-    assert_false(result.timed_out);
-    return result;
-}
-
-static struct nvt_trace *read_trace(void)
-{
-    char text[1200];
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_trace *trace = nvt_trace_read(output, &err);
-    if (!trace)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return trace;
-}
-
-static uint32_t count_ranges(const struct nvt_trace *trace, const char *name)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < trace->ranges.count; i++)
-        count += !strcmp(nvt_name(trace, trace->ranges.name[i]), name) &&
-                 !(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED);
-    return count;
-}
-
-/* What the recorder said was lost. */
-static uint64_t said_lost(const struct cli_result *result)
-{
-    const char *end = strstr(result->err, " events were lost");
-    const char *at = end;
-    while (at && at > result->err && at[-1] >= '0' && at[-1] <= '9')
-        at--;
-    return at ? strtoull(at, NULL, 10) : 0;
-}
-
-/* No session is left in the folder: nothing but files of the test's own. */
-static void assert_no_session_left(void)
-{
-    char script[1200];
-    snprintf(script, sizeof(script), "ls %s | grep -c nvtally-", directory);
-    struct cli_result result = shell(script);
-    assert_string_equal(result.out, "0\n");
-    cli_result_free(&result);
-}
-
-/* The client ends well, nothing is lost, and these are its ranges. */
-static void assert_complete(const char *how, const char *file, const char *const *names,
-                            const uint32_t *counts)
-{
-    struct cli_result result = record(how, file);
-    cli_expect_status(&result, 0);
-    assert_int_equal(said_lost(&result), 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = read_trace();
+    uint64_t completed = 0, in_file = 0;
+    struct cli_result result = faults_record(expected->how, expected->file);
+    if (result.signal != expected->signal ||
+        (!expected->signal && result.status != expected->status))
+        fail_msg("%s: status %d, signal %d\n%s", expected->how, result.status, result.signal,
+                 result.err);
+    assert_int_equal(faults_said_lost(&result), 0);
+    struct nvt_trace *trace = faults_read();
     assert_null(trace->warning);
-    for (; *names; names++, counts++)
-        assert_int_equal(count_ranges(trace, *names), *counts);
+    for (int i = 0; i < 4 && expected->names[i]; i++) {
+        completed += expected->counts[i];
+        in_file += faults_count(trace, expected->names[i]);
+        assert_int_equal(faults_count(trace, expected->names[i]), expected->counts[i]);
+    }
     nvt_trace_free(trace);
-    assert_no_session_left();
+    faults_note(expected->fault, completed, in_file, 0, seconds(&result));
+    cli_result_free(&result);
+    faults_no_session_left();
+}
+
+/* --- how a target ends ---------------------------------------------------------------------------- */
+
+static void keeps_what_was_complete_at_the_end(void **state)
+{
+    (void)state;
+    static const struct expectation ends[] = {
+        {"SIGKILL", "killed", NULL, {"before the end"}, {FEW}, -1, SIGKILL},
+        {"SIGSEGV", "crashed", NULL, {"before the end"}, {FEW}, -1, SIGSEGV},
+        {"abort", "aborted", NULL, {"before the end"}, {FEW}, -1, SIGABRT},
+        {"_exit", "exits", NULL, {"before the end"}, {FEW}, 7, 0},
+        {"exec", "execs", NULL, {"before the end", "after exec"}, {FEW, FEW}, 0, 0},
+        {"double fork", "forks_twice", NULL, {"parent", "grandchild"}, {FEW, FEW}, 0, 0}};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        assert_complete(&ends[i]);
 }
 
 /* --- what a target does to itself
@@ -129,8 +82,8 @@ static void assert_complete(const char *how, const char *file, const char *const
 static void survives_all_descriptors_closed(void **state)
 {
     (void)state;
-    assert_complete("close_all", NULL, (const char *[]){"without descriptors", "in a thread", NULL},
-                    (const uint32_t[]){FEW, 1});
+    assert_complete(&(struct expectation){"all descriptors closed", "close_all", NULL,
+                                          {"without descriptors", "in a thread"}, {FEW, 1}, 0, 0});
 }
 
 /* A target without room for a ring runs as always, and every event of it is counted as lost. */
@@ -138,35 +91,42 @@ static void counts_what_limits_cost(void **state)
 {
     (void)state;
     static const char *const ways[] = {"no_files", "no_file_size", "no_memory"};
+    static const char *const faults[] = {"setrlimit: no descriptors", "setrlimit: no file size",
+                                         "setrlimit: no memory"};
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-        struct cli_result result = record(ways[i], NULL);
+        struct cli_result result = faults_record(ways[i], NULL);
         cli_expect_status(&result, 0);
-        struct nvt_trace *trace = read_trace();
+        struct nvt_trace *trace = faults_read();
         /* NVTX cannot load the library without a descriptor or memory: then nobody counts. */
-        if (said_lost(&result))
-            assert_int_equal(said_lost(&result), 2 * FEW);
-        else
+        if (faults_said_lost(&result)) {
+            assert_int_equal(faults_said_lost(&result), 2 * FEW);
+            faults_note(faults[i], FEW, 0, 2 * FEW, seconds(&result));
+        } else {
             assert_non_null(strstr(result.err, "made no NVTX call"));
+            faults_note_said(faults[i], FEW, 0, "no NVTX seen", seconds(&result));
+        }
         assert_int_equal(trace->ranges.count, 0);
         nvt_trace_free(trace);
         cli_result_free(&result);
     }
-    struct cli_result result = record("limited_later", NULL);
+    struct cli_result result = faults_record("limited_later", NULL);
     cli_expect_status(&result, 0);
-    assert_int_equal(said_lost(&result), 2);
-    struct nvt_trace *trace = read_trace();
-    assert_int_equal(count_ranges(trace, "before"), FEW);
-    assert_int_equal(count_ranges(trace, "limited"), FEW);
-    assert_int_equal(count_ranges(trace, "homeless"), 0);
+    assert_int_equal(faults_said_lost(&result), 2);
+    struct nvt_trace *trace = faults_read();
+    assert_int_equal(faults_count(trace, "before"), FEW);
+    assert_int_equal(faults_count(trace, "limited"), FEW);
+    assert_int_equal(faults_count(trace, "homeless"), 0);
+    faults_note("setrlimit later, and one more thread", 2 * FEW + 1, 2 * FEW, 2, seconds(&result));
     nvt_trace_free(trace);
     cli_result_free(&result);
-    assert_no_session_left();
+    faults_no_session_left();
 }
 
 static void is_no_cancellation_point(void **state)
 {
     (void)state;
-    assert_complete("cancelled", NULL, (const char *[]){"pending", NULL}, (const uint32_t[]){200});
+    assert_complete(&(struct expectation){
+        "cancellation pending, 20 threads", "cancelled", NULL, {"pending"}, {200}, 0, 0});
 }
 
 /* What had returned before a thread was cut is in the file. One range a thread may be on its way.
@@ -174,25 +134,27 @@ static void is_no_cancellation_point(void **state)
 static void keeps_what_cut_threads_completed(void **state)
 {
     (void)state;
-    struct cli_result result = record("cut", NULL);
+    struct cli_result result = faults_record("cut", NULL);
     cli_expect_status(&result, 0);
     uint64_t returned = strtoull(result.out, NULL, 10);
     assert_true(returned >= 200);
-    struct nvt_trace *trace = read_trace();
-    assert_true(count_ranges(trace, "cut") >= returned);
-    assert_true(count_ranges(trace, "cut") <= returned + 20);
+    struct nvt_trace *trace = faults_read();
+    assert_true(faults_count(trace, "cut") >= returned);
+    assert_true(faults_count(trace, "cut") <= returned + 20);
+    faults_note("20 threads cancelled anywhere", returned, faults_count(trace, "cut"), 0,
+                seconds(&result));
     nvt_trace_free(trace);
     cli_result_free(&result);
-    assert_no_session_left();
+    faults_no_session_left();
 }
 
 static void keeps_a_crowd_of_threads(void **state)
 {
     (void)state;
-    for (int round = 0; round < (is_full() ? 10 : 1); round++) {
-        assert_complete("crowd", NULL, (const char *[]){"in a crowd", NULL},
-                        (const uint32_t[]){1000});
-        struct nvt_trace *trace = read_trace();
+    for (int round = 0; round < (faults_are_full() ? 10 : 1); round++) {
+        assert_complete(&(struct expectation){
+            "1,000 threads, 50 at a time", "crowd", NULL, {"in a crowd"}, {1000}, 0, 0});
+        struct nvt_trace *trace = faults_read();
         assert_int_equal(trace->threads.count, 1000);
         nvt_trace_free(trace);
     }
@@ -201,25 +163,27 @@ static void keeps_a_crowd_of_threads(void **state)
 static void goes_on_after_a_stop(void **state)
 {
     (void)state;
-    assert_complete("stopped", NULL, (const char *[]){"before the stop", "after the stop", NULL},
-                    (const uint32_t[]){FEW, FEW});
+    assert_complete(&(struct expectation){"target stopped and continued", "stopped", NULL,
+                                          {"before the stop", "after the stop"}, {FEW, FEW}, 0, 0});
 }
 
 static void lives_beside_a_debugger(void **state)
 {
     (void)state;
-    struct cli_result result = record("traced", NULL);
+    struct cli_result result = faults_record("traced", NULL);
     if (result.status == 98) {
         cli_result_free(&result);
         print_message("no right to ptrace here: not run\n");
         skip();
     }
     cli_expect_status(&result, 0);
-    assert_int_equal(said_lost(&result), 0);
+    assert_int_equal(faults_said_lost(&result), 0);
+    struct nvt_trace *trace = faults_read();
+    assert_int_equal(faults_count(trace, "debugged"), FEW);
+    assert_true(faults_count(trace, "debugger") > 0);
+    faults_note("target that traces its child (ptrace)", FEW, faults_count(trace, "debugged"), 0,
+                seconds(&result));
     cli_result_free(&result);
-    struct nvt_trace *trace = read_trace();
-    assert_int_equal(count_ranges(trace, "debugged"), FEW);
-    assert_true(count_ranges(trace, "debugger") > 0);
     nvt_trace_free(trace);
 }
 
@@ -228,17 +192,18 @@ static void lives_beside_preloaded_libraries(void **state)
 {
     (void)state;
     const char *const libraries[] = {"tests/libfail-alloc.so", "libnvtally-inject.so"};
+    static const char *const faults[] = {"LD_PRELOAD set by the target",
+                                         "LD_PRELOAD of our own library"};
     for (size_t i = 0; i < 2; i++)
-        assert_complete("preloads", cli_built(libraries[i]),
-                        (const char *[]){"before exec", "preloaded", NULL},
-                        (const uint32_t[]){FEW, FEW});
+        assert_complete(&(struct expectation){faults[i], "preloads", cli_built(libraries[i]),
+                                              {"before exec", "preloaded"}, {FEW, FEW}, 0, 0});
 }
 
 static void cannot_be_unloaded(void **state)
 {
     (void)state;
-    assert_complete("unloads", NULL, (const char *[]){"before", "after", "in a thread", NULL},
-                    (const uint32_t[]){FEW, FEW, 1});
+    assert_complete(&(struct expectation){"library closed with dlclose", "unloads", NULL,
+                                          {"before", "after", "in a thread"}, {FEW, FEW, 1}, 0, 0});
 }
 
 /* --- what happens around them
@@ -254,13 +219,15 @@ static void loses_nothing_when_all_is_stopped(void **state)
              "%s record --ring-size 64K -o %s -- %s many & r=$!; sleep 0.1; "
              "for i in 1 2 3; do c=$(cat /proc/$r/task/$r/children); kill -STOP $c $r; sleep 1.3; "
              "kill -CONT $c; sleep 0.05; kill -CONT $r; sleep 0.02; done; wait $r",
-             cli_built("nvtally"), output, cli_client("faults"));
-    struct cli_result result = shell(script);
+             cli_built("nvtally"), faults_output(), cli_client("faults"));
+    struct cli_result result = faults_shell(script);
     cli_expect_status(&result, 0);
-    assert_int_equal(said_lost(&result), 0);
+    assert_int_equal(faults_said_lost(&result), 0);
+    struct nvt_trace *trace = faults_read();
+    assert_int_equal(faults_count(trace, "many"), 500000);
+    faults_note("target and recorder stopped, 3 x 1.3 s", 500000, faults_count(trace, "many"), 0,
+                seconds(&result));
     cli_result_free(&result);
-    struct nvt_trace *trace = read_trace();
-    assert_int_equal(count_ranges(trace, "many"), 500000);
     nvt_trace_free(trace);
 }
 
@@ -270,23 +237,104 @@ static void target_outlives_its_recorder(void **state)
 {
     (void)state;
     char script[8192], file[600];
-    snprintf(file, sizeof(file), "%s/ready", directory);
+    snprintf(file, sizeof(file), "%s/ready", faults_folder());
     snprintf(script, sizeof(script),
              "%s record --ring-size 64K -o %s -- sh -c '%s waits %s; echo $? >%s.status' & r=$!; "
              "while [ ! -e %s ]; do sleep 0.02; done; kill -9 $r; wait $r; rm %s; i=0; "
              "while [ ! -s %s.status ] && [ $i -lt 1000 ]; do sleep 0.02; i=$((i+1)); done; "
              "cat %s.status",
-             cli_built("nvtally"), output, cli_client("faults"), file, file, file, file, file,
+             cli_built("nvtally"), faults_output(), cli_client("faults"), file, file, file, file, file,
              file);
-    struct cli_result result = shell(script);
+    struct cli_result result = faults_shell(script);
     assert_string_equal(result.out, "6\n");
-    cli_result_free(&result);
-    struct nvt_trace *trace = read_trace();
+    struct nvt_trace *trace = faults_read();
     assert_non_null(trace->warning);
-    assert_int_equal(count_ranges(trace, "early"), FEW);
+    assert_int_equal(faults_count(trace, "early"), FEW);
+    faults_note("recorder killed: what was flushed by then", FEW, faults_count(trace, "early"), 0,
+                seconds(&result));
+    cli_result_free(&result);
     nvt_trace_free(trace);
-    snprintf(script, sizeof(script), "rm -r %s/nvtally-*", directory);
-    result = shell(script); /* what only a recorder that lives can take away */
+    /* The next recorder takes away what the dead one left. */
+    assert_int_equal(faults_sessions(), 1);
+    result = faults_record("once", NULL);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    faults_no_session_left();
+}
+
+/* A recorder that starts beside one that lives leaves it its session. */
+static void leaves_a_living_recorder_alone(void **state)
+{
+    (void)state;
+    char script[8192], file[600];
+    snprintf(file, sizeof(file), "%s/ready", faults_folder());
+    snprintf(script, sizeof(script),
+             "%s record -o %s -- %s waits %s & r=$!; while [ ! -e %s ]; do sleep 0.02; done; "
+             "%s record -o %s.other -- %s once; rm %s; wait $r",
+             cli_built("nvtally"), faults_output(), cli_client("faults"), file, file,
+             cli_built("nvtally"), faults_output(), cli_client("faults"), file);
+    struct cli_result result = faults_shell(script);
+    cli_expect_status(&result, 6);
+    assert_int_equal(faults_said_lost(&result), 0);
+    struct nvt_trace *trace = faults_read();
+    assert_int_equal(faults_count(trace, "late"), 100000);
+    faults_note("another recorder starts and ends", 100000 + FEW,
+                faults_count(trace, "late") + faults_count(trace, "early"), 0, seconds(&result));
+    nvt_trace_free(trace);
+    cli_result_free(&result);
+    faults_no_session_left();
+}
+
+static void write_page(const char *name, uint32_t version, int recorder, uint64_t start)
+{
+    char path[1200];
+    struct nvt_control page = {.magic = NVT_CONTROL_MAGIC,
+                               .version = version,
+                               .recorder = recorder,
+                               .recorder_start = start};
+    snprintf(path, sizeof(path), "%s/%s", faults_folder(), name);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof(path), "%s/%s/%s", faults_folder(), name, NVT_CONTROL_NAME);
+    cli_write_file(path, &page, sizeof(page));
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static int is_there(const char *name)
+{
+    return !access(cli_in(faults_folder(), name), F_OK);
+}
+
+/* What only looks like a dead recorder's session stays; what is one goes, but for foreign files. */
+static void removes_dead_sessions_only(void **state)
+{
+    (void)state;
+    uint64_t start = nvt_process_start(getpid());
+    assert_true(start > 0);
+    write_page("nvtally-dead00", NVT_SHARED_VERSION, getpid(), start + 1); /* number used again */
+    cli_write_file(cli_in(faults_folder(), "nvtally-dead00/ring.1"), "", 0);
+    write_page("nvtally-lives0", NVT_SHARED_VERSION, getpid(), start);
+    write_page("nvtally-other0", NVT_SHARED_VERSION + 1, INT32_MAX, 1);
+    write_page("nvtally-open00", NVT_SHARED_VERSION, INT32_MAX, 1);
+    assert_int_equal(chmod(cli_in(faults_folder(), "nvtally-open00"), 0770), 0);
+    write_page("nvtally-file00", NVT_SHARED_VERSION, INT32_MAX, 1);
+    cli_write_file(cli_in(faults_folder(), "nvtally-file00/thesis"), "", 0);
+    write_page("elsewhere", NVT_SHARED_VERSION, INT32_MAX, 1);
+    assert_int_equal(symlink("elsewhere", cli_in(faults_folder(), "nvtally-link00")), 0);
+    assert_int_equal(mkdir(cli_in(faults_folder(), "nvtally-fresh0"), 0700), 0);
+    nvt_stale_remove(faults_folder());
+    assert_false(is_there("nvtally-dead00"));
+    assert_true(is_there("nvtally-lives0/control"));
+    assert_true(is_there("nvtally-other0/control"));
+    assert_true(is_there("nvtally-open00/control"));
+    assert_true(is_there("nvtally-file00/thesis"));
+    assert_true(is_there("elsewhere/control"));
+    assert_true(is_there("nvtally-link00"));
+    assert_true(is_there("nvtally-fresh0"));
+    char script[700];
+    snprintf(script, sizeof(script), "rm -r %s/nvtally-* %s/elsewhere", faults_folder(),
+             faults_folder());
+    struct cli_result result = faults_shell(script);
+    cli_expect_status(&result, 0);
     cli_result_free(&result);
 }
 
@@ -296,41 +344,43 @@ static void says_that_the_output_was_removed(void **state)
 {
     (void)state;
     char script[8192], file[600];
-    snprintf(file, sizeof(file), "%s/ready", directory);
+    snprintf(file, sizeof(file), "%s/ready", faults_folder());
     snprintf(script, sizeof(script),
              "%s record -o %s -- %s waits %s & r=$!; while [ ! -e %s ]; do sleep 0.02; done; "
              "rm %s %s; wait $r",
-             cli_built("nvtally"), output, cli_client("faults"), file, file, output, file);
-    struct cli_result result = shell(script);
+             cli_built("nvtally"), faults_output(), cli_client("faults"), file, file, faults_output(), file);
+    struct cli_result result = faults_shell(script);
     cli_expect_status(&result, 6);
     assert_non_null(strstr(result.err, "t.nvt: was removed"));
-    assert_int_equal(access(output, F_OK), -1);
+    assert_int_equal(access(faults_output(), F_OK), -1);
+    faults_note_said("output removed", 100000 + FEW, 0, "was removed", seconds(&result));
     cli_result_free(&result);
-    assert_no_session_left();
+    faults_no_session_left();
 }
 
 static void says_where_nothing_can_be_written(void **state)
 {
     (void)state;
-    const char *folder = cli_in(directory, "fixed");
+    const char *folder = cli_in(faults_folder(), "fixed");
     assert_int_equal(mkdir(folder, 0500), 0);
     int mounted = !geteuid() && !mount("tmpfs", folder, "tmpfs", MS_RDONLY, "size=64k");
     const char *argv[] = {
-        "nvtally", "record", "-o", cli_in(folder, "t.nvt"), "--", "touch", cli_in(directory, "ran"),
+        "nvtally", "record", "-o", cli_in(folder, "t.nvt"), "--", "touch", cli_in(faults_folder(), "ran"),
         NULL};
     struct cli_result result = cli_run(argv);
     const char *other[] = {
-        "nvtally", "record", "-o", "/proc/t.nvt", "--", "touch", cli_in(directory, "ran"), NULL};
+        "nvtally", "record", "-o", "/proc/t.nvt", "--", "touch", cli_in(faults_folder(), "ran"), NULL};
     struct cli_result second = cli_run(other);
     if (mounted)
         umount(folder);
     if (geteuid() || mounted)
         cli_expect_failure(&result, mounted ? "Read-only file system" : "Permission denied");
+    faults_note_said("read-only file system", 0, 0, "not begun", seconds(&result));
     cli_expect_failure(&second, "/proc/t.nvt: cannot be created");
-    assert_int_equal(access(cli_in(directory, "ran"), F_OK), -1);
+    assert_int_equal(access(cli_in(faults_folder(), "ran"), F_OK), -1);
     cli_result_free(&result);
     cli_result_free(&second);
-    assert_no_session_left();
+    faults_no_session_left();
 }
 
 /* A build: a shell that starts one short process after another, four at a time. */
@@ -338,124 +388,28 @@ static void keeps_many_short_processes(void **state)
 {
     (void)state;
     char script[8192];
-    uint32_t each = is_full() ? 2500 : 50;
+    uint32_t each = faults_are_full() ? 2500 : 50;
     snprintf(script, sizeof(script),
              "%s record --ring-size 64K -o %s -- sh -c 'build() { i=0; while [ $i -lt %u ]; do "
              "%s once; /bin/true; i=$((i+1)); done; }; build & build & build & build & wait'",
-             cli_built("nvtally"), output, each, cli_client("faults"));
-    struct cli_result result = shell(script);
+             cli_built("nvtally"), faults_output(), each, cli_client("faults"));
+    struct cli_result result = faults_shell(script);
     cli_expect_status(&result, 0);
-    assert_int_equal(said_lost(&result), 0);
-    print_message("%u processes: %.1f s\n", 4 * each, (double)result.elapsed_ns / 1e9);
+    assert_int_equal(faults_said_lost(&result), 0);
+    struct nvt_trace *trace = faults_read();
+    assert_int_equal(faults_count(trace, "once"), 4 * each);
+    faults_note(faults_are_full() ? "10,000 short processes" : "200 short processes", 4 * each,
+                faults_count(trace, "once"), 0, seconds(&result));
     cli_result_free(&result);
-    struct nvt_trace *trace = read_trace();
-    assert_int_equal(count_ranges(trace, "once"), 4 * each);
     assert_int_equal(trace->processes.count, 4 * each);
     nvt_trace_free(trace);
-    assert_no_session_left();
-}
-
-/* --- allocations
- * ----------------------------------------------------------------------------------- */
-
-static struct cli_result with_failing(const char *const argv[], unsigned long number)
-{
-    char preload[600], failing[40], counts[600];
-    snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", cli_built("tests/libfail-alloc.so"));
-    snprintf(failing, sizeof(failing), "FAIL_ALLOC=%lu", number);
-    snprintf(counts, sizeof(counts), "FAIL_ALLOC_COUNT=%s", cli_in(directory, "count"));
-    const char *environment[] = {preload, failing, counts, NULL};
-    struct cli_options options = {.environment = environment, .timeout_s = 20};
-    struct cli_result result = cli_run_with(&options, argv);
-    if (result.timed_out || result.signal)
-        fail_msg("%s, allocation %lu: %s %d\n%s", argv[1], number,
-                 result.timed_out ? "hangs" : "signal", result.signal, result.err);
-    return result;
-}
-
-static unsigned long count_allocations(const char *const argv[])
-{
-    struct cli_result result = with_failing(argv, 0);
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
-    char *text = cli_read_file(cli_in(directory, "count"), NULL);
-    assert_non_null(text);
-    unsigned long count = strtoul(text, NULL, 10);
-    free(text);
-    assert_true(count > 10);
-    return count;
-}
-
-/* Success, or an end with one of our lines. Never a signal, never a hang. */
-static void assert_sound(const struct cli_result *result, const char *command, unsigned long number)
-{
-    if (result->status != 0 && (result->status != 2 || strncmp(result->err, "nvtally: ", 9)))
-        fail_msg("%s, allocation %lu: status %d\n%s", command, number, result->status, result->err);
-}
-
-/* Every n-th in the short form, so that each part is met. */
-static unsigned long step_of(unsigned long count, unsigned long most)
-{
-    return is_full() ? 1 : count / most + 1;
-}
-
-static void reading_survives_failing_allocations(void **state)
-{
-    (void)state;
-    struct cli_result made = record("once", NULL);
-    cli_expect_status(&made, 0);
-    cli_result_free(&made);
-    const char *argv[] = {"nvtally", "stats", output, NULL};
-    struct cli_result whole = cli_run(argv);
-    unsigned long count = count_allocations(argv);
-    for (unsigned long n = 1; n <= count; n += step_of(count, 60)) {
-        struct cli_result result = with_failing(argv, n);
-        assert_sound(&result, "stats", n);
-        if (!result.status && strcmp(result.out, whole.out) && !strstr(result.err, "out of memory"))
-            fail_msg("stats, allocation %lu: not what it should be\n%s%s", n, result.out,
-                     result.err);
-        cli_result_free(&result);
-    }
-    print_message("%lu allocations of a reading\n", count);
-    cli_result_free(&whole);
-}
-
-/* A recording is whole, or says what it lost, or did not begin. */
-static void recording_survives_failing_allocations(void **state)
-{
-    (void)state;
-    char client[600]; /* cli_client's paths do not last for so many runs */
-    snprintf(client, sizeof(client), "%s", cli_client("everything"));
-    const char *argv[] = {"nvtally", "record", "-o", output, "--", client, NULL};
-    struct cli_result made = cli_run(argv);
-    cli_expect_status(&made, 0);
-    cli_result_free(&made);
-    struct nvt_trace *trace = read_trace();
-    uint32_t all = trace->ranges.count;
-    nvt_trace_free(trace);
-    unsigned long count = count_allocations(argv);
-    for (unsigned long n = 1; n <= count; n += step_of(count, 40)) {
-        struct nvt_error err = NVT_ERROR_INIT;
-        unlink(output);
-        struct cli_result result = with_failing(argv, n);
-        assert_sound(&result, "record", n);
-        trace = access(output, F_OK) ? NULL : nvt_trace_read(output, &err);
-        if (!result.status && !trace)
-            fail_msg("allocation %lu: no trace: %s\n%s", n, err.message, result.err);
-        if (!result.status && trace->ranges.count != all && !strstr(result.err, "out of memory") &&
-            !strstr(result.err, "were lost"))
-            fail_msg("allocation %lu: %u of %u ranges\n%s", n, trace->ranges.count, all,
-                     result.err);
-        nvt_trace_free(trace);
-        cli_result_free(&result);
-        assert_no_session_left();
-    }
-    print_message("%lu allocations of a recording\n", count);
+    faults_no_session_left();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_what_was_complete_at_the_end),
         cmocka_unit_test(survives_all_descriptors_closed),
         cmocka_unit_test(counts_what_limits_cost),
         cmocka_unit_test(is_no_cancellation_point),
@@ -467,11 +421,11 @@ int main(void)
         cmocka_unit_test(cannot_be_unloaded),
         cmocka_unit_test(loses_nothing_when_all_is_stopped),
         cmocka_unit_test(target_outlives_its_recorder),
+        cmocka_unit_test(leaves_a_living_recorder_alone),
+        cmocka_unit_test(removes_dead_sessions_only),
         cmocka_unit_test(says_that_the_output_was_removed),
         cmocka_unit_test(says_where_nothing_can_be_written),
         cmocka_unit_test(keeps_many_short_processes),
-        cmocka_unit_test(reading_survives_failing_allocations),
-        cmocka_unit_test(recording_survives_failing_allocations),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, faults_set_up, faults_tear_down);
 }

@@ -18,6 +18,7 @@
 
 #include "../analyze/reader.h"
 #include "cli.h"
+#include "faults_kit.h"
 
 static char *directory;
 
@@ -385,12 +386,15 @@ static void loses_nothing_when_the_target_is_killed(void **state)
                               NULL};
         struct cli_result result = cli_run(argv);
         assert_false(result.timed_out);
-        cli_result_free(&result);
         struct nvt_trace *trace = read_trace();
         uint64_t returned = returned_pairs(counters, by_thread);
         assert_true(count_ranges(trace, "work") >= returned);
         assert_true(count_ranges(trace, "work") <= returned + KILL_THREADS);
         assert_true(returned > 0);
+        if (run == KILLS - 1)
+            faults_note("SIGKILL from outside, midway", returned, count_ranges(trace, "work"), 0,
+                        (double)result.elapsed_ns / 1e9);
+        cli_result_free(&result);
         nvt_trace_free(trace);
     }
 }
@@ -469,39 +473,63 @@ static void goes_on_when_the_recorder_stops(void **state)
     struct cli_result result = cli_run_with(&options, argv);
     assert_false(result.timed_out);
     cli_expect_status(&result, 0);
-    cli_result_free(&result);
     struct nvt_trace *trace = read_trace();
+    faults_note("recorder stopped for 3 s", 300000, count_ranges(trace, "many"),
+                sum_threads(trace, trace->threads.dropped), (double)result.elapsed_ns / 1e9);
+    cli_result_free(&result);
     assert_int_equal(sum_threads(trace, trace->threads.dropped) +
                          sum_threads(trace, trace->threads.events),
                      600000);
     nvt_trace_free(trace);
 }
 
-/* A disk of 64 KiB: the target's output and status are as always, the loss is counted and said. */
+/* Run under a recorder that writes to a disk of this size. -1 when no disk can be mounted here. */
+static int record_to_disk(const char *size, const char *how, struct cli_result *result,
+                          struct nvt_trace **trace)
+{
+    char script[2048], option[32];
+    struct nvt_error err = NVT_ERROR_INIT;
+    const char *disk = cli_in(directory, "disk");
+    mkdir(disk, 0700);
+    snprintf(option, sizeof(option), "size=%s", size);
+    if (mount("tmpfs", disk, "tmpfs", 0, option))
+        return -1;
+    snprintf(script, sizeof(script), "%s %s; echo done; exit 4", cli_client("life"), how);
+    const char *argv[] = {"nvtally", "record", "--level", "0", "-o", cli_in(disk, "t.nvt"), "--",
+                          "sh", "-c", script, NULL};
+    *result = cli_run(argv);
+    *trace = nvt_trace_read(cli_in(disk, "t.nvt"), &err);
+    return umount(disk);
+}
+
+/* A disk that is full with the very first names, and one that is full midway: the target's output and
+ * status are as always, the loss is counted and said. */
 static void survives_a_full_disk(void **state)
 {
     (void)state;
-    char script[2048];
-    const char *disk = cli_in(directory, "disk");
-    assert_int_equal(mkdir(disk, 0700), 0);
-    if (mount("tmpfs", disk, "tmpfs", 0, "size=64k")) {
-        print_message("no right to mount a small disk here: not run\n");
-        skip();
+    static const struct {
+        const char *fault, *size, *how;
+        uint32_t ranges;
+    } disks[] = {{"disk full from the first", "64k", "names", 40000},
+                 {"disk full midway", "1m", "many", 300000}};
+    for (size_t i = 0; i < 2; i++) {
+        struct cli_result result;
+        struct nvt_trace *trace;
+        if (record_to_disk(disks[i].size, disks[i].how, &result, &trace)) {
+            print_message("no right to mount a small disk here: not run\n");
+            skip();
+        }
+        cli_expect_status(&result, 4);
+        assert_string_equal(result.out, "done\n");
+        assert_non_null(strstr(result.err, "No space left on device"));
+        assert_non_null(strstr(result.err, "could not be written"));
+        assert_non_null(trace);
+        assert_true(i == 0 || trace->ranges.count > 0);
+        faults_note(disks[i].fault, disks[i].ranges, trace->ranges.count,
+                    faults_said_lost(&result), (double)result.elapsed_ns / 1e9);
+        cli_result_free(&result);
+        nvt_trace_free(trace);
     }
-    snprintf(script, sizeof(script), "%s names; echo done; exit 4", cli_client("life"));
-    const char *argv[] = {"nvtally", "record", "--level", "0", "-o", cli_in(disk, "t.nvt"), "--",
-                          "sh", "-c", script, NULL};
-    struct cli_result result = cli_run(argv);
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_trace *trace = nvt_trace_read(cli_in(disk, "t.nvt"), &err);
-    umount(disk);
-    cli_expect_status(&result, 4);
-    assert_string_equal(result.out, "done\n");
-    assert_non_null(strstr(result.err, "No space left on device"));
-    assert_non_null(strstr(result.err, "could not be written"));
-    assert_non_null(trace);
-    cli_result_free(&result);
-    nvt_trace_free(trace);
 }
 
 /* --- bad use ----------------------------------------------------------------------------------------- */

@@ -163,6 +163,62 @@ static int crowd(void)
     return 0;
 }
 
+/* --- ends ---------------------------------------------------------------------------------------- */
+
+static int killed(void)
+{
+    ranges("before the end", FEW);
+    return raise(SIGKILL);
+}
+
+static int crashed(void)
+{
+    ranges("before the end", FEW);
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would exit instead */
+    return raise(SIGSEGV);
+}
+
+static int aborted(void)
+{
+    ranges("before the end", FEW);
+    abort();
+}
+
+static int exits(void)
+{
+    ranges("before the end", FEW);
+    _exit(7);
+}
+
+static int execs(void)
+{
+    ranges("before the end", FEW);
+    execl(program, program, "after_exec", (char *)NULL);
+    return 99;
+}
+
+static int after_exec(void)
+{
+    ranges("after exec", FEW);
+    return 0;
+}
+
+/* A daemon's way: the grandchild outlives its parent. */
+static int forks_twice(void)
+{
+    int status;
+    ranges("parent", FEW);
+    pid_t child = fork();
+    if (!child) {
+        if (!fork()) {
+            nanosleep(&(struct timespec){0, 100000000}, NULL);
+            ranges("grandchild", FEW);
+        }
+        _exit(0);
+    }
+    return waitpid(child, &status, 0) == child ? status : 99;
+}
+
 /* --- processes
  * ------------------------------------------------------------------------------------- */
 
@@ -265,7 +321,14 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } ways[] = {{"close_all", close_all},
+    } ways[] = {{"killed", killed},
+                {"crashed", crashed},
+                {"aborted", aborted},
+                {"exits", exits},
+                {"execs", execs},
+                {"after_exec", after_exec},
+                {"forks_twice", forks_twice},
+                {"close_all", close_all},
                 {"no_files", no_files},
                 {"no_memory", no_memory},
                 {"no_file_size", no_file_size},

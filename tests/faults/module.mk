@@ -5,9 +5,21 @@ $(FAIL_ALLOC): tests/faults/fail_alloc.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
 
-$(BUILD)/tests/test_faults: | all $(FAIL_ALLOC) $(BUILD)/tests/clients/faults $(BUILD)/tests/clients/everything
+FAIL_CALL := $(BUILD)/tests/fail-call
 
-check-faults: $(BUILD)/tests/test_faults ## faults in full: 10,000 processes, every allocation failing in turn
-	$(Q)NVTALLY_FAULTS=full NVTALLY_BUILD=$(abspath $(BUILD)) $<
+$(FAIL_CALL): tests/faults/fail_call.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) $< -o $@
+
+FAULT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_faults*.c))) $(BUILD)/tests/test_record
+
+$(FAULT_TESTS): | all $(FAIL_ALLOC) $(FAIL_CALL) $(patsubst %,$(BUILD)/tests/clients/%,device everything faults life pairs scoped)
+
+check-faults: $(FAULT_TESTS) ## faults in full, and a table of what each cost: 10,000 processes, every allocation and call failing
+	$(Q)rm -f $(BUILD)/faults.txt; failed=; for test in $^; do echo "== $$test"; \
+	  NVTALLY_FAULTS=full NVTALLY_FAULTS_TABLE=$(abspath $(BUILD))/faults.txt NVTALLY_BUILD=$(abspath $(BUILD)) $$test || \
+	  failed="$$failed $$test"; done; \
+	printf '\n%-44s %12s %12s %16s %8s\n' fault "done before" "in the file" "events lost" seconds; cat $(BUILD)/faults.txt; \
+	[ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
 
 .PHONY: check-faults

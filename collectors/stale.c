@@ -1,0 +1,107 @@
+#include "stale.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ring.h"
+
+uint64_t nvt_process_start(int pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return 0;
+    ssize_t length = read(descriptor, text, sizeof(text) - 1);
+    close(descriptor);
+    if (length <= 0)
+        return 0;
+    text[length] = 0;
+    /* The name, field 2, may hold anything; behind its last bracket come fields 3, 4, … */
+    char *at = strrchr(text, ')');
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+static int is_session_name(const char *name)
+{
+    return !strncmp(name, NVT_SESSION_PREFIX, strlen(NVT_SESSION_PREFIX)) &&
+           strlen(name) == strlen(NVT_SESSION_PREFIX) + 6;
+}
+
+static int is_ours_alone(int descriptor)
+{
+    struct stat status;
+    return !fstat(descriptor, &status) && status.st_uid == geteuid() && !(status.st_mode & 077);
+}
+
+static int lives(const struct nvt_control *control)
+{
+    if (control->recorder <= 0 || (kill(control->recorder, 0) && errno == ESRCH))
+        return 0;
+    uint64_t start = nvt_process_start(control->recorder);
+    return !start || start == control->recorder_start;
+}
+
+/* Whether the control page says so. With the lock taken: nobody else removes it meanwhile. */
+static int is_abandoned(int control)
+{
+    struct nvt_control page;
+    return is_ours_alone(control) && !flock(control, LOCK_EX | LOCK_NB) &&
+           pread(control, &page, sizeof(page), 0) == sizeof(page) &&
+           page.magic == NVT_CONTROL_MAGIC && page.version == NVT_SHARED_VERSION && !lives(&page);
+}
+
+/* Rings first: while there is a control page, the rest can still be found and removed. */
+static void remove_contents(int folder)
+{
+    int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = again < 0 ? NULL : fdopendir(again);
+    if (!entries) {
+        if (again >= 0)
+            close(again);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(entries));)
+        if (!strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)))
+            unlinkat(folder, entry->d_name, 0);
+    unlinkat(folder, NVT_CONTROL_NAME, 0);
+    closedir(entries);
+}
+
+static void consider(int place, const char *name)
+{
+    int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return;
+    int control = is_ours_alone(folder) ? openat(folder, NVT_CONTROL_NAME,
+                                                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                                        : -1;
+    if (control >= 0 && is_abandoned(control)) {
+        remove_contents(folder);
+        unlinkat(place, name, AT_REMOVEDIR);
+    }
+    if (control >= 0)
+        close(control);
+    close(folder);
+}
+
+void nvt_stale_remove(const char *place)
+{
+    DIR *entries = opendir(place);
+    if (!entries)
+        return;
+    for (struct dirent *entry; (entry = readdir(entries));)
+        if (is_session_name(entry->d_name))
+            consider(dirfd(entries), entry->d_name);
+    closedir(entries);
+}

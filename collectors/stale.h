@@ -1,0 +1,23 @@
+/*
+ * Sessions whose recorder was killed: their folders hold memory (/dev/shm) until somebody removes
+ * them.
+ */
+#ifndef NVT_STALE_H
+#define NVT_STALE_H
+
+#include <stdint.h>
+
+/*
+ * Remove the session folders in `place` whose recorder is dead. A folder goes only when all of this
+ * holds: it is a real folder named nvtally-XXXXXX, ours, and closed to everybody else; its control
+ * page is of our version and nobody holds the lock on it; and no process with the recorder's number
+ * and start lives. Only what a session makes is removed from it, so a folder with anything else
+ * stays. Processes that are still attached keep what they have mapped. Errors mean that it stays.
+ */
+void nvt_stale_remove(const char *place);
+
+/* When a process started, in clock ticks since boot (/proc/PID/stat, field 22). 0 when it cannot be
+ * read: no such process, or no /proc. */
+uint64_t nvt_process_start(int pid);
+
+#endif
