@@ -67,7 +67,7 @@ static const struct nvt_column_spec curve_columns[] = {
     [C_RATIO] = {"mean/steady", "", NVT_REAL, 3, 0},
 };
 
-enum { F_CONFIGURATION, F_LEVEL, F_KIND, F_NAME, F_FIRST, F_LATER, F_EXCESS, F_SHARE };
+enum { F_CONFIGURATION, F_LEVEL, F_KIND, F_NAME, F_FIRST, F_LATER, F_EXCESS, F_SHARE, F_FAULTS, F_FAULTS_LATER, F_FAULTS_NS };
 
 static const struct nvt_column_spec first_columns[] = {
     [F_CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
@@ -78,6 +78,9 @@ static const struct nvt_column_spec first_columns[] = {
     [F_LATER] = {"later iterations", "ns", NVT_REAL, 0, 0},
     [F_EXCESS] = {"excess", "ns", NVT_REAL, 0, 0},
     [F_SHARE] = {"of all excess", "%", NVT_REAL, 1, 0},
+    [F_FAULTS] = {"page faults, first", "", NVT_REAL, 0, 0},
+    [F_FAULTS_LATER] = {"later", "", NVT_REAL, 1, 0},
+    [F_FAULTS_NS] = {"take about", "ns", NVT_REAL, 0, 0},
 };
 
 /* Another table of the report, with the provenance of its first. */
@@ -198,22 +201,26 @@ static int put_curve(struct nvt_table *table, const struct nvt_warmup_study *stu
 static int put_first(struct nvt_table *table, const struct nvt_warmup_study *study,
                      struct nvt_error *err)
 {
+    static const char *const kinds[NVT_FIRST_KINDS] = {"range", "call", "cause"};
     struct nvt_first first = {0};
-    size_t shown[2] = {0};
+    size_t shown[NVT_FIRST_KINDS] = {0};
     int status = nvt_first_make(&first, study, err);
     for (size_t i = 0; i < first.count && !status; i++) {
         const struct nvt_first_part *part = &first.parts[i];
-        if (shown[part->is_call]++ >= PARTS_MOST)
+        if (shown[part->kind]++ >= PARTS_MOST)
             continue;
         size_t row = nvt_table_add_row(table);
         nvt_table_set_text(table, row, F_CONFIGURATION, study->name);
         nvt_table_set_text(table, row, F_LEVEL, study->level);
-        nvt_table_set_text(table, row, F_KIND, part->is_call ? "call" : "range");
+        nvt_table_set_text(table, row, F_KIND, kinds[part->kind]);
         nvt_table_set_text(table, row, F_NAME, *part->name ? part->name : "(between phases)");
         nvt_table_set_real(table, row, F_FIRST, part->first);
         nvt_table_set_real(table, row, F_LATER, part->later);
         nvt_table_set_real(table, row, F_EXCESS, part->first - part->later);
         nvt_table_set_real(table, row, F_SHARE, 100 * part->share);
+        nvt_table_set_real(table, row, F_FAULTS, part->faults_first);
+        nvt_table_set_real(table, row, F_FAULTS_LATER, part->faults_later);
+        nvt_table_set_real(table, row, F_FAULTS_NS, part->faults_ns);
     }
     nvt_first_free(&first);
     return status;

@@ -7,8 +7,9 @@
 #include "../lib/buffer.h"
 #include "map.h"
 #include "nesting.h"
+#include "phases.h"
 
-/* Iterations that were looked at, of ranges and of calls. */
+/* Iterations that were looked at, for parts of one kind. */
 struct seen {
     double first, later;       /* how many */
     double first_ns, later_ns; /* what they took */
@@ -17,7 +18,7 @@ struct seen {
 struct work {
     struct nvt_first *first;
     struct nvt_map by_key; /* name and kind, to the part */
-    struct seen seen[2];
+    struct seen seen[NVT_FIRST_KINDS];
     size_t slow; /* iterations before this are neither */
 };
 
@@ -28,13 +29,14 @@ void nvt_first_free(struct nvt_first *first)
     *first = (struct nvt_first){0};
 }
 
-static struct nvt_first_part *part_of(struct work *work, const char *name, int is_call)
+static struct nvt_first_part *part_of(struct work *work, const char *name,
+                                      enum nvt_first_kind kind)
 {
     struct nvt_first *first = work->first;
     uint32_t id = nvt_strings_add_text(first->names, name);
     uint32_t *at = id == NVT_NO_STRING
                        ? NULL
-                       : nvt_map_at(&work->by_key, (uint64_t)id * 2 + (uint64_t)is_call);
+                       : nvt_map_at(&work->by_key, (uint64_t)id * NVT_FIRST_KINDS + kind);
     if (!at)
         return NULL;
     if (*at != NVT_MAP_NONE)
@@ -49,19 +51,36 @@ static struct nvt_first_part *part_of(struct work *work, const char *name, int i
     }
     *at = (uint32_t)first->count;
     first->parts[first->count] = (struct nvt_first_part){
-        .name = nvt_strings_get(first->names, id, NULL), .is_call = is_call};
+        .name = nvt_strings_get(first->names, id, NULL), .kind = kind};
     return &first->parts[first->count++];
 }
 
 /* Count time to the first iteration or to the later ones. 0 or -1. */
-static int add(struct work *work, const char *name, int is_call, size_t iteration, double ns)
+static int add(struct work *work, const char *name, enum nvt_first_kind kind, size_t iteration,
+               double ns)
 {
     if (iteration && iteration < work->slow)
         return 0;
-    struct nvt_first_part *part = part_of(work, name, is_call);
+    struct nvt_first_part *part = part_of(work, name, kind);
     if (!part)
         return -1;
     *(iteration ? &part->later : &part->first) += ns;
+    return 0;
+}
+
+/* And page faults. */
+static int add_fault(struct work *work, const char *name, enum nvt_first_kind kind, size_t iteration,
+                     double faults, double ns)
+{
+    if (add(work, name, kind, iteration, kind == NVT_FIRST_CAUSE ? ns : 0))
+        return -1;
+    if (iteration && iteration < work->slow)
+        return 0;
+    struct nvt_first_part *part = part_of(work, name, kind);
+    if (!part)
+        return -1;
+    *(iteration ? &part->faults_later : &part->faults_first) += faults;
+    part->faults_ns += iteration ? 0 : ns;
     return 0;
 }
 
@@ -110,7 +129,7 @@ static int add_ranges(struct work *work, const struct nvt_warmup_series *series,
             continue;
         const size_t at = iteration[i] - 1;
         status = path_of(trace, nesting, i, series->rows[at], &path) ||
-                 add(work, (const char *)path.data, 0, at,
+                 add(work, (const char *)path.data, NVT_FIRST_RANGE, at,
                      (double)(ranges->end[i] - ranges->start[i] - nesting->children_ns[i]));
     }
     nvt_buffer_free(&path);
@@ -137,11 +156,73 @@ static int add_calls(struct work *work, const struct nvt_warmup_series *series)
     const struct nvt_apis *apis = &series->trace->apis;
     for (uint32_t i = 0; i < apis->count; i++) {
         const size_t at = iteration_at(series, apis->start[i]);
-        if (at != SIZE_MAX && add(work, nvt_name(series->trace, apis->name[i]), 1, at,
+        if (at != SIZE_MAX && add(work, nvt_name(series->trace, apis->name[i]), NVT_FIRST_CALL, at,
                                   (double)(apis->end[i] - apis->start[i])))
             return -1;
     }
     return 0;
+}
+
+/* --- page faults --- */
+
+static int tells_faults(const struct nvt_trace *trace, uint32_t mark)
+{
+    const struct nvt_marks *marks = &trace->marks;
+    return !strcmp(nvt_name(trace, marks->name[mark]), "page faults") &&
+           !strcmp(nvt_name(trace, trace->domains.name[marks->domain[mark]]), "nvtally");
+}
+
+/* The innermost push/pop range of a mark's thread around it, or NVT_NONE. */
+static uint32_t range_around(const struct nvt_trace *trace, const struct nvt_nesting *nesting,
+                             uint32_t mark)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const int64_t time = trace->marks.time[mark];
+    uint32_t low = 0, high = (uint32_t)ranges->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ranges->start[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low && (ranges->thread[low - 1] != trace->marks.thread[mark] ||
+                   ranges->style[low - 1] != NVT_PUSH_POP))
+        low--;
+    uint32_t row = low ? low - 1 : NVT_NONE;
+    while (row != NVT_NONE && ranges->end[row] < time)
+        row = nesting->parent[row];
+    return row;
+}
+
+/* iteration as add_ranges left it; NULL: only the sums are wanted. */
+static int add_faults(struct work *work, const struct nvt_warmup_series *series,
+                      const struct nvt_nesting *nesting, const uint32_t *iteration)
+{
+    const struct nvt_trace *trace = series->trace;
+    struct nvt_buffer path = {0};
+    int status = 0, found = 0;
+    for (uint32_t i = 0; i < trace->marks.count && !status; i++) {
+        const size_t at = tells_faults(trace, i) ? iteration_at(series, trace->marks.time[i]) : SIZE_MAX;
+        if (at == SIZE_MAX)
+            continue;
+        const char *payload = nvt_name(trace, trace->marks.payload[i]);
+        double faults = nvt_declared_number(payload, "\"faults\"");
+        double ns = nvt_declared_number(payload, "\"cost_ns\"");
+        if (isnan(faults) || isnan(ns))
+            continue;
+        found = 1;
+        status = add_fault(work, "page faults, at what one takes here", NVT_FIRST_CAUSE, at, faults, ns);
+        uint32_t row = iteration ? range_around(trace, nesting, i) : NVT_NONE;
+        if (row != NVT_NONE && iteration[row] == at + 1 && !status)
+            status = path_of(trace, nesting, row, series->rows[at], &path) ||
+                     add_fault(work, (const char *)path.data, NVT_FIRST_RANGE, at, faults, ns);
+    }
+    nvt_buffer_free(&path);
+    if (found)
+        see(&work->seen[NVT_FIRST_CAUSE], series, work->slow);
+    work->first->has_faults |= found;
+    return status;
 }
 
 static int add_series(struct work *work, const struct nvt_warmup_series *series,
@@ -153,14 +234,17 @@ static int add_series(struct work *work, const struct nvt_warmup_series *series,
         uint32_t *iteration = calloc((size_t)series->trace->ranges.count + 1, sizeof(*iteration));
         status = iteration ? nvt_nesting_make(&nesting, series->trace, err)
                            : nvt_fail(err, "out of memory");
-        if (!status && add_ranges(work, series, &nesting, iteration))
+        if (!status && (add_ranges(work, series, &nesting, iteration) ||
+                        add_faults(work, series, &nesting, iteration)))
             status = nvt_fail(err, "out of memory");
-        see(&work->seen[0], series, work->slow);
+        see(&work->seen[NVT_FIRST_RANGE], series, work->slow);
         nvt_nesting_free(&nesting);
         free(iteration);
+    } else if (add_faults(work, series, NULL, NULL)) {
+        status = nvt_fail(err, "out of memory");
     }
     if (!status && series->trace->apis.count) {
-        see(&work->seen[1], series, work->slow);
+        see(&work->seen[NVT_FIRST_CALL], series, work->slow);
         status = add_calls(work, series) ? nvt_fail(err, "out of memory") : 0;
     }
     return status;
@@ -170,8 +254,8 @@ static int by_excess(const void *a, const void *b)
 {
     const struct nvt_first_part *left = a, *right = b;
     double x = left->first - left->later, y = right->first - right->later;
-    if (left->is_call != right->is_call)
-        return left->is_call - right->is_call;
+    if (left->kind != right->kind)
+        return left->kind < right->kind ? -1 : 1;
     return (x < y) - (x > y);
 }
 
@@ -180,10 +264,14 @@ static void finish(struct work *work)
 {
     for (size_t i = 0; i < work->first->count; i++) {
         struct nvt_first_part *part = &work->first->parts[i];
-        const struct seen *seen = &work->seen[part->is_call];
+        const struct seen *seen = &work->seen[part->kind];
         double excess = seen->first_ns / seen->first - seen->later_ns / seen->later;
         part->first /= seen->first;
         part->later /= seen->later;
+        int tells = work->first->has_faults && part->kind != NVT_FIRST_CALL;
+        part->faults_first = tells ? part->faults_first / seen->first : NAN;
+        part->faults_later = tells ? part->faults_later / seen->later : NAN;
+        part->faults_ns = tells ? part->faults_ns / seen->first : NAN;
         part->share = excess > 0 ? (part->first - part->later) / excess : NAN;
     }
     qsort(work->first->parts, work->first->count, sizeof(*work->first->parts), by_excess);

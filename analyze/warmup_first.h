@@ -1,7 +1,8 @@
 /*
  * Where the first iteration's time goes: each range by what it takes itself, without those in it,
  * and each call of the API, in the first iteration of a process and in those behind the
- * change-point.
+ * change-point. And what of it is memory touched for the first time, where marks "page faults" of the
+ * domain "nvtally" tell (kernels/frame/faults.h).
  */
 #ifndef NVT_WARMUP_FIRST_H
 #define NVT_WARMUP_FIRST_H
@@ -9,11 +10,16 @@
 #include "warmup.h"
 
 /* A range by its path below the iteration ("forward/attention"; "" is the iteration itself), of
- * processes whose first iteration is timed, as warm-ups have no ranges in them; or a call. */
+ * processes whose first iteration is timed, as warm-ups have no ranges in them; a call; or a
+ * cause, page faults, of all processes. */
+enum nvt_first_kind { NVT_FIRST_RANGE, NVT_FIRST_CALL, NVT_FIRST_CAUSE, NVT_FIRST_KINDS };
+
 struct nvt_first_part {
     const char *name;
-    int is_call;
-    double first, later; /* ns an iteration */
+    enum nvt_first_kind kind;
+    double first, later; /* ns an iteration; of a cause CPU time, estimated */
+    double faults_first, faults_later; /* page faults an iteration; NaN when nothing tells */
+    double faults_ns;                  /* what those in the first take, likewise */
     double
         share; /* first - later, as a part of the first iteration's excess; NaN when it has none */
 };
@@ -22,6 +28,7 @@ struct nvt_first {
     struct nvt_strings *names;
     struct nvt_first_part *parts; /* by excess, the largest first */
     size_t count, capacity;
+    int has_faults;
 };
 
 /* Zero-initialise; release with nvt_first_free, also after a failure. 0, or -1 with err (out of

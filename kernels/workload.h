@@ -23,6 +23,7 @@
 #include "../lib/nvtx.h"
 #include "backend.h"
 #include "frame/allocator.h"
+#include "frame/faults.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -89,6 +90,7 @@ struct nvt_run_context {
     const struct nvt_workload *workload;
     struct nvt_run_result *result;
     nvtxStringHandle_t names[NVT_PHASES_MOST];
+    struct nvt_faults faults;
     double phase_ns[NVT_PHASES_MOST]; /* of this iteration; NaN: it could not be told apart */
     uint64_t memory_limit; /* bytes that all allocators together may hold, 0: no bound */
     uint64_t refused; /* bytes that an allocator of the workload's own could not give, 0: none */

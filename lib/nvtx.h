@@ -20,6 +20,8 @@ struct nvt_nvtx {
     nvtxDomainHandle_t domain;
     uint64_t work_schema;
     int silent; /* the helpers below do nothing */
+    void (*boundary)(void *owner); /* called before a range opens or closes; may be NULL */
+    void *owner;
 };
 
 /* Register a payload of fixed size, described by its entries. */
@@ -51,7 +53,7 @@ static inline struct nvt_nvtx nvt_nvtx_open(const char *domain)
          offsetof(struct nvt_work_payload, bytes), NULL, NULL},
     };
     struct nvt_nvtx nvtx;
-    nvtx.silent = 0;
+    memset(&nvtx, 0, sizeof(nvtx));
     nvtx.domain = nvtxDomainCreateA(domain);
     nvtx.work_schema = nvt_nvtx_schema(nvtx.domain, "work", entries,
                                        sizeof(entries) / sizeof(entries[0]),
@@ -75,11 +77,18 @@ static inline nvtxEventAttributes_t nvt_nvtx_attributes(nvtxStringHandle_t name)
     return attributes;
 }
 
+static inline void nvt_nvtx_boundary(const struct nvt_nvtx *nvtx)
+{
+    if (nvtx->boundary)
+        nvtx->boundary(nvtx->owner);
+}
+
 /* Open a range. */
 static inline void nvt_nvtx_push(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name)
 {
     if (nvtx->silent)
         return;
+    nvt_nvtx_boundary(nvtx);
     nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
     nvtxDomainRangePushEx(nvtx->domain, &attributes);
 }
@@ -90,6 +99,7 @@ static inline void nvt_nvtx_push_number(const struct nvt_nvtx *nvtx, nvtxStringH
 {
     if (nvtx->silent)
         return;
+    nvt_nvtx_boundary(nvtx);
     nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
     attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
     attributes.payload.ullValue = number;
@@ -117,6 +127,7 @@ static inline void nvt_nvtx_push_work(const struct nvt_nvtx *nvtx, nvtxStringHan
 {
     if (nvtx->silent)
         return;
+    nvt_nvtx_boundary(nvtx);
     nvtxPayloadData_t data;
     nvtxEventAttributes_t attributes =
         nvt_nvtx_with_payload(name, nvtx->work_schema, work, sizeof(*work), &data);
@@ -125,8 +136,19 @@ static inline void nvt_nvtx_push_work(const struct nvt_nvtx *nvtx, nvtxStringHan
 
 static inline void nvt_nvtx_pop(const struct nvt_nvtx *nvtx)
 {
-    if (!nvtx->silent)
-        nvtxDomainRangePop(nvtx->domain);
+    if (nvtx->silent)
+        return;
+    nvt_nvtx_boundary(nvtx);
+    nvtxDomainRangePop(nvtx->domain);
+}
+
+/* A mark with a payload of a schema. */
+static inline void nvt_nvtx_mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name, uint64_t schema,
+                                 const void *payload, size_t size)
+{
+    nvtxPayloadData_t data;
+    nvtxEventAttributes_t attributes = nvt_nvtx_with_payload(name, schema, payload, size, &data);
+    nvtxDomainMarkEx(nvtx->domain, &attributes);
 }
 
 #endif

@@ -112,10 +112,21 @@ static void call(struct nvt_trace *trace, const char *name, int64_t start, int64
     assert_true(nvt_api_add(trace, &row) != NVT_NONE);
 }
 
+static void fault(struct nvt_trace *trace, const char *payload, int64_t time)
+{
+    struct nvt_mark row = {.time = time,
+                           .name = nvt_strings_add_text(trace->strings, "page faults"),
+                           .domain = nvt_trace_domain(trace, 0, "nvtally"),
+                           .payload = nvt_strings_add_text(trace->strings, payload),
+                           .flags = NVT_RANGE_HAS_PAYLOAD};
+    assert_true(nvt_mark_add(trace, &row) != NVT_NONE);
+}
+
 /*
  * A process whose first iterations take 900 and 300, the others 100; half an iteration is the phase
  * forward, and half of that a part of it, but for the first, which has 700 of forward with 100 of
- * the part. In the first a call takes 200, in the others 10.
+ * the part. In the first a call takes 200, in the others 10. In the first, 64 page faults lie in the
+ * part and 4 in forward around it, in the others one between the phases.
  */
 static struct nvt_trace *process(int warmups, int count)
 {
@@ -129,6 +140,12 @@ static struct nvt_trace *process(int warmups, int count)
             push_in(trace, "nvtally", "forward", now + 10, now + 10 + phase);
             push_in(trace, "nvtally", "part", now + 20, now + 20 + (i ? phase / 2 : 100));
         }
+        if (i >= warmups)
+            fault(trace, i ? "{\"faults\":1,\"bytes\":4096,\"cost_ns\":5}"
+                           : "{\"faults\":64,\"bytes\":262144,\"cost_ns\":60}",
+                  i ? now + takes : now + 25);
+        if (i == 0)
+            fault(trace, "{\"faults\":4,\"bytes\":0,\"cost_ns\":20}", now + (warmups ? 25 : 130));
         call(trace, "cudaLaunchKernel", now + 30, now + 30 + (i ? 10 : 200));
         now += takes + 50;
     }
@@ -184,10 +201,14 @@ static void the_report_is_that_by_hand(void **state)
     expect(text, "toy size=3,,3,4,100,100,100,1.000\n");
     /* The first iteration's excess is 800: forward itself 700 - 100 against 50 - 25, the part 100
      * against 25, around them 900 - 700 against 100 - 50. */
-    expect(text, "toy size=3,,range,forward,600,25,575,71.9\n"
-                 "toy size=3,,range,(between phases),200,50,150,18.8\n"
-                 "toy size=3,,range,forward/part,100,25,75,9.4\n"
-                 "toy size=3,,call,cudaLaunchKernel,200,10,190,23.8\n");
+    expect(text, "toy size=3,,range,forward,600,25,575,71.9,4,0.0,20\n"
+                 "toy size=3,,range,(between phases),200,50,150,18.8,0,1.0,0\n"
+                 "toy size=3,,range,forward/part,100,25,75,9.4,64,0.0,60\n"
+                 "toy size=3,,call,cudaLaunchKernel,200,10,190,23.8,,,\n");
+    /* Of the four processes one has 68, taking 80, the others 4, taking 20; all have one in each timed
+     * iteration behind the second one, and the warm-ups before have none: 18 + 19 + 20 + 20 of the 18 + 19 +
+     * 20 + 23 iterations. */
+    expect(text, "toy size=3,,cause,\"page faults, at what one takes here\",35,5,30,3.8,20,1.0,35\n");
     assert_string_equal(notes, "");
     free(text);
     free(notes);
@@ -226,6 +247,7 @@ static void a_run_has_its_curve_and_chart(void **state)
     expect(result.out, "linear size=64 batch=2 mode=linear,nvtx,3,12,");
     expect(result.out, "linear size=64 batch=2 mode=linear,nvtx,1,12,"); /* 12 timed after a warm-up */
     expect(result.out, ",range,backward/optimizer,");
+    expect(result.out, ",nvtx,cause,\"page faults, at what one takes here\",");
     cli_result_free(&result);
     const char *plot[] = {"nvtally", "plot", out, NULL};
     result = cli_run(plot);

@@ -254,6 +254,9 @@ static int start_run(struct nvt_run_context *context, struct nvt_error *err)
     if (nvt_workload_backend(&context->result->backend, err))
         return -1;
     context->nvtx = nvt_nvtx_open("nvtally");
+    /* What a device's memory costs shows in its API's calls. */
+    if (!strcmp(context->result->backend.name, "host"))
+        nvt_faults_watch(&context->faults, &context->nvtx);
     context->memory_limit = limit_of(settings, &context->result->backend);
     context->allocator = nvt_allocator_new(context->memory_limit);
     return context->allocator ? 0 : nvt_fail(err, "out of memory");
@@ -280,6 +283,7 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
     uint64_t refused = context.refused;
     if (!refused && context.allocator)
         refused = nvt_allocator_use(context.allocator).refused;
+    nvt_faults_close(&context.faults, &context.nvtx);
     nvt_allocator_free(context.allocator);
     if (!status)
         return;

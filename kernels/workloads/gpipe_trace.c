@@ -11,14 +11,6 @@
         0, NVTX_PAYLOAD_ENTRY_TYPE_##type, entry_name, NULL, 0, place, NULL, NULL                  \
     }
 
-static void mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name, uint64_t schema,
-                 const void *payload, size_t size)
-{
-    nvtxPayloadData_t data;
-    nvtxEventAttributes_t attributes = nvt_nvtx_with_payload(name, schema, payload, size, &data);
-    nvtxDomainMarkEx(nvtx->domain, &attributes);
-}
-
 uint64_t nvt_pipeline_memory_schema(const struct nvt_nvtx *nvtx)
 {
     static const nvtxPayloadSchemaEntry_t entries[] = {
@@ -36,7 +28,7 @@ uint64_t nvt_pipeline_memory_schema(const struct nvt_nvtx *nvtx)
 void nvt_pipeline_memory_mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name, uint64_t schema,
                               const struct nvt_pipeline_memory *memory)
 {
-    mark(nvtx, name, schema, memory, sizeof(*memory));
+    nvt_nvtx_mark(nvtx, name, schema, memory, sizeof(*memory));
 }
 
 struct clock_payload {
@@ -57,7 +49,7 @@ int nvt_transport_mark_clock(struct nvt_transport *transport, const struct nvt_n
         return -1;
     uint64_t schema = nvt_nvtx_schema(nvtx->domain, "clock", entries, sizeof(entries) / sizeof(entries[0]),
                                       sizeof(clock));
-    mark(nvtx, nvt_nvtx_name(nvtx, "clock offset"), schema, &clock, sizeof(clock));
+    nvt_nvtx_mark(nvtx, nvt_nvtx_name(nvtx, "clock offset"), schema, &clock, sizeof(clock));
     return 0;
 }
 
