@@ -3,7 +3,7 @@
 # C++ compiler behind it, it is left out, and `all` says so.
 #   CUDA_ARCH   virtual architectures; code is made for each, and the last one's PTX for newer devices
 CUDA_ARCH   ?= 80 90
-NVCC_WERROR ?= $(if $(WERROR),-Werror all-warnings -Xcompiler -Werror)
+NVCC_WERROR ?= $(if $(WERROR),-Werror=all-warnings -Xcompiler=-Werror)
 HAVE_NVCC   := $(if $(NVCC),$(if $(wildcard $(dir $(NVCC))../include/cublas_v2.h),$(shell \
                  printf 'int main(){}' | $(or $(CXX),c++) -x c++ -fsyntax-only - 2>/dev/null && echo 1)))
 CUDA_ROOT   := $(if $(HAVE_NVCC),$(abspath $(dir $(NVCC))..))
