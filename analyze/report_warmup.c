@@ -67,7 +67,19 @@ static const struct nvt_column_spec curve_columns[] = {
     [C_RATIO] = {"mean/steady", "", NVT_REAL, 3, 0},
 };
 
-enum { F_CONFIGURATION, F_LEVEL, F_KIND, F_NAME, F_FIRST, F_LATER, F_EXCESS, F_SHARE, F_FAULTS, F_FAULTS_LATER, F_FAULTS_NS };
+enum {
+    F_CONFIGURATION,
+    F_LEVEL,
+    F_KIND,
+    F_NAME,
+    F_FIRST,
+    F_LATER,
+    F_EXCESS,
+    F_SHARE,
+    F_FAULTS,
+    F_FAULTS_LATER,
+    F_FAULTS_NS
+};
 
 static const struct nvt_column_spec first_columns[] = {
     [F_CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},

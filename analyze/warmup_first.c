@@ -29,8 +29,7 @@ void nvt_first_free(struct nvt_first *first)
     *first = (struct nvt_first){0};
 }
 
-static struct nvt_first_part *part_of(struct work *work, const char *name,
-                                      enum nvt_first_kind kind)
+static struct nvt_first_part *part_of(struct work *work, const char *name, enum nvt_first_kind kind)
 {
     struct nvt_first *first = work->first;
     uint32_t id = nvt_strings_add_text(first->names, name);
@@ -50,8 +49,8 @@ static struct nvt_first_part *part_of(struct work *work, const char *name,
         first->capacity = capacity;
     }
     *at = (uint32_t)first->count;
-    first->parts[first->count] = (struct nvt_first_part){
-        .name = nvt_strings_get(first->names, id, NULL), .kind = kind};
+    first->parts[first->count] =
+        (struct nvt_first_part){.name = nvt_strings_get(first->names, id, NULL), .kind = kind};
     return &first->parts[first->count++];
 }
 
@@ -69,8 +68,8 @@ static int add(struct work *work, const char *name, enum nvt_first_kind kind, si
 }
 
 /* And page faults. */
-static int add_fault(struct work *work, const char *name, enum nvt_first_kind kind, size_t iteration,
-                     double faults, double ns)
+static int add_fault(struct work *work, const char *name, enum nvt_first_kind kind,
+                     size_t iteration, double faults, double ns)
 {
     if (add(work, name, kind, iteration, kind == NVT_FIRST_CAUSE ? ns : 0))
         return -1;
@@ -203,7 +202,8 @@ static int add_faults(struct work *work, const struct nvt_warmup_series *series,
     struct nvt_buffer path = {0};
     int status = 0, found = 0;
     for (uint32_t i = 0; i < trace->marks.count && !status; i++) {
-        const size_t at = tells_faults(trace, i) ? iteration_at(series, trace->marks.time[i]) : SIZE_MAX;
+        const size_t at =
+            tells_faults(trace, i) ? iteration_at(series, trace->marks.time[i]) : SIZE_MAX;
         if (at == SIZE_MAX)
             continue;
         const char *payload = nvt_name(trace, trace->marks.payload[i]);
@@ -212,7 +212,8 @@ static int add_faults(struct work *work, const struct nvt_warmup_series *series,
         if (isnan(faults) || isnan(ns))
             continue;
         found = 1;
-        status = add_fault(work, "page faults, at what one takes here", NVT_FIRST_CAUSE, at, faults, ns);
+        status =
+            add_fault(work, "page faults, at what one takes here", NVT_FIRST_CAUSE, at, faults, ns);
         uint32_t row = iteration ? range_around(trace, nesting, i) : NVT_NONE;
         if (row != NVT_NONE && iteration[row] == at + 1 && !status)
             status = path_of(trace, nesting, row, series->rows[at], &path) ||

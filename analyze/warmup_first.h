@@ -1,8 +1,8 @@
 /*
  * Where the first iteration's time goes: each range by what it takes itself, without those in it,
  * and each call of the API, in the first iteration of a process and in those behind the
- * change-point. And what of it is memory touched for the first time, where marks "page faults" of the
- * domain "nvtally" tell (kernels/frame/faults.h).
+ * change-point. And what of it is memory touched for the first time, where marks "page faults" of
+ * the domain "nvtally" tell (kernels/frame/faults.h).
  */
 #ifndef NVT_WARMUP_FIRST_H
 #define NVT_WARMUP_FIRST_H
@@ -17,7 +17,7 @@ enum nvt_first_kind { NVT_FIRST_RANGE, NVT_FIRST_CALL, NVT_FIRST_CAUSE, NVT_FIRS
 struct nvt_first_part {
     const char *name;
     enum nvt_first_kind kind;
-    double first, later; /* ns an iteration; of a cause CPU time, estimated */
+    double first, later;               /* ns an iteration; of a cause CPU time, estimated */
     double faults_first, faults_later; /* page faults an iteration; NaN when nothing tells */
     double faults_ns;                  /* what those in the first take, likewise */
     double

@@ -62,10 +62,12 @@ static void tell(void *owner)
 static double measure(size_t page, int advice)
 {
     const size_t size = 2 * LARGE_PAGE, room = size + LARGE_PAGE;
-    char *memory = (char *)mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory =
+        (char *)mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return 0;
-    volatile char *from = memory + (LARGE_PAGE - (size_t)((uintptr_t)memory % LARGE_PAGE)) % LARGE_PAGE;
+    volatile char *from =
+        memory + (LARGE_PAGE - (size_t)((uintptr_t)memory % LARGE_PAGE)) % LARGE_PAGE;
     madvise((void *)(uintptr_t)from, size, advice);
     int64_t start = nvt_monotonic_ns();
     for (size_t i = 0; i < size; i += page)
@@ -78,9 +80,12 @@ static double measure(size_t page, int advice)
 void nvt_faults_watch(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
 {
     static const nvtxPayloadSchemaEntry_t entries[] = {
-        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "faults", NULL, 0, offsetof(struct payload, faults), NULL, NULL},
-        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes", NULL, 0, offsetof(struct payload, bytes), NULL, NULL},
-        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "cost_ns", NULL, 0, offsetof(struct payload, cost_ns), NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "faults", NULL, 0, offsetof(struct payload, faults),
+         NULL, NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "bytes", NULL, 0, offsetof(struct payload, bytes), NULL,
+         NULL},
+        {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "cost_ns", NULL, 0, offsetof(struct payload, cost_ns),
+         NULL, NULL},
     };
     if (!nvtx->domain)
         return;

@@ -1,14 +1,15 @@
 /*
  * What memory that is touched for the first time costs: page faults, as marks in the trace.
  *
- * Where a range of this thread opens or closes, the faults of the process since the last such moment belong
- * to the range that was open in between. A mark in that range, "page faults", tells them: {"faults": how
- * many, "bytes": by how much the resident memory grew, "cost_ns": CPU time that so many faults take}.
- * Without a fault there is no mark; the ranges of other threads are not looked at.
+ * Where a range of this thread opens or closes, the faults of the process since the last such
+ * moment belong to the range that was open in between. A mark in that range, "page faults", tells
+ * them: {"faults": how many, "bytes": by how much the resident memory grew, "cost_ns": CPU time
+ * that so many faults take}. Without a fault there is no mark; the ranges of other threads are not
+ * looked at.
  *
- * The cost is an estimate. A fault brings a page of 4 KiB or one of 2 MiB, which differ some hundredfold; how
- * many there were of each follows from the two sums, and what one takes is measured at the start, on memory
- * of the backend. Threads that fault at once share the time.
+ * The cost is an estimate. A fault brings a page of 4 KiB or one of 2 MiB, which differ some
+ * hundredfold; how many there were of each follows from the two sums, and what one takes is
+ * measured at the start, on memory of the backend. Threads that fault at once share the time.
  */
 #ifndef NVT_FAULTS_H
 #define NVT_FAULTS_H
@@ -39,8 +40,8 @@ struct nvt_faults {
 /* CPU time of so many faults by which resident memory grew by so many bytes. */
 double nvt_faults_cost(const struct nvt_faults *faults, uint64_t count, uint64_t bytes);
 
-/* From now on; nothing when nobody records the domain. *faults must live as long as *nvtx is used; close it
- * in any case (zero-initialised is closed too). */
+/* From now on; nothing when nobody records the domain. *faults must live as long as *nvtx is used;
+ * close it in any case (zero-initialised is closed too). */
 void nvt_faults_watch(struct nvt_faults *faults, struct nvt_nvtx *nvtx);
 void nvt_faults_close(struct nvt_faults *faults, struct nvt_nvtx *nvtx);
 
