@@ -1,12 +1,13 @@
 # libnvtally-cuda.so: the operations by nvcc, everything above them as plain C, and the backend. The
 # program loads it when a device is asked for, and is never linked to it. Without nvcc, or without the
 # C++ compiler behind it, it is left out, and `all` says so.
+#   NVCC        may begin with a launcher: "ccache /usr/local/cuda/bin/nvcc"
 #   CUDA_ARCH   virtual architectures; code is made for each, and the last one's PTX for newer devices
 CUDA_ARCH   ?= 80 90
 NVCC_WERROR ?= $(if $(WERROR),-Werror=all-warnings -Xcompiler=-Werror)
-HAVE_NVCC   := $(if $(NVCC),$(if $(wildcard $(dir $(NVCC))../include/cublas_v2.h),$(shell \
+HAVE_NVCC   := $(if $(NVCC),$(if $(wildcard $(dir $(lastword $(NVCC)))../include/cublas_v2.h),$(shell \
                  printf 'int main(){}' | $(or $(CXX),c++) -x c++ -fsyntax-only - 2>/dev/null && echo 1)))
-CUDA_ROOT   := $(if $(HAVE_NVCC),$(abspath $(dir $(NVCC))..))
+CUDA_ROOT   := $(if $(HAVE_NVCC),$(abspath $(dir $(lastword $(NVCC)))..))
 
 CUDA_SRC     := $(sort $(wildcard kernels/cuda/*.cu))
 CUDA_OPS_SRC := $(filter kernels/ops/%,$(HOST_SRC))
