@@ -17,17 +17,50 @@ struct head {
 /* From here on, in huge pages: fewer faults, and little wasted. */
 #define HUGE_FROM (1u << 22)
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* Addresses for so many bytes, nothing behind them yet; those of large columns start where a huge
+ * page can. MAP_FAILED when there are none. */
+static void *addresses(size_t bytes)
+{
+    size_t spare = bytes >= HUGE_FROM ? HUGE_PAGE : 0;
+    if (bytes > SIZE_MAX - spare)
+        return MAP_FAILED;
+    char *at = mmap(NULL, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                    0);
+    if (at == MAP_FAILED || !spare)
+        return at;
+    size_t before = -(uintptr_t)at & (HUGE_PAGE - 1);
+    if (before)
+        munmap(at, before);
+    /* Mappings consist of whole pages. */
+    size_t page = 4096, used = (bytes + page - 1) & ~(page - 1);
+    if (spare - before > used - bytes)
+        munmap(at + before + used, spare + bytes - before - used);
+    return at + before;
+}
+
 static struct head *map_new(size_t bytes)
 {
-    struct head *head =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *at = addresses(bytes);
+    if (at == MAP_FAILED)
+        return NULL;
+    struct head *head = mmap(at, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return head == MAP_FAILED ? NULL : head;
 }
 
 static struct head *grow_mapped(struct head *old, size_t bytes)
 {
-    struct head *head = mremap(old, old->bytes, bytes, MREMAP_MAYMOVE);
-    return head == MAP_FAILED ? NULL : head;
+    void *at = addresses(bytes);
+    if (at == MAP_FAILED)
+        return NULL;
+    struct head *head = mremap(old, old->bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+    if (head == MAP_FAILED) {
+        munmap(at, bytes);
+        return NULL;
+    }
+    return head;
 }
 
 static struct head *grow_small(struct head *old, size_t bytes)
@@ -69,4 +102,15 @@ void nvt_column_free(void *column)
         munmap(head, head->bytes);
     else
         free(head);
+}
+
+void *nvt_large_alloc(size_t bytes)
+{
+    void *memory;
+    if (bytes < HUGE_FROM)
+        return malloc(bytes ? bytes : 1);
+    if (posix_memalign(&memory, HUGE_PAGE, bytes))
+        return NULL;
+    (void)madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
 }

@@ -14,4 +14,7 @@
 void *nvt_column_grow(void *column, size_t bytes);
 void nvt_column_free(void *column);
 
+/* What malloc gives, and free takes; in huge pages where it is large. */
+void *nvt_large_alloc(size_t bytes);
+
 #endif

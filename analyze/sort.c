@@ -235,7 +235,7 @@ int nvt_sort_order(const int64_t *key, const int64_t *tie, uint32_t count, uint3
     struct piles piles = {0};
     int status = make_piles(&piles, key, tie, count);
     if (status >= 0)
-        *order = malloc(count * sizeof(**order));
+        *order = nvt_large_alloc(count * sizeof(**order));
     if (*order && status)
         status = sort_runs(&piles, key, tie, count, *order);
     else if (*order)
@@ -250,34 +250,65 @@ int nvt_sort_order(const int64_t *key, const int64_t *tie, uint32_t count, uint3
     return status;
 }
 
-#define APPLY(type)                                                                                \
+#define GATHER(type)                                                                               \
     do {                                                                                           \
-        const type *from = scratch;                                                                \
-        type *to = column;                                                                         \
+        const type *from = column;                                                                 \
+        type *to = out;                                                                            \
         for (uint32_t i = 0; i < count; i++)                                                       \
             to[i] = from[order[i]];                                                                \
     } while (0)
 
-void nvt_sort_apply(void *column, size_t width, const uint32_t *order, uint32_t count,
-                    void *scratch)
+static void gather(const void *column, size_t width, const uint32_t *order, uint32_t count,
+                   void *out)
 {
-    /* All the same, as a column that the trace has no use for is: nothing to be done, and no memory
-     * to be touched. */
-    if (!count || !memcmp(column, (char *)column + width, width * (count - 1)))
-        return;
-    memcpy(scratch, column, width * count);
     switch (width) {
     case 1:
-        APPLY(uint8_t);
+        GATHER(uint8_t);
         break;
     case 2:
-        APPLY(uint16_t);
+        GATHER(uint16_t);
         break;
     case 4:
-        APPLY(uint32_t);
+        GATHER(uint32_t);
         break;
     default:
-        APPLY(uint64_t);
+        GATHER(uint64_t);
         break;
     }
+}
+
+/* Nothing is to be done where all are the same, as in a column that the trace has no use for; and no
+ * memory is touched. */
+static int all_same(const void *column, size_t width, uint32_t count)
+{
+    return !count || !memcmp(column, (const char *)column + width, width * (count - 1));
+}
+
+void nvt_sort_free(struct nvt_sort_scratch *scratch)
+{
+    nvt_column_free(scratch->wide);
+    nvt_column_free(scratch->narrow);
+    *scratch = (struct nvt_sort_scratch){0};
+}
+
+int nvt_sort_column(void *column, size_t width, const uint32_t *order, uint32_t count,
+                    struct nvt_sort_scratch *scratch)
+{
+    void **at = column, *old = *at;
+    if (all_same(old, width, count))
+        return 0;
+    void **spare = width == sizeof(uint64_t) ? &scratch->wide : &scratch->narrow;
+    size_t each = width == sizeof(uint64_t) ? width : sizeof(uint32_t);
+    void *fresh = nvt_column_grow(*spare, each * count);
+    if (!fresh)
+        return -1;
+    *spare = fresh;
+    gather(old, width, order, count, fresh);
+    if (width == each) {
+        *spare = old;
+        *at = fresh;
+    } else {
+        memcpy(old, fresh, width * count);
+    }
+    return 0;
 }

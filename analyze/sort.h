@@ -19,9 +19,18 @@
  */
 int nvt_sort_order(const int64_t *key, const int64_t *tie, uint32_t count, uint32_t **order);
 
-/* Rearrange a column of `count` values of `width` bytes so that row i becomes the former
- * order[i]. `scratch` has count × width bytes. */
-void nvt_sort_apply(void *column, size_t width, const uint32_t *order, uint32_t count,
-                    void *scratch);
+/* Columns that others were gathered into. Zero-initialise; release with nvt_sort_free. */
+struct nvt_sort_scratch {
+    void *wide, *narrow; /* of 8 bytes a row, and of 4 */
+};
+
+/*
+ * Rearrange a column (analyze/column.h; `column` points to the pointer to it, which may change) of
+ * `count` values of `width` bytes so that row i becomes the former order[i]. 0, or -1 when out of
+ * memory (the column is unchanged).
+ */
+int nvt_sort_column(void *column, size_t width, const uint32_t *order, uint32_t count,
+                    struct nvt_sort_scratch *scratch);
+void nvt_sort_free(struct nvt_sort_scratch *scratch);
 
 #endif

@@ -183,9 +183,8 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     trace->notes = notes;
 }
 
-#define MAX_WIDTH(type, field) width = sizeof(type) > width ? sizeof(type) : width;
 #define APPLY_ORDER(type, field)                                                                   \
-    nvt_sort_apply(table->field, sizeof(type), order, table->count, scratch);
+    status |= nvt_sort_column(&table->field, sizeof(type), order, table->count, &scratch);
 
 /* sort_<table>: the whole table by one of its columns. */
 #define DEFINE_SORT(member, columns, key, tie)                                                     \
@@ -196,14 +195,11 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
             return -1;                                                                             \
         if (!order)                                                                                \
             return 0;                                                                              \
-        size_t width = 0;                                                                          \
-        columns(MAX_WIDTH) void *scratch = malloc(width * table->count);                           \
-        if (scratch) {                                                                             \
-            columns(APPLY_ORDER)                                                                   \
-        }                                                                                          \
-        free(scratch);                                                                             \
+        struct nvt_sort_scratch scratch = {0};                                                     \
+        int status = 0;                                                                            \
+        columns(APPLY_ORDER) nvt_sort_free(&scratch);                                              \
         free(order);                                                                               \
-        return scratch ? 0 : -1;                                                                   \
+        return status;                                                                             \
     }
 DEFINE_SORT(ranges, NVT_RANGE_COLUMNS, table->start, table->end)
 DEFINE_SORT(marks, NVT_MARK_COLUMNS, table->time, NULL)

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/column.h"
 #include "../analyze/sort.h"
 
 static const int64_t *keys, *ties;
@@ -62,25 +63,33 @@ static void extreme_keys_are_ordered(void **state)
     assert_null(order);
 }
 
+#define COLUMN(type, name)                                                                         \
+    type *name = nvt_column_grow(NULL, 3 * sizeof(type));                                          \
+    assert_non_null(name);                                                                         \
+    for (int i = 0; i < 3; i++)                                                                    \
+        name[i] = (type)(i + 1);                                                                   \
+    assert_int_equal(nvt_sort_column(&name, sizeof(type), order, 3, &scratch), 0);                 \
+    for (int i = 0; i < 3; i++)                                                                    \
+        assert_int_equal(name[i], i ? i : 3);
+
 static void columns_follow_the_order(void **state)
 {
     (void)state;
     const uint32_t order[] = {2, 0, 1};
-    uint8_t bytes[] = {1, 2, 3};
-    uint16_t shorts[] = {1, 2, 3};
-    uint32_t words[] = {1, 2, 3};
-    uint64_t longs[] = {1, 2, 3}, scratch[3];
-    nvt_sort_apply(bytes, 1, order, 3, scratch);
-    nvt_sort_apply(shorts, 2, order, 3, scratch);
-    nvt_sort_apply(words, 4, order, 3, scratch);
-    nvt_sort_apply(longs, 8, order, 3, scratch);
-    for (int i = 0; i < 3; i++) {
-        int expected = i ? i : 3;
-        assert_int_equal(bytes[i], expected);
-        assert_int_equal(shorts[i], expected);
-        assert_int_equal(words[i], expected);
-        assert_int_equal(longs[i], expected);
-    }
+    struct nvt_sort_scratch scratch = {0};
+    COLUMN(uint8_t, bytes)
+    COLUMN(uint16_t, shorts)
+    COLUMN(uint32_t, words)
+    COLUMN(uint32_t, more_words)
+    COLUMN(uint64_t, longs)
+    COLUMN(uint64_t, more_longs)
+    nvt_sort_free(&scratch);
+    nvt_column_free(bytes);
+    nvt_column_free(shorts);
+    nvt_column_free(words);
+    nvt_column_free(more_words);
+    nvt_column_free(longs);
+    nvt_column_free(more_longs);
 }
 
 int main(void)
