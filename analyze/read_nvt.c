@@ -157,8 +157,10 @@ static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* nested in a signal handler */
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* not written */
     threads->waited_ns[row] = nvt_cursor_varint(&cursor);
-    nvt_nvt_device_thread_end(reader, reader->threads[chunk->thread].process, chunk->last);
-    return cursor.at ? 0 : -1;
+    return !cursor.at || nvt_nvt_device_thread_end(
+                             reader, reader->threads[chunk->thread].process, chunk->last)
+               ? -1
+               : 0;
 }
 
 /* --- definitions ---------------------------------------------------------------------------------- */
@@ -172,8 +174,11 @@ static int define_domain(struct nvt_nvt_reader *reader, struct nvt_nvt_process *
                          uint64_t number, uint32_t name)
 {
     uint32_t *row = nvt_map_at(&process->domains, number);
-    if (!row)
+    uint32_t *since = nvt_map_at(&process->since, number);
+    if (!row || !since)
         return -1;
+    if (*since == NVT_MAP_NONE)
+        *since = reader->number;
     if (*row == NVT_MAP_NONE)
         *row = nvt_trace_domain(reader->trace, process->row, nvt_name(reader->trace, name));
     return *row == NVT_NONE ? -1 : 0;
@@ -260,9 +265,6 @@ static int read_definitions(struct nvt_nvt_reader *reader, const struct nvt_chun
 static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
                       const uint8_t *payload, struct nvt_error *err)
 {
-    static const uint8_t nothing[1] = {0};
-    if (!payload) /* an empty chunk before any other */
-        payload = nothing;
     struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
     int status = 0;
     switch (chunk->kind) {
@@ -284,13 +286,8 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     case NVT_CHUNK_DEFINITIONS:
         status = read_definitions(reader, chunk, cursor);
         break;
-    case NVT_CHUNK_EVENTS:
-        return nvt_nvt_events(reader, chunk, payload, err);
     case NVT_CHUNK_THREAD_END:
         status = read_thread_end(reader, chunk, cursor);
-        break;
-    case NVT_CHUNK_DEVICE:
-        status = nvt_nvt_device_chunk(reader, chunk, payload);
         break;
     case NVT_CHUNK_END:
         reader->ended = 1;
@@ -314,8 +311,12 @@ static void end_unclosed(struct nvt_nvt_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     struct nvt_threads *threads = &reader->trace->threads;
-    for (uint32_t i = 0; i < reader->thread_count; i++)
-        threads->last_ns[reader->threads[i].row] = (int64_t)reader->threads[i].last;
+    for (uint32_t i = 0; i < reader->thread_count; i++) {
+        const struct nvt_nvt_thread *thread = &reader->threads[i];
+        threads->last_ns[thread->row] = (int64_t)thread->last;
+        for (uint32_t k = 0; k < thread->depth; k++)
+            ranges->flags[thread->open[k].row] |= NVT_RANGE_UNCLOSED;
+    }
     for (uint32_t i = 0; i < ranges->count; i++)
         if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
             ranges->end[i] = threads->last_ns[ranges->thread[i]];
@@ -359,19 +360,40 @@ static void name_categories(struct nvt_nvt_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     struct nvt_marks *marks = &reader->trace->marks;
+    /* Few have one; and a zero that is written takes memory. */
     for (uint32_t i = 0; i < ranges->count; i++)
-        ranges->category[i] =
-            category_name(reader, ranges->thread[i], ranges->domain[i], ranges->category[i]);
+        if (ranges->category[i])
+            ranges->category[i] =
+                category_name(reader, ranges->thread[i], ranges->domain[i], ranges->category[i]);
     for (uint32_t i = 0; i < marks->count; i++)
-        marks->category[i] =
-            category_name(reader, marks->thread[i], marks->domain[i], marks->category[i]);
+        if (marks->category[i])
+            marks->category[i] =
+                category_name(reader, marks->thread[i], marks->domain[i], marks->category[i]);
+}
+
+/* The model's ids for texts of payloads. */
+static int intern_texts(struct nvt_nvt_reader *reader, uint32_t *payloads, const uint8_t *flags,
+                        uint32_t count)
+{
+    int status = 0;
+    /* 1: nothing but the empty text. */
+    for (uint32_t i = 0; nvt_strings_count(reader->texts) > 1 && i < count; i++)
+        if (flags[i] & NVT_RANGE_HAS_PAYLOAD) {
+            size_t length;
+            const char *text = nvt_strings_get(reader->texts, payloads[i], &length);
+            payloads[i] = nvt_strings_add(reader->trace->strings, text, length);
+            status |= payloads[i] == NVT_NO_STRING;
+        }
+    return status ? -1 : 0;
 }
 
 static int decode_payloads(struct nvt_nvt_reader *reader)
 {
     struct nvt_trace *trace = reader->trace;
     struct nvt_buffer text = {0};
-    int status = 0;
+    int status =
+        intern_texts(reader, trace->ranges.payload, trace->ranges.flags, trace->ranges.count) ||
+        intern_texts(reader, trace->marks.payload, trace->marks.flags, trace->marks.count);
     for (size_t i = 0; i < reader->payload_count && !status; i++) {
         const struct nvt_pending_payload *pending = &reader->payloads[i];
         if (pending->process == NVT_NONE)
@@ -397,12 +419,16 @@ static void free_reader(struct nvt_nvt_reader *reader)
 {
     for (uint32_t i = 0; i < reader->process_count; i++) {
         nvt_map_free(&reader->processes[i].domains);
+        nvt_map_free(&reader->processes[i].since);
         nvt_map_free(&reader->processes[i].categories);
         nvt_map_free(&reader->processes[i].ranges);
         nvt_map_free(&reader->processes[i].schemas);
     }
     for (uint32_t i = 0; i < reader->thread_count; i++)
         free(reader->threads[i].open);
+    free(reader->events.items);
+    free(reader->device_rows.items);
+    nvt_strings_free(reader->texts);
     free(reader->processes);
     free(reader->threads);
     free(reader->strings);
@@ -422,57 +448,143 @@ static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
                    nvt_error_text(&copy, text, sizeof(text)));
 }
 
-/* All chunks up to the end or the first damage. Returns how many were whole. *no_memory tells a chunk
- * that could not be kept from one that is damaged. */
-static uint64_t read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *file,
-                            struct nvt_error *damage, int *no_memory)
+/* Keep a chunk of events or device rows for later. Nothing else depends on it, and it depends on
+ * nothing behind it. */
+static int keep_for_later(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                          int64_t offset)
+{
+    int is_events = chunk->kind == NVT_CHUNK_EVENTS;
+    struct nvt_nvt_laters *laters = is_events ? &reader->events : &reader->device_rows;
+    if (is_events ? chunk->thread >= reader->thread_count : chunk->process >= reader->process_count)
+        return -1;
+    if (!(laters->count & (laters->count - 1))) {
+        size_t capacity = laters->count ? laters->count * 2 : 1;
+        void *grown = realloc(laters->items, capacity * sizeof(*laters->items));
+        if (!grown)
+            return -1;
+        laters->items = grown;
+    }
+    laters->items[laters->count++] =
+        (struct nvt_nvt_later){*chunk, offset, reader->number, reader->string_count};
+    laters->rows += chunk->count;
+    return 0;
+}
+
+/* Whether a chunk is one of those that a file mostly consists of. */
+static int is_bulk(const struct nvt_chunk *chunk)
+{
+    return chunk->kind == NVT_CHUNK_EVENTS || chunk->kind == NVT_CHUNK_DEVICE;
+}
+
+/* All chunks up to `limit`, the end, or the first damage; those with events and device rows are left
+ * for later. */
+static void read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *file, uint32_t limit,
+                        struct nvt_nvt_damage *damage)
 {
     struct nvt_chunk chunk;
+    struct nvt_chunk_memory memory = {0};
     const uint8_t *payload;
-    uint64_t whole = 0;
-    for (;;) {
+    int status = 1;
+    for (; reader->number < limit; reader->number++) {
         int64_t offset = nvt_trace_file_offset(file);
         errno = 0;
-        int status = nvt_trace_file_next(file, &chunk, &payload, damage);
-        if (status > 0 && read_chunk(reader, &chunk, payload, damage)) {
-            damage->offset = offset;
+        status = nvt_trace_file_header(file, &chunk, &damage->err);
+        if (status > 0 && is_bulk(&chunk)) {
+            if (keep_for_later(reader, &chunk, offset))
+                status = nvt_fail(&damage->err, "a chunk of kind %u is malformed", chunk.kind);
+        } else if (status > 0 &&
+                   (nvt_trace_file_load(file, offset, &chunk, &memory, &payload, &damage->err) ||
+                    read_chunk(reader, &chunk, payload, &damage->err)))
             status = -1;
-        }
-        *no_memory = status < 0 && errno == ENOMEM;
+        damage->err.offset = offset;
         if (status <= 0)
-            return whole;
-        whole++;
+            break;
+        nvt_trace_file_skip(file, &chunk);
     }
+    damage->no_memory = status < 0 && errno == ENOMEM;
+    damage->number = status < 0 ? reader->number : NVT_NONE;
+    nvt_chunk_memory_free(&memory);
+}
+
+/* Forget what was read. */
+static int start_again(struct nvt_nvt_reader *reader)
+{
+    struct nvt_trace *fresh = nvt_trace_new(reader->trace->path, reader->trace->format);
+    struct nvt_trace *trace = reader->trace;
+    if (!fresh)
+        return -1;
+    free_reader(reader);
+    struct nvt_trace old = *trace;
+    *trace = *fresh;
+    *fresh = old;
+    nvt_trace_free(fresh);
+    *reader = (struct nvt_nvt_reader){.trace = trace, .texts = nvt_strings_new()};
+    return reader->texts ? 0 : -1;
+}
+
+/*
+ * Everything up to the first damage. What is wrong inside of a chunk of events is known only when
+ * what stands behind it has been read: then it is read once more up to there. Returns how many
+ * chunks were whole.
+ */
+static uint32_t read_file(struct nvt_nvt_reader *reader, struct nvt_trace_file *file,
+                          struct nvt_nvt_damage *damage)
+{
+    struct nvt_nvt_damage later;
+    read_chunks(reader, file, NVT_NONE, damage);
+    nvt_nvt_read_later(reader, file, &later);
+    if (later.number == NVT_NONE)
+        return reader->number;
+    *damage = later;
+    nvt_trace_file_rewind(file);
+    if (later.no_memory || start_again(reader)) {
+        damage->no_memory = 1;
+        return 0;
+    }
+    struct nvt_nvt_damage none;
+    read_chunks(reader, file, later.number, &none);
+    nvt_nvt_read_later(reader, file, &none);
+    return reader->number;
+}
+
+/* When all chunks are read. */
+static int complete(struct nvt_nvt_reader *reader)
+{
+    end_unclosed(reader);
+    name_categories(reader);
+    /* Payloads know their ranges by row, so rows are left out behind them. */
+    return decode_payloads(reader) || nvt_nvt_device_capture(reader) ||
+                   nvt_nvt_device_finish(reader, convert_times(reader))
+               ? -1
+               : 0;
 }
 
 static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_error *err)
 {
-    struct nvt_error damage = NVT_ERROR_INIT;
-    struct nvt_nvt_reader reader = {.trace = trace};
+    struct nvt_nvt_damage damage = {.err = NVT_ERROR_INIT};
+    struct nvt_nvt_reader reader = {.trace = trace, .texts = nvt_strings_new()};
     struct nvt_trace_file *file = nvt_trace_file_open(path, err);
-    int status = 0, no_memory;
-    if (!file)
-        return -1;
-    uint64_t whole = read_chunks(&reader, file, &damage, &no_memory);
+    int status = 0;
+    if (!file || !reader.texts) {
+        nvt_trace_file_close(file);
+        nvt_strings_free(reader.texts);
+        return file ? nvt_fail_at(err, path, -1, "out of memory") : -1;
+    }
+    uint32_t whole = read_file(&reader, file, &damage);
     nvt_trace_file_close(file);
-    if (no_memory)
-        status = nvt_fail_at(err, path, damage.offset, "out of memory");
+    const char *message = damage.number == NVT_NONE ? "" : damage.err.message;
+    if (damage.no_memory)
+        status = nvt_fail_at(err, path, damage.err.offset, "out of memory");
     else if (!whole)
-        status = nvt_fail_at(err, path, damage.offset, "holds no whole chunk%s%s",
-                             damage.message[0] ? ": " : "", damage.message);
-    else if (damage.message[0])
-        warn(trace, &damage);
+        status = nvt_fail_at(err, path, damage.err.offset, "holds no whole chunk%s%s",
+                             *message ? ": " : "", message);
+    else if (*message)
+        warn(trace, &damage.err);
     else if (!reader.ended)
         nvt_trace_warn(trace, "%s: the recording was cut off: what was written until then was read",
                        path);
-    if (!status) {
-        end_unclosed(&reader);
-        name_categories(&reader);
-        /* Payloads know their ranges by row, so rows are left out behind them. */
-        if (decode_payloads(&reader) || nvt_nvt_device_capture(&reader) ||
-            nvt_nvt_device_finish(&reader, convert_times(&reader)))
-            status = nvt_fail_at(err, path, -1, "out of memory");
-    }
+    if (!status && complete(&reader))
+        status = nvt_fail_at(err, path, -1, "out of memory");
     free_reader(&reader);
     return status;
 }

@@ -65,6 +65,7 @@ struct nvt_nvt_thread {
 struct nvt_nvt_process {
     uint32_t row;
     struct nvt_map domains;    /* number in the file -> row of the model */
+    struct nvt_map since;      /* number of a domain -> that of the chunk that defined it */
     struct nvt_map categories; /* model domain << 32 | category -> string */
     struct nvt_map ranges;     /* id of a start/end range -> row */
     struct nvt_map schemas;    /* schema id -> index in `schemas` */
@@ -76,8 +77,25 @@ struct nvt_blob {
     int is_enum;
 };
 
+/* A chunk that is read when those that it depends on have been. */
+struct nvt_nvt_later {
+    struct nvt_chunk header;
+    int64_t offset;
+    uint32_t number;  /* among all chunks */
+    uint32_t strings; /* that came before it */
+};
+
+struct nvt_nvt_laters {
+    struct nvt_nvt_later *items;
+    size_t count;
+    uint64_t rows; /* of all of them, as their headers have it */
+};
+
 struct nvt_nvt_reader {
     struct nvt_trace *trace;
+    struct nvt_nvt_laters events, device_rows;
+    struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
+    uint32_t number;           /* of the chunk being read */
     uint32_t *strings; /* the file's ids -> the model's */
     uint32_t string_count, string_capacity;
     struct nvt_nvt_process *processes;
@@ -101,9 +119,21 @@ struct nvt_nvt_reader {
     int ended; /* the END chunk was there */
 };
 
-/* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). */
-int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+/* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). Beside it,
+ * nvt_nvt_device_chunk may run: what the two change is not the same. */
+int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                    const uint8_t *payload, struct nvt_error *err);
+
+/* The first chunk that could not be read. */
+struct nvt_nvt_damage {
+    uint32_t number; /* NVT_NONE: all were read */
+    struct nvt_error err;
+    int no_memory; /* it is sound, but there was no room */
+};
+
+/* Read the chunks that were left for later, on several threads if there are many. */
+void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
+                        struct nvt_nvt_damage *damage);
 
 /* The text of a number given with NVTX's payloadType, into out. */
 void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);

@@ -445,7 +445,7 @@ static int read_row(const struct chunk *chunk, const struct nvt_device_row *row)
     return readers[row->kind](chunk, row);
 }
 
-static int read_names(struct chunk *chunk, struct nvt_cursor *cursor)
+static int read_names(struct chunk *chunk, struct nvt_cursor *cursor, uint32_t strings)
 {
     uint64_t count = nvt_cursor_varint(cursor);
     /* Each takes a byte at least. */
@@ -456,15 +456,16 @@ static int read_names(struct chunk *chunk, struct nvt_cursor *cursor)
         return -1;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t id = nvt_cursor_varint(cursor);
-        chunk->names[i] = id < chunk->reader->string_count ? chunk->reader->strings[id] : 0;
+        chunk->names[i] = id < strings ? chunk->reader->strings[id] : 0;
     }
     chunk->name_count = count;
     return cursor->at ? 0 : -1;
 }
 
-int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *header,
+int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                          const uint8_t *payload)
 {
+    const struct nvt_chunk *header = &later->header;
     struct nvt_cursor cursor = {payload, payload + header->raw_size};
     struct nvt_device_row row;
     if (header->process >= reader->process_count)
@@ -475,7 +476,7 @@ int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *
                           .process = header->process,
                           .owner = reader->processes[header->process].row,
                           .ticks = header->last};
-    int status = read_names(&chunk, &cursor);
+    int status = read_names(&chunk, &cursor, later->strings);
     struct nvt_device_reader rows = {cursor.at, cursor.end, 0};
     int more = 1;
     while (!status && more > 0) {

@@ -11,6 +11,7 @@
 #include "trace.h"
 
 struct nvt_nvt_reader;
+struct nvt_nvt_later;
 
 /* The same moment on CUPTI's clock and on CLOCK_MONOTONIC, in ns. */
 struct nvt_device_moment {
@@ -29,7 +30,7 @@ struct nvt_capture_edge {
 /* What is known of a process's device records. */
 struct nvt_device_process {
     uint32_t process;
-    int is_used;
+    int is_used;        /* it has used devices */
     uint64_t delivered; /* ticks of the last hand-over, 0 none */
     int final;          /* that was the last one, and the process knew it */
     uint64_t ended;     /* ticks at which its end was noticed, 0 unknown */
@@ -68,11 +69,11 @@ struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *device
                                                   uint32_t process);
 
 /* Read a DEVICE chunk. 0, or -1 when it is malformed or there is no memory. */
-int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                          const uint8_t *payload);
 
-/* A thread of the process was last seen alive at `ticks` (THREAD_END). */
-void nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks);
+/* A thread of the process was last seen alive at `ticks` (THREAD_END). 0, or -1 when out of memory. */
+int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks);
 
 /* When all has been read and the times of NVTX are converted: bring device times on the trace's
  * axis, whose zero is `origin` on CLOCK_MONOTONIC, link calls to threads, follow memory, and note

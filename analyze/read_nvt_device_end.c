@@ -268,12 +268,15 @@ static int link_memory(struct nvt_nvt_reader *reader)
 
 /* --- what is missing --- */
 
-void nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks)
+int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks)
 {
     struct nvt_nvt_devices *devices = &reader->devices;
-    for (size_t i = 0; i < devices->process_count; i++)
-        if (devices->processes[i].process == process && devices->processes[i].ended < ticks)
-            devices->processes[i].ended = ticks;
+    struct nvt_device_process *known = nvt_nvt_device_process(devices, process);
+    if (!known)
+        return -1;
+    if (known->ended < ticks)
+        known->ended = ticks;
+    return 0;
 }
 
 static void note_end(struct nvt_nvt_reader *reader, const struct nvt_device_process *process)
@@ -302,7 +305,8 @@ static void note_missing(struct nvt_nvt_reader *reader)
     const struct nvt_nvt_devices *devices = &reader->devices;
     struct nvt_trace *trace = reader->trace;
     for (size_t i = 0; i < devices->process_count; i++)
-        note_end(reader, &devices->processes[i]);
+        if (devices->processes[i].is_used)
+            note_end(reader, &devices->processes[i]);
     if (devices->lost_cupti)
         nvt_trace_note(trace, "%llu device records were lost, as CUPTI had no room for them",
                        (unsigned long long)devices->lost_cupti);

@@ -9,6 +9,7 @@ struct columns {
     struct nvt_cursor tokens, times, domains, attributes, range_ids;
     uint64_t ticks;
     uint64_t domain, domain_run;
+    uint32_t model_domain; /* of the run */
     uint64_t next_attribute; /* number of the next event with attributes, UINT64_MAX none */
     uint64_t range;
 };
@@ -57,33 +58,42 @@ static int split(const struct nvt_chunk *chunk, const uint8_t *payload, struct c
     return cursor.at ? 0 : -1;
 }
 
-static int next_event(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
-                      struct columns *columns, struct event *event)
+/* The next run of events of one domain, which has been defined by now. */
+static int next_run(const struct nvt_nvt_process *process, struct columns *columns,
+                    uint32_t number)
+{
+    columns->domain = nvt_cursor_varint(&columns->domains);
+    columns->domain_run = nvt_cursor_varint(&columns->domains);
+    if (!columns->domains.at || !columns->domain_run || columns->domain > 65535)
+        return -1;
+    columns->model_domain = 0;
+    if (!columns->domain)
+        return 0;
+    /* Definitions are read before any events are. */
+    uint32_t since = nvt_map_get(&process->since, columns->domain);
+    columns->model_domain = nvt_map_get(&process->domains, columns->domain);
+    return since == NVT_MAP_NONE || since > number ? -1 : 0;
+}
+
+static int next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                      struct nvt_nvt_process *process, struct columns *columns,
+                      struct event *event)
 {
     uint64_t token = nvt_cursor_varint(&columns->tokens);
     columns->ticks += nvt_cursor_varint(&columns->times);
     if (!columns->tokens.at || !columns->times.at)
         return -1;
-    if (!columns->domain_run) {
-        columns->domain = nvt_cursor_varint(&columns->domains);
-        columns->domain_run = nvt_cursor_varint(&columns->domains);
-        if (!columns->domains.at || !columns->domain_run || columns->domain > 65535)
-            return -1;
-    }
+    if (!columns->domain_run && next_run(process, columns, later->number))
+        return -1;
     columns->domain_run--;
     event->kind = token & 7;
     uint64_t name = token >> 3;
-    if (name >= reader->string_count && name)
+    if (name >= later->strings && name)
         return -1;
-    event->name = name < reader->string_count ? reader->strings[name] : 0;
+    event->name = name < later->strings ? reader->strings[name] : 0;
     event->ticks = columns->ticks;
     event->domain_number = (uint32_t)columns->domain;
-    event->domain = 0;
-    if (columns->domain) {
-        event->domain = nvt_map_get(&process->domains, columns->domain);
-        if (event->domain == NVT_MAP_NONE)
-            return -1;
-    }
+    event->domain = columns->model_domain;
     return 0;
 }
 
@@ -126,7 +136,7 @@ static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process, stru
         char text[64];
         uint32_t type = (uint32_t)nvt_cursor_varint(in);
         nvt_payload_number(type, nvt_cursor_varint(in), text, sizeof(text));
-        *target->payload = nvt_strings_add_text(reader->trace->strings, text);
+        *target->payload = nvt_strings_add_text(reader->texts, text);
         *target->flags |= NVT_RANGE_HAS_PAYLOAD;
     }
     if (flags & NVT_ATTRIBUTE_SCHEMA) {
@@ -255,40 +265,55 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
 /*
  * Pushes and pops of the default domain without attributes, which most events are: from event
  * `from` to the first that is something else, at most to `end`. Returns where it stopped; the
- * columns stand there.
+ * columns stand there. Such ranges are not marked as unclosed: those left on the stack are.
  */
-static uint32_t take_plain(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
-                           struct columns *columns, uint32_t from, uint32_t end)
+static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                           struct nvt_nvt_thread *thread, struct columns *columns, uint32_t from,
+                           uint32_t end)
 {
-    struct nvt_trace *trace = reader->trace;
-    struct event event = {0};
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    struct nvt_cursor tokens = columns->tokens, times = columns->times;
+    uint64_t ticks = columns->ticks, token, step;
+    /* An event takes a byte at least. */
+    uint64_t room = (uint64_t)(tokens.end - tokens.at);
+    if (nvt_range_reserve(reader->trace, ranges->count + (room < end - from ? room : end - from)))
+        return from;
     for (; from < end; from++) {
-        uint64_t token, step;
-        const uint8_t *next = nvt_varint_get(columns->tokens.at, columns->tokens.end, &token);
-        const uint8_t *time = nvt_varint_get(columns->times.at, columns->times.end, &step);
-        if (!next || !time || (token & 7) > NVT_TOKEN_POP || token >> 3 >= reader->string_count)
+        const uint8_t *next = nvt_varint_get(tokens.at, tokens.end, &token);
+        const uint8_t *time = nvt_varint_get(times.at, times.end, &step);
+        if (!next || !time || (token & 7) > NVT_TOKEN_POP || token >> 3 >= later->strings)
             break;
-        event.ticks = columns->ticks + step;
+        uint32_t row = ranges->count;
         if ((token & 7) == NVT_TOKEN_PUSH) {
-            event.name = reader->strings[token >> 3];
-            uint32_t row = open_range(trace, &event, thread->row, NVT_PUSH_POP);
-            if (row == NVT_NONE || push(thread, row, 0))
+            if (push(thread, row, 0))
                 break;
+            ranges->start[row] = (int64_t)(ticks + step);
+            ranges->thread[row] = thread->row;
+            ranges->name[row] = reader->strings[token >> 3];
+            ranges->count++;
+        } else if (thread->depth && !thread->open[thread->depth - 1].domain) {
+            row = thread->open[--thread->depth].row;
         } else {
-            uint32_t row = pop(thread, 0);
-            if (row != NVT_NONE)
-                close_range(trace, row, event.ticks, thread->row);
+            row = pop(thread, 0);
         }
-        columns->ticks = thread->last = event.ticks;
-        columns->tokens.at = next;
-        columns->times.at = time;
+        if (row != NVT_NONE) {
+            ranges->end[row] = (int64_t)(ticks + step);
+            ranges->end_thread[row] = thread->row;
+        }
+        ticks += step;
+        tokens.at = next;
+        times.at = time;
     }
+    columns->tokens = tokens;
+    columns->times = times;
+    columns->ticks = thread->last = ticks;
     return from;
 }
 
-int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                    const uint8_t *payload, struct nvt_error *err)
 {
+    const struct nvt_chunk *chunk = &later->header;
     struct columns columns;
     struct event event;
     if (chunk->thread >= reader->thread_count || split(chunk, payload, &columns))
@@ -299,13 +324,13 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
         uint32_t row, category = 0, color = 0, text = 0;
         uint8_t flags = 0;
         if (!columns.domain && columns.domain_run > UINT32_MAX) {
-            i = take_plain(reader, thread, &columns, i,
+            i = take_plain(reader, later, thread, &columns, i,
                            columns.next_attribute < chunk->count ? (uint32_t)columns.next_attribute
                                                                  : chunk->count);
             if (i == chunk->count)
                 break;
         }
-        if (next_event(reader, process, &columns, &event) ||
+        if (next_event(reader, later, process, &columns, &event) ||
             apply(reader, thread, &columns, &event, &row))
             return nvt_fail(err, "an events chunk is malformed");
         thread->last = event.ticks;

@@ -50,7 +50,7 @@ void nvt_trace_free(struct nvt_trace *trace)
     {                                                                                              \
         type *grown = nvt_column_grow(table->field, capacity * sizeof(type));                      \
         if (!grown)                                                                                \
-            return NVT_NONE;                                                                       \
+            return -1;                                                                             \
         table->field = grown;                                                                      \
     }
 /* A zero is there already, and writing it would take memory for it. */
@@ -59,16 +59,28 @@ void nvt_trace_free(struct nvt_trace *trace)
         table->field[table->count] = values->field;
 
 /* Columns grow together; when one cannot, capacity stays and the others merely have spare room. */
+#define DEFINE_RESERVE(member, row, columns)                                                       \
+    int nvt_##row##_reserve(struct nvt_trace *trace, uint64_t rows)                                \
+    {                                                                                              \
+        struct nvt_##member *table = &trace->member;                                               \
+        if (rows <= table->capacity)                                                               \
+            return 0;                                                                              \
+        if (rows > UINT32_MAX - 1)                                                                 \
+            return -1;                                                                             \
+        uint64_t twice = table->capacity < UINT32_MAX / 2 ? (uint64_t)table->capacity * 2 : rows;  \
+        size_t capacity = (size_t)(rows > twice ? rows : twice);                                   \
+        columns(GROW_COLUMN) table->capacity = (uint32_t)capacity;                                 \
+        return 0;                                                                                  \
+    }
+NVT_TABLES(DEFINE_RESERVE)
+
 #define DEFINE_ADD(member, row, columns)                                                           \
     uint32_t nvt_##row##_add(struct nvt_trace *trace, const struct nvt_##row *values)              \
     {                                                                                              \
         struct nvt_##member *table = &trace->member;                                               \
-        if (table->count == table->capacity) {                                                     \
-            if (table->capacity > UINT32_MAX / 2 - 1)                                              \
-                return NVT_NONE;                                                                   \
-            size_t capacity = table->capacity ? (size_t)table->capacity * 2 : 16;                  \
-            columns(GROW_COLUMN) table->capacity = (uint32_t)capacity;                             \
-        }                                                                                          \
+        if (table->count == table->capacity &&                                                     \
+            nvt_##row##_reserve(trace, table->count < 16 ? 16 : (uint64_t)table->count + 1))       \
+            return NVT_NONE;                                                                       \
         columns(STORE_FIELD) return table->count++;                                                \
     }
 NVT_TABLES(DEFINE_ADD)
@@ -197,6 +209,7 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
             return 0;                                                                              \
         struct nvt_sort_scratch scratch = {0};                                                     \
         int status = 0;                                                                            \
+        table->capacity = table->count; /* of what was gathered */                                 \
         columns(APPLY_ORDER) nvt_sort_free(&scratch);                                              \
         free(order);                                                                               \
         return status;                                                                             \

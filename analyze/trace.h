@@ -248,6 +248,16 @@ void nvt_trace_free(struct nvt_trace *trace);
 NVT_TABLES(NVT_DECLARE_ADD)
 #undef NVT_DECLARE_ADD
 
+/*
+ * nvt_range_reserve …: room for so many rows in all, so that a reader can fill columns at `count` and
+ * behind it itself; they are zero. Room that is not used takes addresses, but no memory. 0, or -1
+ * when out of memory.
+ */
+#define NVT_DECLARE_RESERVE(member, row, columns)                                                  \
+    int nvt_##row##_reserve(struct nvt_trace *trace, uint64_t rows);
+NVT_TABLES(NVT_DECLARE_RESERVE)
+#undef NVT_DECLARE_RESERVE
+
 /* Find a row or append it: the process with this pid (and no more than its pid known), the thread
  * of a process, the domain of a process by name. Index, or NVT_NONE when out of memory. */
 uint32_t nvt_trace_process(struct nvt_trace *trace, int64_t pid);

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Owned bytes. Zero-initialise; release with nvt_buffer_free. */
 struct nvt_buffer {
@@ -61,20 +62,30 @@ nvt_varint_get_long(const uint8_t *at, const uint8_t *end, uint64_t *value)
 
 /*
  * Read one LEB128 from [at, end). Returns the byte behind it, or NULL when it is cut or longer than
- * 64 bits. Most are of one byte or two.
+ * 64 bits. Most are of one byte; how long the others are cannot be foreseen, so up to eight bytes
+ * are read at once, without a branch.
  */
 static inline const uint8_t *nvt_varint_get(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
-    if (end - at >= 2) {
-        if (at[0] < 0x80) {
-            *value = at[0];
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (end - at >= 8) {
+        uint64_t x, last;
+        memcpy(&x, at, sizeof(x));
+        if (!(x & 0x80)) {
+            *value = x & 0x7f;
             return at + 1;
         }
-        if (at[1] < 0x80) {
-            *value = (uint64_t)(at[0] & 0x7f) | (uint64_t)at[1] << 7;
-            return at + 2;
+        last = ~x & UINT64_C(0x8080808080808080); /* top bits that are not set: the lowest ends it */
+        if (last) {
+            x &= last ^ (last - 1);
+            x &= UINT64_C(0x7f7f7f7f7f7f7f7f);
+            x = (x & UINT64_C(0x007f007f007f007f)) | (x & UINT64_C(0x7f007f007f007f00)) >> 1;
+            x = (x & UINT64_C(0x00003fff00003fff)) | (x & UINT64_C(0x3fff00003fff0000)) >> 2;
+            *value = (x & UINT64_C(0x0fffffff)) | (x & UINT64_C(0x0fffffff00000000)) >> 4;
+            return at + (__builtin_ctzll(last) + 1) / 8;
         }
     }
+#endif
     return nvt_varint_get_long(at, end, value);
 }
 

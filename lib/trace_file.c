@@ -1,9 +1,11 @@
 #include "trace_file.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -12,10 +14,11 @@
 #endif
 
 struct nvt_trace_file {
-    FILE *stream;
+    int descriptor;
     char *path;
+    int64_t size;
     int64_t offset; /* of the chunk being read */
-    struct nvt_buffer stored, raw;
+    struct nvt_chunk_memory memory;
 };
 
 static uint64_t get(const uint8_t *at, int bytes)
@@ -26,22 +29,47 @@ static uint64_t get(const uint8_t *at, int bytes)
     return value;
 }
 
+void nvt_chunk_memory_free(struct nvt_chunk_memory *memory)
+{
+    nvt_buffer_free(&memory->stored);
+    nvt_buffer_free(&memory->raw);
+#ifdef HAVE_ZSTD
+    ZSTD_freeDCtx(memory->unpacker);
+#endif
+    memory->unpacker = NULL;
+}
+
 void nvt_trace_file_close(struct nvt_trace_file *file)
 {
     if (!file)
         return;
-    if (file->stream)
-        fclose(file->stream);
-    nvt_buffer_free(&file->stored);
-    nvt_buffer_free(&file->raw);
+    if (file->descriptor >= 0)
+        close(file->descriptor);
+    nvt_chunk_memory_free(&file->memory);
     free(file->path);
     free(file);
+}
+
+/* Bytes from a place in the file; fewer at its end. */
+static size_t read_at(const struct nvt_trace_file *file, int64_t offset, void *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got =
+            pread(file->descriptor, (char *)data + done, size - done, offset + (off_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
 }
 
 static int check_header(struct nvt_trace_file *file, struct nvt_error *err)
 {
     uint8_t header[NVT_FILE_HEADER];
-    size_t size = fread(header, 1, sizeof(header), file->stream);
+    size_t size = read_at(file, 0, header, sizeof(header));
     if (!size)
         return nvt_fail_at(err, file->path, -1, "is empty, not a trace");
     if (size < sizeof(header) || memcmp(header, NVT_FILE_MAGIC, 8))
@@ -57,65 +85,58 @@ static int check_header(struct nvt_trace_file *file, struct nvt_error *err)
 struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *err)
 {
     struct nvt_trace_file *file = calloc(1, sizeof(*file));
-    if (file)
+    if (file) {
+        file->descriptor = -1;
         file->path = strdup(path);
+    }
     if (!file || !file->path) {
         nvt_fail_at(err, path, -1, "out of memory");
         nvt_trace_file_close(file);
         return NULL;
     }
-    file->stream = fopen(path, "rbe");
-    if (!file->stream)
+    file->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (file->descriptor < 0 || fstat(file->descriptor, &status))
         nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
-    if (!file->stream || check_header(file, err)) {
+    else
+        file->size = status.st_size;
+    if (file->descriptor < 0 || check_header(file, err)) {
         nvt_trace_file_close(file);
         return NULL;
     }
     return file;
 }
 
-/* Read `size` bytes, growing the buffer as they arrive: a length field alone allocates nothing. */
-static int read_stored(struct nvt_trace_file *file, size_t size, struct nvt_error *err)
-{
-    file->stored.size = 0;
-    while (file->stored.size < size) {
-        size_t part = size - file->stored.size < 65536 ? size - file->stored.size : 65536;
-        if (nvt_buffer_reserve(&file->stored, part))
-            return nvt_fail_at(err, file->path, file->offset, "out of memory");
-        size_t got = fread(file->stored.data + file->stored.size, 1, part, file->stream);
-        file->stored.size += got;
-        if (got < part)
-            return nvt_fail_at(err, file->path, file->offset, "the last chunk is cut");
-    }
-    return 0;
-}
-
-static int unpack(struct nvt_trace_file *file, const struct nvt_chunk *chunk, struct nvt_error *err)
+static int unpack(const struct nvt_trace_file *file, int64_t offset, const struct nvt_chunk *chunk,
+                  struct nvt_chunk_memory *memory, struct nvt_error *err)
 {
 #ifdef HAVE_ZSTD
-    unsigned long long size = ZSTD_getFrameContentSize(file->stored.data, chunk->stored_size);
-    if (size != chunk->raw_size)
-        return nvt_fail_at(err, file->path, file->offset, "a chunk's size is wrong");
-    file->raw.size = 0;
-    if (nvt_buffer_reserve(&file->raw, chunk->raw_size + 1))
-        return nvt_fail_at(err, file->path, file->offset, "out of memory");
-    size_t got = ZSTD_decompress(file->raw.data, chunk->raw_size, file->stored.data,
-                                 chunk->stored_size);
+    const uint8_t *stored = memory->stored.data + NVT_CHUNK_HEADER;
+    if (ZSTD_getFrameContentSize(stored, chunk->stored_size) != chunk->raw_size)
+        return nvt_fail_at(err, file->path, offset, "a chunk's size is wrong");
+    memory->raw.size = 0;
+    if (!memory->unpacker)
+        memory->unpacker = ZSTD_createDCtx();
+    if (!memory->unpacker || nvt_buffer_reserve(&memory->raw, (size_t)chunk->raw_size + 1))
+        return nvt_fail_at(err, file->path, offset, "out of memory");
+    size_t got = ZSTD_decompressDCtx(memory->unpacker, memory->raw.data, chunk->raw_size, stored,
+                                     chunk->stored_size);
     if (ZSTD_isError(got) || got != chunk->raw_size)
-        return nvt_fail_at(err, file->path, file->offset, "a chunk cannot be unpacked");
+        return nvt_fail_at(err, file->path, offset, "a chunk cannot be unpacked");
     return 0;
 #else
     (void)chunk;
-    return nvt_fail_at(err, file->path, file->offset,
+    (void)memory;
+    return nvt_fail_at(err, file->path, offset,
                        "is compressed, and this nvtally was built without zstd");
 #endif
 }
 
-static int decode_header(struct nvt_trace_file *file, const uint8_t *header,
+static int decode_header(const struct nvt_trace_file *file, int64_t offset, const uint8_t *header,
                          struct nvt_chunk *chunk, struct nvt_error *err)
 {
     if (get(header, 4) != NVT_CHUNK_MAGIC)
-        return nvt_fail_at(err, file->path, file->offset, "no chunk starts here");
+        return nvt_fail_at(err, file->path, offset, "no chunk starts here");
     chunk->kind = (uint16_t)get(header + 4, 2);
     chunk->flags = (uint16_t)get(header + 6, 2);
     chunk->process = (uint32_t)get(header + 8, 4);
@@ -127,40 +148,90 @@ static int decode_header(struct nvt_trace_file *file, const uint8_t *header,
     chunk->last = get(header + 40, 8);
     if (chunk->raw_size > NVT_CHUNK_MAX || chunk->stored_size > NVT_CHUNK_MAX ||
         (!(chunk->flags & NVT_CHUNK_ZSTD) && chunk->raw_size != chunk->stored_size))
-        return nvt_fail_at(err, file->path, file->offset, "a chunk's sizes are impossible");
+        return nvt_fail_at(err, file->path, offset, "a chunk's sizes are impossible");
     return 0;
 }
 
-static uint64_t checksum(const uint8_t *header, const uint8_t *payload, size_t size)
+/* The header and the bytes behind it. */
+static uint64_t checksum(const uint8_t *header, size_t size)
 {
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
     XXH3_64bits_update(&state, header, NVT_CHUNK_HEADER - 8);
-    XXH3_64bits_update(&state, payload, size);
+    XXH3_64bits_update(&state, header + NVT_CHUNK_HEADER, size);
     return XXH3_64bits_digest(&state);
+}
+
+int nvt_trace_file_header(const struct nvt_trace_file *file, struct nvt_chunk *chunk,
+                          struct nvt_error *err)
+{
+    uint8_t header[NVT_CHUNK_HEADER];
+    size_t size = read_at(file, file->offset, header, sizeof(header));
+    if (!size && file->offset >= file->size)
+        return 0;
+    if (size < sizeof(header))
+        return nvt_fail_at(err, file->path, file->offset, "the last chunk is cut");
+    if (decode_header(file, file->offset, header, chunk, err))
+        return -1;
+    if ((int64_t)chunk->stored_size > file->size - file->offset - NVT_CHUNK_HEADER)
+        return nvt_fail_at(err, file->path, file->offset, "the last chunk is cut");
+    return 1;
+}
+
+void nvt_trace_file_skip(struct nvt_trace_file *file, const struct nvt_chunk *chunk)
+{
+    file->offset += NVT_CHUNK_HEADER + (int64_t)chunk->stored_size;
+}
+
+int nvt_trace_file_load(const struct nvt_trace_file *file, int64_t offset,
+                        const struct nvt_chunk *chunk, struct nvt_chunk_memory *memory,
+                        const uint8_t **payload, struct nvt_error *err)
+{
+    struct nvt_chunk again;
+    size_t size = NVT_CHUNK_HEADER + (size_t)chunk->stored_size;
+    memory->stored.size = 0;
+    if ((int64_t)size > file->size - offset)
+        return nvt_fail_at(err, file->path, offset, "the last chunk is cut");
+    if (nvt_buffer_reserve(&memory->stored, size))
+        return nvt_fail_at(err, file->path, offset, "out of memory");
+    uint8_t *header = memory->stored.data;
+    if (read_at(file, offset, header, size) < size)
+        return nvt_fail_at(err, file->path, offset, "the last chunk is cut");
+    /* The file may have changed since its header was read. */
+    if (decode_header(file, offset, header, &again, err))
+        return -1;
+    if (again.stored_size != chunk->stored_size || again.raw_size != chunk->raw_size ||
+        again.flags != chunk->flags || checksum(header, chunk->stored_size) != get(header + 56, 8))
+        return nvt_fail_at(err, file->path, offset, "a chunk is damaged");
+    if ((chunk->flags & NVT_CHUNK_ZSTD) && unpack(file, offset, chunk, memory, err))
+        return -1;
+    *payload = chunk->flags & NVT_CHUNK_ZSTD ? memory->raw.data : header + NVT_CHUNK_HEADER;
+    return 0;
 }
 
 int nvt_trace_file_next(struct nvt_trace_file *file, struct nvt_chunk *chunk,
                         const uint8_t **payload, struct nvt_error *err)
 {
-    uint8_t header[NVT_CHUNK_HEADER];
-    size_t size = fread(header, 1, sizeof(header), file->stream);
-    if (!size && !ferror(file->stream))
-        return 0;
-    if (size < sizeof(header))
-        return nvt_fail_at(err, file->path, file->offset, "the last chunk is cut");
-    if (decode_header(file, header, chunk, err) || read_stored(file, chunk->stored_size, err))
+    int status = nvt_trace_file_header(file, chunk, err);
+    if (status > 0 &&
+        nvt_trace_file_load(file, file->offset, chunk, &file->memory, payload, err))
         return -1;
-    if (checksum(header, file->stored.data, chunk->stored_size) != get(header + 56, 8))
-        return nvt_fail_at(err, file->path, file->offset, "a chunk is damaged");
-    if ((chunk->flags & NVT_CHUNK_ZSTD) && unpack(file, chunk, err))
-        return -1;
-    *payload = chunk->flags & NVT_CHUNK_ZSTD ? file->raw.data : file->stored.data;
-    file->offset += NVT_CHUNK_HEADER + (int64_t)chunk->stored_size;
-    return 1;
+    if (status > 0)
+        nvt_trace_file_skip(file, chunk);
+    return status;
 }
 
 int64_t nvt_trace_file_offset(const struct nvt_trace_file *file)
 {
     return file->offset;
+}
+
+void nvt_trace_file_rewind(struct nvt_trace_file *file)
+{
+    file->offset = NVT_FILE_HEADER;
+}
+
+int64_t nvt_trace_file_size(const struct nvt_trace_file *file)
+{
+    return file->size;
 }

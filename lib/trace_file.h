@@ -119,4 +119,35 @@ int nvt_trace_file_next(struct nvt_trace_file *file, struct nvt_chunk *chunk,
 /* Where the next chunk starts, in bytes. */
 int64_t nvt_trace_file_offset(const struct nvt_trace_file *file);
 
+/* Back to the first chunk. */
+void nvt_trace_file_rewind(struct nvt_trace_file *file);
+
+/* Bytes of the file when it was opened. */
+int64_t nvt_trace_file_size(const struct nvt_trace_file *file);
+
+/*
+ * The same in two steps, so that chunks can be unpacked by several threads. The header of the next
+ * chunk, which stays the next: 1, 0, -1 as above; the chunk lies in the file as a whole, but
+ * nothing of it has been checked but its sizes.
+ */
+int nvt_trace_file_header(const struct nvt_trace_file *file, struct nvt_chunk *chunk,
+                          struct nvt_error *err);
+
+/* Go on to the chunk behind this one. */
+void nvt_trace_file_skip(struct nvt_trace_file *file, const struct nvt_chunk *chunk);
+
+/* What a thread needs to read chunks. Zero-initialise; release with nvt_chunk_memory_free. */
+struct nvt_chunk_memory {
+    struct nvt_buffer stored, raw;
+    void *unpacker;
+};
+
+void nvt_chunk_memory_free(struct nvt_chunk_memory *memory);
+
+/* Read, check and unpack the chunk whose header was at `offset`. *payload is in `memory`. 0, or -1
+ * with err. Several threads may do this with a file at once, each with memory of its own. */
+int nvt_trace_file_load(const struct nvt_trace_file *file, int64_t offset,
+                        const struct nvt_chunk *chunk, struct nvt_chunk_memory *memory,
+                        const uint8_t **payload, struct nvt_error *err);
+
 #endif
