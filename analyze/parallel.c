@@ -26,7 +26,8 @@ struct work {
 static void *run(void *argument)
 {
     struct work *work = argument;
-    /* Relaxed: each number goes to one thread; what tasks read was written before the threads began. */
+    /* Relaxed: each number goes to one thread; what tasks read was written before the threads
+     * began. */
     for (size_t i;
          (i = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed)) < work->count;)
         work->task(work->context, i);

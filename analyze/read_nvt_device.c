@@ -6,18 +6,7 @@
 
 #include "cuda_names.h"
 #include "read_nvt.h"
-
-/* A chunk being read: its process and its own list of names. */
-struct chunk {
-    struct nvt_nvt_reader *reader;
-    struct nvt_nvt_devices *devices;
-    struct nvt_trace *trace;
-    uint32_t process; /* index in the file */
-    uint32_t owner;   /* row in the model */
-    uint64_t ticks;
-    uint32_t *names; /* the model's ids */
-    uint64_t name_count;
-};
+#include "read_nvt_device_chunk.h"
 
 /* Room for one more of `width` bytes; arrays grow by powers of two of their count. */
 static int grow(void *array, size_t count, size_t width)
@@ -32,7 +21,8 @@ static int grow(void *array, size_t count, size_t width)
     return 0;
 }
 
-static uint32_t name_of(const struct chunk *chunk, const struct nvt_device_row *row, int field)
+static uint32_t name_of(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row,
+                        int field)
 {
     uint64_t number = row->fields[field];
     return number < chunk->name_count ? chunk->names[number] : 0;
@@ -58,8 +48,7 @@ struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *device
 
 /* --- names --- */
 
-/* As people write it, once for every name. NVT_NO_STRING when out of memory. */
-static uint32_t full_name(const struct chunk *chunk, uint32_t mangled)
+uint32_t nvt_device_full_name(const struct nvt_device_chunk *chunk, uint32_t mangled)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
     uint32_t *full = nvt_map_at(&devices->kernel_names, mangled);
@@ -77,7 +66,7 @@ static uint32_t full_name(const struct chunk *chunk, uint32_t mangled)
     return *full;
 }
 
-static uint32_t short_name(const struct chunk *chunk, uint32_t full)
+uint32_t nvt_device_short_name(const struct nvt_device_chunk *chunk, uint32_t full)
 {
     uint32_t *part = nvt_map_at(&chunk->devices->short_names, full);
     if (!part)
@@ -97,7 +86,8 @@ static uint32_t short_name(const struct chunk *chunk, uint32_t full)
 /* --- operations --- */
 
 /* What all operations have. */
-static void fill_op(const struct chunk *chunk, const struct nvt_device_row *row, struct nvt_op *op)
+static void fill_op(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row,
+                    struct nvt_op *op)
 {
     *op = (struct nvt_op){.start = (int64_t)row->fields[NVT_ROW_START],
                           .end = (int64_t)row->fields[NVT_ROW_END],
@@ -112,14 +102,14 @@ static void fill_op(const struct chunk *chunk, const struct nvt_device_row *row,
                           .detail = NVT_NONE};
 }
 
-static int add_op(const struct chunk *chunk, struct nvt_op *op)
+static int add_op(const struct nvt_device_chunk *chunk, struct nvt_op *op)
 {
     if (op->name == NVT_NO_STRING || op->short_name == NVT_NO_STRING)
         return -1;
     return nvt_op_add(chunk->trace, op) == NVT_NONE ? -1 : 0;
 }
 
-static int read_kernel(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_kernel(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_op op;
     const struct nvt_kernel kernel = {.grid_x = narrow(row, NVT_KERNEL_GRID),
@@ -135,14 +125,14 @@ static int read_kernel(const struct chunk *chunk, const struct nvt_device_row *r
                                       .graph = row->fields[NVT_OP_GRAPH],
                                       .graph_node = row->fields[NVT_OP_NODE]};
     fill_op(chunk, row, &op);
-    op.name = full_name(chunk, name_of(chunk, row, NVT_OP_NAME));
-    op.short_name = op.name == NVT_NO_STRING ? op.name : short_name(chunk, op.name);
+    op.name = nvt_device_full_name(chunk, name_of(chunk, row, NVT_OP_NAME));
+    op.short_name = op.name == NVT_NO_STRING ? op.name : nvt_device_short_name(chunk, op.name);
     op.kind = NVT_OP_KERNEL;
     op.detail = nvt_trace_kernel(chunk->trace, &kernel);
     return op.detail == NVT_NONE ? -1 : add_op(chunk, &op);
 }
 
-static int read_copy(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_copy(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_op op;
     char text[NVT_COPY_NAME_MAX];
@@ -159,7 +149,7 @@ static int read_copy(const struct chunk *chunk, const struct nvt_device_row *row
     return add_op(chunk, &op);
 }
 
-static int read_set(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_set(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_op op;
     uint64_t kind = row->fields[NVT_SET_KIND];
@@ -172,7 +162,7 @@ static int read_set(const struct chunk *chunk, const struct nvt_device_row *row)
 }
 
 /* A graph that was recorded as a whole stands as one kernel, whose name says what it is. */
-static int read_graph(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_graph(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_op op;
     char text[48];
@@ -188,8 +178,7 @@ static int read_graph(const struct chunk *chunk, const struct nvt_device_row *ro
 
 /* --- the host's side --- */
 
-/* A thread known by its tid only, until all threads are. UINT32_MAX when out of memory. */
-static uint32_t caller(const struct chunk *chunk, uint64_t tid)
+uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
     uint32_t *index = nvt_map_at(&devices->callers, (uint64_t)chunk->process << 32 | (uint32_t)tid);
@@ -205,23 +194,27 @@ static uint32_t caller(const struct chunk *chunk, uint64_t tid)
     return *index;
 }
 
-static int read_call(const struct chunk *chunk, const struct nvt_device_row *row)
+uint32_t nvt_device_call_name(const struct nvt_device_chunk *chunk, uint32_t name)
 {
     size_t size;
     struct nvt_strings *strings = chunk->trace->strings;
-    uint32_t name = name_of(chunk, row, NVT_CALL_NAME);
     const char *text = nvt_strings_get(strings, name, &size);
     size_t length = nvt_call_name_length(text, size);
-    if (length != size) {
-        char plain[256];
-        size_t part = length < sizeof(plain) ? length : sizeof(plain);
-        memcpy(plain, text, part);
-        name = nvt_strings_add(strings, plain, part);
-    }
+    if (length == size)
+        return name;
+    char plain[256];
+    size_t part = length < sizeof(plain) ? length : sizeof(plain);
+    memcpy(plain, text, part);
+    return nvt_strings_add(strings, plain, part);
+}
+
+static int read_call(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
+{
+    uint32_t name = nvt_device_call_name(chunk, name_of(chunk, row, NVT_CALL_NAME));
     struct nvt_api api = {
         .start = (int64_t)row->fields[NVT_ROW_START],
         .end = (int64_t)row->fields[NVT_ROW_END],
-        .thread = caller(chunk, row->fields[NVT_CALL_THREAD]),
+        .thread = nvt_device_caller(chunk, row->fields[NVT_CALL_THREAD]),
         .correlation = row->fields[NVT_ROW_CORRELATION],
         .name = name,
         .result = (int32_t)row->fields[NVT_CALL_RESULT],
@@ -231,7 +224,7 @@ static int read_call(const struct chunk *chunk, const struct nvt_device_row *row
     return nvt_api_add(chunk->trace, &api) == NVT_NONE ? -1 : 0;
 }
 
-static int read_wait(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_wait(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     uint64_t type = row->fields[NVT_WAIT_TYPE];
     struct nvt_sync sync = {.start = (int64_t)row->fields[NVT_ROW_START],
@@ -253,7 +246,7 @@ static int read_wait(const struct chunk *chunk, const struct nvt_device_row *row
 /* CUpti_ActivityMemoryOperationType and …PoolOperationType. */
 enum { OPERATION_RELEASE = 2, POOL_CREATED = 1 };
 
-static int read_memory(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_memory(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
     int is_pool = row->kind == NVT_DEVICE_POOL;
@@ -303,14 +296,14 @@ static const char *cost_label(uint64_t kind)
                                                                                       : 0];
 }
 
-static int read_cost(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_cost(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     uint64_t tid = row->fields[NVT_COST_THREAD];
     struct nvt_overhead overhead = {
         .start = (int64_t)row->fields[NVT_ROW_START],
         .end = (int64_t)row->fields[NVT_ROW_END],
         .process = chunk->owner,
-        .thread = tid ? caller(chunk, tid) : NVT_NONE,
+        .thread = tid ? nvt_device_caller(chunk, tid) : NVT_NONE,
         .name =
             nvt_strings_add_text(chunk->trace->strings, cost_label(row->fields[NVT_COST_KIND]))};
     if ((tid && overhead.thread == UINT32_MAX) || overhead.name == NVT_NO_STRING)
@@ -320,7 +313,7 @@ static int read_cost(const struct chunk *chunk, const struct nvt_device_row *row
 
 /* --- objects --- */
 
-static int read_external(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_external(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     const struct nvt_external_id external = {.process = chunk->owner,
                                              .correlation = row->fields[NVT_EXT_CORRELATION],
@@ -329,7 +322,7 @@ static int read_external(const struct chunk *chunk, const struct nvt_device_row 
     return nvt_external_id_add(chunk->trace, &external) == NVT_NONE ? -1 : 0;
 }
 
-static int read_device(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_device(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     const struct nvt_devices *known = &chunk->trace->devices;
     struct nvt_device device = {.process = chunk->owner,
@@ -343,7 +336,7 @@ static int read_device(const struct chunk *chunk, const struct nvt_device_row *r
     return nvt_device_add(chunk->trace, &device) == NVT_NONE ? -1 : 0;
 }
 
-static int read_context(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_context(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     uint32_t *device = nvt_map_at(&chunk->devices->contexts,
                                   (uint64_t)chunk->process << 32 | narrow(row, NVT_CTX_ID));
@@ -354,7 +347,7 @@ static int read_context(const struct chunk *chunk, const struct nvt_device_row *
 }
 
 /* CUpti_ActivityObjectKind, as the model's resources: by CUPTI's ids, as operations have them. */
-static int read_name(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_name(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     static const char *const types[] = {"other",  "process",    "thread",
                                         "device", "context id", "stream id"};
@@ -372,7 +365,7 @@ static int read_name(const struct chunk *chunk, const struct nvt_device_row *row
 
 /* --- about the recording --- */
 
-static int read_moment(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_moment(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
     if (grow(&devices->moments, devices->moment_count, sizeof(*devices->moments)))
@@ -382,7 +375,7 @@ static int read_moment(const struct chunk *chunk, const struct nvt_device_row *r
     return 0;
 }
 
-static int read_edge(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_edge(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_nvt_devices *devices = chunk->devices;
     if (grow(&devices->edges, devices->edge_count, sizeof(*devices->edges)))
@@ -392,7 +385,7 @@ static int read_edge(const struct chunk *chunk, const struct nvt_device_row *row
     return 0;
 }
 
-static int read_delivered(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_delivered(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_device_process *process = nvt_nvt_device_process(chunk->devices, chunk->process);
     if (!process)
@@ -404,7 +397,7 @@ static int read_delivered(const struct chunk *chunk, const struct nvt_device_row
     return 0;
 }
 
-static int read_problem(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_problem(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     nvt_trace_note(chunk->trace, "devices of process %lld: %s",
                    (long long)chunk->trace->processes.pid[chunk->owner],
@@ -412,7 +405,7 @@ static int read_problem(const struct chunk *chunk, const struct nvt_device_row *
     return 0;
 }
 
-static int read_lost(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_lost(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     chunk->devices->lost_cupti += row->fields[NVT_LOST_CUPTI];
     chunk->devices->lost_ring += row->fields[NVT_LOST_RING];
@@ -420,9 +413,10 @@ static int read_lost(const struct chunk *chunk, const struct nvt_device_row *row
     return 0;
 }
 
-static int read_row(const struct chunk *chunk, const struct nvt_device_row *row)
+static int read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
-    static int (*const readers[])(const struct chunk *, const struct nvt_device_row *) = {
+    static int (*const readers[])(const struct nvt_device_chunk *,
+                                  const struct nvt_device_row *) = {
         [NVT_DEVICE_KERNEL] = read_kernel, [NVT_DEVICE_MEMCPY] = read_copy,
         [NVT_DEVICE_MEMSET] = read_set,    [NVT_DEVICE_GRAPH] = read_graph,
         [NVT_DEVICE_API] = read_call,      [NVT_DEVICE_SYNC] = read_wait,
@@ -445,15 +439,17 @@ static int read_row(const struct chunk *chunk, const struct nvt_device_row *row)
     return readers[row->kind](chunk, row);
 }
 
-static int read_names(struct chunk *chunk, struct nvt_cursor *cursor, uint32_t strings)
+static int read_names(struct nvt_device_chunk *chunk, struct nvt_cursor *cursor, uint32_t strings)
 {
     uint64_t count = nvt_cursor_varint(cursor);
     /* Each takes a byte at least. */
     if (!cursor->at || count > (uint64_t)(cursor->end - cursor->at))
         return -1;
     chunk->names = malloc(((size_t)count + 1) * sizeof(*chunk->names));
-    if (!chunk->names)
+    chunk->known = malloc(((size_t)count + 1) * sizeof(*chunk->known));
+    if (!chunk->names || !chunk->known)
         return -1;
+    memset(chunk->known, 0xff, ((size_t)count + 1) * sizeof(*chunk->known));
     for (uint64_t i = 0; i < count; i++) {
         uint64_t id = nvt_cursor_varint(cursor);
         chunk->names[i] = id < strings ? chunk->reader->strings[id] : 0;
@@ -470,20 +466,23 @@ int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_lat
     struct nvt_device_row row;
     if (header->process >= reader->process_count)
         return -1;
-    struct chunk chunk = {.reader = reader,
-                          .devices = &reader->devices,
-                          .trace = reader->trace,
-                          .process = header->process,
-                          .owner = reader->processes[header->process].row,
-                          .ticks = header->last};
+    struct nvt_device_chunk chunk = {.reader = reader,
+                                     .devices = &reader->devices,
+                                     .trace = reader->trace,
+                                     .process = header->process,
+                                     .owner = reader->processes[header->process].row,
+                                     .ticks = header->last,
+                                     .caller = NVT_NONE};
     int status = read_names(&chunk, &cursor, later->strings);
     struct nvt_device_reader rows = {cursor.at, cursor.end, 0};
     int more = 1;
     while (!status && more > 0) {
-        more = nvt_device_reader_next(&rows, &row);
+        status = nvt_device_plain_rows(&chunk, &rows);
+        more = status ? 0 : nvt_device_reader_next(&rows, &row);
         if (more > 0)
             status = read_row(&chunk, &row);
     }
     free(chunk.names);
+    free(chunk.known);
     return status || more < 0 ? -1 : 0;
 }

@@ -1,7 +1,8 @@
 /*
  * The chunks that a file mostly consists of, events and device rows. Whoever calls decodes device
  * rows; a thread beside it decodes events and then, as long as there is something left, unpacks
- * chunks of device rows ahead. Each of the two goes through its own chunks in the order of the file.
+ * chunks of device rows ahead. Each of the two goes through its own chunks in the order of the
+ * file.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -169,8 +170,8 @@ static void read_device_rows(struct work *work, struct nvt_nvt_damage *damage)
     nvt_chunk_memory_free(&memory);
 }
 
-/* Addresses for what is to come, so that columns need not be moved. Headers may say anything: of a row
- * there is at least a byte in the file, packed or not, or columns grow as rows arrive. */
+/* Addresses for what is to come, so that columns need not be moved. Headers may say anything: of a
+ * row there is at least a byte in the file, packed or not, or columns grow as rows arrive. */
 static void reserve(struct nvt_nvt_reader *reader, uint64_t bytes)
 {
     uint64_t events = reader->events.rows < bytes ? reader->events.rows : bytes;
