@@ -38,6 +38,28 @@ const char *nvt_sync_label(unsigned type)
     return labels[type < NVT_SYNC_TYPES ? type : 0];
 }
 
+const char *nvt_overhead_label(unsigned type)
+{
+    static const char *const labels[NVT_OVERHEAD_TYPES] = {"Undefined",
+                                                           "Unknown",
+                                                           "Driver JIT compiler",
+                                                           "Buffer flush",
+                                                           "Instrumentation",
+                                                           "Resource creation/destruction",
+                                                           "Runtime module loading",
+                                                           "Lazy function loading",
+                                                           "Command buffer full"};
+    return labels[type < NVT_OVERHEAD_TYPES ? type : 0];
+}
+
+unsigned nvt_overhead_type(const char *label)
+{
+    for (unsigned type = 0; type < NVT_OVERHEAD_TYPES; type++)
+        if (!strcmp(label, nvt_overhead_label(type)))
+            return type;
+    return NVT_OVERHEAD_UNKNOWN;
+}
+
 const char *nvt_copy_name(unsigned kind, char out[NVT_COPY_NAME_MAX])
 {
     snprintf(out, NVT_COPY_NAME_MAX, "[CUDA memcpy %s]", nvt_copy_label(kind));

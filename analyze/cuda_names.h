@@ -20,11 +20,17 @@ enum { NVT_KIND_UNKNOWN, NVT_KIND_PAGEABLE, NVT_KIND_PINNED, NVT_KIND_DEVICE, NV
 enum { NVT_KIND_MANAGED = 5, NVT_KINDS = 8 };
 enum { NVT_SYNC_UNKNOWN, NVT_SYNC_EVENT, NVT_SYNC_WAIT_EVENT, NVT_SYNC_STREAM, NVT_SYNC_CONTEXT };
 enum { NVT_SYNC_TYPES = 5 };
+/* nsys's numbers of overhead, which are not CUPTI's: 0 undefined, 1 unknown. */
+enum { NVT_OVERHEAD_UNKNOWN = 1, NVT_OVERHEAD_TYPES = 9 };
 
 /* "Host-to-Device", "Pageable", "Stream sync" …; "Unknown" for a number without a word. */
 const char *nvt_copy_label(unsigned kind);
 const char *nvt_memory_label(unsigned kind);
 const char *nvt_sync_label(unsigned type);
+const char *nvt_overhead_label(unsigned type);
+
+/* The number of a word of nvt_overhead_label; NVT_OVERHEAD_UNKNOWN for any other. */
+unsigned nvt_overhead_type(const char *label);
 
 /* The name of a copy, "[CUDA memcpy Host-to-Device]". Returns out. */
 const char *nvt_copy_name(unsigned kind, char out[NVT_COPY_NAME_MAX]);

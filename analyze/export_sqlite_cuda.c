@@ -273,20 +273,25 @@ static int put_memory(struct nvt_sql *sql)
     return 0;
 }
 
+/* ENUM_NSYS_EVENT_CLASS of what CUPTI says of its own time. */
+enum { OVERHEAD_CLASS = 103 };
+
 static int put_overheads(struct nvt_sql *sql)
 {
     const struct nvt_overheads *overheads = &sql->trace->overheads;
-    if (nvt_sql_prepare(sql, "PROFILER_OVERHEAD", 5))
+    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_OVERHEAD", 7))
         return -1;
     for (uint32_t i = 0; i < overheads->count; i++) {
         nvt_sql_int(sql, overheads->start[i]);
         nvt_sql_int(sql, overheads->end[i]);
+        nvt_sql_int(sql, OVERHEAD_CLASS);
         if (overheads->thread[i] == NVT_NONE)
             nvt_sql_process(sql, overheads->process[i]);
         else
             nvt_sql_thread(sql, overheads->thread[i]);
+        nvt_sql_null(sql);
         nvt_sql_string(sql, overheads->name[i]);
-        nvt_sql_int(sql, 1);
+        nvt_sql_int(sql, nvt_overhead_type(nvt_name(sql->trace, overheads->name[i])));
         if (nvt_sql_row(sql))
             return -1;
     }

@@ -54,12 +54,15 @@ static const char tables[] =
     " localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER,"
     " localMemoryPoolUtilizedSize INTEGER, importedMemoryPoolAddress INTEGER,"
     " importedMemoryPoolProcessId INTEGER, globalTid INTEGER);"
-    "CREATE TABLE PROFILER_OVERHEAD (start INTEGER NOT NULL, end INTEGER NOT NULL,"
-    " globalTid INTEGER, nameId INTEGER NOT NULL, overheadType INTEGER NOT NULL);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_OVERHEAD (start INTEGER NOT NULL, end INTEGER NOT NULL,"
+    " eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER, nameId INTEGER,"
+    " overheadType INTEGER NOT NULL);"
     "CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);"
     "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);"
     "CREATE TABLE TARGET_INFO_GPU (vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT,"
-    " busLocation TEXT, totalMemory INTEGER, smCount INTEGER, uuid TEXT, cuDevice INTEGER);"
+    " busLocation TEXT, isDiscrete INTEGER, l2CacheSize INTEGER, totalMemory INTEGER,"
+    " memoryBandwidth INTEGER, clockRate INTEGER, smCount INTEGER, pwGpuId INTEGER, uuid TEXT,"
+    " luid INTEGER, chipName TEXT, cuDevice INTEGER);"
     "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER NOT NULL,"
     " pid INTEGER NOT NULL, uuid TEXT, numMultiprocessors INTEGER);"
     "CREATE TABLE TARGET_INFO_NVTX_CUDA_DEVICE (name TEXT NOT NULL, hwId INTEGER NOT NULL,"
@@ -99,14 +102,14 @@ static const char enumerations[] =
     "INSERT INTO ENUM_NSYS_EVENT_CLASS VALUES"
     " (0, 'TRACE_PROCESS_EVENT_CUDA_RUNTIME', 'CUDA runtime'),"
     " (1, 'TRACE_PROCESS_EVENT_CUDA_DRIVER', 'CUDA driver'),"
-    " (29, 'TRACE_PROCESS_EVENT_CUBLAS', 'cuBLAS');"
+    " (29, 'TRACE_PROCESS_EVENT_CUBLAS', 'cuBLAS'),"
+    " (103, 'TRACE_PROCESS_EVENT_CUPTI_OVERHEAD', 'CUPTI overhead');"
     "INSERT INTO ENUM_CUDA_DEV_MEM_EVENT_OPER VALUES"
     " (0, 'CUDA_DEV_MEM_EVENT_OPR_ALLOCATION', 'Allocation'),"
     " (1, 'CUDA_DEV_MEM_EVENT_OPR_DEALLOCATION', 'Deallocation');"
     "INSERT INTO ENUM_CUDA_KERNEL_LAUNCH_TYPE VALUES"
     " (0, 'CUDA_KERNEL_LAUNCH_TYPE_UNKNOWN', 'Unknown'),"
-    " (1, 'CUDA_KERNEL_LAUNCH_TYPE_REGULAR', 'Regular');"
-    "INSERT INTO ENUM_CUPTI_OVERHEAD_TYPE VALUES (1, 'OVERHEAD_UNKNOWN', 'Unknown');";
+    " (1, 'CUDA_KERNEL_LAUNCH_TYPE_REGULAR', 'Regular');";
 
 static int put_labels(struct nvt_sql *sql, const char *table, unsigned count,
                       const char *(*label)(unsigned id), const char *const *names)
@@ -151,10 +154,23 @@ int nvt_sql_schema(struct nvt_sql *sql)
         "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE",
         "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE",
     };
+    static const char *const overheads[NVT_OVERHEAD_TYPES] = {
+        "OVERHEAD_UNDEFINED",
+        "OVERHEAD_UNKNOWN",
+        "OVERHEAD_DRIVER_COMPILER",
+        "OVERHEAD_CUPTI_BUFFER_FLUSH",
+        "OVERHEAD_CUPTI_INSTRUMENTATION",
+        "OVERHEAD_CUPTI_RESOURCE",
+        "OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING",
+        "OVERHEAD_LAZY_FUNCTION_LOADING",
+        "OVERHEAD_COMMAND_BUFFER_FULL",
+    };
     if (nvt_sql_run(sql, tables) || nvt_sql_run(sql, enumerations) ||
         put_labels(sql, "ENUM_CUDA_MEMCPY_OPER", NVT_COPY_KINDS, nvt_copy_label, copies) ||
         put_labels(sql, "ENUM_CUDA_MEM_KIND", NVT_KINDS, memory_label, kinds) ||
-        put_labels(sql, "ENUM_CUPTI_SYNC_TYPE", NVT_SYNC_TYPES, nvt_sync_label, syncs))
+        put_labels(sql, "ENUM_CUPTI_SYNC_TYPE", NVT_SYNC_TYPES, nvt_sync_label, syncs) ||
+        put_labels(sql, "ENUM_CUPTI_OVERHEAD_TYPE", NVT_OVERHEAD_TYPES, nvt_overhead_label,
+                   overheads))
         return -1;
     return 0;
 }

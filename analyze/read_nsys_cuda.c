@@ -291,24 +291,13 @@ enum { O_START, O_END, O_TYPE, O_TID, O_NAME };
 
 static int overhead(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    /* ENUM_CUPTI_OVERHEAD_TYPE. */
-    static const char *const types[] = {"Undefined",
-                                        "Unknown",
-                                        "Driver JIT compiler",
-                                        "Buffer flush",
-                                        "Instrumentation",
-                                        "Resource creation/destruction",
-                                        "Runtime module loading",
-                                        "Lazy function loading",
-                                        "Command buffer full"};
     struct nvt_overhead row = {.start = nvt_nsys_time(table, O_START),
                                .end = nvt_nsys_time(table, O_END),
                                .thread = nvt_nsys_thread(reader, table, O_TID),
                                .name = nvt_nsys_name(reader, table, O_NAME)};
-    uint32_t type = nvt_nsys_u32(table, O_TYPE, 0);
     if (!row.name)
         row.name = nvt_strings_add_text(reader->trace->strings,
-                                        types[type < sizeof(types) / sizeof(types[0]) ? type : 0]);
+                                        nvt_overhead_label(nvt_nsys_u32(table, O_TYPE, 0)));
     if (row.thread == NVT_NONE || row.name == NVT_NO_STRING)
         return -1;
     row.process = reader->trace->threads.process[row.thread];

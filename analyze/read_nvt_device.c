@@ -278,22 +278,19 @@ static int read_memory(const struct nvt_device_chunk *chunk, const struct nvt_de
     return nvt_memory_event_add(chunk->trace, &event) == NVT_NONE ? -1 : 0;
 }
 
+/* CUpti_ActivityOverheadKind in nsys's words: 0 and 1 are unknown and the compiler, the others are
+ * in the upper half, in nsys's order; the last two have no word there. */
 static const char *cost_label(uint64_t kind)
 {
-    /* CUpti_ActivityOverheadKind, in nsys's words. */
-    static const char *const labels[] = {"Unknown",
-                                         "Buffer flush",
-                                         "Instrumentation",
-                                         "Resource creation/destruction",
-                                         "Runtime module loading",
-                                         "Lazy function loading",
-                                         "Command buffer full",
-                                         "Activity buffer request",
-                                         "UVM activity initialization"};
+    uint64_t upper = kind >> 16;
+    if (kind == 7 << 16)
+        return "Activity buffer request";
+    if (kind == 8 << 16)
+        return "UVM activity initialization";
     if (kind == 1)
-        return "Driver JIT compiler";
-    return labels[!(kind & 0xffff) && kind >> 16 < sizeof(labels) / sizeof(labels[0]) ? kind >> 16
-                                                                                      : 0];
+        return nvt_overhead_label(NVT_OVERHEAD_UNKNOWN + 1);
+    return nvt_overhead_label(!(kind & 0xffff) && upper && upper < 7 ? (unsigned)upper + 2
+                                                                     : NVT_OVERHEAD_UNKNOWN);
 }
 
 static int read_cost(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)

@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 
 #include <cmocka.h>
+#ifdef HAVE_SQLITE
+#include <sqlite3.h>
+#endif
 
 #include "../analyze/cuda_names.h"
 #include "../analyze/export.h"
@@ -362,6 +365,49 @@ static void sqlite_gives_every_report_again(void **state)
 }
 #endif
 
+#ifdef HAVE_SQLITE
+/* What a query's only row and column holds. */
+static int64_t asked(sqlite3 *db, const char *query)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(db, query, -1, &statement, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", query, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return value;
+}
+
+/* Others' programs ask for columns by name, also for those that we know nothing of. */
+static void sqlite_answers_what_others_ask(void **state)
+{
+    (void)state;
+    const char *path = cli_in(folder, "asked.sqlite");
+    struct nvt_trace *trace = make_trace(1);
+    write_to(&nvt_exporter_sqlite, trace, path);
+    int64_t owned = 0; /* CUDA's numbers of devices are a process's */
+    for (uint32_t i = 0; i < trace->devices.count; i++)
+        owned += trace->devices.process[i] < trace->processes.count;
+    assert_true(owned > 0);
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(
+        asked(db, "SELECT count(*) FROM (SELECT c.cudaId, g.name, g.busLocation, g.smCount,"
+                  " g.totalMemory, g.chipName, g.memoryBandwidth, g.uuid, g.clockRate"
+                  " FROM TARGET_INFO_GPU g JOIN TARGET_INFO_CUDA_DEVICE c ON g.id = c.gpuId)"),
+        owned);
+    assert_int_equal(asked(db, "SELECT sum(totalMemory) > 0 FROM TARGET_INFO_GPU"), 1);
+    assert_int_equal(asked(db, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_OVERHEAD o"
+                               " JOIN ENUM_CUPTI_OVERHEAD_TYPE t ON o.overheadType = t.id"
+                               " JOIN ENUM_NSYS_EVENT_CLASS c ON o.eventClass = c.id"
+                               " JOIN StringIds s ON o.nameId = s.id"),
+                     trace->overheads.count);
+    assert_true(trace->overheads.count > 0);
+    sqlite3_close(db);
+    nvt_trace_free(trace);
+}
+#endif
+
 #ifdef HAVE_YAJL
 /* What does not depend on the axis, which starts with the first event there. */
 static void chrome_reads_back(void **state)
@@ -569,6 +615,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_SQLITE
         cmocka_unit_test(sqlite_gives_every_report_again),
+        cmocka_unit_test(sqlite_answers_what_others_ask),
 #endif
 #ifdef HAVE_YAJL
         cmocka_unit_test(chrome_reads_back),
