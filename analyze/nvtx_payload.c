@@ -30,7 +30,21 @@ struct source {
     const uint8_t *data;
     uint64_t size;
     struct nvt_cursor *texts; /* of its string pointers, in order */
+    uint64_t *left;           /* of the work that may be done, see nvt_payload_text */
 };
+
+/* Schemas can refer to each other so that a few bytes stand for more text than there is memory, or for
+ * none and endless work. So every value, every enumerator looked at and every byte of a name or
+ * text takes one off what is left. -1: it was not enough. */
+static int spend(const struct source *source, uint64_t amount)
+{
+    if (amount > *source->left) {
+        *source->left = 0;
+        return -1;
+    }
+    *source->left -= amount;
+    return 0;
+}
 
 static void put_json_text(struct nvt_buffer *out, const uint8_t *text, uint64_t length)
 {
@@ -258,9 +272,9 @@ static void put_enum(const struct source *source, const struct nvt_blob *blob, c
         uint64_t length, known = nvt_cursor_number(&schema.entries, 8);
         nvt_cursor_number(&schema.entries, 8); /* is-flag */
         const uint8_t *name = get_text(&schema.entries, &length);
-        if (!name)
+        if (!name || spend(source, 1))
             break;
-        if (known == value) {
+        if (known == value && !spend(source, length)) {
             put_json_text(out, name, length);
             return;
         }
@@ -283,13 +297,13 @@ static void put_text_entry(const struct source *source, const struct entry *entr
     uint64_t length = 0;
     if (!entry->detail && !(entry->flags & NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY)) {
         const uint8_t *text = get_text(source->texts, &length);
-        put_json_text(out, text, text ? length : 0);
+        put_json_text(out, text, text && !spend(source, length) ? length : 0);
         return;
     }
     uint64_t most = entry->detail && entry->detail < size ? entry->detail : size;
     while (length < most && data[length])
         length++;
-    put_json_text(out, data, length);
+    put_json_text(out, data, spend(source, length) ? 0 : length);
 }
 
 /* One value of an entry's type at `data`. Returns its size, 0 when it cannot be shown. */
@@ -297,6 +311,8 @@ static uint64_t put_value(const struct source *source, const struct entry *entry
                           const uint8_t *data, uint64_t size, int depth, struct nvt_buffer *out)
 {
     struct type type = type_of(entry->type);
+    if (spend(source, 1))
+        return 0;
     if (type.size && (uint64_t)type.size <= size) {
         put_number(out, type, data);
         return (uint64_t)type.size;
@@ -363,7 +379,7 @@ static void put_object(const struct source *source, const struct nvt_blob *blob,
     nvt_buffer_append(out, "{", 1);
     int status = open_schema(source, blob, &schema);
     for (uint64_t i = 0; !status && i < schema.count; i++) {
-        if (next_entry(&schema, &entry))
+        if (next_entry(&schema, &entry) || spend(source, 1 + entry.name_length))
             break;
         if (i)
             nvt_buffer_append(out, ",", 1);
@@ -386,7 +402,7 @@ static void put_hex(struct nvt_buffer *out, const uint8_t *data, uint64_t size)
 }
 
 void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_process *process,
-                      const struct nvt_blob *blob, struct nvt_buffer *out)
+                      const struct nvt_blob *blob, uint64_t *left, struct nvt_buffer *out)
 {
     /* Without any bytes in the file there is nothing to point into. */
     if (!blob->size)
@@ -396,9 +412,9 @@ void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_
     for (int i = 0; cursor.at && cursor.at < cursor.end; i++) {
         uint64_t id = nvt_cursor_number(&cursor, 8), size = nvt_cursor_number(&cursor, 8);
         const uint8_t *data = nvt_cursor_bytes(&cursor, size);
-        if (!data)
+        if (!data || !*left)
             break;
-        struct source source = {reader, process, data, size, &cursor};
+        struct source source = {reader, process, data, size, &cursor, left};
         const struct nvt_blob *schema = find_schema(&source, id);
         struct type type = type_of(id);
         if (i)
@@ -408,7 +424,9 @@ void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_
         else if (schema)
             put_object(&source, schema, 0, out);
         else if (is_text(id))
-            put_json_text(out, data, size);
+            put_json_text(out, data, spend(&source, size) ? 0 : size);
+        else if (spend(&source, 1 + (size < 256 ? size : 256)))
+            break;
         else if (type.size && (uint64_t)type.size <= size)
             put_number(out, type, data);
         else

@@ -391,6 +391,7 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
 {
     struct nvt_trace *trace = reader->trace;
     struct nvt_buffer text = {0};
+    uint64_t left = NVT_PAYLOAD_GRACE + NVT_PAYLOAD_RATIO * (uint64_t)reader->blobs.size;
     int status =
         intern_texts(reader, trace->ranges.payload, trace->ranges.flags, trace->ranges.count) ||
         intern_texts(reader, trace->marks.payload, trace->marks.flags, trace->marks.count);
@@ -406,7 +407,13 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
         /* A payload at the end of a range stands behind the one at its start. */
         if (*flags & NVT_RANGE_HAS_PAYLOAD)
             status = nvt_buffer_printf(&text, "%s ", nvt_name(trace, *payload));
-        nvt_payload_text(reader, &reader->processes[pending->process], &pending->blob, &text);
+        nvt_payload_text(reader, &reader->processes[pending->process], &pending->blob, &left,
+                         &text);
+        if (!left) {
+            nvt_trace_warn(trace, "%s: payloads stand for more text than a recording has: left out "
+                           "from there on", trace->path);
+            break;
+        }
         *payload = nvt_strings_add(trace->strings, text.data ? (char *)text.data : "", text.size);
         *flags |= NVT_RANGE_HAS_PAYLOAD;
         status |= *payload == NVT_NO_STRING;

@@ -138,8 +138,14 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
 /* The text of a number given with NVTX's payloadType, into out. */
 void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);
 
-/* Append the text of extended payloads: one JSON object, or several joined by blanks. */
+/*
+ * Append the text of extended payloads: one JSON object, or several joined by blanks. Every value and
+ * every byte of a name or text takes one off *left; where nothing is left the text ends, and is no
+ * whole object. It has at most 32 bytes for each that was taken off.
+ */
 void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_process *process,
-                      const struct nvt_blob *blob, struct nvt_buffer *out);
+                      const struct nvt_blob *blob, uint64_t *left, struct nvt_buffer *out);
+#define NVT_PAYLOAD_GRACE 65536 /* of a file with few payloads, */
+#define NVT_PAYLOAD_RATIO 16    /* and so much for each byte of payloads and schemas */
 
 #endif

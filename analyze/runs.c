@@ -235,7 +235,7 @@ struct nvt_runs *nvt_runs_read(const char *path, struct nvt_error *err)
 
 static int add_lines(struct nvt_runs *runs, const struct nvt_buffer *results, struct nvt_error *err)
 {
-    const char *at = (const char *)results->data, *end = at + results->size;
+    const char *at = (const char *)results->data, *end = at ? at + results->size : at;
     for (int64_t number = 1; at < end; number++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t size = (size_t)((stop ? stop : end) - at);

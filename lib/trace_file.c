@@ -19,6 +19,7 @@ struct nvt_trace_file {
     int64_t size;
     int64_t offset; /* of the chunk being read */
     struct nvt_chunk_memory memory;
+    int64_t unpacked; /* bytes of all chunks that were skipped */
 };
 
 static uint64_t get(const uint8_t *at, int bytes)
@@ -175,12 +176,18 @@ int nvt_trace_file_header(const struct nvt_trace_file *file, struct nvt_chunk *c
         return -1;
     if ((int64_t)chunk->stored_size > file->size - file->offset - NVT_CHUNK_HEADER)
         return nvt_fail_at(err, file->path, file->offset, "the last chunk is cut");
+    if ((file->unpacked + chunk->raw_size - NVT_FILE_GRACE) / NVT_FILE_RATIO >
+        file->offset + chunk->stored_size)
+        return nvt_fail_at(err, file->path, file->offset,
+                           "grows more than %d-fold when it is unpacked: no recording does",
+                           NVT_FILE_RATIO);
     return 1;
 }
 
 void nvt_trace_file_skip(struct nvt_trace_file *file, const struct nvt_chunk *chunk)
 {
     file->offset += NVT_CHUNK_HEADER + (int64_t)chunk->stored_size;
+    file->unpacked += chunk->raw_size;
 }
 
 int nvt_trace_file_load(const struct nvt_trace_file *file, int64_t offset,

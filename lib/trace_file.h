@@ -19,6 +19,10 @@
 #define NVT_CHUNK_HEADER   64
 #define NVT_CHUNK_MAX      (16u << 20) /* bytes of a chunk before compression, at most */
 #define NVT_CHUNK_ZSTD     1u          /* flag: the stored bytes are one zstd frame */
+/* A file unpacks to at most so many times its size (recorded loops with nothing in them: 20 to 30
+ * times), and this much more: against files made to fill memory. */
+#define NVT_FILE_RATIO     200
+#define NVT_FILE_GRACE     (4u << 20)
 #define NVT_NO_INDEX       UINT32_MAX  /* a chunk that belongs to no process or thread */
 
 enum nvt_chunk_kind {
@@ -110,8 +114,8 @@ void nvt_trace_file_close(struct nvt_trace_file *file);
 /*
  * The next chunk: 1 with *chunk and *payload (chunk->raw_size bytes, the file's own, good until the
  * next call); 0 at the file's end; -1 with err where a chunk is cut or damaged (everything before
- * it was whole), or out of memory. Allocates no more than the file has bytes for, or
- * NVT_CHUNK_MAX.
+ * it was whole, or the file unpacks to more than NVT_FILE_RATIO times its size), or out of memory.
+ * Allocates no more than the file has bytes for, or NVT_CHUNK_MAX.
  */
 int nvt_trace_file_next(struct nvt_trace_file *file, struct nvt_chunk *chunk,
                         const uint8_t **payload, struct nvt_error *err);
