@@ -80,3 +80,25 @@ int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t siz
     nvt_trace_free(trace);
     return 0;
 }
+
+void fuzz_runs(struct nvt_runs *runs)
+{
+    size_t count;
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    struct nvt_report_input input = {.runs = &runs, .run_count = 1};
+    FILE *out = fopen("/dev/null", "w");
+    if (!out)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        struct nvt_tables tables = {0};
+        struct nvt_error err = NVT_ERROR_INIT, other = NVT_ERROR_INIT;
+        if (reports[i]->make(&input, &tables, &err) && !*err.message)
+            abort();
+        if (reports[i]->published && reports[i]->published(&input, out, &other) && !*other.message)
+            abort();
+        nvt_tables_free(&tables);
+    }
+    fclose(out);
+    nvt_buffer_free(&input.notes);
+    nvt_runs_free(runs);
+}

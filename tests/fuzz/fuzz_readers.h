@@ -1,6 +1,6 @@
 /*
  * What the fuzz targets share: a file of any bytes is read by one reader, and whatever trace comes
- * out goes through every report and every export to a stream.
+ * out goes through every report and every export to a stream; and the same of records.
  */
 #ifndef NVT_FUZZ_READERS_H
 #define NVT_FUZZ_READERS_H
@@ -9,9 +9,13 @@
 #include <stdint.h>
 
 #include "../../analyze/reader.h"
+#include "../../analyze/runs.h"
 
 /* Always 0, as libFuzzer wants it. Aborts when a failure has no message, or one of several lines.
  */
 int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t size);
+
+/* Put records through every report and every layout of a published file, and free them. */
+void fuzz_runs(struct nvt_runs *runs);
 
 #endif

@@ -1,8 +1,8 @@
-# Fuzzing: one program a reader, for clang's libFuzzer, with AddressSanitizer and UBSan.
+# Fuzzing: one program a reader (and for payloads, published logs and the records of runs), for clang's libFuzzer, with AddressSanitizer and UBSan.
 #   make fuzz FUZZ_SECONDS=60          seconds for each; what it finds stays in build-fuzz/
 FUZZ_SECONDS ?= 60
 FUZZ_CLANG   ?= clang
-FUZZERS      := nvt nsys kineto
+FUZZERS      := nvt nsys kineto payload published runs
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/fuzz_readers.o $(BUILD)/libnvtally.a
 	@mkdir -p $(@D)
@@ -15,14 +15,22 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/device $(BUIL
 	  $(addprefix build-fuzz/fuzz/,$(FUZZERS))
 	$(Q)mkdir -p $(addprefix build-fuzz/corpus/,$(FUZZERS)) && \
 	  cp -rn tests/fuzz/corpus/. build-fuzz/corpus/ && \
+	  cp -n data/published/*.txt data/published/*.log data/published/*.md build-fuzz/corpus/published/ && \
 	  $(BUILD)/nvtally record --level 0 -o build-fuzz/corpus/nvt/everything.nvt -- \
 	    $(BUILD)/tests/clients/everything >/dev/null
+	$(Q)for log in fragments.txt switchback.txt transformer.md gpipe.log; do \
+	  rm -rf build-fuzz/imported && \
+	  $(BUILD)/nvtally import data/published/$$log -o build-fuzz/imported 2>/dev/null && \
+	  head -n 4 build-fuzz/imported/results.jsonl >build-fuzz/corpus/runs/$$log.jsonl || exit 1; \
+	done
 	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so $(BUILD)/nvtally record --level 0 --trace full \
 	    -o build-fuzz/corpus/nvt/device.nvt -- $(BUILD)/tests/clients/device plain
 	$(Q)for reader in $(FUZZERS); do \
 	  build-fuzz/fuzz/$$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 \
 	    -max_len=65536 -print_final_stats=1 -artifact_prefix=build-fuzz/found-$$reader- \
-	    build-fuzz/corpus/$$reader || exit 1; \
+	    build-fuzz/corpus/$$reader 2>build-fuzz/$$reader.log; status=$$?; \
+	  tail -n 12 build-fuzz/$$reader.log; [ $$status = 0 ] || exit 1; \
 	done
+	$(Q)tests/fuzz/totals $(FUZZERS)
 
 .PHONY: fuzz
