@@ -5,7 +5,7 @@
 #include <string.h>
 
 #ifdef HAVE_YAJL
-#include <yajl/yajl_parse.h>
+#include "yajl_memory.h"
 #ifdef HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -13,6 +13,7 @@
 #define CHUNK (64 * 1024)
 
 struct stream {
+    struct nvt_yajl_memory memory;
     const char *path;
     const struct nvt_json_handler *handler;
     void *context;
@@ -178,10 +179,15 @@ static int explain(struct stream *stream, yajl_handle parser, yajl_status status
     return -1;
 }
 
-static int parse(struct stream *stream, yajl_handle parser, source file)
+static int parse(struct stream *stream, source file)
 {
     unsigned char chunk[CHUNK];
     int size;
+    if (setjmp(stream->memory.out))
+        return nvt_fail_at(stream->err, stream->path, -1, "out of memory");
+    yajl_handle parser = yajl_alloc(&callbacks, &stream->memory.functions, stream);
+    /* Names come from programs, which do not all write UTF-8. */
+    yajl_config(parser, yajl_dont_validate_strings, 1);
     while ((size = source_read(stream, file, chunk)) > 0) {
         stream->values = 0;
         yajl_status status = yajl_parse(parser, chunk, (size_t)size);
@@ -214,16 +220,9 @@ int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, vo
     source file = source_open(path);
     if (!file)
         return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
-    yajl_handle parser = yajl_alloc(&callbacks, NULL, &stream);
-    int status = -1;
-    if (!parser)
-        nvt_fail_at(err, path, -1, "out of memory");
-    else {
-        /* Names come from programs, which do not all write UTF-8. */
-        yajl_config(parser, yajl_dont_validate_strings, 1);
-        status = parse(&stream, parser, file);
-        yajl_free(parser);
-    }
+    nvt_yajl_memory_init(&stream.memory);
+    int status = parse(&stream, file);
+    nvt_yajl_memory_free(&stream.memory);
     source_close(file);
     return status;
 }

@@ -7,7 +7,7 @@
 
 #ifdef HAVE_YAJL
 
-#include <yajl/yajl_parse.h>
+#include "yajl_memory.h"
 
 #define DEPTH_MAX   16
 #define MEMBERS_MAX 4096
@@ -130,35 +130,39 @@ static int on_end_array(void *context)
     return 1;
 }
 
-int nvt_record_parse(struct nvt_record *record, const char *json, size_t size,
-                     struct nvt_error *err)
+/* Parse with memory that is left by a jump when it runs out. 0, or -1 with err. */
+static int parse(struct parser *parser, struct nvt_yajl_memory *memory, const char *json,
+                 size_t size, struct nvt_error *err)
 {
     static const yajl_callbacks callbacks = {on_null,    on_boolean,     NULL,         NULL,
                                              on_number,  on_string,      on_start_map, on_key,
                                              on_end_map, on_start_array, on_end_array};
-    struct parser *parser = calloc(1, sizeof(*parser));
-    yajl_handle handle = parser ? yajl_alloc(&callbacks, NULL, parser) : NULL;
-    *record = (struct nvt_record){0};
-    int status = -1;
-    if (!handle) {
-        nvt_fail(err, "out of memory");
-        goto out;
-    }
-    parser->record = record;
+    if (setjmp(memory->out))
+        return nvt_fail(err, "out of memory");
+    yajl_handle handle = yajl_alloc(&callbacks, &memory->functions, parser);
     yajl_status parsed = yajl_parse(handle, (const unsigned char *)json, size);
     if (parsed == yajl_status_ok)
         parsed = yajl_complete_parse(handle);
-    if (parser->problem)
-        nvt_fail(err, "%s", parser->problem);
-    else if (parsed != yajl_status_ok || !parser->done)
-        nvt_fail(err, "is not valid JSON");
-    else
-        status = 0;
-    if (status && err)
+    if (parsed == yajl_status_ok && parser->done && !parser->problem)
+        return 0;
+    nvt_fail(err, "%s", parser->problem ? parser->problem : "is not valid JSON");
+    if (err)
         err->offset = (int64_t)yajl_get_bytes_consumed(handle);
-out:
-    if (handle)
-        yajl_free(handle);
+    return -1;
+}
+
+int nvt_record_parse(struct nvt_record *record, const char *json, size_t size,
+                     struct nvt_error *err)
+{
+    struct nvt_yajl_memory memory;
+    struct parser *parser = calloc(1, sizeof(*parser));
+    *record = (struct nvt_record){0};
+    if (!parser)
+        return nvt_fail(err, "out of memory");
+    parser->record = record;
+    nvt_yajl_memory_init(&memory);
+    int status = parse(parser, &memory, json, size, err);
+    nvt_yajl_memory_free(&memory);
     free(parser);
     if (status)
         nvt_record_free(record);

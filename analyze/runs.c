@@ -185,24 +185,41 @@ out:
     return status;
 }
 
+/* The record in a file of a bounded size. 0, or -1 with err. */
+static int read_small_record(FILE *file, struct nvt_record *record, struct nvt_error *err)
+{
+    char *text = malloc(ENV_BYTES_MAX + 1);
+    size_t size = text ? fread(text, 1, ENV_BYTES_MAX + 1, file) : 0;
+    int status;
+    if (!text)
+        status = nvt_fail(err, "out of memory");
+    else if (ferror(file))
+        status = nvt_fail(err, "cannot be read: %s", strerror(errno));
+    else if (size > ENV_BYTES_MAX)
+        status = nvt_fail(err, "is larger than %d bytes", ENV_BYTES_MAX);
+    else
+        status = nvt_record_parse(record, text, size, err);
+    free(text);
+    return status;
+}
+
 /* Without it the tables merely lack their captions. */
 static void read_env(struct nvt_runs *runs)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    char *path = join(runs->path, "env.json"), *text = malloc(ENV_BYTES_MAX + 1);
+    char *path = join(runs->path, "env.json");
     FILE *file = path ? fopen(path, "r") : NULL;
-    if (file && text) {
-        size_t size = fread(text, 1, ENV_BYTES_MAX + 1, file);
-        int failed = size > ENV_BYTES_MAX ? nvt_fail(&err, "is larger than %d bytes", ENV_BYTES_MAX)
-                                          : nvt_record_parse(&runs->env, text, size, &err);
-        if (failed) {
-            nvt_error_in(&err, path);
-            warn(runs, &err, "captions go without it");
-        }
+    int status = 0;
+    if (file)
+        status = read_small_record(file, &runs->env, &err);
+    else if (!path || errno != ENOENT)
+        status = nvt_fail(&err, "cannot be opened: %s", strerror(errno));
+    if (status) {
+        nvt_error_in(&err, path ? path : "env.json");
+        warn(runs, &err, "captions go without it");
     }
     if (file)
         fclose(file);
-    free(text);
     free(path);
 }
 

@@ -328,7 +328,8 @@ int nvt_tables_add(struct nvt_tables *tables, struct nvt_table *table)
 {
     if (!table)
         return -1;
-    struct nvt_table **items = realloc(tables->items, (tables->count + 1) * sizeof(*items));
+    struct nvt_table **items =
+        table->failure ? NULL : realloc(tables->items, (tables->count + 1) * sizeof(*items));
     if (!items) {
         nvt_table_free(table);
         return -1;

@@ -93,7 +93,8 @@ struct nvt_tables {
     size_t count;
 };
 
-/* Append, taking ownership also on failure. 0, or -1 when out of memory or `table` is NULL. */
+/* Append, taking ownership also on failure. 0, or -1 when out of memory, `table` is NULL, or it has
+ * failed (nvt_table_failed): a table that lacks rows is not shown. */
 int nvt_tables_add(struct nvt_tables *tables, struct nvt_table *table);
 void nvt_tables_free(struct nvt_tables *tables);
 

@@ -51,15 +51,19 @@ void nvt_trace_file_close(struct nvt_trace_file *file)
     free(file);
 }
 
-/* Bytes from a place in the file; fewer at its end. */
-static size_t read_at(const struct nvt_trace_file *file, int64_t offset, void *data, size_t size)
+/* Bytes from a place in the file; fewer at its end, or when the disk fails: then *cause is why. */
+static size_t read_at(const struct nvt_trace_file *file, int64_t offset, void *data, size_t size,
+                      int *cause)
 {
     size_t done = 0;
+    *cause = 0;
     while (done < size) {
         ssize_t got =
             pread(file->descriptor, (char *)data + done, size - done, offset + (off_t)done);
         if (got < 0 && errno == EINTR)
             continue;
+        if (got < 0)
+            *cause = errno;
         if (got <= 0)
             break;
         done += (size_t)got;
@@ -67,10 +71,21 @@ static size_t read_at(const struct nvt_trace_file *file, int64_t offset, void *d
     return done;
 }
 
+static int fail_short(const struct nvt_trace_file *file, int64_t offset, int cause,
+                      struct nvt_error *err)
+{
+    if (cause)
+        return nvt_fail_at(err, file->path, offset, "cannot be read: %s", strerror(cause));
+    return nvt_fail_at(err, file->path, offset, "the last chunk is cut");
+}
+
 static int check_header(struct nvt_trace_file *file, struct nvt_error *err)
 {
     uint8_t header[NVT_FILE_HEADER];
-    size_t size = read_at(file, 0, header, sizeof(header));
+    int cause;
+    size_t size = read_at(file, 0, header, sizeof(header), &cause);
+    if (cause)
+        return fail_short(file, (int64_t)size, cause, err);
     if (!size)
         return nvt_fail_at(err, file->path, -1, "is empty, not a trace");
     if (size < sizeof(header) || memcmp(header, NVT_FILE_MAGIC, 8))
@@ -97,11 +112,12 @@ struct nvt_trace_file *nvt_trace_file_open(const char *path, struct nvt_error *e
     }
     file->descriptor = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
-    if (file->descriptor < 0 || fstat(file->descriptor, &status))
+    int failed = file->descriptor < 0 || fstat(file->descriptor, &status);
+    if (failed)
         nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
     else
         file->size = status.st_size;
-    if (file->descriptor < 0 || check_header(file, err)) {
+    if (failed || check_header(file, err)) {
         nvt_trace_file_close(file);
         return NULL;
     }
@@ -167,11 +183,12 @@ int nvt_trace_file_header(const struct nvt_trace_file *file, struct nvt_chunk *c
                           struct nvt_error *err)
 {
     uint8_t header[NVT_CHUNK_HEADER];
-    size_t size = read_at(file, file->offset, header, sizeof(header));
-    if (!size && file->offset >= file->size)
+    int cause;
+    size_t size = read_at(file, file->offset, header, sizeof(header), &cause);
+    if (!size && !cause && file->offset >= file->size)
         return 0;
     if (size < sizeof(header))
-        return nvt_fail_at(err, file->path, file->offset, "the last chunk is cut");
+        return fail_short(file, file->offset, cause, err);
     if (decode_header(file, file->offset, header, chunk, err))
         return -1;
     if ((int64_t)chunk->stored_size > file->size - file->offset - NVT_CHUNK_HEADER)
@@ -195,6 +212,7 @@ int nvt_trace_file_load(const struct nvt_trace_file *file, int64_t offset,
                         const uint8_t **payload, struct nvt_error *err)
 {
     struct nvt_chunk again;
+    int cause;
     size_t size = NVT_CHUNK_HEADER + (size_t)chunk->stored_size;
     memory->stored.size = 0;
     if ((int64_t)size > file->size - offset)
@@ -202,8 +220,8 @@ int nvt_trace_file_load(const struct nvt_trace_file *file, int64_t offset,
     if (nvt_buffer_reserve(&memory->stored, size))
         return nvt_fail_at(err, file->path, offset, "out of memory");
     uint8_t *header = memory->stored.data;
-    if (read_at(file, offset, header, size) < size)
-        return nvt_fail_at(err, file->path, offset, "the last chunk is cut");
+    if (read_at(file, offset, header, size, &cause) < size)
+        return fail_short(file, offset, cause, err);
     /* The file may have changed since its header was read. */
     if (decode_header(file, offset, header, &again, err))
         return -1;

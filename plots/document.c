@@ -144,9 +144,12 @@ char *nvt_document_read(const char *path, size_t *size, struct nvt_error *err)
         rewind(file);
         *size = fread(text, 1, (size_t)length, file);
         text[*size] = 0;
-    } else {
+    }
+    if (!text || *size != (size_t)length) {
         nvt_fail_at(err, path, -1, "cannot be read: %s",
-                    file ? "no file of a size" : strerror(errno));
+                    file && !ferror(file) ? "no file of a size" : strerror(errno));
+        free(text);
+        text = NULL;
     }
     if (file)
         fclose(file);
