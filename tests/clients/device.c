@@ -1,16 +1,21 @@
 /*
  * A program that "uses CUDA" without any: it loads the library that CUDA_INJECTION64_PATH names and
  * calls InitializeInjection, as the CUDA driver does when it comes up, and then works on the
- * made-up device of tests/cupti/stand_in.h. device HOW; tests/test_cupti.c knows what to expect.
+ * made-up device of tests/cupti/stand_in.h. device HOW [COUNTERS]; tests/test_cupti.c and
+ * tests/test_faults_device.c know what to expect.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,6 +152,80 @@ static void forks(void)
     step("parent", 1);
 }
 
+/* --- a stream of launches, in which something happens ----------------------------------------------- */
+
+#define STREAMS 2
+
+/* In a file mapped shared: what has returned, a 64-byte line a thread. */
+struct line {
+    _Alignas(64) _Atomic uint64_t launches;
+};
+
+static atomic_int streams_end;
+
+static void *stream(void *argument)
+{
+    struct line *line = argument;
+    for (uint64_t i = 0; !atomic_load(&streams_end); i++) {
+        step("stream", 1);
+        atomic_store_explicit(&line->launches, i + 1, memory_order_relaxed);
+        if (i % 20 == 0)
+            usleep(100);
+    }
+    return NULL;
+}
+
+/* Children that have no CUDA, made while records come: none of them may hang or send anything. */
+static int children(void)
+{
+    int worst = 0;
+    for (int i = 0; i < 50; i++) {
+        int status = 1;
+        pid_t child = fork();
+        if (!child) {
+            nvtxRangePushA("child");
+            nvtxRangePop();
+            if (i % 2)
+                _exit(0);
+            exit(0);
+        }
+        if (waitpid(child, &status, 0) != child || status)
+            worst = 1;
+        usleep(10000);
+    }
+    return worst;
+}
+
+/* Two threads launch; after most of a second `how` happens: stream_kill waits for one from outside. */
+static int streams(const char *how, const char *program, const char *counters)
+{
+    pthread_t threads[STREAMS];
+    size_t size = STREAMS * sizeof(struct line);
+    int status = 0, file = counters ? open(counters, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (file < 0 || ftruncate(file, (off_t)size))
+        return 3;
+    struct line *lines = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (lines == MAP_FAILED)
+        return 3;
+    for (int i = 0; i < STREAMS; i++)
+        pthread_create(&threads[i], NULL, stream, &lines[i]);
+    if (!strcmp(how, "stream_fork"))
+        status = children();
+    else
+        usleep(800000);
+    while (!strcmp(how, "stream_kill"))
+        pause();
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would exit instead */
+    if (!strcmp(how, "stream_segv"))
+        raise(SIGSEGV);
+    if (!strcmp(how, "stream_exec"))
+        execl(program, program, "nothing", (char *)NULL);
+    atomic_store(&streams_end, 1);
+    for (int i = 0; i < STREAMS; i++)
+        pthread_join(threads[i], NULL);
+    return status;
+}
+
 static void on_alarm(int number)
 {
     (void)number;
@@ -180,6 +259,8 @@ int main(int argc, char **argv)
     }
     load_device();
     initialize();
+    if (!strncmp(how, "stream_", 7))
+        return streams(how, argv[0], argc > 2 ? argv[2] : NULL);
     if (!strcmp(how, "plain"))
         plain();
     else if (!strcmp(how, "many"))

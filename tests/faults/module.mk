@@ -13,7 +13,9 @@ $(FAIL_CALL): tests/faults/fail_call.c
 
 FAULT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_faults*.c))) $(BUILD)/tests/test_record
 
-$(FAULT_TESTS): | all $(FAIL_ALLOC) $(FAIL_CALL) $(patsubst %,$(BUILD)/tests/clients/%,device everything faults life pairs scoped)
+$(call obj,tests/test_faults_device.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
+
+$(FAULT_TESTS): | all $(FAIL_ALLOC) $(FAIL_CALL) $(BUILD)/tests/libcupti-stand-in.so $(patsubst %,$(BUILD)/tests/clients/%,device everything faults life pairs scoped)
 
 check-faults: $(FAULT_TESTS) ## faults in full, and a table of what each cost: 10,000 processes, every allocation and call failing
 	$(Q)rm -f $(BUILD)/faults.txt; failed=; for test in $^; do echo "== $$test"; \
