@@ -165,6 +165,8 @@ static struct target range_target(struct nvt_trace *trace, uint32_t row)
                            0};
 }
 
+/* Of those that are pushed, what is left on the stack at the end is marked as unclosed: they may be
+ * closed by take_plain, which looks at no flags. */
 static uint32_t open_range(struct nvt_trace *trace, const struct event *event, uint32_t thread,
                            enum nvt_range_style style)
 {
@@ -175,7 +177,7 @@ static uint32_t open_range(struct nvt_trace *trace, const struct event *event, u
                             .domain = event->domain,
                             .name = event->name,
                             .style = (uint8_t)style,
-                            .flags = NVT_RANGE_UNCLOSED};
+                            .flags = style == NVT_START_END ? NVT_RANGE_UNCLOSED : 0};
     return nvt_range_add(trace, &row);
 }
 

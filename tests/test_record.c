@@ -207,6 +207,19 @@ static void keeps_names_of_all_lengths_and_numbers(void **state)
     nvt_trace_free(trace);
 }
 
+/* The reader takes pushes and pops without attributes by a short way of its own. */
+static void closes_ranges_with_attributes(void **state)
+{
+    (void)state;
+    struct cli_result result = record("life", "attributes");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = read_trace();
+    assert_int_equal(count_ranges(trace, "colored"), 3);
+    assert_int_equal(count_ranges(trace, "plain"), 3);
+    nvt_trace_free(trace);
+}
+
 static void pops_too_many_are_ignored(void **state)
 {
     (void)state;
@@ -592,6 +605,7 @@ int main(void)
         cmocka_unit_test(records_everything_that_nvtx_has),
         cmocka_unit_test(records_cpp_clients),
         cmocka_unit_test(keeps_names_of_all_lengths_and_numbers),
+        cmocka_unit_test(closes_ranges_with_attributes),
         cmocka_unit_test(pops_too_many_are_ignored),
         cmocka_unit_test(follows_forks),
         cmocka_unit_test(waits_for_orphans),

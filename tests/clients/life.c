@@ -152,6 +152,22 @@ static void names(void)
     }
 }
 
+/* With attributes in, and without any out. */
+static void attributes(void)
+{
+    nvtxEventAttributes_t colored = {.version = NVTX_VERSION,
+                                     .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                     .colorType = NVTX_COLOR_ARGB,
+                                     .color = 0xff00ff00};
+    colored.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    colored.message.ascii = "colored";
+    for (int i = 0; i < 3; i++) {
+        nvtxRangePushEx(&colored);
+        range("plain");
+        nvtxRangePop();
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -159,7 +175,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } ways[] = {{"forks", forks},     {"raw_fork", raw_fork}, {"orphan", orphan}, {"threads", threads},
                 {"signals", signals}, {"deep", deep},         {"closed", closed}, {"many", many},
-                {"lengths", lengths}, {"names", names}};
+                {"lengths", lengths}, {"names", names},       {"attributes", attributes}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {
