@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../lib/buffer.h"
+#include "column.h"
 
 void nvt_groups_free(struct nvt_groups *groups)
 {
@@ -12,7 +13,12 @@ void nvt_groups_free(struct nvt_groups *groups)
     for (uint32_t i = 0; i < groups->count; i++) {
         free(groups->groups[i].narrow);
         free(groups->groups[i].wide);
+        free(groups->groups[i].slices);
     }
+    for (size_t i = 0; i < groups->owned_count; i++)
+        nvt_column_free(groups->owned[i]);
+    free(groups->owned);
+    free(groups->gathered);
     free(groups->groups);
     free(groups->translated);
     free(groups->scratch);
@@ -115,7 +121,7 @@ static uint32_t new_group(struct nvt_groups *groups, const uint32_t *parts, int 
         groups->capacity = capacity;
     }
     struct nvt_group *group = &groups->groups[groups->count];
-    *group = (struct nvt_group){{0}, 0, 0, 0, NULL, NULL};
+    *group = (struct nvt_group){.total = 0};
     memcpy(group->key, parts, (size_t)count * sizeof(*parts));
     return groups->count++;
 }
@@ -143,7 +149,7 @@ static int widen(struct nvt_group *group)
     int64_t *wide = malloc(group->capacity * sizeof(*wide));
     if (!wide)
         return -1;
-    for (size_t i = 0; i < group->count; i++)
+    for (size_t i = 0; i < group->kept; i++)
         wide[i] = group->narrow[i];
     free(group->narrow);
     group->narrow = NULL;
@@ -154,7 +160,7 @@ static int widen(struct nvt_group *group)
 int nvt_group_grow(struct nvt_group *group, int64_t value)
 {
     size_t capacity = group->capacity;
-    if (group->count == capacity) {
+    if (group->kept == capacity) {
         capacity = capacity ? capacity * 2 : 4;
         void *grown = group->wide ? realloc(group->wide, capacity * sizeof(*group->wide))
                                   : realloc(group->narrow, capacity * sizeof(*group->narrow));
@@ -169,28 +175,88 @@ int nvt_group_grow(struct nvt_group *group, int64_t value)
     return group->narrow && (uint64_t)value > UINT32_MAX ? widen(group) : 0;
 }
 
+void nvt_groups_slice(struct nvt_groups *groups, uint32_t group, const uint32_t *values,
+                      size_t count)
+{
+    if (group == NVT_NONE || !count)
+        return;
+    struct nvt_group *to = &groups->groups[group];
+    if (!(to->slice_count & (to->slice_count - 1))) {
+        size_t capacity = to->slice_count ? (size_t)to->slice_count * 2 : 1;
+        struct nvt_slice *slices = realloc(to->slices, capacity * sizeof(*slices));
+        if (!slices) {
+            groups->failed = 1;
+            return;
+        }
+        to->slices = slices;
+    }
+    to->slices[to->slice_count++] = (struct nvt_slice){values, count};
+    to->count += count;
+    for (size_t i = 0; i < count; i++)
+        to->total += values[i];
+}
+
+void nvt_groups_own(struct nvt_groups *groups, void *column)
+{
+    void **owned = realloc(groups->owned, (groups->owned_count + 1) * sizeof(*owned));
+    if (!owned) {
+        nvt_column_free(column);
+        groups->failed = 1;
+        return;
+    }
+    groups->owned = owned;
+    groups->owned[groups->owned_count++] = column;
+}
+
 int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err)
 {
-    size_t most = 0;
-    for (uint32_t i = 0; i < groups->count; i++)
-        most = groups->groups[i].count > most ? groups->groups[i].count : most;
+    size_t most = 0, sliced = 0;
+    for (uint32_t i = 0; i < groups->count; i++) {
+        const struct nvt_group *group = &groups->groups[i];
+        most = group->count > most ? group->count : most;
+        sliced = group->slice_count && group->count > sliced ? group->count : sliced;
+    }
     free(groups->scratch);
+    free(groups->gathered);
     groups->scratch = malloc((most + 1) * sizeof(*groups->scratch));
-    if (groups->failed || !groups->scratch)
+    groups->gathered = malloc((sliced + 1) * sizeof(*groups->gathered));
+    if (groups->failed || !groups->scratch || !groups->gathered)
         return nvt_fail(err, "out of memory");
     return 0;
+}
+
+/* Values of a group in one place, where they fit into 32 bits. */
+static const uint32_t *gather(struct nvt_groups *groups, const struct nvt_group *from)
+{
+    if (!from->slice_count)
+        return from->narrow;
+    if (from->slice_count == 1 && !from->kept)
+        return from->slices[0].values;
+    size_t at = 0;
+    for (uint32_t i = 0; i < from->slice_count; i++) {
+        memcpy(groups->gathered + at, from->slices[i].values,
+               from->slices[i].count * sizeof(uint32_t));
+        at += from->slices[i].count;
+    }
+    if (from->kept)
+        memcpy(groups->gathered + at, from->narrow, from->kept * sizeof(uint32_t));
+    return groups->gathered;
 }
 
 struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
 {
     const struct nvt_group *from = &groups->groups[group];
     struct nvt_summary summary;
-    if (from->narrow) {
-        nvt_sample_summary_u32(from->narrow, from->count, groups->scratch, &summary);
+    if (!from->wide && from->count) {
+        nvt_sample_summary_u32(gather(groups, from), from->count, groups->scratch, &summary);
     } else {
-        for (size_t i = 0; i < from->count; i++)
-            groups->scratch[i] = (double)from->wide[i];
-        nvt_sample_summary(groups->scratch, from->count, &summary);
+        size_t n = 0;
+        for (size_t i = 0; i < from->kept; i++)
+            groups->scratch[n++] = (double)from->wide[i];
+        for (uint32_t k = 0; k < from->slice_count; k++)
+            for (size_t i = 0; i < from->slices[k].count; i++)
+                groups->scratch[n++] = from->slices[k].values[i];
+        nvt_sample_summary(groups->scratch, n, &summary);
     }
     if (summary.n == 1)
         summary.std = 0;

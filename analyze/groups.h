@@ -16,13 +16,22 @@
 /* Numbers of a key, at most. */
 #define NVT_KEY_PARTS 8
 
+/* Values that lie elsewhere. */
+struct nvt_slice {
+    const uint32_t *values;
+    size_t count;
+};
+
 /* Its values are kept in 32 bits as long as they fit, as durations mostly do. */
 struct nvt_group {
     uint32_t key[NVT_KEY_PARTS];
     int64_t total;
-    size_t count, capacity; /* of its values */
-    uint32_t *narrow;       /* or else wide */
+    size_t count;          /* of its values, wherever they are */
+    size_t kept, capacity; /* of those that are kept here */
+    uint32_t *narrow;      /* or else wide */
     int64_t *wide;
+    struct nvt_slice *slices;
+    uint32_t slice_count;
 };
 
 struct nvt_groups {
@@ -34,8 +43,11 @@ struct nvt_groups {
     const struct nvt_trace *trace;
     uint32_t *translated; /* strings of the current trace -> names */
     uint32_t translated_count;
+    void **owned; /* columns that slices are of */
+    size_t owned_count;
     double *scratch; /* after nvt_groups_finish: room for the largest group */
-    int failed;      /* out of memory, told by nvt_groups_finish */
+    uint32_t *gathered;
+    int failed; /* out of memory, told by nvt_groups_finish */
 };
 
 void nvt_groups_free(struct nvt_groups *groups);
@@ -67,17 +79,26 @@ static inline void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int
     if (group == NVT_NONE)
         return;
     struct nvt_group *to = &groups->groups[group];
-    if ((to->count == to->capacity || (to->narrow && (uint64_t)value > UINT32_MAX)) &&
+    if ((to->kept == to->capacity || (to->narrow && (uint64_t)value > UINT32_MAX)) &&
         nvt_group_grow(to, value)) {
         groups->failed = 1;
         return;
     }
     if (to->narrow)
-        to->narrow[to->count++] = (uint32_t)value;
+        to->narrow[to->kept++] = (uint32_t)value;
     else
-        to->wide[to->count++] = value;
+        to->wide[to->kept++] = value;
+    to->count++;
     to->total += value;
 }
+
+/* Put values into a group that lie in a column given to nvt_groups_own; the same may be in several
+ * groups. */
+void nvt_groups_slice(struct nvt_groups *groups, uint32_t group, const uint32_t *values,
+                      size_t count);
+
+/* Free a column (analyze/column.h) with the groups. */
+void nvt_groups_own(struct nvt_groups *groups, void *column);
 
 /* Before the summaries. 0, or -1 with err filled: out of memory now or before. */
 int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err);

@@ -50,9 +50,8 @@ void nvt_nesting_free(struct nvt_nesting *nesting)
     *nesting = (struct nvt_nesting){0};
 }
 
-/* Whether the ranges of each thread are all of one domain: then the model's own parents are those
- * of the thread. -1: out of memory. */
-static int one_domain_a_thread(const struct nvt_trace *trace)
+/* The ranges of each thread are all of one domain. */
+int nvt_nesting_is_own(const struct nvt_trace *trace)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     size_t size = (size_t)trace->threads.count * sizeof(uint32_t);
@@ -69,7 +68,7 @@ static int one_domain_a_thread(const struct nvt_trace *trace)
         one = *domain == ranges->domain[i];
     }
     free(domains);
-    return one;
+    return one < 0 ? -1 : !one;
 }
 
 /* Children of parents that are not the model's. */
@@ -103,15 +102,15 @@ int nvt_nesting_make(struct nvt_nesting *nesting, const struct nvt_trace *trace,
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     uint32_t *level = calloc((size_t)ranges->count + 1, sizeof(*level));
-    int shared = one_domain_a_thread(trace);
+    int own_parents = nvt_nesting_is_own(trace);
     nesting->own[3] = level;
     nesting->level = level;
     nesting->parent = ranges->parent;
     nesting->children = ranges->children;
     nesting->children_ns = ranges->children_ns;
-    if (!level || shared < 0)
+    if (!level || own_parents < 0)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
-    if (!shared && count_children(nesting, trace, err))
+    if (own_parents && count_children(nesting, trace, err))
         return -1;
     for (uint32_t i = 0; i < ranges->count; i++)
         if (nesting->parent[i] != NVT_NONE)

@@ -17,6 +17,10 @@
  */
 uint32_t *nvt_nest_threads(const struct nvt_trace *trace, struct nvt_error *err);
 
+/* Whether it is not the model's own nesting: 1; 0 where the ranges of a thread are all of one
+ * domain, -1 when out of memory. */
+int nvt_nesting_is_own(const struct nvt_trace *trace);
+
 /* The nesting of all ranges with what follows from it; one value a range. */
 struct nvt_nesting {
     const uint32_t *parent; /* as nvt_nest_threads gives it */

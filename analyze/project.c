@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column.h"
 #include "sort.h"
 
 int nvt_is_library_domain(const char *name)
@@ -212,11 +213,8 @@ static void release(struct sweep *sweep)
     free(sweep->found);
 }
 
-/*
- * Operations in the order of their launches. Where all of them have a call on record, those are
- * sorted already, and counting does it. *order as nvt_sort_order gives it.
- */
-static int order_by_launch(const struct nvt_trace *trace, uint32_t **order)
+/* Where all of them have a call on record, those are sorted already, and counting does it. */
+int nvt_launch_order(const struct nvt_trace *trace, uint32_t **order)
 {
     const struct nvt_ops *ops = &trace->ops;
     uint32_t i = 0;
@@ -224,10 +222,12 @@ static int order_by_launch(const struct nvt_trace *trace, uint32_t **order)
         i++;
     if (i < ops->count)
         return nvt_sort_order(ops->launch, NULL, ops->count, order);
-    uint32_t *next = calloc((size_t)trace->apis.count + 1, sizeof(*next));
-    *order = malloc(((size_t)ops->count + 1) * sizeof(**order));
+    uint32_t *next = nvt_column_grow(NULL, ((size_t)trace->apis.count + 1) * sizeof(*next));
+    *order = nvt_large_alloc(((size_t)ops->count + 1) * sizeof(**order));
     if (!next || !*order) {
-        free(next);
+        nvt_column_free(next);
+        free(*order);
+        *order = NULL;
         return -1;
     }
     for (i = 0; i < ops->count; i++)
@@ -236,7 +236,7 @@ static int order_by_launch(const struct nvt_trace *trace, uint32_t **order)
         next[i + 1] += next[i];
     for (i = 0; i < ops->count; i++)
         (*order)[next[ops->api[i]]++] = i;
-    free(next);
+    nvt_column_free(next);
     return 0;
 }
 
@@ -246,7 +246,7 @@ int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit
     struct sweep sweep = {.trace = trace, .flags = flags};
     uint32_t *order = NULL;
     int status = -1;
-    if (prepare(&sweep) || order_by_launch(trace, &order)) {
+    if (prepare(&sweep) || nvt_launch_order(trace, &order)) {
         nvt_fail_at(err, trace->path, -1, "out of memory");
         goto out;
     }

@@ -13,6 +13,8 @@
 #include "runs.h"
 #include "trace.h"
 
+struct nvt_launch_cache; /* analyze/report_launches.h */
+
 /* A trace, and where in the run directories it came from. */
 struct nvt_input_trace {
     struct nvt_trace *trace;
@@ -28,6 +30,7 @@ struct nvt_report_input {
     size_t run_count;
     unsigned project_flags;  /* enum nvt_project_flags: how operations belong to ranges */
     int compensate;          /* traces are read without the collector's own cost */
+    struct nvt_launch_cache *launches; /* what several reports need, NULL: not kept */
     struct nvt_buffer notes; /* lines for stderr, each with its '\n' */
 };
 

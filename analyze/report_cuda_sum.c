@@ -6,8 +6,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "column.h"
 #include "groups.h"
+#include "kinds.h"
 #include "report_cuda.h"
 
 #define MEGABYTE 1e6
@@ -67,10 +70,48 @@ static uint32_t op_group(struct nvt_groups *groups, const struct nvt_trace *trac
     return nvt_groups_key(groups, parts, (int)count);
 }
 
+/* Kernels by name only, of a time that fits into 32 bits. Returns 0 where that is not so: nothing
+ * has been added. */
+static int collect_names(struct nvt_groups *groups, const struct nvt_trace *trace)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    uint32_t names, *number = nvt_number_strings(trace, ops->name, ops->count, &names);
+    uint32_t *at = calloc((size_t)names + 1, sizeof(*at));
+    uint32_t *name = calloc((size_t)names + 1, sizeof(*name));
+    uint32_t *times = nvt_column_grow(NULL, ((size_t)ops->count + 1) * sizeof(*times));
+    int simple = number && at && name && times;
+    for (uint32_t i = 0; i < ops->count && simple; i++) {
+        simple = ops->end[i] - ops->start[i] <= UINT32_MAX;
+        at[number[ops->name[i]] + 1] += ops->kind[i] == NVT_OP_KERNEL;
+        name[number[ops->name[i]]] = ops->name[i];
+    }
+    for (uint32_t i = 1; i < names && simple; i++)
+        at[i] += at[i - 1];
+    for (uint32_t i = 0; i < ops->count && simple; i++)
+        if (ops->kind[i] == NVT_OP_KERNEL)
+            times[at[number[ops->name[i]]]++] = (uint32_t)(ops->end[i] - ops->start[i]);
+    for (uint32_t i = 0, from = 0; i < names && simple; from = at[i++]) {
+        uint32_t key = nvt_groups_string(groups, name[i]);
+        if (at[i] > from)
+            nvt_groups_slice(groups, nvt_groups_key(groups, &key, 1), times + from, at[i] - from);
+    }
+    if (simple)
+        nvt_groups_own(groups, times);
+    else
+        nvt_column_free(times);
+    free(number);
+    free(at);
+    free(name);
+    return simple;
+}
+
 static void collect_ops(struct nvt_groups *groups, const struct nvt_trace *trace,
                         const struct summary_report *report)
 {
     const struct nvt_ops *ops = &trace->ops;
+    if (report->kinds == KERNELS && !report->by_shape && !report->by_category &&
+        collect_names(groups, trace))
+        return;
     for (uint32_t i = 0; i < ops->count; i++) {
         if (!(report->kinds & (ops->kind[i] == NVT_OP_KERNEL ? KERNELS : MEMORY)))
             continue;

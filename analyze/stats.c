@@ -9,8 +9,10 @@
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
+#include "parallel.h"
 #include "project.h"
 #include "report.h"
+#include "report_launches.h"
 
 #define REPORTS_MAX 64
 
@@ -159,17 +161,82 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
     return needs & NVT_NEEDS_TRACES ? nvt_input_traces(input, err) : 0;
 }
 
+/* A report being made: on its own, so that several can be at once. */
+struct making {
+    const struct nvt_report *report;
+    struct nvt_report_input input; /* a copy, with notes of its own */
+    struct nvt_tables tables;
+    struct nvt_error err;
+    int status;
+};
+
+static void make(void *context, size_t i)
+{
+    struct making *making = &((struct making *)context)[i];
+    making->status = making->report->make(&making->input, &making->tables, &making->err);
+}
+
+/* What one report made, behind what the others did. */
+static int take(struct making *making, struct nvt_report_input *input, struct nvt_tables *tables,
+                struct nvt_error *err)
+{
+    int status = making->status ? -1 : 0;
+    if (status)
+        *err = making->err;
+    for (size_t k = 0; k < making->tables.count && !status; k++) {
+        status = nvt_tables_add(tables, making->tables.items[k]);
+        making->tables.items[k] = NULL;
+    }
+    (void)nvt_buffer_append(&input->notes, making->input.notes.data, making->input.notes.size);
+    nvt_tables_free(&making->tables);
+    nvt_buffer_free(&making->input.notes);
+    if (status && !err->message[0])
+        nvt_fail(err, "out of memory");
+    return status;
+}
+
+/* Reports of traces only read them, so they are made side by side; directories of runs have more to
+ * them. In the order that was asked for, up to the first that fails. */
+static int make_all(const struct request *request, struct nvt_report_input *input,
+                    struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct making *all = calloc(request->count, sizeof(*all));
+    int status = 0;
+    if (!all)
+        return nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < request->count; i++) {
+        all[i] = (struct making){request->reports[i], *input, {0}, NVT_ERROR_INIT, 0};
+        all[i].input.notes = (struct nvt_buffer){0};
+        if (input->run_count)
+            make(all, i);
+    }
+    if (!input->run_count)
+        nvt_parallel(make, all, request->count);
+    for (size_t i = 0; i < request->count; i++) {
+        struct nvt_error later = NVT_ERROR_INIT;
+        int failed = take(&all[i], input, tables, status ? &later : err);
+        status = status ? status : failed;
+    }
+    free(all);
+    return status;
+}
+
 static int print(const struct request *request, struct nvt_report_input *input, FILE *out,
                  struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
     int status = 0;
-    for (size_t i = 0; i < request->count && !status; i++)
-        status = request->format ? request->reports[i]->make(input, &tables, err)
-                                 : request->reports[i]->published(input, out, err);
+    /* Without it, each report does for itself what several need. */
+    input->launches = request->count > 1 ? nvt_launch_cache_new(input) : NULL;
+    if (request->format)
+        status = make_all(request, input, &tables, err);
+    for (size_t i = 0; i < request->count && !status && !request->format; i++)
+        status = request->reports[i]->published(input, out, err);
     if (!status && request->format && request->format->render(&tables, out))
         status = nvt_fail(err, "out of memory");
     nvt_tables_free(&tables);
+    nvt_launch_cache_free(input->launches);
+    input->launches = NULL;
     return status;
 }
 

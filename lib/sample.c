@@ -98,17 +98,16 @@ static uint32_t part_of_rank(const size_t *counts, size_t k, size_t *before)
     return part;
 }
 
-/* The k-th smallest of a part, its values gathered in scratch. */
-static double in_part(const uint32_t *values, size_t n, uint32_t low, uint32_t shift, uint32_t part,
-                      size_t k, double *scratch)
+/* The values of a part, into scratch. Returns how many. */
+static size_t gather_part(const uint32_t *values, size_t n, uint32_t low, uint32_t shift,
+                          uint32_t part, double *scratch)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         scratch[count] = values[i];
         count += (values[i] - low) >> shift == part;
     }
-    select_rank(scratch, count, k);
-    return scratch[k];
+    return count;
 }
 
 static double median_u32(const uint32_t *values, size_t n, uint32_t low, uint32_t high,
@@ -121,13 +120,27 @@ static double median_u32(const uint32_t *values, size_t n, uint32_t low, uint32_
     for (size_t i = 0; i < n; i++)
         counts[(values[i] - low) >> shift]++;
     uint32_t part = part_of_rank(counts, n / 2, &before);
-    double upper = in_part(values, n, low, shift, part, n / 2 - before, scratch);
+    size_t rank = n / 2 - before, count = gather_part(values, n, low, shift, part, scratch);
+    select_rank(scratch, count, rank);
+    double upper = scratch[rank], lower = scratch[0];
     if (n % 2)
         return upper;
-    part = part_of_rank(counts, n / 2 - 1, &before);
-    double lower = in_part(values, n, low, shift, part, n / 2 - 1 - before, scratch);
+    /* The greatest below it: of those that selecting put before it, or of the part before. */
+    for (size_t i = 1; i < rank; i++)
+        lower = scratch[i] > lower ? scratch[i] : lower;
+    if (!rank) {
+        part = part_of_rank(counts, n / 2 - 1, &before);
+        count = gather_part(values, n, low, shift, part, scratch);
+        lower = scratch[0];
+        for (size_t i = 1; i < count; i++)
+            lower = scratch[i] > lower ? scratch[i] : lower;
+    }
     return lower + (upper - lower) / 2;
 }
+
+/* What sums of whole numbers and of their squares take, without rounding: n, and values, below
+ * 2^32. */
+__extension__ typedef unsigned __int128 wide;
 
 void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
                             struct nvt_summary *summary)
@@ -136,27 +149,26 @@ void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
     if (!n)
         return;
     uint32_t low = values[0], high = values[0];
-    uint64_t sum = 0;
+    uint64_t sum = 0, lower = 0, upper = 0;
     for (size_t i = 0; i < n; i++) {
+        uint64_t square = (uint64_t)values[i] * values[i];
         sum += values[i];
+        lower += (uint32_t)square;
+        upper += square >> 32;
         low = values[i] < low ? values[i] : low;
         high = values[i] > high ? values[i] : high;
     }
-    double mean = (double)sum / (double)n, squares = 0, rest = 0;
-    for (size_t i = 0; i < n; i++) {
-        double difference = values[i] - mean;
-        squares += difference * difference;
-        rest += difference;
-    }
     summary->sum = (double)sum;
-    summary->mean = mean;
+    summary->mean = (double)sum / (double)n;
     summary->min = low;
     summary->max = high;
     summary->median = median_u32(values, n, low, high, scratch);
     if (n < 2)
         return;
-    double variance = (squares - rest * rest / (double)n) / (double)(n - 1);
-    summary->std = sqrt(variance > 0 ? variance : 0);
+    /* n times the sum of the squared differences from the mean. */
+    wide squares = ((wide)upper << 32) + lower, spread = n * squares - (wide)sum * sum;
+    double variance = (double)spread / ((double)n * (double)(n - 1));
+    summary->std = sqrt(variance);
     summary->ci95 = nvt_student_t95(n - 1) * summary->std / sqrt((double)n);
 }
 

@@ -1,29 +1,25 @@
 /*
- * nvtx_kern_sum and nvtx_gpu_proj_sum: what the ranges did on the devices, with nsys's headings and
- * definitions (Nsight Systems Analysis Guide; analyze/project.h), over all traces.
+ * nvtx_kern_sum: kernels by the ranges that hold their launch, with nsys's headings and definitions
+ * (Nsight Systems Analysis Guide; analyze/project.h), over all traces.
  *
- * nvtx_kern_sum: a kernel counts for every range that holds its launch, so rows of nested ranges
- * hold it several times; "NVTX Inst" is in how many ranges of the name there was such a kernel.
- * Kernels of no range have a row without one.
- *
- * nvtx_gpu_proj_sum: only ranges with operations count. Levels and children are those of the
- * thread, across domains (analyze/nesting.h).
+ * A kernel counts for every range that holds its launch, so rows of nested ranges hold it several
+ * times; "NVTX Inst" is in how many ranges of the name there was such a kernel. Kernels of no range
+ * have a row without one.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "column.h"
 #include "groups.h"
 #include "kinds.h"
-#include "nesting.h"
 #include "project.h"
 #include "report_cuda.h"
+#include "report_launches.h"
 
 static const char *style_name(uint32_t style)
 {
     return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
 }
-
-/* --- nvtx_kern_sum --- */
 
 enum { K_RANGE, K_STYLE, K_PID, K_TID, K_RANGES, K_KERNELS, K_TOTAL, K_AVG, K_NAME = K_AVG + 5 };
 
@@ -176,19 +172,99 @@ static int make_table(struct kernel_sum *sum)
     return sum->table ? 0 : -1;
 }
 
+/* Kernel by kernel. */
+static int add_projected(struct kernel_sum *sum, unsigned flags, struct nvt_error *err)
+{
+    nvt_map_free(&sum->seen);
+    nvt_map_free(&sum->keys);
+    for (uint32_t group = 0; group < sum->capacity; group++)
+        sum->last[group] = NVT_NONE;
+    nvt_kinds_free(&sum->kinds);
+    return nvt_kinds_make(&sum->kinds, sum->trace, 1) || make_table(sum)
+               ? -1
+               : nvt_project(sum->trace, flags, add_kernel, sum, err);
+}
+
+/* Times of kernels by cell, those of no range each by itself; `at` gets where a cell's end. NULL
+ * when out of memory. */
+static uint32_t *times_by_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
+                               uint32_t *at)
+{
+    const struct nvt_ops *ops = &sum->trace->ops;
+    uint32_t cells = launches->class_count * launches->names, used = 0;
+    uint32_t *times = nvt_column_grow(NULL, ((size_t)ops->count + 1) * sizeof(*times));
+    for (uint32_t cell = 0; cell < cells; cell++) {
+        at[cell] = used;
+        used += cell < launches->names ? 0 : launches->kernels[cell];
+    }
+    for (uint32_t op = 0; times && op < ops->count; op++) {
+        uint32_t cell = launches->cell[op];
+        int64_t time = ops->end[op] - ops->start[op];
+        if (cell == NVT_NONE)
+            continue;
+        if (cell < launches->names)
+            nvt_groups_add(&sum->groups, kernel_group(sum, op, NVT_NONE), time);
+        else
+            times[at[cell]++] = (uint32_t)time;
+    }
+    return times;
+}
+
+/* The kernels of a name in ranges of a class count for all classes around it as well. */
+static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches, uint32_t cell,
+                    uint32_t op, const uint32_t *times)
+{
+    uint32_t name = cell % launches->names, of = cell / launches->names;
+    for (uint32_t class = of; class; class = launches->classes[class].outer) {
+        uint32_t group = kernel_group(sum, op, launches->classes[class].range);
+        if (group == NVT_NONE || make_room(sum, group))
+            return -1;
+        nvt_groups_slice(&sum->groups, group, times, launches->kernels[cell]);
+        if (class == of)
+            sum->instances[group] += launches->instances[(size_t) class * launches->names + name];
+    }
+    return 0;
+}
+
+/* Class by class. */
+static int add_launches(struct kernel_sum *sum, const struct nvt_launches *launches)
+{
+    uint32_t cells = launches->class_count * launches->names;
+    uint32_t *at = malloc(((size_t)cells + 1) * sizeof(*at));
+    uint32_t *example = malloc(((size_t)launches->names + 1) * sizeof(*example));
+    uint32_t *times = at && example ? times_by_cell(sum, launches, at) : NULL;
+    int status = times ? 0 : -1;
+    for (uint32_t op = 0; times && op < sum->trace->ops.count; op++)
+        if (launches->cell[op] != NVT_NONE)
+            example[launches->cell[op] % launches->names] = op;
+    for (uint32_t cell = launches->names; cell < cells && !status; cell++)
+        if (launches->instances[cell])
+            status = add_cell(sum, launches, cell, example[cell % launches->names],
+                              times + at[cell] - launches->kernels[cell]);
+    if (times)
+        nvt_groups_own(&sum->groups, times);
+    free(at);
+    free(example);
+    return status;
+}
+
 static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *input,
                            struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_launches *launches;
+        struct nvt_launches own;
         sum->trace = input->traces[i].trace;
         nvt_groups_trace(&sum->groups, sum->trace);
-        nvt_map_free(&sum->seen);
-        nvt_map_free(&sum->keys);
-        for (uint32_t group = 0; group < sum->capacity; group++)
-            sum->last[group] = NVT_NONE;
-        nvt_kinds_free(&sum->kinds);
-        if (nvt_kinds_make(&sum->kinds, sum->trace, 1) || make_table(sum) ||
-            nvt_project(sum->trace, input->project_flags, add_kernel, sum, err))
+        int status = nvt_report_launches(input, i, &own, &launches, err);
+        if (status < 0)
+            return -1;
+        if (status || launches->longest > UINT32_MAX)
+            status = add_projected(sum, input->project_flags, err);
+        else
+            status = add_launches(sum, launches);
+        nvt_launches_free(&own);
+        if (status)
             return nvt_fail_at(err, sum->trace->path, -1, "out of memory");
     }
     return nvt_groups_finish(&sum->groups, err);
@@ -258,159 +334,4 @@ const struct nvt_report nvt_report_nvtx_kern_sum = {
     .columns = kernel_columns,
     .column_count = sizeof(kernel_columns) / sizeof(kernel_columns[0]),
     .make = make_kernels,
-};
-
-/* --- nvtx_gpu_proj_sum --- */
-
-enum { P_RANGE, P_STYLE, P_TOTAL, P_ORIGINAL, P_INSTANCES, P_AVG, P_OPS = P_AVG + 5, P_AVG_OPS };
-enum { P_LEVEL = P_AVG_OPS + 1, P_CHILDREN };
-
-static const struct nvt_column_spec projected_columns[] = {
-    {"Range", "", NVT_TEXT, 0, 0},
-    {"Style", "", NVT_TEXT, 0, 0},
-    {"Total Proj Time (ns)", "ns", NVT_INT, 0, 0},
-    {"Total Range Time (ns)", "ns", NVT_INT, 0, 0},
-    {"Range Instances", "", NVT_INT, 0, 0},
-    {"Proj Avg (ns)", "ns", NVT_REAL, 1, 0},
-    {"Proj Med (ns)", "ns", NVT_REAL, 1, 0},
-    {"Proj Min (ns)", "ns", NVT_INT, 0, 0},
-    {"Proj Max (ns)", "ns", NVT_INT, 0, 0},
-    {"Proj StdDev (ns)", "ns", NVT_REAL, 1, 0},
-    {"Total GPU Ops", "", NVT_INT, 0, 0},
-    {"Avg GPU Ops", "", NVT_REAL, 1, 0},
-    {"Avg Range Lvl", "", NVT_REAL, 1, 0},
-    {"Avg Num Child", "", NVT_REAL, 1, 0}};
-
-/* What groups do not hold. */
-struct extra {
-    int64_t original;
-    uint64_t ops, levels, children;
-};
-
-struct projected_sum {
-    struct nvt_groups groups;
-    struct extra *extra; /* of every group */
-    uint32_t capacity;
-};
-
-static struct extra *extra_of(struct projected_sum *sum, uint32_t group)
-{
-    if (group == NVT_NONE)
-        return NULL;
-    if (group >= sum->capacity) {
-        uint32_t capacity = (group + 1) * 2;
-        struct extra *extra = realloc(sum->extra, capacity * sizeof(*extra));
-        if (!extra)
-            return NULL;
-        for (uint32_t i = sum->capacity; i < capacity; i++)
-            extra[i] = (struct extra){0, 0, 0, 0};
-        sum->extra = extra;
-        sum->capacity = capacity;
-    }
-    return &sum->extra[group];
-}
-
-/* *group is that of the range's kind, NVT_NONE until it is known. */
-static int add_range(struct projected_sum *sum, const struct nvt_trace *trace, uint32_t range,
-                     uint32_t *group, const struct nvt_projected *projected,
-                     const struct nvt_nesting *nesting)
-{
-    const struct nvt_ranges *ranges = &trace->ranges;
-    if (*group == NVT_NONE) {
-        uint32_t parts[] = {nvt_groups_range(&sum->groups, range),
-                            ranges->style[range] != NVT_PUSH_POP};
-        *group = nvt_groups_key(&sum->groups, parts, 2);
-    }
-    struct extra *extra = extra_of(sum, *group);
-    if (!extra)
-        return -1;
-    nvt_groups_add(&sum->groups, *group, projected->end - projected->start);
-    extra->original += ranges->end[range] - ranges->start[range];
-    extra->ops += projected->ops;
-    extra->levels += nesting->level[range];
-    extra->children += nesting->children[range];
-    return 0;
-}
-
-static int collect_projected(struct projected_sum *sum, const struct nvt_trace *trace,
-                             unsigned flags, struct nvt_error *err)
-{
-    struct nvt_nesting nesting = {0};
-    struct nvt_kinds kinds = {0};
-    uint32_t *groups = NULL;
-    struct nvt_projected *projected = nvt_project_ranges(trace, flags, err);
-    int status = projected ? nvt_nesting_make(&nesting, trace, err) : -1;
-    if (!status && (nvt_kinds_make(&kinds, trace, 0) ||
-                    !(groups = malloc(((size_t)kinds.count + 1) * sizeof(*groups)))))
-        status = nvt_fail_at(err, trace->path, -1, "out of memory");
-    nvt_groups_trace(&sum->groups, trace);
-    if (groups)
-        memset(groups, 0xff, kinds.count * sizeof(*groups));
-    for (uint32_t i = 0; !status && i < trace->ranges.count; i++)
-        if (projected[i].ops &&
-            add_range(sum, trace, i, &groups[kinds.of[i]], &projected[i], &nesting))
-            status = nvt_fail_at(err, trace->path, -1, "out of memory");
-    nvt_nesting_free(&nesting);
-    nvt_kinds_free(&kinds);
-    free(groups);
-    free(projected);
-    return status;
-}
-
-static void fill_projected(struct nvt_table *table, struct projected_sum *sum)
-{
-    for (uint32_t i = 0; i < sum->groups.count; i++) {
-        const struct nvt_group *group = &sum->groups.groups[i];
-        const struct extra *extra = &sum->extra[i];
-        struct nvt_summary summary = nvt_groups_summary(&sum->groups, i);
-        double count = (double)group->count;
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_text(table, row, P_RANGE, nvt_groups_name(&sum->groups, group->key[0]));
-        nvt_table_set_text(table, row, P_STYLE, style_name(group->key[1]));
-        nvt_table_set_int(table, row, P_TOTAL, group->total);
-        nvt_table_set_int(table, row, P_ORIGINAL, extra->original);
-        nvt_table_set_int(table, row, P_INSTANCES, (int64_t)group->count);
-        nvt_put_summary(table, row, P_AVG, &summary, 1);
-        nvt_table_set_int(table, row, P_OPS, (int64_t)extra->ops);
-        nvt_table_set_real(table, row, P_AVG_OPS, (double)extra->ops / count);
-        nvt_table_set_real(table, row, P_LEVEL, (double)extra->levels / count);
-        nvt_table_set_real(table, row, P_CHILDREN, (double)extra->children / count);
-    }
-    nvt_table_sort(table, P_RANGE, 0);
-    nvt_table_sort(table, P_TOTAL, 1);
-}
-
-static int make_projected(struct nvt_report_input *input, struct nvt_tables *tables,
-                          struct nvt_error *err)
-{
-    struct projected_sum sum = {0};
-    struct nvt_table *table = NULL;
-    int status = 0;
-    for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = collect_projected(&sum, input->traces[i].trace, input->project_flags, err);
-    if (!status)
-        status = nvt_groups_finish(&sum.groups, err);
-    if (!status) {
-        table = nvt_report_table(&nvt_report_nvtx_gpu_proj_sum, input,
-                                 "NVTX GPU projection summary", err);
-        status = table ? 0 : -1;
-    }
-    if (!status) {
-        fill_projected(table, &sum);
-        if (!sum.groups.count)
-            nvt_note(input, "note: there is no range with a device operation in what was read");
-        status = nvt_report_add(tables, table, err);
-    }
-    nvt_groups_free(&sum.groups);
-    free(sum.extra);
-    return status;
-}
-
-const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
-    .name = "nvtx_gpu_proj_sum",
-    .about = "ranges by the time from their first to their last device operation",
-    .needs = NVT_NEEDS_TRACES,
-    .columns = projected_columns,
-    .column_count = sizeof(projected_columns) / sizeof(projected_columns[0]),
-    .make = make_projected,
 };

@@ -1,0 +1,357 @@
+#include "launches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "column.h"
+#include "kinds.h"
+#include "map.h"
+#include "nesting.h"
+#include "project.h"
+
+/* Numbers of classes times names, at most: beyond that a table is not what is wanted. */
+#define CELLS_MOST (1u << 22)
+
+/* An open range of a thread. */
+struct open {
+    int64_t end;
+    uint32_t row;
+    uint32_t node; /* among the ranges with operations, from 1; 0: it has none yet */
+    uint32_t class, ops;
+    int64_t first, last; /* of its operations */
+};
+
+struct stack {
+    struct open *items;
+    uint32_t depth, capacity;
+    int overlaps; /* a range was opened that ends behind the one around it */
+};
+
+struct sweep {
+    const struct nvt_trace *trace;
+    struct nvt_launches *out;
+    struct nvt_nesting nesting; /* where it is not the model's own */
+    int is_nested;
+    struct stack *stacks;   /* of every thread */
+    struct nvt_map kinds;   /* domain, style, name -> kind */
+    struct nvt_map classes; /* class around it << 32 | kind -> class */
+    uint32_t *plain;        /* kinds of push/pop ranges of the default domain, by name */
+    uint32_t kind_count, class_capacity;
+    uint32_t *last; /* [class][name]: the range (as node) in which there was such a kernel last */
+    uint32_t next;  /* range to be opened */
+    int complex;    /* it is not simple after all */
+    int failed;
+};
+
+void nvt_launches_free(struct nvt_launches *launches)
+{
+    nvt_column_free(launches->cell);
+    nvt_column_free(launches->range_class);
+    nvt_column_free(launches->range_ns);
+    free(launches->classes);
+    free(launches->instances);
+    free(launches->kernels);
+    free(launches->number);
+    *launches = (struct nvt_launches){0};
+}
+
+/* --- classes --- */
+
+/* Room for one more class in a table with so many columns, zeroed. */
+static int grow_table(uint32_t **table, uint32_t from, uint32_t to, uint32_t columns)
+{
+    uint32_t *grown = realloc(*table, ((size_t)to * columns + 1) * sizeof(*grown));
+    if (!grown)
+        return -1;
+    memset(grown + (size_t)from * columns, 0, (size_t)(to - from) * columns * sizeof(*grown));
+    *table = grown;
+    return 0;
+}
+
+static uint32_t new_class(struct sweep *sweep, uint32_t outer, uint32_t range)
+{
+    struct nvt_launches *out = sweep->out;
+    uint32_t from = sweep->class_capacity;
+    if (out->class_count == from) {
+        uint32_t to = from ? from * 2 : 64;
+        struct nvt_launch_class *grown = realloc(out->classes, to * sizeof(*grown));
+        if (grown)
+            out->classes = grown;
+        sweep->complex |= (uint64_t)to * (out->names + 1) > CELLS_MOST;
+        sweep->failed |= !grown || sweep->complex ||
+                         grow_table(&out->instances, from, to, out->names) ||
+                         grow_table(&out->kernels, from, to, out->names) ||
+                         grow_table(&sweep->last, from, to, out->names);
+        if (sweep->failed)
+            return 0;
+        sweep->class_capacity = to;
+    }
+    out->classes[out->class_count] = (struct nvt_launch_class){.outer = outer, .range = range};
+    return out->class_count++;
+}
+
+static uint32_t kind_of(struct sweep *sweep, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    uint32_t name = ranges->name[range], domain = ranges->domain[range];
+    uint32_t style = ranges->style[range] != NVT_PUSH_POP, *kind = &sweep->plain[name];
+    if (domain || style) {
+        /* Pairs of name and domain first: the three do not fit into a key. */
+        uint32_t *pair = nvt_map_at(&sweep->kinds, (uint64_t)domain << 32 | name);
+        if (pair && *pair == NVT_MAP_NONE) {
+            *pair = sweep->kind_count;
+            sweep->kind_count += 2;
+        }
+        sweep->failed |= !pair;
+        return pair ? *pair + style : 0;
+    }
+    if (*kind == NVT_NONE) {
+        *kind = sweep->kind_count;
+        sweep->kind_count += 2;
+    }
+    return *kind;
+}
+
+/* The class of a range within one of that class, on this thread. */
+static uint32_t class_of(struct sweep *sweep, uint32_t outer, uint32_t range)
+{
+    /* Classes of the outermost are told apart by their threads: they have the highest keys. */
+    uint64_t within = outer ? outer : (uint64_t)UINT32_MAX - sweep->trace->ranges.thread[range];
+    uint32_t *class = nvt_map_at(&sweep->classes, within << 32 | kind_of(sweep, range));
+    if (!class || sweep->failed) {
+        sweep->failed = 1;
+        return 0;
+    }
+    if (*class == NVT_MAP_NONE)
+        *class = new_class(sweep, outer, range);
+    return *class;
+}
+
+/* --- the stack of a thread --- */
+
+/* A range will not hold a launch any more: what it held, that around it held as well. */
+static void close_range(struct sweep *sweep, struct open *open, struct open *outer)
+{
+    struct nvt_launches *out = sweep->out;
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    if (!open->node)
+        return;
+    struct nvt_launch_class *class = &out->classes[open->class];
+    int64_t ns = open->last - open->first;
+    uint32_t row = open->row;
+    out->range_ns[open->node - 1] = ns;
+    class->longest = ns > class->longest ? ns : class->longest;
+    class->ranges++;
+    class->ops += open->ops;
+    class->original += ranges->end[row] - ranges->start[row];
+    class->levels += sweep->is_nested ? sweep->nesting.level[row] : ranges->level[row];
+    class->children += sweep->is_nested ? sweep->nesting.children[row] : ranges->children[row];
+    if (!outer)
+        return;
+    outer->first = open->first < outer->first ? open->first : outer->first;
+    outer->last = open->last > outer->last ? open->last : outer->last;
+    outer->ops += open->ops;
+}
+
+static void close_top(struct sweep *sweep, struct stack *stack)
+{
+    uint32_t at = --stack->depth;
+    close_range(sweep, &stack->items[at], at ? &stack->items[at - 1] : NULL);
+}
+
+static void open_range(struct sweep *sweep, uint32_t row)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    struct stack *stack = &sweep->stacks[ranges->thread[row]];
+    /* Launches come after the start from now on, so what has ended is done with. */
+    while (stack->depth && stack->items[stack->depth - 1].end < ranges->start[row])
+        close_top(sweep, stack);
+    if (stack->depth == stack->capacity) {
+        uint32_t capacity = stack->capacity ? stack->capacity * 2 : 16;
+        struct open *items = realloc(stack->items, capacity * sizeof(*items));
+        if (!items) {
+            sweep->failed = 1;
+            return;
+        }
+        stack->items = items;
+        stack->capacity = capacity;
+    }
+    struct open *open = &stack->items[stack->depth++];
+    *open =
+        (struct open){.end = ranges->end[row], .row = row, .first = INT64_MAX, .last = INT64_MIN};
+    if (stack->depth > 1 && open->end > open[-1].end)
+        stack->overlaps = 1;
+}
+
+/* Ranges that ended, from below ones that are still open. */
+static void drop_ended(struct sweep *sweep, struct stack *stack, int64_t time)
+{
+    uint32_t kept = 0;
+    stack->overlaps = 0;
+    for (uint32_t i = 0; i < stack->depth; i++) {
+        struct open *open = &stack->items[i];
+        if (open->end < time) {
+            /* Those above that have operations already would have them within different ranges. */
+            sweep->complex |= i + 1 < stack->depth && stack->items[i + 1].node;
+            close_range(sweep, open, kept ? &stack->items[kept - 1] : NULL);
+            continue;
+        }
+        if (kept && open->end > stack->items[kept - 1].end)
+            sweep->complex = 1;
+        stack->items[kept++] = *open;
+    }
+    stack->depth = kept;
+}
+
+/* How many of the ranges of a thread hold a call. */
+static uint32_t holding(struct sweep *sweep, struct stack *stack, int64_t start, int64_t end)
+{
+    if (stack->overlaps)
+        drop_ended(sweep, stack, start);
+    while (stack->depth && stack->items[stack->depth - 1].end < start)
+        close_top(sweep, stack);
+    uint32_t count = stack->depth;
+    while (count && stack->items[count - 1].end < end)
+        count--;
+    return count;
+}
+
+/* From now on these ranges have operations. */
+static void name_nodes(struct sweep *sweep, struct stack *stack, uint32_t count)
+{
+    uint32_t from = count;
+    while (from && !stack->items[from - 1].node)
+        from--;
+    for (uint32_t i = from; i < count; i++) {
+        struct open *open = &stack->items[i];
+        open->class = class_of(sweep, i ? stack->items[i - 1].class : 0, open->row);
+        if (sweep->failed)
+            return;
+        sweep->out->range_class[sweep->out->range_count] = open->class;
+        open->node = ++sweep->out->range_count;
+    }
+}
+
+/* A kernel of a name, for all ranges in which there was none yet: where there was one, there was
+ * one around it. */
+static void count_ranges(struct sweep *sweep, const struct stack *stack, uint32_t count,
+                         uint32_t name)
+{
+    for (uint32_t i = count; i-- > 0;) {
+        const struct open *open = &stack->items[i];
+        size_t cell = (size_t)open->class * sweep->out->names + name;
+        if (sweep->last[cell] == open->node)
+            break;
+        sweep->last[cell] = open->node;
+        sweep->out->instances[cell]++;
+    }
+}
+
+/* --- operations --- */
+
+/* The ranges that hold an operation's launch: so many of the stack. */
+static uint32_t find(struct sweep *sweep, uint32_t op, struct stack **stack)
+{
+    const struct nvt_trace *trace = sweep->trace;
+    int64_t start = trace->ops.launch[op], end = start;
+    uint32_t thread = trace->ops.thread[op], api = trace->ops.api[op];
+    if (thread >= trace->threads.count || start == INT64_MIN)
+        return 0;
+    for (; sweep->next < trace->ranges.count && trace->ranges.start[sweep->next] <= start;
+         sweep->next++)
+        open_range(sweep, sweep->next);
+    if (api != NVT_NONE)
+        end = trace->apis.end[api];
+    *stack = &sweep->stacks[thread];
+    uint32_t count = holding(sweep, *stack, start, end);
+    if (count && !(*stack)->items[count - 1].node)
+        name_nodes(sweep, *stack, count);
+    return count;
+}
+
+static void take(struct sweep *sweep, uint32_t op)
+{
+    const struct nvt_ops *ops = &sweep->trace->ops;
+    struct nvt_launches *out = sweep->out;
+    struct stack *stack;
+    uint32_t count = find(sweep, op, &stack), class = 0;
+    if (sweep->failed)
+        return;
+    if (count) {
+        struct open *open = &stack->items[count - 1];
+        open->first = ops->start[op] < open->first ? ops->start[op] : open->first;
+        open->last = ops->end[op] > open->last ? ops->end[op] : open->last;
+        open->ops++;
+        class = open->class;
+    }
+    out->cell[op] = NVT_NONE;
+    if (ops->kind[op] != NVT_OP_KERNEL)
+        return;
+    uint32_t name = out->number[ops->name[op]];
+    out->cell[op] = class * out->names + name;
+    out->kernels[out->cell[op]]++;
+    if (ops->end[op] - ops->start[op] > out->longest)
+        out->longest = ops->end[op] - ops->start[op];
+    if (count)
+        count_ranges(sweep, stack, count, name);
+}
+
+static int prepare(struct sweep *sweep, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = sweep->trace;
+    struct nvt_launches *out = sweep->out;
+    size_t strings = nvt_strings_count(trace->strings);
+    int own = nvt_nesting_is_own(trace);
+    sweep->is_nested = own == 1 ? nvt_nesting_make(&sweep->nesting, trace, err) : 0;
+    if (sweep->is_nested < 0 || own < 0)
+        return -1;
+    sweep->is_nested = own == 1;
+    out->cell = nvt_column_grow(NULL, ((size_t)trace->ops.count + 1) * sizeof(*out->cell));
+    out->range_class =
+        nvt_column_grow(NULL, ((size_t)trace->ranges.count + 1) * sizeof(*out->range_class));
+    out->range_ns =
+        nvt_column_grow(NULL, ((size_t)trace->ranges.count + 1) * sizeof(*out->range_ns));
+    out->number = nvt_number_strings(trace, trace->ops.name, trace->ops.count, &out->names);
+    sweep->stacks = calloc((size_t)trace->threads.count + 1, sizeof(*sweep->stacks));
+    sweep->plain = malloc((strings + 1) * sizeof(*sweep->plain));
+    if (!out->cell || !out->range_class || !out->range_ns || !out->number || !sweep->stacks ||
+        !sweep->plain)
+        return -1;
+    memset(sweep->plain, 0xff, strings * sizeof(*sweep->plain));
+    new_class(sweep, 0, NVT_NONE);
+    return 0;
+}
+
+static void release(struct sweep *sweep)
+{
+    for (uint32_t i = 0; sweep->stacks && i < sweep->trace->threads.count; i++)
+        free(sweep->stacks[i].items);
+    free(sweep->stacks);
+    free(sweep->plain);
+    free(sweep->last);
+    nvt_map_free(&sweep->kinds);
+    nvt_map_free(&sweep->classes);
+    nvt_nesting_free(&sweep->nesting);
+}
+
+int nvt_launches_make(struct nvt_launches *launches, const struct nvt_trace *trace, unsigned flags,
+                      struct nvt_error *err)
+{
+    *launches = (struct nvt_launches){0};
+    struct sweep sweep = {.trace = trace, .out = launches};
+    uint32_t *order = NULL;
+    if (flags & NVT_ACROSS_THREADS)
+        return 1;
+    sweep.failed = prepare(&sweep, err) || nvt_launch_order(trace, &order);
+    for (uint32_t i = 0; i < trace->ops.count && !sweep.failed && !sweep.complex; i++)
+        take(&sweep, order ? order[i] : i);
+    for (uint32_t i = 0; i < trace->threads.count && !sweep.failed && !sweep.complex; i++)
+        while (sweep.stacks[i].depth)
+            close_top(&sweep, &sweep.stacks[i]);
+    free(order);
+    release(&sweep);
+    if (!sweep.complex && !sweep.failed)
+        return 0;
+    nvt_launches_free(launches);
+    return sweep.complex ? 1 : nvt_fail_at(err, trace->path, -1, "out of memory");
+}
