@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
+
 /* Length of the UTF-8 character at text, 0 when there is none. */
 static size_t character(const unsigned char *text)
 {
@@ -21,8 +23,20 @@ static size_t character(const unsigned char *text)
     return length;
 }
 
+/* The character of so many bytes when it could steer a terminal or turn the text around, which an escape
+ * keeps it from; else 0. */
+static uint32_t to_escape(const unsigned char *text, size_t length)
+{
+    if (length == 1)
+        return *text < 0x20 || *text == 0x7f ? *text : 0;
+    const char *at = (const char *)text;
+    uint32_t character = nvt_utf8_next(&at);
+    return character < 0x10000 && nvt_char_visible(character) != character ? character : 0;
+}
+
 int nvt_json_quote(struct nvt_buffer *out, const char *text)
 {
+    uint32_t escaped;
     int failed = nvt_buffer_append(out, "\"", 1);
     for (const unsigned char *at = (const unsigned char *)text; *at && !failed;) {
         size_t length = character(at);
@@ -31,8 +45,8 @@ int nvt_json_quote(struct nvt_buffer *out, const char *text)
             length = 1;
         } else if (*at == '"' || *at == '\\') {
             failed = nvt_buffer_printf(out, "\\%c", *at);
-        } else if (*at < 0x20 || *at == 0x7f) {
-            failed = nvt_buffer_printf(out, "\\u%04x", *at);
+        } else if ((escaped = to_escape(at, length)) != 0) {
+            failed = nvt_buffer_printf(out, "\\u%04x", escaped);
         } else {
             failed = nvt_buffer_append(out, at, length);
         }
