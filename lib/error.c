@@ -25,16 +25,16 @@ static void set(struct nvt_error *err, const char *file, const char *format, va_
     make_printable(err->file);
 }
 
-int nvt_fail(struct nvt_error *err, const char *format, ...)
+void nvt_error_set(struct nvt_error *err, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     set(err, NULL, format, arguments);
     va_end(arguments);
-    return -1;
 }
 
-int nvt_fail_at(struct nvt_error *err, const char *file, int64_t offset, const char *format, ...)
+void nvt_error_set_at(struct nvt_error *err, const char *file, int64_t offset, const char *format,
+                      ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -42,10 +42,10 @@ int nvt_fail_at(struct nvt_error *err, const char *file, int64_t offset, const c
     va_end(arguments);
     if (err)
         err->offset = offset;
-    return -1;
 }
 
-int nvt_fail_line(struct nvt_error *err, const char *file, int64_t line, const char *format, ...)
+void nvt_error_set_line(struct nvt_error *err, const char *file, int64_t line, const char *format,
+                        ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -53,7 +53,6 @@ int nvt_fail_line(struct nvt_error *err, const char *file, int64_t line, const c
     va_end(arguments);
     if (err)
         err->line = line;
-    return -1;
 }
 
 int nvt_error_in(struct nvt_error *err, const char *file)
