@@ -65,8 +65,8 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
     if (nvt_table_is_null(table, row, column) || spec->type == NVT_TEXT)
         return out;
     if (spec->type == NVT_BOOL)
-        return strcpy(out, nvt_table_bool(table, row, column) ? "true" : "false");
-    if (spec->type == NVT_INT)
+        snprintf(out, NVT_NUMBER_MAX, "%s", nvt_table_bool(table, row, column) ? "true" : "false");
+    else if (spec->type == NVT_INT)
         snprintf(out, NVT_NUMBER_MAX, "%" PRId64, nvt_table_int(table, row, column));
     else if (spec->decimals == NVT_SHORTEST)
         shortest(nvt_table_real(table, row, column), out);
@@ -125,10 +125,8 @@ char *nvt_render_caption(const struct nvt_table *table)
 
 void nvt_render_visible(const char *text, FILE *out)
 {
-    for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
-        char bytes[NVT_UTF8_MAX];
-        fwrite(bytes, 1, nvt_utf8_put(nvt_char_visible(character), bytes), out);
-    }
+    for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;)
+        nvt_utf8_write(nvt_char_visible(character), out);
 }
 
 static void delimited_table(const struct nvt_table *table, char delimiter,

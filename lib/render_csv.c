@@ -10,10 +10,9 @@
 
 static void put_valid(uint32_t character, FILE *out)
 {
-    char bytes[NVT_UTF8_MAX];
     if (character != '\t' && character != '\n' && character != '\r')
         character = nvt_char_visible(character);
-    fwrite(bytes, 1, nvt_utf8_put(character, bytes), out);
+    nvt_utf8_write(character, out);
 }
 
 /* Most names need no second look: traces of millions of rows are written this way. */

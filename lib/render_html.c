@@ -10,7 +10,6 @@
 void nvt_render_html_text(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
-        char bytes[NVT_UTF8_MAX];
         const char *entity = character == '&'    ? "&amp;"
                              : character == '<'  ? "&lt;"
                              : character == '>'  ? "&gt;"
@@ -20,7 +19,7 @@ void nvt_render_html_text(const char *text, FILE *out)
         if (entity)
             fputs(entity, out);
         else
-            fwrite(bytes, 1, nvt_utf8_put(nvt_char_visible(character), bytes), out);
+            nvt_utf8_write(nvt_char_visible(character), out);
     }
 }
 

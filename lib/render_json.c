@@ -18,7 +18,6 @@ static void put_string(const char *text, FILE *out)
 {
     putc('"', out);
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
-        char bytes[NVT_UTF8_MAX];
         if (character == '"' || character == '\\')
             fprintf(out, "\\%c", (char)character);
         else if (character == '\n')
@@ -28,7 +27,7 @@ static void put_string(const char *text, FILE *out)
         else if (needs_escape(character) && character < 0x10000)
             fprintf(out, "\\u%04x", character);
         else
-            fwrite(bytes, 1, nvt_utf8_put(character, bytes), out);
+            nvt_utf8_write(character, out);
     }
     putc('"', out);
 }

@@ -51,7 +51,6 @@ static const char *escape(uint32_t character)
 void nvt_render_latex_text(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
-        char bytes[NVT_UTF8_MAX];
         const char *written = escape(character);
         if (written)
             fputs(written, out);
@@ -60,7 +59,7 @@ void nvt_render_latex_text(const char *text, FILE *out)
         else {
             if (character < 0x80 && strchr("_&%#${}", (int)character))
                 putc('\\', out);
-            fwrite(bytes, 1, nvt_utf8_put(nvt_char_visible(character), bytes), out);
+            nvt_utf8_write(nvt_char_visible(character), out);
         }
     }
 }

@@ -11,12 +11,11 @@
 void nvt_render_markdown_text(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
-        char bytes[NVT_UTF8_MAX];
         if (character == '\n' || character == '\r')
             character = ' ';
         if (character < 0x80 && strchr("\\`*_{}[]<>#|~&$", (int)character))
             putc('\\', out);
-        fwrite(bytes, 1, nvt_utf8_put(nvt_char_visible(character), bytes), out);
+        nvt_utf8_write(nvt_char_visible(character), out);
     }
 }
 

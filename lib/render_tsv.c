@@ -8,7 +8,6 @@
 static void field(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
-        char bytes[NVT_UTF8_MAX];
         switch (character) {
         case '\t':
             fputs("\\t", out);
@@ -23,7 +22,7 @@ static void field(const char *text, FILE *out)
             fputs("\\\\", out);
             break;
         default:
-            fwrite(bytes, 1, nvt_utf8_put(nvt_char_visible(character), bytes), out);
+            nvt_utf8_write(nvt_char_visible(character), out);
         }
     }
 }

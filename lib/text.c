@@ -60,6 +60,13 @@ size_t nvt_utf8_put(uint32_t character, char out[NVT_UTF8_MAX])
     return more + 1;
 }
 
+void nvt_utf8_write(uint32_t character, FILE *out)
+{
+    char bytes[NVT_UTF8_MAX];
+    size_t count = nvt_utf8_put(character, bytes);
+    fwrite(bytes, 1, count, out);
+}
+
 static int in_table(const struct character_range *table, size_t count, uint32_t character)
 {
     size_t low = 0, high = count;

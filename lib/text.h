@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* What stands for bytes that are no UTF-8. */
 #define NVT_REPLACEMENT 0xFFFDu
@@ -23,6 +24,9 @@ uint32_t nvt_utf8_next(const char **at);
 
 /* Write a character as UTF-8, without terminator; returns the number of bytes (1 … 4). */
 size_t nvt_utf8_put(uint32_t character, char out[NVT_UTF8_MAX]);
+
+/* The same into a stream. */
+void nvt_utf8_write(uint32_t character, FILE *out);
 
 /*
  * Columns that a character takes on a terminal: 2 for East Asian wide and fullwidth ones and for

@@ -33,14 +33,13 @@ static void put_label(const char *text, FILE *out)
 {
     size_t left = LABEL_MAX;
     for (uint32_t character; left && (character = nvt_utf8_next(&text)) != 0; left--) {
-        char bytes[NVT_UTF8_MAX];
         if (character < 0x20)
             character = ' ';
         if (character == '"' || character == '\'')
             character = 0x2019;
         if (character == '\\')
             character = '/';
-        fwrite(bytes, 1, nvt_utf8_put(nvt_char_visible(character), bytes), out);
+        nvt_utf8_write(nvt_char_visible(character), out);
     }
     fputs(!left && *text ? "…" : "", out);
 }

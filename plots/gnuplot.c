@@ -9,8 +9,6 @@
 
 #include "../lib/text.h"
 
-extern char **environ;
-
 int nvt_picture_format(const char *format)
 {
     return !strcmp(format, "svg") || !strcmp(format, "png") || !strcmp(format, "pdf");
@@ -20,14 +18,13 @@ void nvt_gnuplot_text(const char *text, size_t limit, FILE *script)
 {
     putc('\'', script);
     for (uint32_t character; limit && (character = nvt_utf8_next(&text)) != 0; limit--) {
-        char bytes[NVT_UTF8_MAX];
         if (character == '\'' || character == '`')
             character = 0x2019;
         else if (character == '\\')
             character = '/';
         else if (character < 0x20 || nvt_char_visible(character) != character)
             character = ' ';
-        fwrite(bytes, 1, nvt_utf8_put(character, bytes), script);
+        nvt_utf8_write(character, script);
     }
     if (!limit && *text)
         fputs("…", script);
