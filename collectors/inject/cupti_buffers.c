@@ -3,7 +3,8 @@
 #ifdef HAVE_CUPTI
 
 #include <pthread.h>
-#include <sys/mman.h>
+
+#include "../../lib/pages.h"
 
 /*
  * Small buffers: one that is not full is only handed over when all its records are complete, and on
@@ -32,20 +33,13 @@ void nvt_cupti_buffers_init(void (*bell)(void))
     ring_bell = bell;
 }
 
-static struct buffer *make(void)
-{
-    void *memory =
-        mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 void CUPTIAPI nvt_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *most)
 {
     pthread_mutex_lock(&lock);
     struct buffer *fresh = empty;
     if (fresh)
         empty = fresh->next;
-    else if (made < BUFFERS_MOST && (fresh = make()))
+    else if (made < BUFFERS_MOST && (fresh = nvt_pages_new(BUFFER_BYTES)))
         made++;
     pthread_mutex_unlock(&lock);
     *buffer = fresh ? (uint8_t *)(fresh + 1) : NULL;

@@ -54,6 +54,8 @@ void nvtally_inject_hand_over(void)
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/pages.h"
+
 #include "../cupti_decode.h"
 #include "capture.h"
 #include "device.h"
@@ -246,8 +248,8 @@ static int start_thread(void)
     pthread_t thread;
     sigset_t all, before;
     size_t room = nvt_device_batch_room();
-    void *memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = nvt_pages_new(room);
+    if (!memory)
         return -1;
     nvt_device_batch_init(&cupti.batch, memory, room);
     /* The program's signals are for its own threads. */
@@ -434,8 +436,9 @@ static void start(void)
         snprintf(text, sizeof(text), "CUPTI refuses to record %.400s", refused);
         problem(text);
     }
-    atexit(nvt_cupti_finish);
-    at_quick_exit(nvt_cupti_finish);
+    /* Where these are refused, nvt_exit_hook() is left. */
+    (void)atexit(nvt_cupti_finish);
+    (void)at_quick_exit(nvt_cupti_finish);
     nvt_exit_hook(nvt_cupti_finish);
 }
 

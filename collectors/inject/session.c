@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../../lib/clock.h"
+#include "../../lib/pages.h"
 #include "calibrate.h"
 
 struct nvt_inject_session nvt_session;
@@ -46,9 +47,10 @@ static struct nvt_control *map_control(const char *folder)
 static int join(void)
 {
     const char *folder = getenv(NVT_SESSION_ENV);
-    if (!folder || !*folder || strlen(folder) >= sizeof(nvt_session.folder))
+    size_t length = folder ? strlen(folder) : 0;
+    if (!length || length >= sizeof(nvt_session.folder))
         return 0;
-    strcpy(nvt_session.folder, folder);
+    memcpy(nvt_session.folder, folder, length + 1);
     struct nvt_control *control = map_control(folder);
     if (!control)
         return 0;
@@ -169,9 +171,8 @@ void *nvt_session_memory(size_t size)
         if (memory)
             return memory;
         size_t needed = size + 64 > BLOCK_BYTES ? size + 64 : BLOCK_BYTES;
-        struct block *fresh =
-            mmap(NULL, needed, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (fresh == MAP_FAILED)
+        struct block *fresh = nvt_pages_new(needed);
+        if (!fresh)
             return NULL;
         fresh->size = needed;
         atomic_store(&fresh->used, 64);

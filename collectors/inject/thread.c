@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../lib/pages.h"
+
 #include "session.h"
 
 struct nvt_thread nvt_nobody;
@@ -72,9 +74,8 @@ static struct nvt_thread *new_thread(void)
     if (!nvt_session.control)
         return NULL;
     pthread_once(&at_exit_once, make_key);
-    struct nvt_thread *thread = mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (thread == MAP_FAILED)
+    struct nvt_thread *thread = nvt_pages_new(sizeof(*thread));
+    if (!thread)
         return NULL;
     if (madvise(thread, sizeof(*thread), MADV_WIPEONFORK) || get_ring(thread)) {
         munmap(thread, sizeof(*thread));
