@@ -86,12 +86,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static char *made_up_name(const char *input, const char *ending)
 {
     const char *slash = strrchr(input, '/'), *dot = strrchr(slash ? slash : input, '.');
-    size_t length = dot ? (size_t)(dot - input) : strlen(input);
-    char *name = malloc(length + strlen(ending) + 1);
-    if (name) {
-        memcpy(name, input, length);
-        strcpy(name + length, ending);
-    }
+    size_t length = dot ? (size_t)(dot - input) : strlen(input), room = length + strlen(ending) + 1;
+    char *name = malloc(room);
+    if (name)
+        snprintf(name, room, "%.*s%s", (int)length, input, ending);
     return name;
 }
 

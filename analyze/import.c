@@ -96,22 +96,25 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static char *read_text(const char *path, size_t *size, struct nvt_error *err)
 {
     FILE *file = fopen(path, "re");
-    size_t capacity = 0;
-    char *text = NULL;
-    int failed = !file;
+    size_t capacity = 1 << 16;
+    char *text = file ? malloc(capacity) : NULL;
+    int failed = !text;
     *size = 0;
     while (!failed && !feof(file)) {
         if (*size + 1 >= capacity) {
-            capacity = capacity ? capacity * 2 : 1 << 16;
-            char *larger = capacity > 2 * (size_t)LOG_BYTES_MAX ? NULL : realloc(text, capacity);
-            if (!larger) {
+            capacity *= 2;
+            if (capacity > 2 * (size_t)LOG_BYTES_MAX) {
                 fclose(file);
                 free(text);
                 nvt_fail_at(err, path, -1, "is larger than a log: more than %u MiB",
                             LOG_BYTES_MAX >> 20);
                 return NULL;
             }
-            text = larger;
+            char *larger = realloc(text, capacity);
+            failed = !larger;
+            text = larger ? larger : text;
+            if (failed)
+                break;
         }
         *size += fread(text + *size, 1, capacity - *size - 1, file);
         failed = ferror(file);

@@ -267,6 +267,7 @@ static int fill(struct nvt_iterations *iterations, struct search *search, uint32
     }
     iterations->before = places[0];
     iterations->first_op = search->ops[places[0]];
+    /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): there are two places at least */
     iterations->items = malloc((size_t)count * sizeof(*iterations->items));
     if (!iterations->items)
         return -1;

@@ -26,23 +26,26 @@ uint32_t nvt_map_get(const struct nvt_map *map, uint64_t key)
 
 static int grow(struct nvt_map *map)
 {
-    uint64_t size = map->rows ? (map->mask + 1) * 2 : 64;
-    struct nvt_map bigger = {malloc(size * sizeof(*map->keys)), malloc(size * sizeof(*map->rows)),
-                             size - 1, map->used};
-    if (!bigger.keys || !bigger.rows) {
-        nvt_map_free(&bigger);
+    const struct nvt_map old = *map;
+    uint64_t size = old.rows ? (old.mask + 1) * 2 : 64;
+    uint64_t *keys = malloc(size * sizeof(*keys));
+    uint32_t *rows = malloc(size * sizeof(*rows));
+    if (!keys || !rows) {
+        free(keys);
+        free(rows);
         return -1;
     }
-    memset(bigger.rows, 0xff, size * sizeof(*bigger.rows));
-    for (uint64_t i = 0; map->rows && i <= map->mask; i++) {
-        if (map->rows[i] == NVT_MAP_NONE)
+    memset(rows, 0xff, size * sizeof(*rows));
+    *map = (struct nvt_map){keys, rows, size - 1, old.used};
+    for (uint64_t i = 0; old.rows && i <= old.mask; i++) {
+        if (old.rows[i] == NVT_MAP_NONE)
             continue;
-        uint64_t to = place(&bigger, map->keys[i]);
-        bigger.keys[to] = map->keys[i];
-        bigger.rows[to] = map->rows[i];
+        uint64_t to = place(map, old.keys[i]);
+        keys[to] = old.keys[i];
+        rows[to] = old.rows[i];
     }
-    nvt_map_free(map);
-    *map = bigger;
+    free(old.keys);
+    free(old.rows);
     return 0;
 }
 

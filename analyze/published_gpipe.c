@@ -146,7 +146,7 @@ static int read_device(const char *line, struct block *block)
     char *end;
     if (!value)
         return 0;
-    strtoul(value, &end, 10);
+    (void)strtoul(value, &end, 10);
     if (end == value || strncmp(end, ": ", 2))
         return 0;
     if (list->count == NVT_PARTITIONS_MOST || nvt_log_number(end + 2, NULL, &bytes, &value) ||

@@ -6,6 +6,7 @@
 #include "published_transformer.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,15 +57,17 @@ static void read_prose(const char *line, struct condition *condition)
 {
     const char *with = strstr(line, "With ");
     char before[WORD_MOST];
-    int count;
+    char *end;
     if (!with)
         return;
     if (!strncmp(with, "With no warmup", 14))
         condition->warmup = 0;
-    else if (sscanf(with, "With %d warmup", &count) == 1 && count >= 0)
-        condition->warmup = count;
+    long count = strtol(with + strlen("With "), &end, 10);
+    if (end > with + strlen("With ") && !strncmp(end, " warmup", 7) && count >= 0 &&
+        count <= INT_MAX)
+        condition->warmup = (int)count;
     if (strstr(with, "nsys"))
-        strcpy(condition->collect, "nsys");
+        snprintf(condition->collect, sizeof(condition->collect), "nsys");
     read_word(with, "profiled by ", condition->collect);
     for (size_t i = 0; i < OTHERS; i++) {
         snprintf(before, sizeof(before), ", %s=", others[i].key);
@@ -282,7 +285,7 @@ static int put_table(const struct nvt_record *const *rows, size_t count, FILE *o
     size_t widths[COLUMNS] = {strlen(headings[NAME]) + 2, 0, 0, 0, 0};
     int status = 0;
     for (int column = FORWARD; column < COLUMNS && !status; column++) {
-        columns[column].texts = calloc(count, sizeof(*columns[column].texts));
+        columns[column].texts = calloc(count + 1, sizeof(*columns[column].texts));
         status = columns[column].texts ? 0 : -1;
         if (!status)
             fill_column(&columns[column], rows, count, column);

@@ -63,7 +63,9 @@ static int set_date(struct nvt_kineto *reader)
         reader->first + reader->trace->origin_ns < EPOCH_NS)
         return 0;
     time_t seconds = (time_t)((reader->first + reader->trace->origin_ns) / 1000000000);
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &calendar));
+    if (!gmtime_r(&seconds, &calendar) ||
+        !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar))
+        return 0;
     return nvt_trace_set_meta(reader->trace, "date", date);
 }
 

@@ -70,7 +70,7 @@ static int open_file(struct nvt_nsys *reader)
     char *at = uri + sprintf(uri, "file:%s", *reader->path == '/' ? "//" : "");
     for (size_t i = 0; i < length; i++)
         at += sprintf(at, reader->path[i] == '/' ? "%c" : "%%%02X", (unsigned char)reader->path[i]);
-    strcpy(at, "?mode=ro&immutable=1");
+    sprintf(at, "?mode=ro&immutable=1");
     int status = sqlite3_open_v2(uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     free(uri);
     if (status != SQLITE_OK)
@@ -127,7 +127,7 @@ static int measure(struct nvt_nsys *reader)
     /* NVTX_EVENTS is read three times, its texts may be read in two of them. */
     reader->rows_left = size / ROW_BYTES * 3;
     reader->text_left = size * 3;
-    if (size < INT32_MAX)
+    if (size < INT32_MAX - 4096)
         sqlite3_limit(reader->db, SQLITE_LIMIT_LENGTH, (int)size + 4096);
     return 0;
 }

@@ -13,8 +13,6 @@
 
 #include "reader.h"
 
-extern char **environ;
-
 /* By name alone: it is asked only about files that no other reader recognizes. */
 int nvt_is_nsys_report(const char *path)
 {

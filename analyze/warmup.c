@@ -74,8 +74,10 @@ static int add_time(struct nvt_warmup_series *series, uint32_t row, int is_warmu
     if (series->count == series->capacity) {
         size_t capacity = series->capacity ? series->capacity * 2 : 64;
         uint32_t *rows = realloc(series->rows, capacity * sizeof(*rows));
-        series->rows = rows ? rows : series->rows;
-        double *ns = rows ? realloc(series->ns, capacity * sizeof(*ns)) : NULL;
+        if (!rows)
+            return -1;
+        series->rows = rows;
+        double *ns = realloc(series->ns, capacity * sizeof(*ns));
         if (!ns)
             return -1;
         series->ns = ns;

@@ -115,7 +115,7 @@ enum nvt_here_status nvt_here_start(const char *library, struct nvt_error *err)
     enum nvt_here_status status = check(library);
     if (status)
         return status;
-    strcpy(here.library, library);
+    snprintf(here.library, sizeof(here.library), "%s", library);
     if (make_recorder(&here.recorder, err))
         return NVT_HERE_SYSTEM;
     if (start_thread()) {

@@ -87,6 +87,7 @@ void nvt_recorder_remove(struct nvt_recorder *recorder)
     char control[300];
     snprintf(control, sizeof(control), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
     DIR *folder = opendir(recorder->folder);
+    /* cppcheck-suppress readdirCalled ; readdir_r(), which it names instead, is deprecated */
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         if (strcmp(entry->d_name, NVT_CONTROL_NAME))
             unlinkat(dirfd(folder), entry->d_name, 0);
@@ -139,6 +140,7 @@ void nvt_recorder_adopt(struct nvt_recorder *recorder)
     DIR *folder = opendir(recorder->folder);
     if (!folder)
         recorder->waiting = 1;
+    /* cppcheck-suppress readdirCalled ; readdir_r(), which it names instead, is deprecated */
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         adopt(recorder, entry->d_name);
     if (folder)

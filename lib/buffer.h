@@ -92,7 +92,7 @@ static inline const uint8_t *nvt_varint_get(const uint8_t *at, const uint8_t *en
 /* Signed numbers near zero as small unsigned ones: 0, -1, 1, -2 … to 0, 1, 2, 3 … */
 static inline uint64_t nvt_zigzag(int64_t value)
 {
-    return ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
+    return ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
 }
 
 static inline int64_t nvt_unzigzag(uint64_t value)

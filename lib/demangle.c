@@ -43,8 +43,7 @@ void nvt_demangler_free(struct nvt_demangler *demangler)
 
 char *nvt_demangle(const struct nvt_demangler *demangler, const char *name)
 {
-    int status = 0;
     if (!demangler || strncmp(name, "_Z", 2) || strnlen(name, NAME_MOST) == NAME_MOST)
         return NULL;
-    return demangler->demangle(name, NULL, NULL, &status);
+    return demangler->demangle(name, NULL, NULL, NULL);
 }

@@ -231,6 +231,7 @@ static bool load_driver(struct driver *driver)
     *(void **)&driver->name = dlsym(library, "cuDeviceGetName");
     *(void **)&driver->memory = dlsym(library, "cuDeviceTotalMem_v2");
     *(void **)&driver->attribute = dlsym(library, "cuDeviceGetAttribute");
+    /* cppcheck-suppress resourceLeak ; a driver stays loaded: it has threads of its own */
     return driver->init && driver->version && driver->count && driver->name && driver->memory &&
            driver->attribute;
 }

@@ -85,6 +85,7 @@ struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struc
         free_writer(writer);
         return NULL;
     }
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): eight bytes, no text */
     memcpy(header, NVT_FILE_MAGIC, 8);
     put(header + 8, NVT_FILE_VERSION, 4);
     if (set_up(writer, path, level))
