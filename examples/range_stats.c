@@ -14,7 +14,7 @@ static double work(int rounds)
 int main(void)
 {
     nvtally_session *session;
-    nvtally_range_statistics s;
+    nvtally_range_statistics s = {0};
     /* Before the first call of NVTX and of CUDA. */
     int status = nvtally_session_start(&session);
     for (int i = 0; i < 100 && !status; i++) {

@@ -509,13 +509,13 @@ static void objects(void **state)
                                    .flag = CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING};
     CUpti_ActivityName name = {.kind = CUPTI_ACTIVITY_KIND_NAME,
                                .objectKind = CUPTI_ACTIVITY_OBJECT_STREAM,
+                               .objectId.dcs.streamId = 13,
                                .name = "compute"};
     CUpti_ActivityExternalCorrelation external = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                                   .externalKind =
                                                       CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1,
                                                   .externalId = UINT64_C(1) << 60,
                                                   .correlationId = 99};
-    name.objectId.dcs.streamId = 13;
     PUT(device);
     PUT(context);
     PUT(stream);

@@ -127,8 +127,9 @@ static char *texts_of(const char *pattern)
         size_t size;
         char *text = cli_read_file(files.gl_pathv[i], &size);
         assert_non_null(text);
-        all = realloc(all, length + size + 1);
-        assert_non_null(all);
+        char *longer = realloc(all, length + size + 1);
+        assert_non_null(longer);
+        all = longer;
         memcpy(all + length, text, size + 1);
         length += size;
         free(text);
@@ -144,7 +145,8 @@ static void no_operation_is_left_out(void **state)
     (void)state;
     char *headers = texts_of("kernels/ops/*.h"), *table = texts_of("tests/device/check_*.c");
     int found = 0, missing = 0;
-    for (char *line = strtok(headers, "\n"); line; line = strtok(NULL, "\n")) {
+    char *rest = NULL;
+    for (char *line = strtok_r(headers, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         char name[96], call[100];
         const char *at = strstr(line, " nvt_");
         if ((strncmp(line, "void ", 5) && strncmp(line, "double ", 7)) || !at ||

@@ -60,8 +60,10 @@ static uint32_t count_ranges(const char *path, const char *name)
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = nvt_trace_read(path, &err);
     uint32_t count = 0;
-    if (!trace)
+    if (!trace) {
         fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+        return 0;
+    }
     for (uint32_t i = 0; i < trace->ranges.count; i++)
         count += !strcmp(nvt_name(trace, trace->ranges.name[i]), name);
     nvt_trace_free(trace);

@@ -110,7 +110,7 @@ static double defined_output(const struct nvt_layer *layer, int64_t b, int64_t o
     const real *e = layer->parameters[NVT_EXPERT].value;
     const real *a = layer->parameters[NVT_COMPRESSOR].value;
     const real *expand = layer->parameters[NVT_EXPANSION].value;
-    double score[64], p[64], top = -INFINITY, sum = 0, out = 0;
+    double score[64], p[64] = {0}, top = -INFINITY, sum = 0, out = 0;
     int64_t best = 0, width = layer->in / layer->fragments;
     for (int64_t f = 0; f < layer->fragments; f++) {
         score[f] = 0;

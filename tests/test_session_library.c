@@ -178,9 +178,11 @@ static void refuses_a_forked_child(void **state)
     assert_int_equal(nvtally_session_start(&session), NVTALLY_OK);
     pid_t child = fork();
     if (!child)
-        _exit(nvtally_session_start(&other) != NVTALLY_NO_SESSION ||
-              nvtally_session_stop(session) != NVTALLY_NO_SESSION ||
-              nvtally_range_stats(session, "busy", &s) != NVTALLY_NO_SESSION);
+        _exit(nvtally_session_start(&other) == NVTALLY_NO_SESSION &&
+                      nvtally_session_stop(session) == NVTALLY_NO_SESSION &&
+                      nvtally_range_stats(session, "busy", &s) == NVTALLY_NO_SESSION
+                  ? 0
+                  : 1);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(nvtally_session_stop(session), NVTALLY_OK);

@@ -215,7 +215,8 @@ static void test_headers_as_wheels(void **state)
     cli_result_free(&result);
     char *list = cli_read_file(cli_in(machine->directory, ".deps/wheels.txt"), NULL);
     assert_non_null(list);
-    for (char *line = strtok(list, "\n"); line; line = strtok(NULL, "\n")) {
+    char *rest = NULL;
+    for (char *line = strtok_r(list, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         assert_non_null(strstr(line, "=="));
         assert_non_null(strstr(line, "--hash=sha256:"));
     }

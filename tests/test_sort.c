@@ -29,7 +29,7 @@ static void orders_are_as_defined(void **state)
     (void)state;
     enum { MOST = 300, TRIALS = 3000 };
     int64_t key[MOST], tie[MOST];
-    uint32_t expected[MOST];
+    uint32_t expected[MOST] = {0};
     srand(5);
     for (int trial = 0; trial < TRIALS; trial++) {
         uint32_t count = (uint32_t)(rand() % MOST);

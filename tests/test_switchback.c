@@ -94,7 +94,7 @@ static void quantisation_is_that_of_exact_arithmetic(void **state)
         int64_t n = (int64_t)scales[i] + 1;
         nvt_half *x = calloc((size_t)n, sizeof(*x));
         int8_t *q = calloc((size_t)n, 1);
-        float s;
+        float s = 0;
         assert_true(x && q);
         for (int64_t v = 0; v < n; v++)
             x[v] = (nvt_half)(v | (v % 3 ? 0 : 0x8000));
@@ -197,7 +197,7 @@ static void a_matrix_larger_than_a_share_has_one_scale(void **state)
     uint16_t *scratch = calloc((size_t)nvt_quantize_scratch(SIDE, SIDE), sizeof(*scratch));
     nvt_half *x = random_halves(SIDE * SIDE, 3);
     int8_t *q = malloc(SIDE * SIDE);
-    float s;
+    float s = 0;
     assert_true(SIDE * SIDE > 4 * SHARE);
     for (int i = 0; i < SIDE * SIDE; i += SIDE * SIDE - 1) {
         x[i] = 0x7800; /* 32768: the largest is first once, then last */

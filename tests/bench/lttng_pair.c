@@ -43,7 +43,7 @@ static double burst(enum nvt_clock clock, int traced)
 
 int main(int argc, char **argv)
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 200;
+    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 200;
     enum nvt_clock clock = nvt_clock_best();
     size_t count = (size_t)(rounds > 0 ? rounds : 1);
     double *costs = calloc(count, sizeof(double)), *floors = calloc(count, sizeof(double)),

@@ -160,8 +160,8 @@ int main(int argc, char **argv)
 {
     if (argc > 3 && (!strcmp(argv[1], "sustained") || !strcmp(argv[1], "spaced"))) {
         work_ns = argv[1][1] == 'p' ? 10000 : 0;
-        threads = atoi(argv[2]);
-        sustained_pairs = atol(argv[3]);
+        threads = (int)strtol(argv[2], NULL, 10);
+        sustained_pairs = strtol(argv[3], NULL, 10);
         int64_t start = nvt_monotonic_ns();
         run_threads(sustain);
         double seconds = (double)(nvt_monotonic_ns() - start) / 1e9;
@@ -170,8 +170,8 @@ int main(int argc, char **argv)
                pairs / seconds / 1e6);
         return 0;
     }
-    threads = argc > 1 ? atoi(argv[1]) : 1;
-    rounds = argc > 2 ? atoi(argv[2]) : 200;
+    threads = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
+    rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 200;
     if (threads < 1 || threads > 64 || rounds < 1 || rounds > ROUNDS)
         return 2;
     bursts();

@@ -38,7 +38,7 @@ static void *work(void *argument)
 int main(int argc, char **argv)
 {
     pthread_t threads[256];
-    int count = argc > 1 ? atoi(argv[1]) : 1;
+    int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
     pairs = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
     dynamic = argc > 3 && !strcmp(argv[3], "dynamic");
     int file = argc > 4 ? open(argv[4], O_RDWR | O_CREAT, 0600) : -1;

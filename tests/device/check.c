@@ -41,12 +41,14 @@ static int load(const char *path, struct library *library)
     *(void **)&library->run = dlsym(handle, "nvt_check_run");
     if (!library->start || !library->entry || !library->run) {
         fprintf(stderr, "check: %s is no library of operations\n", path);
+        dlclose(handle);
         return -1;
     }
-    if (!library->start(library->device, sizeof(library->device), &err))
-        return 0;
-    fprintf(stderr, "check: %s: %s\n", path, err.message);
-    return -1;
+    int status = library->start(library->device, sizeof(library->device), &err);
+    if (status)
+        fprintf(stderr, "check: %s: %s\n", path, err.message);
+    /* cppcheck-suppress resourceLeak ; in use until the program ends */
+    return status ? -1 : 0;
 }
 
 static void release(struct nvt_check_outcome *outcome)

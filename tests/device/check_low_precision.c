@@ -42,7 +42,7 @@ static void int8_linear(struct check *c, const int64_t *s, int shared)
     const int8_t *a = check_bytes(c, "a", s[0] * s[2]), *b = check_bytes(c, "b", s[2] * s[1]);
     const float *sa = check_floats(c, "sa", s[0]), *sb = check_floats(c, "sb", shared ? 1 : s[1]);
     nvt_half *out = check_out_halves(c, "out", s[0] * s[1]);
-    int32_t *scratch = (int32_t *)check_scratch(c, "scratch", nvt_int8_scratch(s[0], s[1]));
+    int32_t *scratch = (void *)check_scratch(c, "scratch", nvt_int8_scratch(s[0], s[1]));
     nvt_int8_linear(out, a, sa, b, sb, shared, s[0], s[1], s[2], scratch);
 }
 
@@ -68,7 +68,7 @@ OP(quantize_rows)
 /* Elements of scratch are of 16 bits: as many numbers are enough. */
 static uint16_t *quantize_scratch(struct check *c, const int64_t *s)
 {
-    return (uint16_t *)check_scratch(c, "scratch", nvt_quantize_scratch(s[0], s[1]));
+    return (void *)check_scratch(c, "scratch", nvt_quantize_scratch(s[0], s[1]));
 }
 
 OP(quantize_columns_transposed)
