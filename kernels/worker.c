@@ -42,9 +42,11 @@ static int load(const char *path, struct library *library, struct nvt_error *err
     *(void **)&library->release = dlsym(handle, "nvt_workload_release");
     *(void **)&library->backend = dlsym(handle, "nvt_workload_backend");
     *(void **)&library->peak = dlsym(handle, "nvt_workload_peak");
-    if (!library->run || !library->release || !library->backend || !library->peak)
-        return nvt_fail_at(err, path, -1, "is no library of workloads");
-    return 0;
+    if (library->run && library->release && library->backend && library->peak)
+        /* cppcheck-suppress resourceLeak ; in use until the process ends */
+        return 0;
+    dlclose(handle);
+    return nvt_fail_at(err, path, -1, "is no library of workloads");
 }
 
 /* --- one configuration ------------------------------------------------------------------------------- */

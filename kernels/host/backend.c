@@ -42,19 +42,21 @@ static void read_processor(char *name, size_t size)
 static uint64_t available_memory(void)
 {
     char line[256];
-    unsigned long long kib = 0, bytes = 0;
+    uint64_t kib = 0, bytes = 0;
     FILE *file = fopen("/proc/meminfo", "re");
     while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+        if (!strncmp(line, "MemAvailable:", 13)) {
+            kib = strtoull(line + 13, NULL, 10);
             break;
+        }
     if (file)
         fclose(file);
     file = fopen("/sys/fs/cgroup/memory.max", "re");
-    if (file && fscanf(file, "%llu", &bytes) != 1)
-        bytes = 0;
+    if (file && fgets(line, sizeof(line), file))
+        bytes = strtoull(line, NULL, 10); /* "max": 0 */
     if (file)
         fclose(file);
-    return bytes && bytes < kib << 10 ? bytes : (uint64_t)kib << 10;
+    return bytes && bytes < kib << 10 ? bytes : kib << 10;
 }
 
 /* What products of 8-bit integers are built with; low_precision.c says when it is not used. */

@@ -19,8 +19,7 @@ NVT_KERNEL(dropout, dropout_args)
     {
         int64_t first = NVT_ELEMENT(row, 4 * j);
         uint32_t words[4];
-        if (first < a.n)
-            philox_block(words, (uint64_t)first / 4, a.stream, a.seed);
+        philox_block(words, (uint64_t)first / 4, a.stream, a.seed);
         for (int64_t i = first; i < first + 4 && i < a.n; i++)
             a.y[i] = words[i - first] >= a.threshold ? a.x[i] * a.scale : 0;
     }

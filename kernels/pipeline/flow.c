@@ -85,7 +85,7 @@ static void end(const struct work *work, enum nvt_span span, const struct nvt_me
 static const real *data_of(const struct work *work)
 {
     const struct nvt_pipeline *pipeline = work->pipeline;
-    return (const real *)((const char *)pipeline->inputs +
+    return (const void *)((const char *)pipeline->inputs +
                           (size_t)work->microbatch * (size_t)work->samples * pipeline->input_bytes);
 }
 

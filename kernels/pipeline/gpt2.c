@@ -51,7 +51,7 @@ static int embedding_forward(const struct nvt_module *module, struct nvt_pass *p
                              real *y)
 {
     const int64_t *shape = module->shape;
-    nvt_embedding_forward(y, module->w, NULL, (const int32_t *)x, pass->samples * shape[LENGTH],
+    nvt_embedding_forward(y, module->w, NULL, (const void *)x, pass->samples * shape[LENGTH],
                           shape[LENGTH], shape[WIDTH]);
     return 0;
 }
@@ -62,7 +62,7 @@ static int embedding_backward(const struct nvt_module *module, struct nvt_pass *
     const int64_t *shape = module->shape;
     (void)y;
     (void)dx;
-    nvt_embedding_backward(module->g, NULL, dy, (const int32_t *)x, pass->samples * shape[LENGTH],
+    nvt_embedding_backward(module->g, NULL, dy, (const void *)x, pass->samples * shape[LENGTH],
                            shape[LENGTH], shape[WIDTH]);
     return 0;
 }

@@ -211,7 +211,7 @@ static int make_data(struct nvt_pipeline *pipeline, int64_t tokens)
         if (!pipeline->inputs)
             return -1;
         if (tokens)
-            nvt_random_tokens((int32_t *)pipeline->inputs, numbers, (int32_t)tokens, settings->seed,
+            nvt_random_tokens((void *)pipeline->inputs, numbers, (int32_t)tokens, settings->seed,
                               STREAM_INPUTS);
         else
             nvt_random_normal(pipeline->inputs, numbers, settings->seed, STREAM_INPUTS, 1);

@@ -152,7 +152,7 @@ static int pool_forward(const struct nvt_module *module, struct nvt_pass *pass, 
     real *at = nvt_pass_keep(pass, pass->samples * module->out);
     if (!at)
         return -1;
-    nvt_max_pool_forward(&window, y, (int32_t *)at, x);
+    nvt_max_pool_forward(&window, y, (void *)at, x);
     return 0;
 }
 
@@ -162,7 +162,7 @@ static int pool_backward(const struct nvt_module *module, struct nvt_pass *pass,
     struct nvt_window window = pool_window(module, pass);
     (void)x;
     (void)y;
-    nvt_max_pool_backward(&window, dx, dy, (const int32_t *)pass->kept->blocks[0]);
+    nvt_max_pool_backward(&window, dx, dy, (const void *)pass->kept->blocks[0]);
     return 0;
 }
 

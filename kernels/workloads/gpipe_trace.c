@@ -71,7 +71,9 @@ int nvt_transport_load(const char *name, struct nvt_transport *transport, struct
     if (!handle)
         return nvt_fail(err, "no transport %s here: %s", name, dlerror());
     *(void **)&open = dlsym(handle, "nvt_transport_open");
-    if (!open)
-        return nvt_fail(err, "%s is no transport", path);
-    return open(transport, err);
+    if (open)
+        /* cppcheck-suppress resourceLeak ; in use until the process ends */
+        return open(transport, err);
+    dlclose(handle);
+    return nvt_fail(err, "%s is no transport", path);
 }

@@ -52,9 +52,9 @@ static int take_all(struct nvt_layer *layer)
         }
         layer->h = take(layer, layer->batch * layer->compressed, &failed);
         layer->dh = take(layer, layer->batch * layer->compressed, &failed);
-        layer->chosen = (int32_t *)take(layer, layer->batch, &failed);
-        layer->rows = (int32_t *)take(layer, layer->batch, &failed);
-        layer->found = (int32_t *)take(layer, 1, &failed);
+        layer->chosen = (void *)take(layer, layer->batch, &failed);
+        layer->rows = (void *)take(layer, layer->batch, &failed);
+        layer->found = (void *)take(layer, 1, &failed);
     }
     layer->x = take(layer, in, &failed);
     layer->target = take(layer, out, &failed);
