@@ -25,6 +25,7 @@ void nvt_record_rest(const struct nvt_record *record, const char *axis, const ch
     size_t used = (size_t)snprintf(out, size, "%s", workload ? workload : "");
     for (size_t i = 0; i < record->count && used < size; i++) {
         const struct nvt_member *member = &record->members[i];
+        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): every member has a key */
         if (nvt_record_is_axis(record, i) && strcmp(member->key, axis) &&
             (!other || strcmp(member->key, other)) && member->type != NVT_VALUE_NULL)
             used += (size_t)snprintf(out + used, size - used, " %s=%s", member->key, member->text);

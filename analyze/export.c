@@ -165,8 +165,8 @@ static int export_trace(const struct request *request, struct nvt_error *err)
     else
         status = 0;
     if (!status)
-        status = request->exporter->write_file ? write_file(request, path, trace, err)
-                                               : write_stream(request, trace, err);
+        status = path && request->exporter->write_file ? write_file(request, path, trace, err)
+                                                       : write_stream(request, trace, err);
     if (!status && made_up)
         fprintf(stderr, "nvtally: wrote %s\n", made_up);
     free(made_up);

@@ -230,9 +230,9 @@ static int64_t source_kind(const struct nvt_sql *sql, uint32_t event)
     const struct nvt_memory *memory = &sql->trace->memory;
     int on_host = memory->device[event] == NVT_NONE;
     const char *name = nvt_name(sql->trace, memory->source[event]);
-    for (uint8_t kind = NVT_KIND_PAGEABLE; kind < NVT_KINDS; kind++)
-        if (on_host == (kind <= NVT_KIND_PINNED) && !strcmp(name, nvt_memory_label(kind)))
-            return memory_kind(kind);
+    for (int kind = NVT_KIND_PAGEABLE; kind < NVT_KINDS; kind++)
+        if (on_host == (kind <= NVT_KIND_PINNED) && !strcmp(name, nvt_memory_label((uint8_t)kind)))
+            return memory_kind((uint8_t)kind);
     return memory_kind(on_host ? NVT_KIND_PAGEABLE : NVT_KIND_DEVICE);
 }
 

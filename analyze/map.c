@@ -54,6 +54,7 @@ uint32_t *nvt_map_at(struct nvt_map *map, uint64_t key)
     if ((!map->rows || map->used * 2 > map->mask) && grow(map))
         return NULL;
     uint64_t at = place(map, key);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made by grow() */
     if (map->rows[at] == NVT_MAP_NONE) {
         map->keys[at] = key;
         map->used++;

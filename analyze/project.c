@@ -253,8 +253,7 @@ int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit
     }
     status = 0;
     for (uint32_t i = 0; i < trace->ops.count && !status; i++) {
-        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): counted into places, each once
-         */
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): each place is taken once */
         uint32_t op = order ? order[i] : i;
         int64_t count = find(&sweep, op);
         if (count < 0)

@@ -36,11 +36,12 @@ static void fill_clocks(const struct nvt_nvt_reader *reader, struct clocks *cloc
     for (size_t i = 0; i < devices->moment_count; i++) {
         const struct nvt_device_moment *moment = &devices->moments[i];
         uint32_t owner = reader->processes[moment->process].row;
-        const struct nvt_clock_sample *last = used ? &clocks->samples[used - 1] : NULL;
-        if (!clocks->count[owner])
+        if (clocks->count[owner]) {
+            const struct nvt_clock_sample *last = &clocks->samples[used - 1];
+            if (moment->cupti <= last->ticks || moment->monotonic_ns <= last->monotonic_ns)
+                continue;
+        } else
             clocks->first[owner] = used;
-        else if (moment->cupti <= last->ticks || moment->monotonic_ns <= last->monotonic_ns)
-            continue;
         clocks->count[owner]++;
         clocks->samples[used++] = (struct nvt_clock_sample){moment->cupti, moment->monotonic_ns, 0};
     }
@@ -51,6 +52,7 @@ static int64_t on_axis(const struct clocks *clocks, uint32_t process, int64_t ti
     const struct nvt_clock_sample *samples = clocks->samples + clocks->first[process];
     size_t count = clocks->count[process];
     if (count == 1)
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it has been filled */
         time = (int64_t)((uint64_t)time + (uint64_t)samples->monotonic_ns - samples->ticks);
     else if (count)
         time = nvt_clock_convert(samples, count, (uint64_t)time);

@@ -105,6 +105,7 @@ static int assign(struct sums *sums, const struct nvt_trace *trace, uint32_t *gr
         if (status)
             break;
         group_of[i] = *group;
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): group_at() has made it */
         sums->groups[*group].instances++;
         sums->groups[*group].total += ranges->end[i] - ranges->start[i];
     }

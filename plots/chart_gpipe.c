@@ -156,7 +156,7 @@ static const char *color_of(int index)
 {
     static const char *const colors[] = {NVT_BLUE,  NVT_RED,   NVT_GREEN,
                                          NVT_BLACK, NVT_PURPLE, NVT_SKY};
-    return colors[index % 6];
+    return colors[(unsigned)index % 6]; /* -1: a file that states no partitions */
 }
 
 /* The lines of one engine: a colour for each number of partitions, dashes with checkpointing. */
