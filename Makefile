@@ -154,7 +154,7 @@ demo: all ## the fragment study, small enough for a laptop: a table and a chart
 include $(wildcard library/module.mk kernels/*/module.mk packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-fuzz build-coverage build-valgrind
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22

@@ -1,0 +1,34 @@
+# make coverage: which lines of lib/, collectors/ and analyze/ the tests run. Nothing else is counted:
+# kernels are compared with mathematics instead, line by line it says nothing of them.
+COVERAGE       ?=
+COVERAGE_LEAST ?= 90
+# Tests that run no line of those folders which others do not, and compute for long.
+COVERAGE_LEFT_OUT := $(patsubst %,$(BUILD)/tests/test_%,ops_transformer layer transformer_model real_math \
+  pipeline_double switchback device_check setup)
+
+ifneq ($(COVERAGE),)
+COVERED := $(call obj,$(filter lib/% collectors/% analyze/%,$(MAIN_SRC))) \
+           $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC) $(LIBRARY_SRC))
+# Counters of several threads, and of processes that share a file of counters.
+$(COVERED): EXTRA_CPPFLAGS += --coverage -fprofile-update=atomic
+$(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)): PIC_FLAGS := -O1 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
+LDFLAGS += --coverage
+endif
+
+coverage: ## lines of lib/, collectors/ and analyze/ that the tests run (gcovr)
+	$(Q)$(MAKE) BUILD=build-coverage COVERAGE=1 CFLAGS="-O1 -g" coverage-run
+
+# Only what this run has counted; failing tests are told and do not hide the rest.
+coverage-run: all $(TESTS) $(CLIENTS)
+	$(Q)find $(BUILD) -name '*.gcda' -delete
+	$(Q)for test in $(filter-out $(COVERAGE_LEFT_OUT),$(TESTS)); do \
+	  NVTALLY_BUILD=$(abspath $(BUILD)) $$test >$$test.log 2>&1 || echo "coverage: $$test fails: $$test.log" >&2; \
+	done
+	$(Q)$(MAKE) --no-print-directory coverage-summary
+
+coverage-summary:
+	$(Q)gcovr --root . --object-directory $(BUILD) --filter lib/ --filter collectors/ --filter analyze/ \
+	  --exclude-unreachable-branches --csv $(BUILD) >$(BUILD)/coverage.csv
+	$(Q)awk -v least=$(COVERAGE_LEAST) -f tests/coverage/summary.awk $(BUILD)/coverage.csv
+
+.PHONY: coverage coverage-run coverage-summary
