@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The fragment study in PyTorch, beside ours: nn.Linear, and a layer written from the study's definition.
 
-usage: fragmented.py --size N [--batch 1,8,16] [--fragments 2,8,32,128] [--warmup N] [--iterations N]
+usage: fragmented.py --size 2048,4096 [--batch 1,8,16] [--fragments 2,8,32,128] [--warmup N] [--iterations N]
                      [--device cuda] -o FILE
 
 One JSON object a configuration is appended to FILE, with the keys of `nvtally run`; what is there already
@@ -10,13 +10,12 @@ the Adam step; each is timed with a synchronisation before and behind it.
 """
 
 import argparse
-import json
-import os
-import statistics
 import time
 
 import torch
 from torch import nn
+
+from study import Rows, forget_peak, machine, numbers, peak, summary, wait
 
 
 class FragmentedLinear(nn.Module):
@@ -57,11 +56,6 @@ class FragmentedLinear(nn.Module):
         return out + (masked.flatten(1) @ self.compressor.t()) @ self.expansion.t()
 
 
-def wait(device):
-    if device == "cuda":
-        torch.cuda.synchronize()
-
-
 def measure(layer, batch, size, arguments):
     """Nanoseconds of forward and of backward with the step, of every timed iteration."""
     device = arguments.device
@@ -69,8 +63,8 @@ def measure(layer, batch, size, arguments):
     optimizer = torch.optim.Adam(layer.parameters(), lr=1e-3)
     forward, backward = [], []
     for iteration in range(arguments.warmup + arguments.iterations):
-        if iteration == arguments.warmup and device == "cuda":
-            torch.cuda.reset_peak_memory_stats()
+        if iteration == arguments.warmup:
+            forget_peak(device)
         wait(device)
         start = time.perf_counter_ns()
         y = layer(x)
@@ -86,26 +80,18 @@ def measure(layer, batch, size, arguments):
     return forward, backward
 
 
-def summary(name, values):
-    return {
-        f"{name}_ns_mean": statistics.fmean(values),
-        f"{name}_ns_std": statistics.stdev(values) if len(values) > 1 else None,
-        f"{name}_ns_min": min(values),
-        f"{name}_ns_median": statistics.median(values),
-        f"{name}_ns_max": max(values),
-    }
-
-
 def configurations(arguments):
-    for batch in arguments.batch:
-        yield {"batch": batch, "mode": "linear", "fragments": None, "variant": None}
-        for mode, variant in (("train", None), ("inference", "looped")):
-            for fragments in arguments.fragments:
-                yield {"batch": batch, "mode": mode, "fragments": fragments, "variant": variant}
+    for size in arguments.size:
+        for batch in arguments.batch:
+            row = {"size": size, "batch": batch}
+            yield {**row, "mode": "linear", "fragments": None, "variant": None}
+            for mode, variant in (("train", None), ("inference", "looped")):
+                for fragments in arguments.fragments:
+                    yield {**row, "mode": mode, "fragments": fragments, "variant": variant}
 
 
 def run(configuration, arguments):
-    size = arguments.size
+    size = configuration["size"]
     torch.manual_seed(1)
     if configuration["mode"] == "linear":
         layer = nn.Linear(size, size)
@@ -113,36 +99,18 @@ def run(configuration, arguments):
         layer = FragmentedLinear(size, configuration["fragments"], configuration["mode"] == "inference")
     layer.to(arguments.device)
     forward, backward = measure(layer, configuration["batch"], size, arguments)
-    on_gpu = arguments.device == "cuda"
     return {
-        "workload": "fragmented", "size": size, **configuration, "backend": "torch", "collect": "off",
+        "workload": "fragmented", **configuration, **machine(arguments.device),
         "warmup": arguments.warmup, "iterations": arguments.iterations, "status": "ok",
-        "device": torch.cuda.get_device_name() if on_gpu else "cpu", "torch": torch.__version__,
         **summary("forward", forward), **summary("backward", backward),
-        "peak_allocated_bytes": torch.cuda.max_memory_allocated() if on_gpu else None,
+        "peak_allocated_bytes": peak(arguments.device),
         "parameters": sum(parameter.numel() for parameter in layer.parameters()),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-
-
-def measured_before(path):
-    if not os.path.exists(path):
-        return set()
-    with open(path) as rows:
-        return {key_of(json.loads(row)) for row in rows}
-
-
-def key_of(row):
-    return (row["size"], row["batch"], row["mode"], row["fragments"], row["warmup"], row["iterations"])
-
-
-def numbers(text):
-    return [int(number) for number in text.split(",")]
 
 
 def main():
     parser = argparse.ArgumentParser(description="The fragment study in PyTorch.")
-    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--size", type=numbers, required=True)
     parser.add_argument("--batch", type=numbers, default=[1, 8, 16])
     parser.add_argument("--fragments", type=numbers, default=[2, 8, 32, 128])
     parser.add_argument("--warmup", type=int, default=10)
@@ -150,14 +118,11 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("-o", "--output", required=True)
     arguments = parser.parse_args()
-    before = measured_before(arguments.output)
-    counts = {"size": arguments.size, "warmup": arguments.warmup, "iterations": arguments.iterations}
+    rows = Rows(arguments.output, ("size", "batch", "mode", "fragments", "warmup", "iterations"))
+    counts = {"warmup": arguments.warmup, "iterations": arguments.iterations}
     for configuration in configurations(arguments):
-        if key_of({**configuration, **counts}) in before:
-            continue
-        row = run(configuration, arguments)
-        with open(arguments.output, "a") as output:
-            output.write(json.dumps(row) + "\n")
+        if not rows.has({**configuration, **counts}):
+            rows.add(run(configuration, arguments))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The workload `transformer` in PyTorch, eager, beside ours: the same layers, sizes, phases and clock.
 
-usage: transformer.py --size NAME [--precision fp32,tf32,bf16,fp16] [--phase forward,forward_backward,train]
+usage: transformer.py --size NAMES [--precision fp32,tf32,bf16,fp16] [--phase forward,forward_backward,train]
                       [--batch N] [--context N] [--warmup N] [--iterations N] [--device cuda] -o FILE
        transformer.py --check [--device cuda]
 
@@ -11,18 +11,18 @@ those in tests/reference/transformer.h (needs NumPy).
 """
 
 import argparse
-import json
+import itertools
 import math
-import os
 import pathlib
 import re
-import statistics
 import sys
 import time
 
 import torch
 from torch import nn
 from torch.nn import functional
+
+from study import Rows, forget_peak, machine, or_out_of_memory, peak, summary, wait, words
 
 SIZES = {  # d_model, d_ff, layers, heads
     "tiny": (128, 512, 2, 4),
@@ -101,11 +101,6 @@ def optimizer_of(model):
 # --- measuring ---------------------------------------------------------------------------------------------
 
 
-def wait(device):
-    if device == "cuda":
-        torch.cuda.synchronize()
-
-
 class Step:
     """One iteration, phase by phase."""
 
@@ -148,52 +143,20 @@ class Step:
         return times
 
 
-def summary(name, values):
-    return {
-        f"{name}_ns_mean": statistics.fmean(values),
-        f"{name}_ns_std": statistics.stdev(values) if len(values) > 1 else None,
-        f"{name}_ns_min": min(values),
-        f"{name}_ns_median": statistics.median(values),
-        f"{name}_ns_max": max(values),
-    }
-
-
-def measure(precision, phase, arguments):
+def measure(size, precision, phase, arguments):
     torch.manual_seed(1)
-    on_gpu = arguments.device == "cuda"
     with torch.device(arguments.device):
-        model = Model(*SIZES[arguments.size], VOCABULARY, arguments.context)
+        model = Model(*SIZES[size], VOCABULARY, arguments.context)
     step = Step(model, precision, phase, arguments.device, arguments.batch, arguments.context)
     for _ in range(arguments.warmup):
         step.run()
-    if on_gpu:
-        torch.cuda.reset_peak_memory_stats()
+    forget_peak(arguments.device)
     times = [step.run() for _ in range(arguments.iterations)]
-    row = {"status": "ok", "parameters": sum(p.numel() for p in model.parameters())}
-    row["loss"] = step.loss.item()
-    row["peak_allocated_bytes"] = torch.cuda.max_memory_allocated() if on_gpu else None
+    row = {"parameters": sum(p.numel() for p in model.parameters()), "loss": step.loss.item()}
+    row["peak_allocated_bytes"] = peak(arguments.device)
     for name in times[0]:
         row.update(summary(name, [one[name] for one in times]))
     return row
-
-
-def run(precision, phase, arguments):
-    on_gpu = arguments.device == "cuda"
-    row = {
-        "workload": "transformer", "size": arguments.size, "vocabulary": VOCABULARY,
-        "batch": arguments.batch, "context": arguments.context, "precision": precision, "phase": phase,
-        "graph": False, "backend": "torch", "collect": "off", "warmup": arguments.warmup,
-        "iterations": arguments.iterations, "torch": torch.__version__,
-        "device": torch.cuda.get_device_name() if on_gpu else "cpu",
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-    try:
-        return {**row, **measure(precision, phase, arguments)}
-    except torch.cuda.OutOfMemoryError as error:
-        return {**row, "status": "oom", "message": str(error).splitlines()[0]}
-    finally:
-        if on_gpu:
-            torch.cuda.empty_cache()
 
 
 # --- the same numbers as nvtally ---------------------------------------------------------------------------
@@ -229,25 +192,10 @@ def check(device):
     return 0 if worst < 1e-4 else 1
 
 
-def measured_before(path):
-    if not os.path.exists(path):
-        return set()
-    with open(path) as rows:
-        return {key_of(json.loads(row)) for row in rows}
-
-
-def key_of(row):
-    return tuple(row[key] for key in ("size", "precision", "phase", "batch", "context", "warmup", "iterations"))
-
-
-def words(text):
-    return text.split(",")
-
-
 def main():
     parser = argparse.ArgumentParser(description="The transformer in PyTorch, eager.")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--size", choices=SIZES)
+    parser.add_argument("--size", type=words)
     parser.add_argument("--precision", type=words, default=["fp32"])
     parser.add_argument("--phase", type=words, default=["forward_backward"])
     parser.add_argument("--batch", type=int, default=4)
@@ -261,15 +209,16 @@ def main():
         return check(arguments.device)
     if not arguments.size or not arguments.output:
         parser.error("--size and -o are needed")
-    before = measured_before(arguments.output)
-    for precision in arguments.precision:
-        for phase in arguments.phase:
-            row = {**vars(arguments), "precision": precision, "phase": phase}
-            if key_of(row) in before:
-                continue
-            row = run(precision, phase, arguments)
-            with open(arguments.output, "a") as output:
-                output.write(json.dumps(row) + "\n")
+    rows = Rows(arguments.output,
+                ("size", "precision", "phase", "batch", "context", "warmup", "iterations"))
+    for size, precision, phase in itertools.product(arguments.size, arguments.precision, arguments.phase):
+        row = {
+            "workload": "transformer", "size": size, "vocabulary": VOCABULARY, "batch": arguments.batch,
+            "context": arguments.context, "precision": precision, "phase": phase, "graph": False,
+            **machine(arguments.device), "warmup": arguments.warmup, "iterations": arguments.iterations,
+        }
+        if not rows.has(row):
+            rows.add(or_out_of_memory(row, lambda: measure(size, precision, phase, arguments)))
     return 0
 
 
