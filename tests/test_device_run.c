@@ -1,6 +1,7 @@
 /*
- * tests/device/run without a device: what is not run is said and is no success. And with a program
- * in the place of nvtally that takes the host for a device: rows, going on after a break, packing.
+ * tests/device/run without a device: what is not run is said and is no success. And dry, with the host
+ * in the place of the device: rows, going on after a break, packing. What goals.py decides, of rows whose
+ * ratios are known.
  */
 #include <glob.h>
 #include <setjmp.h>
@@ -33,18 +34,19 @@ static int remove_directory(void **state)
     return 0;
 }
 
-/* The script with its folders in ours; the smallest size that can be cut into 128 fragments. */
-static struct cli_result run(const char *build, const char *work, const char *iterations,
+/* The script with its folders in ours; dry at the smallest size that can be cut into 128 fragments. */
+static struct cli_result run(const char *dry, const char *work, const char *iterations,
                              const char *const parts[])
 {
-    static char variables[4][4200];
-    const char *argv[12] = {"tests/device/run"};
-    snprintf(variables[0], sizeof(variables[0]), "BUILD=%s", build);
+    static char variables[5][4200];
+    const char *argv[16] = {"tests/device/run"};
+    snprintf(variables[0], sizeof(variables[0]), "BUILD=%s", cli_built(""));
     snprintf(variables[1], sizeof(variables[1]), "WORK=%s", cli_in(directory, work));
     snprintf(variables[2], sizeof(variables[2]), "OUT=%s", cli_in(directory, "packed"));
     snprintf(variables[3], sizeof(variables[3]), "ITERATIONS=%s", iterations);
-    const char *const environment[] = {variables[0], variables[1], variables[2], variables[3],
-                                       "SIZES=128",  "WARMUP=0",   NULL};
+    snprintf(variables[4], sizeof(variables[4]), "DRY=%s", dry);
+    const char *const environment[] = {variables[0], variables[1], variables[2],
+                                       variables[3], variables[4], NULL};
     struct cli_options options = {.environment = environment, .timeout_s = 240};
     for (size_t i = 0; parts[i]; i++)
         argv[i + 1] = parts[i];
@@ -55,7 +57,7 @@ static void wrong_words_are_refused(void **state)
 {
     (void)state;
     static const char *const parts[] = {"everything", NULL};
-    struct cli_result result = run(cli_built(""), "wrong", "1", parts);
+    struct cli_result result = run("", "wrong", "1", parts);
     cli_expect_status(&result, 2);
     assert_non_null(strstr(result.err, "usage: tests/device/run"));
     cli_result_free(&result);
@@ -67,34 +69,14 @@ static void without_a_device_parts_are_not_run(void **state)
     if (!access("/dev/nvidiactl", F_OK))
         skip();
     static const char *const parts[] = {"check", "fragments", "train", NULL};
-    struct cli_result result = run(cli_built(""), "none", "1", parts);
+    struct cli_result result = run("", "none", "1", parts);
     cli_expect_status(&result, 3);
     assert_non_null(strstr(result.err, "fragments: not run:"));
     assert_non_null(strstr(result.out,
-                           "Not run: build check sanitize fragments transformer switchback gpipe "
-                           "accumulate overhead torch torch_transformer train pack"));
+                           "Not run: build check fragments overhead beside_linear beside_transformer "
+                           "beside_switchback beside_gpipe transformer switchback gpipe accumulate "
+                           "train sanitize pack"));
     cli_result_free(&result);
-}
-
-/* A build folder whose nvtally computes on the host when it is asked for CUDA. */
-static const char *pretended_build(void)
-{
-    char script[4096];
-    const char *folder = cli_in(directory, "build");
-    mkdir(folder, 0777);
-    snprintf(script, sizeof(script),
-             "#!/bin/sh\n"
-             "for word in \"$@\"; do\n"
-             "  shift\n"
-             "  [ \"$word\" = cuda ] && word=host\n"
-             "  set -- \"$@\" \"$word\"\n"
-             "done\n"
-             "exec '%s' \"$@\"\n",
-             cli_built("nvtally"));
-    cli_write_file(cli_in(folder, "nvtally"), script, strlen(script));
-    chmod(cli_in(folder, "nvtally"), 0755);
-    cli_write_file(cli_in(folder, "libnvtally-cuda.so"), "", 0);
-    return folder;
 }
 
 static void a_part_is_resumed_and_packed(void **state)
@@ -102,22 +84,22 @@ static void a_part_is_resumed_and_packed(void **state)
     (void)state;
     static const char *const fragments[] = {"fragments", NULL};
     static const char *const both[] = {"fragments", "pack", NULL};
-    char build[4096];
-    snprintf(build, sizeof(build), "%s", pretended_build());
-    struct cli_result result = run(build, "work", "no number", fragments);
+    struct cli_result result = run("1", "work", "no number", fragments);
     cli_expect_status(&result, 1);
     assert_non_null(strstr(result.out, "0 of 39 rows"));
     cli_result_free(&result);
-    result = run(build, "work", "1", fragments);
+    result = run("1", "work", "1", fragments);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "39 of 39 rows"));
     cli_result_free(&result);
-    result = run(build, "work", "1", both);
+    result = run("1", "work", "1", both);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "fragments: was done before"));
     assert_non_null(strstr(result.out,
-                           "Not run: build check sanitize transformer switchback gpipe accumulate "
-                           "overhead torch torch_transformer train"));
+                           "Not run: build check overhead beside_linear beside_transformer "
+                           "beside_switchback beside_gpipe transformer switchback gpipe accumulate "
+                           "train sanitize"));
+    assert_non_null(strstr(result.out, "A dry run on the host"));
     cli_result_free(&result);
     glob_t packed;
     assert_int_equal(glob(cli_in(cli_in(directory, "packed"), "*"), 0, NULL, &packed), 0);
@@ -130,6 +112,102 @@ static void a_part_is_resumed_and_packed(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "fragments-128/results.jsonl"));
     assert_non_null(strstr(result.out, "fragments-128/env.json"));
+    cli_result_free(&result);
+}
+
+/* Every part that needs neither PyTorch nor a device, as a dry run has it. */
+static void every_part_can_be_rehearsed(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"overhead", "transformer", "switchback",
+                                        "gpipe",    "accumulate",  NULL};
+    struct cli_result result = run("1", "dry", "1", parts);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "2 rounds of off,nvtx"));
+    assert_non_null(strstr(result.out, "6 of 6 rows"));
+    assert_non_null(strstr(result.out, "2 of 2 rows"));
+    assert_non_null(strstr(result.out, "28 of 28 rows"));
+    assert_non_null(strstr(result.out, "sums, the host's to the bit"));
+    cli_result_free(&result);
+}
+
+/* With PyTorch for python3 here, ours and theirs in turn; without, that is said. */
+static void beside_pytorch_or_not_run(void **state)
+{
+    (void)state;
+    static const char *const import[] = {"python3", "-c", "import torch", NULL};
+    static const char *const parts[] = {"beside_gpipe", "beside_switchback", NULL};
+    struct cli_result result = cli_run(import);
+    int has_torch = result.status == 0;
+    cli_result_free(&result);
+    result = run("1", "beside", "1", parts);
+    cli_expect_status(&result, has_torch ? 0 : 3);
+    assert_non_null(strstr(result.out, has_torch ? "2 rounds, ours and theirs in turn"
+                                                 : "no PyTorch with cpu for python3 here"));
+    cli_result_free(&result);
+}
+
+/* --- what goals.py decides --- */
+
+static void put(const char *folder, const char *name, const char *text)
+{
+    mkdir(cli_in(directory, "goals"), 0777);
+    char path[4096];
+    snprintf(path, sizeof(path), "%s", cli_in(cli_in(directory, "goals"), folder));
+    mkdir(path, 0777);
+    char *inner = strrchr(name, '/');
+    if (inner) {
+        char below[64];
+        snprintf(below, sizeof(below), "%.*s", (int)(inner - name), name);
+        mkdir(cli_in(path, below), 0777);
+    }
+    cli_write_file(cli_in(path, name), text, strlen(text));
+}
+
+#define LEVEL(level, ns)                                                                           \
+    "{\"workload\": \"t\", \"size\": 1, \"status\": \"ok\", \"collect\": \"" level                  \
+    "\", \"forward_ns_mean\": " #ns "}\n"
+#define LAYER(mode, variant, fragments, ns)                                                        \
+    "{\"size\": 1, \"batch\": 1, \"status\": \"ok\", \"mode\": \"" mode                               \
+    "\", \"variant\": " variant ", \"fragments\": " fragments ", \"forward_ns_mean\": " #ns           \
+    ", \"backward_ns_mean\": " #ns "}\n"
+
+/* At kernel 1.02 and 1.038, in the median 1.029; at full 1.2. Our linear layer takes 9/10 of theirs;
+ * 128 fragments take 1.5 of two, and a twentieth of theirs. */
+static void goals_are_decided_by_ratios(void **state)
+{
+    (void)state;
+    put("overhead-1", "t/results.jsonl",
+        LEVEL("off", 100) LEVEL("kernel", 102) LEVEL("full", 120));
+    put("overhead-2", "t/results.jsonl", LEVEL("off", 100) LEVEL("kernel", 103.8));
+    put("beside_linear-1", "ours/results.jsonl",
+        LAYER("linear", "null", "null", 90) LAYER("inference", "\"grouped\"", "2", 40)
+            LAYER("inference", "\"grouped\"", "128", 60));
+    put("beside_linear-1", "torch.jsonl",
+        LAYER("linear", "null", "null", 100) LAYER("inference", "\"looped\"", "128", 1200));
+    put("beside_linear-1", "done", "");
+    put("beside_linear-2", "ours/results.jsonl", LAYER("linear", "null", "null", 900));
+    put("state", "check", "failed\t3 of 4\n");
+    const char *argv[] = {"python3", "tests/device/goals.py", cli_in(directory, "goals"), NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    static const char *const lines[] = {
+        "  every operation as in double precision                         missed   3 of 4\n",
+        "  forward at kernel at most 1.03 of bare                         reached  1 of 1 cases, rounds: 2; "
+        "worst: t 1 1.029 [1.020 1.038]\n",
+        "  forward at full at most 1.10 of bare                           missed   0 of 1 cases, rounds: 1; "
+        "worst: t 1 1.200 [1.200 1.200]\n",
+        "  linear forward no slower than PyTorch                          reached  1 of 1 cases, rounds: 1; "
+        "worst: 1 1 0.900",
+        "  grouped forward, 128 fragments at most 1.3 of 2                missed   0 of 1 cases, rounds: 1; "
+        "worst: 1 1 1.500",
+        "  grouped forward, 128 fragments, 20 times PyTorch's looped      reached  1 of 1 cases",
+        "  transformer forward no slower than PyTorch                     not run\n",
+        "  peak activation memory at most the published in 80 of 84 rows  not run  0 of 0 rows "
+        "(published: 84)\n"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        if (!strstr(result.out, lines[i]))
+            fail_msg("no line '%s' in\n%s", lines[i], result.out);
     cli_result_free(&result);
 }
 
@@ -151,7 +229,7 @@ static void packing_has_bounds(void **state)
         cli_write_file(cli_in(work, name), noise, 9 << 20);
     }
     free(noise);
-    struct cli_result result = run(cli_built(""), "large", "1", parts);
+    struct cli_result result = run("", "large", "1", parts);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "8 files"));
     assert_non_null(strstr(result.out, "2 traces had no room"));
@@ -173,6 +251,9 @@ int main(void)
         cmocka_unit_test(wrong_words_are_refused),
         cmocka_unit_test(without_a_device_parts_are_not_run),
         cmocka_unit_test(a_part_is_resumed_and_packed),
+        cmocka_unit_test(every_part_can_be_rehearsed),
+        cmocka_unit_test(beside_pytorch_or_not_run),
+        cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(packing_has_bounds),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

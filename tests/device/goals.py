@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""usage: goals.py FOLDER
+
+Which goals the results of tests/device/run reach. FOLDER is its $WORK, or what pack made of it. A goal is
+reached, missed or not run; behind that stands what it was decided by. Ratios come from rounds in which both
+sides were run one after the other: the median over the rounds, and in brackets the least and the largest.
+Needs nothing but Python.
+"""
+
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+PUBLISHED_LOG = pathlib.Path(__file__).resolve().parents[2] / "data" / "published" / "gpipe.log"
+SHOWN = 4  # cases that miss a goal
+MIB_256 = 256 << 20
+
+
+def rows_of(path):
+    if not path.exists():
+        return []
+    rows = [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")]
+    return [row for row in rows if row.get("status") == "ok"]
+
+
+def mean(row, name):
+    return row.get(f"{name}_ns_mean")
+
+
+class Ratio:
+    """Ratios of rounds, by case: what they come to, and the cases in their order."""
+
+    def __init__(self):
+        self.cases = {}
+
+    def add(self, case, above, below):
+        if above and below:
+            self.cases.setdefault(case, []).append(above / below)
+
+    def text(self, case):
+        values = self.cases[case]
+        return f"{case} {statistics.median(values):.3f} [{min(values):.3f} {max(values):.3f}]"
+
+    def median(self, case):
+        return statistics.median(self.cases[case])
+
+    def judge(self, bound, above=False):
+        """(verdict, detail): each case's median at most the bound, or at least."""
+        if not self.cases:
+            return "not run", ""
+        wrong = [case for case in self.cases
+                 if (self.median(case) < bound if above else self.median(case) > bound)]
+        order = sorted(self.cases, key=self.median, reverse=not above)
+        counts = {len(values) for values in self.cases.values()}
+        rounds = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
+        detail = f"{len(self.cases) - len(wrong)} of {len(self.cases)} cases, rounds: {rounds}; worst: "
+        detail += ", ".join(self.text(case) for case in order[:SHOWN if wrong else 1])
+        return "missed" if wrong else "reached", detail
+
+
+def rounds(work, name):
+    """(ours, theirs) of each round that ended."""
+    for folder in sorted(work.glob(f"{name}-[0-9]*")):
+        if (folder / "done").exists():
+            yield rows_of(folder / "ours" / "results.jsonl"), rows_of(folder / "torch.jsonl")
+
+
+def case_of(row, keys):
+    return " ".join(str(row[key]) for key in keys)
+
+
+def pairs(work, name, keys, chosen=lambda row: True):
+    for ours, theirs in rounds(work, name):
+        by_case = {case_of(row, keys): row for row in theirs if chosen(row)}
+        for row in ours:
+            if chosen(row) and case_of(row, keys) in by_case:
+                yield case_of(row, keys), row, by_case[case_of(row, keys)]
+
+
+# --- the goals: each yields (what, verdict, detail) ---
+
+
+def parts(work):
+    for part, what in (("check", "every operation as in double precision"),
+                       ("accumulate", "sums those of the host to the bit"),
+                       ("sanitize", "nothing that compute-sanitizer complains of")):
+        path = work / "state" / part
+        state, _, detail = path.read_text().strip().partition("\t") if path.exists() else ("not run", "", "")
+        yield what, {"ok": "reached", "failed": "missed"}.get(state, "not run"), detail
+
+
+def overhead(work):
+    ratios = {level: Ratio() for level in ("kernel", "full", "nsys")}
+    for folder in sorted(work.glob("overhead-[0-9]*")):
+        for path in sorted(folder.glob("*/results.jsonl")):
+            rows = rows_of(path)
+            bare = {(row["workload"], row["size"]): row for row in rows if row["collect"] == "off"}
+            for row in rows:
+                key = (row["workload"], row["size"])
+                if row["collect"] in ratios and key in bare:
+                    ratios[row["collect"]].add(f"{key[0]} {key[1]}", mean(row, "forward"),
+                                               mean(bare[key], "forward"))
+    for level, bound in (("kernel", 1.03), ("full", 1.10)):
+        yield f"forward at {level} at most {bound:.2f} of bare", *ratios[level].judge(bound)
+    if ratios["nsys"].cases:
+        yield "(forward under nsys, published 1.28 to 2.87)", "", ", ".join(
+            ratios["nsys"].text(case) for case in ratios["nsys"].cases)
+
+
+def linear(work):
+    for phase in ("forward", "backward"):
+        ratio = Ratio()
+        for case, ours, theirs in pairs(work, "beside_linear", ("size", "batch"),
+                                        lambda row: row["mode"] == "linear"):
+            ratio.add(case, mean(ours, phase), mean(theirs, phase))
+        yield f"linear {phase} no slower than PyTorch", *ratio.judge(1.0)
+
+
+def fragments(work):
+    flat, faster = Ratio(), Ratio()
+    for ours, theirs in rounds(work, "beside_linear"):
+        grouped = {(row["size"], row["batch"], row["fragments"]): row for row in ours
+                   if row["variant"] == "grouped"}
+        looped = {(row["size"], row["batch"]): row for row in theirs
+                  if row["variant"] == "looped" and row["fragments"] == 128}
+        for (size, batch, count), row in grouped.items():
+            if count != 128:
+                continue
+            few = grouped.get((size, batch, 2), {})
+            flat.add(f"{size} {batch}", mean(row, "forward"), mean(few, "forward"))
+            faster.add(f"{size} {batch}", mean(looped.get((size, batch), {}), "forward"), mean(row, "forward"))
+    yield "grouped forward, 128 fragments at most 1.3 of 2", *flat.judge(1.3)
+    yield "grouped forward, 128 fragments, 20 times PyTorch's looped", *faster.judge(20, above=True)
+
+
+def transformer(work):
+    for phase in ("forward", "backward"):
+        ratio = Ratio()
+        for case, ours, theirs in pairs(work, "beside_transformer", ("size", "precision"),
+                                        lambda row: row["phase"] == "forward_backward"):
+            ratio.add(case, mean(ours, phase), mean(theirs, phase))
+        yield f"transformer {phase} no slower than PyTorch", *ratio.judge(1.0)
+
+
+STANDARD = ("standard_fwd", "standard_gw", "standard_gx")
+GLOBAL = ("x_quantize_rowwise", "g_quantize_rowwise", "w_quantize_global", "w_quantize_global_transpose",
+          "standard_gw", "global_fwd", "global_bwd")
+
+
+def total(row, names):
+    times = [mean(row, name) for name in names]
+    return None if None in times else sum(times)
+
+
+def layer(row):
+    return f"{row['dim']}·{row['width_multiplier']:g} {'back' if row['switch'] else 'out'}"
+
+
+def study_rows(work):
+    for folder in sorted(work.glob("switchback-[0-9]*")):
+        environment = folder / "env.json"
+        if environment.exists():
+            bandwidth = json.loads(environment.read_text()).get("peak_bytes")
+            for row in rows_of(folder / "results.jsonl"):
+                yield row, bandwidth
+
+
+def switchback(work):
+    sooner, beside = Ratio(), {"torch": Ratio(), "triton": Ratio()}
+    found = [row for ours, _ in rounds(work, "beside_switchback") for row in ours]
+    for row in found + [row for row, _ in study_rows(work)]:
+        if row["dim"] >= 1280 and row["batch"] == 32768:
+            sooner.add(layer(row), total(row, GLOBAL), total(row, STANDARD))
+    yield "time_global below fp16's from dim 1280 on, batch 32768", *sooner.judge(1.0)
+    for ours, theirs in rounds(work, "beside_switchback"):
+        for row in theirs:
+            for mine in ours:
+                if layer(mine) == layer(row) and mine["batch"] == row["batch"]:
+                    beside[row["backend"]].add(layer(row), total(mine, GLOBAL), total(row, GLOBAL))
+    for path, ratio in beside.items():
+        verdict, detail = ratio.judge(1.0)
+        yield f"(time_global, ours to the {path} path)", "" if ratio.cases else verdict, detail
+
+
+def tensor_bytes(row, operation):
+    narrow, wide = row["dim"], int(row["dim"] * row["width_multiplier"])
+    features, out = (wide, narrow) if row["switch"] else (narrow, wide)
+    return 2 * {"x": row["batch"] * features, "g": row["batch"] * out, "w": features * out}[operation[0]]
+
+
+def quantisation(work):
+    ratio = Ratio()
+    for row, bandwidth in study_rows(work):
+        for key in row:
+            name = key.removesuffix("_ns_mean")
+            if name != key and "quantize" in name and tensor_bytes(row, name) >= MIB_256 and row[key] and bandwidth:
+                ratio.add(f"{name} {layer(row)} {row['batch']}", 1e9 * row[f"bytes_{name}"] / row[key], bandwidth)
+    yield "quantisation at 0.85 of the copy's bandwidth, from 256 MiB on", *ratio.judge(0.85, above=True)
+
+
+def pipeline(work):
+    ratio = Ratio()
+    for _, ours, theirs in pairs(work, "beside_gpipe", ("model", "attention_axis")):
+        ratio.add("K = M = 1", ours["throughput_samples_per_s"], theirs["throughput_samples_per_s"])
+    yield "pipeline's samples/s no fewer than PyTorch's", *ratio.judge(1.0, above=True)
+    published = {}
+    row = None
+    for line in PUBLISHED_LOG.read_text().splitlines() if PUBLISHED_LOG.exists() else ():
+        if match := re.search(r"(num_partitions|num_microbatches|checkpoint_enabled|use_torchgpipe): (\w+)", line):
+            row = {} if match[1] == "num_partitions" else row
+            if row is not None:
+                row[match[1]] = match[2]
+        elif (match := re.search(r"Peak Activation Memory: ([\d,]+)", line)) and row and len(row) == 4:
+            key = (int(row["num_partitions"]), int(row["num_microbatches"]), row["checkpoint_enabled"] == "True",
+                   "torchgpipe" if row["use_torchgpipe"] == "True" else "self")
+            published[key] = int(match[1].replace(",", ""))
+    ours = {(row["partitions"], row["microbatches"], row["checkpoint"], row["engine"]): row["peak_activation_bytes"]
+            for path in sorted(work.glob("gpipe-[0-9]*/results.jsonl")) for row in rows_of(path)
+            if row["d_model"] == 768 and row["layers"] == 12 and row["attention_axis"] == "batch"}
+    both = [key for key in published if key in ours]
+    larger = sorted((ours[key] / published[key], key) for key in both if ours[key] > published[key])
+    detail = f"{len(both) - len(larger)} of {len(both)} rows (published: {len(published)})"
+    if larger:
+        detail += "; larger: " + ", ".join(
+            f"K={key[0]} M={key[1]} {'on' if key[2] else 'off'} {key[3]} {by:.2f}" for by, key in larger[-SHOWN:])
+    verdict = "not run" if len(both) < len(published) else "reached" if len(both) - len(larger) >= 80 else "missed"
+    yield "peak activation memory at most the published in 80 of 84 rows", verdict, detail
+
+
+GOALS = (parts, overhead, linear, fragments, transformer, switchback, quantisation, pipeline)
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__.split("\n")[0], file=sys.stderr)
+        return 2
+    work = pathlib.Path(sys.argv[1])
+    print(f"  {'goal':<62} {'':<8} decided by")
+    for goal in GOALS:
+        for what, verdict, detail in goal(work):
+            print(f"  {what:<62} {verdict:<8} {detail}".rstrip())
+    for name in ("losses.txt", "int8.txt"):
+        path = work / name
+        for line in path.read_text().splitlines()[-2:] if path.exists() else ():
+            print(f"  {line}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
