@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../lib/commands.h"
+#include "../lib/create_file.h"
 #include "reader.h"
 
 static const struct nvt_exporter *const exporters[] = {
@@ -104,7 +105,7 @@ static int write_stream(const struct request *request, const struct nvt_trace *t
                         struct nvt_error *err)
 {
     const char *name = request->output ? request->output : "stdout";
-    FILE *out = request->output ? fopen(request->output, "w") : stdout;
+    FILE *out = request->output ? nvt_create_stream(request->output) : stdout;
     if (!out)
         return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
     int status = request->exporter->write(trace, out, err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../lib/commands.h"
+#include "../lib/create_file.h"
 #include "../lib/render.h"
 #include "parallel.h"
 #include "project.h"
@@ -254,7 +255,7 @@ static int write_out(const struct request *request, struct nvt_report_input *inp
                      struct nvt_error *err)
 {
     const char *name = request->output ? request->output : "stdout";
-    FILE *out = request->output ? fopen(request->output, "w") : stdout;
+    FILE *out = request->output ? nvt_create_stream(request->output) : stdout;
     if (!out)
         return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
     int status = print(request, input, out, err);

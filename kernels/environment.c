@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/create_file.h"
 #include "../lib/version.h"
 #include "sweep.h"
 
@@ -86,7 +87,7 @@ static void put_machine(struct nvt_json *json, const struct nvt_sweep *sweep)
 
 static int write_file(const char *path, const struct nvt_buffer *text, struct nvt_error *err)
 {
-    FILE *file = fopen(path, "we");
+    FILE *file = nvt_create_stream(path);
     int failed = !file || fwrite(text->data, 1, text->size, file) != text->size;
     int cause = errno;
     if (file && fclose(file) && !failed) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../collectors/session.h"
+#include "../lib/create_file.h"
 #include "../lib/progress.h"
 
 const char *const nvt_collect_levels[] = {"off", "nvtx", "kernel", "full", "nsys", NULL};
@@ -296,7 +297,7 @@ static int prepare(struct run *run, struct nvt_error *err)
     if (run->sweep->ranks.rank)
         return 0;
     snprintf(run->results, sizeof(run->results), "%.3000s/results.jsonl", directory);
-    FILE *results = fopen(run->results, "we");
+    FILE *results = nvt_create_stream(run->results);
     if (!results)
         return nvt_fail_at(err, run->results, -1, "cannot be written: %s", strerror(errno));
     fclose(results);

@@ -13,6 +13,8 @@
 #include <zstd.h>
 #endif
 
+#include "create_file.h"
+
 struct nvt_trace_writer {
     int descriptor;
     int seekable;
@@ -79,7 +81,7 @@ struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struc
         nvt_fail_at(err, path, -1, "out of memory");
         return NULL;
     }
-    writer->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    writer->descriptor = nvt_create_file(path);
     if (writer->descriptor < 0) {
         nvt_fail_at(err, path, -1, "cannot be created: %s", strerror(errno));
         free_writer(writer);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "../lib/commands.h"
+#include "../lib/create_file.h"
 #include "chart.h"
 #include "gnuplot.h"
 
@@ -48,7 +49,7 @@ FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, 
         nvt_fail_at(err, request->directory, -1, "is too long a path");
         return NULL;
     }
-    FILE *file = fopen(path, "w");
+    FILE *file = nvt_create_stream(path);
     if (!file)
         nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
     return file;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../lib/commands.h"
+#include "../lib/create_file.h"
 #include "chart.h"
 #include "story.h"
 
@@ -118,7 +119,7 @@ static int place_beside(const struct request *request, const char *picture, char
         if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
               (*at >= '0' && *at <= '9') || *at == '.' || *at == '_'))
             *at = '-';
-    FILE *file = fopen(path, "we");
+    FILE *file = nvt_create_stream(path);
     int failed = !file || fwrite(data, 1, length, file) != length;
     if (file && fclose(file))
         failed = 1;
@@ -196,7 +197,7 @@ static int write_document(const struct request *request, const struct nvt_docume
 {
     char part[4400];
     snprintf(part, sizeof(part), "%s.part", request->path);
-    FILE *out = fopen(part, "we");
+    FILE *out = nvt_create_stream(part);
     if (!out)
         return nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(errno));
     int status = request->format->write(document, out, err);

@@ -31,7 +31,9 @@ static struct nvt_control *map_control(const char *folder)
         return NULL;
     struct stat status;
     struct nvt_control *control = MAP_FAILED;
-    if (!fstat(descriptor, &status) && status.st_size >= (off_t)sizeof(*control))
+    /* When the session is over, anybody may put a folder of its name there: only ours is joined. */
+    if (!fstat(descriptor, &status) && status.st_size >= (off_t)sizeof(*control) &&
+        status.st_uid == geteuid() && !(status.st_mode & 077))
         control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     close(descriptor);
     if (control == MAP_FAILED)

@@ -1,0 +1,21 @@
+/*
+ * Making a file that others may have laid a trap for.
+ */
+#ifndef NVT_CREATE_FILE_H
+#define NVT_CREATE_FILE_H
+
+#include <stdio.h>
+
+/*
+ * Create a file for writing, or empty the one that is there. In a folder where everybody may write
+ * (/tmp), a link or a file that somebody else has put there is not taken: it could lead to a file
+ * of ours, or leave what we write in the hands of its owner. That is what Linux does itself with
+ * fs.protected_symlinks and fs.protected_regular, where these are on. The descriptor, or -1 with
+ * errno (EPERM: that was it).
+ */
+int nvt_create_file(const char *path);
+
+/* The same as a stream; NULL with errno. */
+FILE *nvt_create_stream(const char *path);
+
+#endif
