@@ -31,4 +31,20 @@ bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BU
 bench-disturbance: all ## what collecting does to every workload on the host, with intervals (6 minutes)
 	$(Q)BUILD=$(BUILD) tests/bench/disturbance
 
-.PHONY: bench bench-analyze bench-disturbance
+# What is written goes to LOAD_DIR and is removed: a minute at full rate is some hundred megabytes.
+LOAD_SECONDS ?= 60
+LOAD_THREADS ?= 2
+LOAD_DIR     ?= $(BUILD)
+
+$(BUILD)/bench/load_run: $(call obj,tests/bench/load_run.c tests/trace_tally.c) $(BUILD)/libnvtally.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECONDS=60 at full rate from LOAD_THREADS=2: what is lost, the rate, the waits, the memory
+	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; echo "$$(nproc) cores, $$(date -u +%Y-%m-%dT%H:%MZ), load average before: $$(cut -d' ' -f1 /proc/loadavg)"
+	$(Q)$(BUILD)/bench/load_run $(BUILD)/nvtally $(BUILD)/tests/clients/load $(LOAD_SECONDS) $(LOAD_THREADS) $(LOAD_DIR)/load.nvt; \
+	  status=$$?; rm -f $(LOAD_DIR)/load.nvt; exit $$status
+
+$(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
+
+.PHONY: bench bench-analyze bench-load bench-disturbance
