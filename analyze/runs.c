@@ -175,7 +175,8 @@ static int read_results(struct nvt_runs *runs, struct nvt_error *err)
             break;
         status = read_line(runs, path, number, line, (size_t)size, err);
     }
-    if (!status && ferror(file))
+    /* Neither an error of the file nor its end: getline had no memory. */
+    if (!status && !feof(file))
         status = nvt_fail_at(err, path, -1, "cannot be read: %s", strerror(errno));
 out:
     if (file)
