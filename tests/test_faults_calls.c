@@ -444,6 +444,42 @@ static void target_survives_failing_calls(void **state)
     }
 }
 
+/* Every allocation in the target, the loader's and libc's for the collector among them. A client
+ * that cannot go on for itself has status 3. */
+static void target_survives_failing_allocations(void **state)
+{
+    (void)state;
+    static const char *const clients[] = {"everything", "device"};
+    char cupti[600], preload[600], number[60], counts[600], client[600];
+    snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s", cli_built("tests/libcupti-stand-in.so"));
+    snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", cli_built("tests/libfail-alloc.so"));
+    snprintf(counts, sizeof(counts), "FAIL_ALLOC_COUNT=%s", cli_in(faults_folder(), "count"));
+    const char *environment[] = {cupti, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", NULL};
+    struct cli_options options = {.environment = environment, .timeout_s = 40};
+    for (size_t i = 0; i < 2; i++) {
+        unsigned long count = 1;
+        snprintf(client, sizeof(client), "%s", cli_client(clients[i]));
+        for (unsigned long n = 0; n <= count; n++) {
+            snprintf(number, sizeof(number), "FAIL_ALLOC=%lu", n);
+            const char *argv[] = {"nvtally",       "record", "--trace", "nvtx,kernel", "-o",
+                                  faults_output(), "--",     "env",     preload,       number,
+                                  counts,          client,   "plain",   NULL};
+            struct cli_result result = cli_run_with(&options, argv);
+            if (result.timed_out || result.signal || (result.status && result.status != 3))
+                fail_msg("%s, allocation %lu: status %d, signal %d\n%s", clients[i], n,
+                         result.status, result.signal, result.err);
+            nvt_trace_free(faults_read());
+            faults_no_session_left();
+            cli_result_free(&result);
+            char *text = cli_read_file(cli_in(faults_folder(), "count"), NULL);
+            if (!n)
+                count = strtoul(text, NULL, 10);
+            free(text);
+        }
+        assert_true(count > 5);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +488,7 @@ int main(void)
         cmocka_unit_test(commands_survive_failing_calls),
         cmocka_unit_test(recording_survives_failing_calls),
         cmocka_unit_test(target_survives_failing_calls),
+        cmocka_unit_test(target_survives_failing_allocations),
     };
     return cmocka_run_group_tests(tests, faults_set_up, faults_tear_down);
 }

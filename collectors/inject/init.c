@@ -8,6 +8,7 @@
 #include "events.h"
 #include "modules.h"
 #include "session.h"
+#include "thread.h"
 
 static const struct nvt_module *const modules[] = {
     &nvt_module_core, &nvt_module_core2, &nvt_module_cuda, &nvt_module_cudart, &nvt_module_opencl,
@@ -24,11 +25,21 @@ static void attach(const NvtxExportTableCallbacks *callbacks, const struct nvt_m
             *table[module->callbacks[i].id] = module->callbacks[i].function;
 }
 
+/*
+ * Whether we record NVTX in this process. A dlopen() that ran out of memory may have left us loaded, and
+ * the thread-local state of the threads that were there without its first values (glibc 2.36): then
+ * every call of NVTX would crash, and we are better not there.
+ */
+static int is_asked_for(void)
+{
+    return nvt_self && nvt_session_join() && (nvt_session.control->trace & NVT_TRACE_NVTX);
+}
+
 NVT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 
 NVT_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
-    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_NVTX))
+    if (!is_asked_for())
         return 0;
     const NvtxExportTableCallbacks *callbacks = get_table(NVTX_ETID_CALLBACKS);
     if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
@@ -53,7 +64,7 @@ NVT_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
 
 NVT_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
-    if (!nvt_session_join() || !(nvt_session.control->trace & NVT_TRACE_NVTX))
+    if (!is_asked_for())
         return 0;
     if (module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || !module->segmentsCount)
         return 0;
