@@ -12,6 +12,9 @@
 /* Numbers of classes times names, at most: beyond that a table is not what is wanted. */
 #define CELLS_MOST (1u << 22)
 
+/* Places for classes seen last: a power of two. */
+#define RECENT 1024
+
 /* An open range of a thread. */
 struct open {
     int64_t end;
@@ -35,7 +38,11 @@ struct sweep {
     struct stack *stacks;   /* of every thread */
     struct nvt_map kinds;   /* domain, style, name -> kind */
     struct nvt_map classes; /* class around it << 32 | kind -> class */
-    uint32_t *plain;        /* kinds of push/pop ranges of the default domain, by name */
+    struct {
+        uint64_t key;
+        uint32_t class;
+    } recent[RECENT]; /* of them, by their keys */
+    uint32_t *plain;  /* kinds of push/pop ranges of the default domain, by name */
     uint32_t kind_count, class_capacity;
     uint32_t *last; /* [class][name]: the range (as node) in which there was such a kernel last */
     uint32_t next;  /* range to be opened */
@@ -117,13 +124,20 @@ static uint32_t class_of(struct sweep *sweep, uint32_t outer, uint32_t range)
 {
     /* Classes of the outermost are told apart by their threads: they have the highest keys. */
     uint64_t within = outer ? outer : (uint64_t)UINT32_MAX - sweep->trace->ranges.thread[range];
-    uint32_t *class = nvt_map_at(&sweep->classes, within << 32 | kind_of(sweep, range));
+    uint64_t key = within << 32 | kind_of(sweep, range);
+    size_t place = (key ^ (key >> 32) * 31) % RECENT;
+    /* No key is 0: there is no class within class 0 on a thread of that number. */
+    if (sweep->recent[place].key == key)
+        return sweep->recent[place].class;
+    uint32_t *class = nvt_map_at(&sweep->classes, key);
     if (!class || sweep->failed) {
         sweep->failed = 1;
         return 0;
     }
     if (*class == NVT_MAP_NONE)
         *class = new_class(sweep, outer, range);
+    sweep->recent[place].key = key;
+    sweep->recent[place].class = *class;
     return *class;
 }
 
@@ -253,15 +267,22 @@ static void count_ranges(struct sweep *sweep, const struct stack *stack, uint32_
 static uint32_t find(struct sweep *sweep, uint32_t op, struct stack **stack)
 {
     const struct nvt_trace *trace = sweep->trace;
-    int64_t start = trace->ops.launch[op], end = start;
-    uint32_t thread = trace->ops.thread[op], api = trace->ops.api[op];
+    int64_t start, end;
+    uint32_t thread, api = trace->ops.api[op];
+    /* What the operation has of its call lies in the order of time there. */
+    if (api != NVT_NONE) {
+        start = trace->apis.start[api];
+        end = trace->apis.end[api];
+        thread = trace->apis.thread[api];
+    } else {
+        start = end = trace->ops.launch[op];
+        thread = trace->ops.thread[op];
+    }
     if (thread >= trace->threads.count || start == INT64_MIN)
         return 0;
     for (; sweep->next < trace->ranges.count && trace->ranges.start[sweep->next] <= start;
          sweep->next++)
         open_range(sweep, sweep->next);
-    if (api != NVT_NONE)
-        end = trace->apis.end[api];
     *stack = &sweep->stacks[thread];
     uint32_t count = holding(sweep, *stack, start, end);
     if (count && !(*stack)->items[count - 1].node)

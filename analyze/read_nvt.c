@@ -6,7 +6,11 @@
 #include <string.h>
 
 #include "../collectors/ring.h"
+#include "parallel.h"
 #include "reader.h"
+
+/* Rows from which on a second thread is worth its start. */
+#define BESIDE_FROM 20000
 
 static int recognizes(const uint8_t *head, size_t size)
 {
@@ -158,13 +162,14 @@ static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* nested in a signal handler */
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* not written */
     threads->waited_ns[row] = nvt_cursor_varint(&cursor);
-    return !cursor.at || nvt_nvt_device_thread_end(
-                             reader, reader->threads[chunk->thread].process, chunk->last)
+    return !cursor.at || nvt_nvt_device_thread_end(reader, reader->threads[chunk->thread].process,
+                                                   chunk->last)
                ? -1
                : 0;
 }
 
-/* --- definitions ---------------------------------------------------------------------------------- */
+/* --- definitions
+ * ---------------------------------------------------------------------------------- */
 
 static uint32_t model_domain(struct nvt_nvt_process *process, uint64_t number)
 {
@@ -200,8 +205,8 @@ static int define_schema(struct nvt_nvt_reader *reader, struct nvt_nvt_process *
 static int define_resource(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
                            uint64_t handle, uint64_t type, uint32_t name)
 {
-    static const char *const types[] = {"other",  "device", "context", "stream",
-                                        "event",  "opencl", "other"};
+    static const char *const types[] = {"other", "device", "context", "stream",
+                                        "event", "opencl", "other"};
     struct nvt_resource row = {
         .process = process->row,
         .type = nvt_strings_add_text(reader->trace->strings,
@@ -242,9 +247,9 @@ static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process
         name_thread(reader, process->row, id, name);
     if (kind == NVT_DEFINITION_CATEGORY) {
         uint32_t row = model_domain(process, domain);
-        uint32_t *category = row == NVT_MAP_NONE
-                                 ? NULL
-                                 : nvt_map_at(&process->categories, (uint64_t)row << 32 | (uint32_t)id);
+        uint32_t *category = row == NVT_MAP_NONE ? NULL
+                                                 : nvt_map_at(&process->categories,
+                                                              (uint64_t)row << 32 | (uint32_t)id);
         if (!category)
             return -1;
         *category = name;
@@ -299,7 +304,8 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     return status ? nvt_fail(err, "a chunk of kind %u is malformed", chunk->kind) : 0;
 }
 
-/* --- when all is read ------------------------------------------------------------------------------- */
+/* --- when all is read
+ * ------------------------------------------------------------------------------- */
 
 static void convert(const struct nvt_nvt_reader *reader, int64_t origin, int64_t *times,
                     uint32_t count)
@@ -323,20 +329,6 @@ static void end_unclosed(struct nvt_nvt_reader *reader)
             ranges->end[i] = threads->last_ns[ranges->thread[i]];
 }
 
-/* Returns the first moment, where the axis starts. */
-static int64_t convert_times(struct nvt_nvt_reader *reader)
-{
-    struct nvt_trace *trace = reader->trace;
-    int64_t origin = reader->sample_count ? reader->samples[0].monotonic_ns : 0;
-    if (reader->sample_count)
-        trace->origin_ns = reader->samples[0].realtime_ns;
-    convert(reader, origin, trace->ranges.start, trace->ranges.count);
-    convert(reader, origin, trace->ranges.end, trace->ranges.count);
-    convert(reader, origin, trace->marks.time, trace->marks.count);
-    convert(reader, origin, trace->threads.last_ns, trace->threads.count);
-    return origin;
-}
-
 /* The name of a category, its number when it was given none, nothing for category 0. */
 static uint32_t category_name(struct nvt_nvt_reader *reader, uint32_t thread, uint32_t domain,
                               uint32_t category)
@@ -348,8 +340,8 @@ static uint32_t category_name(struct nvt_nvt_reader *reader, uint32_t thread, ui
     for (uint32_t i = 0; i < reader->process_count; i++) {
         if (reader->processes[i].row != owner)
             continue;
-        uint32_t name = nvt_map_get(&reader->processes[i].categories,
-                                    (uint64_t)domain << 32 | category);
+        uint32_t name =
+            nvt_map_get(&reader->processes[i].categories, (uint64_t)domain << 32 | category);
         if (name != NVT_MAP_NONE)
             return name;
     }
@@ -411,8 +403,10 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
         nvt_payload_text(reader, &reader->processes[pending->process], &pending->blob, &left,
                          &text);
         if (!left) {
-            nvt_trace_warn(trace, "%s: payloads stand for more text than a recording has: left out "
-                           "from there on", trace->path);
+            nvt_trace_warn(trace,
+                           "%s: payloads stand for more text than a recording has: left out "
+                           "from there on",
+                           trace->path);
             break;
         }
         *payload = nvt_strings_add(trace->strings, text.data ? (char *)text.data : "", text.size);
@@ -484,8 +478,8 @@ static int is_bulk(const struct nvt_chunk *chunk)
     return chunk->kind == NVT_CHUNK_EVENTS || chunk->kind == NVT_CHUNK_DEVICE;
 }
 
-/* All chunks up to `limit`, the end, or the first damage; those with events and device rows are left
- * for later. */
+/* All chunks up to `limit`, the end, or the first damage; those with events and device rows are
+ * left for later. */
 static void read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *file, uint32_t limit,
                         struct nvt_nvt_damage *damage)
 {
@@ -555,16 +549,52 @@ static uint32_t read_file(struct nvt_nvt_reader *reader, struct nvt_trace_file *
     return reader->number;
 }
 
+/* What can be done side by side when all is read. */
+struct completion {
+    struct nvt_nvt_reader *reader;
+    int64_t origin; /* the first moment, where the axis starts */
+    int failed;     /* of device rows */
+};
+
+enum { DEVICE_ROWS, RANGE_STARTS, RANGE_ENDS, COMPLETION_PARTS };
+
+static void complete_part(void *context, size_t part)
+{
+    struct completion *completion = context;
+    struct nvt_nvt_reader *reader = completion->reader;
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    if (part == DEVICE_ROWS)
+        completion->failed = nvt_nvt_device_finish(reader, completion->origin);
+    else
+        convert(reader, completion->origin, part == RANGE_STARTS ? ranges->start : ranges->end,
+                ranges->count);
+}
+
 /* When all chunks are read. */
 static int complete(struct nvt_nvt_reader *reader)
 {
+    struct nvt_trace *trace = reader->trace;
+    struct completion completion = {.reader = reader};
+    trace->ops_unlinked = 1;
     end_unclosed(reader);
     name_categories(reader);
     /* Payloads know their ranges by row, so rows are left out behind them. */
-    return decode_payloads(reader) || nvt_nvt_device_capture(reader) ||
-                   nvt_nvt_device_finish(reader, convert_times(reader))
-               ? -1
-               : 0;
+    if (decode_payloads(reader) || nvt_nvt_device_capture(reader) || nvt_nvt_device_threads(reader))
+        return -1;
+    if (reader->sample_count) {
+        completion.origin = reader->samples[0].monotonic_ns;
+        trace->origin_ns = reader->samples[0].realtime_ns;
+    }
+    convert(reader, completion.origin, trace->marks.time, trace->marks.count);
+    /* Those that NVTX has not seen have no time yet. */
+    for (uint32_t i = 0; i < reader->thread_count; i++)
+        convert(reader, completion.origin, &trace->threads.last_ns[reader->threads[i].row], 1);
+    if (trace->ranges.count + trace->ops.count < BESIDE_FROM)
+        for (size_t part = 0; part < COMPLETION_PARTS; part++)
+            complete_part(&completion, part);
+    else
+        nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
+    return completion.failed;
 }
 
 static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_error *err)

@@ -48,6 +48,7 @@ struct nvt_nvt_devices {
         int64_t tid;
     } * threads;
     size_t thread_count;
+    uint32_t *rows; /* of the model, of each of these threads, when all have been read */
     struct nvt_device_moment *moments;
     size_t moment_count;
     struct nvt_capture_edge *edges;
@@ -76,9 +77,12 @@ int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_lat
 /* A thread of the process was last seen alive at `ticks` (THREAD_END). 0, or -1 when out of memory. */
 int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks);
 
-/* When all has been read and the times of NVTX are converted: bring device times on the trace's
- * axis, whose zero is `origin` on CLOCK_MONOTONIC, link calls to threads, follow memory, and note
- * what is missing. 0, or -1 when out of memory. */
+/* When all has been read: add the threads that only devices know. 0, or -1 when out of memory. */
+int nvt_nvt_device_threads(struct nvt_nvt_reader *reader);
+
+/* Then, and when the times of threads are converted: bring device times on the trace's axis, whose
+ * zero is `origin` on CLOCK_MONOTONIC, link calls to threads, follow memory, and note what is missing.
+ * It leaves ranges and marks alone. 0, or -1 when out of memory. */
 int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin);
 
 /* With --capture: leave out the NVTX ranges and marks that began outside of it. Before the times of

@@ -47,14 +47,16 @@ static void fill_clocks(const struct nvt_nvt_reader *reader, struct clocks *cloc
     }
 }
 
-static int64_t on_axis(const struct clocks *clocks, uint32_t process, int64_t time)
+static inline int64_t on_axis(const struct clocks *clocks, uint32_t process, int64_t time)
 {
-    const struct nvt_clock_sample *samples = clocks->samples + clocks->first[process];
     size_t count = clocks->count[process];
+    if (!count)
+        return nvt_clock_since(time, clocks->origin);
+    const struct nvt_clock_sample *samples = clocks->samples + clocks->first[process];
     if (count == 1)
         /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it has been filled */
         time = (int64_t)((uint64_t)time + (uint64_t)samples->monotonic_ns - samples->ticks);
-    else if (count)
+    else
         time = nvt_clock_convert(samples, count, (uint64_t)time);
     return nvt_clock_since(time, clocks->origin);
 }
@@ -72,11 +74,24 @@ static void convert_rows(struct nvt_trace *trace, const struct clocks *clocks)
     CONVERT(memory, time, trace->memory.process[i])
     CONVERT(overheads, start, trace->overheads.process[i])
     CONVERT(overheads, end, trace->overheads.process[i])
-    CONVERT(apis, start, trace->threads.process[trace->apis.thread[i]])
-    CONVERT(apis, end, trace->threads.process[trace->apis.thread[i]])
 }
 
-static int convert_times(struct nvt_nvt_reader *reader, int64_t origin)
+/* Calls: their threads as rows of the model, their times, and when each thread was seen last. */
+static void convert_calls(struct nvt_trace *trace, const struct clocks *clocks,
+                          const uint32_t *rows)
+{
+    struct nvt_apis *apis = &trace->apis;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        uint32_t thread = rows[apis->thread[i]], process = trace->threads.process[thread];
+        apis->thread[i] = thread;
+        apis->start[i] = on_axis(clocks, process, apis->start[i]);
+        apis->end[i] = on_axis(clocks, process, apis->end[i]);
+        if (apis->end[i] > trace->threads.last_ns[thread])
+            trace->threads.last_ns[thread] = apis->end[i];
+    }
+}
+
+static int convert_times(struct nvt_nvt_reader *reader, int64_t origin, const uint32_t *rows)
 {
     struct nvt_nvt_devices *devices = &reader->devices;
     size_t processes = (size_t)reader->trace->processes.count + 1;
@@ -89,6 +104,7 @@ static int convert_times(struct nvt_nvt_reader *reader, int64_t origin)
             qsort(devices->moments, devices->moment_count, sizeof(*devices->moments), by_time);
         fill_clocks(reader, &clocks);
         convert_rows(reader->trace, &clocks);
+        convert_calls(reader->trace, &clocks, rows);
     }
     free(clocks.samples);
     free(clocks.first);
@@ -131,20 +147,11 @@ static uint32_t *thread_rows(struct nvt_nvt_reader *reader)
     return NULL;
 }
 
-static int link_threads(struct nvt_nvt_reader *reader)
+static void link_overheads(struct nvt_overheads *overheads, const uint32_t *rows)
 {
-    struct nvt_apis *apis = &reader->trace->apis;
-    struct nvt_overheads *overheads = &reader->trace->overheads;
-    uint32_t *rows = thread_rows(reader);
-    if (!rows)
-        return -1;
-    for (uint32_t i = 0; i < apis->count; i++)
-        apis->thread[i] = rows[apis->thread[i]];
     for (uint32_t i = 0; i < overheads->count; i++)
         if (overheads->thread[i] != NVT_NONE)
             overheads->thread[i] = rows[overheads->thread[i]];
-    free(rows);
-    return 0;
 }
 
 /* --- memory --- */
@@ -338,16 +345,19 @@ static int name_device(struct nvt_trace *trace)
     return status;
 }
 
+int nvt_nvt_device_threads(struct nvt_nvt_reader *reader)
+{
+    reader->devices.rows = thread_rows(reader);
+    return reader->devices.rows ? 0 : -1;
+}
+
 int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin)
 {
-    if (link_threads(reader) || convert_times(reader, origin) || follow_memory(reader) ||
-        link_memory(reader) || name_device(reader->trace))
+    const uint32_t *rows = reader->devices.rows;
+    link_overheads(&reader->trace->overheads, rows);
+    if (convert_times(reader, origin, rows) || follow_memory(reader) || link_memory(reader) ||
+        name_device(reader->trace))
         return -1;
-    const struct nvt_apis *apis = &reader->trace->apis;
-    int64_t *last = reader->trace->threads.last_ns;
-    for (uint32_t i = 0; i < apis->count; i++)
-        if (apis->end[i] > last[apis->thread[i]])
-            last[apis->thread[i]] = apis->end[i];
     note_missing(reader);
     return 0;
 }
@@ -431,4 +441,5 @@ void nvt_nvt_device_free(struct nvt_nvt_devices *devices)
     free(devices->processes);
     free(devices->memory);
     free(devices->shapes);
+    free(devices->rows);
 }

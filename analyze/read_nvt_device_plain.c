@@ -140,8 +140,7 @@ static uint64_t take_kernel(struct nvt_device_chunk *chunk, struct fields *field
     PUT(ops->context[row], context);
     PUT(ops->stream[row], stream);
     PUT(ops->correlation[row], times.correlation);
-    ops->api[row] = ops->thread[row] = NVT_NONE;
-    ops->launch[row] = INT64_MIN;
+    /* The call, the thread and the launch are found out at the end. */
     ops->name[row] = name->full;
     ops->short_name[row] = name->part;
     PUT(ops->detail[row], shape);

@@ -1,6 +1,5 @@
 #include "trace.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "column.h"
 #include "map.h"
+#include "parallel.h"
 #include "sort.h"
 
 struct nvt_trace *nvt_trace_new(const char *path, const char *format)
@@ -196,22 +196,20 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
 }
 
 #define APPLY_ORDER(type, field)                                                                   \
-    status |= nvt_sort_column(&table->field, sizeof(type), order, table->count, &scratch);
+    status |= nvt_sort_column(&table->field, sizeof(type), order, table->count, scratch);
 
 /* sort_<table>: the whole table by one of its columns. */
 #define DEFINE_SORT(member, columns, key, tie)                                                     \
-    static int sort_##member(struct nvt_##member *table)                                           \
+    static int sort_##member(struct nvt_##member *table, struct nvt_sort_scratch *scratch)         \
     {                                                                                              \
         uint32_t *order;                                                                           \
         if (nvt_sort_order(key, tie, table->count, &order))                                        \
             return -1;                                                                             \
         if (!order)                                                                                \
             return 0;                                                                              \
-        struct nvt_sort_scratch scratch = {0};                                                     \
         int status = 0;                                                                            \
         table->capacity = table->count; /* of what was gathered */                                 \
-        columns(APPLY_ORDER) nvt_sort_free(&scratch);                                              \
-        free(order);                                                                               \
+        columns(APPLY_ORDER) free(order);                                                          \
         return status;                                                                             \
     }
 DEFINE_SORT(ranges, NVT_RANGE_COLUMNS, table->start, table->end)
@@ -283,7 +281,7 @@ static uint64_t launch_key(uint32_t process, uint64_t correlation)
  * a map. */
 struct calls {
     uint64_t low, size; /* of the array's ids, for every process */
-    uint32_t *rows;     /* [process][id - low] */
+    uint32_t *rows;     /* [process][id - low]: row + 1, 0 none */
     struct nvt_map map;
 };
 
@@ -301,20 +299,9 @@ static int prepare_calls(struct calls *calls, const struct nvt_trace *trace)
         return 0;
     calls->low = low;
     calls->size = high - low + 1;
-    size_t bytes = (size_t)calls->size * trace->processes.count * sizeof(*calls->rows);
-    calls->rows = malloc(bytes + 1);
-    if (!calls->rows)
-        return -1;
-    memset(calls->rows, 0xff, bytes);
-    return 0;
-}
-
-/* Where the call of this id is kept; NULL when out of memory. */
-static uint32_t *call_at(struct calls *calls, uint32_t process, uint64_t correlation)
-{
-    if (calls->rows)
-        return &calls->rows[process * calls->size + (correlation - calls->low)];
-    return nvt_map_at(&calls->map, launch_key(process, correlation));
+    calls->rows =
+        nvt_column_grow(NULL, (size_t)calls->size * trace->processes.count * sizeof(*calls->rows));
+    return calls->rows ? 0 : -1;
 }
 
 static uint32_t find_call(const struct calls *calls, uint32_t process, uint64_t correlation)
@@ -322,7 +309,7 @@ static uint32_t find_call(const struct calls *calls, uint32_t process, uint64_t 
     if (!calls->rows)
         return nvt_map_get(&calls->map, launch_key(process, correlation));
     return correlation - calls->low < calls->size
-               ? calls->rows[process * calls->size + (correlation - calls->low)]
+               ? calls->rows[process * calls->size + (correlation - calls->low)] - 1
                : NVT_NONE;
 }
 
@@ -334,11 +321,17 @@ static int collect_calls(struct calls *calls, const struct nvt_trace *trace)
     for (uint32_t i = 0; i < apis->count; i++) {
         if (!apis->correlation[i] || apis->thread[i] >= trace->threads.count)
             continue;
-        uint32_t *call =
-            call_at(calls, trace->threads.process[apis->thread[i]], apis->correlation[i]);
+        /* A runtime call and the driver call in it may share an id: the outer one launched it. */
+        uint32_t process = trace->threads.process[apis->thread[i]];
+        if (calls->rows) {
+            uint32_t *call =
+                &calls->rows[process * calls->size + (apis->correlation[i] - calls->low)];
+            *call = *call ? *call : i + 1;
+            continue;
+        }
+        uint32_t *call = nvt_map_at(&calls->map, launch_key(process, apis->correlation[i]));
         if (!call)
             return -1;
-        /* A runtime call and the driver call in it may share an id: the outer one launched it. */
         if (*call == NVT_NONE)
             *call = i;
     }
@@ -353,72 +346,97 @@ static int link_ops(struct nvt_trace *trace)
     struct calls calls = {0};
     int status = ops->count ? collect_calls(&calls, trace) : 0;
     for (uint32_t i = 0; !status && i < ops->count; i++) {
-        ops->api[i] = NVT_NONE;
-        if (!ops->correlation[i] || ops->process[i] >= trace->processes.count)
-            continue;
-        uint32_t call = find_call(&calls, ops->process[i], ops->correlation[i]);
-        if (call == NVT_NONE)
-            continue;
+        uint32_t call = !ops->correlation[i] || ops->process[i] >= trace->processes.count
+                            ? NVT_NONE
+                            : find_call(&calls, ops->process[i], ops->correlation[i]);
         ops->api[i] = call;
-        ops->thread[i] = apis->thread[call];
-        ops->launch[i] = apis->start[call];
+        if (call != NVT_NONE) {
+            ops->thread[i] = apis->thread[call];
+            ops->launch[i] = apis->start[call];
+        } else if (trace->ops_unlinked) {
+            ops->thread[i] = NVT_NONE;
+            ops->launch[i] = INT64_MIN;
+        }
     }
-    free(calls.rows);
+    nvt_column_free(calls.rows);
     nvt_map_free(&calls.map);
     return status;
 }
 
-static void cut_to_start(const int64_t *start, int64_t *end, uint32_t count)
+/* From the first to the last time of something. */
+struct extent {
+    int64_t first, last;
+};
+
+/* No end before its start; and both into the extent. */
+static void cut_to_start(const int64_t *start, int64_t *end, uint32_t count, struct extent *extent)
 {
-    for (uint32_t i = 0; i < count; i++)
+    int64_t first = extent->first, last = extent->last;
+    for (uint32_t i = 0; i < count; i++) {
         if (end[i] < start[i])
             end[i] = start[i];
+        first = start[i] < first ? start[i] : first;
+        last = end[i] > last ? end[i] : last;
+    }
+    *extent = (struct extent){first, last};
 }
 
-static void widen(struct nvt_trace *trace, const int64_t *times, uint32_t count)
+static void widen(const int64_t *times, uint32_t count, struct extent *extent)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (times[i] < trace->first_ns)
-            trace->first_ns = times[i];
-        if (times[i] > trace->last_ns)
-            trace->last_ns = times[i];
+        extent->first = times[i] < extent->first ? times[i] : extent->first;
+        extent->last = times[i] > extent->last ? times[i] : extent->last;
     }
 }
 
-static void find_extent(struct nvt_trace *trace)
+/* Parts of the work that touch different tables. */
+enum { OPS, RANGES, CALLS, FINISH_PARTS };
+
+struct finish {
+    struct nvt_trace *trace;
+    struct extent extents[FINISH_PARTS];
+    int failed[FINISH_PARTS];
+};
+
+static int finish_ranges(struct nvt_trace *trace, struct extent *extent)
 {
-    trace->first_ns = INT64_MAX;
-    trace->last_ns = INT64_MIN;
-    widen(trace, trace->ranges.start, trace->ranges.count);
-    widen(trace, trace->ranges.end, trace->ranges.count);
-    widen(trace, trace->marks.time, trace->marks.count);
-    widen(trace, trace->ops.start, trace->ops.count);
-    widen(trace, trace->ops.end, trace->ops.count);
-    widen(trace, trace->apis.start, trace->apis.count);
-    widen(trace, trace->apis.end, trace->apis.count);
-    widen(trace, trace->memory.time, trace->memory.count);
-    if (trace->first_ns > trace->last_ns)
-        trace->first_ns = trace->last_ns = 0;
+    struct nvt_sort_scratch scratch = {0};
+    cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count, extent);
+    widen(trace->marks.time, trace->marks.count, extent);
+    int status = sort_ranges(&trace->ranges, &scratch) || sort_marks(&trace->marks, &scratch);
+    nvt_sort_free(&scratch);
+    return status || link_ranges(trace) ? -1 : 0;
 }
 
-/* Ranges and what is small, beside the rest: the two halves touch different tables. */
-static int finish_ranges(struct nvt_trace *trace)
+static int finish_ops(struct nvt_trace *trace, struct extent *extent)
 {
-    return sort_ranges(&trace->ranges) || sort_marks(&trace->marks) || link_ranges(trace) ? -1 : 0;
+    struct nvt_sort_scratch scratch = {0};
+    cut_to_start(trace->ops.start, trace->ops.end, trace->ops.count, extent);
+    int status = sort_ops(&trace->ops, &scratch);
+    nvt_sort_free(&scratch);
+    return status;
 }
 
-static int finish_ops(struct nvt_trace *trace)
+static int finish_calls(struct nvt_trace *trace, struct extent *extent)
 {
-    return sort_ops(&trace->ops) || sort_apis(&trace->apis) || sort_syncs(&trace->syncs) ||
-                   sort_memory(&trace->memory) || sort_overheads(&trace->overheads) ||
-                   link_ops(trace)
-               ? -1
-               : 0;
+    struct nvt_sort_scratch scratch = {0};
+    struct extent nobody = *extent; /* waits and costs are within calls, or of no interest */
+    cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count, extent);
+    cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count, &nobody);
+    widen(trace->memory.time, trace->memory.count, extent);
+    int status = sort_apis(&trace->apis, &scratch) || sort_syncs(&trace->syncs, &scratch) ||
+                 sort_memory(&trace->memory, &scratch) ||
+                 sort_overheads(&trace->overheads, &scratch);
+    nvt_sort_free(&scratch);
+    return status ? -1 : 0;
 }
 
-static void *finish_ops_beside(void *trace)
+static void finish_part(void *context, size_t part)
 {
-    return finish_ops(trace) ? trace : NULL;
+    static int (*const parts[])(struct nvt_trace *, struct extent *) = {
+        [OPS] = finish_ops, [RANGES] = finish_ranges, [CALLS] = finish_calls};
+    struct finish *finish = context;
+    finish->failed[part] = parts[part](finish->trace, &finish->extents[part]);
 }
 
 /* Rows from which on a second thread is worth its start. */
@@ -426,21 +444,26 @@ static void *finish_ops_beside(void *trace)
 
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
 {
-    pthread_t beside;
-    void *failed = NULL;
-    cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count);
-    cut_to_start(trace->ops.start, trace->ops.end, trace->ops.count);
-    cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count);
-    cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count);
-    int two = trace->ranges.count >= BESIDE_FROM && trace->ops.count >= BESIDE_FROM &&
-              !pthread_create(&beside, NULL, finish_ops_beside, trace);
-    int status = finish_ranges(trace);
-    if (two)
-        pthread_join(beside, &failed);
-    else if (!status)
-        status = finish_ops(trace);
-    if (status || failed)
+    struct finish finish = {.trace = trace};
+    struct extent all = {INT64_MAX, INT64_MIN};
+    int failed = 0;
+    for (size_t part = 0; part < FINISH_PARTS; part++)
+        finish.extents[part] = all;
+    if (trace->ranges.count + (uint64_t)trace->ops.count + trace->apis.count < BESIDE_FROM)
+        for (size_t part = 0; part < FINISH_PARTS; part++)
+            finish_part(&finish, part);
+    else
+        nvt_parallel(finish_part, &finish, FINISH_PARTS);
+    for (size_t part = 0; part < FINISH_PARTS; part++) {
+        failed |= finish.failed[part];
+        all.first = finish.extents[part].first < all.first ? finish.extents[part].first : all.first;
+        all.last = finish.extents[part].last > all.last ? finish.extents[part].last : all.last;
+    }
+    if (failed || link_ops(trace))
         return nvt_fail_at(err, trace->path, -1, "out of memory while sorting the trace");
-    find_extent(trace);
+    if (all.first > all.last)
+        all.first = all.last = 0;
+    trace->first_ns = all.first;
+    trace->last_ns = all.last;
     return 0;
 }

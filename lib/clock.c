@@ -79,25 +79,9 @@ static struct line line_between(const struct nvt_clock_sample *from,
                                 const struct nvt_clock_sample *to,
                                 const struct nvt_clock_sample *anchor)
 {
-    double slope =
-        (double)(int64_t)((uint64_t)to->monotonic_ns - (uint64_t)from->monotonic_ns) /
-        (double)(to->ticks - from->ticks);
+    double slope = (double)(int64_t)((uint64_t)to->monotonic_ns - (uint64_t)from->monotonic_ns) /
+                   (double)(to->ticks - from->ticks);
     return (struct line){from->ticks, to->ticks, anchor, slope};
-}
-
-/* Times of a broken file can be anything at all: they are kept within 62 bits, so that the differences
- * of two of them fit into 64. */
-static int64_t within(int64_t time)
-{
-    return time < INT64_MIN / 2 ? INT64_MIN / 2 : time > INT64_MAX / 2 ? INT64_MAX / 2 : time;
-}
-
-int64_t nvt_clock_since(int64_t time, int64_t origin)
-{
-    int64_t difference;
-    if (__builtin_sub_overflow(time, origin, &difference))
-        return time < origin ? INT64_MIN / 2 : INT64_MAX / 2;
-    return within(difference);
 }
 
 static int64_t along(const struct line *line, uint64_t ticks)
@@ -109,7 +93,7 @@ static int64_t along(const struct line *line, uint64_t ticks)
         __builtin_add_overflow(line->anchor->monotonic_ns, (int64_t)(ns + (ns < 0 ? -0.5 : 0.5)),
                                &time))
         return ns > 0 ? INT64_MAX / 2 : INT64_MIN / 2;
-    return within(time);
+    return nvt_clock_within(time);
 }
 
 /* The line for a time, of two samples or more. */
@@ -137,7 +121,7 @@ static struct line line_at(const struct nvt_clock_sample *samples, size_t count,
 int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, uint64_t ticks)
 {
     if (count < 2)
-        return within((int64_t)ticks);
+        return nvt_clock_within((int64_t)ticks);
     struct line line = line_at(samples, count, ticks);
     return along(&line, ticks);
 }

@@ -57,9 +57,21 @@ static inline uint64_t nvt_ticks(enum nvt_clock clock)
 /* The same moment on all clocks, as closely as the best of several tries gets. */
 struct nvt_clock_sample nvt_clock_now(enum nvt_clock clock);
 
-/* time − origin. Times of a broken file can be anything at all: the result is kept within 62 bits, as are
- * those of the functions below, so that the difference of two of them fits into 64. */
-int64_t nvt_clock_since(int64_t time, int64_t origin);
+/* A time cut to 62 bits. */
+static inline int64_t nvt_clock_within(int64_t time)
+{
+    return time < INT64_MIN / 2 ? INT64_MIN / 2 : time > INT64_MAX / 2 ? INT64_MAX / 2 : time;
+}
+
+/* time − origin. Times of a broken file can be anything at all: the result is kept within 62 bits,
+ * as are those of the functions below, so that the difference of two of them fits into 64. */
+static inline int64_t nvt_clock_since(int64_t time, int64_t origin)
+{
+    int64_t difference;
+    if (__builtin_sub_overflow(time, origin, &difference))
+        return time < origin ? INT64_MIN / 2 : INT64_MAX / 2;
+    return nvt_clock_within(difference);
+}
 
 /*
  * Nanoseconds of CLOCK_MONOTONIC at `ticks`, linear between the two samples around it and, outside
