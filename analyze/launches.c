@@ -14,6 +14,8 @@
 
 /* Places for classes seen last: a power of two. */
 #define RECENT 1024
+/* Operations that are looked at together, at most, and ranges. */
+#define BATCH 4096
 
 /* An open range of a thread. */
 struct open {
@@ -24,10 +26,16 @@ struct open {
     int64_t first, last; /* of its operations */
 };
 
+/* Ranges or operations of a batch: numbers in it, from 1. */
+struct chain {
+    uint32_t first, last;
+};
+
 struct stack {
     struct open *items;
     uint32_t depth, capacity;
-    int overlaps; /* a range was opened that ends behind the one around it */
+    struct chain ranges, ops; /* of the thread, that are still to come in this batch */
+    int overlaps;             /* a range was opened that ends behind the one around it */
 };
 
 struct sweep {
@@ -44,9 +52,12 @@ struct sweep {
     } recent[RECENT]; /* of them, by their keys */
     uint32_t *plain;  /* kinds of push/pop ranges of the default domain, by name */
     uint32_t kind_count, class_capacity;
-    uint32_t *last; /* [class][name]: the range (as node) in which there was such a kernel last */
-    uint32_t next;  /* range to be opened */
-    int complex;    /* it is not simple after all */
+    uint32_t *order;              /* operations by launch, NULL: they are in that order */
+    uint32_t next;                /* range to be opened */
+    uint32_t op_base, range_base; /* of the batch */
+    uint32_t op_after[BATCH], range_after[BATCH]; /* in its chain, 0: none */
+    uint32_t touched[2 * BATCH], touched_count;   /* threads with something in the batch */
+    int complex;                                  /* it is not simple after all */
     int failed;
 };
 
@@ -56,22 +67,22 @@ void nvt_launches_free(struct nvt_launches *launches)
     nvt_column_free(launches->range_class);
     nvt_column_free(launches->range_ns);
     free(launches->classes);
-    free(launches->instances);
-    free(launches->kernels);
+    free(launches->cells);
     free(launches->number);
     *launches = (struct nvt_launches){0};
 }
 
 /* --- classes --- */
 
-/* Room for one more class in a table with so many columns, zeroed. */
-static int grow_table(uint32_t **table, uint32_t from, uint32_t to, uint32_t columns)
+/* Cells for so many classes, zeroed. */
+static int grow_cells(struct nvt_launches *out, uint32_t from, uint32_t to)
 {
-    uint32_t *grown = realloc(*table, ((size_t)to * columns + 1) * sizeof(*grown));
+    struct nvt_launch_cell *grown =
+        realloc(out->cells, ((size_t)to * out->names + 1) * sizeof(*grown));
     if (!grown)
         return -1;
-    memset(grown + (size_t)from * columns, 0, (size_t)(to - from) * columns * sizeof(*grown));
-    *table = grown;
+    memset(grown + (size_t)from * out->names, 0, (size_t)(to - from) * out->names * sizeof(*grown));
+    out->cells = grown;
     return 0;
 }
 
@@ -85,10 +96,7 @@ static uint32_t new_class(struct sweep *sweep, uint32_t outer, uint32_t range)
         if (grown)
             out->classes = grown;
         sweep->complex |= (uint64_t)to * (out->names + 1) > CELLS_MOST;
-        sweep->failed |= !grown || sweep->complex ||
-                         grow_table(&out->instances, from, to, out->names) ||
-                         grow_table(&out->kernels, from, to, out->names) ||
-                         grow_table(&sweep->last, from, to, out->names);
+        sweep->failed |= !grown || sweep->complex || grow_cells(out, from, to);
         if (sweep->failed)
             return 0;
         sweep->class_capacity = to;
@@ -253,51 +261,39 @@ static void count_ranges(struct sweep *sweep, const struct stack *stack, uint32_
 {
     for (uint32_t i = count; i-- > 0;) {
         const struct open *open = &stack->items[i];
-        size_t cell = (size_t)open->class * sweep->out->names + name;
-        if (sweep->last[cell] == open->node)
+        struct nvt_launch_cell *cell =
+            &sweep->out->cells[(size_t)open->class * sweep->out->names + name];
+        if (cell->last == open->node)
             break;
-        sweep->last[cell] = open->node;
-        sweep->out->instances[cell]++;
+        cell->last = open->node;
+        cell->instances++;
     }
 }
 
 /* --- operations --- */
 
-/* The ranges that hold an operation's launch: so many of the stack. */
-static uint32_t find(struct sweep *sweep, uint32_t op, struct stack **stack)
+/* The call that launched an operation. */
+struct launch {
+    int64_t start, end; /* start INT64_MIN: unknown */
+    uint32_t thread;
+};
+
+static struct launch launch_of(const struct nvt_trace *trace, uint32_t op)
 {
-    const struct nvt_trace *trace = sweep->trace;
-    int64_t start, end;
-    uint32_t thread, api = trace->ops.api[op];
+    uint32_t api = trace->ops.api[op];
     /* What the operation has of its call lies in the order of time there. */
-    if (api != NVT_NONE) {
-        start = trace->apis.start[api];
-        end = trace->apis.end[api];
-        thread = trace->apis.thread[api];
-    } else {
-        start = end = trace->ops.launch[op];
-        thread = trace->ops.thread[op];
-    }
-    if (thread >= trace->threads.count || start == INT64_MIN)
-        return 0;
-    for (; sweep->next < trace->ranges.count && trace->ranges.start[sweep->next] <= start;
-         sweep->next++)
-        open_range(sweep, sweep->next);
-    *stack = &sweep->stacks[thread];
-    uint32_t count = holding(sweep, *stack, start, end);
-    if (count && !(*stack)->items[count - 1].node)
-        name_nodes(sweep, *stack, count);
-    return count;
+    if (api != NVT_NONE)
+        return (struct launch){trace->apis.start[api], trace->apis.end[api],
+                               trace->apis.thread[api]};
+    return (struct launch){trace->ops.launch[op], trace->ops.launch[op], trace->ops.thread[op]};
 }
 
-static void take(struct sweep *sweep, uint32_t op)
+/* An operation in the first `count` ranges of a stack. */
+static void put(struct sweep *sweep, const struct stack *stack, uint32_t count, uint32_t op)
 {
     const struct nvt_ops *ops = &sweep->trace->ops;
     struct nvt_launches *out = sweep->out;
-    struct stack *stack;
-    uint32_t count = find(sweep, op, &stack), class = 0;
-    if (sweep->failed)
-        return;
+    uint32_t class = 0;
     if (count) {
         struct open *open = &stack->items[count - 1];
         open->first = ops->start[op] < open->first ? ops->start[op] : open->first;
@@ -310,11 +306,108 @@ static void take(struct sweep *sweep, uint32_t op)
         return;
     uint32_t name = out->number[ops->name[op]];
     out->cell[op] = class * out->names + name;
-    out->kernels[out->cell[op]]++;
+    out->cells[out->cell[op]].kernels++;
     if (ops->end[op] - ops->start[op] > out->longest)
         out->longest = ops->end[op] - ops->start[op];
     if (count)
         count_ranges(sweep, stack, count, name);
+}
+
+/* All that a thread did in the batch. */
+static void run(struct sweep *sweep, struct stack *stack)
+{
+    const struct nvt_trace *trace = sweep->trace;
+    uint32_t range = stack->ranges.first;
+    for (uint32_t i = stack->ops.first; i && !sweep->failed; i = sweep->op_after[i - 1]) {
+        uint32_t op = sweep->order ? sweep->order[sweep->op_base + i - 1] : sweep->op_base + i - 1;
+        struct launch launch = launch_of(trace, op);
+        for (; range && trace->ranges.start[sweep->range_base + range - 1] <= launch.start;
+             range = sweep->range_after[range - 1])
+            open_range(sweep, sweep->range_base + range - 1);
+        uint32_t count = holding(sweep, stack, launch.start, launch.end);
+        if (count && !stack->items[count - 1].node)
+            name_nodes(sweep, stack, count);
+        if (!sweep->failed)
+            put(sweep, stack, count, op);
+    }
+    for (; range; range = sweep->range_after[range - 1])
+        open_range(sweep, sweep->range_base + range - 1);
+    stack->ranges = stack->ops = (struct chain){0, 0};
+}
+
+static void append(struct chain *chain, uint32_t *after, uint32_t i)
+{
+    after[i] = 0;
+    if (chain->first)
+        after[chain->last - 1] = i + 1;
+    else
+        chain->first = i + 1;
+    chain->last = i + 1;
+}
+
+/* Have a thread run at the end of the batch. */
+static void touch(struct sweep *sweep, uint32_t thread)
+{
+    struct stack *stack = &sweep->stacks[thread];
+    if (!stack->ranges.first && !stack->ops.first)
+        sweep->touched[sweep->touched_count++] = thread;
+}
+
+/* The first range that starts behind a time. */
+static uint32_t ranges_until(const struct sweep *sweep, int64_t time)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    uint32_t low = sweep->next, high = ranges->count;
+    if (time == INT64_MIN)
+        return low;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ranges->start[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/*
+ * Operations from `from` on, and the ranges that start before them, thread by thread: what a
+ * thread does can be foreseen much better than what several do in turn. Returns how many operations
+ * there were.
+ */
+static uint32_t take_batch(struct sweep *sweep, uint32_t from)
+{
+    const struct nvt_trace *trace = sweep->trace;
+    uint32_t count = trace->ops.count - from < BATCH ? trace->ops.count - from : BATCH, until;
+    for (;; count /= 2) {
+        uint32_t last = from + count - 1;
+        until =
+            ranges_until(sweep, launch_of(trace, sweep->order ? sweep->order[last] : last).start);
+        if (until - sweep->next <= BATCH || count == 1)
+            break;
+    }
+    for (; until - sweep->next > BATCH; sweep->next++)
+        open_range(sweep, sweep->next);
+    sweep->op_base = from;
+    sweep->range_base = sweep->next;
+    for (; sweep->next < until; sweep->next++) {
+        uint32_t thread = trace->ranges.thread[sweep->next];
+        touch(sweep, thread);
+        append(&sweep->stacks[thread].ranges, sweep->range_after, sweep->next - sweep->range_base);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t op = sweep->order ? sweep->order[from + i] : from + i;
+        struct launch launch = launch_of(trace, op);
+        if (launch.thread >= trace->threads.count || launch.start == INT64_MIN) {
+            put(sweep, NULL, 0, op);
+            continue;
+        }
+        touch(sweep, launch.thread);
+        append(&sweep->stacks[launch.thread].ops, sweep->op_after, i);
+    }
+    while (sweep->touched_count)
+        run(sweep, &sweep->stacks[sweep->touched[--sweep->touched_count]]);
+    return count;
 }
 
 static int prepare(struct sweep *sweep, struct nvt_error *err)
@@ -349,30 +442,34 @@ static void release(struct sweep *sweep)
         free(sweep->stacks[i].items);
     free(sweep->stacks);
     free(sweep->plain);
-    free(sweep->last);
     nvt_map_free(&sweep->kinds);
     nvt_map_free(&sweep->classes);
     nvt_nesting_free(&sweep->nesting);
+    free(sweep->order);
+    free(sweep);
 }
 
 int nvt_launches_make(struct nvt_launches *launches, const struct nvt_trace *trace, unsigned flags,
                       struct nvt_error *err)
 {
     *launches = (struct nvt_launches){0};
-    struct sweep sweep = {.trace = trace, .out = launches};
-    uint32_t *order = NULL;
     if (flags & NVT_ACROSS_THREADS)
         return 1;
-    sweep.failed = prepare(&sweep, err) || nvt_launch_order(trace, &order);
-    for (uint32_t i = 0; i < trace->ops.count && !sweep.failed && !sweep.complex; i++)
-        take(&sweep, order ? order[i] : i);
-    for (uint32_t i = 0; i < trace->threads.count && !sweep.failed && !sweep.complex; i++)
-        while (sweep.stacks[i].depth)
-            close_top(&sweep, &sweep.stacks[i]);
-    free(order);
-    release(&sweep);
-    if (!sweep.complex && !sweep.failed)
+    struct sweep *sweep = calloc(1, sizeof(*sweep));
+    if (!sweep)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    sweep->trace = trace;
+    sweep->out = launches;
+    sweep->failed = prepare(sweep, err) || nvt_launch_order(trace, &sweep->order);
+    for (uint32_t i = 0; i < trace->ops.count && !sweep->failed && !sweep->complex;)
+        i += take_batch(sweep, i);
+    for (uint32_t i = 0; i < trace->threads.count && !sweep->failed && !sweep->complex; i++)
+        while (sweep->stacks[i].depth)
+            close_top(sweep, &sweep->stacks[i]);
+    int complex = sweep->complex, failed = sweep->failed;
+    release(sweep);
+    if (!complex && !failed)
         return 0;
     nvt_launches_free(launches);
-    return sweep.complex ? 1 : nvt_fail_at(err, trace->path, -1, "out of memory");
+    return complex ? 1 : nvt_fail_at(err, trace->path, -1, "out of memory");
 }

@@ -24,6 +24,13 @@ struct nvt_launch_class {
     int64_t longest;  /* projection */
 };
 
+/* Kernels of a name and ranges of a class. */
+struct nvt_launch_cell {
+    uint32_t kernels;   /* in these ranges, but in none within them */
+    uint32_t instances; /* ranges with such a kernel */
+    uint32_t last;      /* of these ranges, as it is worked out */
+};
+
 struct nvt_launches {
     /* Of every operation: class of its innermost range * names + number of its name; NVT_NONE when
      * it is no kernel. */
@@ -35,11 +42,9 @@ struct nvt_launches {
     uint32_t *range_class;
     int64_t *range_ns;
     uint32_t range_count;
-    /* By class * names + number of the name: how many kernels there are in ranges of the class but
-     * in none within them, and in how many ranges of the class there are some. */
-    uint32_t *kernels, *instances;
-    int64_t longest;  /* kernel, ns */
-    uint32_t *number; /* of a kernel's name, by string */
+    struct nvt_launch_cell *cells; /* [class * names + number of the name] */
+    int64_t longest;               /* kernel, ns */
+    uint32_t *number;              /* of a kernel's name, by string */
     uint32_t names;
 };
 

@@ -3,6 +3,7 @@
  * the last dozen, its graph and its shape, are the same bytes over and over: they are looked up
  * as they are.
  */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,13 +76,31 @@ static uint32_t add_shape(const struct nvt_device_chunk *chunk, struct fields fi
     return nvt_trace_kernel(chunk->trace, &kernel);
 }
 
+/* The bytes up to the row's end as numbers, zero behind them: TAIL at most. */
+static inline void take_tail(const struct fields *fields, size_t size, uint64_t *bytes)
+{
+    if (fields->end - fields->at < TAIL) {
+        memset(bytes, 0, TAIL);
+        memcpy(bytes, fields->at, size);
+        return;
+    }
+    /* All of them, as a copy of unknown length takes longer. */
+    memcpy(bytes, fields->at, TAIL);
+    for (size_t i = 0; i < TAIL / 8; i++) {
+        size_t left = size > i * 8 ? size - i * 8 : 0;
+        uint64_t mask = left < 8 ? (UINT64_C(1) << left * 8) - 1 : UINT64_MAX;
+        uint64_t bits = le64toh(bytes[i]) & mask;
+        bytes[i] = htole64(bits);
+    }
+}
+
 static uint32_t shape_of(const struct nvt_device_chunk *chunk, const struct fields *fields)
 {
-    uint64_t bytes[TAIL / 8] = {0};
+    uint64_t bytes[TAIL / 8];
     size_t size = (size_t)(fields->stop - fields->at);
     if (!size || size > TAIL)
         return NVT_NONE;
-    memcpy(bytes, fields->at, size);
+    take_tail(fields, size, bytes);
     uint64_t hash = bytes[0] * UINT64_C(0x9E3779B97F4A7C15) ^
                     bytes[1] * UINT64_C(0xBF58476D1CE4E5B9) ^
                     (bytes[2] + bytes[3]) * UINT64_C(0x94D049BB133111EB);

@@ -195,7 +195,7 @@ static uint32_t *times_by_cell(struct kernel_sum *sum, const struct nvt_launches
     uint32_t *times = nvt_column_grow(NULL, ((size_t)ops->count + 1) * sizeof(*times));
     for (uint32_t cell = 0; cell < cells; cell++) {
         at[cell] = used;
-        used += cell < launches->names ? 0 : launches->kernels[cell];
+        used += cell < launches->names ? 0 : launches->cells[cell].kernels;
     }
     for (uint32_t op = 0; times && op < ops->count; op++) {
         uint32_t cell = launches->cell[op];
@@ -214,14 +214,14 @@ static uint32_t *times_by_cell(struct kernel_sum *sum, const struct nvt_launches
 static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches, uint32_t cell,
                     uint32_t op, const uint32_t *times)
 {
-    uint32_t name = cell % launches->names, of = cell / launches->names;
+    uint32_t of = cell / launches->names;
     for (uint32_t class = of; class; class = launches->classes[class].outer) {
         uint32_t group = kernel_group(sum, op, launches->classes[class].range);
         if (group == NVT_NONE || make_room(sum, group))
             return -1;
-        nvt_groups_slice(&sum->groups, group, times, launches->kernels[cell]);
+        nvt_groups_slice(&sum->groups, group, times, launches->cells[cell].kernels);
         if (class == of)
-            sum->instances[group] += launches->instances[(size_t) class * launches->names + name];
+            sum->instances[group] += launches->cells[cell].instances;
     }
     return 0;
 }
@@ -238,9 +238,9 @@ static int add_launches(struct kernel_sum *sum, const struct nvt_launches *launc
         if (launches->cell[op] != NVT_NONE)
             example[launches->cell[op] % launches->names] = op;
     for (uint32_t cell = launches->names; cell < cells && !status; cell++)
-        if (launches->instances[cell])
+        if (launches->cells[cell].instances)
             status = add_cell(sum, launches, cell, example[cell % launches->names],
-                              times + at[cell] - launches->kernels[cell]);
+                              times + at[cell] - launches->cells[cell].kernels);
     if (times)
         nvt_groups_own(&sum->groups, times);
     free(at);
