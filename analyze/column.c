@@ -7,7 +7,7 @@
 
 /* In front of the data, which keeps the alignment of a cache line. */
 struct head {
-    size_t bytes; /* with this head */
+    size_t bytes; /* of the data */
     int mapped;
     char padding[64 - sizeof(size_t) - sizeof(int)];
 };
@@ -16,92 +16,108 @@ struct head {
 #define MAP_FROM (1u << 18)
 /* From here on, in huge pages: fewer faults, and little wasted. */
 #define HUGE_FROM (1u << 22)
-
 #define HUGE_PAGE ((size_t)2 << 20)
+/* In front of the data of a mapped column, with its head at the end: what is written there must not
+ * take a huge page of a column that nothing else is written to. */
+#define FRONT ((size_t)4096)
 
-/* Addresses for so many bytes, nothing behind them yet; those of large columns start where a huge
- * page can. MAP_FAILED when there are none. */
-static void *addresses(size_t bytes)
+static struct head *head_of(void *data)
+{
+    return (struct head *)data - 1;
+}
+
+/* Addresses for the front and so much data, nothing behind them yet; large data starts where a huge
+ * page can. Returns where the data is to be, NULL when there are none. */
+static char *addresses(size_t bytes)
 {
     size_t spare = bytes >= HUGE_FROM ? HUGE_PAGE : 0;
-    if (bytes > SIZE_MAX - spare)
-        return MAP_FAILED;
-    char *at = mmap(NULL, bytes + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                    0);
-    if (at == MAP_FAILED || !spare)
-        return at;
-    size_t before = -(uintptr_t)at & (HUGE_PAGE - 1);
+    if (bytes > SIZE_MAX / 2)
+        return NULL;
+    /* Mappings consist of whole pages. */
+    bytes = (bytes + FRONT - 1) & ~(FRONT - 1);
+    char *at = mmap(NULL, FRONT + bytes + spare, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    size_t before = spare ? -(uintptr_t)(at + FRONT) & (HUGE_PAGE - 1) : 0;
     if (before)
         munmap(at, before);
-    /* Mappings consist of whole pages. */
-    size_t page = 4096, used = (bytes + page - 1) & ~(page - 1);
-    if (spare - before > used - bytes)
-        munmap(at + before + used, spare + bytes - before - used);
-    return at + before;
+    if (spare > before)
+        munmap(at + before + FRONT + bytes, spare - before);
+    return at + before + FRONT;
 }
 
-static struct head *map_new(size_t bytes)
+/* Only a wish: without huge pages it works all the same. */
+static void want_huge(void *data, size_t bytes)
 {
-    void *at = addresses(bytes);
-    if (at == MAP_FAILED)
-        return NULL;
-    struct head *head = mmap(at, bytes, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    return head == MAP_FAILED ? NULL : head;
+    if (bytes >= HUGE_FROM)
+        (void)madvise(data, bytes, MADV_HUGEPAGE);
 }
 
-static struct head *grow_mapped(struct head *old, size_t bytes)
+static void *map_new(size_t bytes)
 {
-    void *at = addresses(bytes);
-    if (at == MAP_FAILED)
+    char *data = addresses(bytes);
+    if (!data)
         return NULL;
-    struct head *head = mremap(old, old->bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
-    if (head == MAP_FAILED) {
-        munmap(at, bytes);
+    if (mmap(data - FRONT, FRONT + bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+        munmap(data - FRONT, FRONT + bytes);
         return NULL;
     }
-    return head;
+    want_huge(data, bytes);
+    *head_of(data) = (struct head){.bytes = bytes, .mapped = 1};
+    return data;
 }
 
-static struct head *grow_small(struct head *old, size_t bytes)
+static void *grow_mapped(char *old, size_t bytes)
 {
-    struct head *head = bytes < MAP_FROM ? calloc(1, bytes) : map_new(bytes);
-    if (!head)
+    char *data = addresses(bytes);
+    if (!data)
         return NULL;
-    if (old)
-        memcpy(head, old, old->bytes);
-    free(old);
-    head->mapped = bytes >= MAP_FROM;
-    return head;
+    if (mremap(old - FRONT, FRONT + head_of(old)->bytes, FRONT + bytes,
+               MREMAP_MAYMOVE | MREMAP_FIXED, data - FRONT) == MAP_FAILED) {
+        munmap(data - FRONT, FRONT + bytes);
+        return NULL;
+    }
+    want_huge(data, bytes);
+    head_of(data)->bytes = bytes;
+    return data;
+}
+
+static void *grow_small(void *old, size_t bytes)
+{
+    void *data;
+    if (bytes >= MAP_FROM) {
+        data = map_new(bytes);
+    } else {
+        struct head *head = calloc(1, sizeof(*head) + bytes);
+        if (head)
+            head->bytes = bytes;
+        data = head ? head + 1 : NULL;
+    }
+    if (data && old) {
+        memcpy(data, old, head_of(old)->bytes);
+        free(head_of(old));
+    }
+    return data;
 }
 
 void *nvt_column_grow(void *column, size_t bytes)
 {
-    struct head *old = column ? (struct head *)column - 1 : NULL;
-    if (bytes > SIZE_MAX - sizeof(*old))
-        return NULL;
-    bytes += sizeof(*old);
-    if (old && bytes <= old->bytes)
+    if (column && bytes <= head_of(column)->bytes)
         return column;
-    struct head *head = old && old->mapped ? grow_mapped(old, bytes) : grow_small(old, bytes);
-    if (!head)
-        return NULL;
-    head->bytes = bytes;
-    /* Only a wish: without huge pages it works all the same. */
-    if (bytes >= HUGE_FROM)
-        (void)madvise(head, bytes, MADV_HUGEPAGE);
-    return head + 1;
+    return column && head_of(column)->mapped ? grow_mapped(column, bytes)
+                                             : grow_small(column, bytes);
 }
 
 void nvt_column_free(void *column)
 {
     if (!column)
         return;
-    struct head *head = (struct head *)column - 1;
-    if (head->mapped)
-        munmap(head, head->bytes);
+    if (head_of(column)->mapped)
+        munmap((char *)column - FRONT, FRONT + head_of(column)->bytes);
     else
-        free(head);
+        free(head_of(column));
 }
 
 void *nvt_large_alloc(size_t bytes)
