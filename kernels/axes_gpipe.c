@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "axes.h"
+#include "nccl_library.h"
 
 enum {
     PARTITIONS,
@@ -93,9 +94,12 @@ static int belongs(const int64_t *values, unsigned typed)
 
 static int check_backend(const int64_t *values, const char *backend, struct nvt_error *err)
 {
-    if (values[TRANSPORT] == TRANSPORT_NCCL && strcmp(backend, "cuda"))
+    if (values[TRANSPORT] != TRANSPORT_NCCL)
+        return 0;
+    /* A library of somebody's own can do without a device, as the tests' does. */
+    if (strcmp(backend, "cuda") && !nvt_nccl_named())
         return nvt_fail(err, "--transport nccl is between devices: the %s backend has none", backend);
-    return 0;
+    return nvt_nccl_library(err) ? 0 : -1;
 }
 
 const struct nvt_workload_axes nvt_axes_gpipe = {

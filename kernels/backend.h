@@ -149,8 +149,9 @@ void nvt_backend_free(void *memory);
  * a stream that waits for it runs nothing given later before that. NULL is an event that has passed. The
  * host has no streams: there events are NULL.
  */
-#define NVT_STREAMS_MOST 64
+#define NVT_STREAMS_MOST 96
 void nvt_backend_use_stream(int index);
+void *nvt_backend_stream_handle(void); /* this thread's, as CUDA knows it; NULL on the host */
 void *nvt_backend_event(void);
 void nvt_backend_wait_event(void *event); /* any number of times, on any thread */
 void nvt_backend_free_event(void *event);

@@ -211,11 +211,12 @@ static int set_ranks(struct nvt_sweep *sweep, struct nvt_error *err)
     struct nvt_ranks here = nvt_ranks_here();
     sweep->ranks = (struct nvt_ranks){0, 1};
     for (size_t i = 0; i < sweep->count; i++)
-        if (nvt_configuration_is(sweep->configurations[i].text, "transport", "mpi"))
+        if (nvt_configuration_is(sweep->configurations[i].text, "transport", "mpi") ||
+            nvt_configuration_is(sweep->configurations[i].text, "transport", "nccl"))
             sweep->ranks = here;
     if (sweep->ranks.size > 1 && nvt_sweep_runs(sweep) > 1)
         return nvt_fail(err,
-                        "--transport mpi: MPI starts once, so a launcher runs one configuration at a "
+                        "--transport mpi, nccl: MPI starts once, so a launcher runs one configuration at a "
                         "time; these are %zu",
                         nvt_sweep_runs(sweep));
     return 0;

@@ -74,8 +74,8 @@ static void without_a_device_parts_are_not_run(void **state)
     assert_non_null(strstr(result.err, "fragments: not run:"));
     assert_non_null(strstr(result.out,
                            "Not run: build check fragments overhead beside_linear beside_transformer "
-                           "beside_switchback beside_gpipe transformer switchback gpipe accumulate "
-                           "train sanitize pack"));
+                           "beside_switchback beside_gpipe transformer switchback gpipe nccl "
+                           "accumulate train sanitize pack"));
     cli_result_free(&result);
 }
 
@@ -97,8 +97,8 @@ static void a_part_is_resumed_and_packed(void **state)
     assert_non_null(strstr(result.err, "fragments: was done before"));
     assert_non_null(strstr(result.out,
                            "Not run: build check overhead beside_linear beside_transformer "
-                           "beside_switchback beside_gpipe transformer switchback gpipe accumulate "
-                           "train sanitize"));
+                           "beside_switchback beside_gpipe transformer switchback gpipe nccl "
+                           "accumulate train sanitize"));
     assert_non_null(strstr(result.out, "A dry run on the host"));
     cli_result_free(&result);
     glob_t packed;
@@ -120,13 +120,16 @@ static void every_part_can_be_rehearsed(void **state)
 {
     (void)state;
     static const char *const parts[] = {"overhead", "transformer", "switchback",
-                                        "gpipe",    "accumulate",  NULL};
+                                        "gpipe",    "accumulate",  "nccl",       NULL};
     struct cli_result result = run("1", "dry", "1", parts);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "2 rounds of off,nvtx"));
     assert_non_null(strstr(result.out, "6 of 6 rows"));
     assert_non_null(strstr(result.out, "2 of 2 rows"));
     assert_non_null(strstr(result.out, "28 of 28 rows"));
+    assert_non_null(strstr(result.out, "24 of 24 rows"));
+    assert_non_null(strstr(result.out, "losses over NCCL with one rank those without, to 1e-6          "
+                                       "reached  12 of 12 cases"));
     assert_non_null(strstr(result.out, "sums, the host's to the bit"));
     cli_result_free(&result);
 }

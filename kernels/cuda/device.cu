@@ -1,11 +1,12 @@
 /*
  * The CUDA backend's device: its start, streams, memory and errors. One device, the first that
- * CUDA_VISIBLE_DEVICES leaves. Streams wait for nothing but the events that they are told to.
+ * CUDA_VISIBLE_DEVICES leaves; of several ranks on one host each takes the next. Streams wait for nothing but the events that they are told to.
  */
 #include "device.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -19,7 +20,9 @@ static struct {
     size_t bytes;
 } scratch[NVT_STREAMS_MOST][2];
 static int stream_count;         /* streams made so far */
+static int device;               /* of this process */
 static thread_local int current; /* this thread's stream */
+static thread_local int chosen;  /* whether this thread was told the device */
 
 /* --- errors --- */
 
@@ -84,16 +87,29 @@ static int explain(cudaError_t status, struct nvt_error *err)
     return nvt_fail(err, "%s", cudaGetErrorString(status));
 }
 
+/* Which of the devices is this rank's, by the launcher's count of ranks on this host. */
+static int device_of_rank(int count)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID"};
+    for (int i = 0; i < 3; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank && *rank)
+            return atoi(rank) > 0 ? atoi(rank) % count : 0;
+    }
+    return 0;
+}
+
 /* Freed memory stays with the pool until it is trimmed: the allocator above decides what goes back.
  */
 static int prepare_pool(void)
 {
     uint64_t threshold = UINT64_MAX;
     int supported = 0;
-    cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, 0);
+    cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device);
     if (!supported)
         return 0;
-    if (nvt_cuda_note(cudaDeviceGetDefaultMemPool(&pool, 0), "the memory pool"))
+    if (nvt_cuda_note(cudaDeviceGetDefaultMemPool(&pool, device), "the memory pool"))
         return -1;
     return nvt_cuda_note(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold),
                          "the memory pool");
@@ -121,9 +137,10 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
     cudaError_t status = cudaGetDeviceCount(&count);
     if (status != cudaSuccess || !count)
         return explain(status == cudaSuccess ? cudaErrorNoDevice : status, err);
-    status = cudaSetDevice(0);
+    device = device_of_rank(count);
+    status = cudaSetDevice(device);
     if (status == cudaSuccess)
-        status = cudaGetDeviceProperties(&properties, 0);
+        status = cudaGetDeviceProperties(&properties, device);
     /* The context: a device that others hold exclusively, or that is broken, shows only now. */
     if (status == cudaSuccess)
         status = cudaFree(NULL);
@@ -153,8 +170,17 @@ void nvt_backend_use_stream(int index)
         keep("a stream", "beyond NVT_STREAMS_MOST");
         return;
     }
+    /* A thread begins with the first device, whatever the others have. */
+    if (!chosen && device && nvt_cuda_note(cudaSetDevice(device), "the device"))
+        return;
+    chosen = 1;
     if (!make_streams(index))
         current = index;
+}
+
+void *nvt_backend_stream_handle(void)
+{
+    return streams[current];
 }
 
 void *nvt_backend_event(void)

@@ -123,6 +123,11 @@ void nvt_backend_use_stream(int index)
     (void)index;
 }
 
+void *nvt_backend_stream_handle(void)
+{
+    return NULL;
+}
+
 void *nvt_backend_event(void)
 {
     return NULL;

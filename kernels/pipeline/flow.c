@@ -279,7 +279,7 @@ int nvt_flow_run(struct nvt_pipeline *pipeline, const struct nvt_action *action)
     if (pipeline->failed)
         return -1;
     if (pipeline->settings.partitions > 1)
-        nvt_backend_use_stream(1 + action->partition % (NVT_STREAMS_MOST - 1));
+        nvt_backend_use_stream(nvt_partition_stream(&pipeline->partitions[action->partition]));
     nvt_allocator_scope_begin(work.partition->allocator, &memory);
     int status = action->is_backward ? backward(&work) : forward(&work);
     nvt_allocator_scope_end(work.partition->allocator, &memory);

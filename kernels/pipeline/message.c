@@ -23,6 +23,57 @@ static int tag_of(const struct nvt_pipeline *pipeline, int part, int is_backward
     return (part * 2 + is_backward) * pipeline->settings.microbatches + microbatch;
 }
 
+/* --- streams and channels --- */
+
+/* Each partition has one stream to compute on and four for messages: those that it sends and receives,
+ * forward and backward, must not wait for each other. */
+enum { COMPUTE, SEND, RECEIVE = SEND + 2 };
+#if NVT_STREAMS_MOST < 5 * NVT_PARTITIONS_MOST + 1
+#error "there are too few streams"
+#endif
+
+static int stream_of(const struct nvt_partition *partition, int which)
+{
+    return 1 + (which * NVT_PARTITIONS_MOST + partition->index) % (NVT_STREAMS_MOST - 1);
+}
+
+int nvt_partition_stream(const struct nvt_partition *partition)
+{
+    return stream_of(partition, COMPUTE);
+}
+
+/* Of what comes into a part. */
+static int channel_of(int part, int is_backward)
+{
+    return part * 2 + is_backward;
+}
+
+/* Where it comes from. */
+static struct nvt_partition *sender_of(struct nvt_pipeline *pipeline, int part, int is_backward)
+{
+    int partitions = pipeline->settings.partitions, from = part + (is_backward ? 1 : -1);
+    return &pipeline->partitions[(from + partitions) % partitions];
+}
+
+int nvt_message_channels(struct nvt_pipeline *pipeline, struct nvt_error *err)
+{
+    struct nvt_transport *transport = pipeline->settings.transport;
+    struct nvt_channel channels[2 * NVT_PARTS_MOST];
+    if (!transport || !transport->open_channels)
+        return 0;
+    for (int part = 0; part < pipeline->part_count; part++)
+        for (int way = 0; way < 2; way++) {
+            /* Into the first part comes nothing from before, into the last nothing from behind. */
+            int is_end = way ? part == pipeline->part_count - 1 : part == 0;
+            int to = rank_of(pipeline, part % pipeline->settings.partitions);
+            int from = is_end ? to : rank_of(pipeline, sender_of(pipeline, part, way)->index);
+            channels[channel_of(part, way)] = (struct nvt_channel){from, to};
+        }
+    return transport->open_channels(transport, channels, 2 * pipeline->part_count, err);
+}
+
+/* --- sending --- */
+
 static real *take_block(struct nvt_partition *partition, int64_t count)
 {
     pthread_mutex_lock(&partition->lock);
@@ -49,18 +100,58 @@ static int send_far(struct nvt_pipeline *pipeline, int partition, int tag, const
     return nvt_pipeline_fail(pipeline, 0, nvt_error_text(&err, text, sizeof(text)));
 }
 
+/* The copy is sent on a stream of its own, so that the partition goes on; it stays until the step's end. */
+static int send_device(struct nvt_pipeline *pipeline, int to_part, int is_backward, int microbatch,
+                       const real *data, int64_t count)
+{
+    struct nvt_transport *transport = pipeline->settings.transport;
+    struct nvt_partition *from = sender_of(pipeline, to_part, is_backward);
+    struct nvt_message *sent =
+        &pipeline->parts[to_part + (is_backward ? 1 : -1)].sent[is_backward][microbatch];
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[512];
+    sent->data = take_block(from, count);
+    if (!sent->data)
+        return -1;
+    nvt_copy(sent->data, data, count);
+    sent->event = nvt_backend_event();
+    nvt_backend_use_stream(stream_of(from, SEND + is_backward));
+    nvt_backend_wait_event(sent->event);
+    int status = transport->send_device(transport, channel_of(to_part, is_backward), sent->data,
+                                        (size_t)count * sizeof(real), nvt_backend_stream_handle(), &err);
+    nvt_backend_use_stream(nvt_partition_stream(from));
+    return status ? nvt_pipeline_fail(pipeline, 0, nvt_error_text(&err, text, sizeof(text))) : 0;
+}
+
+/* Within this process: by the transport, where it has a way for that. */
+static int copy_here(struct nvt_pipeline *pipeline, real *block, const real *data, int64_t count)
+{
+    struct nvt_transport *transport = pipeline->settings.transport;
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[512];
+    if (!transport || !transport->copy_device) {
+        nvt_copy(block, data, count);
+        return 0;
+    }
+    if (!transport->copy_device(transport, block, data, (size_t)count * sizeof(real),
+                                nvt_backend_stream_handle(), &err))
+        return 0;
+    return nvt_pipeline_fail(pipeline, 0, nvt_error_text(&err, text, sizeof(text)));
+}
+
 int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward, int microbatch,
                      const real *data, int64_t count)
 {
     struct nvt_partition *to = &pipeline->partitions[to_part % pipeline->settings.partitions];
     struct nvt_message *message = message_of(pipeline, to_part, is_backward, microbatch);
+    if (!to->is_here && pipeline->settings.transport->send_device)
+        return send_device(pipeline, to_part, is_backward, microbatch, data, count);
     if (!to->is_here)
         return send_far(pipeline, to->index, tag_of(pipeline, to_part, is_backward, microbatch), data,
                         count);
     real *block = take_block(to, count);
-    if (!block)
+    if (!block || copy_here(pipeline, block, data, count))
         return -1;
-    nvt_copy(block, data, count);
     void *event = nvt_backend_event();
     pthread_mutex_lock(&to->lock);
     message->data = block;
@@ -69,6 +160,31 @@ int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward
     pthread_cond_broadcast(&to->arrived);
     pthread_mutex_unlock(&to->lock);
     return 0;
+}
+
+/* --- receiving --- */
+
+static const real *receive_device(struct nvt_pipeline *pipeline, int part, int is_backward, int microbatch,
+                                  int64_t count)
+{
+    struct nvt_transport *transport = pipeline->settings.transport;
+    struct nvt_partition *here = &pipeline->partitions[part % pipeline->settings.partitions];
+    struct nvt_message *message = message_of(pipeline, part, is_backward, microbatch);
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[512];
+    message->data = take_block(here, count);
+    if (!message->data)
+        return NULL;
+    nvt_backend_use_stream(stream_of(here, RECEIVE + is_backward));
+    int status = transport->receive_device(transport, channel_of(part, is_backward), message->data,
+                                           (size_t)count * sizeof(real), nvt_backend_stream_handle(), &err);
+    message->event = nvt_backend_event();
+    nvt_backend_use_stream(nvt_partition_stream(here));
+    nvt_backend_wait_event(message->event);
+    if (!status)
+        return message->data;
+    nvt_pipeline_fail(pipeline, 0, nvt_error_text(&err, text, sizeof(text)));
+    return NULL;
 }
 
 static const real *receive_far(struct nvt_pipeline *pipeline, int part, int is_backward, int microbatch,
@@ -108,6 +224,8 @@ const real *nvt_message_receive(struct nvt_pipeline *pipeline, int part, int is_
     struct nvt_partition *here = &pipeline->partitions[part % partitions];
     int from = (part + (is_backward ? 1 : -1)) % partitions;
     struct nvt_message *message = message_of(pipeline, part, is_backward, microbatch);
+    if (!pipeline->partitions[from].is_here && pipeline->settings.transport->receive_device)
+        return receive_device(pipeline, part, is_backward, microbatch, count);
     if (!pipeline->partitions[from].is_here)
         return receive_far(pipeline, part, is_backward, microbatch, count);
     pthread_mutex_lock(&here->lock);

@@ -30,6 +30,8 @@ int nvt_pipeline_fail(struct nvt_pipeline *pipeline, uint64_t bytes, const char 
     }
     pthread_cond_broadcast(&pipeline->changed);
     pthread_mutex_unlock(&pipeline->lock);
+    if (pipeline->settings.transport && pipeline->settings.transport->abandon)
+        pipeline->settings.transport->abandon(pipeline->settings.transport);
     /* Whoever waits for a message looks again. */
     for (int i = 0; i < pipeline->settings.partitions; i++) {
         pthread_mutex_lock(&pipeline->partitions[i].lock);
@@ -146,6 +148,10 @@ static int make_flows(struct nvt_pipeline *pipeline, struct nvt_error *err)
         for (int way = 0; way < 2; way++)
             part->messages[way] =
                 (struct nvt_message *)calloc(microbatches, sizeof(*part->messages[way]));
+        if (pipeline->settings.transport && pipeline->settings.transport->send_device)
+            for (int way = 0; way < 2; way++)
+                part->sent[way] =
+                    (struct nvt_message *)calloc(microbatches, sizeof(*part->sent[way]));
         if (!part->flows || !part->messages[0] || !part->messages[1])
             return nvt_fail(err, "out of memory");
     }
@@ -244,6 +250,8 @@ static int setup(struct nvt_pipeline *pipeline, int64_t tokens, struct nvt_error
     if (make_data(pipeline, tokens))
         return -1;
     nvt_backend_sync();
+    if (nvt_message_channels(pipeline, err))
+        return -1;
     return settings->has_workers ? nvt_workers_start(pipeline, err) : 0;
 }
 
@@ -283,8 +291,10 @@ void nvt_pipeline_teardown(struct nvt_pipeline *pipeline)
     }
     for (int i = 0; i < pipeline->part_count; i++) {
         struct nvt_part *part = &pipeline->parts[i];
-        for (int way = 0; way < 2; way++)
+        for (int way = 0; way < 2; way++) {
             free(part->messages[way]);
+            free(part->sent[way]);
+        }
         free(part->flows);
     }
     nvt_schedule_free(&pipeline->order);
@@ -294,26 +304,27 @@ void nvt_pipeline_teardown(struct nvt_pipeline *pipeline)
 
 /* --- a step ------------------------------------------------------------------------------------------- */
 
-static void end_messages(struct nvt_pipeline *pipeline, struct nvt_part *part,
+static void end_messages(struct nvt_pipeline *pipeline, struct nvt_message *messages,
                          struct nvt_partition *partition)
 {
-    for (int way = 0; way < 2; way++)
-        for (int i = 0; i < pipeline->settings.microbatches; i++) {
-            struct nvt_message *message = &part->messages[way][i];
-            nvt_allocator_give(partition->inbox, message->data);
-            nvt_backend_free_event(message->event);
-            message->data = NULL;
-            message->event = NULL;
-            message->is_ready = 0;
-        }
+    for (int i = 0; messages && i < pipeline->settings.microbatches; i++) {
+        struct nvt_message *message = &messages[i];
+        nvt_allocator_give(partition->inbox, message->data);
+        nvt_backend_free_event(message->event);
+        message->data = NULL;
+        message->event = NULL;
+        message->is_ready = 0;
+    }
 }
 
 void nvt_pipeline_end_step(struct nvt_pipeline *pipeline)
 {
     for (int i = 0; i < pipeline->part_count; i++) {
         struct nvt_partition *partition = &pipeline->partitions[i % pipeline->settings.partitions];
-        if (partition->is_here)
-            end_messages(pipeline, &pipeline->parts[i], partition);
+        for (int way = 0; way < 2 && partition->is_here; way++) {
+            end_messages(pipeline, pipeline->parts[i].messages[way], partition);
+            end_messages(pipeline, pipeline->parts[i].sent[way], partition);
+        }
     }
     pipeline->iteration++;
 }

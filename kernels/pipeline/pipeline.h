@@ -69,6 +69,7 @@ struct nvt_part {
     int first, count;              /* modules */
     struct nvt_flow *flows;        /* by micro-batch; NULL where the partition is not here */
     struct nvt_message *messages[2]; /* by micro-batch: activations from before, gradients from behind */
+    struct nvt_message *sent[2]; /* likewise, what goes to another device until it is there; may be NULL */
 };
 
 struct nvt_partition {
@@ -159,6 +160,10 @@ int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward
                      const real *data, int64_t count);
 const real *nvt_message_receive(struct nvt_pipeline *pipeline, int part, int is_backward, int microbatch,
                                 int64_t count);
+/* Open the channels of a transport whose messages stay on the device. 0, or -1 with err. */
+int nvt_message_channels(struct nvt_pipeline *pipeline, struct nvt_error *err);
+/* The stream of a partition, for nvt_backend_use_stream. */
+int nvt_partition_stream(const struct nvt_partition *partition);
 int nvt_workers_start(struct nvt_pipeline *pipeline, struct nvt_error *err);
 void nvt_workers_stop(struct nvt_pipeline *pipeline);
 

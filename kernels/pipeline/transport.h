@@ -15,10 +15,17 @@ extern "C" {
 #endif
 
 /*
+ * A channel carries what one part sends to the next, or gives back to the one before, in the order in which
+ * it is sent.
+ *
  * Partition p lives in the process of rank p mod size. All calls may come from any thread of the process.
  * Those that return int return 0, or -1 with err; a rank that has ended is such an error, told within
  * seconds.
  */
+struct nvt_channel {
+    int from, to; /* ranks */
+};
+
 struct nvt_transport {
     int rank, size;
     void *state;
@@ -33,6 +40,23 @@ struct nvt_transport {
      * with, an upper bound of its error. All ranks call it. */
     int (*clock_offset)(struct nvt_transport *, int64_t *offset_ns, int64_t *error_ns,
                         struct nvt_error *err);
+    /*
+     * Messages that stay on the device, in the order of the device's stream that is given; all NULL where
+     * messages go by the host. Channels are opened once, by all ranks; both ends being one rank, they need
+     * no opening, and copy_device takes their messages. What is sent must stay until the stream is through.
+     */
+    int (*open_channels)(struct nvt_transport *, const struct nvt_channel *channels, int count,
+                         struct nvt_error *err);
+    int (*send_device)(struct nvt_transport *, int channel, const void *data, size_t bytes, void *stream,
+                       struct nvt_error *err);
+    int (*receive_device)(struct nvt_transport *, int channel, void *data, size_t bytes, void *stream,
+                          struct nvt_error *err);
+    int (*copy_device)(struct nvt_transport *, void *to, const void *from, size_t bytes, void *stream,
+                       struct nvt_error *err);
+    /* Let nothing on the device wait any longer for a message; from any thread, any number of times. */
+    void (*abandon)(struct nvt_transport *);
+    /* When the device is done: -1 with err where that is because messages were abandoned. */
+    int (*check)(struct nvt_transport *, struct nvt_error *err);
     void (*close)(struct nvt_transport *);
 };
 

@@ -237,6 +237,8 @@ static int step(struct nvt_run_context *context, void *opaque, struct nvt_error 
         status = run(context, state, NVT_RUN_BOTH, err);
     }
     nvt_backend_sync();
+    if (!status && state->has_transport && state->transport.check)
+        status = state->transport.check(&state->transport, err);
     if (!context->nvtx.silent)
         state->step_ns += (double)(nvt_monotonic_ns() - start);
     nvt_pipeline_end_step(&state->pipeline);

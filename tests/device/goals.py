@@ -229,7 +229,19 @@ def pipeline(work):
     yield "peak activation memory at most the published in 80 of 84 rows", verdict, detail
 
 
-GOALS = (parts, overhead, linear, fragments, transformer, switchback, quantisation, pipeline)
+def over_nccl(work):
+    losses = {}
+    for row in rows_of(work / "nccl" / "results.jsonl"):
+        case = case_of(row, ("partitions", "microbatches", "engine", "schedule"))
+        losses.setdefault(case, {})[row["transport"]] = row["loss"]
+    both = {case: loss for case, loss in losses.items() if len(loss) == 2}
+    wrong = [case for case, loss in both.items() if abs(loss["local"] - loss["nccl"]) > 1e-6 * abs(loss["local"])]
+    verdict = "not run" if not both else "missed" if wrong else "reached"
+    detail = f"{len(both) - len(wrong)} of {len(both)} cases" + (f"; not: {', '.join(wrong[:SHOWN])}" if wrong else "")
+    yield "losses over NCCL with one rank those without, to 1e-6", verdict, detail if both else ""
+
+
+GOALS = (parts, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl)
 
 
 def main():

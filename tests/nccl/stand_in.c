@@ -1,0 +1,198 @@
+/*
+ * A stand-in for libnccl, for the tests of the transport over it. It has the functions that are
+ * used, with their signatures, and keeps NCCL's rules: messages of two ranks pair by order, what is
+ * sent and received must be of the same size, a rank sends to itself only within a group. It copies
+ * memory of the host, between processes through files in a folder that stands in the id, and knows
+ * no streams: nothing here says how NCCL itself behaves on a device. Unlike NCCL's its send does
+ * not wait for the receiver.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels/transports/nccl_api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, REMOTE_ERROR = 6 };
+
+struct nccl_comm {
+    char folder[128];
+    int ranks, rank, peer_pid;
+    unsigned sent, received;
+    volatile int aborted;
+};
+
+/* Of this thread: whether a group is open, and what it has sent to itself. */
+static _Thread_local int in_group;
+static _Thread_local const void *own;
+static _Thread_local size_t own_size;
+
+static void pause_a_little(void)
+{
+    const struct timespec time = {0, 200000};
+    nanosleep(&time, NULL);
+}
+
+static void path_of(const nccl_comm comm, char *path, size_t size, char what, int rank,
+                    unsigned number)
+{
+    snprintf(path, size, "%s/%c%d-%u", comm->folder, what, rank, number);
+}
+
+/* Whole or not at all, for whoever looks for it. */
+static int put_file(const nccl_comm comm, char what, unsigned number, const void *data, size_t size)
+{
+    char path[200], whole[200];
+    path_of(comm, path, sizeof(path), 't', comm->rank, number);
+    path_of(comm, whole, sizeof(whole), what, comm->rank, number);
+    FILE *file = fopen(path, "we");
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file))
+        return SYSTEM_ERROR;
+    return rename(path, whole) ? SYSTEM_ERROR : NCCL_SUCCESS;
+}
+
+static int peer_is_gone(const nccl_comm comm)
+{
+    return comm->peer_pid && kill(comm->peer_pid, 0) && errno == ESRCH;
+}
+
+/* Wait for the other rank's file; it must have this size. */
+static int take_file(const nccl_comm comm, char what, unsigned number, void *data, size_t size)
+{
+    char path[200];
+    path_of(comm, path, sizeof(path), what, !comm->rank, number);
+    FILE *file;
+    while (!(file = fopen(path, "re"))) {
+        if (comm->aborted)
+            return SYSTEM_ERROR;
+        pause_a_little();
+    }
+    struct stat status;
+    int is_right = !fstat(fileno(file), &status) && (size_t)status.st_size == size &&
+                   fread(data, 1, size, file) == size;
+    fclose(file);
+    unlink(path);
+    return is_right ? NCCL_SUCCESS : INVALID_ARGUMENT;
+}
+
+EXPORT int ncclGetVersion(int *version);
+EXPORT const char *ncclGetErrorString(int result);
+EXPORT int ncclGetUniqueId(nccl_id *id);
+EXPORT int ncclCommInitRank(nccl_comm *comm, int ranks, nccl_id id, int rank);
+EXPORT int ncclSend(const void *data, size_t count, int type, int peer, nccl_comm comm,
+                    void *stream);
+EXPORT int ncclRecv(void *data, size_t count, int type, int peer, nccl_comm comm, void *stream);
+EXPORT int ncclGroupStart(void);
+EXPORT int ncclGroupEnd(void);
+EXPORT int ncclCommGetAsyncError(nccl_comm comm, int *result);
+EXPORT int ncclCommAbort(nccl_comm comm);
+EXPORT int ncclCommDestroy(nccl_comm comm);
+
+int ncclGetVersion(int *version)
+{
+    *version = 20400;
+    return NCCL_SUCCESS;
+}
+
+const char *ncclGetErrorString(int result)
+{
+    return result == REMOTE_ERROR ? "remote process exited or there was a network error"
+                                  : "an error of the stand-in";
+}
+
+int ncclGetUniqueId(nccl_id *id)
+{
+    const char *folder = getenv("TMPDIR");
+    memset(id, 0, sizeof(*id));
+    snprintf(id->internal, sizeof(id->internal), "%.100s/nccl-XXXXXX", folder ? folder : "/tmp");
+    return mkdtemp(id->internal) ? NCCL_SUCCESS : SYSTEM_ERROR;
+}
+
+/* Both ranks wait for each other, as NCCL's do. */
+int ncclCommInitRank(nccl_comm *result, int ranks, nccl_id id, int rank)
+{
+    int mine = (int)getpid();
+    nccl_comm comm = calloc(1, sizeof(*comm));
+    if (!comm || ranks < 1 || ranks > 2 || rank < 0 || rank >= ranks) {
+        free(comm);
+        return INVALID_ARGUMENT;
+    }
+    memcpy(comm->folder, id.internal, sizeof(comm->folder));
+    comm->folder[sizeof(comm->folder) - 1] = 0;
+    comm->ranks = ranks;
+    comm->rank = rank;
+    if (ranks == 2 && (put_file(comm, 'p', 0, &mine, sizeof(mine)) ||
+                       take_file(comm, 'p', 0, &comm->peer_pid, sizeof(comm->peer_pid)))) {
+        free(comm);
+        return SYSTEM_ERROR;
+    }
+    *result = comm;
+    return NCCL_SUCCESS;
+}
+
+int ncclSend(const void *data, size_t count, int type, int peer, nccl_comm comm, void *stream)
+{
+    (void)stream;
+    if (type != NCCL_INT8 || peer < 0 || peer >= comm->ranks)
+        return INVALID_ARGUMENT;
+    if (peer != comm->rank)
+        return put_file(comm, 'm', comm->sent++, data, count);
+    if (!in_group || own)
+        return INVALID_USAGE;
+    own = data;
+    own_size = count;
+    return NCCL_SUCCESS;
+}
+
+int ncclRecv(void *data, size_t count, int type, int peer, nccl_comm comm, void *stream)
+{
+    (void)stream;
+    if (type != NCCL_INT8 || peer < 0 || peer >= comm->ranks)
+        return INVALID_ARGUMENT;
+    if (peer != comm->rank)
+        return take_file(comm, 'm', comm->received++, data, count);
+    if (!in_group || !own || own_size != count)
+        return INVALID_USAGE;
+    memcpy(data, own, count);
+    own = NULL;
+    return NCCL_SUCCESS;
+}
+
+int ncclGroupStart(void)
+{
+    in_group++;
+    return NCCL_SUCCESS;
+}
+
+int ncclGroupEnd(void)
+{
+    return --in_group || !own ? NCCL_SUCCESS : INVALID_USAGE;
+}
+
+int ncclCommGetAsyncError(nccl_comm comm, int *result)
+{
+    *result = peer_is_gone(comm) ? REMOTE_ERROR : NCCL_SUCCESS;
+    return NCCL_SUCCESS;
+}
+
+/* A thread may still wait in it: it is left to the end of the process. */
+int ncclCommAbort(nccl_comm comm)
+{
+    comm->aborted = 1;
+    return NCCL_SUCCESS;
+}
+
+int ncclCommDestroy(nccl_comm comm)
+{
+    rmdir(comm->folder); /* by the last one that has it */
+    free(comm);
+    return NCCL_SUCCESS;
+}

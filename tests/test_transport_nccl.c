@@ -1,0 +1,200 @@
+/*
+ * `nvtally run gpipe --transport nccl` on the host, with a stand-in for NCCL (tests/nccl): every
+ * schedule and engine gives the loss of one process alone, in one process and over ranks; a rank
+ * that dies ends the others. What NCCL does on a device is shown by tests/device/run, not here.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../analyze/runs.h"
+#include "cli.h"
+
+#define SMALL                                                                                      \
+    "--d-model", "32", "--layers", "4", "--heads", "4", "--d-ff", "64", "--batch", "8",            \
+        "--sequence", "8", "--vocabulary", "50", "--backend", "host", "--collect", "off"
+
+static char *directory;
+static char stand_in[4200], folder[4200];
+
+static int make_directory(void **state)
+{
+    (void)state;
+    directory = cli_tempdir();
+    if (!directory)
+        return -1;
+    snprintf(stand_in, sizeof(stand_in), "NVTALLY_NCCL=%s", cli_built("tests/libnccl-stand-in.so"));
+    snprintf(folder, sizeof(folder), "TMPDIR=%s", directory);
+    return 0;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(directory);
+    return 0;
+}
+
+static int has_mpirun(void)
+{
+    struct cli_result result = cli_run((const char *const[]){"mpirun", "--version", NULL});
+    int has = !result.status && !access(cli_built("libnvtally-mpi.so"), R_OK);
+    cli_result_free(&result);
+    return has;
+}
+
+static struct cli_result run(const char *ranks, const char *const words[])
+{
+    const char *argv[64] = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks};
+    const char *const environment[] = {stand_in, folder, NULL};
+    struct cli_options options = {.environment = environment, .timeout_s = 120};
+    size_t count = ranks ? 5 : 0;
+    argv[count++] = cli_built("nvtally");
+    for (size_t i = 0; words[i]; i++)
+        argv[count++] = words[i];
+    return cli_run_with(&options, argv);
+}
+
+struct way {
+    const char *schedule, *engine, *checkpoint;
+};
+
+/* The loss of a small run; ranks: NULL for a single process. */
+static double loss(const char *ranks, const char *partitions, const char *transport,
+                   const struct way *way)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    const char *const words[] = {"run",
+                                 "gpipe",
+                                 "--partitions",
+                                 partitions,
+                                 "--microbatches",
+                                 "4",
+                                 "--checkpoint",
+                                 way->checkpoint,
+                                 "--engine",
+                                 way->engine,
+                                 "--schedule",
+                                 way->schedule,
+                                 "--transport",
+                                 transport,
+                                 SMALL,
+                                 "--warmup",
+                                 "0",
+                                 "--iterations",
+                                 "2",
+                                 "-o",
+                                 cli_in(directory, "out"),
+                                 NULL};
+    struct cli_result result = run(ranks, words);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = nvt_runs_read(cli_in(directory, "out"), &err);
+    assert_non_null(runs);
+    assert_int_equal(runs->count, 1);
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
+    double found = nvt_record_number(&runs->records[0], "loss");
+    assert_true(isfinite(found));
+    nvt_runs_free(runs);
+    return found;
+}
+
+static const struct way ways[] = {
+    {"gpipe", "self", "off"},      {"gpipe", "torchgpipe", "on"},
+    {"1f1b", "self", "on"},        {"1f1b", "torchgpipe", "off"},
+    {"interleaved", "self", "on"}, {"interleaved", "torchgpipe", "on"},
+};
+
+static void expect_losses(const char *ranks, const char *partitions)
+{
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        assert_true(loss(ranks, partitions, "nccl", &ways[i]) ==
+                    loss(NULL, partitions, "local", &ways[i]));
+}
+
+/* One rank: every message goes through NCCL, to itself. */
+static void one_rank_gives_the_same_losses(void **state)
+{
+    (void)state;
+    expect_losses(NULL, "4");
+    expect_losses(NULL, "1");
+}
+
+/* Also with more partitions than ranks: then some neighbours are one process, and others are not.
+ */
+static void ranks_give_the_same_losses(void **state)
+{
+    (void)state;
+    if (!has_mpirun())
+        skip();
+    expect_losses("2", "4");
+    expect_losses("4", "4");
+    expect_losses("3", "4");
+}
+
+/* SIGKILL of one rank's worker: all end soon, and say why. */
+static void one_rank_that_dies_ends_all(void **state)
+{
+    static const char script[] =
+        "mpirun --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe --partitions 2 "
+        "--microbatches 4 --checkpoint on --engine self --transport nccl --d-model 32 --layers 4 "
+        "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend host --iterations "
+        "1000000 "
+        "-o dead & "
+        "for i in $(seq 100); do sleep 0.1; test -e dead/results.jsonl && break; done; sleep 2; "
+        "for p in $(pgrep -f 'worker run.*gpipe'); do "
+        "grep -qz \"$1\" /proc/$p/environ && grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$p/environ && "
+        "kill -9 $p && break; done; "
+        "start=$(date +%s); wait; echo took $(($(date +%s) - start)); ls dead/*.nvt | wc -l";
+    (void)state;
+    if (!has_mpirun())
+        skip();
+    const char *const environment[] = {stand_in, folder, NULL};
+    struct cli_result result = cli_run_with(
+        &(struct cli_options){.directory = directory, .environment = environment, .timeout_s = 60},
+        (const char *const[]){"bash", "-c", script, cli_built("nvtally"), folder, NULL});
+    cli_expect_status(&result, 0);
+    const char *took = strstr(result.out, "took ");
+    assert_non_null(took);
+    assert_true(atoi(took + 5) < 10);
+    assert_non_null(
+        strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
+    assert_non_null(strstr(result.out, "\n2\n"));
+    cli_result_free(&result);
+}
+
+static void without_nccl_one_line_says_so(void **state)
+{
+    static const char *const environment[] = {"NVTALLY_NCCL=/nowhere/libnccl.so.2", NULL};
+    (void)state;
+    const char *const argv[] = {
+        "nvtally",      "run", "gpipe",    "--partitions", "2",           "--microbatches", "2",
+        "--checkpoint", "off", "--engine", "self",         "--transport", "nccl",           SMALL,
+        "--iterations", "1",   NULL};
+    struct cli_result result =
+        cli_run_with(&(struct cli_options){.environment = environment}, argv);
+    cli_expect_failure(&result, "NCCL is not found (/nowhere/libnccl.so.2");
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_rank_gives_the_same_losses, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(ranks_give_the_same_losses, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, make_directory,
+                                        remove_directory),
+        cmocka_unit_test(without_nccl_one_line_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
