@@ -23,7 +23,8 @@
  *
  * Files. Nothing is kept. The trace is an anonymous memory file; each thread's buffer (1 MiB) is a file in
  * a private folder in /dev/shm (where that is missing, /tmp), removed as the process exits. A process
- * that is killed leaves that folder behind.
+ * that is killed leaves that folder behind; the next session or `nvtally record` of the same user removes
+ * it.
  *
  * Threads. start, stop and free may be called from any thread, also at once. A stopped session is
  * constant: nvtally_range_stats may be called for it from many threads, but not while it is freed. A child

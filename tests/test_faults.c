@@ -60,7 +60,8 @@ static void assert_complete(const struct expectation *expected)
     faults_no_session_left();
 }
 
-/* --- how a target ends ---------------------------------------------------------------------------- */
+/* --- how a target ends
+ * ---------------------------------------------------------------------------- */
 
 static void keeps_what_was_complete_at_the_end(void **state)
 {
@@ -82,8 +83,13 @@ static void keeps_what_was_complete_at_the_end(void **state)
 static void survives_all_descriptors_closed(void **state)
 {
     (void)state;
-    assert_complete(&(struct expectation){"all descriptors closed", "close_all", NULL,
-                                          {"without descriptors", "in a thread"}, {FEW, 1}, 0, 0});
+    assert_complete(&(struct expectation){"all descriptors closed",
+                                          "close_all",
+                                          NULL,
+                                          {"without descriptors", "in a thread"},
+                                          {FEW, 1},
+                                          0,
+                                          0});
 }
 
 /* A target without room for a ring runs as always, and every event of it is counted as lost. */
@@ -109,16 +115,28 @@ static void counts_what_limits_cost(void **state)
         nvt_trace_free(trace);
         cli_result_free(&result);
     }
-    struct cli_result result = faults_record("limited_later", NULL);
-    cli_expect_status(&result, 0);
-    assert_int_equal(faults_said_lost(&result), 2);
-    struct nvt_trace *trace = faults_read();
-    assert_int_equal(faults_count(trace, "before"), FEW);
-    assert_int_equal(faults_count(trace, "limited"), FEW);
-    assert_int_equal(faults_count(trace, "homeless"), 0);
-    faults_note("setrlimit later, and one more thread", 2 * FEW + 1, 2 * FEW, 2, seconds(&result));
-    nvt_trace_free(trace);
-    cli_result_free(&result);
+    faults_no_session_left();
+}
+
+/* Limits that come when the main thread has its buffer: only another thread's are lost, and
+ * counted. */
+static void counts_what_later_limits_cost(void **state)
+{
+    (void)state;
+    static const char *const ways[][2] = {{"limited_later", "setrlimit later: no descriptors"},
+                                          {"no_memory_later", "setrlimit later: no memory"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct cli_result result = faults_record(ways[i][0], NULL);
+        cli_expect_status(&result, 0);
+        assert_int_equal(faults_said_lost(&result), 2);
+        struct nvt_trace *trace = faults_read();
+        assert_int_equal(faults_count(trace, "before"), FEW);
+        assert_int_equal(faults_count(trace, "limited"), FEW);
+        assert_int_equal(faults_count(trace, "homeless"), 0);
+        faults_note(ways[i][1], 2 * FEW + 1, 2 * FEW, 2, seconds(&result));
+        nvt_trace_free(trace);
+        cli_result_free(&result);
+    }
     faults_no_session_left();
 }
 
@@ -163,8 +181,13 @@ static void keeps_a_crowd_of_threads(void **state)
 static void goes_on_after_a_stop(void **state)
 {
     (void)state;
-    assert_complete(&(struct expectation){"target stopped and continued", "stopped", NULL,
-                                          {"before the stop", "after the stop"}, {FEW, FEW}, 0, 0});
+    assert_complete(&(struct expectation){"target stopped and continued",
+                                          "stopped",
+                                          NULL,
+                                          {"before the stop", "after the stop"},
+                                          {FEW, FEW},
+                                          0,
+                                          0});
 }
 
 static void lives_beside_a_debugger(void **state)
@@ -195,15 +218,25 @@ static void lives_beside_preloaded_libraries(void **state)
     static const char *const faults[] = {"LD_PRELOAD set by the target",
                                          "LD_PRELOAD of our own library"};
     for (size_t i = 0; i < 2; i++)
-        assert_complete(&(struct expectation){faults[i], "preloads", cli_built(libraries[i]),
-                                              {"before exec", "preloaded"}, {FEW, FEW}, 0, 0});
+        assert_complete(&(struct expectation){faults[i],
+                                              "preloads",
+                                              cli_built(libraries[i]),
+                                              {"before exec", "preloaded"},
+                                              {FEW, FEW},
+                                              0,
+                                              0});
 }
 
 static void cannot_be_unloaded(void **state)
 {
     (void)state;
-    assert_complete(&(struct expectation){"library closed with dlclose", "unloads", NULL,
-                                          {"before", "after", "in a thread"}, {FEW, FEW, 1}, 0, 0});
+    assert_complete(&(struct expectation){"library closed with dlclose",
+                                          "unloads",
+                                          NULL,
+                                          {"before", "after", "in a thread"},
+                                          {FEW, FEW, 1},
+                                          0,
+                                          0});
 }
 
 /* --- what happens around them
@@ -243,8 +276,8 @@ static void target_outlives_its_recorder(void **state)
              "while [ ! -e %s ]; do sleep 0.02; done; kill -9 $r; wait $r; rm %s; i=0; "
              "while [ ! -s %s.status ] && [ $i -lt 1000 ]; do sleep 0.02; i=$((i+1)); done; "
              "cat %s.status",
-             cli_built("nvtally"), faults_output(), cli_client("faults"), file, file, file, file, file,
-             file);
+             cli_built("nvtally"), faults_output(), cli_client("faults"), file, file, file, file,
+             file, file);
     struct cli_result result = faults_shell(script);
     assert_string_equal(result.out, "6\n");
     struct nvt_trace *trace = faults_read();
@@ -348,7 +381,8 @@ static void says_that_the_output_was_removed(void **state)
     snprintf(script, sizeof(script),
              "%s record -o %s -- %s waits %s & r=$!; while [ ! -e %s ]; do sleep 0.02; done; "
              "rm %s %s; wait $r",
-             cli_built("nvtally"), faults_output(), cli_client("faults"), file, file, faults_output(), file);
+             cli_built("nvtally"), faults_output(), cli_client("faults"), file, file,
+             faults_output(), file);
     struct cli_result result = faults_shell(script);
     cli_expect_status(&result, 6);
     assert_non_null(strstr(result.err, "t.nvt: was removed"));
@@ -364,12 +398,18 @@ static void says_where_nothing_can_be_written(void **state)
     const char *folder = cli_in(faults_folder(), "fixed");
     assert_int_equal(mkdir(folder, 0500), 0);
     int mounted = !geteuid() && !mount("tmpfs", folder, "tmpfs", MS_RDONLY, "size=64k");
-    const char *argv[] = {
-        "nvtally", "record", "-o", cli_in(folder, "t.nvt"), "--", "touch", cli_in(faults_folder(), "ran"),
-        NULL};
+    const char *argv[] = {"nvtally",
+                          "record",
+                          "-o",
+                          cli_in(folder, "t.nvt"),
+                          "--",
+                          "touch",
+                          cli_in(faults_folder(), "ran"),
+                          NULL};
     struct cli_result result = cli_run(argv);
     const char *other[] = {
-        "nvtally", "record", "-o", "/proc/t.nvt", "--", "touch", cli_in(faults_folder(), "ran"), NULL};
+        "nvtally", "record", "-o", "/proc/t.nvt", "--", "touch", cli_in(faults_folder(), "ran"),
+        NULL};
     struct cli_result second = cli_run(other);
     if (mounted)
         umount(folder);
@@ -412,6 +452,7 @@ int main(void)
         cmocka_unit_test(keeps_what_was_complete_at_the_end),
         cmocka_unit_test(survives_all_descriptors_closed),
         cmocka_unit_test(counts_what_limits_cost),
+        cmocka_unit_test(counts_what_later_limits_cost),
         cmocka_unit_test(is_no_cancellation_point),
         cmocka_unit_test(keeps_what_cut_threads_completed),
         cmocka_unit_test(keeps_a_crowd_of_threads),

@@ -85,6 +85,27 @@ static int limited_later(void)
     return status ? status : one_thread("homeless");
 }
 
+static _Atomic int limit_is_set;
+
+static void *waits_for_the_limit(void *name)
+{
+    while (!atomic_load(&limit_is_set))
+        sched_yield();
+    return one_range(name);
+}
+
+/* The main thread has its ring, another thread is there without one when all memory is used up. */
+static int no_memory_later(void)
+{
+    pthread_t thread;
+    ranges("before", FEW);
+    if (pthread_create(&thread, NULL, waits_for_the_limit, "homeless"))
+        return 99;
+    int status = no_memory();
+    atomic_store(&limit_is_set, 1);
+    return status ? status : pthread_join(thread, NULL);
+}
+
 /* --- threads
  * --------------------------------------------------------------------------------------- */
 
@@ -334,6 +355,7 @@ int main(int argc, char **argv)
                 {"no_memory", no_memory},
                 {"no_file_size", no_file_size},
                 {"limited_later", limited_later},
+                {"no_memory_later", no_memory_later},
                 {"cancelled", cancelled},
                 {"cut", cut},
                 {"crowd", crowd},
