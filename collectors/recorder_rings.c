@@ -25,8 +25,9 @@ int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
 {
     const char *places[] = {getenv("NVTALLY_TMPDIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (!places[i] || snprintf(recorder->folder, sizeof(recorder->folder), "%s/" NVT_SESSION_PREFIX "XXXXXX",
-                                   places[i]) >= (int)sizeof(recorder->folder))
+        if (!places[i] ||
+            snprintf(recorder->folder, sizeof(recorder->folder), "%s/" NVT_SESSION_PREFIX "XXXXXX",
+                     places[i]) >= (int)sizeof(recorder->folder))
             continue;
         nvt_stale_remove(places[i]);
         if (mkdtemp(recorder->folder))
@@ -50,8 +51,7 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     char path[300];
     snprintf(path, sizeof(path), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int cause = descriptor < 0 ? errno
-                               : posix_fallocate(descriptor, 0, sizeof(struct nvt_control));
+    int cause = descriptor < 0 ? errno : posix_fallocate(descriptor, 0, sizeof(struct nvt_control));
     void *memory = MAP_FAILED;
     if (!cause) {
         memory = mmap(NULL, sizeof(struct nvt_control), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -78,21 +78,32 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     return 0;
 }
 
+/* Everything but the control page. 0, or -1 when the folder could not be read to its end. */
+static int remove_rings(const struct nvt_recorder *recorder)
+{
+    DIR *folder = opendir(recorder->folder);
+    if (!folder)
+        return -1;
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(folder)); errno = 0)
+        if (strcmp(entry->d_name, NVT_CONTROL_NAME))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    int status = errno ? -1 : 0;
+    closedir(folder);
+    return status;
+}
+
 void nvt_recorder_remove(struct nvt_recorder *recorder)
 {
     if (!recorder->folder[0])
         return;
-    /* The control page goes last: killed in between, we leave a folder that a later recorder removes.
-     * Without memory for opendir() it is all that is left, as rings go when they are closed. */
+    /* The control page goes last: killed in between, we leave a folder that a later recorder
+     * removes. Without memory to read the folder it is all that is left, as rings go when they are
+     * closed. */
     char control[300];
     snprintf(control, sizeof(control), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
-    DIR *folder = opendir(recorder->folder);
-    /* cppcheck-suppress readdirCalled ; readdir_r(), which it names instead, is deprecated */
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (strcmp(entry->d_name, NVT_CONTROL_NAME))
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
+    if (remove_rings(recorder))
+        remove_rings(recorder);
     unlink(control);
     rmdir(recorder->folder);
 }

@@ -54,7 +54,8 @@ enum nvtally_status {
     NVTALLY_STOPPED = -7,      /* it has been stopped */
     NVTALLY_NO_RANGE = -8,     /* no range of this name began and ended in the session */
     NVTALLY_NO_MEMORY = -9,
-    NVTALLY_SYSTEM = -10, /* a folder, thread or memory file could not be made, or written */
+    NVTALLY_SYSTEM = -10, /* a folder, thread or memory file could not be made, or written; or no range
+                             of the name is known, and events were lost */
 };
 
 typedef struct nvtally_session nvtally_session;

@@ -231,7 +231,8 @@ int nvtally_range_stats(const nvtally_session *session, const char *name,
     const char *at = strchr(name, '@');
     if (status == NVTALLY_NO_RANGE && at && at[1])
         status = summarise(session, name, (size_t)(at - name), at + 1, statistics);
-    return status;
+    /* It may be among what was lost: memory or a file could not be had. */
+    return status == NVTALLY_NO_RANGE && session->lost ? NVTALLY_SYSTEM : status;
 }
 
 const char *nvtally_status_text(int status)

@@ -99,11 +99,11 @@ static struct cli_result run_with(const struct fault *fault, const char *const a
     const char *environment[] = {preload, failing, counts, NULL};
     struct cli_options options = {.directory = faults_folder(), .timeout_s = 40};
     if (fault->way) {
-        const char *front[] = {
-            cli_built("tests/fail-call"),     fault->way->group,   fault->way->error, number,
-            cli_in(faults_folder(), "count"), cli_built("nvtally")};
+        const char *front[] = {cli_built("tests/fail-call"), fault->way->group, fault->way->error,
+                               number, cli_in(faults_folder(), "count")};
         memcpy(all, front, sizeof(front));
         count = sizeof(front) / sizeof(front[0]);
+        all[count++] = strcmp(*argv, "nvtally") ? *argv : cli_built("nvtally");
         argv++;
     } else {
         options.environment = environment;
@@ -112,8 +112,9 @@ static struct cli_result run_with(const struct fault *fault, const char *const a
         all[count++] = *argv++;
     struct cli_result result = cli_run_with(&options, all);
     if (result.timed_out || result.signal)
-        fail_msg("%s, %s: %s %d\n%s", all[fault->way ? 6 : 1], name_of(fault, text, sizeof(text)),
-                 result.timed_out ? "hangs" : "signal", result.signal, result.err);
+        fail_msg("%s, %s: %s %d\n%s", all[fault->way ? 6 : 1] ? all[fault->way ? 6 : 1] : *all,
+                 name_of(fault, text, sizeof(text)), result.timed_out ? "hangs" : "signal",
+                 result.signal, result.err);
     return result;
 }
 
@@ -480,6 +481,35 @@ static void target_survives_failing_allocations(void **state)
     }
 }
 
+/* --- libnvtally
+ * ----------------------------------------------------------------------------------- */
+
+/* A program that measures itself ends with its result or with a line, whatever fails in it. */
+static void a_session_of_ones_own_survives(void **state)
+{
+    (void)state;
+    char program[600];
+    const char *argv[] = {program, NULL};
+    snprintf(program, sizeof(program), "%s", cli_built("examples/range_stats"));
+    for (size_t i = 0; i <= WAYS; i++) {
+        const struct way *way = i ? &ways[i - 1] : NULL;
+        unsigned long count = count_of(way, argv);
+        for (unsigned long n = 1; n <= count; n += step_of(count, 6)) {
+            char text[100];
+            struct fault fault = {way, n};
+            struct cli_result result = run_with(&fault, argv);
+            name_of(&fault, text, sizeof(text));
+            if (result.status != 0 && (result.status != 1 || lines_of(result.err) != 1))
+                fail_msg("%s: status %d\n%s", text, result.status, result.err);
+            /* Nothing, where its own output could not be written. */
+            if (!result.status && *result.out && !strstr(result.out, "work: 100 times, "))
+                fail_msg("%s: %s", text, result.out);
+            cli_result_free(&result);
+            faults_no_session_left();
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +519,7 @@ int main(void)
         cmocka_unit_test(recording_survives_failing_calls),
         cmocka_unit_test(target_survives_failing_calls),
         cmocka_unit_test(target_survives_failing_allocations),
+        cmocka_unit_test(a_session_of_ones_own_survives),
     };
     return cmocka_run_group_tests(tests, faults_set_up, faults_tear_down);
 }
