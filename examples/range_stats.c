@@ -29,6 +29,8 @@ int main(void)
     if (!status) {
         printf("work: %llu times, %.0f ± %.0f ns\n", (unsigned long long)s.count, s.host_mean_ns,
                s.host_std_ns);
+        if (s.lost)
+            printf("%llu events were lost: there may have been more\n", (unsigned long long)s.lost);
         if (s.has_device)
             printf("on the device: %.0f ± %.0f ns, %llu kernels\n", s.device_mean_ns,
                    s.device_std_ns, (unsigned long long)s.kernels);
