@@ -17,6 +17,19 @@ int faults_set_up(void **state);
 int faults_tear_down(void **state);
 
 int faults_are_full(void);
+
+/* Built with a sanitizer, which will not have other libraries before it (LD_PRELOAD) nor a tracer
+ * beside it: skip the test, with a word. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FAULTS_SKIP_SANITIZED()                                                                    \
+    do {                                                                                           \
+        print_message("not run with a sanitizer\n");                                               \
+        skip();                                                                                    \
+    } while (0)
+#else
+#define FAULTS_SKIP_SANITIZED() ((void)0)
+#endif
+
 const char *faults_folder(void);
 const char *faults_output(void); /* the trace that faults_record writes */
 

@@ -214,6 +214,7 @@ static void lives_beside_a_debugger(void **state)
 static void lives_beside_preloaded_libraries(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     const char *const libraries[] = {"tests/libfail-alloc.so", "libnvtally-inject.so"};
     static const char *const faults[] = {"LD_PRELOAD set by the target",
                                          "LD_PRELOAD of our own library"};

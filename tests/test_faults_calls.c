@@ -305,6 +305,7 @@ static void all_of(const struct way *way, unsigned long most)
 static void commands_survive_failing_allocations(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     make_inputs();
     all_of(NULL, 20);
 }
@@ -312,6 +313,7 @@ static void commands_survive_failing_allocations(void **state)
 static void commands_survive_failing_calls(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     make_inputs();
     if (!count_of(&ways[0], commands[0].argv)) {
         print_message("no right to ptrace here: not run\n");
@@ -381,12 +383,14 @@ static void recording_survives(const struct way *way, unsigned long most)
 static void recording_survives_failing_allocations(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     recording_survives(NULL, 40);
 }
 
 static void recording_survives_failing_calls(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     const char *argv[] = {"nvtally", "reference", "gpipe", NULL};
     if (!count_of(&ways[0], argv)) {
         print_message("no right to ptrace here: not run\n");
@@ -404,6 +408,7 @@ static void recording_survives_failing_calls(void **state)
 static void target_survives_failing_calls(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     static const struct way its_ways[] = {{"make", "ENOMEM", 0, NO},
                                           {"make", "EMFILE", 0, NO},
                                           {"make", "EMFILE", 1, NO},
@@ -450,6 +455,7 @@ static void target_survives_failing_calls(void **state)
 static void target_survives_failing_allocations(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     static const char *const clients[] = {"everything", "device"};
     char cupti[600], preload[600], number[60], counts[600], client[600];
     snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s", cli_built("tests/libcupti-stand-in.so"));
@@ -488,6 +494,7 @@ static void target_survives_failing_allocations(void **state)
 static void a_session_of_ones_own_survives(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     char program[600];
     const char *argv[] = {program, NULL};
     snprintf(program, sizeof(program), "%s", cli_built("examples/range_stats"));
