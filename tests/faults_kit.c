@@ -106,16 +106,34 @@ void faults_no_session_left(void)
     assert_int_equal(faults_sessions(), 0);
 }
 
-void faults_note_said(const char *fault, uint64_t completed, uint64_t in_file, const char *said,
-                      double seconds)
+static FILE *open_table(void)
 {
     const char *path = getenv("NVTALLY_FAULTS_TABLE");
     FILE *table = path ? fopen(path, "a") : stdout;
     assert_non_null(table);
+    return table;
+}
+
+static void close_table(FILE *table)
+{
+    if (table != stdout)
+        fclose(table);
+}
+
+void faults_note_said(const char *fault, uint64_t completed, uint64_t in_file, const char *said,
+                      double seconds)
+{
+    FILE *table = open_table();
     fprintf(table, "%-44s %12llu %12llu %16s %8.2f\n", fault, (unsigned long long)completed,
             (unsigned long long)in_file, said, seconds);
-    if (path)
-        fclose(table);
+    close_table(table);
+}
+
+void faults_note_runs(const char *fault, unsigned long runs)
+{
+    FILE *table = open_table();
+    fprintf(table, "%-44s %12lu runs\n", fault, runs);
+    close_table(table);
 }
 
 void faults_note(const char *fault, uint64_t completed, uint64_t in_file, uint64_t lost,

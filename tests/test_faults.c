@@ -30,7 +30,8 @@ static double seconds(const struct cli_result *result)
     return (double)result->elapsed_ns / 1e9;
 }
 
-/* The client ends this way, nothing is lost, and these are its ranges. */
+/* The client ends this way, nothing is lost, and these are its ranges. `fault`: NULL for no row of
+ * the table. */
 struct expectation {
     const char *fault, *how, *file;
     const char *names[4];
@@ -55,7 +56,8 @@ static void assert_complete(const struct expectation *expected)
         assert_int_equal(faults_count(trace, expected->names[i]), expected->counts[i]);
     }
     nvt_trace_free(trace);
-    faults_note(expected->fault, completed, in_file, 0, seconds(&result));
+    if (expected->fault)
+        faults_note(expected->fault, completed, in_file, 0, seconds(&result));
     cli_result_free(&result);
     faults_no_session_left();
 }
@@ -170,8 +172,13 @@ static void keeps_a_crowd_of_threads(void **state)
 {
     (void)state;
     for (int round = 0; round < (faults_are_full() ? 10 : 1); round++) {
-        assert_complete(&(struct expectation){
-            "1,000 threads, 50 at a time", "crowd", NULL, {"in a crowd"}, {1000}, 0, 0});
+        assert_complete(&(struct expectation){round ? NULL : "1,000 threads, 50 at a time",
+                                              "crowd",
+                                              NULL,
+                                              {"in a crowd"},
+                                              {1000},
+                                              0,
+                                              0});
         struct nvt_trace *trace = faults_read();
         assert_int_equal(trace->threads.count, 1000);
         nvt_trace_free(trace);

@@ -228,6 +228,18 @@ static void assert_same(const struct command *command, const struct reference *r
     free(data);
 }
 
+static void note_runs(const char *command, const struct way *way, unsigned long runs)
+{
+    char title[100];
+    if (way)
+        snprintf(title, sizeof(title), "%s: %s calls, %s%s", command, way->group, way->error,
+                 way->all_later ? " from then on" : "");
+    else
+        snprintf(title, sizeof(title), "%s: allocations", command);
+    if (faults_are_full())
+        faults_note_runs(title, runs);
+}
+
 /* Returns how many runs there were. */
 static unsigned long fail_in_turn(const struct command *command, const struct way *way,
                                   const struct reference *reference, unsigned long most)
@@ -295,9 +307,7 @@ static void all_of(const struct way *way, unsigned long most)
             reference = reference_of(&commands[i]);
         unsigned long runs = fail_in_turn(&commands[i], way, &reference, most);
         free(reference.data);
-        if (runs && faults_are_full())
-            print_message("%s, %s: %lu runs\n", commands[i].name, way ? way->group : "allocations",
-                          runs);
+        note_runs(commands[i].name, way, runs);
     }
     remove_outputs();
 }
@@ -375,9 +385,7 @@ static void recording_survives(const struct way *way, unsigned long most)
         assert_recording(&result, &fault, all);
         cli_result_free(&result);
     }
-    if (faults_are_full())
-        print_message("record, %s %s: %lu runs\n", way ? way->group : "allocations",
-                      way ? way->error : "", runs);
+    note_runs("record", way, runs);
 }
 
 static void recording_survives_failing_allocations(void **state)
