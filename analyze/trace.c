@@ -338,28 +338,48 @@ static int collect_calls(struct calls *calls, const struct nvt_trace *trace)
     return 0;
 }
 
+/* Parts of the operations, at most, that are linked side by side. */
+#define LINK_PARTS 16
+
+struct link {
+    struct nvt_trace *trace;
+    struct calls calls;
+    size_t parts;
+};
+
 /* An operation belongs to the API call of its process that has its correlation id. */
-static int link_ops(struct nvt_trace *trace)
+static void link_part(void *context, size_t part)
 {
-    struct nvt_ops *ops = &trace->ops;
-    const struct nvt_apis *apis = &trace->apis;
-    struct calls calls = {0};
-    int status = ops->count ? collect_calls(&calls, trace) : 0;
-    for (uint32_t i = 0; !status && i < ops->count; i++) {
+    const struct link *link = context;
+    const struct nvt_trace *trace = link->trace;
+    const struct nvt_ops *ops = &trace->ops;
+    uint32_t end = (uint32_t)((uint64_t)ops->count * (part + 1) / link->parts);
+    for (uint32_t i = (uint32_t)((uint64_t)ops->count * part / link->parts); i < end; i++) {
         uint32_t call = !ops->correlation[i] || ops->process[i] >= trace->processes.count
                             ? NVT_NONE
-                            : find_call(&calls, ops->process[i], ops->correlation[i]);
+                            : find_call(&link->calls, ops->process[i], ops->correlation[i]);
         ops->api[i] = call;
         if (call != NVT_NONE) {
-            ops->thread[i] = apis->thread[call];
-            ops->launch[i] = apis->start[call];
+            ops->thread[i] = trace->apis.thread[call];
+            ops->launch[i] = trace->apis.start[call];
         } else if (trace->ops_unlinked) {
             ops->thread[i] = NVT_NONE;
             ops->launch[i] = INT64_MIN;
         }
     }
-    nvt_column_free(calls.rows);
-    nvt_map_free(&calls.map);
+}
+
+/* Rows from which on a second thread is worth its start. */
+#define BESIDE_FROM 20000
+
+static int link_ops(struct nvt_trace *trace)
+{
+    struct link link = {.trace = trace, .parts = trace->ops.count < BESIDE_FROM ? 1 : LINK_PARTS};
+    int status = trace->ops.count ? collect_calls(&link.calls, trace) : 0;
+    if (!status)
+        nvt_parallel(link_part, &link, link.parts);
+    nvt_column_free(link.calls.rows);
+    nvt_map_free(&link.calls.map);
     return status;
 }
 
@@ -438,9 +458,6 @@ static void finish_part(void *context, size_t part)
     struct finish *finish = context;
     finish->failed[part] = parts[part](finish->trace, &finish->extents[part]);
 }
-
-/* Rows from which on a second thread is worth its start. */
-#define BESIDE_FROM 20000
 
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
 {
