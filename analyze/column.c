@@ -69,18 +69,23 @@ static void *map_new(size_t bytes)
     return data;
 }
 
+/* The front stays behind and a new one is made: with its data in huge pages it is a mapping of its
+ * own, and those cannot be moved together. */
 static void *grow_mapped(char *old, size_t bytes)
 {
+    size_t before = head_of(old)->bytes;
     char *data = addresses(bytes);
     if (!data)
         return NULL;
-    if (mremap(old - FRONT, FRONT + head_of(old)->bytes, FRONT + bytes,
-               MREMAP_MAYMOVE | MREMAP_FIXED, data - FRONT) == MAP_FAILED) {
+    if (mmap(data - FRONT, FRONT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+             -1, 0) == MAP_FAILED ||
+        mremap(old, before, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, data) == MAP_FAILED) {
         munmap(data - FRONT, FRONT + bytes);
         return NULL;
     }
+    munmap(old - FRONT, FRONT);
     want_huge(data, bytes);
-    head_of(data)->bytes = bytes;
+    *head_of(data) = (struct head){.bytes = bytes, .mapped = 1};
     return data;
 }
 

@@ -92,12 +92,31 @@ static void columns_follow_the_order(void **state)
     nvt_column_free(more_longs);
 }
 
+/* From a few bytes to many megabytes: what was there stays, what is new is zero. */
+static void columns_grow(void **state)
+{
+    (void)state;
+    uint64_t *column = NULL;
+    size_t count = 0;
+    for (size_t more = 3; more < 6000000; more = more * 2 + 1) {
+        column = nvt_column_grow(column, more * sizeof(*column));
+        assert_non_null(column);
+        for (size_t i = 0; i < more; i += more / 100 + 1)
+            assert_int_equal(column[i], i < count ? i : 0);
+        for (; count < more; count++)
+            column[count] = count;
+    }
+    assert_ptr_equal(nvt_column_grow(column, 8), column);
+    nvt_column_free(column);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(orders_are_as_defined),
         cmocka_unit_test(extreme_keys_are_ordered),
         cmocka_unit_test(columns_follow_the_order),
+        cmocka_unit_test(columns_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
