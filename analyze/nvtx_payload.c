@@ -33,8 +33,8 @@ struct source {
     uint64_t *left;           /* of the work that may be done, see nvt_payload_text */
 };
 
-/* Schemas can refer to each other so that a few bytes stand for more text than there is memory, or for
- * none and endless work. So every value, every enumerator looked at and every byte of a name or
+/* Schemas can refer to each other so that a few bytes stand for more text than there is memory, or
+ * for none and endless work. So every value, every enumerator looked at and every byte of a name or
  * text takes one off what is left. -1: it was not enough. */
 static int spend(const struct source *source, uint64_t amount)
 {
@@ -215,7 +215,8 @@ void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size)
     }
 }
 
-/* --- schemas --------------------------------------------------------------------------------------- */
+/* --- schemas
+ * --------------------------------------------------------------------------------------- */
 
 static const uint8_t *get_text(struct nvt_cursor *cursor, uint64_t *length)
 {
@@ -319,8 +320,7 @@ static uint64_t put_value(const struct source *source, const struct entry *entry
     }
     const struct nvt_blob *nested = type.size ? NULL : find_schema(source, entry->type);
     struct schema schema;
-    if (!nested || depth >= DEEPEST || open_schema(source, nested, &schema) ||
-        schema.size > size) {
+    if (!nested || depth >= DEEPEST || open_schema(source, nested, &schema) || schema.size > size) {
         nvt_buffer_printf(out, "null");
         return 0;
     }

@@ -96,7 +96,7 @@ struct nvt_nvt_reader {
     struct nvt_nvt_laters events, device_rows;
     struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
     uint32_t number;           /* of the chunk being read */
-    uint32_t *strings; /* the file's ids -> the model's */
+    uint32_t *strings;         /* the file's ids -> the model's */
     uint32_t string_count, string_capacity;
     struct nvt_nvt_process *processes;
     uint32_t process_count;
@@ -104,7 +104,7 @@ struct nvt_nvt_reader {
     uint32_t thread_count;
     struct nvt_clock_sample *samples;
     size_t sample_count;
-    struct nvt_buffer blobs;  /* schemas, and payloads until all schemas are known */
+    struct nvt_buffer blobs; /* schemas, and payloads until all schemas are known */
     struct nvt_blob *schemas;
     uint32_t schema_count;
     /* Payloads to be decoded at the end: which range or mark, and its blob. */
@@ -113,7 +113,7 @@ struct nvt_nvt_reader {
         uint32_t process;
         int is_mark;
         struct nvt_blob blob;
-    } *payloads;
+    } * payloads;
     size_t payload_count, payload_capacity;
     struct nvt_nvt_devices devices;
     int ended; /* the END chunk was there */
@@ -139,9 +139,9 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
 void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);
 
 /*
- * Append the text of extended payloads: one JSON object, or several joined by blanks. Every value and
- * every byte of a name or text takes one off *left; where nothing is left the text ends, and is no
- * whole object. It has at most 32 bytes for each that was taken off.
+ * Append the text of extended payloads: one JSON object, or several joined by blanks. Every value
+ * and every byte of a name or text takes one off *left; where nothing is left the text ends, and is
+ * no whole object. It has at most 32 bytes for each that was taken off.
  */
 void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_process *process,
                       const struct nvt_blob *blob, uint64_t *left, struct nvt_buffer *out);

@@ -62,10 +62,8 @@ static const struct {
     const char *workload;
     const struct nvt_report *report;
 } studies[] = {
-    {"linear", &nvt_report_fragments},
-    {"fragmented", &nvt_report_fragments},
-    {"gpipe", &nvt_report_gpipe},
-    {"accumulate", &nvt_report_accumulate},
+    {"linear", &nvt_report_fragments},      {"fragmented", &nvt_report_fragments},
+    {"gpipe", &nvt_report_gpipe},           {"accumulate", &nvt_report_accumulate},
     {"switchback", &nvt_report_switchback},
 };
 
@@ -171,10 +169,11 @@ void nvt_report_note_costs(struct nvt_report_input *input)
     costs_text(input, NVT_COST_ATTRIBUTES, attributes, sizeof(attributes));
     costs_text(input, NVT_COST_START_END, start_end, sizeof(start_end));
     costs_text(input, NVT_COST_MARK, mark, sizeof(mark));
-    nvt_note(input,
-             "note: taken off, in ns: %s a push/pop pair, %s one with attributes or of a domain, %s a "
-             "start/end pair, %s a mark",
-             pair, attributes, start_end, mark);
+    nvt_note(
+        input,
+        "note: taken off, in ns: %s a push/pop pair, %s one with attributes or of a domain, %s a "
+        "start/end pair, %s a mark",
+        pair, attributes, start_end, mark);
 }
 
 /* What a title says of times that were compensated. */
@@ -183,8 +182,8 @@ static void put_costs(const struct nvt_report_input *input, const char *title, c
 {
     char pair[64];
     if (input->compensate && costs_text(input, NVT_COST_PUSH_POP, pair, sizeof(pair)))
-        snprintf(out, size, "%s, the collector's own cost of %s ns a push/pop pair taken off", title,
-                 pair);
+        snprintf(out, size, "%s, the collector's own cost of %s ns a push/pop pair taken off",
+                 title, pair);
     else
         snprintf(out, size, "%s", title);
 }

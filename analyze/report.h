@@ -28,15 +28,15 @@ struct nvt_report_input {
     size_t trace_count;
     struct nvt_runs **runs;
     size_t run_count;
-    unsigned project_flags;  /* enum nvt_project_flags: how operations belong to ranges */
-    int compensate;          /* traces are read without the collector's own cost */
+    unsigned project_flags;            /* enum nvt_project_flags: how operations belong to ranges */
+    int compensate;                    /* traces are read without the collector's own cost */
     struct nvt_launch_cache *launches; /* what several reports need, NULL: not kept */
-    struct nvt_buffer notes; /* lines for stderr, each with its '\n' */
+    struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
 };
 
 enum nvt_report_needs {
-    NVT_NEEDS_TRACES = 1, /* traces are read for it, those of run directories too */
-    NVT_NEEDS_RUNS = 2,   /* cannot be made without a run directory */
+    NVT_NEEDS_TRACES = 1,      /* traces are read for it, those of run directories too */
+    NVT_NEEDS_RUNS = 2,        /* cannot be made without a run directory */
     NVT_TAKES_COMPENSATED = 4, /* compares no times of different threads (compensate.h) */
 };
 

@@ -273,7 +273,8 @@ struct nvt_runs *nvt_runs_of_text(const char *name, const struct nvt_buffer *res
     struct nvt_runs *runs = calloc(1, sizeof(*runs));
     if (runs)
         runs->path = strdup(name);
-    int failed = runs && runs->path ? add_lines(runs, results, err) : nvt_fail(err, "out of memory");
+    int failed =
+        runs && runs->path ? add_lines(runs, results, err) : nvt_fail(err, "out of memory");
     if (!failed)
         failed = nvt_record_parse(&runs->env, (const char *)env->data, env->size, err);
     if (!failed)

@@ -121,8 +121,7 @@ uint32_t nvt_output_thread(struct nvt_output *output, uint32_t process, int tid,
 }
 
 int nvt_output_define(struct nvt_output *output, uint32_t process, enum nvt_definition kind,
-                      uint32_t domain, uint64_t id, uint32_t value, const char *text,
-                      size_t length)
+                      uint32_t domain, uint64_t id, uint32_t value, const char *text, size_t length)
 {
     struct process *owner = &output->processes[process];
     struct nvt_buffer *row = &owner->definitions;
@@ -148,7 +147,8 @@ int nvt_output_fact(struct nvt_output *output, const char *key, const char *valu
     return 0;
 }
 
-/* --- what must come before ----------------------------------------------------------------------- */
+/* --- what must come before -----------------------------------------------------------------------
+ */
 
 static struct nvt_chunk plain(enum nvt_chunk_kind kind, uint32_t count)
 {
@@ -197,7 +197,8 @@ static int write_facts(struct nvt_output *output, struct nvt_error *err)
     return 0;
 }
 
-/* Processes and threads are written in the order of their indices, so that a reader only appends. */
+/* Processes and threads are written in the order of their indices, so that a reader only appends.
+ */
 static int write_processes(struct nvt_output *output, uint32_t last, struct nvt_error *err)
 {
     for (; output->processes_written <= last; output->processes_written++) {
@@ -218,8 +219,7 @@ static int write_threads(struct nvt_output *output, uint32_t last, struct nvt_er
         chunk.process = thread->process;
         chunk.thread = output->threads_written;
         if (write_processes(output, thread->process, err) ||
-            nvt_trace_writer_chunk(output->writer, &chunk, thread->row.data, thread->row.size,
-                                   err))
+            nvt_trace_writer_chunk(output->writer, &chunk, thread->row.data, thread->row.size, err))
             return -1;
     }
     return 0;
@@ -280,7 +280,8 @@ int nvt_output_close(struct nvt_output *output, int wait_status, uint64_t lost,
     struct nvt_chunk chunk = plain(NVT_CHUNK_END, 1);
     for (uint32_t i = 0; i < output->process_count && !status; i++)
         status = write_strings(output, err) || write_definitions(output, i, err);
-    if (!status && (nvt_buffer_varint(&row, (uint64_t)wait_status) || nvt_buffer_varint(&row, lost)))
+    if (!status &&
+        (nvt_buffer_varint(&row, (uint64_t)wait_status) || nvt_buffer_varint(&row, lost)))
         status = nvt_fail(err, "out of memory");
     if (!status)
         status = nvt_output_chunk(output, &chunk, row.data, row.size, err);

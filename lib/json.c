@@ -23,8 +23,8 @@ static size_t character(const unsigned char *text)
     return length;
 }
 
-/* The character of so many bytes when it could steer a terminal or turn the text around, which an escape
- * keeps it from; else 0. */
+/* The character of so many bytes when it could steer a terminal or turn the text around, which an
+ * escape keeps it from; else 0. */
 static uint32_t to_escape(const unsigned char *text, size_t length)
 {
     if (length == 1)

@@ -238,8 +238,7 @@ int nvt_trace_file_next(struct nvt_trace_file *file, struct nvt_chunk *chunk,
                         const uint8_t **payload, struct nvt_error *err)
 {
     int status = nvt_trace_file_header(file, chunk, err);
-    if (status > 0 &&
-        nvt_trace_file_load(file, file->offset, chunk, &file->memory, payload, err))
+    if (status > 0 && nvt_trace_file_load(file, file->offset, chunk, &file->memory, payload, err))
         return -1;
     if (status > 0)
         nvt_trace_file_skip(file, chunk);

@@ -12,18 +12,18 @@
 #include "buffer.h"
 #include "error.h"
 
-#define NVT_FILE_MAGIC     "\x89NVT\r\n\x1a\n" /* 8 bytes: shows text-mode damage at once */
-#define NVT_FILE_VERSION   1u
-#define NVT_FILE_HEADER    16 /* magic, version, zero */
-#define NVT_CHUNK_MAGIC    0x4b4e4843u /* "CHNK" */
-#define NVT_CHUNK_HEADER   64
-#define NVT_CHUNK_MAX      (16u << 20) /* bytes of a chunk before compression, at most */
-#define NVT_CHUNK_ZSTD     1u          /* flag: the stored bytes are one zstd frame */
+#define NVT_FILE_MAGIC   "\x89NVT\r\n\x1a\n" /* 8 bytes: shows text-mode damage at once */
+#define NVT_FILE_VERSION 1u
+#define NVT_FILE_HEADER  16          /* magic, version, zero */
+#define NVT_CHUNK_MAGIC  0x4b4e4843u /* "CHNK" */
+#define NVT_CHUNK_HEADER 64
+#define NVT_CHUNK_MAX    (16u << 20) /* bytes of a chunk before compression, at most */
+#define NVT_CHUNK_ZSTD   1u          /* flag: the stored bytes are one zstd frame */
 /* A file unpacks to at most so many times its size (recorded loops with nothing in them: 20 to 30
  * times), and this much more: against files made to fill memory. */
-#define NVT_FILE_RATIO     200
-#define NVT_FILE_GRACE     (4u << 20)
-#define NVT_NO_INDEX       UINT32_MAX  /* a chunk that belongs to no process or thread */
+#define NVT_FILE_RATIO 200
+#define NVT_FILE_GRACE (4u << 20)
+#define NVT_NO_INDEX   UINT32_MAX /* a chunk that belongs to no process or thread */
 
 enum nvt_chunk_kind {
     NVT_CHUNK_STRINGS = 1,
@@ -80,7 +80,8 @@ enum nvt_definition {
     NVT_DEFINITION_ENUM,
 };
 
-/* --- writing ------------------------------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------------------------------
+ */
 
 struct nvt_trace_writer;
 
@@ -102,7 +103,8 @@ uint64_t nvt_trace_writer_size(const struct nvt_trace_writer *writer);
 /* Close the file. 0, or -1 with err. The writer is freed in any case. */
 int nvt_trace_writer_close(struct nvt_trace_writer *writer, struct nvt_error *err);
 
-/* --- reading ------------------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------------------
+ */
 
 struct nvt_trace_file;
 

@@ -103,7 +103,8 @@ struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struc
     return NULL;
 }
 
-/* The payload behind room for the header in writer->out, compressed when that is shorter. 0 or -1. */
+/* The payload behind room for the header in writer->out, compressed when that is shorter. 0 or -1.
+ */
 static int store(struct nvt_trace_writer *writer, const void *payload, size_t size, int *packed)
 {
     writer->out.size = 0;
@@ -128,8 +129,8 @@ static int store(struct nvt_trace_writer *writer, const void *payload, size_t si
     return nvt_buffer_append(&writer->out, payload, size);
 }
 
-static void fill_header(const struct nvt_buffer *out, const struct nvt_chunk *chunk, size_t raw_size,
-                        int packed)
+static void fill_header(const struct nvt_buffer *out, const struct nvt_chunk *chunk,
+                        size_t raw_size, int packed)
 {
     uint8_t *header = out->data;
     size_t stored = out->size - NVT_CHUNK_HEADER;

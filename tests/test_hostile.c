@@ -43,10 +43,8 @@ static int remove_directory(void **state)
 /* String 0 is the empty one. Whoever runs one of these makes a file PWNED. */
 static const char *const names[] = {
     "",
-    "\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b"
-    "1m",
-    "two\nlines\r\tand \xe2\x80\xae right to left \xc2\x9b"
-    "31m",
+    "\x1b]0;title\x07\x1b[2J\x1b[31mred\2331m", /* 233 octal: C1, ended by its third digit */
+    "two\nlines\r\tand \xe2\x80\xae right to left \302\23331m",
     "<script>alert(1)</script><img src=x onerror=alert(2)>&amp;\"'",
     "$(touch PWNED) `touch PWNED` | touch PWNED ; touch PWNED #",
     "'; system('touch PWNED'); x='",

@@ -129,8 +129,8 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial)
         return NULL;
     int pid = getpid(), tid = (int)syscall(SYS_gettid);
     *serial = atomic_fetch_add(&nvt_session.serial, 1) + 1;
-    snprintf(path, sizeof(path), "%s/%s%d.%d.%u.%llx", nvt_session.folder, NVT_RING_PREFIX, pid, tid,
-             *serial, (unsigned long long)nvt_session.image);
+    snprintf(path, sizeof(path), "%s/%s%d.%d.%u.%llx", nvt_session.folder, NVT_RING_PREFIX, pid,
+             tid, *serial, (unsigned long long)nvt_session.image);
     struct nvt_ring *ring = map_ring(path, size);
     if (!ring)
         return NULL;

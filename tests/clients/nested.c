@@ -32,7 +32,7 @@ static int ascending(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 100;
+    int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 100;
     if (rounds < 1 || rounds > 10000)
         return 2;
     int64_t *took = calloc((size_t)rounds, sizeof(*took));

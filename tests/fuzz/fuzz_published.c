@@ -1,6 +1,6 @@
 /*
- * `import`: a log in a published layout. What is taken from it must be records that are read again, and
- * then goes through every report and every layout that prints it.
+ * `import`: a log in a published layout. What is taken from it must be records that are read again,
+ * and then goes through every report and every layout that prints it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -24,7 +24,7 @@ static void write_file(const uint8_t *data, size_t size)
         snprintf(path, sizeof(path), "%s/nvtally-fuzz-XXXXXX",
                  access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
         descriptor = mkstemp(path);
-        atexit(remove_file);
+        (void)atexit(remove_file);
     }
     if (descriptor < 0 || ftruncate(descriptor, 0) ||
         pwrite(descriptor, data, size, 0) != (ssize_t)size)
