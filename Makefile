@@ -42,6 +42,9 @@ CPPFLAGS += $(if $(HAVE_ZSTD),-DHAVE_ZSTD) $(if $(HAVE_SQLITE),-DHAVE_SQLITE) $(
 # CUPTI's headers need CUDA's.
 CUPTI_FLAGS := $(if $(and $(CUPTI_INC),$(CUDA_INC)),-DHAVE_CUPTI -isystem $(CUPTI_INC) -isystem $(CUDA_INC))
 STD      := -std=gnu11
+# Compilers write the folder that they run in into debug information, by the name that PWD gives it. With this
+# one, the same sources give the same bits wherever they lie, and a debugger started here finds them.
+HERE     := PWD=/proc/self/cwd
 LDLIBS   := $(if $(HAVE_ZSTD),-lzstd) $(if $(HAVE_SQLITE),-lsqlite3) $(if $(HAVE_YAJL),-lyajl) $(if $(HAVE_ZLIB),-lz) -lm -ldl -lpthread
 SANITIZE ?=
 # The processor that the host backend is built for; a package sets the plainest one.
@@ -69,13 +72,13 @@ all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
-	$(Q)$(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
 
 # Libraries that are loaded into other programs: only what is marked NVT_EXPORT is visible.
 $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  PIC  $<")
-	$(Q)$(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
 
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
 # It is loaded into programs that have no sanitizer's runtime, so it is built without one.
@@ -86,7 +89,7 @@ $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) -fopenmp -fno-math
 $(call obj,collectors/cupti_decode.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 
 $(BUILD)/libnvtally.a: $(call obj,$(MAIN_SRC))
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
 $(BUILD)/nvtally: $(BUILD)/obj/nvtally.o $(BUILD)/libnvtally.a
 	$(if $(Q),@echo "  LD   $@")
@@ -119,7 +122,7 @@ double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 
 $(BUILD)/double/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) $(filter-out -DHAVE_CBLAS,$(CPPFLAGS)) -DNVT_REAL_DOUBLE $(CFLAGS) -fopenmp $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) $(filter-out -DHAVE_CBLAS,$(CPPFLAGS)) -DNVT_REAL_DOUBLE $(CFLAGS) -fopenmp $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
 
 $(BUILD)/libdouble.a: $(call double,$(DOUBLE_SRC))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

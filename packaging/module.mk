@@ -50,6 +50,13 @@ uninstall: ## remove what install put there
 deb: ## a Debian package, in build/
 	$(Q)packaging/deb $(VERSION) $(BUILD)
 
+reproducible: ## build twice in different folders, times and environments: the same bits?
+	$(Q)packaging/reproducible
+
+# The network is not needed once ./setup has installed what it installs.
+check-offline: ## build and run every test with no network
+	$(Q)packaging/offline $(MAKE) check
+
 # --- lints ---------------------------------------------------------------------------------------
 # Sources of C by folder: the program and what it loads first, then tests, helpers and clients.
 PROGRAM_C := $(wildcard nvtally.c lib/*.c analyze/*.c plots/*.c collectors/*.c collectors/inject/*.c library/*.c kernels/*.c kernels/*/*.c)
@@ -81,8 +88,8 @@ format-check: ## the layout that .clang-format gives
 	$(Q)clang-format --dry-run --Werror $(ANY_SRC)
 
 shellcheck:
-	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-installed
+	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-installed packaging/offline packaging/reproducible tests/bench/disturbance tests/fuzz/totals
 
 lint: tidy cppcheck shellcheck format-check ## clang-tidy, cppcheck, shellcheck, format
 
-.PHONY: man install uninstall deb tidy cppcheck format-check shellcheck lint
+.PHONY: man install uninstall deb reproducible check-offline tidy cppcheck format-check shellcheck lint

@@ -19,20 +19,24 @@ NVCC_FLAGS := -std=c++20 -O3 -lineinfo -I. -Xcompiler -fPIC,-fvisibility=hidden,
               -gencode arch=compute_$(lastword $(CUDA_ARCH))$(,)code=compute_$(lastword $(CUDA_ARCH))
 CUDA_LINK  := -shared -cudart shared -lcublas -Xlinker -rpath$(,)$(CUDA_ROOT)/lib64
 
+# nvcc puts the name of a temporary file into each object, another one each time.
+OBJCOPY     ?= objcopy
+FORGET_TEMPORARY = $(OBJCOPY) --wildcard --strip-symbol='tmpxft_*' $@
+
 $(BUILD)/cuda/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  NVCC $<")
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ && $(FORGET_TEMPORARY)
 
 $(BUILD)/cuda/kernels/ops/%.c.o: kernels/ops/%.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  NVCC $<")
-	$(Q)$(NVCC) -x cu $(NVCC_FLAGS) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	$(Q)$(NVCC) -x cu $(NVCC_FLAGS) $(NVCC_WERROR) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ && $(FORGET_TEMPORARY)
 
 $(BUILD)/cuda/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  PIC  $< (device)")
-	$(Q)$(CC) $(STD) $(CPPFLAGS) -DNVT_NO_KERNELS=1 $(CFLAGS) $(WARN) $(WERROR) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) -DNVT_NO_KERNELS=1 $(CFLAGS) $(WARN) $(WERROR) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
 
 $(BUILD)/libnvtally-cuda.so: $(CUDA_OBJ)
 	$(if $(Q),@echo "  LD   $@")
