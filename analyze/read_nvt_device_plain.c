@@ -53,14 +53,13 @@ static inline struct times next_times(struct fields *fields, uint64_t last_start
  * told. */
 static uint32_t add_shape(const struct nvt_device_chunk *chunk, struct fields fields)
 {
-    uint64_t values[NVT_KERNEL_FIELDS - NVT_OP_GRAPH] = {0};
+    uint64_t of[NVT_KERNEL_FIELDS] = {0};
     fields.end = fields.stop;
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && fields.at < fields.stop; i++) {
-        values[i] = next_field(&fields);
+    for (size_t i = NVT_OP_GRAPH; i < NVT_KERNEL_FIELDS && fields.at < fields.stop; i++) {
+        of[i] = next_field(&fields);
         if (!fields.at)
             return NVT_NONE;
     }
-    const uint64_t *of = values - NVT_OP_GRAPH;
     const struct nvt_kernel kernel = {.grid_x = (uint32_t)of[NVT_KERNEL_GRID],
                                       .grid_y = (uint32_t)of[NVT_KERNEL_GRID + 1],
                                       .grid_z = (uint32_t)of[NVT_KERNEL_GRID + 2],

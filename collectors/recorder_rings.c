@@ -151,7 +151,6 @@ void nvt_recorder_adopt(struct nvt_recorder *recorder)
     DIR *folder = opendir(recorder->folder);
     if (!folder)
         recorder->waiting = 1;
-    /* cppcheck-suppress readdirCalled ; readdir_r(), which it names instead, is deprecated */
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         adopt(recorder, entry->d_name);
     if (folder)

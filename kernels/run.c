@@ -314,7 +314,6 @@ static int check_backend(const struct nvt_sweep *sweep, struct nvt_error *err)
 static void remove_directory(const char *path)
 {
     DIR *directory = opendir(path);
-    /* cppcheck-suppress readdirCalled ; readdir_r(), which it names instead, is deprecated */
     for (struct dirent *entry; directory && (entry = readdir(directory));)
         unlinkat(dirfd(directory), entry->d_name, 0);
     if (directory)

@@ -11,7 +11,6 @@
 /* NULL when there is none. */
 static inline void *nvt_pages_new(size_t bytes)
 {
-    /* cppcheck-suppress invalidFunctionArg ; the flags say that there is no file, and -1 says it too */
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     /* cppcheck-suppress memleak ; MAP_FAILED is no memory */
     return pages == MAP_FAILED ? NULL : pages;

@@ -96,7 +96,6 @@ static int find_output(struct request *request, const char *first, struct nvt_er
 static void remove_folder(const char *path)
 {
     DIR *folder = opendir(path);
-    /* cppcheck-suppress readdirCalled ; readdir_r(), which it names instead, is deprecated */
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         unlinkat(dirfd(folder), entry->d_name, 0);
     if (folder)

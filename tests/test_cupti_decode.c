@@ -507,7 +507,7 @@ static void objects(void **state)
                                    .streamId = 13,
                                    .priority = 3,
                                    .flag = CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING};
-    CUpti_ActivityName name = {.kind = CUPTI_ACTIVITY_KIND_NAME,
+    CUpti_ActivityName named = {.kind = CUPTI_ACTIVITY_KIND_NAME,
                                .objectKind = CUPTI_ACTIVITY_OBJECT_STREAM,
                                .objectId.dcs.streamId = 13,
                                .name = "compute"};
@@ -519,7 +519,7 @@ static void objects(void **state)
     PUT(device);
     PUT(context);
     PUT(stream);
-    PUT(name);
+    PUT(named);
     PUT(external);
     assert_int_equal(decode(buffer, used, 1 << 16), 0);
     ASSERT_ROW(0, NVT_DEVICE_DEVICE, 6, 0, UINT64_C(150000000000), 132, 9, 1);
