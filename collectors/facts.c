@@ -42,7 +42,8 @@ int nvt_facts_write(struct nvt_output *output, const char *const *given, char *c
     time_t now = time(NULL);
     struct tm calendar;
     uname(&names);
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &calendar));
+    gmtime_r(&now, &calendar);
+    (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
     read_processor(processor, sizeof(processor));
     join(argv, command, sizeof(command));
     snprintf(system, sizeof(system), "%s %s", names.sysname, names.release);

@@ -125,7 +125,7 @@ static void become_command(char *const argv[], const char *folder, const sigset_
 {
     if (!inject(NVTX_VARIABLE, nvtx) && !inject(CUDA_VARIABLE, cuda) &&
         !setenv(NVT_SESSION_ENV, folder, 1)) {
-        signal(SIGXFSZ, SIG_DFL);
+        (void)signal(SIGXFSZ, SIG_DFL);
         sigprocmask(SIG_SETMASK, mask, NULL);
         execvp(argv[0], argv);
     }
@@ -146,7 +146,7 @@ int nvt_launch_start(char *const argv[], const char *folder, int devices, const 
         return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(errno));
     launch->other_tool = is_other_tool(NVTX_VARIABLE);
     launch->other_device_tool = devices && is_other_tool(CUDA_VARIABLE);
-    fflush(NULL);
+    (void)fflush(NULL);
     launch->pid = fork();
     if (!launch->pid)
         become_command(argv, folder, mask, launch->other_tool ? NULL : absolute,

@@ -124,6 +124,6 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     nvt_recorder_tear_down(&recorder);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     nvt_launch_unblock(&before);
-    signal(SIGXFSZ, size_handler);
+    (void)signal(SIGXFSZ, size_handler);
     return status;
 }

@@ -104,7 +104,8 @@ int nvt_environment_write(const struct nvt_sweep *sweep, struct nvt_error *err)
     struct nvt_json json;
     struct tm calendar;
     time_t now = time(NULL);
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &calendar));
+    gmtime_r(&now, &calendar);
+    (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
     join_command(sweep, &command);
     join_levels(sweep, levels, sizeof(levels));
     nvt_json_begin(&json, &out);

@@ -371,7 +371,7 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
         return 2;
     }
-    fflush(stdout);
+    (void)fflush(stdout); /* an error stays with the stream */
     if (!interrupted && !sweep->ranks.rank)
         status = show_table(sweep);
     return tell_end(sweep, is_temporary, not_ok, interrupted, status, err);

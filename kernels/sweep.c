@@ -188,7 +188,8 @@ static int write_row(struct run *run, int wait_status, const char *message,
     struct tm calendar;
     time_t now = time(NULL);
     int has_trace = run->level != NVT_COLLECT_OFF && !access(run->trace, R_OK);
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &calendar));
+    gmtime_r(&now, &calendar);
+    (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
     nvt_json_begin(&json, row);
     nvt_json_text(&json, "workload", sweep->axes->workload);
     nvt_axes_put(sweep->axes, run->configuration, &json);

@@ -260,6 +260,7 @@ static void put_pointed_texts(struct writer *out, const struct schema *schema,
     for (uint32_t i = 0; schema && i < schema->pointers; i++) {
         const char *text = NULL;
         if (schema->pointer[i].offset + sizeof(text) <= size)
+            /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): without one, size is 0 */
             memcpy(&text, (const char *)payload->payload + schema->pointer[i].offset,
                    sizeof(text));
         put_text(out, text);
