@@ -60,6 +60,7 @@ static void *map_new(size_t bytes)
     char *data = addresses(bytes);
     if (!data)
         return NULL;
+    /* cppcheck-suppress leakReturnValNotUsed ; where it is to be is known */
     if (mmap(data - FRONT, FRONT + bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
         munmap(data - FRONT, FRONT + bytes);
@@ -100,6 +101,7 @@ static void *grow_small(void *old, size_t bytes)
         if (head)
             head->bytes = bytes;
         data = head ? head + 1 : NULL;
+        /* cppcheck-suppress memleak ; head_of() finds the head in front of the data */
     }
     if (data && old) {
         memcpy(data, old, head_of(old)->bytes);
