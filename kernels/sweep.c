@@ -150,6 +150,20 @@ static int run_child(const struct run *run, int *wait_status, struct nvt_error *
                                          : start_recorded(run, argv, wait_status, err);
 }
 
+/* Why a child's object is not ok, as it says itself; "" without a message. */
+static void keep_message(const char *object, char *why, size_t size)
+{
+    static const char key[] = "\"message\": \"";
+    const char *at = strstr(object, key);
+    size_t used = 0;
+    for (at = at ? at + strlen(key) : ""; *at && *at != '"' && used + 1 < size; at++) {
+        if (*at == '\\' && at[1])
+            at++;
+        why[used++] = *at;
+    }
+    why[used] = 0;
+}
+
 /* The child's own object without its brace, or what became of it when it left none. */
 static void put_outcome(struct nvt_json *json, struct run *run, int wait_status,
                         const char *message)
@@ -164,6 +178,7 @@ static void put_outcome(struct nvt_json *json, struct run *run, int wait_status,
     char *end = strrchr(text, '}');
     if (text[0] == '{' && end) {
         *end = 0;
+        keep_message(text, why, sizeof(run->why));
         json->failed |= nvt_buffer_printf(json->out, ", %s", text + 1);
         return;
     }

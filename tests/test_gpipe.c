@@ -117,10 +117,16 @@ static int has_mpirun(void)
 
 #define MPIRUN(ranks) "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks
 
-static double loss_over(const char *ranks, const char *transport, const char *engine)
+struct cut {
+    const char *partitions, *microbatches, *schedule, *engine;
+};
+
+/* The loss behind three steps of training, which the gradients of the first have gone into. */
+static double loss_over(const char *ranks, const char *transport, const struct cut *cut)
 {
-    const char *const local[] = {cli_built("nvtally"), "run", "gpipe", "--partitions", "4",
-                                 "--microbatches", "4", "--checkpoint", "on", "--engine", engine,
+    const char *const local[] = {cli_built("nvtally"), "run", "gpipe", "--partitions", cut->partitions,
+                                 "--microbatches", cut->microbatches, "--checkpoint", "on",
+                                 "--engine", cut->engine, "--schedule", cut->schedule,
                                  "--transport", transport, SMALL, "--iterations", "3", "-o", directory,
                                  NULL};
     const char *argv[64] = {MPIRUN(ranks)};
@@ -138,23 +144,43 @@ static double loss_over(const char *ranks, const char *transport, const char *en
     return loss;
 }
 
+/* So that the traces that are left are those of the last run. */
+static void remove_files(void)
+{
+    struct cli_result result =
+        cli_run_with(&(struct cli_options){.directory = directory},
+                     (const char *const[]){"sh", "-c", "rm -f ./*.nvt ./*.json*", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
+/* Every schedule and engine, with a rank a partition and with two partitions a rank. */
 static void ranks_of_mpi_give_the_same_loss(void **state)
 {
     (void)state;
     if (!has_mpirun())
         skip();
-    double local = loss_over(NULL, "local", "self");
-    assert_true(isfinite(local));
-    for (int workers = 0; workers < 2; workers++) {
-        const char *engine = workers ? "torchgpipe" : "self";
-        assert_true(loss_over("2", "mpi", engine) == local);
-        assert_true(loss_over("4", "mpi", engine) == local);
+    static const char *const engines[] = {"self", "torchgpipe"};
+    static const struct {
+        const char *ranks, *partitions, *microbatches;
+    } ways[] = {{"2", "2", "8"}, {"2", "4", "4"}, {"4", "4", "8"}, {"4", "4", "4"}};
+    static const char *const schedules[] = {"gpipe", "1f1b", "interleaved"};
+    for (int i = 0; i < 4 * 3 * 2; i++) {
+        struct cut cut = {ways[i / 6].partitions, ways[i / 6].microbatches, schedules[i % 6 / 2],
+                          engines[i % 2]};
+        double local = loss_over(NULL, "local", &cut);
+        assert_true(isfinite(local));
+        if (loss_over(ways[i / 6].ranks, "mpi", &cut) != local)
+            fail_msg("another loss: %s ranks, K=%s M=%s %s %s", ways[i / 6].ranks, cut.partitions,
+                     cut.microbatches, cut.schedule, cut.engine);
+        if (i < 23)
+            remove_files();
     }
     /* A trace of each rank of the last run, with its clock. */
     struct cli_result result = cli_run_with(
         &(struct cli_options){.directory = directory},
         (const char *const[]){"sh", "-c", "ls *-rank[0-3].nvt | wc -l", NULL});
-    assert_int_equal(atoi(result.out), 4 + 4);
+    assert_int_equal(atoi(result.out), 4);
     cli_result_free(&result);
 }
 

@@ -140,34 +140,55 @@ static void ranks_give_the_same_losses(void **state)
     expect_losses("3", "4");
 }
 
-/* SIGKILL of one rank's worker: all end soon, and say why. */
-static void one_rank_that_dies_ends_all(void **state)
+/* SIGKILL of the worker of rank 1 of two; `option` is mpirun's. What was said, and "took SECONDS". */
+static struct cli_result kill_one_rank(const char *option)
 {
     static const char script[] =
-        "mpirun --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe --partitions 2 "
+        "mpirun $2 --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe --partitions 2 "
         "--microbatches 4 --checkpoint on --engine self --transport nccl --d-model 32 --layers 4 "
-        "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend host --iterations "
-        "1000000 "
+        "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend host --iterations 1000000 "
         "-o dead & "
         "for i in $(seq 100); do sleep 0.1; test -e dead/results.jsonl && break; done; sleep 2; "
         "for p in $(pgrep -f 'worker run.*gpipe'); do "
         "grep -qz \"$1\" /proc/$p/environ && grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$p/environ && "
         "kill -9 $p && break; done; "
         "start=$(date +%s); wait; echo took $(($(date +%s) - start)); ls dead/*.nvt | wc -l";
-    (void)state;
-    if (!has_mpirun())
-        skip();
     const char *const environment[] = {stand_in, folder, NULL};
     struct cli_result result = cli_run_with(
         &(struct cli_options){.directory = directory, .environment = environment, .timeout_s = 60},
-        (const char *const[]){"bash", "-c", script, cli_built("nvtally"), folder, NULL});
+        (const char *const[]){"bash", "-c", script, cli_built("nvtally"), folder, option, NULL});
     cli_expect_status(&result, 0);
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
     assert_true(atoi(took + 5) < 10);
-    assert_non_null(
-        strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
+    assert_non_null(strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
     assert_non_null(strstr(result.out, "\n2\n"));
+    return result;
+}
+
+static void one_rank_that_dies_ends_all(void **state)
+{
+    (void)state;
+    if (!has_mpirun())
+        skip();
+    struct cli_result result = kill_one_rank("");
+    cli_result_free(&result);
+}
+
+/* A launcher that lets the others go on: what NCCL notices ends them. */
+static void a_rank_that_is_gone_is_noticed(void **state)
+{
+    (void)state;
+    if (!has_mpirun())
+        skip();
+    struct cli_result version = cli_run((const char *const[]){"mpirun", "--version", NULL});
+    int can_go_on = strstr(version.out, "Open MPI") != NULL;
+    cli_result_free(&version);
+    if (!can_go_on)
+        skip();
+    struct cli_result result = kill_one_rank("--enable-recovery");
+    assert_non_null(strstr(result.err, "nvtally: rank 0 of 2 did not end well: NCCL: a rank has ended: "
+                                       "remote process exited"));
     cli_result_free(&result);
 }
 
@@ -193,6 +214,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_give_the_same_losses, make_directory,
                                         remove_directory),
         cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(a_rank_that_is_gone_is_noticed, make_directory,
                                         remove_directory),
         cmocka_unit_test(without_nccl_one_line_says_so),
     };

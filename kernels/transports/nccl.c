@@ -234,12 +234,19 @@ static int open_channels(struct nvt_transport *transport, const struct nvt_chann
     return nccl->is_watched ? 0 : nvt_fail(err, "no thread can be started");
 }
 
+/* What fails because everything was aborted has that for its reason. */
+static int fail_device(struct nvt_transport *transport, struct nvt_error *err, const char *what,
+                       int result)
+{
+    return check(transport, err) ? -1 : fail(of(transport), err, what, result);
+}
+
 static int send_device(struct nvt_transport *transport, int channel, const void *data, size_t bytes,
                        void *stream, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
     int result = nccl->api.send(data, bytes, NCCL_INT8, 1, nccl->comms[channel], stream);
-    return result ? fail(nccl, err, "sending", result) : 0;
+    return result ? fail_device(transport, err, "sending", result) : 0;
 }
 
 static int receive_device(struct nvt_transport *transport, int channel, void *data, size_t bytes,
@@ -247,7 +254,7 @@ static int receive_device(struct nvt_transport *transport, int channel, void *da
 {
     struct nccl *nccl = of(transport);
     int result = nccl->api.receive(data, bytes, NCCL_INT8, 0, nccl->comms[channel], stream);
-    return result ? fail(nccl, err, "receiving", result) : 0;
+    return result ? fail_device(transport, err, "receiving", result) : 0;
 }
 
 /* To this very rank: both halves are one group, or the first would wait for the second. */
@@ -264,7 +271,7 @@ static int copy_device(struct nvt_transport *transport, void *to, const void *fr
         result = result ? result : other ? other : end;
     }
     pthread_mutex_unlock(&nccl->lock);
-    return result ? fail(nccl, err, "sending to itself", result) : check(transport, err);
+    return result ? fail_device(transport, err, "sending to itself", result) : check(transport, err);
 }
 
 /* --- life --- */
