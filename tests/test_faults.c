@@ -98,6 +98,7 @@ static void survives_all_descriptors_closed(void **state)
 static void counts_what_limits_cost(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     static const char *const ways[] = {"no_files", "no_file_size", "no_memory"};
     static const char *const faults[] = {"setrlimit: no descriptors", "setrlimit: no file size",
                                          "setrlimit: no memory"};
@@ -125,6 +126,7 @@ static void counts_what_limits_cost(void **state)
 static void counts_what_later_limits_cost(void **state)
 {
     (void)state;
+    FAULTS_SKIP_SANITIZED();
     static const char *const ways[][2] = {{"limited_later", "setrlimit later: no descriptors"},
                                           {"no_memory_later", "setrlimit later: no memory"}};
     for (size_t i = 0; i < 2; i++) {
