@@ -135,6 +135,10 @@ struct nvt_nvt_damage {
 void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
                         struct nvt_nvt_damage *damage);
 
+/* When all chunks are read: end what is open, give names to categories and texts to payloads, and
+ * bring all times on the trace's axis. 0, or -1 when out of memory. */
+int nvt_nvt_complete(struct nvt_nvt_reader *reader);
+
 /* The text of a number given with NVTX's payloadType, into out. */
 void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);
 

@@ -74,15 +74,16 @@ struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *device
 int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                          const uint8_t *payload);
 
-/* A thread of the process was last seen alive at `ticks` (THREAD_END). 0, or -1 when out of memory. */
+/* A thread of the process was last seen alive at `ticks` (THREAD_END). 0, or -1 when out of memory.
+ */
 int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks);
 
 /* When all has been read: add the threads that only devices know. 0, or -1 when out of memory. */
 int nvt_nvt_device_threads(struct nvt_nvt_reader *reader);
 
 /* Then, and when the times of threads are converted: bring device times on the trace's axis, whose
- * zero is `origin` on CLOCK_MONOTONIC, link calls to threads, follow memory, and note what is missing.
- * It leaves ranges and marks alone. 0, or -1 when out of memory. */
+ * zero is `origin` on CLOCK_MONOTONIC, link calls to threads, follow memory, and note what is
+ * missing. It leaves ranges and marks alone. 0, or -1 when out of memory. */
 int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin);
 
 /* With --capture: leave out the NVTX ranges and marks that began outside of it. Before the times of

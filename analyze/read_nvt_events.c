@@ -9,7 +9,7 @@ struct columns {
     struct nvt_cursor tokens, times, domains, attributes, range_ids;
     uint64_t ticks;
     uint64_t domain, domain_run;
-    uint32_t model_domain; /* of the run */
+    uint32_t model_domain;   /* of the run */
     uint64_t next_attribute; /* number of the next event with attributes, UINT64_MAX none */
     uint64_t range;
 };
@@ -59,8 +59,7 @@ static int split(const struct nvt_chunk *chunk, const uint8_t *payload, struct c
 }
 
 /* The next run of events of one domain, which has been defined by now. */
-static int next_run(const struct nvt_nvt_process *process, struct columns *columns,
-                    uint32_t number)
+static int next_run(const struct nvt_nvt_process *process, struct columns *columns, uint32_t number)
 {
     columns->domain = nvt_cursor_varint(&columns->domains);
     columns->domain_run = nvt_cursor_varint(&columns->domains);
@@ -76,8 +75,7 @@ static int next_run(const struct nvt_nvt_process *process, struct columns *colum
 }
 
 static int next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                      struct nvt_nvt_process *process, struct columns *columns,
-                      struct event *event)
+                      struct nvt_nvt_process *process, struct columns *columns, struct event *event)
 {
     uint64_t token = nvt_cursor_varint(&columns->tokens);
     columns->ticks += nvt_cursor_varint(&columns->times);

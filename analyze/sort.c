@@ -277,8 +277,8 @@ static void gather(const void *column, size_t width, const uint32_t *order, uint
     }
 }
 
-/* Nothing is to be done where all are the same, as in a column that the trace has no use for; and no
- * memory is touched. */
+/* Nothing is to be done where all are the same, as in a column that the trace has no use for; and
+ * no memory is touched. */
 static int all_same(const void *column, size_t width, uint32_t count)
 {
     return !count || !memcmp(column, (const char *)column + width, width * (count - 1));
