@@ -156,17 +156,28 @@ check-asan: ## the same under AddressSanitizer and UBSan
 check-tsan: ## the same under ThreadSanitizer
 	$(Q)$(MAKE) BUILD=build-tsan SANITIZE="$(TSAN)" check
 
+# The injected library too, loaded into clients that have the same sanitizer; programs without one
+# cannot load it, so only the tests that record our own clients are run.
+INJECT_TESTS ?= test_record test_cupti
+check-inject: ## the collector under AddressSanitizer and UBSan, the injected library with it
+	$(Q)$(MAKE) BUILD=build-inject-asan SANITIZE="$(ASAN)" INJECT_SANITIZE="$(ASAN)" CFLAGS="-O1 -g" check-inject-run
+
+check-inject-run: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(CLIENTS) $(patsubst %,$(BUILD)/tests/%,$(INJECT_TESTS))
+	$(Q)for test in $(INJECT_TESTS); do \
+	  echo "== $$test"; ASAN_OPTIONS=verify_asan_link_order=0:$$ASAN_OPTIONS NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/$$test || exit 1; \
+	done
+
 demo: all ## the fragment study, small enough for a laptop: a table and a chart
 	$(Q)tests/demo
 
 include $(wildcard library/module.mk kernels/*/module.mk packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
-	rm -rf build build-asan build-tsan build-fuzz build-coverage build-valgrind
+	rm -rf build build-asan build-tsan build-fuzz build-inject-asan build-coverage build-valgrind
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: all check check-asan check-tsan demo clean help
+.PHONY: all check check-asan check-tsan check-inject check-inject-run demo clean help
 .SECONDARY:
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

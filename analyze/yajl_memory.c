@@ -82,8 +82,12 @@ void nvt_yajl_memory_init(struct nvt_yajl_memory *memory)
 
 void nvt_yajl_memory_free(struct nvt_yajl_memory *memory)
 {
-    while (memory->blocks)
-        give_back(memory, memory->blocks->data);
+    struct nvt_yajl_block *next;
+    for (struct nvt_yajl_block *block = memory->blocks; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    memory->blocks = NULL;
 }
 
 #else

@@ -126,7 +126,7 @@ enum nvt_here_status nvt_here_start(const char *library, struct nvt_error *err)
         return NVT_HERE_SYSTEM;
     }
     here.pid = getpid();
-    atexit(end);
+    (void)atexit(end); /* refused: a stop ends it all the same */
     if (setenv(NVT_SESSION_ENV, here.recorder.folder, 1) ||
         setenv("NVTX_INJECTION64_PATH", library, 1) ||
         setenv("CUDA_INJECTION64_PATH", library, 1)) {
