@@ -132,7 +132,7 @@ void faults_note_said(const char *fault, uint64_t completed, uint64_t in_file, c
 void faults_note_runs(const char *fault, unsigned long runs)
 {
     FILE *table = open_table();
-    fprintf(table, "%-44s %12lu runs\n", fault, runs);
+    fprintf(table, "%-50s %6lu runs\n", fault, runs);
     close_table(table);
 }
 
