@@ -79,6 +79,7 @@ static void *grow_mapped(char *old, size_t bytes)
     char *data = addresses(bytes);
     if (!data)
         return NULL;
+    /* cppcheck-suppress leakReturnValNotUsed ; where it is to be is known */
     if (mmap(data - FRONT, FRONT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
              -1, 0) == MAP_FAILED ||
         mremap(old, before, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, data) == MAP_FAILED) {

@@ -74,7 +74,11 @@ static int open_host(struct nvt_transport *host, struct nvt_error *err)
     if (!handle)
         return nvt_fail(err, "NCCL: several ranks need the transport mpi as well: %s", dlerror());
     *(void **)&open = dlsym(handle, "nvt_transport_open");
-    return open ? open(host, err) : nvt_fail(err, "%s is no transport", path);
+    if (open)
+        /* cppcheck-suppress resourceLeak ; in use until the process ends */
+        return open(host, err);
+    dlclose(handle);
+    return nvt_fail(err, "%s is no transport", path);
 }
 
 /* --- what goes by the host --- */
