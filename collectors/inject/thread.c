@@ -143,11 +143,21 @@ static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
     return slots + open < room && budget;
 }
 
+/* The processor's hint that this is a loop that waits. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 /* Spin, then yield, then sleep: raw system calls, as nanosleep() is a cancellation point. */
 static void pause_a_little(unsigned round)
 {
     if (round < 64) {
-        __builtin_ia32_pause();
+        relax();
     } else if (round < 128) {
         syscall(SYS_sched_yield);
     } else {
