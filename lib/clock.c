@@ -1,9 +1,10 @@
 #include "clock.h"
 
-#include <stdio.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <fcntl.h>
+#include <unistd.h>
 #endif
 
 #if defined(__x86_64__)
@@ -14,16 +15,18 @@ static int tsc_is_invariant(void)
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8));
 }
 
-/* The kernel watches the TSC and moves to another source when processors disagree. */
+/* The kernel watches the TSC and moves to another source when processors disagree. Read without a
+ * stream: whether memory is short decides nothing. */
 static int kernel_trusts_tsc(void)
 {
     char name[64] = "";
-    FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-    if (!file)
+    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                  O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return 0;
-    size_t length = fread(name, 1, sizeof(name) - 1, file);
-    fclose(file);
-    name[length] = 0;
+    ssize_t length = read(fd, name, sizeof(name) - 1);
+    close(fd);
+    name[length > 0 ? length : 0] = 0;
     return !strncmp(name, "tsc", 3) || !strncmp(name, "kvm-clock", 9) ||
            !strncmp(name, "hyperv_clocksource_tsc_page", 27);
 }

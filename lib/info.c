@@ -26,11 +26,11 @@ static void print_text(const struct nvt_probe_item *items, size_t count)
         if (strcmp(section, items[i].section))
             printf("\n%s\n", items[i].section);
         section = items[i].section;
-        printf("  %-22s %s\n", items[i].name, items[i].present ? items[i].detail : "-");
+        printf("  %-22s %s\n", items[i].name, *items[i].detail ? items[i].detail : "-");
     }
     const char *heading = "\nmissing\n";
     for (size_t i = 0; i < count; i++) {
-        if (items[i].present || !items[i].remedy)
+        if (items[i].present || *items[i].detail || !items[i].remedy)
             continue;
         printf("%s  %-22s %s\n", heading, items[i].name, items[i].remedy);
         heading = "";

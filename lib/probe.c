@@ -1,6 +1,7 @@
 #include "probe.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -50,6 +51,16 @@ __attribute__((format(printf, 2, 3))) static void found(struct nvt_probe_item *i
     vsnprintf(item->detail, sizeof(item->detail), format, arguments);
     va_end(arguments);
     item->present = true;
+}
+
+/* A file that is to be read line by line, NULL when it cannot be. That there is none is an answer;
+ * any other reason is told in place of one. */
+static FILE *open_text(struct nvt_probe_item *item, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    if (!file && !item->present && errno != ENOENT && errno != ENOTDIR)
+        snprintf(item->detail, sizeof(item->detail), "cannot tell: %s: %s", path, strerror(errno));
+    return file;
 }
 
 /* --- built in ----------------------------------------------------------------------------------
@@ -168,33 +179,32 @@ static void probe_libraries(struct probe *probe)
 /* --- this machine -------------------------------------------------------------------------------
  */
 
-static void read_processor(char *out, size_t size)
+static void probe_processor(struct probe *probe)
 {
     char line[512];
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    snprintf(out, size, "unknown");
-    while (file && fgets(line, sizeof(line), file)) {
+    struct nvt_probe_item *item = add(probe, "processor", NULL);
+    FILE *file = open_text(item, "/proc/cpuinfo");
+    while (file && !item->present && fgets(line, sizeof(line), file)) {
         char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
         if (!value)
             continue;
         value[strcspn(value, "\n")] = 0;
-        snprintf(out, size, "%s", value + 1 + (value[1] == ' '));
-        break;
+        found(item, "%s", value + 1 + (value[1] == ' '));
     }
     if (file)
         fclose(file);
+    if (!*item->detail)
+        found(item, "unknown");
 }
 
 static void probe_machine(struct probe *probe)
 {
     static const char *const clocks[] = {"CLOCK_MONOTONIC, a call for each event", "invariant TSC",
                                          "virtual counter"};
-    char processor[256];
     struct utsname names;
     cpu_set_t allowed;
     probe->section = "this machine";
-    read_processor(processor, sizeof(processor));
-    found(add(probe, "processor", NULL), "%s", processor);
+    probe_processor(probe);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     int usable = sched_getaffinity(0, sizeof(allowed), &allowed) ? 0 : CPU_COUNT(&allowed);
     found(add(probe, "processors", NULL), "%ld online, %d usable here", online, usable);
@@ -260,7 +270,7 @@ static void probe_driver(struct probe *probe)
         add(probe, "driver", "needed to record or run on a GPU: NVIDIA's driver (libcuda.so.1)");
     if (loaded && !driver.version(&version))
         found(item, "supports CUDA %d.%d", version / 1000, version % 1000 / 10);
-    FILE *file = fopen("/proc/driver/nvidia/version", "re");
+    FILE *file = open_text(item, "/proc/driver/nvidia/version");
     if (file && fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = 0;
         found(item, "%s", line);
@@ -280,12 +290,12 @@ static const char *toolkit(void)
 }
 
 /* CUDA_VERSION of the toolkit's cuda.h, 0 when there is none. */
-static int toolkit_version(void)
+static int toolkit_version(struct nvt_probe_item *item)
 {
     char path[PATH_MAX], line[512];
     int version = 0;
     snprintf(path, sizeof(path), "%s/include/cuda.h", toolkit());
-    FILE *file = fopen(path, "re");
+    FILE *file = open_text(item, path);
     while (file && !version && fgets(line, sizeof(line), file))
         if (!strncmp(line, "#define CUDA_VERSION ", 21))
             version = (int)strtol(line + 21, NULL, 10);
@@ -332,9 +342,9 @@ static void probe_cuda(struct probe *probe)
     static const char *const nccl[] = {"libnccl.so.2", NULL};
     probe->section = "CUDA";
     probe_driver(probe);
-    int version = toolkit_version();
     struct nvt_probe_item *item =
         add(probe, "toolkit", "builds device code: NVIDIA's CUDA toolkit, in CUDA_HOME");
+    int version = toolkit_version(item);
     if (version)
         found(item, "%d.%d in %s", version / 1000, version % 1000 / 10, toolkit());
     probe_shared(probe, "CUPTI", cupti, "records device activity: part of the CUDA toolkit");

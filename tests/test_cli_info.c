@@ -1,4 +1,5 @@
 /* `nvtally info`: what it says of this build and machine is so, and changes when they change. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,6 +111,17 @@ static void test_toolkit(void **state)
     value_of(result.out, "CUDA", "toolkit", value, sizeof(value));
     snprintf(expected, sizeof(expected), "12.6 in %s", directory);
     assert_string_equal(value, expected);
+    cli_result_free(&result);
+
+    /* One that is there and cannot be opened is not called missing. */
+    assert_int_equal(unlink(cli_in(directory, "include/cuda.h")), 0);
+    assert_int_equal(symlink("cuda.h", cli_in(directory, "include/cuda.h")), 0);
+    result = info(NULL, environment);
+    value_of(result.out, "CUDA", "toolkit", value, sizeof(value));
+    snprintf(expected, sizeof(expected), "cannot tell: %s/include/cuda.h: %s", directory,
+             strerror(ELOOP));
+    assert_string_equal(value, expected);
+    assert_null(strstr(strstr(result.out, "\nmissing\n"), "\n  toolkit "));
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }

@@ -320,6 +320,29 @@ static void commands_survive_failing_allocations(void **state)
     all_of(NULL, 20);
 }
 
+/* What is there, each line of it, or that this cannot be told. */
+static void info_says_what_it_cannot_tell(void **state)
+{
+    (void)state;
+    FAULTS_SKIP_SANITIZED();
+    static const char *const argv[] = {"nvtally", "info", NULL};
+    const struct command command = {.name = "info"};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    struct reference reference = {result.out, result.out_size, 0};
+    unsigned long count = count_of(NULL, argv);
+    assert_true(count > 0);
+    for (unsigned long n = 1; n <= count; n++) {
+        struct fault fault = {NULL, n};
+        struct cli_result failed = run_with(&fault, argv);
+        assert_sound(&failed, command.name, &fault);
+        if (failed.status || !strstr(failed.out, "cannot tell: "))
+            assert_same(&command, &reference, &fault, &failed);
+        cli_result_free(&failed);
+    }
+    cli_result_free(&result);
+}
+
 static void commands_survive_failing_calls(void **state)
 {
     (void)state;
@@ -530,6 +553,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_survive_failing_allocations),
+        cmocka_unit_test(info_says_what_it_cannot_tell),
         cmocka_unit_test(recording_survives_failing_allocations),
         cmocka_unit_test(commands_survive_failing_calls),
         cmocka_unit_test(recording_survives_failing_calls),
