@@ -1,6 +1,5 @@
 #include "recorder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/folder.h"
 #include "stale.h"
 
 #define FLUSH_NS 100000000  /* a killed recorder loses so much at most */
@@ -85,7 +85,7 @@ static int remove_rings(const struct nvt_recorder *recorder)
     if (!folder)
         return -1;
     errno = 0;
-    for (struct dirent *entry; (entry = readdir(folder)); errno = 0)
+    for (struct dirent *entry; (entry = nvt_folder_next(folder)); errno = 0)
         if (strcmp(entry->d_name, NVT_CONTROL_NAME))
             unlinkat(dirfd(folder), entry->d_name, 0);
     int status = errno ? -1 : 0;
@@ -151,7 +151,7 @@ void nvt_recorder_adopt(struct nvt_recorder *recorder)
     DIR *folder = opendir(recorder->folder);
     if (!folder)
         recorder->waiting = 1;
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
+    for (struct dirent *entry; folder && (entry = nvt_folder_next(folder));)
         adopt(recorder, entry->d_name);
     if (folder)
         closedir(folder);

@@ -1,6 +1,5 @@
 #include "stale.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/folder.h"
 #include "ring.h"
 
 uint64_t nvt_process_start(int pid)
@@ -71,7 +71,7 @@ static void remove_contents(int folder)
             close(again);
         return;
     }
-    for (struct dirent *entry; (entry = readdir(entries));)
+    for (struct dirent *entry; (entry = nvt_folder_next(entries));)
         if (!strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)))
             unlinkat(folder, entry->d_name, 0);
     unlinkat(folder, NVT_CONTROL_NAME, 0);
@@ -100,7 +100,7 @@ void nvt_stale_remove(const char *place)
     DIR *entries = opendir(place);
     if (!entries)
         return;
-    for (struct dirent *entry; (entry = readdir(entries));)
+    for (struct dirent *entry; (entry = nvt_folder_next(entries));)
         if (is_session_name(entry->d_name))
             consider(dirfd(entries), entry->d_name);
     closedir(entries);

@@ -1,9 +1,7 @@
 /*
  * The command `run`.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 
 #include "../collectors/session.h"
 #include "../lib/commands.h"
+#include "../lib/folder.h"
 #include "sweep.h"
 
 static const char options_text[] =
@@ -311,16 +310,6 @@ static int check_backend(const struct nvt_sweep *sweep, struct nvt_error *err)
     return status;
 }
 
-static void remove_directory(const char *path)
-{
-    DIR *directory = opendir(path);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        closedir(directory);
-    rmdir(path);
-}
-
 /* The study's table. Rows are written without yajl, and not read. */
 static int show_table(const struct nvt_sweep *sweep)
 {
@@ -405,7 +394,7 @@ static int run_sweep(struct request *request, struct nvt_error *err)
     }
     status = run_and_show(request, is_temporary, err);
     if (is_temporary)
-        remove_directory(request->sweep.directory);
+        nvt_folder_remove(request->sweep.directory);
     return status;
 }
 

@@ -1,7 +1,6 @@
 /*
  * The command `report`.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
+#include "../lib/folder.h"
 #include "chart.h"
 #include "story.h"
 
@@ -92,16 +92,6 @@ static int find_output(struct request *request, const char *first, struct nvt_er
 
 /* --- pictures
  * ---------------------------------------------------------------------------------------- */
-
-static void remove_folder(const char *path)
-{
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-    rmdir(path);
-}
 
 /* The picture beside the document, as NAME-CHART.pdf of plain characters, which TeX takes. */
 static int place_beside(const struct request *request, const char *picture, char *path, size_t size,
@@ -287,7 +277,7 @@ int nvt_cmd_report(int argc, char **argv)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
     if (request) {
         if (request->folder[0])
-            remove_folder(request->folder);
+            nvt_folder_remove(request->folder);
         for (size_t i = 0; i < request->picture_count; i++) {
             free((char *)request->pictures[i].path);
             free((char *)request->pictures[i].title);

@@ -1,6 +1,5 @@
 #include "faults_kit.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +7,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "../lib/folder.h"
 
 static char *folder;
 static char output[512];
@@ -95,7 +96,7 @@ int faults_sessions(void)
     int count = 0;
     DIR *entries = opendir(folder);
     assert_non_null(entries);
-    for (struct dirent *entry; (entry = readdir(entries));)
+    for (struct dirent *entry; (entry = nvt_folder_next(entries));)
         count += !strncmp(entry->d_name, "nvtally-", 8);
     closedir(entries);
     return count;

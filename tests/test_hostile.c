@@ -3,7 +3,6 @@
  * gnuplot come out inert in every format; files made to unpack to more than there is memory are
  * refused, or read within the bound that docs/untrusted.md states.
  */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +17,7 @@
 #include <cmocka.h>
 
 #include "../lib/buffer.h"
+#include "../lib/folder.h"
 #include "../lib/trace_file.h"
 #include "cli.h"
 
@@ -342,7 +342,7 @@ static void expect_inert_files(const char *folder)
 {
     DIR *files = opendir(folder);
     assert_non_null(files);
-    for (struct dirent *entry; (entry = readdir(files));) {
+    for (struct dirent *entry; (entry = nvt_folder_next(files));) {
         const char *dot = strrchr(entry->d_name, '.');
         if (*entry->d_name == '.' || !dot)
             continue;

@@ -3,7 +3,6 @@
  * recorded, nor put anything into it, nor be joined to it, nor make us write through a link. Needs
  * to be root, in order to be somebody else.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -24,6 +23,7 @@
 
 #include "../analyze/reader.h"
 #include "../collectors/ring.h"
+#include "../lib/folder.h"
 #include "cli.h"
 
 #define NOBODY 65534
@@ -135,7 +135,7 @@ static int find(const char *folder, const char *prefix, char *out, size_t size)
 {
     DIR *entries = opendir(folder);
     int found = 0;
-    for (struct dirent *entry; entries && !found && (entry = readdir(entries));)
+    for (struct dirent *entry; entries && !found && (entry = nvt_folder_next(entries));)
         if (!strncmp(entry->d_name, prefix, strlen(prefix))) {
             snprintf(out, size, "%s/%s", folder, entry->d_name);
             found = 1;
