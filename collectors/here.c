@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "recorder.h"
+#include "wake.h"
 
 /* Of this process, which has one collector. */
 static struct {
@@ -29,7 +30,6 @@ static struct {
 
 static void *record(void *unused)
 {
-    int idle = 0;
     (void)unused;
     prctl(PR_SET_NAME, "nvtally-record");
     while (!atomic_load(&here.ending)) {
@@ -39,10 +39,7 @@ static void *record(void *unused)
         double fullest = nvt_recorder_drain(&here.recorder, &taken);
         nvt_recorder_housekeeping(&here.recorder);
         pthread_mutex_unlock(&here.lock);
-        idle = taken ? 0 : idle + 1;
-        struct timespec moment = {0, idle > 16 ? NVT_RECORDER_IDLE_NS : NVT_RECORDER_IDLE_NS / 8};
-        if (fullest < NVT_RECORDER_BUSY_FILL)
-            nanosleep(&moment, NULL);
+        nvt_recorder_sleep(&here.recorder, fullest, NULL);
     }
     return NULL;
 }
@@ -54,6 +51,7 @@ static void end(void)
         return;
     atomic_store(&here.recorder.control->ended, 1);
     atomic_store(&here.ending, 1);
+    nvt_control_wake(here.recorder.control);
     pthread_join(here.thread, NULL);
     /* Threads that go on until the end may still write to their rings and read the control page:
      * only the folder goes, the memory with the process. */

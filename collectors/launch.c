@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "session.h"
+#include "wake.h"
 
 #define INJECT_LIBRARY "libnvtally-inject.so"
 #define NVTX_VARIABLE  "NVTX_INJECTION64_PATH"
@@ -79,13 +81,22 @@ int nvt_exit_code(int wait_status)
 
 /* What the recorder takes note of: the end of a child, and signals that people send to end, to wake
  * or to poke a program. */
+static const int handled[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
+                              SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+#define HANDLED (sizeof(handled) / sizeof(handled[0]))
+
+/* For the signal handler. */
+static struct {
+    pid_t command;
+    struct nvt_control *control;
+    struct sigaction before[HANDLED];
+} listening;
+
 static void handled_signals(sigset_t *set)
 {
-    static const int signals[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
-                                  SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
     sigemptyset(set);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-        sigaddset(set, signals[i]);
+    for (size_t i = 0; i < HANDLED; i++)
+        sigaddset(set, handled[i]);
 }
 
 void nvt_launch_block(sigset_t *before)
@@ -169,15 +180,34 @@ int nvt_launch_start(char *const argv[], const char *folder, int devices, const 
     return 0;
 }
 
-void nvt_launch_wait(const struct nvt_launch *launch, int64_t ns)
+static void hear(int number, siginfo_t *info, void *context)
 {
-    sigset_t set;
-    siginfo_t info;
-    struct timespec limit = {ns / 1000000000, ns % 1000000000};
-    handled_signals(&set);
-    int number = sigtimedwait(&set, &info, &limit);
+    int saved = errno;
+    (void)context;
     /* The terminal signals the whole foreground group: the command has got those itself. */
-    if (number > 0 && number != SIGCHLD && (info.si_code == SI_USER || info.si_code == SI_QUEUE ||
-                                            info.si_code == SI_TKILL))
-        kill(launch->pid, number);
+    if (number != SIGCHLD &&
+        (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL))
+        kill(listening.command, number);
+    nvt_control_wake(listening.control);
+    errno = saved;
+}
+
+void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *control,
+                       sigset_t *hearing)
+{
+    struct sigaction action = {.sa_sigaction = hear, .sa_flags = SA_SIGINFO | SA_RESTART};
+    handled_signals(&action.sa_mask);
+    listening.command = launch->pid;
+    listening.control = control;
+    sigprocmask(SIG_BLOCK, NULL, hearing);
+    for (size_t i = 0; i < HANDLED; i++) {
+        sigaction(handled[i], &action, &listening.before[i]);
+        sigdelset(hearing, handled[i]);
+    }
+}
+
+void nvt_launch_listen_no_more(void)
+{
+    for (size_t i = 0; i < HANDLED; i++)
+        sigaction(handled[i], &listening.before[i], NULL);
 }

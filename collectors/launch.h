@@ -9,6 +9,8 @@
 
 #include "../lib/error.h"
 
+struct nvt_control;
+
 struct nvt_launch {
     pid_t pid;
     int exec_error; /* errno when the command could not be started, else 0 */
@@ -20,7 +22,7 @@ struct nvt_launch {
 int nvt_launch_check(const char *command);
 
 /*
- * Block the signals that the recorder handles by nvt_launch_wait and remember the mask that the
+ * Block the signals that nvt_launch_listen handles and remember the mask that the
  * command shall have. Restore the former with nvt_launch_unblock.
  */
 void nvt_launch_block(sigset_t *before);
@@ -31,8 +33,13 @@ void nvt_launch_unblock(const sigset_t *before);
 int nvt_launch_start(char *const argv[], const char *folder, int devices, const sigset_t *mask,
                      struct nvt_launch *launch, struct nvt_error *err);
 
-/* Sleep for `ns` at most; passes signals that somebody sent us to the command. Returns at once when a
- * child has ended. */
-void nvt_launch_wait(const struct nvt_launch *launch, int64_t ns);
+/*
+ * Handle the signals that nvt_launch_block has blocked, whenever the mask is *hearing: what somebody
+ * sent us goes to the command, and each ends nvt_recorder_sleep. One launch at a time; nothing else
+ * of this process may use those signals until nvt_launch_listen_no_more.
+ */
+void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *control,
+                       sigset_t *hearing);
+void nvt_launch_listen_no_more(void);
 
 #endif

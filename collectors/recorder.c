@@ -34,16 +34,17 @@ static int children_left(const struct nvt_launch *launch, int wait_for_all, int 
 static void record_until_end(struct nvt_recorder *recorder, const struct nvt_launch *launch,
                              int wait_for_all, int *wait_status)
 {
-    int command_ended = 0, idle = 0;
+    int command_ended = 0;
     uint64_t taken;
+    sigset_t hearing;
+    nvt_launch_listen(launch, recorder->control, &hearing);
     while (children_left(launch, wait_for_all, &command_ended, wait_status)) {
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
-        idle = taken ? 0 : idle + 1;
-        if (fullest < NVT_RECORDER_BUSY_FILL)
-            nvt_launch_wait(launch, idle > 16 ? NVT_RECORDER_IDLE_NS : NVT_RECORDER_IDLE_NS / 8);
+        nvt_recorder_sleep(recorder, fullest, &hearing);
     }
+    nvt_launch_listen_no_more();
     atomic_store(&recorder->control->ended, 1);
     nvt_recorder_look(recorder);
     recorder->waiting = 0;

@@ -9,8 +9,7 @@
 #include "drain.h"
 #include "session.h"
 
-#define NVT_RECORDER_IDLE_NS   2000000 /* longest sleep between looks at the rings */
-#define NVT_RECORDER_BUSY_FILL 0.2     /* a ring so full is drained again at once */
+#define NVT_RECORDER_BUSY_FILL 0.2 /* a ring so full is drained again at once */
 
 /* Start from NVT_RECORDER_INIT with `clock` and `output` set; release with nvt_recorder_tear_down. */
 struct nvt_recorder {
@@ -25,6 +24,7 @@ struct nvt_recorder {
     int waiting; /* rings that are there and not ready, or there was no memory for them */
     struct nvt_drain_totals totals;
     int64_t next_flush, next_clock;
+    int64_t last_look; /* at the rings; CLOCK_MONOTONIC, as the two before */
 };
 #define NVT_RECORDER_INIT {.lock = -1, .watch = -1}
 
@@ -48,6 +48,14 @@ void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all);
 
 /* Now and then: write what was taken, close what has ended, note the time. */
 void nvt_recorder_housekeeping(struct nvt_recorder *recorder);
+
+/*
+ * Sleep after a look that found the fullest ring filled to `fullest` (0 … 1): for as long as, at the
+ * rate since the look before, that ring takes to fill by NVT_RECORDER_BUSY_FILL, and no longer than until
+ * the next housekeeping; not at all when it is that full now. nvt_control_wake ends it. The signal mask
+ * is `hearing` meanwhile, unless that is NULL.
+ */
+void nvt_recorder_sleep(struct nvt_recorder *recorder, double fullest, const sigset_t *hearing);
 
 /* Remove the folder with all it holds; what is mapped stays usable. */
 void nvt_recorder_remove(struct nvt_recorder *recorder);

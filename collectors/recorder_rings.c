@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,12 @@
 
 #include "../lib/folder.h"
 #include "stale.h"
+#include "wake.h"
 
 #define FLUSH_NS 100000000  /* a killed recorder loses so much at most */
 #define CLOCK_NS 1000000000 /* between calibrations */
+#define NAP_NS   250000     /* shortest sleep */
+#define LOOK_NS  2000000    /* longest while the folder is to be read again */
 
 /* --- the session's folder ------------------------------------------------------------------------
  */
@@ -225,6 +229,35 @@ void nvt_recorder_watch(struct nvt_recorder *recorder)
         close(recorder->watch);
         recorder->watch = -1;
     }
+}
+
+static int64_t sleep_for(struct nvt_recorder *recorder, double fullest)
+{
+    int64_t now = nvt_monotonic_ns(), since = now - recorder->last_look;
+    int look_again = recorder->watch < 0 || recorder->waiting;
+    int64_t longest = look_again ? LOOK_NS : recorder->next_flush - now;
+    recorder->last_look = now;
+    if (fullest >= NVT_RECORDER_BUSY_FILL)
+        return 0;
+    double until_busy = (double)since * NVT_RECORDER_BUSY_FILL;
+    int64_t ns = until_busy < fullest * (double)longest ? (int64_t)(until_busy / fullest) : longest;
+    return ns > NAP_NS ? ns : NAP_NS;
+}
+
+void nvt_recorder_sleep(struct nvt_recorder *recorder, double fullest, const sigset_t *hearing)
+{
+    int64_t ns = sleep_for(recorder, fullest);
+    struct timespec limit = {ns / 1000000000, ns % 1000000000};
+    sigset_t before;
+    if (!ns)
+        return;
+    /* First the word, then the signals: one that comes in between clears it, and we do not wait. */
+    atomic_store(&recorder->control->asleep, 1);
+    if (hearing)
+        sigprocmask(SIG_SETMASK, hearing, &before);
+    nvt_control_sleep(recorder->control, &limit);
+    if (hearing)
+        sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 int nvt_recorder_axis(struct nvt_recorder *recorder, struct nvt_error *err)

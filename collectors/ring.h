@@ -10,6 +10,10 @@
  * the producer: whatever was published before a SIGKILL is drained.
  *
  * Paths have names and no descriptors are kept, so a target may close every descriptor it has.
+ *
+ * The recorder sleeps for as long as the rings can do without it, and says so in `asleep`. A producer
+ * whose ring has half filled meanwhile sets that back to zero and wakes it (a futex, which needs no
+ * rights and which no sandbox forbids; see wake.h).
  */
 #ifndef NVT_RING_H
 #define NVT_RING_H
@@ -25,7 +29,7 @@
 #define NVT_RING_PREFIX     "ring."
 #define NVT_RING_MAGIC      0x4e565452u /* "RTVN" */
 #define NVT_CONTROL_MAGIC   0x4e565443u
-#define NVT_SHARED_VERSION  2u
+#define NVT_SHARED_VERSION  3u
 #define NVT_SILENCE_NS      1000000000 /* a recorder silent for so long is taken for dead */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
@@ -45,6 +49,7 @@ struct nvt_control {
     _Atomic uint32_t ended;     /* `record` has finished: nobody drains any more */
     _Atomic uint64_t homeless;  /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;    /* of the process `recorder`, see nvt_process_start */
+    _Atomic uint32_t asleep;    /* the recorder sleeps: who sets this to zero wakes it; a futex */
 };
 
 enum nvt_trace_what {

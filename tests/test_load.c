@@ -105,11 +105,49 @@ static void counts_what_it_drops_at_full_rate(void **state)
     assert_int_equal(said_lost, tally.dropped + tally.nested + tally.unwritten);
 }
 
+/* A burst takes more than half of a buffer, and two of them, which come within a sleep of 100 ms, more
+ * than all of it: the traced thread has to wake the recorder. */
+static void is_woken_when_a_buffer_fills(void **state)
+{
+    (void)state;
+    FAULTS_SKIP_SANITIZED(); /* too slow for its bursts */
+    const char *argv[] = {
+        "nvtally", "record", "-o", faults_output(), "--on-full", "drop", "--", cli_client("load"),
+        "1.5",     "1",      "20000", "80", NULL};
+    struct cli_result result = cli_run(argv);
+    struct produced produced = parse(&result);
+    cli_result_free(&result);
+    assert_true(produced.pairs >= 2 * 20000);
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct trace_tally tally;
+    if (trace_tally_read(faults_output(), &tally, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(tally.dropped, 0);
+    assert_int_equal(tally.events, 2 * produced.pairs);
+}
+
+/* Beside a program that rests the recorder rests too: it writes every 100 ms, and that is all. */
+static void sleeps_while_nothing_happens(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally", "record", "-o", faults_output(), "--", "/bin/sh", "-c",
+                          "sleep 1; sed -n 's/^voluntary_ctxt_switches://p' /proc/$PPID/status",
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    int switches = atoi(result.out);
+    cli_result_free(&result);
+    if (switches < 1 || switches > 60)
+        fail_msg("%d voluntary switches of the recorder in a second", switches);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loses_nothing_at_full_rate),
         cmocka_unit_test(counts_what_it_drops_at_full_rate),
+        cmocka_unit_test(is_woken_when_a_buffer_fills),
+        cmocka_unit_test(sleeps_while_nothing_happens),
     };
     return cmocka_run_group_tests(tests, faults_set_up, faults_tear_down);
 }

@@ -10,6 +10,7 @@
 
 #include "../../lib/pages.h"
 
+#include "../wake.h"
 #include "session.h"
 
 struct nvt_thread nvt_nobody;
@@ -140,6 +141,8 @@ static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
     uint64_t budget = room > open ? (room - open) / 2 : 0;
     uint64_t to_end = (uint64_t)(thread->slots + thread->size - thread->next);
     thread->open_limit = thread->next + (budget < to_end ? budget : to_end);
+    if (room <= thread->size / 2)
+        nvt_control_wake(nvt_session.control);
     return slots + open < room && budget;
 }
 

@@ -1,6 +1,7 @@
 /*
- * Ranges without a rest: load SECONDS THREADS. Prints the push/pop pairs that returned, the seconds
- * they took, and the peak of the process's resident memory in KiB.
+ * Ranges without a rest, or BURST pairs of them every PERIOD milliseconds: load SECONDS THREADS
+ * [BURST PERIOD]. Prints the push/pop pairs that returned, the seconds they took, and the peak of the
+ * process's resident memory in KiB.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #define MOST 64
 
 static double seconds;
+static int burst = 1000, period;
 
 static double now(void)
 {
@@ -24,11 +26,15 @@ static double now(void)
 static void *produce(void *count)
 {
     uint64_t pairs = 0;
-    for (double end = now() + seconds; now() < end; pairs += 1000)
-        for (int i = 0; i < 1000; i++) {
+    for (double end = now() + seconds; now() < end; pairs += (uint64_t)burst) {
+        for (int i = 0; i < burst; i++) {
             nvtxRangePushA("load");
             nvtxRangePop();
         }
+        struct timespec rest = {0, 1000000L * period};
+        if (period)
+            nanosleep(&rest, NULL);
+    }
     *(uint64_t *)count = pairs;
     return NULL;
 }
@@ -51,7 +57,9 @@ int main(int argc, char **argv)
     uint64_t counts[MOST] = {0}, pairs = 0;
     int threads = argc > 2 ? atoi(argv[2]) : 2;
     seconds = argc > 1 ? atof(argv[1]) : 2;
-    if (threads < 1 || threads > MOST || !(seconds > 0))
+    burst = argc > 4 ? atoi(argv[3]) : burst;
+    period = argc > 4 ? atoi(argv[4]) : 0;
+    if (burst < 1 || period < 0 || period > 999 || threads < 1 || threads > MOST || !(seconds > 0))
         return 1;
     double start = now();
     for (int i = 0; i < threads; i++)
