@@ -7,6 +7,8 @@
 #include "render.h"
 #include "text.h"
 
+enum { LONG_TEXT = 24 };
+
 void nvt_render_html_text(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
@@ -27,7 +29,9 @@ static void put_cell(const struct nvt_table *table, size_t row, size_t column, F
 {
     char number[NVT_NUMBER_MAX], bare[NVT_NUMBER_MAX];
     enum nvt_type type = nvt_table_column(table, column)->type;
-    if (type == NVT_TEXT || type == NVT_BOOL)
+    if (type == NVT_TEXT && strlen(nvt_table_text(table, row, column)) > LONG_TEXT)
+        fputs("<td class=\"w\">", out); /* may be wrapped */
+    else if (type == NVT_TEXT || type == NVT_BOOL)
         fputs("<td>", out);
     else
         fprintf(out, "<td class=\"n\" data-v=\"%s\">",

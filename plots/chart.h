@@ -16,9 +16,21 @@ struct nvt_chart_request {
     FILE *paths;           /* gets the path of each picture, a line each */
 };
 
+/* The part of a report that its pictures belong to. */
+enum nvt_chart_part {
+    NVT_CHART_RESULTS,
+    NVT_CHART_WARMUP,
+    NVT_CHART_COST,
+    NVT_CHART_MEMORY,
+    NVT_CHART_TIME,
+    NVT_CHART_REFERENCE,
+    NVT_CHART_NOWHERE,
+};
+
 struct nvt_chart {
     const char *name;
     const char *about;
+    enum nvt_chart_part part;
     /* Whether the input holds what it shows. */
     int (*fits)(const struct nvt_report_input *input);
     /* Draw its pictures. 0, or -1 with err filled. */

@@ -226,6 +226,7 @@ static int fits(const struct nvt_report_input *input)
 const struct nvt_chart nvt_chart_overhead = {
     .name = "overhead",
     .about = "slow-down of each phase at each level of collection",
+    .part = NVT_CHART_COST,
     .fits = fits,
     .draw = draw,
 };

@@ -158,6 +158,7 @@ static int fits(const struct nvt_report_input *input)
 const struct nvt_chart nvt_chart_ranges = {
     .name = "ranges",
     .about = "the NVTX ranges of a trace with the most total time",
+    .part = NVT_CHART_TIME,
     .fits = fits,
     .draw = draw,
 };

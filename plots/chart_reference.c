@@ -222,6 +222,7 @@ static int fits(const struct nvt_report_input *input)
 const struct nvt_chart nvt_chart_reference = {
     .name = "reference",
     .about = "times as multiples of the published ones, which are of other machines",
+    .part = NVT_CHART_REFERENCE,
     .fits = fits,
     .draw = draw,
 };

@@ -13,7 +13,7 @@
 enum nvt_block_kind {
     NVT_BLOCK_HEADING,
     NVT_BLOCK_TEXT,
-    NVT_BLOCK_ITEM,    /* a line of a list: title, then text */
+    NVT_BLOCK_ITEM,    /* a title, then lines of text, each "name: what" */
     NVT_BLOCK_COMMAND, /* a command line */
     NVT_BLOCK_TABLE,
     NVT_BLOCK_PICTURE,

@@ -29,47 +29,60 @@ static const char style[] =
     "font:1rem/1.5 system-ui,'DejaVu Sans',sans-serif}\n"
     "h1{font-size:1.6rem;line-height:1.25;overflow-wrap:anywhere}\n"
     "h2{font-size:1.25rem;margin:2.2rem 0 .6rem;border-bottom:1px solid var(--line)}\n"
-    "p,li{max-width:48rem;overflow-wrap:anywhere}\n"
+    "p,li,dl{max-width:48rem;overflow-wrap:anywhere}\n"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem .8rem;margin:.3rem 0 1.4rem}\n"
+    "dt{color:var(--dim)}dd{margin:0}\n"
     "nav{display:flex;flex-wrap:wrap;gap:.2rem 1rem}\na{color:var(--link)}\n"
     "figure{margin:1rem 0}\n"
     "figcaption{color:var(--dim);font-size:.85rem;margin-top:.4rem;overflow-wrap:anywhere}\n"
-    ".scroll{overflow:auto;max-height:80vh;border:1px solid var(--line);border-radius:6px}\n"
+    ".scroll{overflow-x:auto;border:1px solid var(--line);border-radius:6px}\n"
+    ".tall{overflow-y:auto;max-height:80vh}\n"
     "table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;width:100%}"
     "\n"
-    "th,td{padding:.3rem .6rem;text-align:left;white-space:nowrap;"
+    "th,td{padding:.3rem .6rem;text-align:left;white-space:nowrap;vertical-align:top;"
     "border-bottom:1px solid var(--line)}\n"
-    ".wrap td{white-space:normal;min-width:7rem;vertical-align:top}\n"
+    "th{white-space:normal;vertical-align:bottom}\n"
+    "td.w{white-space:normal;min-width:11rem;overflow-wrap:anywhere}\n"
     "tr:last-child td{border-bottom:0}\n.n{text-align:right}\n"
     "th{position:sticky;top:0;background:var(--band);cursor:pointer;user-select:none}\n"
     "th:focus-visible{outline:2px solid var(--link);outline-offset:-2px}\n"
     "th[aria-sort=ascending]::after{content:' \\25B2'}\n"
     "th[aria-sort=descending]::after{content:' \\25BC'}\n"
     "tbody tr:hover{background:var(--band)}\n"
-    ".picture svg{display:block;max-width:100%;min-width:42rem;height:auto;border-radius:6px}\n"
-    ".wide{overflow-x:auto}\n"
+    ".pictures{display:grid;gap:0 2rem;"
+    "grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr))}\n"
+    ".picture svg{display:block;width:100%;max-width:40rem;height:auto;border-radius:6px}\n"
     "pre{background:var(--band);border:1px solid var(--line);border-radius:6px;padding:.7rem;"
-    "overflow-x:auto;font-size:.85rem}\n"
+    "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}\n"
+    "@page{margin:14mm}\n"
     "@media print{:root{--ink:#000;--dim:#333;--paper:#fff;--line:#999;--band:#eee}"
-    ".picture "
-    "svg{filter:none;min-width:0}.scroll{overflow:visible;max-height:none;border:0}nav{display:"
-    "none}"
-    "table{font-size:.6rem}th,td{white-space:normal;padding:.15rem .3rem}th{position:static}"
-    "figure,tr{break-inside:avoid}}\n"
+    "body{max-width:none;padding:0;font-size:.8rem}nav{display:none}"
+    ".picture svg{filter:none}.pictures{grid-template-columns:1fr 1fr;gap:0 1rem}"
+    ".scroll{overflow:visible;max-height:none;border:0}"
+    "table{font-size:.6rem}.many table{font-size:.5rem}"
+    "th,td{padding:.15rem .3rem}.many th,.many td{padding:.1rem .2rem}"
+    "th{position:static}td.w{min-width:0}td:not(.n){white-space:normal}"
+    "h2,dt{break-after:avoid}.picture,tr,dl,pre{break-inside:avoid}"
+    "figcaption{break-before:avoid}p{orphans:3;widows:3}}\n"
     "</style>\n";
 
-/* Sorting by a click or Enter on a heading: numbers by their value, what has none last. */
+/* Sorting by a click or Enter on a heading: numbers by their value, numbers in texts too, what has
+ * none last. */
 static const char script[] =
     "<script>\n"
     "for(const table of document.querySelectorAll('table'))"
     "table.querySelectorAll('th').forEach((th,column)=>{\n"
     "  const sort=()=>{\n"
     "    const down=th.getAttribute('aria-sort')==='ascending',body=table.tBodies[0];\n"
-    "    const key=row=>{const cell=row.cells[column];"
-    "return cell.dataset.v===undefined?cell.textContent:"
-    "cell.dataset.v===''?null:Number(cell.dataset.v)};\n"
+    "    const key=row=>{const cell=row.cells[column],value=cell.dataset.v,"
+    "text=cell.textContent.trim();\n"
+    "      if(value===undefined)return /^[-\\u2013\\u2014]?$/.test(text)?null:text;\n"
+    "      return value===''||isNaN(value)?null:Number(value)};\n"
+    "    const order=(a,b)=>typeof a==='string'?a.localeCompare(b,'en',{numeric:true}):"
+    "a<b?-1:a>b?1:0;\n"
     "    const rows=[...body.rows].map(row=>[key(row),row]);\n"
     "    rows.sort(([a],[b])=>a===null||b===null?(a===null)-(b===null):"
-    "(a<b?-1:a>b?1:0)*(down?-1:1));\n"
+    "order(a,b)*(down?-1:1));\n"
     "    table.querySelectorAll('th').forEach(other=>other.removeAttribute('aria-sort'));\n"
     "    th.setAttribute('aria-sort',down?'descending':'ascending');\n"
     "    for(const [,row] of rows)body.append(row);\n"
@@ -144,9 +157,9 @@ static int put_picture(const struct nvt_block *block, size_t number, FILE *out,
     if (svg) {
         fputs("<figure class=\"picture\" role=\"img\" aria-label=\"", out);
         nvt_render_html_text(block->title, out);
-        fputs("\"><div class=\"wide\" tabindex=\"0\">\n", out);
+        fputs("\">\n", out);
         put_svg(svg, number, out);
-        fputs("</div>\n<figcaption>", out);
+        fputs("<figcaption>", out);
         nvt_render_html_text(block->title, out);
         fputs("</figcaption></figure>\n", out);
     }
@@ -164,25 +177,35 @@ static void put_element(const char *name, const char *text, FILE *out)
     fprintf(out, "</%s>\n", name);
 }
 
-/* A table with long texts in it wraps them, others stay a line a row. */
-static int has_long_texts(const struct nvt_table *table)
-{
-    for (size_t column = 0; column < nvt_table_columns(table); column++)
-        for (size_t row = 0; row < nvt_table_rows(table); row++)
-            if (nvt_table_column(table, column)->type == NVT_TEXT &&
-                strlen(nvt_table_text(table, row, column)) > 70)
-                return 1;
-    return 0;
-}
-
+/* A long table scrolls below its headings, one of many columns is printed smaller. */
 static void put_table(const struct nvt_block *block, FILE *out)
 {
-    fprintf(out, "<figure><div class=\"scroll%s\" tabindex=\"0\">\n",
-            has_long_texts(block->table) ? " wrap" : "");
+    enum { TALL = 40, MANY = 11 };
+    fprintf(out, "<figure><div class=\"scroll%s%s\" tabindex=\"0\">\n",
+            nvt_table_rows(block->table) > TALL ? " tall" : "",
+            nvt_table_columns(block->table) > MANY ? " many" : "");
     nvt_render_html_table(block->table, out);
     fputs("</div>\n", out);
     put_element("figcaption", block->text, out);
     fputs("</figure>\n", out);
+}
+
+/* What is said about a thing: the parts of the text, each with its name before the first colon. */
+static void put_item(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text), *rest = text;
+    fputs("<p><strong>", out);
+    nvt_render_html_text(block->title, out);
+    fputs("</strong></p>\n<dl>\n", out);
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        char *value = strstr(line, ": ");
+        if (value)
+            *value = 0;
+        put_element("dt", value ? line : "", out);
+        put_element("dd", value ? value + 2 : line, out);
+    }
+    fputs("</dl>\n", out);
+    free(text);
 }
 
 static int put_block(const struct nvt_block *block, size_t number, FILE *out, struct nvt_error *err)
@@ -197,11 +220,7 @@ static int put_block(const struct nvt_block *block, size_t number, FILE *out, st
         put_element("p", block->text, out);
         break;
     case NVT_BLOCK_ITEM:
-        fputs("<p><strong>", out);
-        nvt_render_html_text(block->title, out);
-        fputs("</strong> ", out);
-        nvt_render_html_text(block->text, out);
-        fputs("</p>\n", out);
+        put_item(block, out);
         break;
     case NVT_BLOCK_COMMAND:
         put_element("pre", block->text, out);
@@ -228,6 +247,22 @@ static void put_contents(const struct nvt_document *document, FILE *out)
     fputs("</nav>\n", out);
 }
 
+/* Pictures that follow each other stand side by side where there is room. */
+static int is_picture(const struct nvt_document *document, size_t i)
+{
+    return i < document->count && document->blocks[i].kind == NVT_BLOCK_PICTURE;
+}
+
+static int starts_pictures(const struct nvt_document *document, size_t i)
+{
+    return is_picture(document, i) && (!i || !is_picture(document, i - 1));
+}
+
+static int ends_pictures(const struct nvt_document *document, size_t i)
+{
+    return is_picture(document, i) && !is_picture(document, i + 1);
+}
+
 int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt_error *err)
 {
     fputs(head, out);
@@ -236,9 +271,14 @@ int nvt_document_html(const struct nvt_document *document, FILE *out, struct nvt
     fputs("</head>\n<body>\n", out);
     put_element("h1", document->title, out);
     put_contents(document, out);
-    for (size_t i = 0; i < document->count; i++)
+    for (size_t i = 0; i < document->count; i++) {
+        if (starts_pictures(document, i))
+            fputs("<div class=\"pictures\">\n", out);
         if (put_block(&document->blocks[i], i, out, err))
             return -1;
+        if (ends_pictures(document, i))
+            fputs("</div>\n", out);
+    }
     fputs(script, out);
     fputs("</body>\n</html>\n", out);
     return 0;

@@ -3,6 +3,7 @@
  * a font that has them. Pictures are PDF files beside it. Long tables go on in the next one, wide
  * ones shrink to the line.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../lib/render.h"
@@ -63,6 +64,18 @@ static void put_braced(const char *command, const char *text, const char *end, F
     fprintf(out, "}%s", end);
 }
 
+static void put_item(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text), *rest = text;
+    put_braced("textbf", block->title, "\\par\n", out);
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        fputs("{\\leftskip=1em ", out);
+        nvt_render_latex_text(line, out);
+        fputs("\\par}\n", out);
+    }
+    free(text);
+}
+
 static void put_block(const struct nvt_block *block, FILE *out)
 {
     switch (block->kind) {
@@ -74,9 +87,7 @@ static void put_block(const struct nvt_block *block, FILE *out)
         fputs("\n", out);
         break;
     case NVT_BLOCK_ITEM:
-        put_braced("textbf", block->title, " ", out);
-        nvt_render_latex_text(block->text, out);
-        fputs("\n", out);
+        put_item(block, out);
         break;
     case NVT_BLOCK_COMMAND:
         fputs("{\\small\\raggedright", out);

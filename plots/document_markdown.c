@@ -44,6 +44,21 @@ static void put_command(const char *text, FILE *out)
     fputs("\n``````\n", out);
 }
 
+/* A point of a list, its lines as points below it. */
+static void put_item(const struct nvt_block *block, FILE *out)
+{
+    char *text = strdup(block->text), *rest = text;
+    fputs("- **", out);
+    nvt_render_markdown_text(block->title, out);
+    fputs("**\n", out);
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        fputs("  - ", out);
+        nvt_render_markdown_text(line, out);
+        putc('\n', out);
+    }
+    free(text);
+}
+
 static int put_block(const struct nvt_block *block, FILE *out, struct nvt_error *err)
 {
     switch (block->kind) {
@@ -55,11 +70,8 @@ static int put_block(const struct nvt_block *block, FILE *out, struct nvt_error 
         nvt_render_markdown_text(block->text, out);
         break;
     case NVT_BLOCK_ITEM:
-        fputs("- **", out);
-        nvt_render_markdown_text(block->title, out);
-        fputs("** ", out);
-        nvt_render_markdown_text(block->text, out);
-        break;
+        put_item(block, out);
+        return 0;
     case NVT_BLOCK_COMMAND:
         put_command(block->text, out);
         return 0;

@@ -130,7 +130,8 @@ static int add_picture(struct request *request, const struct nvt_report_input *i
     snprintf(what, sizeof(what), "%.*s: %s", name ? (int)strcspn(name + 1, ".") : 0,
              name ? name + 1 : "", chart->about);
     struct nvt_story_picture *added = &request->pictures[request->picture_count++];
-    *added = (struct nvt_story_picture){strdup(placed), nvt_story_caption(input, what)};
+    *added = (struct nvt_story_picture){strdup(placed), nvt_story_caption(input, what),
+                                        chart->part};
     return added->path && added->title ? 0 : nvt_fail(err, "out of memory");
 }
 

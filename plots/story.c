@@ -7,143 +7,60 @@
 #include "../analyze/compare_reference.h"
 #include "../analyze/diagnose.h"
 #include "../lib/render.h"
+#include "story_parts.h"
 
 /* Rows of a trace's reports, which may have thousands; those of a study are all shown. */
-enum { TOP_ROWS = 25, STUDY_ROWS = 500 };
+enum { TOP_ROWS = 25, WARMUP_ROWS = 30, STUDY_ROWS = 500 };
 
 static const struct nvt_column_spec fact_columns[] = {{"fact", "", NVT_TEXT, 0, 0},
                                                       {"value", "", NVT_TEXT, 0, 0}};
 
-/* --- tables
- * ------------------------------------------------------------------------------------------ */
-
-static int is_empty(const struct nvt_table *table, size_t column)
+static void put_pictures(const struct nvt_story *story, enum nvt_chart_part part,
+                         struct nvt_document *document)
 {
-    for (size_t row = 0; row < nvt_table_rows(table); row++)
-        if (!nvt_table_is_null(table, row, column) &&
-            (nvt_table_column(table, column)->type != NVT_TEXT ||
-             *nvt_table_text(table, row, column)))
-            return 0;
-    return 1;
+    for (size_t i = 0; i < story->picture_count; i++)
+        if (story->pictures[i].part == part)
+            nvt_document_picture(document, story->pictures[i].path, story->pictures[i].title);
 }
 
-/* Whether all rows have the same text, so that it can stand under the table instead. Where numbers
- * come from and how runs ended stays in the rows. */
-static int is_constant(const struct nvt_table *table, size_t column)
+static int has_pictures(const struct nvt_story *story, enum nvt_chart_part part)
 {
-    const struct nvt_column_spec *spec = nvt_table_column(table, column);
-    if (spec->type != NVT_TEXT || nvt_table_rows(table) < 2 || !strcmp(spec->heading, "source") ||
-        !strcmp(spec->heading, "status"))
-        return 0;
-    for (size_t row = 1; row < nvt_table_rows(table); row++)
-        if (strcmp(nvt_table_text(table, row, column), nvt_table_text(table, 0, column)))
-            return 0;
-    return 1;
+    for (size_t i = 0; i < story->picture_count; i++)
+        if (story->pictures[i].part == part)
+            return 1;
+    return 0;
 }
 
-static void copy_cell(struct nvt_table *to, size_t to_column, const struct nvt_table *from,
-                      size_t row, size_t column)
-{
-    if (nvt_table_is_null(from, row, column))
-        return;
-    switch (nvt_table_column(from, column)->type) {
-    case NVT_INT:
-        nvt_table_set_int(to, row, to_column, nvt_table_int(from, row, column));
-        break;
-    case NVT_REAL:
-        nvt_table_set_real(to, row, to_column, nvt_table_real(from, row, column));
-        break;
-    case NVT_BOOL:
-        nvt_table_set_bool(to, row, to_column, nvt_table_bool(from, row, column));
-        break;
-    case NVT_TEXT:
-        nvt_table_set_text(to, row, to_column, nvt_table_text(from, row, column));
-        break;
-    }
-}
+/* A part of the story: reports, each where it has rows and fits the input, and their pictures. */
+struct part {
+    const char *heading, *text;
+    const char *const *reports; /* names, NULL behind them */
+    size_t most;                /* rows of a table */
+    enum nvt_chart_part pictures;
+    const char *absent; /* what to say where there is nothing of it, NULL: leave it out */
+};
 
-static int add_sentence(struct nvt_buffer *note, const char *name, const char *value)
-{
-    return nvt_buffer_printf(note, "%s%s: %s", note->size ? "; " : "In every row ", name, value);
-}
-
-/* The first rows of a table without the columns that say nothing, or the same in every row, which
- * goes into the note. NULL when out of memory. */
-static struct nvt_table *shorten(const struct nvt_table *from, size_t most, struct nvt_buffer *note)
-{
-    size_t columns = nvt_table_columns(from), kept = 0;
-    size_t rows = nvt_table_rows(from) < most ? nvt_table_rows(from) : most;
-    struct nvt_column_spec *specs = calloc(columns + 1, sizeof(*specs));
-    size_t *which = calloc(columns + 1, sizeof(*which));
-    struct nvt_table *table = NULL;
-    for (size_t column = 0; specs && which && column < columns; column++)
-        if (is_empty(from, column)) {
-            continue;
-        } else if (is_constant(from, column)) {
-            if (add_sentence(note, nvt_table_column(from, column)->heading,
-                             nvt_table_text(from, 0, column)))
-                goto out;
-        } else {
-            specs[kept] = *nvt_table_column(from, column);
-            which[kept++] = column;
-        }
-    if (specs && which)
-        table = nvt_table_new(nvt_table_name(from), nvt_table_title(from), specs, kept);
-    if (table)
-        nvt_table_set_provenance(table, nvt_table_provenance(from));
-    for (size_t row = 0; table && row < rows; row++) {
-        nvt_table_add_row(table);
-        for (size_t column = 0; column < kept; column++)
-            copy_cell(table, column, from, row, which[column]);
-    }
-out:
-    free(specs);
-    free(which);
-    return table;
-}
-
-static void put_table(struct nvt_document *document, const struct nvt_table *table, size_t most)
-{
-    struct nvt_buffer note = {0};
-    size_t rows = nvt_table_rows(table);
-    struct nvt_table *shown = shorten(table, most, &note);
-    int failed = !shown || nvt_table_failed(shown, NULL);
-    if (!failed && rows > most)
-        failed =
-            nvt_buffer_printf(&note, "%sThe first %zu of %zu rows: nvtally stats -r %s has all",
-                              note.size ? ". " : "", most, rows, nvt_table_name(table));
-    if (failed || nvt_buffer_append(&note, "", 1)) {
-        nvt_table_free(shown);
-        document->failed = 1;
-    } else {
-        nvt_document_table(document, shown, note.size > 1 ? (const char *)note.data : NULL);
-    }
-    nvt_buffer_free(&note);
-}
-
-/* One or more reports under a heading, each where it has rows. A report that does not fit this
- * input is left out. */
-static void put_reports(const struct nvt_story *story, const char *heading, const char *text,
-                        const char *const *names, size_t most, struct nvt_document *document)
+static void put_part(const struct nvt_story *story, const struct part *part,
+                     struct nvt_document *document)
 {
     struct nvt_tables tables = {0};
-    size_t rows = 0;
-    for (; *names; names++) {
+    int shown = has_pictures(story, part->pictures);
+    for (const char *const *names = part->reports; *names; names++) {
         const struct nvt_report *report = nvt_report_find(*names);
         struct nvt_error err = NVT_ERROR_INIT;
         if (report && !((report->needs & NVT_NEEDS_RUNS) && !story->input->run_count))
             (void)report->make(story->input, &tables, &err);
     }
     for (size_t i = 0; i < tables.count; i++)
-        rows += nvt_table_rows(tables.items[i]);
-    if (rows) {
-        nvt_document_heading(document, heading);
-        if (text)
-            nvt_document_text(document, "%s", text);
+        shown |= nvt_table_rows(tables.items[i]) > 0;
+    if (shown || part->absent) {
+        nvt_document_heading(document, part->heading);
+        nvt_document_text(document, "%s", shown ? part->text : part->absent);
     }
+    put_pictures(story, part->pictures, document);
     for (size_t i = 0; i < tables.count; i++)
         if (nvt_table_rows(tables.items[i]))
-            put_table(document, tables.items[i], most);
+            nvt_story_table(document, tables.items[i], part->most);
     nvt_tables_free(&tables);
 }
 
@@ -164,7 +81,7 @@ static void put_fact(struct nvt_table *table, const char *name, const char *valu
     nvt_table_set_text(table, row, 1, value);
 }
 
-static int is_published(const struct nvt_runs *runs)
+int nvt_story_published(const struct nvt_runs *runs)
 {
     return runs->count && !strcmp(nvt_record_source(&runs->records[0]), "published");
 }
@@ -178,7 +95,7 @@ static void put_runs(const struct nvt_runs *runs, struct nvt_document *document)
         oom += status && !strcmp(status, "oom");
     }
     const char *source = nvt_record_text(&runs->env, "source");
-    if (is_published(runs))
+    if (nvt_story_published(runs))
         nvt_document_text(
             document,
             "%s: %zu published configurations, not measured here, of another machine. "
@@ -236,61 +153,156 @@ static void put_where(const struct nvt_story *story, struct nvt_document *docume
 /* --- the parts
  * --------------------------------------------------------------------------------------- */
 
+static int has_measured(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        if (!nvt_story_published(input->runs[i]))
+            return 1;
+    return 0;
+}
+
 static void put_results(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_report *main = nvt_report_default(story->input);
     int is_study = story->input->run_count > 0;
     const char *const names[] = {main->name,
                                  is_study && main != &nvt_report_phases ? "phases" : NULL, NULL};
-    put_reports(story, "Results", NULL, names, is_study ? STUDY_ROWS : TOP_ROWS, document);
-}
-
-static void put_pictures(const struct nvt_story *story, struct nvt_document *document)
-{
-    if (!story->picture_count && !story->no_pictures)
+    const struct part results = {
+        "Results",
+        is_study ? "Means and standard deviations are over the timed iterations. A click on a "
+                   "heading sorts a table by it."
+                 : "Where the time of the ranges went, over the whole trace. A click on a heading "
+                   "sorts a table by it.",
+        names,
+        is_study ? STUDY_ROWS : TOP_ROWS,
+        NVT_CHART_NOWHERE,
+        NULL};
+    put_part(story, &results, document);
+    if (!has_pictures(story, NVT_CHART_RESULTS) && !story->no_pictures)
         return;
     nvt_document_heading(document, "Charts");
     if (story->no_pictures)
         nvt_document_text(document, "Left out: %s.", story->no_pictures);
-    for (size_t i = 0; i < story->picture_count; i++)
-        nvt_document_picture(document, story->pictures[i].path, story->pictures[i].title);
+    put_pictures(story, NVT_CHART_RESULTS, document);
+}
+
+static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"overhead", NULL},
+                         *const memory[] = {"memory_peak", NULL}, *const none[] = {NULL},
+                         *const ranges[] = {"nvtx_sum", NULL},
+                         *const device[] = {"cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum",
+                                            "gpu_idle", "overlap", NULL},
+                         *const calls[] = {"cuda_api_sum", NULL};
+
+static const struct part
+    warmup_part = {"What the warm-up did",
+                   "Iterations since the start of each process: the first ones pay for loading, "
+                   "first touches of memory and growing pools.",
+                   warmup,
+                   WARMUP_ROWS,
+                   NVT_CHART_WARMUP,
+                   NULL},
+    cost_part = {"What the profiler cost",
+                 "The same runs with and without collecting, in turns.",
+                 overhead,
+                 STUDY_ROWS,
+                 NVT_CHART_COST,
+                 "Not measured in this run. The same command with --collect off,nvtx,kernel,full "
+                 "(on a host: off,nvtx) measures it, and stats -r overhead prints it."},
+    cost_of_published = {NULL, NULL, overhead, STUDY_ROWS, NVT_CHART_COST, NULL},
+    ranges_part = {"Ranges",
+                   "Ranges of all traces by total time.",
+                   ranges,
+                   TOP_ROWS,
+                   NVT_CHART_NOWHERE,
+                   NULL},
+    time_part = {"Over time",    "What ran when, and which names took the most time.",
+                 none,           TOP_ROWS,
+                 NVT_CHART_TIME, NULL},
+    device_part = {"On the device",
+                   "Kernels, copies, and how busy the devices were.",
+                   device,
+                   TOP_ROWS,
+                   NVT_CHART_NOWHERE,
+                   NULL},
+    calls_part = {"CUDA calls of the host",
+                  "Time in calls of the CUDA API, waiting included.",
+                  calls,
+                  TOP_ROWS,
+                  NVT_CHART_NOWHERE,
+                  NULL};
+
+/* Peaks of what the runs allocated, as their records have them. NULL when there are none. */
+static struct nvt_table *peaks_of_runs(const struct nvt_report_input *input)
+{
+    static const struct nvt_column_spec columns[] = {{"configuration", "", NVT_TEXT, 0, 0},
+                                                     {"peak allocated", "MiB", NVT_REAL, 1, 0},
+                                                     {"peak reserved", "MiB", NVT_REAL, 1, 0},
+                                                     {"parameters", "", NVT_INT, 0, 0}};
+    const double mib = 1024.0 * 1024.0;
+    char *title = nvt_story_caption(input, "Peak memory of the runs");
+    struct nvt_table *table = nvt_table_new("memory", title, columns, 4);
+    free(title);
+    for (size_t i = 0; table && i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            double peak = nvt_record_number(record, "peak_allocated_bytes");
+            double reserved = nvt_record_number(record, "peak_reserved_bytes");
+            double parameters = nvt_record_number(record, "parameters");
+            if (!(peak >= 0) && !(reserved >= 0))
+                continue;
+            size_t row = nvt_table_add_row(table);
+            char *configuration = nvt_record_configuration(record);
+            nvt_table_set_text(table, row, 0, configuration);
+            nvt_table_set_real(table, row, 1, peak / mib);
+            nvt_table_set_real(table, row, 2, reserved / mib);
+            if (parameters >= 0 && parameters < 0x1p62)
+                nvt_table_set_int(table, row, 3, (int64_t)parameters);
+            free(configuration);
+        }
+    return table;
+}
+
+static void put_memory(const struct nvt_story *story, struct nvt_document *document)
+{
+    const struct nvt_report_input *input = story->input;
+    struct nvt_table *peaks = peaks_of_runs(input);
+    size_t events = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        events += input->traces[i].trace->memory.count;
+    const struct part part = {"Memory",
+                              "Peaks of what was allocated, and of what was held from the system.",
+                              events ? memory : none,
+                              TOP_ROWS,
+                              NVT_CHART_MEMORY,
+                              peaks && nvt_table_rows(peaks)
+                                  ? "Peaks of what was allocated, and of what was held from the "
+                                    "system."
+                              : input->run_count ? NULL
+                                                 : "The trace holds no memory event."};
+    put_part(story, &part, document);
+    if (peaks && nvt_table_rows(peaks))
+        nvt_story_table(document, peaks, STUDY_ROWS);
+    nvt_table_free(peaks);
 }
 
 static void put_trace_reports(const struct nvt_story *story, struct nvt_document *document)
 {
-    static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"overhead", NULL};
-    static const char *const memory[] = {"memory_peak", NULL};
-    static const char *const ranges[] = {"nvtx_sum", NULL};
-    static const char *const device[] = {"cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "gpu_idle",
-                                         "overlap", NULL};
-    static const char *const calls[] = {"cuda_api_sum", NULL};
     const struct nvt_report_input *input = story->input;
-    size_t ops = 0, apis = 0, events = 0;
+    size_t ops = 0, apis = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
         ops += input->traces[i].trace->ops.count;
         apis += input->traces[i].trace->apis.count;
-        events += input->traces[i].trace->memory.count;
     }
-    put_reports(story, "What the warm-up did", NULL, warmup, STUDY_ROWS, document);
-    put_reports(story, "What the profiler cost", NULL, overhead, STUDY_ROWS, document);
-    if (events)
-        put_reports(story, "Memory", "Peaks of what was allocated and reserved, by range.", memory,
-                    TOP_ROWS, document);
+    put_part(story, &warmup_part, document);
+    put_part(story, has_measured(input) ? &cost_part : &cost_of_published, document);
+    put_memory(story, document);
+    put_part(story, &time_part, document);
     if (input->trace_count && input->run_count)
-        put_reports(story, "Ranges", "Ranges of all traces by total time.", ranges, TOP_ROWS,
-                    document);
+        put_part(story, &ranges_part, document);
     if (ops)
-        put_reports(story, "On the device", NULL, device, TOP_ROWS, document);
+        put_part(story, &device_part, document);
     if (apis)
-        put_reports(story, "CUDA calls of the host", NULL, calls, TOP_ROWS, document);
-}
-
-static int has_measured(const struct nvt_report_input *input)
-{
-    for (size_t i = 0; i < input->run_count; i++)
-        if (!is_published(input->runs[i]))
-            return 1;
-    return 0;
+        put_part(story, &calls_part, document);
 }
 
 static void put_reference(const struct nvt_story *story, struct nvt_document *document)
@@ -304,38 +316,35 @@ static void put_reference(const struct nvt_story *story, struct nvt_document *do
         nvt_document_text(document,
                           "The same configurations as others published them, on other machines. A "
                           "ratio below 1 is a shorter time or less memory here; it is no verdict.");
-        put_table(document, tables.items[0], STUDY_ROWS);
+        put_pictures(story, NVT_CHART_REFERENCE, document);
+        nvt_story_table(document, tables.items[0], STUDY_ROWS);
     }
     nvt_tables_free(&tables);
     nvt_besides_free(&besides);
 }
 
-static int put_findings(const struct nvt_story *story, struct nvt_document *document,
-                        struct nvt_error *err)
+static int put_findings(const struct nvt_story *story, const struct nvt_findings *findings,
+                        struct nvt_document *document, struct nvt_error *err)
 {
-    struct nvt_findings findings = {0};
     char title[600], moments[100], *text;
     if (!story->input->trace_count)
         return 0;
-    int status = nvt_diagnose(story->input, NULL, &findings, err);
     nvt_document_heading(document, "Findings");
-    if (!findings.count)
-        nvt_document_text(document, "nvtally diagnose found nothing in these traces.");
-    for (size_t i = 0; i < findings.count && !status; i++) {
-        const struct nvt_finding *finding = &findings.items[i];
+    nvt_document_text(document, "%s",
+                      findings->count ? "What nvtally diagnose found, by the time that it costs."
+                                      : "nvtally diagnose found nothing in these traces.");
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct nvt_finding *finding = &findings->items[i];
         nvt_finding_title(finding, title, sizeof(title));
         nvt_finding_moments(finding, moments, sizeof(moments));
-        if (asprintf(&text, "Where: %s. Evidence: %s. Look at: %s. Remedy: %s. How sure: %s.",
+        if (asprintf(&text, "Where: %s\nEvidence: %s\nLook at: %s\nRemedy: %s\nHow sure: %s",
                      finding->where, finding->evidence, moments, finding->remedy,
-                     nvt_confidence_meaning(finding->confidence)) < 0) {
-            status = nvt_fail(err, "out of memory");
-            break;
-        }
+                     nvt_confidence_meaning(finding->confidence)) < 0)
+            return nvt_fail(err, "out of memory");
         nvt_document_item(document, title, text);
         free(text);
     }
-    free(findings.items);
-    return status;
+    return 0;
 }
 
 static void put_notes(const struct nvt_story *story, struct nvt_document *document)
@@ -358,7 +367,7 @@ static void put_again(const struct nvt_story *story, struct nvt_document *docume
     nvt_document_heading(document, "How to reproduce it");
     for (size_t i = 0; i < input->run_count; i++) {
         const char *command = nvt_record_text(&input->runs[i]->env, "command");
-        if (command && !is_published(input->runs[i]))
+        if (command && !nvt_story_published(input->runs[i]))
             nvt_document_command(document, command);
     }
     for (size_t i = 0; i < input->trace_count; i++) {
@@ -416,15 +425,24 @@ static char *title_of(const struct nvt_report_input *input)
 int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
                    struct nvt_error *err)
 {
+    struct nvt_findings findings = {0};
     document->title = story->title ? strdup(story->title) : title_of(story->input);
-    put_where(story, document);
-    put_results(story, document);
-    put_pictures(story, document);
-    put_trace_reports(story, document);
-    put_reference(story, document);
-    if (put_findings(story, document, err))
+    int status = story->input->trace_count ? nvt_diagnose(story->input, NULL, &findings, err) : 0;
+    if (!status)
+        status = nvt_story_summary(story->input, &findings, document, err);
+    if (!status) {
+        put_where(story, document);
+        put_results(story, document);
+        put_trace_reports(story, document);
+        put_reference(story, document);
+        status = put_findings(story, &findings, document, err);
+    }
+    if (!status) {
+        put_notes(story, document);
+        put_again(story, document);
+    }
+    free(findings.items);
+    if (status)
         return -1;
-    put_notes(story, document);
-    put_again(story, document);
     return document->failed || !document->title ? nvt_fail(err, "out of memory") : 0;
 }

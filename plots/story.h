@@ -7,12 +7,14 @@
 #define NVT_STORY_H
 
 #include "../analyze/report.h"
+#include "chart.h"
 #include "document.h"
 
 /* A picture that was drawn for it. */
 struct nvt_story_picture {
     const char *path;
     const char *title; /* what it shows */
+    enum nvt_chart_part part;
 };
 
 struct nvt_story {

@@ -225,6 +225,102 @@ static void test_without_gnuplot(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* --- in a browser
+ * ------------------------------------------------------------------------------------ */
+
+static const char *browser(void)
+{
+    static const char *const names[] = {"chromium", "chromium-browser", "google-chrome"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *const argv[] = {names[i], "--version", NULL};
+        struct cli_result result = cli_run(argv);
+        int found = !result.status;
+        cli_result_free(&result);
+        if (found)
+            return names[i];
+    }
+    return NULL;
+}
+
+/* What is in the page's <output> after `script` ran behind all of the document, owned. */
+static char *after_script(const char *name, const char *directory, const char *document_text,
+                          const char *script, const char *media)
+{
+    char url[4200], profile[4200], screen[64], *page = NULL;
+    const char *end = strstr(document_text, "</body>");
+    assert_non_null(end);
+    assert_true(asprintf(&page, "%.*s<output></output><script>%s</script></body></html>\n",
+                         (int)(end - document_text), document_text, script) > 0);
+    cli_write_file(cli_in(directory, "page.html"), page, strlen(page));
+    free(page);
+    snprintf(url, sizeof(url), "file://%s/page.html", directory);
+    snprintf(profile, sizeof(profile), "--user-data-dir=%s/profile", directory);
+    snprintf(screen, sizeof(screen), "--window-size=%s", media);
+    const char *const argv[] = {name,   "--headless", "--no-sandbox", "--disable-gpu",
+                                screen, profile,      "--dump-dom",   url,
+                                NULL};
+    const struct cli_options options = {.timeout_s = 120};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    const char *from = strstr(result.out, "<output>");
+    assert_non_null(from);
+    from += strlen("<output>");
+    char *text = strndup(from, (size_t)(strstr(from, "</output>") - from));
+    cli_result_free(&result);
+    return text;
+}
+
+/* Click `clicks` times on a heading of the first table that has it; the column's cells behind. */
+static void expect_order(const char *name, const char *directory, const char *text,
+                         const char *heading, int clicks, const char *expected)
+{
+    char script[1500];
+    snprintf(script, sizeof(script),
+             "const th=[...document.querySelectorAll('th')].find(th=>th.textContent==='%s');"
+             "for(let i=0;i<%d;i++)th.click();"
+             "document.querySelector('output').textContent=[...th.closest('table').tBodies[0].rows]"
+             ".map(row=>row.cells[th.cellIndex].textContent||'none').join(' ');",
+             heading, clicks);
+    char *order = after_script(name, directory, text, script, "1400,900");
+    assert_string_equal(order, expected);
+    free(order);
+}
+
+static void test_browser(void **state)
+{
+    (void)state;
+    const char *name = browser();
+    if (!name) {
+        print_message("not run: there is no chromium to open the report in\n");
+        skip();
+    }
+    char *directory = new_directory(), *text = document(directory, directory, "a.html");
+    /* Numbers by their value, what has none last, whichever way; texts by what they say. */
+    expect_order(name, directory, text, "forward (ms)", 1, "0.2400 1.0000 1.2345 1.3600 2.0000");
+    expect_order(name, directory, text, "forward (ms)", 2, "2.0000 1.3600 1.2345 1.0000 0.2400");
+    expect_order(name, directory, text, "size", 2, "2048 2048 64 64 64");
+    expect_order(name, directory, text, "fragments", 1, "2 2 8 none none");
+    expect_order(name, directory, text, "fragments", 2, "8 2 2 none none");
+    expect_order(name, directory, text, "mode", 1, "linear linear train train train");
+    expect_order(name, directory, text, "configuration", 1,
+                 "size=64 mode=linear size=64 mode=linear size=64 mode=train fragments=2 "
+                 "size=64 mode=train fragments=2 size=64 mode=train fragments=8 "
+                 "size=64 mode=train fragments=8 size=2048 mode=linear size=2048 mode=linear "
+                 "size=2048 mode=train fragments=2 size=2048 mode=train fragments=2");
+    /* The page itself does not scroll sideways in a window as narrow as the browser makes them, nor
+     * as wide as a phone's. */
+    static const char widths[] =
+        "const root=document.documentElement,out=[root.scrollWidth<=innerWidth];"
+        "document.body.style.width='400px';"
+        "out.push(document.body.scrollWidth<=400);"
+        "document.querySelector('output').textContent=out.join(' ');";
+    char *fits = after_script(name, directory, text, widths, "400,800");
+    assert_string_equal(fits, "true true");
+    free(fits);
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
 /* --- the other formats
  * ------------------------------------------------------------------------------- */
 
@@ -262,8 +358,10 @@ static void compile(const char *directory)
     struct cli_result result = cli_run(known);
     int found = !result.status;
     cli_result_free(&result);
-    if (!found)
+    if (!found) {
+        print_message("not run: there is no pdflatex to compile the report with\n");
         return;
+    }
     const char *const argv[] = {"pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex",
                                 NULL};
     const struct cli_options options = {.directory = directory, .timeout_s = 120};
@@ -370,7 +468,7 @@ int main(void)
         cmocka_unit_test(test_html),      cmocka_unit_test(test_without_gnuplot),
         cmocka_unit_test(test_markdown),  cmocka_unit_test(test_latex),
         cmocka_unit_test(test_published), cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_browser),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

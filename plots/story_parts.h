@@ -1,0 +1,21 @@
+/*
+ * Parts of what a report tells (story.h) that have files of their own.
+ */
+#ifndef NVT_STORY_PARTS_H
+#define NVT_STORY_PARTS_H
+
+#include "../analyze/diagnose.h"
+#include "document.h"
+
+/* The first `most` rows of a table, as a document shows it; what was left out stands under it. */
+void nvt_story_table(struct nvt_document *document, const struct nvt_table *table, size_t most);
+
+/* Whether the figures of a directory are others'. */
+int nvt_story_published(const struct nvt_runs *runs);
+
+/* What was found, in a few lines: runs, warm-up, cost of collecting, memory, findings. 0, or -1
+ * with err filled. */
+int nvt_story_summary(const struct nvt_report_input *input, const struct nvt_findings *findings,
+                      struct nvt_document *document, struct nvt_error *err);
+
+#endif
