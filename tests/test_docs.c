@@ -1,6 +1,6 @@
 /*
- * The documentation against the program: every command line that a document shows is run, every
- * option has its place in the manual page and every link leads somewhere.
+ * The documentation against the program: every option has its place in the manual page, every report
+ * too, and every link leads somewhere. What command lines do: tests/test_docs_commands.c.
  */
 #include <ctype.h>
 #include <glob.h>
@@ -18,8 +18,6 @@
 
 #include "cli.h"
 
-enum { STEP_TIMEOUT_S = 300 };
-
 /* Files that match, as a glob_t that the caller releases with globfree. */
 static glob_t files(const char *first, const char *second)
 {
@@ -28,86 +26,6 @@ static glob_t files(const char *first, const char *second)
     if (second)
         assert_int_equal(glob(second, GLOB_APPEND, NULL, &found), 0);
     return found;
-}
-
-/* Whether a fence in this document opens a block of command lines to be run. Manual pages have no
- * other blocks; in Markdown they are marked as "console". */
-static bool opens_commands(const char *path, const char *line)
-{
-    size_t length = strlen(path);
-    bool manual = length > 4 && !strcmp(path + length - 4, ".scd");
-    return manual ? !strncmp(line, "```\n", 4) : !strncmp(line, "```console\n", 11);
-}
-
-/* The files that the documents' command lines start from. */
-static void copy_fixtures(const char *directory)
-{
-    glob_t fixtures = files("tests/docs/*", NULL);
-    for (size_t i = 0; i < fixtures.gl_pathc; i++) {
-        size_t size;
-        char *data = cli_read_file(fixtures.gl_pathv[i], &size);
-        assert_non_null(data);
-        cli_write_file(cli_in(directory, strrchr(fixtures.gl_pathv[i], '/') + 1), data, size);
-        free(data);
-    }
-    globfree(&fixtures);
-}
-
-static void run_line(const char *document, const char *directory, const char *line)
-{
-    char here[4096], path[8192], python[4200];
-    assert_non_null(getcwd(here, sizeof(here)));
-    snprintf(path, sizeof(path), "PATH=%s:%s", cli_built(""), getenv("PATH"));
-    snprintf(python, sizeof(python), "PYTHONPATH=%s/.deps/python", here);
-    const char *const environment[] = {path, python, NULL};
-    const char *const argv[] = {"sh", "-c", line, NULL};
-    struct cli_options options = {
-        .directory = directory, .environment = environment, .timeout_s = STEP_TIMEOUT_S};
-    struct cli_result result = cli_run_with(&options, argv);
-    if (result.status)
-        fail_msg("%s: '%s' ended with %d:\n%.2000s", document, line, result.status, result.err);
-    cli_result_free(&result);
-}
-
-/* Run the lines behind "$ " of a document's command blocks in a directory of their own, one after
- * another. Returns how many. */
-static size_t run_document(const char *document)
-{
-    char *text = cli_read_file(document, NULL), *directory = cli_tempdir(), command[2048];
-    bool inside = false;
-    size_t count = 0;
-    assert_non_null(text);
-    copy_fixtures(directory);
-    for (char *line = text; *line;) {
-        char *end = strchr(line, '\n');
-        size_t length = end ? (size_t)(end - line) : strlen(line);
-        if (!strncmp(line, "```", 3)) {
-            inside = !inside && opens_commands(document, line);
-        } else if (inside && !strncmp(line, "$ ", 2)) {
-            assert_true(length < sizeof(command));
-            snprintf(command, sizeof(command), "%.*s", (int)length - 2, line + 2);
-            run_line(document, directory, command);
-            count++;
-        }
-        line += length + (end != NULL);
-    }
-    cli_tempdir_remove(directory);
-    free(text);
-    return count;
-}
-
-static void test_command_lines(void **state)
-{
-    (void)state;
-    size_t in_readme = run_document("README.md");
-    assert_true(in_readme >= 5);
-    glob_t documents = files("docs/*.md", "docs/man/*.scd");
-    for (size_t i = 0; i < documents.gl_pathc; i++) {
-        size_t count = run_document(documents.gl_pathv[i]);
-        if (strstr(documents.gl_pathv[i], ".scd") && !count)
-            fail_msg("%s has no example", documents.gl_pathv[i]);
-    }
-    globfree(&documents);
 }
 
 /* Whether text has this option as a word of its own: --level is not in --levels. */
@@ -243,7 +161,6 @@ int main(void)
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_manual_pages),
         cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_command_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
