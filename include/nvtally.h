@@ -94,6 +94,9 @@ NVTALLY_API void nvtally_session_free(nvtally_session *session);
 /* One line about a status; static text. */
 NVTALLY_API const char *nvtally_status_text(int status);
 
+/* The version of the library, as `nvtally --version` has it: "0.1.0"; static text. */
+NVTALLY_API const char *nvtally_version(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,7 @@
 #include "../collectors/here.h"
 #include "../lib/clock.h"
 #include "../lib/sample.h"
+#include "../lib/version.h"
 
 #define COLLECTOR "libnvtally-inject.so"
 
@@ -266,4 +267,9 @@ const char *nvtally_status_text(int status)
     default:
         return "unknown status";
     }
+}
+
+const char *nvtally_version(void)
+{
+    return NVT_VERSION;
 }

@@ -9,9 +9,10 @@ SCDOC   ?= $(shell command -v scdoc 2>/dev/null)
 
 MAN_PAGES := $(patsubst docs/man/%.scd,$(BUILD)/man/%,$(sort $(wildcard docs/man/*.scd)))
 
-$(BUILD)/man/%: docs/man/%.scd
+# The first line, NAME(SECTION), gets the version for the foot of the page.
+$(BUILD)/man/%: docs/man/%.scd lib/version.h packaging/module.mk
 	@mkdir -p $(@D)
-	$(Q)scdoc <$< >$@.part && mv $@.part $@
+	$(Q)sed '1s/$$/ "nvtally $(VERSION)"/' $< | scdoc >$@.part && mv $@.part $@
 
 # The published documents are built into the program.
 $(BUILD)/obj/analyze/published_data.o: $(wildcard data/published/*)
@@ -31,8 +32,12 @@ install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	install -D -m 644 completion/nvtally.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/nvtally
 	install -D -m 644 completion/_nvtally $(DESTDIR)$(ZSHDIR)/_nvtally
 	install -D -m 644 completion/nvtally.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/nvtally.fish
-	install -d $(DESTDIR)$(DATADIR)/doc/nvtally
-	install -m 644 README.md CHANGELOG.md $(DESTDIR)$(DATADIR)/doc/nvtally
+	install -d $(addprefix $(DESTDIR)$(DATADIR)/doc/nvtally/,docs/images docs/results examples)
+	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md $(DESTDIR)$(DATADIR)/doc/nvtally
+	install -m 644 docs/*.md $(DESTDIR)$(DATADIR)/doc/nvtally/docs
+	install -m 644 docs/images/* $(DESTDIR)$(DATADIR)/doc/nvtally/docs/images
+	install -m 644 docs/results/* $(DESTDIR)$(DATADIR)/doc/nvtally/docs/results
+	install -m 644 examples/* $(DESTDIR)$(DATADIR)/doc/nvtally/examples
 	install -m 644 LICENSE $(DESTDIR)$(DATADIR)/doc/nvtally/copyright
 	$(if $(SCDOC),install -d $(DESTDIR)$(DATADIR)/man/man1 && \
 	  install -m 644 $(MAN_PAGES) $(DESTDIR)$(DATADIR)/man/man1)

@@ -22,6 +22,7 @@
 
 #include "../include/nvtally.h"
 #include "../lib/clock.h"
+#include "../lib/version.h"
 
 /* Spend so long on the processor. Returns what it took. */
 static double spin(int64_t ns)
@@ -59,6 +60,7 @@ static void measures_ranges(void **state)
     double within[COUNT], around[COUNT], least = INFINITY, most = 0, sums[2] = {0, 0};
     nvtally_session *session, *second;
     nvtally_range_statistics s;
+    assert_string_equal(nvtally_version(), NVT_VERSION);
     assert_int_equal(nvtally_session_start(&session), NVTALLY_OK);
     assert_int_equal(nvtally_session_start(&second), NVTALLY_BUSY);
     assert_null(second);
