@@ -83,11 +83,32 @@ static void put_row(const struct nvt_table *table, size_t row, FILE *out)
     fputs(" \\\\\n", out);
 }
 
+/* Whether a column of texts is long and has blanks enough to be set as a paragraph. */
+static int is_paragraph(const struct nvt_table *table, size_t column)
+{
+    enum { LINE = 45, WORD = 28 };
+    size_t longest = 0;
+    for (size_t row = 0; row < nvt_table_rows(table); row++) {
+        const char *text = nvt_table_text(table, row, column);
+        longest = strlen(text) > longest ? strlen(text) : longest;
+        for (const char *at = text; *at; at += strspn(at, " ")) {
+            size_t word = strcspn(at, " ");
+            if (word > WORD)
+                return 0;
+            at += word;
+        }
+    }
+    return longest > LINE;
+}
+
 void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_t count, FILE *out)
 {
     fputs("\\begin{tabular}{", out);
     for (size_t column = 0; column < nvt_table_columns(table); column++)
-        putc(nvt_table_column(table, column)->type == NVT_TEXT ? 'l' : 'r', out);
+        fputs(nvt_table_column(table, column)->type != NVT_TEXT ? "r"
+              : is_paragraph(table, column)                     ? "p{0.36\\linewidth}"
+                                                                : "l",
+              out);
     fputs("}\n\\toprule\n", out);
     put_row(table, SIZE_MAX, out);
     fputs("\\midrule\n", out);

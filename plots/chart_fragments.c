@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../analyze/fragments.h"
+#include "frame.h"
 #include "gnuplot.h"
 
 /* Above this spread of the means a time axis is logarithmic. */
@@ -51,7 +52,7 @@ struct panel {
 
 static const struct panel panels[] = {
     {"Forward", "time (ms)", FORWARD, FORWARD_STD},
-    {"Backward with optimizer step", "time (ms)", BACKWARD, BACKWARD_STD},
+    {"Backward and optimizer", "time (ms)", BACKWARD, BACKWARD_STD},
     {"Peak memory", "memory (MiB)", PEAK, 0},
     {"Parameters", "", PARAMETERS, 0},
 };
@@ -212,54 +213,50 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
             fprintf(
                 out,
                 "'%s.dat' index 'linear' using 1:(low($%d,$%d)):(high($%d,$%d)) with filledcurves "
-                "fillcolor '%s' fillstyle transparent solid 0.15 noborder notitle%s",
+                "fillcolor '%s' fillstyle transparent solid 0.15 noborder%s",
                 name, panel->column, panel->std, panel->column, panel->std, style->color,
                 separator);
         if (line == NVT_LINEAR)
             fprintf(out,
                     "'%s.dat' index 'linear' using 1:($%d/%g) with lines linecolor '%s' "
-                    "dashtype 2 linewidth 1.6 title '%s'",
-                    name, panel->column, scale, style->color, style->title);
+                    "dashtype 2 linewidth 1.6",
+                    name, panel->column, scale, style->color);
         else if (with_bars)
             fprintf(out,
                     "'%s.dat' index '%s' using ($1*%g):%d:(low($%d,$%d)):(high($%d,$%d)) "
-                    "with yerrorlines linecolor '%s' pointtype %d pointsize 0.7 linewidth 1.4 "
-                    "title '%s'",
+                    "with yerrorlines linecolor '%s' pointtype %d pointsize 0.6 linewidth 1.3",
                     name, blocks[line], style->shift, panel->column, panel->column, panel->std,
-                    panel->column, panel->std, style->color, style->point, style->title);
+                    panel->column, panel->std, style->color, style->point);
         else
             fprintf(out,
                     "'%s.dat' index '%s' using ($1*%g):($%d/%g) with linespoints linecolor '%s' "
-                    "pointtype %d pointsize 0.7 linewidth 1.4 title '%s'",
+                    "pointtype %d pointsize 0.6 linewidth 1.3",
                     name, blocks[line], style->shift, panel->column, scale, style->color,
-                    style->point, style->title);
+                    style->point);
     }
     putc('\n', out);
 }
 
-static void put_panel(const struct sheet *sheet, size_t index, const char *name, FILE *out)
+static void put_panel(const struct sheet *sheet, size_t index, const struct nvt_frame *frame,
+                      FILE *out)
 {
     const struct panel *panel = &panels[index];
-    double left = index % 2 ? 0.585 : 0.085, bottom = index < 2 ? 0.6 : 0.175;
     struct span span = span_of(sheet, panel);
+    char text[64];
     int parameters = panel->column == PARAMETERS;
     double scale = !parameters ? 1 : span.most >= 2e6 ? 1e6 : span.most >= 2e3 ? 1e3 : 1;
     const char *unit = !parameters    ? panel->unit
-                       : scale == 1e6 ? "parameters (millions)"
-                       : scale == 1e3 ? "parameters (thousands)"
-                                      : "parameters";
-    fprintf(out,
-            "\nset lmargin at screen %g\nset rmargin at screen %g\n"
-            "set bmargin at screen %g\nset tmargin at screen %g\n",
-            left, left + 0.395, bottom, bottom + 0.275);
+                       : scale == 1e6 ? "number (millions)"
+                       : scale == 1e3 ? "number (thousands)"
+                                      : "number";
+    nvt_frame_panel(frame, (int)index, panel->title, out);
     int is_log = put_y_axis(panel, span, scale, out);
-    fprintf(out, "set title '%s' font ',13'\nset ylabel '%s%s'\n", panel->title, unit,
-            is_log ? ", log scale" : "");
+    snprintf(text, sizeof(text), "%s%s", unit, is_log ? ", log scale" : "");
+    nvt_frame_y_label(frame, (int)index, text, out);
     if (span.any)
-        put_plot(sheet, panel, name, scale, out);
+        put_plot(sheet, panel, frame->name, scale, out);
     else
         fprintf(out, "plot NaN notitle\n");
-    fputs("unset label\n", out);
 }
 
 static void put_x_axis(const struct sheet *sheet, FILE *out)
@@ -287,80 +284,48 @@ static void put_x_axis(const struct sheet *sheet, FILE *out)
     fputs(")\n", out);
 }
 
-static size_t add_fact(char *text, size_t used, size_t size, const char *fact)
+/* What the bars are, and what is known of the run. */
+static void put_frame(const struct nvt_report_input *input, const struct sheet *sheet,
+                      struct nvt_frame *frame)
 {
-    if (used + 1 < size)
-        snprintf(text + used, size - used, "%s%s", used ? " · " : "", fact);
-    return strlen(text);
-}
-
-/* What the bars are, and what is known of the run: "… · host · Some CPU · 2026-…". */
-static void put_caption(const struct nvt_report_input *input, const struct sheet *sheet, FILE *out)
-{
-    char text[1024] = "", failed[64];
+    char failed[64];
     struct nvt_provenance from = {0};
     if (input->run_count)
         from = nvt_runs_provenance(input->runs[0]);
-    const char *const facts[] = {from.condition, from.backend, from.device, from.date};
-    size_t used = 0;
+    for (int line = 0; line < NVT_FRAGMENT_LINES; line++)
+        if (has_line(sheet, (enum nvt_fragment_line)line))
+            nvt_frame_key(frame, line == NVT_LINEAR ? NVT_KEY_LINE : NVT_KEY_LINE_POINT,
+                          styles[line].color, line == NVT_LINEAR ? 2 : 1, styles[line].point,
+                          styles[line].title);
     if (has_bars(sheet, FORWARD_STD) || has_bars(sheet, BACKWARD_STD))
-        used = add_fact(text, used, sizeof(text), "bars: ± one standard deviation");
-    snprintf(failed, sizeof(failed), "%zu not measured (out of memory or error)", sheet->failed);
+        nvt_frame_note(frame, "Bars and band: ± one standard deviation.");
+    snprintf(failed, sizeof(failed), "%zu not measured (out of memory or error).", sheet->failed);
     if (sheet->failed)
-        used = add_fact(text, used, sizeof(text), failed);
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-        if (facts[i])
-            used = add_fact(text, used, sizeof(text), facts[i]);
-    fputs("set label 2 ", out);
-    nvt_gnuplot_text(text, 150, out);
-    fputs(" at screen 0.5,0.025 center font ',10' textcolor '#555555' noenhanced\n", out);
-}
-
-/* The legend is a plot of its own below the others: it can hide no data, whatever its width. */
-static void put_legend(const struct sheet *sheet, FILE *out)
-{
-    const char *separator = "plot ";
-    fputs("\nset lmargin at screen 0.02\nset rmargin at screen 0.98\n"
-          "set bmargin at screen 0.055\nset tmargin at screen 0.095\n"
-          "unset logscale\nunset border\nunset tics\nunset grid\nunset title\nunset xlabel\n"
-          "unset ylabel\nset xrange [0:1]\nset yrange [0:1]\n"
-          "set key center center horizontal Left reverse samplen 3 maxrows 1\n",
-          out);
-    for (int line = 0; line < NVT_FRAGMENT_LINES; line++) {
-        const struct style *style = &styles[line];
-        if (!has_line(sheet, (enum nvt_fragment_line)line))
-            continue;
-        fprintf(out,
-                "%sNaN with linespoints linecolor '%s' %s%d pointsize 0.7 linewidth 1.5 "
-                "title '%s'",
-                separator, style->color,
-                line == NVT_LINEAR ? "dashtype 2 pointtype " : "pointtype ",
-                line == NVT_LINEAR ? -1 : style->point, style->title);
-        separator = ", \\\n     ";
-    }
-    putc('\n', out);
+        nvt_frame_note(frame, failed);
+    nvt_frame_provenance(frame, "", &from);
 }
 
 static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,
                        const char *name, FILE *out)
 {
     const struct nvt_fragment_row *row = sheet->rows[0];
-    nvt_gnuplot_terminal(request->format, 960, 760, name, out);
-    fprintf(out,
-            "set multiplot\nunset key\n"
-            "low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
-            "high(mean, std) = std > 0 ? mean + std : mean\n"
-            "set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
-            "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
-            "set label 1 'Fragmented linear layer, %" PRId64 " × %" PRId64 ", batch %" PRId64
-            "' at screen 0.5,0.965 center font ',16' noenhanced\n",
-            row->size, row->size, row->batch);
-    put_caption(request->input, sheet, out);
+    char title[NVT_FRAME_TEXT];
+    snprintf(title, sizeof(title),
+             "Fragmented linear layer, %" PRId64 " × %" PRId64 ", batch %" PRId64, row->size,
+             row->size, row->batch);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    frame.columns = frame.rows = 2;
+    frame.left = 58;
+    frame.right = 8;
+    put_frame(request->input, sheet, &frame);
+    nvt_frame_open(&frame, 120, out);
+    fputs("low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
+          "high(mean, std) = std > 0 ? mean + std : mean\n",
+          out);
     put_x_axis(sheet, out);
     for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++)
-        put_panel(sheet, i, name, out);
-    put_legend(sheet, out);
-    fputs("\nunset multiplot\nunset output\n", out);
+        put_panel(sheet, i, &frame, out);
+    nvt_frame_close(&frame, out);
 }
 
 static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,

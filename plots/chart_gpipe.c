@@ -1,26 +1,30 @@
 /*
- * gpipe: the pipeline study. Peak activation memory and throughput against micro-batches, a line for each
- * number of partitions with and without checkpointing, a panel for each engine; the schedule of one step as a
- * Gantt chart; and what each partition's memory did meanwhile.
+ * gpipe: the pipeline study. Peak activation memory and throughput against micro-batches, a line
+ * for each number of partitions with and without checkpointing, a panel for each engine; the
+ * schedule of one step as a Gantt chart; and what each partition's memory did meanwhile.
  */
 #include "chart.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../analyze/pipeline.h"
+#include "frame.h"
 #include "gnuplot.h"
 
 #define MIB           (1024.0 * 1024.0)
 #define SHOWN_MOST    8  /* micro-batches that a Gantt chart should have */
 #define NUMBERED_MOST 16 /* micro-batches whose boxes are numbered */
+#define FORWARD_BAND  "#E6F4FC"
+#define BACKWARD_BAND "#FBF0D9"
 
 /* --- the study's rows --- */
 
 struct row {
     int partitions, microbatches, checkpoint, engine;
-    double memory, throughput;
+    double memory, throughput, deviation; /* MiB, samples a second and their deviation */
 };
 
 struct rows {
@@ -76,7 +80,14 @@ static struct row row_of(const struct nvt_record *record)
                       checkpoint && (!strcmp(checkpoint, "true") || !strcmp(checkpoint, "on")),
                       engine && !strcmp(engine, "torchgpipe"),
                       nvt_record_number(record, "peak_activation_bytes") / MIB,
-                      nvt_record_number(record, "throughput_samples_per_s")};
+                      nvt_record_number(record, "throughput_samples_per_s"),
+                      NAN};
+    /* First order: of batch / (forward + backward), the two taken as independent. */
+    double forward = nvt_record_number(record, "forward_ns_std");
+    double backward = nvt_record_number(record, "backward_ns_std");
+    double time = nvt_record_number(record, "forward_ns_mean") +
+                  nvt_record_number(record, "backward_ns_mean");
+    row.deviation = row.throughput * sqrt(forward * forward + backward * backward) / time;
     return row;
 }
 
@@ -115,106 +126,153 @@ static int is_new_line(const struct rows *rows, size_t i)
 /* One block a line, named after it. */
 static void put_rows(const struct rows *rows, FILE *out)
 {
-    fputs("# microbatches peak_activation_MiB samples_per_s\n", out);
+    fputs("# microbatches peak_activation_MiB samples_per_s deviation\n", out);
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->items[i];
         if (is_new_line(rows, i))
             fprintf(out, "%s# e%dk%dc%d\n", i ? "\n\n" : "", row->engine, row->partitions,
                     row->checkpoint);
-        fprintf(out, "%d\t%.9g\t%.9g\n", row->microbatches, row->memory, row->throughput);
+        fprintf(out, "%d\t%.9g\t%.9g\t%.9g\n", row->microbatches, row->memory, row->throughput,
+                row->deviation);
     }
 }
 
-/* What is shown, in one or two lines, and where it was measured. */
-static void put_caption(const struct nvt_report_input *input, const char *before, FILE *out)
+static void put_provenance(const struct nvt_report_input *input, struct nvt_frame *frame)
 {
     struct nvt_provenance from = {0};
-    char text[512] = "";
     if (input->run_count)
         from = nvt_runs_provenance(input->runs[0]);
-    const char *const facts[] = {from.condition, from.backend, from.device, from.date};
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-        if (facts[i])
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", text[0] ? " · " : "",
-                     facts[i]);
-    fputs("set label 98 ", out);
-    nvt_gnuplot_text(before, 170, out);
-    fputs(" at screen 0.5,screen 0.065 center font ',10' textcolor '#555555' noenhanced\nset label 99 ",
-          out);
-    nvt_gnuplot_text(text, 150, out);
-    fputs(" at screen 0.5,screen 0.025 center font ',10' textcolor '#555555' noenhanced\n", out);
-}
-
-static void put_style(FILE *out)
-{
-    fputs("set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
-          "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n",
-          out);
+    nvt_frame_provenance(frame, "", &from);
 }
 
 static const char *color_of(int index)
 {
-    static const char *const colors[] = {NVT_BLUE,  NVT_RED,   NVT_GREEN,
+    static const char *const colors[] = {NVT_BLUE,  NVT_RED,    NVT_GREEN,
                                          NVT_BLACK, NVT_PURPLE, NVT_SKY};
     return colors[(unsigned)index % 6]; /* -1: a file that states no partitions */
 }
 
-/* The lines of one engine: a colour for each number of partitions, dashes with checkpointing. */
-static void put_lines(const struct rows *rows, int engine, int column, FILE *out)
+/* Where a line's colour changes: it is that of the number of partitions. */
+static int color_index(const struct rows *rows, size_t i)
 {
-    int drawn = 0, color = -1, partitions = 0;
-    fputs("plot ", out);
+    int color = 0;
+    for (size_t k = 1; k <= i; k++)
+        color = rows->items[k].engine != rows->items[i].engine ? -1
+                : rows->items[k].partitions != rows->items[k - 1].partitions ||
+                        rows->items[k - 1].engine != rows->items[i].engine
+                    ? color + 1
+                    : color;
+    return color;
+}
+
+/* A colour for each number of partitions, dashes with checkpointing; each once in the legend. */
+static void put_keys(const struct rows *rows, struct nvt_frame *frame)
+{
+    char text[64];
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row *row = &rows->items[i];
+        int known = !is_new_line(rows, i);
+        snprintf(text, sizeof(text), "K = %d%s", row->partitions,
+                 row->checkpoint ? ", checkpointing" : "");
+        for (size_t k = 0; k < frame->key_count; k++)
+            known |= !strcmp(frame->keys[k].text, text);
+        if (!known)
+            nvt_frame_key(frame, NVT_KEY_LINE_POINT, color_of(color_index(rows, i)),
+                          row->checkpoint ? 2 : 1, row->checkpoint ? 6 : 7, text);
+    }
+}
+
+/* The lines of one engine. Error bars are thin, and the lines stand a little apart from each other
+ * then. */
+static void put_lines(const struct rows *rows, int engine, int column, int bars, FILE *out)
+{
+    const char *separator = "plot ";
+    double shift = 1;
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->items[i];
         if (row->engine != engine || !is_new_line(rows, i))
             continue;
-        if (row->partitions != partitions)
-            color++;
-        partitions = row->partitions;
-        fprintf(out,
-                "%s'gpipe.dat' index 'e%dk%dc%d' using 1:%d with linespoints linecolor '%s' "
-                "dashtype %d pointtype %d pointsize 0.8 linewidth 1.6 title 'K = %d%s'",
-                drawn++ ? ", \\\n     " : "", engine, row->partitions, row->checkpoint, column,
-                color_of(color), row->checkpoint ? 2 : 1, row->checkpoint ? 6 : 7, row->partitions,
-                row->checkpoint ? ", checkpointing" : "");
+        const char *color = color_of(color_index(rows, i));
+        if (bars)
+            fprintf(out,
+                    "%s'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):%d:4 with yerrorbars "
+                    "linecolor '%s' linewidth 0.8 pointtype 0",
+                    separator, engine, row->partitions, row->checkpoint, shift, column, color);
+        separator = bars ? ", \\\n     " : separator;
+        fprintf(out, "%s'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):%d with linespoints",
+                separator, engine, row->partitions, row->checkpoint, shift, column);
+        nvt_frame_style(NVT_KEY_LINE_POINT, color, row->checkpoint ? 2 : 1, row->checkpoint ? 6 : 7,
+                        out);
+        separator = ", \\\n     ";
+        shift += bars ? 0.04 : 0;
     }
-    fputs("\n", out);
+    putc('\n', out);
+}
+
+/* Tics at the numbers of micro-batches that were run. */
+static void put_x_axis(const struct rows *rows, FILE *out)
+{
+    int least = INT_MAX, most = 1, last = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        least = rows->items[i].microbatches < least ? rows->items[i].microbatches : least;
+        most = rows->items[i].microbatches > most ? rows->items[i].microbatches : most;
+    }
+    fprintf(out,
+            "set logscale x 2\nset xlabel 'micro-batches M, log scale'\n"
+            "set xrange [%.3f:%.3f]\nset xtics (",
+            least / 1.2, most * 1.4);
+    for (size_t tics = 0; tics < 12; tics++) {
+        int next = INT_MAX;
+        for (size_t i = 0; i < rows->count; i++)
+            if (rows->items[i].microbatches > last && rows->items[i].microbatches < next)
+                next = rows->items[i].microbatches;
+        if (next == INT_MAX)
+            break;
+        fprintf(out, "%s%d", tics ? ", " : "", next);
+        last = next;
+    }
+    fputs(")\n", out);
 }
 
 static void put_study(const struct nvt_chart_request *request, const struct rows *rows,
                       const char *name, const char *title, const char *label, int column, FILE *out)
 {
-    int panels = rows->engines[0] + rows->engines[1], panel = 0;
+    int panel = 0, bars = 0;
     double low = INFINITY, high = 0;
     for (size_t i = 0; i < rows->count; i++) {
-        double value = column == 2 ? rows->items[i].memory : rows->items[i].throughput;
+        const struct row *row = &rows->items[i];
+        double value = column == 2 ? row->memory : row->throughput;
+        bars |= column == 3 && row->deviation > 0;
         low = value > 0 && value < low ? value : low;
-        high = value > high ? value : high;
+        high = fmax(high, value + (column == 3 && row->deviation > 0 ? row->deviation : 0));
     }
-    nvt_gnuplot_terminal(request->format, panels > 1 ? 1100 : 750, 520, name, out);
-    put_style(out);
-    fprintf(out,
-            "set multiplot layout 1,%d title '%s' font ',16' margins 0.08,0.97,0.27,0.84 spacing 0.07\n"
-            "set logscale x 2\nset xlabel 'micro-batches M'\nset ylabel '%s'\n"
-            "set key at screen 0.5,0.14 center horizontal maxrows 2 samplen 3 noenhanced font ',10'\n",
-            panels, title, label);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    frame.columns = rows->engines[0] + rows->engines[1];
+    frame.left = 56;
+    frame.right = 8;
+    put_keys(rows, &frame);
+    nvt_frame_note(&frame, column == 2 ? "Reserved without weights, gradients and momentum."
+                           : bars      ? "Forward and backward, completed; bars: ± one standard "
+                                         "deviation, points side by side."
+                                       : "Forward and backward, completed.");
+    put_provenance(request->input, &frame);
+    nvt_frame_open(&frame, 180, out);
+    put_x_axis(rows, out);
     if (column == 2 && high > 0)
         fprintf(out, "set logscale y 2\nset yrange [%.9g:%.9g]\nset format y '%%g'\n", low / 1.3,
                 high * 1.3);
     else
-        fprintf(out, "set yrange [0:%.9g]\n", high * 1.1);
-    put_caption(request->input, column == 2 ? "reserved without weights, gradients and momentum"
-                                            : "forward and backward, completed",
-                out);
+        fprintf(out, "set yrange [0:%.9g]\n", high * 1.05);
     for (int engine = 0; engine < 2; engine++) {
+        char text[32];
         if (!rows->engines[engine])
             continue;
-        fprintf(out, "set title 'engine %s'\n", engine ? "torchgpipe" : "self");
-        put_lines(rows, engine, column, out);
-        fputs("unset key\nunset label 98\nunset label 99\n", out);
-        panel++;
+        snprintf(text, sizeof(text), "engine %s", engine ? "torchgpipe" : "self");
+        nvt_frame_panel(&frame, panel, text, out);
+        nvt_frame_y_label(&frame, panel++, label, out);
+        put_lines(rows, engine, column, bars, out);
     }
-    fputs("unset multiplot\nunset output\n", out);
+    nvt_frame_close(&frame, out);
 }
 
 static int draw_study(const struct nvt_chart_request *request, const struct rows *rows,
@@ -224,8 +282,9 @@ static int draw_study(const struct nvt_chart_request *request, const struct rows
         const char *name, *title, *label;
         int column;
     } pictures[] = {
-        {"gpipe-memory", "Peak activation memory of a pipeline of K partitions", "MiB, log scale", 2},
-        {"gpipe-throughput", "Throughput of a pipeline of K partitions", "samples a second", 3}};
+        {"gpipe-memory", "Peak activation memory of a pipeline of K partitions",
+         "memory (MiB), log scale", 2},
+        {"gpipe-throughput", "Throughput of a pipeline of K partitions", "samples per s", 3}};
     FILE *data = nvt_chart_open(request, "gpipe", "dat", err);
     if (!data)
         return -1;
@@ -255,7 +314,8 @@ static int microbatches_of(const struct nvt_pipeline_view *view)
     return most + 1;
 }
 
-/* The better one to look at: more partitions, micro-batches that can be told apart, work side by side. */
+/* The better one to look at: more partitions, micro-batches that can be told apart, work side by
+ * side. */
 static double interest(const struct nvt_pipeline_view *view)
 {
     int count = microbatches_of(view);
@@ -326,69 +386,79 @@ static double length_of(const struct nvt_pipeline_view *view, int step)
     return (double)(view->steps[step].end - view->steps[step].start) / 1e6;
 }
 
+/* Of boxes that are wide enough for their micro-batch's number. */
 static void put_gantt(const struct nvt_chart_request *request, const struct nvt_pipeline_view *view,
                       int step, FILE *out)
 {
     static const struct {
         const char *name, *color;
-        double half; /* height */
-    } kinds[] = {{"forward", NVT_SKY, 0.38}, {"backward", NVT_ORANGE, 0.38}, {"recompute", NVT_GREEN, 0.38}};
-    nvt_gnuplot_terminal(request->format, 1100, 160 + 70 * view->partitions, "gpipe-schedule", out);
-    put_style(out);
-    fputs("unset grid\nset grid xtics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
-          "set title 'One step of the pipeline' font ',16'\n"
-          "set style fill solid 1 border linecolor '#ffffff'\nset lmargin 10\n"
-          "set bmargin at screen 0.28\nset key at screen 0.985,0.93 right top horizontal samplen 1\n",
-          out);
-    fprintf(out, "set xrange [0:%.6f]\nset yrange [%.2f:-0.6]\nset ytics 1 format 'partition %%g'\n",
-            length_of(view, step), view->partitions - 0.4);
-    fprintf(out, "set xlabel 'ms since the step began (%s time)'\n", view->on_device ? "device" : "host");
-    put_caption(request->input, view->configuration, out);
-    fputs("plot ", out);
+    } kinds[] = {{"forward", NVT_SKY}, {"backward", NVT_ORANGE}, {"recompute", NVT_GREEN}};
+    struct nvt_frame frame =
+        nvt_frame_new(request->format, "gpipe-schedule", "One step of the pipeline");
+    for (int kind = 0; kind < 3; kind++)
+        nvt_frame_key(&frame, NVT_KEY_BOX, kinds[kind].color, 1, 0, kinds[kind].name);
+    nvt_frame_note(&frame, "Numbers: micro-batches, where there is room for them.");
+    nvt_frame_note(&frame, view->configuration);
+    put_provenance(request->input, &frame);
+    nvt_frame_open(&frame, 40 * view->partitions, out);
+    nvt_frame_y_label(&frame, 0, "partition", out);
+    fprintf(out,
+            "set grid noytics\nset style fill solid 1 noborder\n"
+            "set xrange [0:%.6f]\nset yrange [%.2f:-0.5]\nset ytics 1\n"
+            "set xlabel '%s time since the step began (ms)'\nplot ",
+            length_of(view, step), view->partitions - 0.5, view->on_device ? "device" : "host");
     for (int kind = 0; kind < 3; kind++)
         fprintf(out,
-                "%s'gpipe-schedule.dat' index '%s' using 1:3:1:2:($3-%g):($3+%g) with boxxyerror "
-                "fillcolor '%s' title '%s'",
-                kind ? ", \\\n     " : "", kinds[kind].name, kinds[kind].half, kinds[kind].half,
-                kinds[kind].color, kinds[kind].name);
+                "%s'gpipe-schedule.dat' index '%s' using 1:3:1:2:($3-0.36):($3+0.36) with "
+                "boxxyerror fillcolor '%s'",
+                kind ? ", \\\n     " : "", kinds[kind].name, kinds[kind].color);
     if (microbatches_of(view) <= NUMBERED_MOST)
-        fputs(", \\\n     for [kind in 'forward backward'] 'gpipe-schedule.dat' index kind using "
-              "(($1+$2)/2):3:4 with labels font ',9' notitle",
-              out);
-    fputs("\nunset output\n", out);
+        fprintf(out,
+                ", \\\n     for [kind in 'forward backward'] 'gpipe-schedule.dat' index kind using "
+                "($2-$1>%.6f?($1+$2)/2:NaN):3:4 with labels font ',11'",
+                length_of(view, step) / 24);
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
 }
 
-static void put_memory(const struct nvt_chart_request *request, const struct nvt_pipeline_view *view,
-                       int step, FILE *out)
+static void put_memory(const struct nvt_chart_request *request,
+                       const struct nvt_pipeline_view *view, int step, FILE *out)
 {
     const struct nvt_pipeline_step *at = &view->steps[step];
-    nvt_gnuplot_terminal(request->format, 1100, 460, "gpipe-memory-time", out);
-    put_style(out);
+    char text[32];
+    struct nvt_frame frame = nvt_frame_new(request->format, "gpipe-memory-time",
+                                           "Memory of each partition during one step");
+    for (int p = 0; p < view->partitions; p++) {
+        snprintf(text, sizeof(text), "partition %d", p);
+        nvt_frame_key(&frame, NVT_KEY_LINE, color_of(p), 1, 0, text);
+    }
+    if (at->backward_start != INT64_MAX) {
+        nvt_frame_key(&frame, NVT_KEY_BOX, FORWARD_BAND, 1, 0, "forward");
+        nvt_frame_key(&frame, NVT_KEY_BOX, BACKWARD_BAND, 1, 0, "backward");
+    }
+    nvt_frame_note(&frame, view->configuration);
+    put_provenance(request->input, &frame);
+    nvt_frame_open(&frame, 180, out);
     if (at->backward_start != INT64_MAX) {
         double middle = (double)(at->backward_start - at->start) / 1e6;
         fprintf(out,
                 "set object 1 rectangle from 0,graph 0 to %.6f,graph 1 behind fillcolor '%s' "
-                "fillstyle solid 0.15 noborder\nset object 2 rectangle from %.6f,graph 0 to "
-                "%.6f,graph 1 behind fillcolor '%s' fillstyle solid 0.15 noborder\n"
-                "set label 1 'forward' at %.6f,graph 0.96 center textcolor '#555555'\n"
-                "set label 2 'backward' at %.6f,graph 0.96 center textcolor '#555555'\n",
-                middle, NVT_SKY, middle, length_of(view, step), NVT_ORANGE, middle / 2,
-                (middle + length_of(view, step)) / 2);
+                "fillstyle solid 1 noborder\nset object 2 rectangle from %.6f,graph 0 to "
+                "%.6f,graph 1 behind fillcolor '%s' fillstyle solid 1 noborder\n",
+                middle, FORWARD_BAND, middle, length_of(view, step), BACKWARD_BAND);
     }
+    nvt_frame_y_label(&frame, 0, "allocated (MiB)", out);
     fprintf(out,
-            "set title 'Memory in use by each partition during one step' font ',16'\n"
-            "set xrange [0:%.6f]\nset yrange [0:*]\nset xlabel 'ms since the step began'\n"
-            "set ylabel 'MiB allocated'\nset bmargin at screen 0.2\n"
-            "set rmargin at screen 0.86\nset key at screen 0.99,0.85 right top samplen 2\n",
+            "set xrange [0:%.6f]\nset yrange [0:*]\nset xlabel 'time since the step began (ms)'\n"
+            "plot ",
             length_of(view, step));
-    put_caption(request->input, view->configuration, out);
-    fputs("plot ", out);
-    for (int p = 0; p < view->partitions; p++)
-        fprintf(out,
-                "%s'gpipe-levels.dat' index 'p%d' using 1:2 with steps linecolor '%s' linewidth 1.6 "
-                "title 'partition %d'",
-                p ? ", \\\n     " : "", p, color_of(p), p);
-    fputs("\nunset output\n", out);
+    for (int p = 0; p < view->partitions; p++) {
+        fprintf(out, "%s'gpipe-levels.dat' index 'p%d' using 1:2 with steps",
+                p ? ", \\\n     " : "", p);
+        nvt_frame_style(NVT_KEY_LINE, color_of(p), 1, 0, out);
+    }
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
 }
 
 typedef void put_data(const struct nvt_pipeline_view *, int, FILE *);

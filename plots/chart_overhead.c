@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "../analyze/overhead.h"
+#include "frame.h"
 #include "gnuplot.h"
+#include "words.h"
 
 #define LINES_MOST 40
 
@@ -56,40 +58,26 @@ static void fill(struct sheet *sheet)
     }
 }
 
-/* Whether a word "key=value" stands in every line's configuration: then it tells nothing apart. */
-static int in_all(const struct sheet *sheet, const char *word, size_t length)
+static const char *configuration_of(const void *rows, size_t index)
 {
-    for (size_t i = 0; i < sheet->count; i++) {
-        const char *at = sheet->lines[i]->configuration;
-        while ((at = strstr(at, word)) != NULL && at[length] && at[length] != ' ')
-            at += length;
-        if (!at)
-            return 0;
-    }
-    return 1;
+    const struct nvt_slowdown_row *const *lines = rows;
+    return lines[index]->configuration;
 }
 
 /* The words of a configuration that differ, and the phase. */
 static void put_label(const struct sheet *sheet, const struct nvt_slowdown_row *row, FILE *out)
 {
-    char text[200] = "", word[128];
-    size_t used = 0;
+    const struct nvt_words words = {sheet->lines, sheet->count, configuration_of};
+    char text[200];
+    size_t used = nvt_words_pick(&words, row->configuration, 0, text, sizeof(text) - 80);
     int several_warmups = 0;
     for (size_t i = 0; i < sheet->count; i++)
         several_warmups |= sheet->lines[i]->warmup != row->warmup;
-    for (const char *at = row->configuration; *at; at += strspn(at, " ")) {
-        size_t length = strcspn(at, " ");
-        snprintf(word, sizeof(word), "%.*s", (int)length, at);
-        if (length < sizeof(word) && !in_all(sheet, word, length) &&
-            used + length + 2 < sizeof(text))
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s ", word);
-        at += length;
-    }
-    if (several_warmups && used + 32 < sizeof(text))
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "warmup=%lld ",
+    if (several_warmups)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%swarmup=%lld", used ? " " : "",
                                  (long long)row->warmup);
-    snprintf(text + used, sizeof(text) - used, "%.40s", row->phase);
-    nvt_gnuplot_text(text, 60, out);
+    snprintf(text + used, sizeof(text) - used, "%s%.40s", used ? " " : "", row->phase);
+    nvt_gnuplot_text(text, 64, out);
 }
 
 static int has_level(const struct sheet *sheet, const char *level)
@@ -109,7 +97,7 @@ static double offset_of(const struct sheet *sheet, size_t level)
         before += i < level && has_level(sheet, styles[i].level);
         all += has_level(sheet, styles[i].level);
     }
-    return 0.18 * (before - (all - 1) / 2);
+    return 0.68 + 0.16 * (before - (all - 1) / 2);
 }
 
 /* A block a level: slow-down, low, high, place on the axis. */
@@ -136,70 +124,56 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     }
 }
 
-static void put_titles(const struct nvt_chart_request *request, const struct sheet *sheet,
-                       int height, FILE *out)
+static void put_frame(const struct nvt_chart_request *request, const struct sheet *sheet,
+                      struct nvt_frame *frame)
 {
+    const struct nvt_words words = {sheet->lines, sheet->count, configuration_of};
     struct nvt_provenance from = nvt_runs_provenance(request->input->runs[0]);
-    char text[600];
-    fprintf(
-        out,
-        "set label 1 'What collecting costs' at screen 0.5,%.4f center font ',16'\nset label 2 ",
-        1 - 28.0 / height);
-    snprintf(text, sizeof(text),
-             "%.*s: time with a level of collection / bare time, 95 %% intervals",
-             (int)strcspn(sheet->lines[0]->configuration, " "), sheet->lines[0]->configuration);
-    nvt_gnuplot_text(text, 120, out);
-    fprintf(out, " at screen 0.5,%.4f center font ',11' noenhanced\nset label 3 ",
-            1 - 52.0 / height);
-    size_t used =
-        (size_t)snprintf(text, sizeof(text), "%s%s%s%s%s", from.backend ? from.backend : "",
-                         from.backend ? " · " : "", from.device ? from.device : "",
-                         from.device ? " · " : "", from.date ? from.date : "");
-    if (sheet->left_out && used < sizeof(text))
-        snprintf(text + used, sizeof(text) - used, " · %zu more are not shown", sheet->left_out);
-    nvt_gnuplot_text(text, 130, out);
-    fprintf(out, " at screen 0.5,%.4f center font ',10' textcolor '#555555' noenhanced\n",
-            14.0 / height);
+    char text[NVT_FRAME_TEXT];
+    frame->left = frame->right = 20;
+    for (size_t level = 0; level < LEVELS; level++)
+        if (has_level(sheet, styles[level].level))
+            nvt_frame_key(frame, NVT_KEY_LINE_POINT, styles[level].color, 1, styles[level].point,
+                          styles[level].level);
+    nvt_frame_note(frame, "Time with a level of collection / bare time, with 95 % intervals.");
+    nvt_words_pick(&words, sheet->lines[0]->configuration, 1, text, sizeof(text));
+    nvt_frame_note(frame, text);
+    snprintf(text, sizeof(text), "%zu more are not shown.", sheet->left_out);
+    if (sheet->left_out)
+        nvt_frame_note(frame, text);
+    nvt_frame_provenance(frame, "", &from);
 }
 
+/* A row's name stands above its points. */
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    (void)name;
-    const int height = 170 + 44 * (int)sheet->count;
     const double margin = 0.06 * (sheet->most - sheet->least) + 0.005;
     const char *separator = "plot ";
-    nvt_gnuplot_terminal(request->format, 960, height, "overhead", out);
-    put_titles(request, sheet, height, out);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, "What collecting costs");
+    put_frame(request, sheet, &frame);
+    nvt_frame_open(&frame, 46 * (int)sheet->count, out);
     fprintf(out,
-            "set lmargin at screen 0.3\nset rmargin at screen 0.87\n"
-            "set bmargin at screen %.4f\nset tmargin at screen %.4f\n"
-            "set key at screen 0.985,%.4f right top Left reverse samplen 2 font ',11'\n"
-            "set border 1 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
-            "set grid xtics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
-            "set xlabel 'slow-down (1: none)'\nset xrange [%.9g:%.9g]\nset yrange [%.1f:-0.6]\n"
-            "set arrow 1 from 1,graph 0 to 1,graph 1 nohead linecolor '#555555' linewidth 1.2\n"
-            "set ytics scale 0 noenhanced (",
-            68.0 / height, 1 - 72.0 / height, 1 - 72.0 / height, sheet->least - margin,
-            sheet->most + margin, (double)sheet->count - 0.4);
+            "set border 1\nunset ytics\nset grid noytics\nset xlabel 'slow-down (1: none)'\n"
+            "set xrange [%.9g:%.9g]\nset yrange [%zu:0]\n"
+            "set arrow 1 from 1,graph 0 to 1,graph 1 nohead linecolor '#555555' linewidth 1.2\n",
+            sheet->least - margin, sheet->most + margin, sheet->count);
     for (size_t line = 0; line < sheet->count; line++) {
-        fputs(line ? ", " : "", out);
+        fprintf(out, "set label %zu ", line + 1);
         put_label(sheet, sheet->lines[line], out);
-        fprintf(out, " %zu", line);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)line + 0.2);
     }
-    fputs(")\n", out);
     for (size_t level = 0; level < LEVELS; level++) {
         if (!has_level(sheet, styles[level].level))
             continue;
-        fprintf(out,
-                "%s'overhead.dat' index '%s' using 1:4:2:3 with xerrorbars linecolor '%s' "
-                "pointtype %d pointsize 0.9 linewidth 1.6 title '%s'",
-                separator, styles[level].level, styles[level].color, styles[level].point,
+        fprintf(out, "%s'%s.dat' index '%s' using 1:4:2:3 with xerrorbars", separator, name,
                 styles[level].level);
+        nvt_frame_style(NVT_KEY_POINT, styles[level].color, 1, styles[level].point, out);
         separator = ", \\\n     ";
     }
-    fputs("\nunset output\n", out);
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
 }
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)

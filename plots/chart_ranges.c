@@ -1,32 +1,19 @@
 /*
- * ranges: where the time of a trace went: the NVTX ranges with the most total time as bars, with
- * the total, its share and how often the range ran. Nested ranges count within those around them,
- * so shares can exceed 100 % together.
+ * ranges: where the time of a trace went: the NVTX ranges, and the kernels, with the most total
+ * time as bars, with the total, its share and how often the range ran. Nested ranges count within
+ * those around them, so shares can exceed 100 % together.
  */
 #include "chart.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/text.h"
+#include "frame.h"
 #include "gnuplot.h"
 
 #define BARS_MAX  20
-#define LABEL_MAX 52 /* characters of a name */
-
-/* A file name of a trace's own: its base name without suffix, odd characters as '_'. */
-static void chart_name(const char *path, char *name, size_t size)
-{
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    size_t length = strcspn(base, ".");
-    if (!length || length > 100)
-        length = length ? 100 : strlen(base) < 100 ? strlen(base) : 100;
-    snprintf(name, size, "%.*s-ranges", (int)length, base);
-    for (char *at = name; *at; at++)
-        if (!isalnum((unsigned char)*at) && *at != '-' && *at != '_')
-            *at = '_';
-}
+#define LABEL_MAX 62 /* characters of a name */
 
 /* A name as a field of the data file: one line, no tab, no quote, at most LABEL_MAX characters. */
 static void put_label(const char *text, FILE *out)
@@ -44,120 +31,110 @@ static void put_label(const char *text, FILE *out)
     fputs(!left && *text ? "…" : "", out);
 }
 
-struct unit {
-    const char *name;
-    double ns;
+/* A table by total time: its rows as bars. */
+struct bars {
+    const struct nvt_trace *trace;
+    const struct nvt_table *table;
+    const char *what, *of; /* "NVTX ranges", heading of the names */
+    size_t count;
+    struct nvt_time_unit unit;
 };
 
-static struct unit unit_for(double ns)
+static double total_of(const struct bars *bars, size_t row)
 {
-    static const struct unit units[] = {{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}};
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (ns >= units[i].ns)
-            return units[i];
-    return (struct unit){"ns", 1};
+    return nvt_table_real(bars->table, row, nvt_table_find(bars->table, "Total Time (ns)"));
 }
 
-static size_t put_data(const struct nvt_table *table, struct unit unit, FILE *out)
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
 {
-    size_t total = nvt_table_find(table, "Total Time (ns)"),
-           share = nvt_table_find(table, "Time (%)");
-    size_t instances = nvt_table_find(table, "Instances"), name = nvt_table_find(table, "Range");
-    size_t bars = nvt_table_rows(table) < BARS_MAX ? nvt_table_rows(table) : BARS_MAX;
-    fprintf(out, "# total_%s\tpercent\tinstances\trange\n", unit.name);
-    for (size_t row = 0; row < bars; row++) {
-        fprintf(out, "%.9g\t%.1f\t%lld\t", nvt_table_real(table, row, total) / unit.ns,
-                nvt_table_real(table, row, share), (long long)nvt_table_int(table, row, instances));
-        put_label(nvt_table_text(table, row, name), out);
+    const struct bars *bars = what;
+    size_t share = nvt_table_find(bars->table, "Time (%)");
+    size_t instances = nvt_table_find(bars->table, "Instances");
+    (void)request;
+    (void)name;
+    fprintf(out, "# total_%s\tpercent\tinstances\t%s\n", bars->unit.name, bars->of);
+    for (size_t row = 0; row < bars->count; row++) {
+        fprintf(out, "%.9g\t%.1f\t%lld\t", total_of(bars, row) / bars->unit.ns,
+                nvt_table_real(bars->table, row, share),
+                (long long)nvt_table_int(bars->table, row, instances));
+        put_label(nvt_table_text(bars->table, row, nvt_table_find(bars->table, bars->of)), out);
         putc('\n', out);
     }
-    return bars;
 }
 
-static void put_title(const struct nvt_trace *trace, const struct nvt_table *table, FILE *out)
+/* The name of a bar stands above it, so that names may be long. */
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
 {
-    const struct nvt_provenance *from = nvt_table_provenance(table);
-    const char *slash = strrchr(trace->path, '/');
-    char text[600];
-    snprintf(text, sizeof(text), "NVTX ranges of %s by total time",
-             slash ? slash + 1 : trace->path);
-    fputs("set label 2 ", out);
-    nvt_gnuplot_text(text, 90, out);
-    snprintf(text, sizeof(text), "%s%s%s%s%s", from->backend ? from->backend : "",
-             from->backend ? " · " : "", from->device ? from->device : "",
-             from->device ? " · " : "", from->date ? from->date : "");
-    fputs(" at screen 0.5,graph 1 center offset 0,1.2 font ',15' noenhanced\nset label 1 ", out);
-    nvt_gnuplot_text(text, 130, out);
-    fputs(" at screen 0.5,screen 0.03 center font ',10' textcolor '#555555' noenhanced\n", out);
+    const struct bars *bars = what;
+    const char *slash = strrchr(bars->trace->path, '/');
+    double longest = total_of(bars, 0) / bars->unit.ns;
+    char title[NVT_FRAME_TEXT];
+    snprintf(title, sizeof(title), "%s of %.100s by total time", bars->what,
+             slash ? slash + 1 : bars->trace->path);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    frame.left = frame.right = 16;
+    nvt_frame_note(&frame, "Total time, its share, and how often it ran.");
+    nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->table));
+    nvt_frame_open(&frame, 30 * (int)bars->count, out);
+    fprintf(out,
+            "set datafile separator '\\t'\nset border 1\nunset ytics\n"
+            "set grid noytics\nset xlabel 'total time (%s)'\nset xrange [0:%.9g]\n"
+            "set yrange [%zu:0]\n"
+            "plot '%s.dat' using (0):($0+0.7):(0):1:($0+0.52):($0+0.88) with boxxyerror "
+            "fillstyle solid noborder fillcolor '%s', \\\n"
+            "     '' using (0):($0+0.27):4 with labels left font ',11', \\\n"
+            "     '' using 1:($0+0.7):(sprintf('%%.4g %s · %%.1f %%%% · %%d×', $1, $2, int($3))) "
+            "with labels left offset 0.5,0 font ',11' textcolor '#333333'\n",
+            bars->unit.name, longest > 0 ? longest * 1.75 : 1, bars->count, name, NVT_SKY,
+            bars->unit.name);
+    nvt_frame_close(&frame, out);
 }
 
-static void put_script(const struct nvt_chart_request *request, const struct nvt_trace *trace,
-                       const struct nvt_table *table, const char *name, struct unit unit,
-                       size_t bars, FILE *out)
+static int draw_table(const struct nvt_chart_request *request, const struct nvt_report *report,
+                      struct bars bars, const char *suffix, struct nvt_error *err)
 {
-    double longest = nvt_table_real(table, 0, nvt_table_find(table, "Total Time (ns)")) / unit.ns;
-    int height = 150 + 26 * (int)bars;
-    nvt_gnuplot_terminal(request->format, 960, height, name, out);
-    put_title(trace, table, out);
-    fprintf(
-        out,
-        "set datafile separator '\\t'\nunset key\nset border 1 linecolor '#555555'\n"
-        "set lmargin at screen 0.4\nset rmargin at screen 0.97\n"
-        "set bmargin at screen %.3f\nset tmargin at screen %.3f\n"
-        "set tics nomirror textcolor '#333333'\nset ytics scale 0 noenhanced\n"
-        "set grid xtics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
-        "set xlabel 'total time (%s)'\nset xrange [0:%.9g]\nset yrange [%.1f:-0.6]\n"
-        "plot '%s.dat' using (0):0:(0):1:($0-0.36):($0+0.36):yticlabels(4) with boxxyerror "
-        "fillstyle solid noborder fillcolor '%s', \\\n"
-        "     '' using 1:0:(sprintf('%%.4g %s · %%.1f %%%% · %%d×', $1, $2, int($3))) with labels "
-        "left offset 0.7,0 font ',10'\n"
-        "unset output\n",
-        85.0 / height, 1 - 50.0 / height, unit.name, longest > 0 ? longest * 1.55 : 1,
-        (double)bars - 0.4, name, NVT_SKY, unit.name);
-}
-
-static int draw_trace(const struct nvt_chart_request *request, const struct nvt_trace *trace,
-                      const struct nvt_table *table, struct nvt_error *err)
-{
+    struct nvt_tables tables = {0};
     char name[128];
-    chart_name(trace->path, name, sizeof(name));
-    struct unit unit = unit_for(nvt_table_real(table, 0, nvt_table_find(table, "Total Time (ns)")));
-    FILE *data = nvt_chart_open(request, name, "dat", err);
-    if (!data)
-        return -1;
-    size_t bars = put_data(table, unit, data);
-    if (nvt_chart_close(data, name, err))
-        return -1;
-    FILE *script = nvt_chart_open(request, name, "gp", err);
-    if (!script)
-        return -1;
-    put_script(request, trace, table, name, unit, bars, script);
-    if (nvt_chart_close(script, name, err))
-        return -1;
-    return nvt_chart_render(request, name, err);
+    int status = report->make(request->input, &tables, err);
+    bars.trace = request->input->traces[0].trace;
+    bars.table = status ? NULL : tables.items[0];
+    bars.count = status ? 0 : nvt_table_rows(bars.table);
+    bars.count = bars.count < BARS_MAX ? bars.count : BARS_MAX;
+    nvt_frame_file_name(bars.trace->path, suffix, name, sizeof(name));
+    if (bars.count) {
+        bars.unit = nvt_time_unit_for(total_of(&bars, 0));
+        status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
+    }
+    nvt_tables_free(&tables);
+    return status;
 }
 
 /* The command takes one input, so there is one trace. */
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    struct nvt_tables tables = {0};
-    int status = nvt_report_nvtx_sum.make(request->input, &tables, err);
-    if (!status && nvt_table_rows(tables.items[0]))
-        status = draw_trace(request, request->input->traces[0].trace, tables.items[0], err);
-    else if (!status)
-        status = nvt_fail(err, "no range of the trace ended: there is nothing to draw");
-    nvt_tables_free(&tables);
+    const struct nvt_trace *trace = request->input->traces[0].trace;
+    const struct bars ranges = {.what = "NVTX ranges", .of = "Range"};
+    const struct bars kernels = {.what = "Kernels", .of = "Name"};
+    int status = 0;
+    if (trace->ranges.count)
+        status = draw_table(request, &nvt_report_nvtx_sum, ranges, "-ranges", err);
+    if (!status && trace->ops.count)
+        status =
+            draw_table(request, nvt_report_find("cuda_gpu_kern_sum"), kernels, "-kernels", err);
     return status;
 }
 
 static int fits(const struct nvt_report_input *input)
 {
-    return input->trace_count == 1 && !input->run_count && input->traces[0].trace->ranges.count > 0;
+    return input->trace_count == 1 && !input->run_count &&
+           (input->traces[0].trace->ranges.count > 0 || input->traces[0].trace->ops.count > 0);
 }
 
 const struct nvt_chart nvt_chart_ranges = {
     .name = "ranges",
-    .about = "the NVTX ranges of a trace with the most total time",
+    .about = "the ranges and kernels of a trace with the most total time",
     .part = NVT_CHART_TIME,
     .fits = fits,
     .draw = draw,

@@ -10,9 +10,11 @@
 #include "../analyze/compare_reference.h"
 #include "../analyze/published.h"
 #include "chart.h"
+#include "frame.h"
 #include "gnuplot.h"
+#include "words.h"
 
-enum { SHEET_ROWS = 30, LABEL_MOST = 66 };
+enum { SHEET_ROWS = 30 };
 
 static const struct series {
     const char *quantity, *title, *color;
@@ -43,6 +45,14 @@ static size_t series_of(const struct nvt_beside *pair)
 static int is_shown(const struct nvt_beside *pair)
 {
     return series_of(pair) < SERIES && strcmp(nvt_record_source(pair->ours), "published") != 0;
+}
+
+/* Of the ratio, first order, from the deviations that are known; 0 where none is. */
+static double deviation_of(const struct nvt_beside *pair)
+{
+    double ours = pair->our_std > 0 ? pair->our_std / pair->our_value : 0;
+    double theirs = pair->their_std > 0 ? pair->their_std / pair->their_value : 0;
+    return pair->our_value / pair->their_value * sqrt(ours * ours + theirs * theirs);
 }
 
 /* A part of the pairs with at most SHEET_ROWS configurations. */
@@ -78,7 +88,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     const struct sheet *sheet = what;
     (void)request;
     (void)name;
-    fputs("# row ours/published ours_ms published_ms\n", out);
+    fputs("# row ours/published ours_ms published_ms deviation_of_ratio\n", out);
     for (size_t s = 0, blocks = 0; s < SERIES; s++) {
         const struct nvt_record *last = NULL;
         size_t row = 0, in_block = 0;
@@ -92,49 +102,83 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                 continue;
             if (!in_block++)
                 fprintf(out, "%s# %s\n", blocks++ ? "\n\n" : "", all_series[s].quantity);
-            fprintf(out, "%zu\t%.9g\t%.9g\t%.9g\n", row, pair->our_value / pair->their_value,
-                    pair->our_value, pair->their_value);
+            fprintf(out, "%zu\t%.9g\t%.9g\t%.9g\t%.9g\n", row, pair->our_value / pair->their_value,
+                    pair->our_value, pair->their_value, deviation_of(pair));
         }
     }
 }
 
-static void put_tics(const struct sheet *sheet, FILE *out)
+/* The records of a sheet, each once. */
+static size_t records_of(const struct sheet *sheet, const char *configurations[SHEET_ROWS])
 {
     const struct nvt_record *last = NULL;
-    size_t row = 0;
-    fputs("set ytics (", out);
-    for (size_t i = 0; i < sheet->count; i++) {
+    size_t count = 0;
+    for (size_t i = 0; i < sheet->count && count < SHEET_ROWS; i++) {
         if (!is_shown(&sheet->pairs[i]) || sheet->pairs[i].ours == last)
             continue;
         last = sheet->pairs[i].ours;
-        char *configuration = nvt_record_configuration(last);
-        fputs(row++ ? ", " : "", out);
-        nvt_gnuplot_text(configuration ? configuration : "?", LABEL_MOST, out);
-        fprintf(out, " %zu", row);
-        free(configuration);
+        configurations[count++] = nvt_record_configuration(last);
     }
-    fputs(") font ',9'\n", out);
+    return count;
 }
 
-static void put_captions(const struct sheet *sheet, double bottom, FILE *out)
+static const char *configuration_of(const void *rows, size_t index)
 {
+    const char *const *configurations = rows;
+    return configurations[index];
+}
+
+/* A row's name stands above its points. */
+static void put_names(const struct sheet *sheet, FILE *out)
+{
+    const char *configurations[SHEET_ROWS];
+    char text[200];
+    size_t count = records_of(sheet, configurations);
+    const struct nvt_words words = {configurations, count, configuration_of};
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "set label %zu ", i + 1);
+        if (nvt_words_pick(&words, configurations[i], 0, text, sizeof(text)))
+            nvt_gnuplot_text(text, 64, out);
+        else
+            nvt_gnuplot_text(configurations[i] ? configurations[i] : "?", 64, out);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.25);
+    }
+    for (size_t i = 0; i < count; i++)
+        free((char *)configurations[i]);
+}
+
+static int has_bars(const struct sheet *sheet)
+{
+    for (size_t i = 0; i < sheet->count; i++)
+        if (is_shown(&sheet->pairs[i]) && deviation_of(&sheet->pairs[i]) > 0)
+            return 1;
+    return 0;
+}
+
+static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    const char *configurations[SHEET_ROWS];
     const struct nvt_record *ours = sheet->pairs[0].ours;
     const char *workload = nvt_record_text(ours, "workload");
-    const char *device = nvt_record_text(ours, "device");
     const struct nvt_reference *theirs = nvt_reference_of(workload ? workload : "");
     struct nvt_provenance from = nvt_runs_provenance(sheet->pairs[0].runs);
-    char text[900];
-    snprintf(text, sizeof(text), "ours: %s, %s, %s", from.backend ? from.backend : "?",
-             device ? device : "device not stated", from.date ? from.date : "date not stated");
-    fputs("set label 2 ", out);
-    nvt_gnuplot_text(text, 140, out);
-    fprintf(out, " at screen 0.5,%.4f center font ',10' textcolor '#555555' noenhanced\n",
-            bottom * 2);
-    snprintf(text, sizeof(text), "published: %s; device: %s", theirs ? theirs->title : "?",
+    char text[NVT_FRAME_TEXT];
+    size_t count = records_of(sheet, configurations);
+    const struct nvt_words words = {configurations, count, configuration_of};
+    snprintf(text, sizeof(text), "%s ", workload ? workload : "");
+    if (count > 1)
+        nvt_words_pick(&words, configurations[0], 1, text + strlen(text),
+                       sizeof(text) - strlen(text));
+    for (size_t i = 0; i < count; i++)
+        free((char *)configurations[i]);
+    nvt_frame_note(frame, text);
+    if (has_bars(sheet))
+        nvt_frame_note(frame,
+                       "Bars: ± one standard deviation of the ratio, from those that are known.");
+    nvt_frame_provenance(frame, "Ours: ", &from);
+    snprintf(text, sizeof(text), "Published: %s; device: %s", theirs ? theirs->title : "?",
              theirs ? theirs->device : "not stated");
-    fputs("set label 3 ", out);
-    nvt_gnuplot_text(text, 170, out);
-    fprintf(out, " at screen 0.5,%.4f center font ',10' textcolor '#555555' noenhanced\n", bottom);
+    nvt_frame_note(frame, text);
 }
 
 static int has_series(const struct sheet *sheet, size_t series)
@@ -149,8 +193,6 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    (void)name;
-    int height = 210 + 20 * (int)sheet->rows;
     const char *separator = "plot ";
     double least = 1, most = 1;
     for (size_t i = 0; i < sheet->count; i++)
@@ -159,33 +201,34 @@ static void put_script(const struct nvt_chart_request *request, const void *what
             least = fmin(least, ratio);
             most = fmax(most, ratio);
         }
-    nvt_gnuplot_terminal(request->format, 960, height, sheet->name, out);
+    struct nvt_frame frame = nvt_frame_new(
+        request->format, name, "Our time / published time (other machines: no verdict)");
+    frame.left = frame.right = 20;
+    for (size_t s = 0; s < SERIES; s++)
+        if (has_series(sheet, s))
+            nvt_frame_key(&frame, NVT_KEY_POINT, all_series[s].color, 1, all_series[s].point,
+                          all_series[s].title);
+    put_notes(sheet, &frame);
+    nvt_frame_open(&frame, 34 * (int)sheet->rows, out);
     fprintf(out,
-            "set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
-            "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
-            "set label 1 'Measured here, as a multiple of the published time (other machines: no "
-            "verdict)' at screen 0.5,%.4f center font ',14'\n"
-            "set lmargin at screen 0.44\nset rmargin at screen 0.97\n"
-            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n"
-            "set logscale x\nset xrange [%.9g:%.9g]\nset xlabel 'ours / published, log scale'\n"
-            "set yrange [%g:0.3]\nset arrow from 1, graph 0 to 1, graph 1 nohead linecolor "
-            "'#333333' dashtype 2\n"
-            "set key at screen 0.97,%.4f right horizontal maxrows 1 samplen 1 Left reverse\n",
-            1 - 24.0 / height, 1 - 78.0 / height, 110.0 / height, least / 1.6, most * 1.6,
-            (double)sheet->rows + 0.7, 1 - 56.0 / height);
-    put_captions(sheet, 16.0 / height, out);
-    put_tics(sheet, out);
+            "set border 1\nunset ytics\nset grid noytics\nset logscale x\n"
+            "set xrange [%.9g:%.9g]\nset xlabel 'ours / published, log scale'\n"
+            "set yrange [%zu:0]\nset arrow 1 from 1, graph 0 to 1, graph 1 nohead linecolor "
+            "'#333333' dashtype 2\n",
+            least / 1.6, most * 1.6, sheet->rows);
+    put_names(sheet, out);
     for (size_t s = 0; s < SERIES; s++) {
         if (!has_series(sheet, s))
             continue;
         fprintf(out,
-                "%s'%s.dat' index '%s' using 2:1 with points linecolor '%s' pointtype %d pointsize "
-                "0.9 title '%s'",
-                separator, sheet->name, all_series[s].quantity, all_series[s].color,
-                all_series[s].point, all_series[s].title);
+                "%s'%s.dat' index '%s' using 2:($1-0.32):($5>0&&$5<$2?$2-$5:$2):($5>0?$2+$5:$2) "
+                "with xerrorbars",
+                separator, name, all_series[s].quantity);
+        nvt_frame_style(NVT_KEY_POINT, all_series[s].color, 1, all_series[s].point, out);
         separator = ", \\\n     ";
     }
-    fputs("\nunset output\n", out);
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
 }
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)

@@ -12,9 +12,12 @@
 #include <string.h>
 
 #include "../analyze/curves.h"
+#include "frame.h"
 #include "gnuplot.h"
+#include "words.h"
 
 #define LINES_MAX 6 /* colours that are told apart */
+#define CROSSINGS 8 /* that are marked */
 
 static const char *const colors[LINES_MAX] = {NVT_BLUE, NVT_ORANGE, NVT_GREEN,
                                               NVT_RED,  NVT_PURPLE, NVT_BLACK};
@@ -29,23 +32,17 @@ struct sheet {
     double least, most; /* n */
 };
 
-/* The workload and its numbers, or (words = 1) its words, but not the axis. */
-static void describe(const struct nvt_curve *curve, int words, char *out, size_t size)
+/* The workload and its numbers, but not the axis. */
+static void describe(const struct nvt_curve *curve, char *out, size_t size)
 {
     const struct nvt_record *record = curve->record;
     const char *workload = nvt_record_text(record, "workload");
-    size_t used = 0;
-    *out = 0;
-    if (!words)
-        used = (size_t)snprintf(out, size, "%s", workload ? workload : "");
+    size_t used = (size_t)snprintf(out, size, "%s", workload ? workload : "");
     for (size_t i = 0; i < record->count && used < size; i++) {
         const struct nvt_member *member = &record->members[i];
         if (!nvt_record_is_axis(record, i) || !strcmp(member->key, curve->axis))
             continue;
-        if (words && member->type == NVT_VALUE_TEXT)
-            used +=
-                (size_t)snprintf(out + used, size - used, "%s%s", used ? " " : "", member->text);
-        else if (!words && member->type == NVT_VALUE_NUMBER)
+        if (member->type == NVT_VALUE_NUMBER)
             used += (size_t)snprintf(out + used, size - used, " %s=%s", member->key, member->text);
     }
 }
@@ -84,11 +81,11 @@ static int fill_sheet(struct sheet *sheet, const struct nvt_curves *curves, size
     char key[256];
     int comparable = 0;
     *sheet = (struct sheet){.axis = curves->items[first].axis, .least = INFINITY};
-    describe(&curves->items[first], 0, sheet->key, sizeof(sheet->key));
+    describe(&curves->items[first], sheet->key, sizeof(sheet->key));
     for (size_t i = first; i < curves->count; i++) {
         const struct nvt_curve *curve = &curves->items[i];
         int phase = phase_of(curve);
-        describe(curve, 0, key, sizeof(key));
+        describe(curve, key, sizeof(key));
         if (phase < 0 || strcmp(curve->axis, sheet->axis) || strcmp(key, sheet->key) ||
             sheet->counts[phase] == LINES_MAX)
             continue;
@@ -105,9 +102,9 @@ static int fill_sheet(struct sheet *sheet, const struct nvt_curves *curves, size
 static int is_later(const struct nvt_curves *curves, size_t index)
 {
     char key[256], other[256];
-    describe(&curves->items[index], 0, key, sizeof(key));
+    describe(&curves->items[index], key, sizeof(key));
     for (size_t i = 0; i < index; i++) {
-        describe(&curves->items[i], 0, other, sizeof(other));
+        describe(&curves->items[i], other, sizeof(other));
         if (!strcmp(curves->items[i].axis, curves->items[index].axis) && !strcmp(key, other))
             return 1;
     }
@@ -132,7 +129,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
         }
 }
 
-/* Bands of the intervals behind the lines, and a label at the top of each. */
+/* Bands of the intervals behind the lines, and where the lines cross. */
 static void put_crossings(const struct sheet *sheet, int phase, FILE *out)
 {
     int tag = 0;
@@ -143,81 +140,140 @@ static void put_crossings(const struct sheet *sheet, int phase, FILE *out)
             const struct nvt_curve *right = sheet->curves[phase][j];
             if (!nvt_curves_differ(left, right) || !nvt_curves_cross(left, right, &crossing))
                 continue;
-            tag++;
+            if (++tag > CROSSINGS)
+                return;
             fprintf(out,
                     "set object %d rectangle from %.9g,graph 0 to %.9g,graph 1 behind fillcolor "
                     "'#bbbbbb' fillstyle transparent solid 0.4 noborder\n"
                     "set arrow %d from %.9g,graph 0 to %.9g,graph 1 nohead dashtype 2 linecolor "
-                    "'#555555'\n"
-                    "set label %d '%.3g (%.3g to %.3g)' at %.9g,graph %.3g left offset 0.5,0 font "
-                    "',10' textcolor '#333333'\n",
-                    tag + 10, crossing.from, crossing.to, tag + 10, crossing.n, crossing.n,
-                    tag + 10, crossing.n, crossing.from, crossing.to, crossing.n, 1 - 0.05 * tag);
+                    "'#555555'\n",
+                    tag + 10, crossing.from, crossing.to, tag + 10, crossing.n, crossing.n);
         }
 }
 
-/* Log axes: lines bend there, which is why each is drawn from its own a and b. */
-static void put_panel(const struct sheet *sheet, int phase, const char *name, FILE *out)
+static const char *rest_of(const void *rows, size_t index)
 {
+    const struct nvt_curve *const *curves = rows;
+    return curves[index]->rest;
+}
+
+/* The variants of a sheet, each once: forward's, then what only backward has. */
+static size_t variants_of(const struct sheet *sheet,
+                          const struct nvt_curve *variants[2 * LINES_MAX])
+{
+    size_t count = 0;
+    for (int phase = 0; phase < 2; phase++)
+        for (size_t i = 0; i < sheet->counts[phase]; i++) {
+            size_t at = 0;
+            while (at < count && strcmp(variants[at]->rest, sheet->curves[phase][i]->rest))
+                at++;
+            if (at == count)
+                variants[count++] = sheet->curves[phase][i];
+        }
+    return count;
+}
+
+static size_t variant_of(const struct nvt_curve *const *variants, const struct nvt_curve *curve)
+{
+    size_t at = 0;
+    while (strcmp(variants[at]->rest, curve->rest))
+        at++;
+    return at;
+}
+
+/* Log axes: lines bend there, which is why each is drawn from its own a and b. */
+static void put_panel(const struct sheet *sheet, int phase, int index,
+                      const struct nvt_frame *frame, FILE *out)
+{
+    const struct nvt_curve *variants[2 * LINES_MAX];
     const char *separator = "plot ";
-    char title[256];
     size_t block = phase ? sheet->counts[0] : 0;
-    if (!sheet->counts[phase])
-        return;
-    fprintf(out,
-            "\nset lmargin at screen %g\nset rmargin at screen %g\nset title '%s' font ',13'\n"
-            "set ylabel 'median of the iterations (ms)'\n"
-            "set key at screen %g,0.1 center center horizontal noenhanced samplen 2\n",
-            phase ? 0.58 : 0.08, phase ? 0.98 : 0.48, phases[phase], phase ? 0.78 : 0.28);
+    variants_of(sheet, variants);
+    nvt_frame_panel(frame, index, phases[phase], out);
+    nvt_frame_y_label(frame, index, "median (ms), log scale", out);
     put_crossings(sheet, phase, out);
     for (size_t i = 0; i < sheet->counts[phase]; i++, block++) {
         const struct nvt_curve *curve = sheet->curves[phase][i];
-        describe(curve, 1, title, sizeof(title));
+        size_t variant = variant_of(variants, curve);
         fprintf(out,
-                "%s'%s.dat' index %zu using 1:2 with points pointtype %zu pointsize 0.8 "
-                "linecolor '%s' notitle, \\\n     %.9g + %.9g*x with lines linecolor '%s' "
-                "linewidth 1.6 title ",
-                separator, name, block, 5 + 2 * (i % 3), colors[i], curve->line.a / 1e6,
-                curve->line.b / 1e6, colors[i]);
-        nvt_gnuplot_text(*title ? title : phases[phase], 60, out);
+                "%s'%s.dat' index %zu using 1:2:($3<$2?$2-$3:$2):($2+$3) with yerrorbars "
+                "linewidth 0.8 pointtype %zu pointsize 0.7 linecolor '%s', \\\n     %.9g + %.9g*x "
+                "with lines linecolor '%s' linewidth 1.6",
+                separator, frame->name, block, 5 + 2 * (variant % 3), colors[variant % LINES_MAX],
+                curve->line.a / 1e6, curve->line.b / 1e6, colors[variant % LINES_MAX]);
         separator = ", \\\n     ";
     }
     putc('\n', out);
-    fputs("unset object\nunset arrow\n", out);
-    for (int i = 11; i < 11 + LINES_MAX * LINES_MAX; i++)
-        fprintf(out, "unset label %d\n", i);
+    for (int i = 11; i <= 10 + CROSSINGS; i++)
+        fprintf(out, "unset object %d\nunset arrow %d\n", i, i);
+}
+
+/* The first crossings in words: their places on the axis would be on top of data. */
+static void put_crossing_notes(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    const struct nvt_curve *variants[2 * LINES_MAX];
+    const struct nvt_words words = {variants, variants_of(sheet, variants), rest_of};
+    struct nvt_crossing crossing;
+    char text[NVT_FRAME_TEXT], names[2][100];
+    int count = 0;
+    for (int phase = 0; phase < 2; phase++)
+        for (size_t i = 0; i < sheet->counts[phase]; i++)
+            for (size_t j = i + 1; j < sheet->counts[phase] && count < 3; j++) {
+                const struct nvt_curve *pair[] = {sheet->curves[phase][i], sheet->curves[phase][j]};
+                if (!nvt_curves_differ(pair[0], pair[1]) ||
+                    !nvt_curves_cross(pair[0], pair[1], &crossing))
+                    continue;
+                for (int k = 0; k < 2; k++)
+                    nvt_words_pick(&words, pair[k]->rest, 0, names[k], sizeof(names[k]));
+                snprintf(text, sizeof(text), "%s: %s meets %s at %.3g (%.3g to %.3g).",
+                         phases[phase], names[0], names[1], crossing.n, crossing.from, crossing.to);
+                nvt_frame_note(frame, text);
+                count++;
+            }
+}
+
+static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    const struct nvt_curve *variants[2 * LINES_MAX];
+    size_t count = variants_of(sheet, variants);
+    const struct nvt_words words = {variants, count, rest_of};
+    char text[NVT_FRAME_TEXT];
+    struct nvt_provenance from = nvt_runs_provenance(variants[0]->points[0].runs);
+    for (size_t i = 0; i < count; i++) {
+        nvt_words_pick(&words, variants[i]->rest, 0, text, sizeof(text));
+        nvt_frame_key(frame, NVT_KEY_LINE_POINT, colors[i % LINES_MAX], 1, (int)(5 + 2 * (i % 3)),
+                      *text ? text : variants[i]->rest);
+    }
+    nvt_frame_note(frame, "Lines: a + b·n by least squares, weights 1/cost². Bars: ± one standard "
+                          "deviation. Band: where two cross, with the 95 % interval.");
+    put_crossing_notes(sheet, frame);
+    nvt_words_pick(&words, variants[0]->rest, 1, text, sizeof(text));
+    nvt_frame_note(frame, count > 1 ? text : "");
+    nvt_frame_provenance(frame, "", &from);
 }
 
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    char text[700];
-    struct nvt_provenance from =
-        nvt_runs_provenance(sheet->curves[0][0] ? sheet->curves[0][0]->points[0].runs
-                                                : sheet->curves[1][0]->points[0].runs);
-    nvt_gnuplot_terminal(request->format, 1040, 500, name, out);
-    fputs("set multiplot\nset border 3 linecolor '#555555'\nset tics nomirror textcolor "
-          "'#333333'\nset grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
-          "set bmargin at screen 0.25\nset tmargin at screen 0.82\nset samples 400\n"
-          "set logscale xy\nset label 1 ",
-          out);
-    snprintf(text, sizeof(text), "Cost over %s: %s", sheet->axis, sheet->key);
-    nvt_gnuplot_text(text, 110, out);
-    fputs(" at screen 0.5,0.95 center font ',16' noenhanced\nset label 2 ", out);
-    snprintf(text, sizeof(text),
-             "lines: a + b·n by least squares, weights 1/cost²; band: crossing with its 95 %% "
-             "interval · %s · %s · %s",
-             from.backend ? from.backend : "", from.device ? from.device : "",
-             from.date ? from.date : "");
-    nvt_gnuplot_text(text, 170, out);
-    fputs(" at screen 0.5,0.03 center font ',10' textcolor '#555555' noenhanced\nset xlabel ", out);
-    nvt_gnuplot_text(sheet->axis, 40, out);
-    fprintf(out, " noenhanced\nset xrange [%.9g:%.9g]\n", sheet->least / 1.15, sheet->most * 1.15);
-    put_panel(sheet, 0, name, out);
-    fputs("unset label 1\nunset label 2\n", out);
-    put_panel(sheet, 1, name, out);
-    fputs("unset multiplot\nunset output\n", out);
+    char text[NVT_FRAME_TEXT];
+    int panel = 0;
+    snprintf(text, sizeof(text), "Cost of %.*s over %s", (int)strcspn(sheet->key, " "), sheet->key,
+             sheet->axis);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, text);
+    frame.columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
+    frame.left = 58;
+    frame.right = 8;
+    put_frame(sheet, &frame);
+    nvt_frame_open(&frame, 180, out);
+    fputs("set samples 400\nset logscale xy\nset xlabel ", out);
+    snprintf(text, sizeof(text), "%s, log scale", sheet->axis);
+    nvt_gnuplot_text(text, 40, out);
+    fprintf(out, " noenhanced\nset xrange [%.9g:%.9g]\n", sheet->least / 1.3, sheet->most * 1.3);
+    for (int phase = 0; phase < 2; phase++)
+        if (sheet->counts[phase])
+            put_panel(sheet, phase, panel++, &frame, out);
+    nvt_frame_close(&frame, out);
 }
 
 static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../analyze/switchback.h"
+#include "frame.h"
 #include "gnuplot.h"
 
 /* The published charts' batch, and the least of their lines; other runs show what they have. */
@@ -25,7 +26,11 @@ struct point {
     size_t count;
     double multiplier;
     double ms[NVT_SWITCHBACK_STEPS];
+    double variance[NVT_SWITCHBACK_STEPS]; /* ms², NaN unless all calls were timed singly */
 };
+
+/* From the column of a time in the data file to that of its deviation. */
+#define FIRST_STD (NVT_SWITCHBACK_STEPS + NVT_SWITCHBACK_TOTALS + 1)
 
 struct points {
     struct point *items;
@@ -56,8 +61,10 @@ static void add_row(struct points *points, const struct nvt_switchback_row *row)
         *point = (struct point){.dim = row->dim, .batch = row->batch};
     point->multiplier = row->multiplier;
     point->count++;
-    for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
+    for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++) {
         point->ms[i] += row->steps[i].mean_ms;
+        point->variance[i] += row->steps[i].std_ms * row->steps[i].std_ms;
+    }
 }
 
 static int by_batch_and_dim(const void *left, const void *right)
@@ -83,8 +90,10 @@ static int read_points(const struct nvt_report_input *input, struct points *poin
     if (rows && !points->items)
         return nvt_fail(err, "out of memory");
     for (size_t i = 0; i < points->count; i++)
-        for (int k = 0; k < NVT_SWITCHBACK_STEPS; k++)
+        for (int k = 0; k < NVT_SWITCHBACK_STEPS; k++) {
             points->items[i].ms[k] /= (double)points->items[i].count;
+            points->items[i].variance[k] /= (double)points->items[i].count;
+        }
     if (points->count)
         qsort(points->items, points->count, sizeof(*points->items), by_batch_and_dim);
     return rows ? 0 : -1;
@@ -103,6 +112,35 @@ static double speedup_of(const struct point *point)
 {
     double standard = total_of(point, NVT_STANDARD);
     return 100 * (standard - total_of(point, NVT_GLOBAL)) / standard;
+}
+
+static double variance_of(const struct point *point, enum nvt_switchback_total total)
+{
+    double sum = 0;
+    for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
+        if (nvt_switchback_steps[i].totals & 1u << total)
+            sum += point->variance[i];
+    return sum;
+}
+
+/* First order, the operations taken as independent: of 100·(1 - G/S). */
+static double speedup_deviation(const struct point *point)
+{
+    double standard = total_of(point, NVT_STANDARD), global = total_of(point, NVT_GLOBAL);
+    return 100 *
+           sqrt(variance_of(point, NVT_GLOBAL) +
+                global * global / standard / standard * variance_of(point, NVT_STANDARD)) /
+           standard;
+}
+
+/* Whether every operation of a batch (0: of any) has a deviation. */
+static int has_deviations(const struct points *points, int64_t batch)
+{
+    for (size_t i = 0; i < points->count; i++)
+        if ((!batch || points->items[i].batch == batch) &&
+            !isfinite(speedup_deviation(&points->items[i])))
+            return 0;
+    return 1;
 }
 
 /* The published batch where it was measured, else the largest. */
@@ -142,7 +180,8 @@ static void put_data(const struct points *points, FILE *out)
         fprintf(out, " %s_ms", nvt_switchback_steps[i].name);
     for (int i = 0; i < NVT_SWITCHBACK_TOTALS; i++)
         fprintf(out, " %s_ms", nvt_switchback_totals[i]);
-    fputs(" global_speedup_percent\n", out);
+    fputs(" global_speedup_percent, then the deviation of each operation and of the speed-up\n",
+          out);
     for (size_t i = 0; i < points->count; i++) {
         const struct point *point = &points->items[i];
         if (!i || point->batch != points->items[i - 1].batch)
@@ -152,7 +191,10 @@ static void put_data(const struct points *points, FILE *out)
             fprintf(out, "\t%.9g", point->ms[k]);
         for (int k = 0; k < NVT_SWITCHBACK_TOTALS; k++)
             fprintf(out, "\t%.9g", total_of(point, (enum nvt_switchback_total)k));
-        fprintf(out, "\t%.9g\n", speedup_of(point));
+        fprintf(out, "\t%.9g", speedup_of(point));
+        for (int k = 0; k < NVT_SWITCHBACK_STEPS; k++)
+            fprintf(out, "\t%.9g", sqrt(point->variance[k]));
+        fprintf(out, "\t%.9g\n", speedup_deviation(point));
     }
 }
 
@@ -171,41 +213,15 @@ static const struct {
     {NVT_GREEN, 5, 1}, {"#999999", 6, 2},  {"#999999", 5, 2},   {"#999999", 9, 2},
 };
 
-static size_t add_fact(char *text, size_t used, size_t size, const char *fact)
+/* What both charts have below them. */
+static void put_frame(const struct nvt_report_input *input, struct nvt_frame *frame,
+                      const char *note)
 {
-    if (used + 1 < size)
-        snprintf(text + used, size - used, "%s%s", used ? " · " : "", fact);
-    return strlen(text);
-}
-
-static void put_caption(const struct nvt_report_input *input, FILE *out)
-{
-    char text[1024] = "";
     struct nvt_provenance from = {0};
     if (input->run_count)
         from = nvt_runs_provenance(input->runs[0]);
-    const char *const facts[] = {"mean of the directions measured", from.condition, from.backend,
-                                 from.device, from.date};
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-        if (facts[i])
-            used = add_fact(text, used, sizeof(text), facts[i]);
-    fputs("set label 2 ", out);
-    nvt_gnuplot_text(text, 140, out);
-    fputs(" at screen 0.5,0.03 center font ',10' textcolor '#555555' noenhanced\n", out);
-}
-
-static void put_head(const struct nvt_chart_request *request, const char *name, const char *title,
-                     FILE *out)
-{
-    nvt_gnuplot_terminal(request->format, 900, 600, name, out);
-    fprintf(out,
-            "set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
-            "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
-            "set title '%s' font ',16' noenhanced\nset bmargin at screen 0.16\n"
-            "set xlabel 'narrow side of the layer'\nset logscale x 2\n",
-            title);
-    put_caption(request->input, out);
+    nvt_frame_note(frame, note);
+    nvt_frame_provenance(frame, "", &from);
 }
 
 /* Tics at the sides that were measured; of two that are too close to be read the second goes
@@ -232,7 +248,10 @@ static void put_x_axis(const struct points *points, int64_t batch, FILE *out)
         separator = ", ";
         dim = next;
     }
-    fprintf(out, ")\nset xrange [%.9g:%.9g]\n", (double)least / 1.15, (double)most * 1.15);
+    fprintf(out,
+            ")\nset xrange [%.9g:%.9g]\nset logscale x 2\n"
+            "set xlabel 'narrow side of the layer (features), log scale'\n",
+            (double)least / 1.15, (double)most * 1.15);
 }
 
 static void put_times(const struct nvt_chart_request *request, const struct points *points,
@@ -240,22 +259,32 @@ static void put_times(const struct nvt_chart_request *request, const struct poin
 {
     char title[128];
     int64_t batch = batch_to_show(points);
+    int bars = has_deviations(points, batch);
     snprintf(title, sizeof(title), "SwitchBack: time of each operation, batch %" PRId64, batch);
-    put_head(request, name, title, out);
-    put_x_axis(points, batch, out);
-    fputs(
-        "set logscale y 10\nset ylabel 'time (ms), log scale'\n"
-        "set rmargin at screen 0.7\nset key at screen 0.985,0.88 right top Left reverse samplen 2 "
-        "spacing 1.15 noenhanced font ',10'\nplot ",
-        out);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
-        fprintf(out,
-                "%s'switchback.dat' index 'batch%" PRId64
-                "' using 1:%d with linespoints linecolor '%s' dashtype %d pointtype %d "
-                "pointsize %s linewidth 1.4 title '%s'",
-                i ? ", \\\n     " : "", batch, i + 2, styles[i].color, styles[i].dash,
-                styles[i].point, styles[i].point % 2 ? "0.7" : "1.3", nvt_switchback_steps[i].name);
-    fputs("\nunset output\n", out);
+        nvt_frame_key(&frame, NVT_KEY_LINE_POINT, styles[i].color, styles[i].dash, styles[i].point,
+                      nvt_switchback_steps[i].name);
+    put_frame(request->input, &frame,
+              bars ? "Mean of the directions measured; bars: ± one standard deviation."
+                   : "Mean of the directions measured; calls were timed in one loop, which has no "
+                     "deviation.");
+    nvt_frame_open(&frame, 240, out);
+    put_x_axis(points, batch, out);
+    nvt_frame_y_label(&frame, 0, "time (ms), log scale", out);
+    fputs("set logscale y 10\nplot ", out);
+    for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++) {
+        int column = i + 2, std = column + FIRST_STD;
+        fprintf(out, "%s'switchback.dat' index 'batch%" PRId64 "' using 1:%d",
+                i ? ", \\\n     " : "", batch, column);
+        if (bars)
+            fprintf(out, ":($%d>$%d?$%d-$%d:$%d/2):($%d+$%d)", column, std, column, std, column,
+                    column, std);
+        fputs(bars ? " with yerrorlines" : " with linespoints", out);
+        nvt_frame_style(NVT_KEY_LINE_POINT, styles[i].color, styles[i].dash, styles[i].point, out);
+    }
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
 }
 
 static void put_speedup(const struct nvt_chart_request *request, const struct points *points,
@@ -263,24 +292,39 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
 {
     static const char *const colors[LINES_MOST] = {NVT_BLUE, NVT_RED,    NVT_GREEN, NVT_PURPLE,
                                                    NVT_SKY,  NVT_ORANGE, NVT_BLACK, "#999999"};
+    static const int marks[LINES_MOST] = {7, 5, 9, 11, 13, 6, 4, 8};
     int64_t lines[LINES_MOST];
+    char text[64];
     size_t count = lines_of(points, lines);
-    put_head(request, name, "SwitchBack: how much sooner than fp16 the layer is done in int8", out);
+    struct nvt_frame frame =
+        nvt_frame_new(request->format, name, "SwitchBack: how much sooner than fp16 in int8");
+    for (size_t i = 0; i < count; i++) {
+        snprintf(text, sizeof(text), "batch %" PRId64, lines[i]);
+        nvt_frame_key(&frame, NVT_KEY_LINE_POINT, colors[i], 1, marks[i], text);
+    }
+    int bars = has_deviations(points, 0);
+    put_frame(request->input, &frame,
+              bars ? "Of the layer's forward and backward, with one scale for the weights; mean of "
+                     "the directions measured; bars: ± one standard deviation, from those of the "
+                     "operations."
+                   : "Of the layer's forward and backward, with one scale for the weights; mean of "
+                     "the directions measured.");
+    nvt_frame_open(&frame, 200, out);
     put_x_axis(points, 0, out);
-    fputs(
-        "set ylabel 'speed-up (%), one scale for the weights'\n"
-        "set rmargin at screen 0.84\nset key at screen 0.985,0.88 right top Left reverse samplen 2 "
-        "noenhanced title 'batch'\nset arrow 1 from graph 0,first 0 to graph 1,first 0 nohead "
-        "linecolor '#555555' dashtype 2\nset yrange [*<0:0<*]\nplot ",
-        out);
-    for (size_t i = 0; i < count; i++)
-        fprintf(out,
-                "%s'switchback.dat' index 'batch%" PRId64
-                "' using 1:%d with linespoints linecolor '%s' pointtype 7 pointsize 0.8 "
-                "linewidth 1.6 title '%" PRId64 "'",
-                i ? ", \\\n     " : "", lines[i],
-                1 + NVT_SWITCHBACK_STEPS + NVT_SWITCHBACK_TOTALS + 1, colors[i], lines[i]);
-    fputs("\nunset output\n", out);
+    nvt_frame_y_label(&frame, 0, "speed-up (%)", out);
+    fputs("set arrow 1 from graph 0,first 0 to graph 1,first 0 nohead "
+          "linecolor '#555555' dashtype 2\nset yrange [*<0:0<*]\nplot ",
+          out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s'switchback.dat' index 'batch%" PRId64 "' using 1:%d",
+                i ? ", \\\n     " : "", lines[i], 1 + FIRST_STD);
+        if (bars)
+            fprintf(out, ":%d", 1 + FIRST_STD + NVT_SWITCHBACK_STEPS + 1);
+        fputs(bars ? " with yerrorlines" : " with linespoints", out);
+        nvt_frame_style(NVT_KEY_LINE_POINT, colors[i], 1, marks[i], out);
+    }
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
 }
 
 /* --- drawing

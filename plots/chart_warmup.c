@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../analyze/warmup.h"
+#include "frame.h"
 #include "gnuplot.h"
 
 #define SHOWN_LEAST 20 /* iterations */
@@ -25,8 +26,8 @@ struct sheet {
     const struct nvt_warmup_study *study;
     char name[160];
     size_t shown, lines;
-    double unit, least, most; /* ns of the axis's unit; of what is shown, in ns */
-    const char *unit_name;
+    double least, most; /* of what is shown, in ns */
+    struct nvt_time_unit unit;
 };
 
 static void name_sheet(struct sheet *sheet, size_t number)
@@ -56,8 +57,7 @@ static void measure_sheet(struct sheet *sheet)
             sheet->least = fmin(sheet->least, study->series[s].ns[i]);
             sheet->most = fmax(sheet->most, study->series[s].ns[i]);
         }
-    sheet->unit = sheet->most >= 1e9 ? 1e9 : sheet->most >= 1e6 ? 1e6 : 1e3;
-    sheet->unit_name = sheet->most >= 1e9 ? "s" : sheet->most >= 1e6 ? "ms" : "µs";
+    sheet->unit = nvt_time_unit_for(sheet->most);
 }
 
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
@@ -66,66 +66,28 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     const struct sheet *sheet = what;
     (void)request;
     (void)name;
-    fprintf(out, "# iteration, then the time of each process in %s\n", sheet->unit_name);
+    fprintf(out, "# iteration, then the time of each process in %s\n", sheet->unit.name);
     for (size_t i = 0; i < sheet->shown; i++) {
         fprintf(out, "%zu", i + 1);
         for (size_t s = 0; s < sheet->lines; s++)
-            fprintf(out, "\t%.9g", sheet->study->series[s].ns[i] / sheet->unit);
+            fprintf(out, "\t%.9g", sheet->study->series[s].ns[i] / sheet->unit.ns);
         putc('\n', out);
     }
 }
 
-static void put_titles(const struct nvt_chart_request *request, const struct sheet *sheet,
-                       FILE *out)
+static void put_axes(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
 {
-    const struct nvt_warmup_study *study = sheet->study;
-    const struct nvt_change_point *change = &study->change;
-    struct nvt_provenance from = {0};
-    char text[600];
-    if (request->input->run_count)
-        from = nvt_runs_provenance(request->input->runs[0]);
-    fputs("set label 1 'How long warming up takes' at screen 0.5,0.955 center font ',16'\n"
-          "set label 2 ",
-          out);
-    snprintf(text, sizeof(text), "%s%s%s", study->name, study->level ? ", collect " : "",
-             study->level ? study->level : "");
-    nvt_gnuplot_text(text, 125, out);
-    fputs(" at screen 0.5,0.905 center font ',10' textcolor '#555555' noenhanced\nset label 3 ",
-          out);
-    if (study->slow)
-        snprintf(
-            text, sizeof(text),
-            "change-point after %zu iteration%s (95 %% interval %zu to %zu), confidence %.2f %%",
-            change->at, change->at == 1 ? "" : "s", change->low, change->high,
-            100 * (1 - change->p));
-    else
-        snprintf(text, sizeof(text), "no change-point found in %zu iterations of %zu process%s",
-                 study->length, study->count, study->count == 1 ? "" : "es");
-    nvt_gnuplot_text(text, 125, out);
-    fputs(" at screen 0.5,0.865 center font ',11' noenhanced\nset label 4 ", out);
-    snprintf(text, sizeof(text), "%s%s%s%s%s", from.backend ? from.backend : "",
-             from.backend ? " · " : "", from.device ? from.device : "", from.device ? " · " : "",
-             from.date ? from.date : "");
-    nvt_gnuplot_text(text, 125, out);
-    fputs(" at screen 0.5,0.03 center font ',10' textcolor '#555555' noenhanced\n", out);
-}
-
-static void put_axes(const struct sheet *sheet, FILE *out)
-{
+    char text[64];
     const struct nvt_warmup_study *study = sheet->study;
     const int is_log = sheet->least > 0 && sheet->most / sheet->least > LOG_RATIO;
     double low = is_log ? sheet->least / 1.4 : 0, high = sheet->most * (is_log ? 1.4 : 1.1);
     fprintf(out,
-            "set lmargin at screen 0.1\nset rmargin at screen 0.85\n"
-            "set bmargin at screen 0.16\nset tmargin at screen 0.82\n"
-            "set key at screen 0.985,0.82 right top Left reverse samplen 2 font ',11'\n"
-            "set border 3 linecolor '#555555'\nset tics nomirror textcolor '#333333'\n"
-            "set grid ytics linecolor '#dddddd' linetype 1 linewidth 0.5\n"
             "set xrange [0.5:%zu.5]\nset yrange [%.9g:%.9g]\n%s"
-            "set xlabel 'iteration since the start of the process, warm-ups among them'\n"
-            "set ylabel 'time (%s%s)'\n",
-            sheet->shown, low / sheet->unit, high / sheet->unit, is_log ? "set logscale y\n" : "",
-            sheet->unit_name, is_log ? ", log scale" : "");
+            "set xlabel 'iteration since the start of the process'\n",
+            sheet->shown, low / sheet->unit.ns, high / sheet->unit.ns,
+            is_log ? "set logscale y\n" : "");
+    snprintf(text, sizeof(text), "time (%s)%s", sheet->unit.name, is_log ? ", log scale" : "");
+    nvt_frame_y_label(frame, 0, text, out);
     if (study->slow)
         fprintf(out,
                 "set arrow 1 from %zu.5,graph 0 to %zu.5,graph 1 nohead linecolor '%s' "
@@ -133,23 +95,53 @@ static void put_axes(const struct sheet *sheet, FILE *out)
                 study->change.at, study->change.at, NVT_BLACK);
 }
 
+static void put_frame(const struct nvt_chart_request *request, const struct sheet *sheet,
+                      struct nvt_frame *frame)
+{
+    const struct nvt_warmup_study *study = sheet->study;
+    const struct nvt_change_point *change = &study->change;
+    struct nvt_provenance from = {0};
+    char text[NVT_FRAME_TEXT];
+    if (request->input->run_count)
+        from = nvt_runs_provenance(request->input->runs[0]);
+    nvt_frame_key(frame, NVT_KEY_LINE, "#888888", 1, 0, "steady");
+    for (size_t s = 0; s < sheet->lines; s++) {
+        snprintf(text, sizeof(text), "--warmup %zu", study->series[s].warmups);
+        nvt_frame_key(frame, NVT_KEY_LINE_POINT, colors[s % COLORS], 1, s < COLORS ? 7 : 4, text);
+    }
+    if (study->slow)
+        snprintf(text, sizeof(text),
+                 "Dashed: change-point after %zu iteration%s (95 %% interval %zu to %zu), "
+                 "confidence %.2f %%. Warm-ups are among the iterations.",
+                 change->at, change->at == 1 ? "" : "s", change->low, change->high,
+                 100 * (1 - change->p));
+    else
+        snprintf(text, sizeof(text),
+                 "No change-point found in %zu iterations, warm-ups among them, of %zu process%s.",
+                 study->length, study->count, study->count == 1 ? "" : "es");
+    nvt_frame_note(frame, text);
+    snprintf(text, sizeof(text), "%s%s%s", study->name, study->level ? ", collect " : "",
+             study->level ? study->level : "");
+    nvt_frame_note(frame, text);
+    nvt_frame_provenance(frame, "", &from);
+}
+
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    (void)name;
-    nvt_gnuplot_terminal(request->format, 960, 520, sheet->name, out);
-    put_titles(request, sheet, out);
-    put_axes(sheet, out);
-    fprintf(out, "plot %.9g with lines linecolor '#888888' linewidth 1.2 title 'steady'",
-            sheet->study->steady / sheet->unit);
-    for (size_t s = 0; s < sheet->lines; s++)
-        fprintf(out,
-                ", \\\n     '%s.dat' using 1:%zu with linespoints linecolor '%s' pointtype %d "
-                "pointsize 0.6 linewidth 1.4 title '--warmup %zu'",
-                sheet->name, s + 2, colors[s % COLORS], s < COLORS ? 7 : 4,
-                sheet->study->series[s].warmups);
-    fputs("\nunset output\n", out);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, "How long warming up takes");
+    put_frame(request, sheet, &frame);
+    nvt_frame_open(&frame, 190, out);
+    put_axes(sheet, &frame, out);
+    fprintf(out, "plot %.9g with lines linecolor '#888888' linewidth 1.2",
+            sheet->study->steady / sheet->unit.ns);
+    for (size_t s = 0; s < sheet->lines; s++) {
+        fprintf(out, ", \\\n     '%s.dat' using 1:%zu with linespoints", name, s + 2);
+        nvt_frame_style(NVT_KEY_LINE_POINT, colors[s % COLORS], 1, s < COLORS ? 7 : 4, out);
+    }
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
 }
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)

@@ -36,14 +36,14 @@ void nvt_gnuplot_terminal(const char *format, int width, int height, const char 
     fputs("set encoding utf8\n", script);
     if (!strcmp(format, "png"))
         fprintf(script,
-                "set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,12' fontscale 1.45 "
+                "set terminal pngcairo noenhanced size %d,%d font 'DejaVu Sans,12' fontscale 1.5 "
                 "linewidth 2 pointscale 2 background '#ffffff'\n",
                 width * 2, height * 2);
-    else if (!strcmp(format, "pdf"))
+    else if (!strcmp(format, "pdf")) /* as wide as the column of a paper */
         fprintf(script,
-                "set terminal pdfcairo noenhanced size %.2fin,%.2fin font 'DejaVu Sans,12' "
-                "fontscale 0.6 linewidth 1.4 pointscale 0.75 background '#ffffff'\n",
-                width / 96.0, height / 96.0);
+                "set terminal pdfcairo noenhanced size 8.5cm,%.2fcm font 'DejaVu Sans,12' "
+                "fontscale 0.41 linewidth 1 pointscale 0.55 background '#ffffff'\n",
+                8.5 * height / width);
     else
         fprintf(script,
                 "set terminal svg noenhanced size %d,%d font 'DejaVu Sans,Arial,sans-serif,12' "

@@ -250,8 +250,15 @@ static struct nvt_table *peaks_of_runs(const struct nvt_report_input *input)
             double parameters = nvt_record_number(record, "parameters");
             if (!(peak >= 0) && !(reserved >= 0))
                 continue;
-            size_t row = nvt_table_add_row(table);
             char *configuration = nvt_record_configuration(record);
+            size_t rows = nvt_table_rows(table);
+            /* Repetitions of a configuration: one row says what they took. */
+            if (rows && configuration &&
+                !strcmp(nvt_table_text(table, rows - 1, 0), configuration)) {
+                free(configuration);
+                continue;
+            }
+            size_t row = nvt_table_add_row(table);
             nvt_table_set_text(table, row, 0, configuration);
             nvt_table_set_real(table, row, 1, peak / mib);
             nvt_table_set_real(table, row, 2, reserved / mib);

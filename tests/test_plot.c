@@ -331,7 +331,7 @@ static void test_scaling_with_a_crossing(void **state)
     assert_non_null(strstr(result.out, name));
     char *svg = read_text(directory, name), *data = read_text(directory, "scaling-n-made.dat");
     char *script = read_text(directory, "scaling-n-made.gp");
-    assert_non_null(strstr(svg, "10 (10 to 10)"));
+    assert_non_null(strstr(svg, "meets variant=clever at 10 (10 to"));
     assert_non_null(strstr(svg, "clever"));
     assert_non_null(strstr(data, "4\t3\t0\n8\t5\t0\n"));
     assert_non_null(strstr(script, "1 + 0.5*x"));

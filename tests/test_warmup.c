@@ -257,7 +257,7 @@ static void a_run_has_its_curve_and_chart(void **state)
     char *script = cli_read_file(
         cli_in(out, "warmup-linear-size-64-batch-2-mode-linear-nvtx-1.gp"), NULL);
     assert_non_null(script);
-    expect(script, "title '--warmup 3'");
+    expect(script, "'--warmup 3' at screen");
     free(script);
     cli_tempdir_remove(directory);
 }

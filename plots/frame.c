@@ -1,0 +1,295 @@
+#include "frame.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "../lib/text.h"
+#include "gnuplot.h"
+
+enum {
+    TITLE_LINE = 18,
+    NOTE_LINE = 14,
+    KEY_LINE = 16,
+    X_AXIS = 48,       /* tics and label below a panel */
+    PANEL_TITLE = 20,  /* above it, with several panels */
+    TITLE_CHARS = 48,  /* of 14 px in a line */
+    NOTE_CHARS = 66,   /* of 11 px */
+    SAMPLE = 30,       /* px of a key's line */
+    FIRST_TAG = 10000, /* of labels, arrows and objects of the frame */
+    Y_LABEL_TAG = 9999,
+};
+
+/* DejaVu Sans at 11 px. */
+#define KEY_CHAR 6.7
+
+struct nvt_frame nvt_frame_new(const char *format, const char *name, const char *title)
+{
+    struct nvt_frame frame = {.format = format, .name = name};
+    snprintf(frame.title, sizeof(frame.title), "%s", title);
+    return frame;
+}
+
+void nvt_frame_key(struct nvt_frame *frame, enum nvt_key_kind kind, const char *color, int dash,
+                   int point, const char *text)
+{
+    if (frame->key_count == NVT_FRAME_KEYS)
+        return;
+    struct nvt_key *key = &frame->keys[frame->key_count++];
+    *key = (struct nvt_key){kind, color, dash, point, ""};
+    snprintf(key->text, sizeof(key->text), "%s", text);
+}
+
+void nvt_frame_note(struct nvt_frame *frame, const char *text)
+{
+    if (*text && frame->note_count < NVT_FRAME_NOTES)
+        snprintf(frame->notes[frame->note_count++], NVT_FRAME_TEXT, "%s", text);
+}
+
+void nvt_frame_provenance(struct nvt_frame *frame, const char *before,
+                          const struct nvt_provenance *from)
+{
+    const char *const facts[] = {from->condition, from->backend, from->device, from->date};
+    char text[NVT_FRAME_TEXT];
+    size_t start = (size_t)snprintf(text, sizeof(text), "%s", before), used = start;
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
+        if (facts[i] && *facts[i] && used < sizeof(text))
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+                                     used > start ? " · " : "", facts[i]);
+    if (used > start)
+        nvt_frame_note(frame, text);
+}
+
+/* --- lines of text --- */
+
+static size_t characters(const char *text, const char *end)
+{
+    size_t count = 0;
+    for (; text < end; text++)
+        count += ((unsigned char)*text & 0xC0) != 0x80;
+    return count;
+}
+
+/* The end of the line that begins at `text`: the last blank within `most` characters, or there. */
+static const char *line_end(const char *text, size_t most)
+{
+    const char *blank = NULL, *at = text;
+    for (size_t count = 0; *at; at++) {
+        count += ((unsigned char)*at & 0xC0) != 0x80;
+        if (count > most)
+            return blank ? blank : at;
+        if (*at == ' ')
+            blank = at;
+    }
+    return at;
+}
+
+static int line_count(const char *text, size_t most)
+{
+    int count = 0;
+    for (; *text; count++) {
+        text = line_end(text, most);
+        text += strspn(text, " ");
+    }
+    return count;
+}
+
+/* Write the lines of a text as labels, the first `y` px below the top. Returns the last tag. */
+static int put_lines(const struct nvt_frame *frame, const char *text, size_t most, int tag, int y,
+                     int step, const char *look, FILE *out)
+{
+    char line[NVT_FRAME_TEXT];
+    for (; *text; y += step) {
+        const char *end = line_end(text, most);
+        snprintf(line, sizeof(line), "%.*s", (int)(end - text), text);
+        fprintf(out, "set label %d ", ++tag);
+        nvt_gnuplot_text(line, most + 1, out);
+        fprintf(out, " at screen 0.5,screen %.4f center noenhanced %s\n",
+                1 - (double)y / frame->height, look);
+        text = end + strspn(end, " ");
+    }
+    return tag;
+}
+
+/* --- the legend --- */
+
+static double key_width(const struct nvt_key *key)
+{
+    return SAMPLE + 18 + KEY_CHAR * (double)characters(key->text, key->text + strlen(key->text));
+}
+
+/* How many keys from `first` on stand in one row, and how wide they are together. */
+static size_t row_of_keys(const struct nvt_frame *frame, size_t first, double *width)
+{
+    size_t count = 0;
+    *width = 0;
+    while (first + count < frame->key_count) {
+        double more = key_width(&frame->keys[first + count]);
+        if (count && *width + more > NVT_FRAME_WIDTH - 8)
+            break;
+        *width += more;
+        count++;
+    }
+    return count;
+}
+
+static int key_rows(const struct nvt_frame *frame)
+{
+    double width;
+    int rows = 0;
+    for (size_t first = 0; first < frame->key_count; rows++)
+        first += row_of_keys(frame, first, &width);
+    return rows;
+}
+
+static void put_key(struct nvt_frame *frame, const struct nvt_key *key, double x, int y, FILE *out)
+{
+    double from = x / NVT_FRAME_WIDTH, to = (x + SAMPLE) / NVT_FRAME_WIDTH;
+    double at = 1 - (double)y / frame->height, half = 5.0 / frame->height;
+    if (key->kind == NVT_KEY_BOX)
+        fprintf(out,
+                "set object %d rectangle from screen %.4f,screen %.4f to screen %.4f,screen %.4f "
+                "front fillcolor '%s' fillstyle solid 1 noborder\n",
+                FIRST_TAG + ++frame->boxes, (from + to) / 2, at - half, to, at + half, key->color);
+    else if (key->kind != NVT_KEY_POINT)
+        fprintf(out,
+                "set arrow %d from screen %.4f,screen %.4f to screen %.4f,screen %.4f nohead "
+                "linecolor '%s' dashtype %d linewidth 1.6\n",
+                FIRST_TAG + ++frame->arrows, from, at, to, at, key->color,
+                key->dash ? key->dash : 1);
+    if (key->kind == NVT_KEY_POINT || key->kind == NVT_KEY_LINE_POINT)
+        fprintf(out,
+                "set label %d '' at screen %.4f,screen %.4f point pointtype %d pointsize 0.8 "
+                "linecolor '%s'\n",
+                FIRST_TAG + ++frame->labels, (from + to) / 2, at, key->point, key->color);
+    fprintf(out, "set label %d ", FIRST_TAG + ++frame->labels);
+    nvt_gnuplot_text(key->text, 60, out);
+    fprintf(out, " at screen %.4f,screen %.4f left noenhanced font ',11'\n",
+            (x + SAMPLE + 6) / NVT_FRAME_WIDTH, at);
+}
+
+static void put_keys(struct nvt_frame *frame, int y, FILE *out)
+{
+    double width;
+    for (size_t first = 0; first < frame->key_count; y += KEY_LINE) {
+        size_t count = row_of_keys(frame, first, &width);
+        double x = (NVT_FRAME_WIDTH - width) / 2 + 4;
+        for (size_t i = first; i < first + count; i++) {
+            put_key(frame, &frame->keys[i], x, y, out);
+            x += key_width(&frame->keys[i]);
+        }
+        first += count;
+    }
+}
+
+/* --- the frame --- */
+
+static int panels(const struct nvt_frame *frame)
+{
+    return frame->columns * frame->rows;
+}
+
+void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
+{
+    frame->columns = frame->columns ? frame->columns : 1;
+    frame->rows = frame->rows ? frame->rows : 1;
+    frame->left = frame->left ? frame->left : 58;
+    frame->right = frame->right ? frame->right : 14;
+    frame->panel = panel;
+    int several = panels(frame) > 1, notes = 0;
+    frame->top = 12 + TITLE_LINE * line_count(frame->title, TITLE_CHARS);
+    int below = frame->top + frame->rows * (panel + X_AXIS + (several ? PANEL_TITLE : 8));
+    for (size_t i = 0; i < frame->note_count; i++)
+        notes += line_count(frame->notes[i], NOTE_CHARS);
+    frame->height =
+        below + KEY_LINE * key_rows(frame) + (frame->key_count ? 6 : 0) + NOTE_LINE * notes + 8;
+    nvt_gnuplot_terminal(frame->format, NVT_FRAME_WIDTH, frame->height, frame->name, out);
+    fputs("set border 3 linecolor '#555555'\n"
+          "set tics nomirror textcolor '#333333' font ',11' scale 0.6\n"
+          "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\nunset key\n",
+          out);
+    int y = 18, tag = put_lines(frame, frame->title, TITLE_CHARS, FIRST_TAG, y, TITLE_LINE,
+                                "font ',14'", out);
+    y = below + KEY_LINE / 2;
+    frame->labels = tag - FIRST_TAG;
+    put_keys(frame, y, out);
+    y += KEY_LINE * key_rows(frame) + (frame->key_count ? 6 : 0);
+    for (size_t i = 0; i < frame->note_count; i++) {
+        tag = put_lines(frame, frame->notes[i], NOTE_CHARS, FIRST_TAG + frame->labels, y, NOTE_LINE,
+                        "font ',11' textcolor '#555555'", out);
+        frame->labels = tag - FIRST_TAG;
+        y += NOTE_LINE * line_count(frame->notes[i], NOTE_CHARS);
+    }
+    if (several)
+        fputs("set multiplot\n", out);
+    else
+        nvt_frame_panel(frame, 0, NULL, out);
+}
+
+void nvt_frame_panel(const struct nvt_frame *frame, int index, const char *title, FILE *out)
+{
+    int several = panels(frame) > 1, column = index % frame->columns;
+    double each = (double)NVT_FRAME_WIDTH / frame->columns;
+    double left = each * column + frame->left, right = each * (column + 1) - frame->right;
+    int top = frame->top + (several ? PANEL_TITLE : 8) +
+              index / frame->columns * (frame->panel + X_AXIS + PANEL_TITLE);
+    for (int i = 1; index && i <= frame->labels; i++)
+        fprintf(out, "unset label %d\n", FIRST_TAG + i);
+    for (int i = 1; index && i <= frame->arrows; i++)
+        fprintf(out, "unset arrow %d\n", FIRST_TAG + i);
+    for (int i = 1; index && i <= frame->boxes; i++)
+        fprintf(out, "unset object %d\n", FIRST_TAG + i);
+    fprintf(out,
+            "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
+            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
+            left / NVT_FRAME_WIDTH, right / NVT_FRAME_WIDTH, 1 - (double)top / frame->height,
+            1 - (double)(top + frame->panel) / frame->height);
+    if (title) {
+        fputs("set title ", out);
+        nvt_gnuplot_text(title, 60, out);
+        fputs(" font ',12' offset 0,-0.5 noenhanced\n", out);
+    }
+}
+
+void nvt_frame_y_label(const struct nvt_frame *frame, int index, const char *text, FILE *out)
+{
+    double each = (double)NVT_FRAME_WIDTH / frame->columns;
+    fprintf(out, "set label %d ", Y_LABEL_TAG);
+    nvt_gnuplot_text(text, 60, out);
+    fprintf(out, " at screen %.4f,graph 0.5 center rotate noenhanced\n",
+            (each * (index % frame->columns) + 11) / NVT_FRAME_WIDTH);
+}
+
+void nvt_frame_close(const struct nvt_frame *frame, FILE *out)
+{
+    fprintf(out, "%sunset output\n", panels(frame) > 1 ? "unset multiplot\n" : "");
+}
+
+void nvt_frame_style(enum nvt_key_kind kind, const char *color, int dash, int point, FILE *out)
+{
+    fprintf(out, " linecolor '%s' linewidth 1.6", color);
+    if (kind == NVT_KEY_LINE || kind == NVT_KEY_LINE_POINT)
+        fprintf(out, " dashtype %d", dash ? dash : 1);
+    if (kind == NVT_KEY_POINT || kind == NVT_KEY_LINE_POINT)
+        fprintf(out, " pointtype %d pointsize 0.7", point);
+}
+
+struct nvt_time_unit nvt_time_unit_for(double ns)
+{
+    static const struct nvt_time_unit units[] = {{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}};
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (ns >= units[i].ns)
+            return units[i];
+    return (struct nvt_time_unit){"ns", 1};
+}
+
+void nvt_frame_file_name(const char *path, const char *suffix, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t length = strcspn(base, ".");
+    if (!length || length > 100)
+        length = length ? 100 : strlen(base) < 100 ? strlen(base) : 100;
+    snprintf(out, size, "%.*s%s", (int)length, base, suffix);
+    for (char *at = out; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '-' && *at != '_')
+            *at = '_';
+}

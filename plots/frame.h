@@ -1,0 +1,85 @@
+/*
+ * The frame of a chart: what all of them look like. A chart is as wide as the column of a paper
+ * (8.5 cm), where its text is still 6 pt; the title stands above the panels, the legend and the
+ * lines that say what is shown and where it was measured below them, so that nothing can cover
+ * data. Sizes are pixels of the SVG.
+ *
+ * A chart fills a frame (title, keys, notes, provenance), opens it with the height of its panels,
+ * writes its axes and plots, and closes it.
+ */
+#ifndef NVT_FRAME_H
+#define NVT_FRAME_H
+
+#include <stdio.h>
+
+#include "../lib/table.h"
+
+enum {
+    NVT_FRAME_WIDTH = 440, /* 8.5 cm: 12 px are 6.6 pt there, 11 px 6 pt */
+    NVT_FRAME_KEYS = 24,
+    NVT_FRAME_NOTES = 8,
+    NVT_FRAME_TEXT = 300,
+};
+
+/* How a key is drawn. */
+enum nvt_key_kind { NVT_KEY_LINE, NVT_KEY_POINT, NVT_KEY_LINE_POINT, NVT_KEY_BOX };
+
+struct nvt_key {
+    enum nvt_key_kind kind;
+    const char *color;
+    int dash, point; /* gnuplot's dashtype and pointtype */
+    char text[96];
+};
+
+struct nvt_frame {
+    const char *format, *name;
+    char title[NVT_FRAME_TEXT];
+    struct nvt_key keys[NVT_FRAME_KEYS];
+    char notes[NVT_FRAME_NOTES][NVT_FRAME_TEXT];
+    size_t key_count, note_count;
+    int left, right;           /* margins beside the panels; 0: 58 and 14 */
+    int columns, rows;         /* of panels; 0: one */
+    int height;                /* of the picture */
+    int top, panel;            /* where panels begin, and the height of each */
+    int labels, arrows, boxes; /* highest tags used */
+};
+
+/* A new frame of NAME.FORMAT. The texts belong to the caller. */
+struct nvt_frame nvt_frame_new(const char *format, const char *name, const char *title);
+
+/* Append a key of the legend, a line below it; what is too much is left out. */
+void nvt_frame_key(struct nvt_frame *frame, enum nvt_key_kind kind, const char *color, int dash,
+                   int point, const char *text);
+void nvt_frame_note(struct nvt_frame *frame, const char *text);
+
+/* "BEFOREcondition · backend · device · date" of what is known, as a note. */
+void nvt_frame_provenance(struct nvt_frame *frame, const char *before,
+                          const struct nvt_provenance *from);
+
+/* Write the head of the script: terminal, style, title, legend, notes; panels `panel` pixels high.
+ * With more than one, multiplot is on, and each begins with nvt_frame_panel. */
+void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out);
+
+/* Begin panel `index`, by rows from the left; what is drawn once is taken off from the second on.
+ * The title may be NULL. */
+void nvt_frame_panel(const struct nvt_frame *frame, int index, const char *title, FILE *out);
+
+/* Name the y axis of panel `index`, at the left edge of its place whatever its tics are. */
+void nvt_frame_y_label(const struct nvt_frame *frame, int index, const char *text, FILE *out);
+
+void nvt_frame_close(const struct nvt_frame *frame, FILE *out);
+
+/* The options of a curve drawn like a key: "linecolor … dashtype … pointtype …". */
+void nvt_frame_style(enum nvt_key_kind kind, const char *color, int dash, int point, FILE *out);
+
+/* A unit of time in which `ns` is a number of few digits. */
+struct nvt_time_unit {
+    const char *name;
+    double ns;
+};
+struct nvt_time_unit nvt_time_unit_for(double ns);
+
+/* A file's name without folder and suffix, odd characters as '_', cut, then `suffix`. */
+void nvt_frame_file_name(const char *path, const char *suffix, char *out, size_t size);
+
+#endif
