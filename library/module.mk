@@ -16,7 +16,6 @@ $(BUILD)/libnvtally.so.$(LIBRARY_ABI): $(call pic,$(LIBRARY_SRC))
 $(BUILD)/libnvtally.so: $(BUILD)/libnvtally.so.$(LIBRARY_ABI)
 	$(Q)ln -sf $(<F) $@
 
-$(BUILD)/tests/test_session_library: $(BUILD)/libnvtally.so | $(BUILD)/examples/range_stats
 $(BUILD)/tests/test_session_library $(BUILD)/tests/test_session_device: LDLIBS += -Wl,-rpath,$(abspath $(BUILD))
 
 # The one with Google Benchmark is left out where that is not installed.
@@ -30,7 +29,9 @@ $(BUILD)/examples/range_stats: examples/range_stats.c include/nvtally.h $(BUILD)
 
 $(BUILD)/examples/google_benchmark: examples/google_benchmark.cpp include/nvtally.h $(BUILD)/libnvtally.so
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) -Iinclude $(CFLAGS) -Wall -Wextra $(WERROR) $< -L$(BUILD) -lnvtally -lbenchmark \
+	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) -Iinclude $(CFLAGS) -Wall -Wextra $(WERROR) $(SANITIZE) $< -L$(BUILD) -lnvtally -lbenchmark \
 	  -Wl,-rpath,$(abspath $(BUILD)) -ldl -lpthread -o $@
+
+$(BUILD)/tests/test_session_library: $(BUILD)/libnvtally.so | examples
 
 .PHONY: examples

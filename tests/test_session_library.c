@@ -272,12 +272,43 @@ static void runs_the_example(void **state)
     close(ends[1]);
 }
 
+/* Google Benchmark's own time of an iteration holds the range that is in it. */
+static void runs_with_google_benchmark(void **state)
+{
+    (void)state;
+    char line[4200], seen[8192];
+    const char *build = getenv("NVTALLY_BUILD");
+    snprintf(line, sizeof(line), "%s/examples/google_benchmark", build ? build : "build");
+    if (access(line, X_OK)) {
+        printf("libbenchmark-dev is not here, so there is no example with Google Benchmark\n");
+        skip();
+    }
+    unsetenv("NVTALLY_SESSION");
+    unsetenv("NVTX_INJECTION64_PATH");
+    unsetenv("CUDA_INJECTION64_PATH");
+    strcat(line, " --benchmark_format=csv 2>/dev/null");
+    FILE *pipe = popen(line, "r");
+    assert_non_null(pipe);
+    size_t size = fread(seen, 1, sizeof(seen) - 1, pipe);
+    seen[size] = 0;
+    assert_int_equal(pclose(pipe), 0);
+    for (int count = 1000; count <= 10000; count *= 10) {
+        double iteration, range;
+        snprintf(line, sizeof(line), "\"sum/%d/iterations:2000\",2000,", count);
+        const char *row = strstr(seen, line);
+        assert_non_null(row);
+        assert_int_equal(sscanf(row + strlen(line), "%lf", &iteration), 1);
+        assert_true(sscanf(row + strlen(line), "%*[^,],%*[^,],ns,,,,,,%lf", &range) == 1);
+        assert_true(range > 0.1 * iteration && range < iteration);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measures_ranges),        cmocka_unit_test(follows_another),
         cmocka_unit_test(knows_domains),          cmocka_unit_test(counts_many),
-        cmocka_unit_test(refuses_a_forked_child),
-        cmocka_unit_test(does_not_hang_in_a_forked_child), cmocka_unit_test(runs_the_example)};
+        cmocka_unit_test(refuses_a_forked_child), cmocka_unit_test(does_not_hang_in_a_forked_child),
+        cmocka_unit_test(runs_the_example),       cmocka_unit_test(runs_with_google_benchmark)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
