@@ -84,13 +84,11 @@ static uint32_t child(struct nvt_groups *groups, uint32_t node, uint32_t part)
 /* Nodes of the tree below which names of ranges and groups hang; no key starts with them. */
 enum { ROOT_OF_NAMES = UINT32_MAX - 2, ROOT_OF_GROUPS = UINT32_MAX - 1 };
 
-uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range)
+uint32_t nvt_groups_named(struct nvt_groups *groups, uint32_t domain, uint32_t string)
 {
-    const struct nvt_trace *trace = groups->trace;
-    uint32_t domain = trace->ranges.domain[range];
-    uint32_t prefix =
-        nvt_groups_string(groups, domain < trace->domains.count ? trace->domains.name[domain] : 0);
-    uint32_t name = nvt_groups_string(groups, trace->ranges.name[range]);
+    const struct nvt_domains *domains = &groups->trace->domains;
+    uint32_t prefix = nvt_groups_string(groups, domain < domains->count ? domains->name[domain] : 0);
+    uint32_t name = nvt_groups_string(groups, string);
     uint32_t node = child(groups, ROOT_OF_NAMES, prefix);
     uint32_t *known = nvt_map_at(&groups->paths, (uint64_t)node << 32 | name);
     if (node == NVT_NONE || !known) {
@@ -108,6 +106,12 @@ uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range)
         *known = id;
     }
     return *known;
+}
+
+uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &groups->trace->ranges;
+    return nvt_groups_named(groups, ranges->domain[range], ranges->name[range]);
 }
 
 static uint32_t new_group(struct nvt_groups *groups, const uint32_t *parts, int count)

@@ -66,6 +66,9 @@ const char *nvt_groups_name(const struct nvt_groups *groups, uint32_t name);
  * domain). */
 uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range);
 
+/* The same of any range with this domain and this name (a string of the current trace). */
+uint32_t nvt_groups_named(struct nvt_groups *groups, uint32_t domain, uint32_t string);
+
 /* The group with this key, added when new; all keys have as many parts. NVT_NONE when out of
  * memory, which the others take. */
 uint32_t nvt_groups_key(struct nvt_groups *groups, const uint32_t *parts, int count);
@@ -92,8 +95,8 @@ static inline void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int
     to->total += value;
 }
 
-/* Put values into a group that lie in a column given to nvt_groups_own; the same may be in several
- * groups. */
+/* Put values into a group that lie elsewhere, until the groups are released; the same may be in
+ * several groups. */
 void nvt_groups_slice(struct nvt_groups *groups, uint32_t group, const uint32_t *values,
                       size_t count);
 

@@ -3,171 +3,228 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column.h"
-#include "kinds.h"
 #include "map.h"
-#include "nesting.h"
+#include "parallel.h"
 #include "project.h"
 
-/* Numbers of classes times names, at most: beyond that a table is not what is wanted. */
-#define CELLS_MOST (1u << 22)
+/* Classes times names, at most, of all threads: beyond that a table is not what is wanted. */
+#define CELLS_MOST (1u << 21)
 
 /* Places for classes seen last: a power of two. */
 #define RECENT 1024
-/* Operations that are looked at together, at most, and ranges. */
-#define BATCH 4096
 
-/* An open range of a thread. */
+/* Rows from which on a second thread is worth its start. */
+#define BESIDE_FROM 20000
+
+/* An entry of nvt_lane_ids that was taken by a lane: its number is below. */
+#define TAKEN 0x80000000u
+
+/* An open range. */
 struct open {
     int64_t end;
-    uint32_t row;
+    uint32_t row, level;
     uint32_t node; /* among the ranges with operations, from 1; 0: it has none yet */
     uint32_t class, ops;
     int64_t first, last; /* of its operations */
 };
 
-/* Ranges or operations of a batch: numbers in it, from 1. */
-struct chain {
-    uint32_t first, last;
+/* A range that others may lie in. */
+struct outer {
+    int64_t start, end;
+    uint32_t row;
 };
 
 struct stack {
-    struct open *items;
+    void *items;
     uint32_t depth, capacity;
-    struct chain ranges, ops; /* of the thread, that are still to come in this batch */
-    int overlaps;             /* a range was opened that ends behind the one around it */
 };
 
-struct sweep {
-    const struct nvt_trace *trace;
-    struct nvt_launches *out;
-    struct nvt_nesting nesting; /* where it is not the model's own */
-    int is_nested;
-    struct stack *stacks;   /* of every thread */
-    struct nvt_map kinds;   /* domain, style, name -> kind */
+/* What becomes of a lane. */
+enum outcome { DONE, COMPLEX, NO_MEMORY };
+
+struct walk {
+    const struct nvt_lanes *lanes;
+    struct nvt_lane *lane;
+    struct nvt_launch_lane *out;
+    const struct nvt_lane_ids *ids;
+    const struct nvt_lane_kind *kinds;
+    uint32_t number; /* of the lane, with TAKEN */
+    uint32_t *cells; /* that all lanes have */
+    struct stack open, outer;
     struct nvt_map classes; /* class around it << 32 | kind -> class */
     struct {
         uint64_t key;
         uint32_t class;
     } recent[RECENT]; /* of them, by their keys */
-    uint32_t *plain;  /* kinds of push/pop ranges of the default domain, by name */
-    uint32_t kind_count, class_capacity;
-    uint32_t *order;              /* operations by launch, NULL: they are in that order */
-    uint32_t next;                /* range to be opened */
-    uint32_t op_base, range_base; /* of the batch */
-    uint32_t op_after[BATCH], range_after[BATCH]; /* in its chain, 0: none */
-    uint32_t touched[2 * BATCH], touched_count;   /* threads with something in the batch */
-    int complex;                                  /* it is not simple after all */
-    int failed;
+    uint32_t next;    /* range to be opened */
+    uint32_t nodes;
+    uint64_t ops;
+    int overlaps; /* a range was opened that ends behind the one around it */
+    enum outcome outcome;
 };
+
+static void free_lane(struct nvt_launch_lane *lane, uint32_t names)
+{
+    for (uint32_t i = 0; i < lane->class_count; i++) {
+        free(lane->classes[i].times.values);
+        free(lane->classes[i].longer);
+    }
+    for (size_t i = 0; i < (size_t)lane->class_capacity * names; i++)
+        free(lane->cells[i].times.values);
+    free(lane->classes);
+    free(lane->cells);
+    *lane = (struct nvt_launch_lane){.thread = lane->thread};
+}
 
 void nvt_launches_free(struct nvt_launches *launches)
 {
-    nvt_column_free(launches->cell);
-    nvt_column_free(launches->range_class);
-    nvt_column_free(launches->range_ns);
-    free(launches->classes);
-    free(launches->cells);
-    free(launches->number);
+    for (uint32_t i = 0; launches->lanes && i < launches->lane_count; i++)
+        free_lane(&launches->lanes[i], launches->names);
+    free(launches->lanes);
+    free(launches->kinds);
+    free(launches->name);
     *launches = (struct nvt_launches){0};
+}
+
+struct nvt_lane_kind nvt_launch_kind(const struct nvt_launches *launches,
+                                     const struct nvt_launch_class *class)
+{
+    return class->kind & NVT_LANE_KIND ? launches->kinds[class->kind & ~NVT_LANE_KIND]
+                                       : (struct nvt_lane_kind){0, class->kind, NVT_PUSH_POP};
+}
+
+/* The first thing that went wrong stays. */
+static void give_up(struct walk *walk, enum outcome outcome)
+{
+    if (walk->outcome == DONE)
+        walk->outcome = outcome;
+}
+
+static int add_time(struct nvt_launch_times *times, uint32_t value)
+{
+    if (times->count == times->capacity) {
+        uint32_t capacity = times->capacity ? times->capacity * 2 : 4;
+        uint32_t *values = capacity > times->capacity
+                               ? realloc(times->values, (size_t)capacity * sizeof(*values))
+                               : NULL;
+        if (!values)
+            return -1;
+        times->values = values;
+        times->capacity = capacity;
+    }
+    times->values[times->count++] = value;
+    return 0;
+}
+
+static int add_longer(struct nvt_launch_class *class, int64_t ns)
+{
+    if (!(class->longer_count & (class->longer_count - 1))) {
+        size_t capacity = class->longer_count ? (size_t)class->longer_count * 2 : 1;
+        int64_t *longer = realloc(class->longer, capacity * sizeof(*longer));
+        if (!longer)
+            return -1;
+        class->longer = longer;
+    }
+    class->longer[class->longer_count++] = ns;
+    return 0;
 }
 
 /* --- classes --- */
 
-/* Cells for so many classes, zeroed. */
-static int grow_cells(struct nvt_launches *out, uint32_t from, uint32_t to)
+/* Room for twice as many, cells zeroed. *all: cells of all lanes. */
+static enum outcome grow_classes(struct nvt_launch_lane *out, uint32_t names, uint32_t *all)
 {
-    struct nvt_launch_cell *grown =
-        realloc(out->cells, ((size_t)to * out->names + 1) * sizeof(*grown));
-    if (!grown)
-        return -1;
-    memset(grown + (size_t)from * out->names, 0, (size_t)(to - from) * out->names * sizeof(*grown));
-    out->cells = grown;
-    return 0;
+    uint32_t from = out->class_capacity, to = from ? from * 2 : 1;
+    uint64_t more = (uint64_t)(to - from) * (names + 1);
+    if (more > CELLS_MOST || __atomic_add_fetch(all, (uint32_t)more, __ATOMIC_RELAXED) > CELLS_MOST)
+        return COMPLEX;
+    struct nvt_launch_class *classes = realloc(out->classes, to * sizeof(*classes));
+    if (classes)
+        out->classes = classes;
+    struct nvt_launch_cell *cells =
+        realloc(out->cells, ((size_t)to * names + 1) * sizeof(*cells));
+    if (cells)
+        out->cells = cells;
+    if (!classes || !cells)
+        return NO_MEMORY;
+    memset(cells + (size_t)from * names, 0, (size_t)(to - from) * names * sizeof(*cells));
+    out->class_capacity = to;
+    return DONE;
 }
 
-static uint32_t new_class(struct sweep *sweep, uint32_t outer, uint32_t range)
+static uint32_t new_class(struct walk *walk, uint32_t outer, uint32_t kind)
 {
-    struct nvt_launches *out = sweep->out;
-    uint32_t from = sweep->class_capacity;
-    if (out->class_count == from) {
-        uint32_t to = from ? from * 2 : 64;
-        struct nvt_launch_class *grown = realloc(out->classes, to * sizeof(*grown));
-        if (grown)
-            out->classes = grown;
-        sweep->complex |= (uint64_t)to * (out->names + 1) > CELLS_MOST;
-        sweep->failed |= !grown || sweep->complex || grow_cells(out, from, to);
-        if (sweep->failed)
-            return 0;
-        sweep->class_capacity = to;
+    struct nvt_launch_lane *out = walk->out;
+    enum outcome outcome = out->class_count < out->class_capacity
+                               ? DONE
+                               : grow_classes(out, walk->lanes->names, walk->cells);
+    if (outcome != DONE) {
+        give_up(walk, outcome);
+        return 0;
     }
-    out->classes[out->class_count] = (struct nvt_launch_class){.outer = outer, .range = range};
+    out->classes[out->class_count] = (struct nvt_launch_class){.outer = outer, .kind = kind};
     return out->class_count++;
 }
 
-static uint32_t kind_of(struct sweep *sweep, uint32_t range)
+/* The class of ranges of a kind within those of a class. */
+static uint32_t class_of(struct walk *walk, uint32_t outer, uint32_t kind)
 {
-    const struct nvt_ranges *ranges = &sweep->trace->ranges;
-    uint32_t name = ranges->name[range], domain = ranges->domain[range];
-    uint32_t style = ranges->style[range] != NVT_PUSH_POP, *kind = &sweep->plain[name];
-    if (domain || style) {
-        /* Pairs of name and domain first: the three do not fit into a key. */
-        uint32_t *pair = nvt_map_at(&sweep->kinds, (uint64_t)domain << 32 | name);
-        if (pair && *pair == NVT_MAP_NONE) {
-            *pair = sweep->kind_count;
-            sweep->kind_count += 2;
-        }
-        sweep->failed |= !pair;
-        return pair ? *pair + style : 0;
-    }
-    if (*kind == NVT_NONE) {
-        *kind = sweep->kind_count;
-        sweep->kind_count += 2;
-    }
-    return *kind;
-}
-
-/* The class of a range within one of that class, on this thread. */
-static uint32_t class_of(struct sweep *sweep, uint32_t outer, uint32_t range)
-{
-    /* Classes of the outermost are told apart by their threads: they have the highest keys. */
-    uint64_t within = outer ? outer : (uint64_t)UINT32_MAX - sweep->trace->ranges.thread[range];
-    uint64_t key = within << 32 | kind_of(sweep, range);
+    /* No key is 0. */
+    uint64_t key = ((uint64_t)outer + 1) << 32 | kind;
     size_t place = (key ^ (key >> 32) * 31) % RECENT;
-    /* No key is 0: there is no class within class 0 on a thread of that number. */
-    if (sweep->recent[place].key == key)
-        return sweep->recent[place].class;
-    uint32_t *class = nvt_map_at(&sweep->classes, key);
-    if (!class || sweep->failed) {
-        sweep->failed = 1;
+    if (walk->recent[place].key == key)
+        return walk->recent[place].class;
+    uint32_t *class = nvt_map_at(&walk->classes, key);
+    if (!class) {
+        give_up(walk, NO_MEMORY);
         return 0;
     }
     if (*class == NVT_MAP_NONE)
-        *class = new_class(sweep, outer, range);
-    sweep->recent[place].key = key;
-    sweep->recent[place].class = *class;
+        *class = new_class(walk, outer, kind);
+    walk->recent[place].key = key;
+    walk->recent[place].class = *class;
     return *class;
 }
 
-/* --- the stack of a thread --- */
+/* --- stacks --- */
+
+static inline struct open *open_at(const struct walk *walk, uint32_t i)
+{
+    return (struct open *)walk->open.items + i;
+}
+
+static inline struct outer *outer_at(const struct walk *walk, uint32_t i)
+{
+    return (struct outer *)walk->outer.items + i;
+}
+
+static int make_room(struct stack *stack, size_t width)
+{
+    if (stack->depth < stack->capacity)
+        return 0;
+    uint32_t capacity = stack->capacity ? stack->capacity * 2 : 16;
+    void *items = realloc(stack->items, capacity * width);
+    if (!items)
+        return -1;
+    stack->items = items;
+    stack->capacity = capacity;
+    return 0;
+}
 
 /* A range will not hold a launch any more: what it held, that around it held as well. */
-static void close_range(struct sweep *sweep, struct open *open, struct open *outer)
+static void close_range(struct walk *walk, struct open *open, struct open *outer)
 {
-    struct nvt_launches *out = sweep->out;
-    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    const struct nvt_lane_range *range = &walk->lane->ranges.items[open->row];
     if (!open->node)
         return;
-    struct nvt_launch_class *class = &out->classes[open->class];
+    struct nvt_launch_class *class = &walk->out->classes[open->class];
     int64_t ns = open->last - open->first;
-    uint32_t row = open->row;
-    out->range_ns[open->node - 1] = ns;
-    class->longest = ns > class->longest ? ns : class->longest;
-    class->ranges++;
+    if ((uint64_t)ns <= UINT32_MAX ? add_time(&class->times, (uint32_t)ns) : add_longer(class, ns))
+        give_up(walk, NO_MEMORY);
     class->ops += open->ops;
-    class->original += ranges->end[row] - ranges->start[row];
-    class->levels += sweep->is_nested ? sweep->nesting.level[row] : ranges->level[row];
-    class->children += sweep->is_nested ? sweep->nesting.children[row] : ranges->children[row];
+    class->original += open->end - range->start;
+    class->levels += open->level;
+    class->children += range->children;
     if (!outer)
         return;
     outer->first = open->first < outer->first ? open->first : outer->first;
@@ -175,94 +232,112 @@ static void close_range(struct sweep *sweep, struct open *open, struct open *out
     outer->ops += open->ops;
 }
 
-static void close_top(struct sweep *sweep, struct stack *stack)
+static void close_top(struct walk *walk)
 {
-    uint32_t at = --stack->depth;
-    close_range(sweep, &stack->items[at], at ? &stack->items[at - 1] : NULL);
+    uint32_t at = --walk->open.depth;
+    close_range(walk, open_at(walk, at), at ? open_at(walk, at - 1) : NULL);
 }
 
-static void open_range(struct sweep *sweep, uint32_t row)
+/* How many ranges lie around this one, which is then one of them. */
+static uint32_t nest(struct walk *walk, const struct nvt_lane_range *range, uint32_t row,
+                     int64_t end)
 {
-    const struct nvt_ranges *ranges = &sweep->trace->ranges;
-    struct stack *stack = &sweep->stacks[ranges->thread[row]];
-    /* Launches come after the start from now on, so what has ended is done with. */
-    while (stack->depth && stack->items[stack->depth - 1].end < ranges->start[row])
-        close_top(sweep, stack);
-    if (stack->depth == stack->capacity) {
-        uint32_t capacity = stack->capacity ? stack->capacity * 2 : 16;
-        struct open *items = realloc(stack->items, capacity * sizeof(*items));
-        if (!items) {
-            sweep->failed = 1;
-            return;
-        }
-        stack->items = items;
-        stack->capacity = capacity;
+    while (walk->outer.depth) {
+        const struct outer *outer = outer_at(walk, walk->outer.depth - 1);
+        if (end <= outer->end && (range->start < outer->end || outer->start == outer->end))
+            break;
+        walk->outer.depth--;
     }
-    struct open *open = &stack->items[stack->depth++];
-    *open =
-        (struct open){.end = ranges->end[row], .row = row, .first = INT64_MAX, .last = INT64_MIN};
-    if (stack->depth > 1 && open->end > open[-1].end)
-        stack->overlaps = 1;
+    uint32_t level = walk->outer.depth;
+    if (level)
+        walk->lane->ranges.items[outer_at(walk, level - 1)->row].children++;
+    *outer_at(walk, walk->outer.depth++) = (struct outer){range->start, end, row};
+    return level;
+}
+
+static int is_nested(const struct walk *walk, uint32_t kind)
+{
+    return !(kind & NVT_LANE_KIND) || walk->kinds[kind & ~NVT_LANE_KIND].style == NVT_PUSH_POP;
+}
+
+static void open_range(struct walk *walk, uint32_t row)
+{
+    const struct nvt_lane_range *range = &walk->lane->ranges.items[row];
+    int64_t end = range->end < range->start ? range->start : range->end;
+    /* Launches come after the start from now on, so what has ended is done with. */
+    while (walk->open.depth && open_at(walk, walk->open.depth - 1)->end < range->start)
+        close_top(walk);
+    if (make_room(&walk->open, sizeof(struct open)) ||
+        make_room(&walk->outer, sizeof(struct outer))) {
+        give_up(walk, NO_MEMORY);
+        return;
+    }
+    uint32_t level = is_nested(walk, range->kind) ? nest(walk, range, row, end) : 0;
+    struct open *open = open_at(walk, walk->open.depth++);
+    *open = (struct open){.end = end, .row = row, .level = level, .first = INT64_MAX,
+                          .last = INT64_MIN};
+    if (walk->open.depth > 1 && end > open[-1].end)
+        walk->overlaps = 1;
 }
 
 /* Ranges that ended, from below ones that are still open. */
-static void drop_ended(struct sweep *sweep, struct stack *stack, int64_t time)
+static void drop_ended(struct walk *walk, int64_t time)
 {
     uint32_t kept = 0;
-    stack->overlaps = 0;
-    for (uint32_t i = 0; i < stack->depth; i++) {
-        struct open *open = &stack->items[i];
+    walk->overlaps = 0;
+    for (uint32_t i = 0; i < walk->open.depth; i++) {
+        struct open *open = open_at(walk, i);
         if (open->end < time) {
             /* Those above that have operations already would have them within different ranges. */
-            sweep->complex |= i + 1 < stack->depth && stack->items[i + 1].node;
-            close_range(sweep, open, kept ? &stack->items[kept - 1] : NULL);
+            if (i + 1 < walk->open.depth && open[1].node)
+                give_up(walk, COMPLEX);
+            close_range(walk, open, kept ? open_at(walk, kept - 1) : NULL);
             continue;
         }
-        if (kept && open->end > stack->items[kept - 1].end)
-            sweep->complex = 1;
-        stack->items[kept++] = *open;
+        if (kept && open->end > open_at(walk, kept - 1)->end)
+            give_up(walk, COMPLEX);
+        *open_at(walk, kept++) = *open;
     }
-    stack->depth = kept;
+    walk->open.depth = kept;
 }
 
-/* How many of the ranges of a thread hold a call. */
-static uint32_t holding(struct sweep *sweep, struct stack *stack, int64_t start, int64_t end)
+/* How many of the open ranges hold a call. */
+static uint32_t holding(struct walk *walk, int64_t start, int64_t end)
 {
-    if (stack->overlaps)
-        drop_ended(sweep, stack, start);
-    while (stack->depth && stack->items[stack->depth - 1].end < start)
-        close_top(sweep, stack);
-    uint32_t count = stack->depth;
-    while (count && stack->items[count - 1].end < end)
+    if (walk->overlaps)
+        drop_ended(walk, start);
+    while (walk->open.depth && open_at(walk, walk->open.depth - 1)->end < start)
+        close_top(walk);
+    uint32_t count = walk->open.depth;
+    while (count && open_at(walk, count - 1)->end < end)
         count--;
     return count;
 }
 
-/* From now on these ranges have operations. */
-static void name_nodes(struct sweep *sweep, struct stack *stack, uint32_t count)
+/* From now on the first `count` have operations. */
+static void name_nodes(struct walk *walk, uint32_t count)
 {
     uint32_t from = count;
-    while (from && !stack->items[from - 1].node)
+    while (from && !open_at(walk, from - 1)->node)
         from--;
-    for (uint32_t i = from; i < count; i++) {
-        struct open *open = &stack->items[i];
-        open->class = class_of(sweep, i ? stack->items[i - 1].class : 0, open->row);
-        if (sweep->failed)
-            return;
-        sweep->out->range_class[sweep->out->range_count] = open->class;
-        open->node = ++sweep->out->range_count;
+    for (uint32_t i = from; i < count && walk->outcome == DONE; i++) {
+        struct open *open = open_at(walk, i);
+        open->class = class_of(walk, i ? open[-1].class : 0,
+                               walk->lane->ranges.items[open->row].kind);
+        open->node = ++walk->nodes;
     }
 }
 
+/* --- operations --- */
+
 /* A kernel of a name, for all ranges in which there was none yet: where there was one, there was
  * one around it. */
-static void count_ranges(struct sweep *sweep, const struct stack *stack, uint32_t count,
-                         uint32_t name)
+static void count_ranges(struct walk *walk, uint32_t count, uint32_t name)
 {
     for (uint32_t i = count; i-- > 0;) {
-        const struct open *open = &stack->items[i];
+        const struct open *open = open_at(walk, i);
         struct nvt_launch_cell *cell =
-            &sweep->out->cells[(size_t)open->class * sweep->out->names + name];
+            &walk->out->cells[(size_t)open->class * walk->lanes->names + name];
         if (cell->last == open->node)
             break;
         cell->last = open->node;
@@ -270,206 +345,223 @@ static void count_ranges(struct sweep *sweep, const struct stack *stack, uint32_
     }
 }
 
-/* --- operations --- */
-
-/* The call that launched an operation. */
-struct launch {
-    int64_t start, end; /* start INT64_MIN: unknown */
-    uint32_t thread;
-};
-
-static struct launch launch_of(const struct nvt_trace *trace, uint32_t op)
+/* An operation in the first `count` ranges. */
+static void put(struct walk *walk, uint32_t count, const struct nvt_lane_op *op)
 {
-    uint32_t api = trace->ops.api[op];
-    /* What the operation has of its call lies in the order of time there. */
-    if (api != NVT_NONE)
-        return (struct launch){trace->apis.start[api], trace->apis.end[api],
-                               trace->apis.thread[api]};
-    return (struct launch){trace->ops.launch[op], trace->ops.launch[op], trace->ops.thread[op]};
-}
-
-/* An operation in the first `count` ranges of a stack. */
-static void put(struct sweep *sweep, const struct stack *stack, uint32_t count, uint32_t op)
-{
-    const struct nvt_ops *ops = &sweep->trace->ops;
-    struct nvt_launches *out = sweep->out;
     uint32_t class = 0;
+    walk->ops++;
     if (count) {
-        struct open *open = &stack->items[count - 1];
-        open->first = ops->start[op] < open->first ? ops->start[op] : open->first;
-        open->last = ops->end[op] > open->last ? ops->end[op] : open->last;
+        struct open *open = open_at(walk, count - 1);
+        int64_t start = op->start - walk->lane->offset, end = start + op->length;
+        open->first = start < open->first ? start : open->first;
+        open->last = end > open->last ? end : open->last;
         open->ops++;
         class = open->class;
     }
-    out->cell[op] = NVT_NONE;
-    if (ops->kind[op] != NVT_OP_KERNEL)
+    if (op->name == NVT_NONE)
         return;
-    uint32_t name = out->number[ops->name[op]];
-    out->cell[op] = class * out->names + name;
-    out->cells[out->cell[op]].kernels++;
-    if (ops->end[op] - ops->start[op] > out->longest)
-        out->longest = ops->end[op] - ops->start[op];
+    uint32_t name = walk->lanes->number[op->name];
+    if (add_time(&walk->out->cells[(size_t)class * walk->lanes->names + name].times, op->length))
+        give_up(walk, NO_MEMORY);
     if (count)
-        count_ranges(sweep, stack, count, name);
+        count_ranges(walk, count, name);
 }
 
-/* All that a thread did in the batch. */
-static void run(struct sweep *sweep, struct stack *stack)
+/* The first operation of a call + 1, 0 none. Relaxed: where calls of several threads have the same
+ * id, nobody knows which launched it, and the sum of what was taken tells. */
+static uint32_t take(struct walk *walk, uint32_t id)
 {
-    const struct nvt_trace *trace = sweep->trace;
-    uint32_t range = stack->ranges.first;
-    for (uint32_t i = stack->ops.first; i && !sweep->failed; i = sweep->op_after[i - 1]) {
-        uint32_t op = sweep->order ? sweep->order[sweep->op_base + i - 1] : sweep->op_base + i - 1;
-        struct launch launch = launch_of(trace, op);
-        for (; range && trace->ranges.start[sweep->range_base + range - 1] <= launch.start;
-             range = sweep->range_after[range - 1])
-            open_range(sweep, sweep->range_base + range - 1);
-        uint32_t count = holding(sweep, stack, launch.start, launch.end);
-        if (count && !stack->items[count - 1].node)
-            name_nodes(sweep, stack, count);
-        if (!sweep->failed)
-            put(sweep, stack, count, op);
+    const struct nvt_lane_ids *ids = walk->ids;
+    if (id - ids->low > ids->high - ids->low || id < ids->low || !ids->first)
+        return 0;
+    uint32_t *entry = &ids->first[id - ids->low];
+    uint32_t op = __atomic_load_n(entry, __ATOMIC_RELAXED);
+    if (op & TAKEN) {
+        /* The outer one of two calls launched it, and that comes first. */
+        if (op != walk->number)
+            give_up(walk, COMPLEX);
+        return 0;
     }
-    for (; range; range = sweep->range_after[range - 1])
-        open_range(sweep, sweep->range_base + range - 1);
-    stack->ranges = stack->ops = (struct chain){0, 0};
+    if (op)
+        __atomic_store_n(entry, walk->number, __ATOMIC_RELAXED);
+    return op;
 }
 
-static void append(struct chain *chain, uint32_t *after, uint32_t i)
+static void walk_calls(struct walk *walk)
 {
-    after[i] = 0;
-    if (chain->first)
-        after[chain->last - 1] = i + 1;
-    else
-        chain->first = i + 1;
-    chain->last = i + 1;
-}
-
-/* Have a thread run at the end of the batch. */
-static void touch(struct sweep *sweep, uint32_t thread)
-{
-    struct stack *stack = &sweep->stacks[thread];
-    if (!stack->ranges.first && !stack->ops.first)
-        sweep->touched[sweep->touched_count++] = thread;
-}
-
-/* The first range that starts behind a time. */
-static uint32_t ranges_until(const struct sweep *sweep, int64_t time)
-{
-    const struct nvt_ranges *ranges = &sweep->trace->ranges;
-    uint32_t low = sweep->next, high = ranges->count;
-    if (time == INT64_MIN)
-        return low;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (ranges->start[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/*
- * Operations from `from` on, and the ranges that start before them, thread by thread: what a
- * thread does can be foreseen much better than what several do in turn. Returns how many operations
- * there were.
- */
-static uint32_t take_batch(struct sweep *sweep, uint32_t from)
-{
-    const struct nvt_trace *trace = sweep->trace;
-    uint32_t count = trace->ops.count - from < BATCH ? trace->ops.count - from : BATCH, until;
-    for (;; count /= 2) {
-        uint32_t last = from + count - 1;
-        until =
-            ranges_until(sweep, launch_of(trace, sweep->order ? sweep->order[last] : last).start);
-        if (until - sweep->next <= BATCH || count == 1)
-            break;
-    }
-    for (; until - sweep->next > BATCH; sweep->next++)
-        open_range(sweep, sweep->next);
-    sweep->op_base = from;
-    sweep->range_base = sweep->next;
-    for (; sweep->next < until; sweep->next++) {
-        uint32_t thread = trace->ranges.thread[sweep->next];
-        touch(sweep, thread);
-        append(&sweep->stacks[thread].ranges, sweep->range_after, sweep->next - sweep->range_base);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t op = sweep->order ? sweep->order[from + i] : from + i;
-        struct launch launch = launch_of(trace, op);
-        if (launch.thread >= trace->threads.count || launch.start == INT64_MIN) {
-            put(sweep, NULL, 0, op);
+    const struct nvt_lane_calls *calls = &walk->lane->calls;
+    const struct nvt_lane_ranges *ranges = &walk->lane->ranges;
+    for (uint32_t i = 0; i < calls->count && walk->outcome == DONE; i++) {
+        int64_t start = calls->items[i].start - walk->lane->offset;
+        int64_t end = start + calls->items[i].length;
+        uint32_t op = take(walk, calls->items[i].id);
+        if (!op)
             continue;
-        }
-        touch(sweep, launch.thread);
-        append(&sweep->stacks[launch.thread].ops, sweep->op_after, i);
+        while (walk->next < ranges->count && ranges->items[walk->next].start <= start)
+            open_range(walk, walk->next++);
+        uint32_t count = holding(walk, start, end);
+        if (count && !open_at(walk, count - 1)->node)
+            name_nodes(walk, count);
+        for (; op && walk->outcome == DONE; op = walk->lanes->ops[op - 1].next)
+            put(walk, count, &walk->lanes->ops[op - 1]);
     }
-    while (sweep->touched_count)
-        run(sweep, &sweep->stacks[sweep->touched[--sweep->touched_count]]);
+}
+
+static void walk_lane(struct walk *walk)
+{
+    if (!walk->lane->calls.count)
+        return;
+    if (walk->lane->unsure && nvt_lane_sort(walk->lane)) {
+        give_up(walk, NO_MEMORY);
+        return;
+    }
+    new_class(walk, 0, 0);
+    if (walk->outcome != DONE)
+        return;
+    walk_calls(walk);
+    /* What comes behind the last launch lies in ranges that are still open. */
+    while (walk->next < walk->lane->ranges.count && walk->outcome == DONE)
+        open_range(walk, walk->next++);
+    while (walk->open.depth && walk->outcome == DONE)
+        close_top(walk);
+}
+
+/* --- all of them --- */
+
+struct job {
+    uint32_t cells;
+    struct nvt_lanes *lanes;
+    struct nvt_launches *out;
+    struct {
+        enum outcome outcome;
+        uint64_t ops;
+    } * results; /* of every lane */
+};
+
+static void walk_one(void *context, size_t i)
+{
+    struct job *job = context;
+    struct walk *walk = calloc(1, sizeof(*walk));
+    if (!walk) {
+        job->results[i].outcome = NO_MEMORY;
+        return;
+    }
+    walk->lanes = job->lanes;
+    walk->lane = &job->lanes->items[i];
+    walk->out = &job->out->lanes[i];
+    walk->out->thread = walk->lane->thread;
+    walk->kinds = job->out->kinds;
+    walk->ids = &job->lanes->ids[walk->lane->process];
+    walk->number = TAKEN | (uint32_t)i;
+    walk->cells = &job->cells;
+    walk_lane(walk);
+    job->results[i].outcome = walk->outcome;
+    job->results[i].ops = walk->ops;
+    nvt_map_free(&walk->classes);
+    free(walk->open.items);
+    free(walk->outer.items);
+    free(walk);
+}
+
+/* Kernels from here on, which nobody is known to have launched. Returns how many operations; *failed
+ * is set when out of memory. */
+static uint64_t put_loose(struct nvt_launches *out, const struct nvt_lanes *lanes, uint32_t first,
+                          int *failed)
+{
+    struct nvt_launch_lane *lane = &out->lanes[out->lane_count - 1];
+    uint64_t count = 0;
+    for (uint32_t op = first; op; op = lanes->ops[op - 1].next) {
+        uint32_t name = lanes->ops[op - 1].name;
+        count++;
+        if (name != NVT_NONE &&
+            add_time(&lane->cells[lanes->number[name]].times, lanes->ops[op - 1].length))
+            *failed = 1;
+    }
     return count;
 }
 
-static int prepare(struct sweep *sweep, struct nvt_error *err)
+/* The last lane: operations of no call, and of calls of no lane. Returns how many. */
+static uint64_t take_loose(struct nvt_launches *out, const struct nvt_lanes *lanes, uint64_t taken,
+                           int *failed)
 {
-    const struct nvt_trace *trace = sweep->trace;
-    struct nvt_launches *out = sweep->out;
-    size_t strings = nvt_strings_count(trace->strings);
-    int own = nvt_nesting_is_own(trace);
-    sweep->is_nested = own == 1 ? nvt_nesting_make(&sweep->nesting, trace, err) : 0;
-    if (sweep->is_nested < 0 || own < 0)
-        return -1;
-    sweep->is_nested = own == 1;
-    out->cell = nvt_column_grow(NULL, ((size_t)trace->ops.count + 1) * sizeof(*out->cell));
-    out->range_class =
-        nvt_column_grow(NULL, ((size_t)trace->ranges.count + 1) * sizeof(*out->range_class));
-    out->range_ns =
-        nvt_column_grow(NULL, ((size_t)trace->ranges.count + 1) * sizeof(*out->range_ns));
-    out->number = nvt_number_strings(trace, trace->ops.name, trace->ops.count, &out->names);
-    sweep->stacks = calloc((size_t)trace->threads.count + 1, sizeof(*sweep->stacks));
-    sweep->plain = malloc((strings + 1) * sizeof(*sweep->plain));
-    if (!out->cell || !out->range_class || !out->range_ns || !out->number || !sweep->stacks ||
-        !sweep->plain)
-        return -1;
-    memset(sweep->plain, 0xff, strings * sizeof(*sweep->plain));
-    new_class(sweep, 0, NVT_NONE);
-    return 0;
+    struct nvt_launch_lane *lane = &out->lanes[out->lane_count - 1];
+    uint32_t cells = 0;
+    lane->thread = NVT_NONE;
+    if (taken == lanes->op_count)
+        return 0;
+    enum outcome outcome = grow_classes(lane, out->names, &cells);
+    *failed = outcome == NO_MEMORY;
+    if (outcome != DONE)
+        return 0;
+    lane->classes[0] = (struct nvt_launch_class){0};
+    lane->class_count = 1;
+    uint64_t count = put_loose(out, lanes, lanes->loose, failed);
+    for (uint32_t p = 0; p < lanes->id_count; p++) {
+        const struct nvt_lane_ids *ids = &lanes->ids[p];
+        for (uint64_t i = 0; taken + count < lanes->op_count && ids->first &&
+                             i <= ids->high - ids->low;
+             i++)
+            if (!(ids->first[i] & TAKEN))
+                count += put_loose(out, lanes, ids->first[i], failed);
+    }
+    return count;
 }
 
-static void release(struct sweep *sweep)
+static int merge(struct job *job)
 {
-    for (uint32_t i = 0; sweep->stacks && i < sweep->trace->threads.count; i++)
-        free(sweep->stacks[i].items);
-    free(sweep->stacks);
-    free(sweep->plain);
-    nvt_map_free(&sweep->kinds);
-    nvt_map_free(&sweep->classes);
-    nvt_nesting_free(&sweep->nesting);
-    free(sweep->order);
-    free(sweep);
+    uint64_t taken = 0;
+    int failed = 0, complex = 0;
+    for (uint32_t i = 0; i < job->lanes->count; i++) {
+        failed |= job->results[i].outcome == NO_MEMORY;
+        complex |= job->results[i].outcome == COMPLEX;
+        taken += job->results[i].ops;
+    }
+    if (failed || complex)
+        return failed ? -1 : 1;
+    taken += take_loose(job->out, job->lanes, taken, &failed);
+    return failed ? -1 : taken != job->lanes->op_count;
+}
+
+int nvt_launches_of(struct nvt_launches *launches, struct nvt_lanes *lanes)
+{
+    struct job job = {.lanes = lanes, .out = launches};
+    uint64_t rows = lanes->op_count;
+    *launches = (struct nvt_launches){.lanes = calloc((size_t)lanes->count + 1, sizeof(*launches->lanes)),
+                                      .lane_count = lanes->count + 1,
+                                      .kinds = lanes->kinds,
+                                      .name = lanes->name,
+                                      .names = lanes->names};
+    lanes->kinds = NULL;
+    lanes->name = NULL;
+    job.results = calloc((size_t)lanes->count + 1, sizeof(*job.results));
+    int status = launches->lanes && job.results ? 0 : -1;
+    if (!status && (lanes->op_count > TAKEN - 1 || lanes->count > TAKEN - 1))
+        status = 1;
+    for (uint32_t i = 0; i < lanes->count; i++)
+        rows += lanes->items[i].ranges.count;
+    if (!status && rows < BESIDE_FROM)
+        for (uint32_t i = 0; i < lanes->count; i++)
+            walk_one(&job, i);
+    else if (!status)
+        nvt_parallel(walk_one, &job, lanes->count);
+    if (!status)
+        status = merge(&job);
+    free(job.results);
+    if (status)
+        nvt_launches_free(launches);
+    return status;
 }
 
 int nvt_launches_make(struct nvt_launches *launches, const struct nvt_trace *trace, unsigned flags,
                       struct nvt_error *err)
 {
+    struct nvt_lanes lanes = {0};
     *launches = (struct nvt_launches){0};
     if (flags & NVT_ACROSS_THREADS)
         return 1;
-    struct sweep *sweep = calloc(1, sizeof(*sweep));
-    if (!sweep)
-        return nvt_fail_at(err, trace->path, -1, "out of memory");
-    sweep->trace = trace;
-    sweep->out = launches;
-    sweep->failed = prepare(sweep, err) || nvt_launch_order(trace, &sweep->order);
-    for (uint32_t i = 0; i < trace->ops.count && !sweep->failed && !sweep->complex;)
-        i += take_batch(sweep, i);
-    for (uint32_t i = 0; i < trace->threads.count && !sweep->failed && !sweep->complex; i++)
-        while (sweep->stacks[i].depth)
-            close_top(sweep, &sweep->stacks[i]);
-    int complex = sweep->complex, failed = sweep->failed;
-    release(sweep);
-    if (!complex && !failed)
-        return 0;
-    nvt_launches_free(launches);
-    return complex ? 1 : nvt_fail_at(err, trace->path, -1, "out of memory");
+    int status = nvt_lanes_of_trace(&lanes, trace);
+    if (!status)
+        status = nvt_launches_of(launches, &lanes);
+    nvt_lanes_free(&lanes);
+    return status < 0 ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column.h"
 #include "groups.h"
 #include "kinds.h"
 #include "nesting.h"
@@ -50,6 +49,7 @@ struct projected_sum {
     struct nvt_groups groups;
     struct extra *extra; /* of every group */
     uint32_t capacity;
+    struct nvt_own_launches own;
 };
 
 static struct extra *extra_of(struct projected_sum *sum, uint32_t group)
@@ -91,36 +91,20 @@ static int add_range(struct projected_sum *sum, const struct nvt_trace *trace, u
     return 0;
 }
 
-/* Times of ranges by class, one behind the other; NULL when out of memory. Times that are too long
- * for it are added to their group. */
-static uint32_t *times_by_class(struct projected_sum *sum, const struct nvt_launches *launches,
-                                const uint32_t *groups, uint32_t *at)
+/* What the ranges of a class add up to. */
+static int add_class(struct projected_sum *sum, const struct nvt_launches *launches,
+                     const struct nvt_launch_class *class)
 {
-    uint32_t *times = nvt_column_grow(NULL, ((size_t)launches->range_count + 1) * sizeof(*times));
-    for (uint32_t class = 0, used = 0; class < launches->class_count; class ++) {
-        at[class] = used;
-        used += launches->classes[class].ranges;
-    }
-    for (uint32_t i = 0; times && i < launches->range_count; i++) {
-        uint32_t class = launches->range_class[i];
-        if (launches->classes[class].longest > UINT32_MAX)
-            nvt_groups_add(&sum->groups, groups[class], launches->range_ns[i]);
-        else
-            times[at[class]++] = (uint32_t)launches->range_ns[i];
-    }
-    return times;
-}
-
-/* What the ranges of a class add up to; *group gets their group. */
-static int add_class(struct projected_sum *sum, const struct nvt_trace *trace,
-                     const struct nvt_launch_class *class, uint32_t *group)
-{
-    uint32_t parts[] = {nvt_groups_range(&sum->groups, class->range),
-                        trace->ranges.style[class->range] != NVT_PUSH_POP};
-    *group = nvt_groups_key(&sum->groups, parts, 2);
-    struct extra *extra = extra_of(sum, *group);
+    struct nvt_lane_kind kind = nvt_launch_kind(launches, class);
+    uint32_t parts[] = {nvt_groups_named(&sum->groups, kind.domain, kind.name),
+                        kind.style != NVT_PUSH_POP};
+    uint32_t group = nvt_groups_key(&sum->groups, parts, 2);
+    struct extra *extra = extra_of(sum, group);
     if (!extra)
         return -1;
+    nvt_groups_slice(&sum->groups, group, class->times.values, class->times.count);
+    for (uint32_t i = 0; i < class->longer_count; i++)
+        nvt_groups_add(&sum->groups, group, class->longer[i]);
     extra->original += class->original;
     extra->ops += class->ops;
     extra->levels += class->levels;
@@ -131,23 +115,12 @@ static int add_class(struct projected_sum *sum, const struct nvt_trace *trace,
 static int add_launches(struct projected_sum *sum, const struct nvt_trace *trace,
                         const struct nvt_launches *launches)
 {
-    size_t room = (size_t)launches->class_count + 1;
-    uint32_t *groups = malloc(room * sizeof(*groups)), *at = malloc(room * sizeof(*at));
-    int status = groups && at ? 0 : -1;
+    int status = 0;
     nvt_groups_trace(&sum->groups, trace);
-    for (uint32_t class = 1; class < launches->class_count && !status; class ++)
-        status = add_class(sum, trace, &launches->classes[class], &groups[class]);
-    uint32_t *times = status ? NULL : times_by_class(sum, launches, groups, at);
-    for (uint32_t class = 1; times && class < launches->class_count; class ++)
-        if (launches->classes[class].longest <= UINT32_MAX)
-            nvt_groups_slice(&sum->groups, groups[class],
-                             times + at[class] - launches->classes[class].ranges,
-                             launches->classes[class].ranges);
-    if (times)
-        nvt_groups_own(&sum->groups, times);
-    free(groups);
-    free(at);
-    return times ? 0 : -1;
+    for (uint32_t i = 0; i < launches->lane_count; i++)
+        for (uint32_t class = 1; class < launches->lanes[i].class_count && !status; class ++)
+            status = add_class(sum, launches, &launches->lanes[i].classes[class]);
+    return status;
 }
 
 static int collect_projected(struct projected_sum *sum, const struct nvt_trace *trace,
@@ -180,13 +153,11 @@ static int collect(struct projected_sum *sum, struct nvt_report_input *input, si
 {
     const struct nvt_trace *trace = input->traces[i].trace;
     const struct nvt_launches *launches;
-    struct nvt_launches own;
-    int status = nvt_report_launches(input, i, &own, &launches, err);
+    int status = nvt_report_launches(input, i, &sum->own, &launches, err);
     if (status > 0)
         return collect_projected(sum, trace, input->project_flags, err);
     if (!status && add_launches(sum, trace, launches))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
-    nvt_launches_free(&own);
     return status;
 }
 
@@ -235,6 +206,7 @@ static int make_projected(struct nvt_report_input *input, struct nvt_tables *tab
         status = nvt_report_add(tables, table, err);
     }
     nvt_groups_free(&sum.groups);
+    nvt_own_launches_free(&sum.own);
     free(sum.extra);
     return status;
 }

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column.h"
 #include "groups.h"
 #include "kinds.h"
 #include "project.h"
@@ -50,6 +49,7 @@ struct kernel_sum {
     uint32_t *last;         /* the range seen last, of every group */
     uint32_t *instances;    /* of every group */
     uint32_t capacity;
+    struct nvt_own_launches own;
 };
 
 static int make_room(struct kernel_sum *sum, uint32_t group)
@@ -83,19 +83,19 @@ static void thread_ids(const struct nvt_trace *trace, uint32_t thread, uint32_t 
     parts[KEY_TID] = (uint32_t)trace->threads.tid[thread];
 }
 
-static uint32_t kernel_group(struct kernel_sum *sum, uint32_t op, uint32_t range)
+/* Kernels of a name that a thread launched in ranges of a kind, NULL: in none. */
+static uint32_t kernel_group(struct kernel_sum *sum, uint32_t name, uint32_t thread,
+                             const struct nvt_lane_kind *kind)
 {
-    const struct nvt_trace *trace = sum->trace;
     uint32_t parts[KEY_COUNT] = {[KEY_STYLE] = NO_RANGE};
-    if (range == NVT_NONE)
+    if (!kind)
         parts[KEY_RANGE] = nvt_groups_text(&sum->groups, "");
     else {
-        parts[KEY_RANGE] = nvt_groups_range(&sum->groups, range);
-        parts[KEY_STYLE] = trace->ranges.style[range] != NVT_PUSH_POP;
+        parts[KEY_RANGE] = nvt_groups_named(&sum->groups, kind->domain, kind->name);
+        parts[KEY_STYLE] = kind->style != NVT_PUSH_POP;
     }
-    thread_ids(trace, range == NVT_NONE ? trace->ops.thread[op] : trace->ranges.thread[range],
-               parts);
-    parts[KEY_KERNEL] = nvt_groups_string(&sum->groups, trace->ops.name[op]);
+    thread_ids(sum->trace, thread, parts);
+    parts[KEY_KERNEL] = nvt_groups_string(&sum->groups, name);
     return nvt_groups_key(&sum->groups, parts, KEY_COUNT);
 }
 
@@ -130,8 +130,12 @@ static uint32_t group_of(struct kernel_sum *sum, uint32_t op, uint32_t range)
     uint32_t name = sum->trace->ops.name[op], kind = sum->kinds.of[range];
     uint32_t *group = sum->table ? &sum->table[(size_t)kind * sum->names + sum->number[name]]
                                  : nvt_map_at(&sum->keys, (uint64_t)kind << 32 | name);
-    if (group && *group == NVT_MAP_NONE)
-        *group = kernel_group(sum, op, range);
+    if (group && *group == NVT_MAP_NONE) {
+        const struct nvt_ranges *ranges = &sum->trace->ranges;
+        const struct nvt_lane_kind of = {ranges->domain[range], ranges->name[range],
+                                         ranges->style[range]};
+        *group = kernel_group(sum, name, ranges->thread[range], &of);
+    }
     return group ? *group : NVT_NONE;
 }
 
@@ -143,7 +147,7 @@ static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32
         return 0;
     int64_t time = ops->end[op] - ops->start[op];
     if (!count)
-        nvt_groups_add(&sum->groups, kernel_group(sum, op, NVT_NONE), time);
+        nvt_groups_add(&sum->groups, kernel_group(sum, ops->name[op], ops->thread[op], NULL), time);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t group = group_of(sum, op, ranges[i]);
         if (group == NVT_NONE || count_range(sum, group, ranges[i], ops->launch[op]))
@@ -185,43 +189,25 @@ static int add_projected(struct kernel_sum *sum, unsigned flags, struct nvt_erro
                : nvt_project(sum->trace, flags, add_kernel, sum, err);
 }
 
-/* Times of kernels by cell, those of no range each by itself; `at` gets where a cell's end. NULL
- * when out of memory. */
-static uint32_t *times_by_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
-                               uint32_t *at)
-{
-    const struct nvt_ops *ops = &sum->trace->ops;
-    uint32_t cells = launches->class_count * launches->names, used = 0;
-    uint32_t *times = nvt_column_grow(NULL, ((size_t)ops->count + 1) * sizeof(*times));
-    for (uint32_t cell = 0; cell < cells; cell++) {
-        at[cell] = used;
-        used += cell < launches->names ? 0 : launches->cells[cell].kernels;
-    }
-    for (uint32_t op = 0; times && op < ops->count; op++) {
-        uint32_t cell = launches->cell[op];
-        int64_t time = ops->end[op] - ops->start[op];
-        if (cell == NVT_NONE)
-            continue;
-        if (cell < launches->names)
-            nvt_groups_add(&sum->groups, kernel_group(sum, op, NVT_NONE), time);
-        else
-            times[at[cell]++] = (uint32_t)time;
-    }
-    return times;
-}
-
 /* The kernels of a name in ranges of a class count for all classes around it as well. */
-static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches, uint32_t cell,
-                    uint32_t op, const uint32_t *times)
+static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
+                    const struct nvt_launch_lane *lane, uint32_t of, uint32_t number)
 {
-    uint32_t of = cell / launches->names;
-    for (uint32_t class = of; class; class = launches->classes[class].outer) {
-        uint32_t group = kernel_group(sum, op, launches->classes[class].range);
+    const struct nvt_launch_cell *cell = &lane->cells[(size_t)of * launches->names + number];
+    uint32_t name = launches->name[number];
+    if (!of) {
+        nvt_groups_slice(&sum->groups, kernel_group(sum, name, lane->thread, NULL),
+                         cell->times.values, cell->times.count);
+        return 0;
+    }
+    for (uint32_t class = of; class; class = lane->classes[class].outer) {
+        struct nvt_lane_kind kind = nvt_launch_kind(launches, &lane->classes[class]);
+        uint32_t group = kernel_group(sum, name, lane->thread, &kind);
         if (group == NVT_NONE || make_room(sum, group))
             return -1;
-        nvt_groups_slice(&sum->groups, group, times, launches->cells[cell].kernels);
+        nvt_groups_slice(&sum->groups, group, cell->times.values, cell->times.count);
         if (class == of)
-            sum->instances[group] += launches->cells[cell].instances;
+            sum->instances[group] += cell->instances;
     }
     return 0;
 }
@@ -229,22 +215,17 @@ static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
 /* Class by class. */
 static int add_launches(struct kernel_sum *sum, const struct nvt_launches *launches)
 {
-    uint32_t cells = launches->class_count * launches->names;
-    uint32_t *at = malloc(((size_t)cells + 1) * sizeof(*at));
-    uint32_t *example = malloc(((size_t)launches->names + 1) * sizeof(*example));
-    uint32_t *times = at && example ? times_by_cell(sum, launches, at) : NULL;
-    int status = times ? 0 : -1;
-    for (uint32_t op = 0; times && op < sum->trace->ops.count; op++)
-        if (launches->cell[op] != NVT_NONE)
-            example[launches->cell[op] % launches->names] = op;
-    for (uint32_t cell = launches->names; cell < cells && !status; cell++)
-        if (launches->cells[cell].instances)
-            status = add_cell(sum, launches, cell, example[cell % launches->names],
-                              times + at[cell] - launches->cells[cell].kernels);
-    if (times)
-        nvt_groups_own(&sum->groups, times);
-    free(at);
-    free(example);
+    int status = 0;
+    for (uint32_t i = 0; i < launches->lane_count; i++) {
+        const struct nvt_launch_lane *lane = &launches->lanes[i];
+        for (uint32_t class = 0; class < lane->class_count; class ++)
+            for (uint32_t number = 0; number < launches->names && !status; number++) {
+                const struct nvt_launch_cell *cell =
+                    &lane->cells[(size_t)class * launches->names + number];
+                if (cell->times.count || cell->instances)
+                    status = add_cell(sum, launches, lane, class, number);
+            }
+    }
     return status;
 }
 
@@ -253,17 +234,13 @@ static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *inpu
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_launches *launches;
-        struct nvt_launches own;
         sum->trace = input->traces[i].trace;
         nvt_groups_trace(&sum->groups, sum->trace);
-        int status = nvt_report_launches(input, i, &own, &launches, err);
+        int status = nvt_report_launches(input, i, &sum->own, &launches, err);
         if (status < 0)
             return -1;
-        if (status || launches->longest > UINT32_MAX)
-            status = add_projected(sum, input->project_flags, err);
-        else
-            status = add_launches(sum, launches);
-        nvt_launches_free(&own);
+        status = status ? add_projected(sum, input->project_flags, err)
+                        : add_launches(sum, launches);
         if (status)
             return nvt_fail_at(err, sum->trace->path, -1, "out of memory");
     }
@@ -317,6 +294,7 @@ static int make_kernels(struct nvt_report_input *input, struct nvt_tables *table
         status = nvt_report_add(tables, table, err);
     }
     nvt_groups_free(&sum.groups);
+    nvt_own_launches_free(&sum.own);
     nvt_map_free(&sum.seen);
     nvt_map_free(&sum.keys);
     free(sum.table);
