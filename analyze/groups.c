@@ -87,7 +87,8 @@ enum { ROOT_OF_NAMES = UINT32_MAX - 2, ROOT_OF_GROUPS = UINT32_MAX - 1 };
 uint32_t nvt_groups_named(struct nvt_groups *groups, uint32_t domain, uint32_t string)
 {
     const struct nvt_domains *domains = &groups->trace->domains;
-    uint32_t prefix = nvt_groups_string(groups, domain < domains->count ? domains->name[domain] : 0);
+    uint32_t prefix =
+        nvt_groups_string(groups, domain < domains->count ? domains->name[domain] : 0);
     uint32_t name = nvt_groups_string(groups, string);
     uint32_t node = child(groups, ROOT_OF_NAMES, prefix);
     uint32_t *known = nvt_map_at(&groups->paths, (uint64_t)node << 32 | name);

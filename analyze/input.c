@@ -9,17 +9,26 @@
 
 #define RANKS_MOST 65536
 
-static int add_trace(struct nvt_report_input *input, struct nvt_trace *trace,
-                     const struct nvt_runs *runs, size_t record, struct nvt_error *err)
+static void free_trace(struct nvt_input_trace *item)
 {
+    nvt_trace_free(item->trace);
+    if (item->launches)
+        nvt_launches_free(item->launches);
+    free(item->launches);
+}
+
+static int add_trace(struct nvt_report_input *input, struct nvt_input_trace item,
+                     struct nvt_error *err)
+{
+    const struct nvt_trace *trace = item.trace;
     struct nvt_input_trace *traces =
         realloc(input->traces, (input->trace_count + 1) * sizeof(*traces));
     if (!traces) {
-        nvt_trace_free(trace);
+        free_trace(&item);
         return nvt_fail(err, "out of memory");
     }
     input->traces = traces;
-    input->traces[input->trace_count++] = (struct nvt_input_trace){trace, runs, record};
+    input->traces[input->trace_count++] = item;
     if (trace->warning)
         nvt_note(input, "warning: %s: %s", trace->path, trace->warning);
     for (const char *note = trace->notes; note && *note;) {
@@ -48,10 +57,17 @@ static int add_runs(struct nvt_report_input *input, const char *path, struct nvt
     return 0;
 }
 
-static struct nvt_trace *read_trace(const struct nvt_report_input *input, const char *path,
-                                    struct nvt_error *err)
+/* *item gets the trace. 0 or -1. */
+static int read_trace(const struct nvt_report_input *input, const char *path,
+                      struct nvt_input_trace *item, struct nvt_error *err)
 {
-    return input->compensate ? nvt_trace_read_compensated(path, err) : nvt_trace_read(path, err);
+    if (input->compensate)
+        item->trace = nvt_trace_read_compensated(path, err);
+    else if (input->only_launches)
+        item->trace = nvt_trace_read_launches(path, &item->launches, err);
+    else
+        item->trace = nvt_trace_read(path, err);
+    return item->trace ? 0 : -1;
 }
 
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)
@@ -59,8 +75,8 @@ int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_e
     struct stat status;
     if (!stat(path, &status) && S_ISDIR(status.st_mode))
         return add_runs(input, path, err);
-    struct nvt_trace *trace = read_trace(input, path, err);
-    return trace ? add_trace(input, trace, NULL, 0, err) : -1;
+    struct nvt_input_trace item = {0};
+    return read_trace(input, path, &item, err) ? -1 : add_trace(input, item, err);
 }
 
 /* A trace lies in its run's directory: a name that leads out of it is not followed. */
@@ -82,10 +98,11 @@ static int add_named(struct nvt_report_input *input, const struct nvt_runs *runs
     if (asprintf(&path, "%s/%s", runs->path, name) < 0)
         return nvt_fail(err, "out of memory");
     struct nvt_error broken = NVT_ERROR_INIT;
-    struct nvt_trace *trace = read_trace(input, path, &broken);
+    struct nvt_input_trace item = {.runs = runs, .record = record};
+    int status = read_trace(input, path, &item, &broken);
     free(path);
-    if (trace)
-        return add_trace(input, trace, runs, record, err);
+    if (!status)
+        return add_trace(input, item, err);
     if (input->compensate) {
         *err = broken;
         return -1;
@@ -130,7 +147,7 @@ int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err)
 void nvt_input_free(struct nvt_report_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
-        nvt_trace_free(input->traces[i].trace);
+        free_trace(&input->traces[i]);
     for (size_t i = 0; i < input->run_count; i++)
         nvt_runs_free(input->runs[i]);
     free(input->traces);

@@ -52,7 +52,6 @@ void nvt_lanes_free(struct nvt_lanes *lanes)
         nvt_column_free(lanes->ids[i].first);
     free(lanes->items);
     nvt_column_free(lanes->ops);
-    nvt_column_free(lanes->owner);
     free(lanes->ids);
     free(lanes->kinds);
     free(lanes->number);
@@ -85,7 +84,11 @@ struct nvt_lane_kind nvt_lanes_kind(const struct nvt_lanes *lanes, uint32_t kind
 
 /* --- which call launched what --- */
 
-/* Tables for ids that lie as close as they mostly do. */
+/* Ids lie as close as that, or there is no table for them. What is not written to takes addresses
+ * only. */
+#define IDS_A_CALL 8
+#define IDS_MORE   (1u << 22)
+
 static int make_tables(struct nvt_lanes *lanes)
 {
     for (uint32_t i = 0; i < lanes->id_count; i++) {
@@ -93,7 +96,7 @@ static int make_tables(struct nvt_lanes *lanes)
         if (ids->low > ids->high)
             continue;
         uint64_t size = (uint64_t)ids->high - ids->low + 1;
-        if (size > (uint64_t)ids->calls * 8 + 1024)
+        if (size > (uint64_t)ids->calls * IDS_A_CALL + IDS_MORE)
             return 1;
         ids->first = nvt_column_grow(NULL, (size_t)size * sizeof(*ids->first));
         if (!ids->first)
@@ -114,7 +117,7 @@ int nvt_lanes_link(struct nvt_lanes *lanes, const struct nvt_trace *trace)
     /* From the last to the first, so that those of a call are in the order of the file. */
     for (uint32_t i = lanes->op_count; !status && i-- > 0;) {
         struct nvt_lane_op *op = &lanes->ops[i];
-        const struct nvt_lane_ids *ids = &lanes->ids[lanes->owner ? lanes->owner[i] : 0];
+        const struct nvt_lane_ids *ids = &lanes->ids[op->next];
         if (op->name < strings && lanes->number[op->name] == NVT_NONE) {
             lanes->name[lanes->names] = op->name;
             lanes->number[op->name] = lanes->names++;

@@ -29,7 +29,7 @@ struct nvt_lane_op {
     uint32_t length;
     uint32_t name; /* string of a kernel's, NVT_NONE: no kernel */
     uint32_t id;   /* of the call, 0 unknown */
-    uint32_t next; /* of nvt_lanes_link: operation of the same call + 1, 0 none */
+    uint32_t next; /* its process; after nvt_lanes_link: operation of the same call + 1, 0 none */
 };
 
 struct nvt_lane_ranges {
@@ -69,15 +69,14 @@ struct nvt_lanes {
     struct nvt_lane *items;
     uint32_t count;
     struct nvt_lane_op *ops;
-    uint32_t *owner; /* process of each operation, NULL: all are of process 0 */
     uint32_t op_count, op_capacity;
     struct nvt_lane_ids *ids; /* of each process */
     uint32_t id_count;
     struct nvt_lane_kind *kinds;
     uint32_t kind_count;
-    uint32_t loose;     /* of nvt_lanes_link: first operation of no call + 1, 0 none */
-    uint32_t *number;   /* likewise: of a kernel's name, by string; NVT_NONE the others */
-    uint32_t *name;     /* string of each number */
+    uint32_t loose;   /* of nvt_lanes_link: first operation of no call + 1, 0 none */
+    uint32_t *number; /* likewise: of a kernel's name, by string; NVT_NONE the others */
+    uint32_t *name;   /* string of each number */
     uint32_t names;
 };
 

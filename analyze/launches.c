@@ -119,7 +119,7 @@ static int add_time(struct nvt_launch_times *times, uint32_t value)
 static int add_longer(struct nvt_launch_class *class, int64_t ns)
 {
     if (!(class->longer_count & (class->longer_count - 1))) {
-        size_t capacity = class->longer_count ? (size_t)class->longer_count * 2 : 1;
+        size_t capacity = class->longer_count ? (size_t) class->longer_count * 2 : 1;
         int64_t *longer = realloc(class->longer, capacity * sizeof(*longer));
         if (!longer)
             return -1;
@@ -141,8 +141,7 @@ static enum outcome grow_classes(struct nvt_launch_lane *out, uint32_t names, ui
     struct nvt_launch_class *classes = realloc(out->classes, to * sizeof(*classes));
     if (classes)
         out->classes = classes;
-    struct nvt_launch_cell *cells =
-        realloc(out->cells, ((size_t)to * names + 1) * sizeof(*cells));
+    struct nvt_launch_cell *cells = realloc(out->cells, ((size_t)to * names + 1) * sizeof(*cells));
     if (cells)
         out->cells = cells;
     if (!classes || !cells)
@@ -274,8 +273,8 @@ static void open_range(struct walk *walk, uint32_t row)
     }
     uint32_t level = is_nested(walk, range->kind) ? nest(walk, range, row, end) : 0;
     struct open *open = open_at(walk, walk->open.depth++);
-    *open = (struct open){.end = end, .row = row, .level = level, .first = INT64_MAX,
-                          .last = INT64_MIN};
+    *open = (struct open){
+        .end = end, .row = row, .level = level, .first = INT64_MAX, .last = INT64_MIN};
     if (walk->open.depth > 1 && end > open[-1].end)
         walk->overlaps = 1;
 }
@@ -322,8 +321,8 @@ static void name_nodes(struct walk *walk, uint32_t count)
         from--;
     for (uint32_t i = from; i < count && walk->outcome == DONE; i++) {
         struct open *open = open_at(walk, i);
-        open->class = class_of(walk, i ? open[-1].class : 0,
-                               walk->lane->ranges.items[open->row].kind);
+        open->class =
+            class_of(walk, i ? open[-1].class : 0, walk->lane->ranges.items[open->row].kind);
         open->node = ++walk->nodes;
     }
 }
@@ -361,7 +360,7 @@ static void put(struct walk *walk, uint32_t count, const struct nvt_lane_op *op)
     if (op->name == NVT_NONE)
         return;
     uint32_t name = walk->lanes->number[op->name];
-    if (add_time(&walk->out->cells[(size_t)class * walk->lanes->names + name].times, op->length))
+    if (add_time(&walk->out->cells[(size_t) class * walk->lanes->names + name].times, op->length))
         give_up(walk, NO_MEMORY);
     if (count)
         count_ranges(walk, count, name);
@@ -463,8 +462,8 @@ static void walk_one(void *context, size_t i)
     free(walk);
 }
 
-/* Kernels from here on, which nobody is known to have launched. Returns how many operations; *failed
- * is set when out of memory. */
+/* Kernels from here on, which nobody is known to have launched. Returns how many operations;
+ * *failed is set when out of memory. */
 static uint64_t put_loose(struct nvt_launches *out, const struct nvt_lanes *lanes, uint32_t first,
                           int *failed)
 {
@@ -498,9 +497,8 @@ static uint64_t take_loose(struct nvt_launches *out, const struct nvt_lanes *lan
     uint64_t count = put_loose(out, lanes, lanes->loose, failed);
     for (uint32_t p = 0; p < lanes->id_count; p++) {
         const struct nvt_lane_ids *ids = &lanes->ids[p];
-        for (uint64_t i = 0; taken + count < lanes->op_count && ids->first &&
-                             i <= ids->high - ids->low;
-             i++)
+        for (uint64_t i = 0;
+             taken + count < lanes->op_count && ids->first && i <= ids->high - ids->low; i++)
             if (!(ids->first[i] & TAKEN))
                 count += put_loose(out, lanes, ids->first[i], failed);
     }
@@ -526,11 +524,12 @@ int nvt_launches_of(struct nvt_launches *launches, struct nvt_lanes *lanes)
 {
     struct job job = {.lanes = lanes, .out = launches};
     uint64_t rows = lanes->op_count;
-    *launches = (struct nvt_launches){.lanes = calloc((size_t)lanes->count + 1, sizeof(*launches->lanes)),
-                                      .lane_count = lanes->count + 1,
-                                      .kinds = lanes->kinds,
-                                      .name = lanes->name,
-                                      .names = lanes->names};
+    *launches =
+        (struct nvt_launches){.lanes = calloc((size_t)lanes->count + 1, sizeof(*launches->lanes)),
+                              .lane_count = lanes->count + 1,
+                              .kinds = lanes->kinds,
+                              .name = lanes->name,
+                              .names = lanes->names};
     lanes->kinds = NULL;
     lanes->name = NULL;
     job.results = calloc((size_t)lanes->count + 1, sizeof(*job.results));

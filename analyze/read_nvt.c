@@ -462,4 +462,44 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
     return status;
 }
 
-const struct nvt_reader nvt_reader_nvt = {"nvt", recognizes, read_trace};
+/* What is read before events and device rows are. */
+static int prepare_lanes(struct nvt_nvt_reader *reader)
+{
+    struct nvt_nvt_lanes *to = reader->lanes;
+    struct nvt_lanes *lanes = to->lanes;
+    to->threads = calloc((size_t)reader->thread_count + 1, sizeof(*to->threads));
+    lanes->ids = calloc((size_t)reader->process_count + 1, sizeof(*lanes->ids));
+    if (!to->threads || !lanes->ids)
+        return -1;
+    lanes->id_count = reader->process_count;
+    for (uint32_t i = 0; i < reader->process_count; i++)
+        lanes->ids[i].low = UINT32_MAX;
+    to->origin = reader->sample_count ? reader->samples[0].monotonic_ns : 0;
+    return 0;
+}
+
+/* A file that is whole, and holds nothing that is unusual. */
+static int read_lanes(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes)
+{
+    struct nvt_error ignored = NVT_ERROR_INIT;
+    struct nvt_nvt_damage damage;
+    struct nvt_nvt_lanes to = {.lanes = lanes};
+    struct nvt_nvt_reader reader = {.trace = trace, .lanes = &to};
+    struct nvt_trace_file *file = nvt_trace_file_open(path, &ignored);
+    int status = file ? 0 : -1;
+    if (!status) {
+        read_chunks(&reader, file, NVT_NONE, &damage);
+        status = damage.number != NVT_NONE || !reader.ended || nvt_trace_meta(trace, "capture") ||
+                 prepare_lanes(&reader);
+    }
+    if (!status) {
+        nvt_nvt_read_later(&reader, file, &damage);
+        status = damage.number != NVT_NONE || nvt_nvt_complete_lanes(&reader);
+    }
+    nvt_trace_file_close(file);
+    nvt_nvt_lanes_free(&to, reader.thread_count);
+    free_reader(&reader);
+    return status;
+}
+
+const struct nvt_reader nvt_reader_nvt = {"nvt", recognizes, read_trace, read_lanes};

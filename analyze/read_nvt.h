@@ -8,6 +8,7 @@
 #include "../lib/buffer.h"
 #include "../lib/clock.h"
 #include "../lib/trace_file.h"
+#include "lanes.h"
 #include "map.h"
 #include "read_nvt_device.h"
 #include "trace.h"
@@ -91,8 +92,32 @@ struct nvt_nvt_laters {
     uint64_t rows; /* of all of them, as their headers have it */
 };
 
+/* A trace that is read into lanes (analyze/lanes.h). What events fill and what device rows fill is
+ * not the same, so that both can be read at once. */
+struct nvt_nvt_lanes {
+    struct nvt_lanes *lanes;
+    /* Of every thread in the file. */
+    struct nvt_nvt_lane {
+        struct nvt_lane_ranges ranges;
+        struct nvt_clock_line line; /* for times near the last */
+        int unsure;                 /* as in struct nvt_lane */
+    } * threads;
+    struct nvt_map kinds; /* domain of the model << 32 | name -> kind */
+    /* Of every calling thread, as device rows know them. */
+    struct nvt_nvt_calls {
+        struct nvt_lane_calls calls;
+        uint64_t last;
+        int unsure;
+    } * callers;
+    size_t caller_count;
+    int64_t origin; /* of the axis */
+    /* There is something that lanes do not hold. */
+    int complex_events, complex_rows;
+};
+
 struct nvt_nvt_reader {
     struct nvt_trace *trace;
+    struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
     struct nvt_nvt_laters events, device_rows;
     struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
     uint32_t number;           /* of the chunk being read */
@@ -138,6 +163,12 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
 /* When all chunks are read: end what is open, give names to categories and texts to payloads, and
  * bring all times on the trace's axis. 0, or -1 when out of memory. */
 int nvt_nvt_complete(struct nvt_nvt_reader *reader);
+
+/* The same for lanes. 0; other than that, the file is to be read again. */
+int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader);
+
+/* What lanes were filled with, unless it was taken by nvt_nvt_complete_lanes. */
+void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads);
 
 /* The text of a number given with NVTX's payloadType, into out. */
 void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);

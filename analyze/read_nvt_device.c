@@ -410,7 +410,7 @@ static int read_lost(const struct nvt_device_chunk *chunk, const struct nvt_devi
     return 0;
 }
 
-static int read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
+int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     static int (*const readers[])(const struct nvt_device_chunk *,
                                   const struct nvt_device_row *) = {
@@ -474,10 +474,12 @@ int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_lat
     struct nvt_device_reader rows = {cursor.at, cursor.end, 0};
     int more = 1;
     while (!status && more > 0) {
-        status = nvt_device_plain_rows(&chunk, &rows);
+        status = reader->lanes ? nvt_device_lane_rows(&chunk, &rows)
+                               : nvt_device_plain_rows(&chunk, &rows);
         more = status ? 0 : nvt_device_reader_next(&rows, &row);
         if (more > 0)
-            status = read_row(&chunk, &row);
+            status = reader->lanes ? nvt_device_lane_row(&chunk, &row)
+                                   : nvt_device_read_row(&chunk, &row);
     }
     free(chunk.names);
     free(chunk.known);

@@ -86,6 +86,11 @@ int nvt_nvt_device_threads(struct nvt_nvt_reader *reader);
  * missing. It leaves ranges and marks alone. 0, or -1 when out of memory. */
 int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin);
 
+/* Then, of a reader that fills lanes: the offset of each of `count` lanes, whose thread is set, or
+ * their times converted; and those of operations, whose process is still in them. 0, 1 when
+ * something lasts too long, or -1 when out of memory. */
+int nvt_nvt_device_lanes(struct nvt_nvt_reader *reader, int64_t origin);
+
 /* With --capture: leave out the NVTX ranges and marks that began outside of it. Before the times of
  * NVTX are converted. 0, or -1 when out of memory. */
 int nvt_nvt_device_capture(struct nvt_nvt_reader *reader);

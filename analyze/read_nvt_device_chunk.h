@@ -45,4 +45,42 @@ uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid);
  */
 int nvt_device_plain_rows(struct nvt_device_chunk *chunk, struct nvt_device_reader *rows);
 
+/* The same into lanes. */
+int nvt_device_lane_rows(struct nvt_device_chunk *chunk, struct nvt_device_reader *rows);
+
+/* A row of any kind into the model, and into lanes. 0, or -1 when out of memory. */
+int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
+int nvt_device_lane_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
+
+/* A row that is being read. */
+struct nvt_device_fields {
+    const uint8_t *at;   /* NULL: cut */
+    const uint8_t *stop; /* of the row */
+    const uint8_t *end;  /* of the chunk */
+};
+
+/* Reads beyond the row are found out later: it is quicker where there are bytes left. */
+static inline uint64_t nvt_device_field(struct nvt_device_fields *fields)
+{
+    uint64_t value = 0;
+    if (fields->at)
+        fields->at = nvt_varint_get(fields->at, fields->end, &value);
+    return value;
+}
+
+/* What all of them begin with. 0: the row has not got that much, or no times. */
+struct nvt_device_times {
+    uint64_t start, end, correlation;
+};
+
+static inline struct nvt_device_times nvt_device_times(struct nvt_device_fields *fields,
+                                                       uint64_t last_start)
+{
+    struct nvt_device_times times;
+    times.start = last_start + (uint64_t)nvt_unzigzag(nvt_device_field(fields));
+    times.end = times.start + (uint64_t)nvt_unzigzag(nvt_device_field(fields));
+    times.correlation = nvt_device_field(fields);
+    return times;
+}
+
 #endif

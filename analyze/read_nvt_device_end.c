@@ -38,7 +38,8 @@ static void fill_clocks(const struct nvt_nvt_reader *reader, struct clocks *cloc
         uint32_t owner = reader->processes[moment->process].row;
         if (clocks->count[owner]) {
             const struct nvt_clock_sample *last = &clocks->samples[used - 1];
-            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it has been filled */
+            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it has been filled
+             */
             if (moment->cupti <= last->ticks || moment->monotonic_ns <= last->monotonic_ns)
                 continue;
         } else
@@ -92,24 +93,74 @@ static void convert_calls(struct nvt_trace *trace, const struct clocks *clocks,
     }
 }
 
-static int convert_times(struct nvt_nvt_reader *reader, int64_t origin, const uint32_t *rows)
+static void free_clocks(struct clocks *clocks)
+{
+    free(clocks->samples);
+    free(clocks->first);
+    free(clocks->count);
+}
+
+/* 0, or -1 when out of memory; to be freed in any case. */
+static int make_clocks(struct clocks *clocks, struct nvt_nvt_reader *reader, int64_t origin)
 {
     struct nvt_nvt_devices *devices = &reader->devices;
     size_t processes = (size_t)reader->trace->processes.count + 1;
-    struct clocks clocks = {malloc((devices->moment_count + 1) * sizeof(*clocks.samples)),
-                            calloc(processes, sizeof(size_t)), calloc(processes, sizeof(size_t)),
-                            origin};
-    int status = clocks.samples && clocks.first && clocks.count ? 0 : -1;
+    *clocks = (struct clocks){malloc((devices->moment_count + 1) * sizeof(*clocks->samples)),
+                              calloc(processes, sizeof(size_t)), calloc(processes, sizeof(size_t)),
+                              origin};
+    if (!clocks->samples || !clocks->first || !clocks->count)
+        return -1;
+    if (devices->moment_count)
+        qsort(devices->moments, devices->moment_count, sizeof(*devices->moments), by_time);
+    fill_clocks(reader, clocks);
+    return 0;
+}
+
+static int convert_times(struct nvt_nvt_reader *reader, int64_t origin, const uint32_t *rows)
+{
+    struct clocks clocks;
+    int status = make_clocks(&clocks, reader, origin);
     if (!status) {
-        if (devices->moment_count)
-            qsort(devices->moments, devices->moment_count, sizeof(*devices->moments), by_time);
-        fill_clocks(reader, &clocks);
         convert_rows(reader->trace, &clocks);
         convert_calls(reader->trace, &clocks, rows);
     }
-    free(clocks.samples);
-    free(clocks.first);
-    free(clocks.count);
+    free_clocks(&clocks);
+    return status;
+}
+
+/* --- lanes --- */
+
+/* A start and a length, with clocks that may have drifted. 1: the length has become too long. */
+static int convert_length(const struct clocks *clocks, uint32_t process, int64_t *start,
+                          uint32_t *length)
+{
+    int64_t from = on_axis(clocks, process, *start);
+    int64_t ns = on_axis(clocks, process, *start + *length) - from;
+    *start = from;
+    *length = ns < 0 ? 0 : (uint32_t)ns;
+    return ns > UINT32_MAX;
+}
+
+int nvt_nvt_device_lanes(struct nvt_nvt_reader *reader, int64_t origin)
+{
+    struct nvt_lanes *lanes = reader->lanes->lanes;
+    struct clocks clocks;
+    int status = make_clocks(&clocks, reader, origin);
+    for (uint32_t i = 0; i < lanes->count && !status; i++) {
+        struct nvt_lane *lane = &lanes->items[i];
+        uint32_t owner = reader->processes[lane->process].row;
+        lane->unsure |= clocks.count[owner] > 0;
+        lane->offset = clocks.count[owner] ? 0 : origin;
+        for (uint32_t k = 0; k < lane->calls.count && clocks.count[owner]; k++)
+            status |= convert_length(&clocks, owner, &lane->calls.items[k].start,
+                                     &lane->calls.items[k].length);
+    }
+    for (uint32_t i = 0; reader->devices.moment_count && i < lanes->op_count && !status; i++) {
+        uint32_t owner = reader->processes[lanes->ops[i].next].row;
+        if (clocks.count[owner])
+            status = convert_length(&clocks, owner, &lanes->ops[i].start, &lanes->ops[i].length);
+    }
+    free_clocks(&clocks);
     return status;
 }
 

@@ -19,44 +19,14 @@ struct nvt_device_shape {
     uint32_t kernel;          /* row of the model */
 };
 
-/* A row that is being read. */
-struct fields {
-    const uint8_t *at;   /* NULL: cut */
-    const uint8_t *stop; /* of the row */
-    const uint8_t *end;  /* of the chunk */
-};
-
-/* Reads beyond the row are found out later: it is quicker where there are bytes left. */
-static inline uint64_t next_field(struct fields *fields)
-{
-    uint64_t value = 0;
-    if (fields->at)
-        fields->at = nvt_varint_get(fields->at, fields->end, &value);
-    return value;
-}
-
-/* What all of them begin with. 0: the row has not got that much, or no times. */
-struct times {
-    uint64_t start, end, correlation;
-};
-
-static inline struct times next_times(struct fields *fields, uint64_t last_start)
-{
-    struct times times;
-    times.start = last_start + (uint64_t)nvt_unzigzag(next_field(fields));
-    times.end = times.start + (uint64_t)nvt_unzigzag(next_field(fields));
-    times.correlation = next_field(fields);
-    return times;
-}
-
 /* The row of kernels with this shape, in the bytes up to the row's end. NVT_NONE: it cannot be
  * told. */
-static uint32_t add_shape(const struct nvt_device_chunk *chunk, struct fields fields)
+static uint32_t add_shape(const struct nvt_device_chunk *chunk, struct nvt_device_fields fields)
 {
     uint64_t of[NVT_KERNEL_FIELDS] = {0};
     fields.end = fields.stop;
     for (size_t i = NVT_OP_GRAPH; i < NVT_KERNEL_FIELDS && fields.at < fields.stop; i++) {
-        of[i] = next_field(&fields);
+        of[i] = nvt_device_field(&fields);
         if (!fields.at)
             return NVT_NONE;
     }
@@ -76,7 +46,7 @@ static uint32_t add_shape(const struct nvt_device_chunk *chunk, struct fields fi
 }
 
 /* The bytes up to the row's end as numbers, zero behind them: TAIL at most. */
-static inline void take_tail(const struct fields *fields, size_t size, uint64_t *bytes)
+static inline void take_tail(const struct nvt_device_fields *fields, size_t size, uint64_t *bytes)
 {
     if (fields->end - fields->at < TAIL) {
         memset(bytes, 0, TAIL);
@@ -93,7 +63,8 @@ static inline void take_tail(const struct fields *fields, size_t size, uint64_t 
     }
 }
 
-static uint32_t shape_of(const struct nvt_device_chunk *chunk, const struct fields *fields)
+static uint32_t shape_of(const struct nvt_device_chunk *chunk,
+                         const struct nvt_device_fields *fields)
 {
     uint64_t bytes[TAIL / 8];
     size_t size = (size_t)(fields->stop - fields->at);
@@ -136,14 +107,15 @@ static const struct nvt_device_name *kernel_name(struct nvt_device_chunk *chunk,
     (column) = (value)
 
 /* Returns the start of the row, 0: it is to be read field by field. */
-static uint64_t take_kernel(struct nvt_device_chunk *chunk, struct fields *fields,
+static uint64_t take_kernel(struct nvt_device_chunk *chunk, struct nvt_device_fields *fields,
                             uint64_t last_start)
 {
     struct nvt_ops *ops = &chunk->trace->ops;
-    struct times times = next_times(fields, last_start);
-    uint64_t number = next_field(fields);
-    uint32_t device = (uint32_t)next_field(fields), context = (uint32_t)next_field(fields);
-    uint32_t stream = (uint32_t)next_field(fields);
+    struct nvt_device_times times = nvt_device_times(fields, last_start);
+    uint64_t number = nvt_device_field(fields);
+    uint32_t device = (uint32_t)nvt_device_field(fields),
+             context = (uint32_t)nvt_device_field(fields);
+    uint32_t stream = (uint32_t)nvt_device_field(fields);
     if (!fields->at || fields->at > fields->stop || !times.start || !times.end)
         return 0;
     const struct nvt_device_name *name = kernel_name(chunk, number);
@@ -166,13 +138,14 @@ static uint64_t take_kernel(struct nvt_device_chunk *chunk, struct fields *field
     return times.start;
 }
 
-static uint64_t take_call(struct nvt_device_chunk *chunk, struct fields *fields,
+static uint64_t take_call(struct nvt_device_chunk *chunk, struct nvt_device_fields *fields,
                           uint64_t last_start)
 {
     struct nvt_apis *apis = &chunk->trace->apis;
-    struct times times = next_times(fields, last_start);
-    uint64_t class = next_field(fields), number = next_field(fields), tid = next_field(fields);
-    int32_t result = (int32_t)next_field(fields);
+    struct nvt_device_times times = nvt_device_times(fields, last_start);
+    uint64_t class = nvt_device_field(fields), number = nvt_device_field(fields),
+             tid = nvt_device_field(fields);
+    int32_t result = (int32_t)nvt_device_field(fields);
     if (!fields->at || fields->at > fields->stop || !times.start || !times.end ||
         number >= chunk->name_count)
         return 0;
@@ -206,7 +179,7 @@ int nvt_device_plain_rows(struct nvt_device_chunk *chunk, struct nvt_device_read
         return -1;
     while (rows->end - rows->at > 2) {
         uint8_t kind = rows->at[0], size = rows->at[1];
-        struct fields fields = {rows->at + 2, rows->at + 2 + size, rows->end};
+        struct nvt_device_fields fields = {rows->at + 2, rows->at + 2 + size, rows->end};
         /* A length of one byte, within the chunk. */
         if (size >= 0x80 || size > rows->end - rows->at - 2)
             break;

@@ -1,6 +1,8 @@
 /* What can be done with a trace only when all chunks of its file have been read. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "column.h"
 #include "parallel.h"
 #include "read_nvt.h"
 
@@ -162,4 +164,72 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     else
         nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
     return completion.failed;
+}
+
+/* --- lanes --- */
+
+/* A range that was never closed lasts as long as its thread is known to have lived. */
+static void end_unclosed_lane(const struct nvt_nvt_reader *reader, uint32_t i)
+{
+    const struct nvt_nvt_thread *thread = &reader->threads[i];
+    struct nvt_nvt_lane *from = &reader->lanes->threads[i];
+    int64_t last = nvt_clock_convert_near(reader->samples, reader->sample_count,
+                                          reader->lanes->origin, &from->line, thread->last);
+    for (uint32_t k = 0; k < thread->depth; k++)
+        from->ranges.items[thread->open[k].row].end = last;
+}
+
+/* What was read, as a lane for every thread of the model. */
+static int make_lanes(struct nvt_nvt_reader *reader)
+{
+    struct nvt_lanes *lanes = reader->lanes->lanes;
+    uint32_t count = reader->trace->threads.count;
+    lanes->items = calloc((size_t)count + 1, sizeof(*lanes->items));
+    if (!lanes->items)
+        return -1;
+    lanes->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        lanes->items[i].thread = i;
+    for (uint32_t i = 0; i < reader->thread_count; i++) {
+        struct nvt_nvt_lane *from = &reader->lanes->threads[i];
+        struct nvt_lane *lane = &lanes->items[reader->threads[i].row];
+        end_unclosed_lane(reader, i);
+        lane->ranges = from->ranges;
+        lane->process = reader->threads[i].process;
+        lane->unsure |= from->unsure;
+        from->ranges = (struct nvt_lane_ranges){0};
+    }
+    for (size_t i = 0; i < reader->devices.thread_count && i < reader->lanes->caller_count; i++) {
+        struct nvt_nvt_calls *from = &reader->lanes->callers[i];
+        struct nvt_lane *lane = &lanes->items[reader->devices.rows[i]];
+        lane->calls = from->calls;
+        lane->process = reader->devices.threads[i].process;
+        lane->unsure |= from->unsure;
+        from->calls = (struct nvt_lane_calls){0};
+    }
+    return 0;
+}
+
+void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads)
+{
+    for (uint32_t i = 0; lanes->threads && i < threads; i++)
+        nvt_column_free(lanes->threads[i].ranges.items);
+    for (size_t i = 0; i < lanes->caller_count; i++)
+        nvt_column_free(lanes->callers[i].calls.items);
+    free(lanes->threads);
+    free(lanes->callers);
+    nvt_map_free(&lanes->kinds);
+}
+
+int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader)
+{
+    struct nvt_trace *trace = reader->trace;
+    if (reader->lanes->complex_events || reader->lanes->complex_rows)
+        return 1;
+    if (nvt_nvt_device_threads(reader) || make_lanes(reader) ||
+        nvt_nvt_device_lanes(reader, reader->lanes->origin))
+        return -1;
+    if (reader->sample_count)
+        trace->origin_ns = reader->samples[0].realtime_ns;
+    return nvt_nvt_device_finish(reader, reader->lanes->origin);
 }

@@ -133,14 +133,18 @@ static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process, stru
     if (flags & NVT_ATTRIBUTE_PAYLOAD) {
         char text[64];
         uint32_t type = (uint32_t)nvt_cursor_varint(in);
-        nvt_payload_number(type, nvt_cursor_varint(in), text, sizeof(text));
-        *target->payload = nvt_strings_add_text(reader->texts, text);
+        uint64_t bits = nvt_cursor_varint(in);
+        if (!reader->lanes) {
+            nvt_payload_number(type, bits, text, sizeof(text));
+            *target->payload = nvt_strings_add_text(reader->texts, text);
+        }
         *target->flags |= NVT_RANGE_HAS_PAYLOAD;
     }
     if (flags & NVT_ATTRIBUTE_SCHEMA) {
         uint64_t size = nvt_cursor_varint(in);
         const uint8_t *bytes = nvt_cursor_bytes(in, size);
-        if (!bytes || keep_payload(reader, process, target->row, target->is_mark, bytes, size))
+        if (!bytes || (!reader->lanes &&
+                       keep_payload(reader, process, target->row, target->is_mark, bytes, size)))
             return -1;
     }
     if (!in->at)
@@ -310,6 +314,135 @@ static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_l
     return from;
 }
 
+/* --- into lanes --- */
+
+/* Kinds of ranges in a domain; the default domain's are their names. NVT_NONE when out of memory.
+ */
+static uint32_t lane_kind(struct nvt_nvt_lanes *lanes, const struct event *event)
+{
+    const struct nvt_lane_kind kind = {event->domain, event->name, NVT_PUSH_POP};
+    if (!event->domain)
+        return event->name;
+    uint32_t *known = nvt_map_at(&lanes->kinds, (uint64_t)event->domain << 32 | event->name);
+    if (known && *known == NVT_MAP_NONE)
+        *known = nvt_lanes_add_kind(lanes->lanes, &kind);
+    return known ? *known : NVT_NONE;
+}
+
+static inline void put_range(struct nvt_nvt_lane *lane, int64_t time, uint32_t kind)
+{
+    struct nvt_lane_ranges *ranges = &lane->ranges;
+    if (ranges->count && time <= ranges->items[ranges->count - 1].start)
+        lane->unsure = 1;
+    ranges->items[ranges->count++] = (struct nvt_lane_range){time, time, kind, 0};
+}
+
+/* What take_plain does. */
+static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                                struct nvt_nvt_thread *thread, struct columns *columns,
+                                uint32_t from, uint32_t end)
+{
+    struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
+    struct nvt_cursor tokens = columns->tokens, times = columns->times;
+    struct nvt_clock_line line = lane->line;
+    uint64_t ticks = columns->ticks, token, step;
+    uint64_t room = (uint64_t)(tokens.end - tokens.at);
+    if (nvt_lane_ranges_reserve(&lane->ranges, room < end - from ? room : end - from))
+        return from;
+    for (; from < end; from++) {
+        const uint8_t *next = nvt_varint_get(tokens.at, tokens.end, &token);
+        const uint8_t *time = nvt_varint_get(times.at, times.end, &step);
+        if (!next || !time || (token & 7) > NVT_TOKEN_POP || token >> 3 >= later->strings)
+            break;
+        int64_t now = nvt_clock_convert_near(reader->samples, reader->sample_count,
+                                             reader->lanes->origin, &line, ticks + step);
+        uint32_t row = lane->ranges.count;
+        if ((token & 7) == NVT_TOKEN_PUSH) {
+            if (push(thread, row, 0))
+                break;
+            put_range(lane, now, reader->strings[token >> 3]);
+        } else {
+            row = thread->depth && !thread->open[thread->depth - 1].domain
+                      ? thread->open[--thread->depth].row
+                      : pop(thread, 0);
+            if (row != NVT_NONE)
+                lane->ranges.items[row].end = now;
+        }
+        ticks += step;
+        tokens.at = next;
+        times.at = time;
+    }
+    lane->line = line;
+    columns->tokens = tokens;
+    columns->times = times;
+    columns->ticks = thread->last = ticks;
+    return from;
+}
+
+/* What apply does: marks are of no interest, and ranges that any thread may end are too much. */
+static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                      struct nvt_nvt_thread *thread, const struct event *event)
+{
+    struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
+    int64_t now = nvt_clock_convert_near(reader->samples, reader->sample_count,
+                                         reader->lanes->origin, &lane->line, event->ticks);
+    uint32_t row;
+    switch (event->kind) {
+    case NVT_TOKEN_PUSH:
+        row = lane_kind(reader->lanes, event);
+        if (row == NVT_NONE || nvt_lane_ranges_reserve(&lane->ranges, 1) ||
+            push(thread, lane->ranges.count, event->domain_number))
+            return -1;
+        put_range(lane, now, row);
+        return 0;
+    case NVT_TOKEN_POP:
+        row = pop(thread, event->domain_number);
+        if (row != NVT_NONE)
+            lane->ranges.items[row].end = now;
+        return 0;
+    case NVT_TOKEN_MARK:
+        return 0;
+    default:
+        reader->lanes->complex_events = 1;
+        return 0;
+    }
+}
+
+/* Attributes say nothing that is wanted here; but a chunk in which they are broken is. */
+static int check_attributes(struct nvt_nvt_reader *reader, struct columns *columns, uint32_t count)
+{
+    uint32_t category = 0, color = 0, payload = 0;
+    uint8_t flags = 0;
+    const struct target nobody = {&category, &color, &payload, &flags, 0, 0};
+    uint64_t before = 0;
+    while (columns->next_attribute < count && columns->next_attribute >= before) {
+        before = columns->next_attribute + 1;
+        if (read_attributes(reader, NVT_NONE, columns, &nobody))
+            return -1;
+    }
+    return 0;
+}
+
+static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                       struct nvt_nvt_thread *thread, struct columns *columns)
+{
+    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    uint32_t count = later->header.count;
+    struct event event;
+    for (uint32_t i = 0; i < count && !reader->lanes->complex_events; i++) {
+        if (!columns->domain && columns->domain_run > UINT32_MAX) {
+            i = take_plain_lane(reader, later, thread, columns, i, count);
+            if (i == count)
+                break;
+        }
+        if (next_event(reader, later, process, columns, &event) ||
+            apply_lane(reader, later, thread, &event))
+            return -1;
+        thread->last = event.ticks;
+    }
+    return check_attributes(reader, columns, count);
+}
+
 int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                    const uint8_t *payload, struct nvt_error *err)
 {
@@ -320,6 +453,10 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *la
         return nvt_fail(err, "an events chunk is malformed");
     struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
     struct nvt_nvt_process *process = &reader->processes[thread->process];
+    if (reader->lanes)
+        return lane_events(reader, later, thread, &columns)
+                   ? nvt_fail(err, "an events chunk is malformed")
+                   : 0;
     for (uint32_t i = 0; i < chunk->count; i++) {
         uint32_t row, category = 0, color = 0, text = 0;
         uint8_t flags = 0;

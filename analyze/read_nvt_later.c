@@ -60,12 +60,24 @@ static void fail(struct nvt_nvt_damage *damage, const struct nvt_nvt_later *late
     damage->err.offset = later->offset;
 }
 
+/* Whether it has turned out that the file is to be read another way. */
+static int events_are_in_vain(const struct work *work)
+{
+    return work->reader->lanes && work->reader->lanes->complex_events;
+}
+
+static int rows_are_in_vain(const struct work *work)
+{
+    return work->reader->lanes && work->reader->lanes->complex_rows;
+}
+
 static void read_events(struct work *work)
 {
     const struct nvt_nvt_laters *laters = &work->reader->events;
     struct nvt_chunk_memory memory = {0};
     const uint8_t *payload;
-    for (size_t i = 0; i < laters->count && work->events.number == NVT_NONE; i++) {
+    for (size_t i = 0;
+         i < laters->count && work->events.number == NVT_NONE && !events_are_in_vain(work); i++) {
         const struct nvt_nvt_later *later = &laters->items[i];
         load(work, later, &memory, &payload, &work->events);
         if (work->events.number == NVT_NONE &&
@@ -165,6 +177,8 @@ static void read_device_rows(struct work *work, struct nvt_nvt_damage *damage)
             nvt_fail(&damage->err, "a chunk of kind %u is malformed", later->header.kind);
             fail(damage, later);
         }
+        if (rows_are_in_vain(work))
+            damage->number = later->number;
         hand_back(work, ahead, damage->number != NVT_NONE);
     }
     nvt_chunk_memory_free(&memory);
@@ -193,7 +207,8 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
     pthread_t helpers[HELPERS];
     size_t most = nvt_thread_count() - 1, started = 0;
     *damage = work.events;
-    reserve(reader, (uint64_t)nvt_trace_file_size(file));
+    if (!reader->lanes)
+        reserve(reader, (uint64_t)nvt_trace_file_size(file));
     if (reader->events.rows + reader->device_rows.rows < BESIDE_FROM || !reader->device_rows.rows)
         most = 0;
     while (started < most && started < HELPERS &&

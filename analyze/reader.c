@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -76,4 +77,36 @@ struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err)
 struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error *err)
 {
     return read_trace(path, 1, err);
+}
+
+/* What was launched, as a reader with lanes has it; NULL: it is to be read as a whole. */
+static struct nvt_launches *read_launches(const struct nvt_reader *reader, const char *path,
+                                          struct nvt_trace *trace)
+{
+    struct nvt_error ignored = NVT_ERROR_INIT;
+    struct nvt_lanes lanes = {0};
+    struct nvt_launches *launches = calloc(1, sizeof(*launches));
+    int status = !launches || reader->read_lanes(path, trace, &lanes) ||
+                 nvt_lanes_link(&lanes, trace) || nvt_launches_of(launches, &lanes) ||
+                 nvt_trace_finish(trace, &ignored);
+    nvt_lanes_free(&lanes);
+    if (!status)
+        return launches;
+    if (launches)
+        nvt_launches_free(launches);
+    free(launches);
+    return NULL;
+}
+
+struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches **launches,
+                                          struct nvt_error *err)
+{
+    const struct nvt_reader *reader = recognize(path, err);
+    struct nvt_trace *trace =
+        reader && reader->read_lanes ? nvt_trace_new(path, reader->name) : NULL;
+    *launches = trace ? read_launches(reader, path, trace) : NULL;
+    if (*launches)
+        return trace;
+    nvt_trace_free(trace);
+    return reader ? nvt_trace_read(path, err) : NULL;
 }

@@ -5,6 +5,7 @@
 #ifndef NVT_READER_H
 #define NVT_READER_H
 
+#include "launches.h"
 #include "trace.h"
 
 struct nvt_reader {
@@ -14,6 +15,12 @@ struct nvt_reader {
     /* Fill an empty trace, without nvt_trace_finish. 0 or -1. What is cut behind whole data is
      * read as far as it goes, with nvt_trace_warn. */
     int (*read)(const char *path, struct nvt_trace *trace, struct nvt_error *err);
+    /*
+     * The same, but with ranges, calls and operations in lanes and not in the trace; NULL: it
+     * cannot do that. 0; other than that, the file is to be read with `read`: there is something in
+     * it that lanes do not hold, or it is damaged, or there is no memory.
+     */
+    int (*read_lanes)(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes);
 };
 
 extern const struct nvt_reader nvt_reader_nvt;
@@ -30,7 +37,16 @@ int nvt_is_nsys_report(const char *path);
  */
 struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err);
 
-/* The same without the collector's own cost (compensate.h); also NULL when none is on record. */
+/*
+ * For who wants to know only what was launched (launches.h) and the names of things. *launches gets
+ * that, to be released with nvt_launches_free and free, and the trace has no ranges, calls and
+ * operations; or it gets NULL, and the trace is whole.
+ */
+struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches **launches,
+                                          struct nvt_error *err);
+
+/* nvt_trace_read without the collector's own cost (compensate.h); also NULL when none is on record.
+ */
 struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error *err);
 
 #endif

@@ -20,6 +20,7 @@ struct nvt_input_trace {
     struct nvt_trace *trace;
     const struct nvt_runs *runs; /* the directory whose record names it, NULL: given by itself */
     size_t record;               /* in runs */
+    struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
 };
 
 /* What reports read. They change nothing in it but the notes. */
@@ -29,6 +30,7 @@ struct nvt_report_input {
     struct nvt_runs **runs;
     size_t run_count;
     unsigned project_flags;            /* enum nvt_project_flags: how operations belong to ranges */
+    int only_launches; /* reports need no more of traces (nvt_trace_read_launches); set it first */
     int compensate;                    /* traces are read without the collector's own cost */
     struct nvt_launch_cache *launches; /* what several reports need, NULL: not kept */
     struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
@@ -38,6 +40,7 @@ enum nvt_report_needs {
     NVT_NEEDS_TRACES = 1,      /* traces are read for it, those of run directories too */
     NVT_NEEDS_RUNS = 2,        /* cannot be made without a run directory */
     NVT_TAKES_COMPENSATED = 4, /* compares no times of different threads (compensate.h) */
+    NVT_TAKES_LAUNCHES = 8,    /* can do with traces that have launches only, and no ranges */
 };
 
 struct nvt_report {

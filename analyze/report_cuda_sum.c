@@ -11,6 +11,7 @@
 #include "column.h"
 #include "groups.h"
 #include "kinds.h"
+#include "launches.h"
 #include "report_cuda.h"
 
 #define MEGABYTE 1e6
@@ -105,6 +106,21 @@ static int collect_names(struct nvt_groups *groups, const struct nvt_trace *trac
     return simple;
 }
 
+/* Kernels by name, of a trace that has only launches. */
+static void collect_launches(struct nvt_groups *groups, const struct nvt_launches *launches)
+{
+    for (uint32_t i = 0; i < launches->lane_count; i++) {
+        const struct nvt_launch_lane *lane = &launches->lanes[i];
+        for (size_t cell = 0; cell < (size_t)lane->class_count * launches->names; cell++) {
+            const struct nvt_launch_times *times = &lane->cells[cell].times;
+            uint32_t key = nvt_groups_string(groups, launches->name[cell % launches->names]);
+            if (times->count)
+                nvt_groups_slice(groups, nvt_groups_key(groups, &key, 1), times->values,
+                                 times->count);
+        }
+    }
+}
+
 static void collect_ops(struct nvt_groups *groups, const struct nvt_trace *trace,
                         const struct summary_report *report)
 {
@@ -178,7 +194,9 @@ static int make(const struct nvt_report *report, const struct summary_report *su
     struct nvt_table *table = NULL;
     for (size_t i = 0; i < input->trace_count; i++) {
         nvt_groups_trace(&groups, input->traces[i].trace);
-        if (summary->kinds)
+        if (input->traces[i].launches)
+            collect_launches(&groups, input->traces[i].launches);
+        else if (summary->kinds)
             collect_ops(&groups, input->traces[i].trace, summary);
         else
             collect_calls(&groups, input->traces[i].trace);
@@ -202,7 +220,7 @@ static int make(const struct nvt_report *report, const struct summary_report *su
 }
 
 /* One report: its columns, its function, its entry. */
-#define DEFINE_REPORT(id, title, description, summary, ...)                                        \
+#define DEFINE_REPORT(id, more, title, description, summary, ...)                                  \
     static const struct nvt_column_spec id##_columns[] = {__VA_ARGS__};                            \
     static int make_##id(struct nvt_report_input *input, struct nvt_tables *tables,                \
                          struct nvt_error *err)                                                    \
@@ -213,7 +231,7 @@ static int make(const struct nvt_report *report, const struct summary_report *su
     const struct nvt_report nvt_report_##id = {                                                    \
         .name = #id,                                                                               \
         .about = description,                                                                      \
-        .needs = NVT_NEEDS_TRACES,                                                                 \
+        .needs = NVT_NEEDS_TRACES | (more),                                                        \
         .columns = id##_columns,                                                                   \
         .column_count = sizeof(id##_columns) / sizeof(id##_columns[0]),                            \
         .make = make_##id,                                                                         \
@@ -224,29 +242,29 @@ static int make(const struct nvt_report *report, const struct summary_report *su
         __VA_ARGS__                                                                                \
     }
 
-DEFINE_REPORT(cuda_gpu_kern_sum, "CUDA GPU kernel summary", "kernels by total time",
-              SUMMARY(.kinds = KERNELS, .nothing = "kernel"), TIME_COLUMNS("Instances"),
-              TEXT_COLUMN("Name"))
+DEFINE_REPORT(cuda_gpu_kern_sum, NVT_TAKES_LAUNCHES, "CUDA GPU kernel summary",
+              "kernels by total time", SUMMARY(.kinds = KERNELS, .nothing = "kernel"),
+              TIME_COLUMNS("Instances"), TEXT_COLUMN("Name"))
 
-DEFINE_REPORT(cuda_gpu_kern_gb_sum, "CUDA GPU kernel summary by grid and block",
+DEFINE_REPORT(cuda_gpu_kern_gb_sum, 0, "CUDA GPU kernel summary by grid and block",
               "kernels by total time, those of other grids and blocks apart",
               SUMMARY(.kinds = KERNELS, .by_shape = 1, .nothing = "kernel"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("GridXYZ"), TEXT_COLUMN("BlockXYZ"),
               TEXT_COLUMN("Name"))
 
-DEFINE_REPORT(cuda_api_sum, "CUDA API summary", "CUDA calls of the host by total time",
+DEFINE_REPORT(cuda_api_sum, 0, "CUDA API summary", "CUDA calls of the host by total time",
               SUMMARY(.nothing = "CUDA call"), TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
 
-DEFINE_REPORT(cuda_gpu_mem_time_sum, "CUDA GPU memory operations by time",
+DEFINE_REPORT(cuda_gpu_mem_time_sum, 0, "CUDA GPU memory operations by time",
               "copies and memsets by total time",
               SUMMARY(.kinds = MEMORY, .nothing = "copy and no memset"), TIME_COLUMNS("Count"),
               TEXT_COLUMN("Operation"))
 
-DEFINE_REPORT(cuda_gpu_sum, "CUDA GPU summary", "kernels, copies and memsets by total time",
+DEFINE_REPORT(cuda_gpu_sum, 0, "CUDA GPU summary", "kernels, copies and memsets by total time",
               SUMMARY(.kinds = KERNELS | MEMORY, .by_category = 1, .nothing = "device operation"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("Category"), TEXT_COLUMN("Operation"))
 
-DEFINE_REPORT(cuda_gpu_mem_size_sum, "CUDA GPU memory operations by size",
+DEFINE_REPORT(cuda_gpu_mem_size_sum, 0, "CUDA GPU memory operations by size",
               "copies and memsets by bytes moved",
               SUMMARY(.kinds = MEMORY, .sizes = 1, .nothing = "copy and no memset"),
               {"Total (MB)", "MB", NVT_REAL, 3, 0}, {"Count", "", NVT_INT, 0, 0},

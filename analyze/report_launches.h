@@ -23,8 +23,8 @@ void nvt_own_launches_free(struct nvt_own_launches *own);
 
 /*
  * The launches of trace i. *launches is the input's, the cache's, or else among *own; values in
- * groups may be theirs, so release *own behind those. As nvt_launches_make: 0; 1: nvt_project has to
- * do it; -1 with err filled. Reports on several threads may ask at once.
+ * groups may be theirs, so release *own behind those. As nvt_launches_make: 0; 1: nvt_project has
+ * to do it; -1 with err filled. Reports on several threads may ask at once.
  */
 int nvt_report_launches(const struct nvt_report_input *input, size_t i,
                         struct nvt_own_launches *own, const struct nvt_launches **launches,

@@ -214,7 +214,7 @@ static int make_projected(struct nvt_report_input *input, struct nvt_tables *tab
 const struct nvt_report nvt_report_nvtx_gpu_proj_sum = {
     .name = "nvtx_gpu_proj_sum",
     .about = "ranges by the time from their first to their last device operation",
-    .needs = NVT_NEEDS_TRACES,
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_LAUNCHES,
     .columns = projected_columns,
     .column_count = sizeof(projected_columns) / sizeof(projected_columns[0]),
     .make = make_projected,

@@ -221,7 +221,7 @@ static int add_launches(struct kernel_sum *sum, const struct nvt_launches *launc
         for (uint32_t class = 0; class < lane->class_count; class ++)
             for (uint32_t number = 0; number < launches->names && !status; number++) {
                 const struct nvt_launch_cell *cell =
-                    &lane->cells[(size_t)class * launches->names + number];
+                    &lane->cells[(size_t) class * launches->names + number];
                 if (cell->times.count || cell->instances)
                     status = add_cell(sum, launches, lane, class, number);
             }
@@ -239,8 +239,8 @@ static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *inpu
         int status = nvt_report_launches(input, i, &sum->own, &launches, err);
         if (status < 0)
             return -1;
-        status = status ? add_projected(sum, input->project_flags, err)
-                        : add_launches(sum, launches);
+        status =
+            status ? add_projected(sum, input->project_flags, err) : add_launches(sum, launches);
         if (status)
             return nvt_fail_at(err, sum->trace->path, -1, "out of memory");
     }
@@ -308,7 +308,7 @@ static int make_kernels(struct nvt_report_input *input, struct nvt_tables *table
 const struct nvt_report nvt_report_nvtx_kern_sum = {
     .name = "nvtx_kern_sum",
     .about = "kernels by the ranges that they were launched in",
-    .needs = NVT_NEEDS_TRACES,
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_LAUNCHES,
     .columns = kernel_columns,
     .column_count = sizeof(kernel_columns) / sizeof(kernel_columns[0]),
     .make = make_kernels,

@@ -130,6 +130,16 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     return status;
 }
 
+/* Whether all that was asked for can do with what was launched. */
+static int takes_launches(const struct request *request)
+{
+    int all = request->count > 0 && request->format && !request->compensate &&
+              !(request->project_flags & NVT_ACROSS_THREADS);
+    for (size_t i = 0; i < request->count; i++)
+        all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES);
+    return all;
+}
+
 static void list_reports(FILE *out)
 {
     size_t count;
@@ -287,6 +297,7 @@ int nvt_cmd_stats(int argc, char **argv)
     }
     input.project_flags = request.project_flags;
     input.compensate = request.compensate;
+    input.only_launches = takes_launches(&request);
     if (optind == argc)
         status = nvt_fail(&err, "stats: no trace and no directory was given");
     for (int i = optind; i < argc && !status; i++)

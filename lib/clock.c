@@ -129,6 +129,22 @@ int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, 
     return along(&line, ticks);
 }
 
+int64_t nvt_clock_convert_far(const struct nvt_clock_sample *samples, size_t count, int64_t origin,
+                              struct nvt_clock_line *near, uint64_t ticks)
+{
+    if (count < 2)
+        return nvt_clock_since((int64_t)ticks, origin);
+    struct line line = line_at(samples, count, ticks);
+    int64_t base = nvt_clock_since(line.anchor->monotonic_ns, origin);
+    uint64_t size = line.to - line.from;
+    near->size = 0;
+    /* Only where nothing can overflow, which is so between all samples of a clock that ran. */
+    if (line.from == line.anchor->ticks && size < UINT64_C(1) << 53 && base > -(INT64_C(1) << 60) &&
+        base < INT64_C(1) << 60 && (double)size * line.slope < 1e18)
+        *near = (struct nvt_clock_line){line.from, size, base, line.slope};
+    return nvt_clock_since(along(&line, ticks), origin);
+}
+
 void nvt_clock_convert_all(const struct nvt_clock_sample *samples, size_t count, int64_t origin,
                            int64_t *times, size_t n)
 {

@@ -80,6 +80,26 @@ static inline int64_t nvt_clock_since(int64_t time, int64_t origin)
  */
 int64_t nvt_clock_convert(const struct nvt_clock_sample *samples, size_t count, uint64_t ticks);
 
+/* Between two samples, with the origin taken off; of nvt_clock_convert_near. Zero-initialise. */
+struct nvt_clock_line {
+    uint64_t from, size; /* ticks it is good for */
+    int64_t base;
+    double slope;
+};
+
+int64_t nvt_clock_convert_far(const struct nvt_clock_sample *samples, size_t count, int64_t origin,
+                              struct nvt_clock_line *line, uint64_t ticks);
+
+/* nvt_clock_convert minus `origin`, quick where the time is close to the one before. */
+static inline int64_t nvt_clock_convert_near(const struct nvt_clock_sample *samples, size_t count,
+                                             int64_t origin, struct nvt_clock_line *line,
+                                             uint64_t ticks)
+{
+    if (ticks - line->from < line->size)
+        return line->base + (int64_t)((double)(int64_t)(ticks - line->from) * line->slope + 0.5);
+    return nvt_clock_convert_far(samples, count, origin, line, ticks);
+}
+
 /* The same for many times in place, minus `origin`; quick where neighbours are close in time. */
 void nvt_clock_convert_all(const struct nvt_clock_sample *samples, size_t count, int64_t origin,
                            int64_t *times, size_t n);

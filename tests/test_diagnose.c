@@ -77,7 +77,7 @@ static void make_study(struct nvt_report_input *input, struct nvt_trace *(*make)
                      "\"backend\": \"cuda\"}",
                      fragments[i], variant);
         assert_int_equal(nvt_record_parse(&runs->records[i], json, (size_t)size, NULL), 0);
-        input->traces[i] = (struct nvt_input_trace){make(fragments[i]), runs, i};
+        input->traces[i] = (struct nvt_input_trace){.trace = make(fragments[i]), .runs = runs, .record = i};
     }
 }
 
@@ -131,7 +131,7 @@ static void one_axis_can_be_asked_for(void **state)
 static void the_looped_trace_alone_names_its_cause(void **state)
 {
     (void)state;
-    struct nvt_input_trace trace = {looped(32), NULL, 0};
+    struct nvt_input_trace trace = {.trace = looped(32)};
     struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_findings findings = {0};
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);

@@ -115,7 +115,7 @@ static const struct trouble {
 
 static struct nvt_findings apply(const struct nvt_rule *rule, const struct program *program)
 {
-    struct nvt_input_trace trace = {make_program(program), NULL, 0};
+    struct nvt_input_trace trace = {.trace = make_program(program)};
     struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
     struct nvt_case facts = {&input, NULL};
     struct nvt_findings findings = {0};
@@ -232,7 +232,7 @@ static size_t stragglers(int64_t kernel_ns, int with_rank, struct nvt_finding *f
             program.kernel_ns = kernel_ns;
             program.communication_ns = 20000;
         }
-        traces[i] = (struct nvt_input_trace){make_program(&program), NULL, 0};
+        traces[i] = (struct nvt_input_trace){.trace = make_program(&program)};
     }
     assert_int_equal(nvt_rule_apply(&nvt_rule_ranks, &facts, &findings, NULL), 0);
     if (findings.count)

@@ -273,7 +273,7 @@ static struct nvt_trace *make_trace(uint64_t seed)
 static char *report_text(const char *name, struct nvt_trace *trace, unsigned flags)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace traces = {trace, NULL, 0};
+    struct nvt_input_trace traces = {.trace = trace};
     struct nvt_report_input input = {.traces = &traces, .trace_count = 1, .project_flags = flags};
     struct nvt_tables tables = {0};
     char *out = NULL;

@@ -123,7 +123,7 @@ static void check(struct nvt_report_input *input)
 static void shares_of_one_trace(void **state)
 {
     struct nvt_trace *trace = begin();
-    struct nvt_input_trace traces[] = {{trace, NULL, 0}};
+    struct nvt_input_trace traces[] = {{.trace = trace}};
     struct nvt_report_input input = {.traces = traces, .trace_count = 1};
     (void)state;
     put_first(trace);
@@ -141,7 +141,7 @@ static void ranks_lie_on_one_clock(void **state)
     struct nvt_record record = {0};
     runs.records = &record;
     runs.count = 1;
-    struct nvt_input_trace traces[] = {{first, &runs, 0}, {second, &runs, 0}};
+    struct nvt_input_trace traces[] = {{.trace = first, .runs = &runs}, {.trace = second, .runs = &runs}};
     struct nvt_report_input input = {.traces = traces, .trace_count = 2};
     (void)state;
     put_first(first);
@@ -160,7 +160,7 @@ static void ranks_lie_on_one_clock(void **state)
 static void other_traces_have_no_pipeline(void **state)
 {
     struct nvt_trace *trace = nvt_trace_new("test", "test");
-    struct nvt_input_trace traces[] = {{trace, NULL, 0}};
+    struct nvt_input_trace traces[] = {{.trace = trace}};
     struct nvt_report_input input = {.traces = traces, .trace_count = 1};
     struct nvt_pipeline_views views;
     struct nvt_error err = NVT_ERROR_INIT;

@@ -117,7 +117,7 @@ static struct nvt_trace *make_trace(void)
 static void expect(const char *name, unsigned flags, size_t traces, const char *rows)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace inputs[2] = {{NULL, NULL, 0}, {NULL, NULL, 0}};
+    struct nvt_input_trace inputs[2] = {{.trace = NULL}, {.trace = NULL}};
     struct nvt_report_input input = {
         .traces = inputs, .trace_count = traces, .project_flags = flags};
     struct nvt_tables tables = {0};
@@ -328,7 +328,7 @@ static void memory_from_single_allocations(void **state)
     }
     add_range(trace, "late", 35, 36);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
-    struct nvt_input_trace input_trace = {trace, NULL, 0};
+    struct nvt_input_trace input_trace = {.trace = trace};
     struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
     struct nvt_tables tables = {0};
     assert_int_equal(nvt_report_find("memory_peak")->make(&input, &tables, &err), 0);

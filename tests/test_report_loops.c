@@ -55,7 +55,7 @@ static void expect(const char *name, struct nvt_trace **traces, size_t count, co
                    const char *note)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace inputs[4] = {{NULL, NULL, 0}};
+    struct nvt_input_trace inputs[4] = {{.trace = NULL}};
     struct nvt_report_input input = {.traces = inputs, .trace_count = count};
     struct nvt_tables tables = {0};
     char *out = NULL;

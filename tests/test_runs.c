@@ -267,7 +267,7 @@ static void test_phases_of_a_trace(void **state)
     nvt_range_add(trace, &row);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     input.traces = calloc(1, sizeof(*input.traces));
-    input.traces[0] = (struct nvt_input_trace){trace, input.runs[0], 1};
+    input.traces[0] = (struct nvt_input_trace){.trace = trace, .runs = input.runs[0], .record = 1};
     input.trace_count = 1;
     char *text = render(&nvt_report_phases, &input, 0);
     assert_string_equal(text, PHASES_HEADINGS LINEAR_PHASES

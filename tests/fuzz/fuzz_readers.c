@@ -8,6 +8,7 @@
 #include "../../analyze/export.h"
 #include "../../analyze/project.h"
 #include "../../analyze/report.h"
+#include "../../lib/render.h"
 
 static char path[64];
 
@@ -35,7 +36,7 @@ static void run_reports(struct nvt_trace *trace)
 {
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
-    struct nvt_input_trace traces = {trace, NULL, 0};
+    struct nvt_input_trace traces = {.trace = trace};
     for (size_t i = 0; i < count; i++) {
         struct nvt_report_input input = {.traces = &traces,
                                          .trace_count = 1,
@@ -49,6 +50,51 @@ static void run_reports(struct nvt_trace *trace)
         nvt_tables_free(&tables);
         nvt_buffer_free(&input.notes);
     }
+}
+
+/* What reports say that need no more of a trace than its launches. */
+static char *launches_of(const struct nvt_input_trace *item)
+{
+    size_t count, size;
+    char *text = NULL;
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    struct nvt_input_trace copy = *item;
+    struct nvt_report_input input = {.traces = &copy, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        if ((reports[i]->needs & NVT_TAKES_LAUNCHES) && reports[i]->make(&input, &tables, &err))
+            abort();
+    if (nvt_render_json(&tables, out))
+        abort();
+    fclose(out);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    return text;
+}
+
+/* Whoever reads lanes comes to the same. */
+static void compare_lanes(struct nvt_trace *trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    const struct nvt_input_trace whole = {.trace = trace};
+    struct nvt_input_trace reduced = {0};
+    reduced.trace = nvt_trace_read_launches(path, &reduced.launches, &err);
+    if (!reduced.trace)
+        abort();
+    if (reduced.launches) {
+        char *expected = launches_of(&whole), *got = launches_of(&reduced);
+        if (strcmp(expected, got))
+            abort();
+        free(expected);
+        free(got);
+        nvt_launches_free(reduced.launches);
+        free(reduced.launches);
+    }
+    nvt_trace_free(reduced.trace);
 }
 
 static void run_exports(const struct nvt_trace *trace)
@@ -75,6 +121,8 @@ int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t siz
     if (!reader->read(path, trace, &err) && !nvt_trace_finish(trace, &err)) {
         run_reports(trace);
         run_exports(trace);
+        if (reader->read_lanes)
+            compare_lanes(trace);
     } else if (!*err.message || strchr(nvt_error_text(&err, text, sizeof(text)), '\n'))
         abort();
     nvt_trace_free(trace);

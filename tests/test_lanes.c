@@ -1,0 +1,325 @@
+/*
+ * Lanes: what reports say of a file that was read into them is what they say of the whole trace.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/reader.h"
+#include "../analyze/report.h"
+#include "../lib/device_rows.h"
+#include "../lib/render.h"
+#include "../lib/trace_file.h"
+#include "cli.h"
+
+#define FILES   600
+#define THREADS 3
+#define NAMES   6
+
+static char *directory;
+static char path[512];
+
+static int begin(void **state)
+{
+    (void)state;
+    directory = cli_tempdir();
+    snprintf(path, sizeof(path), "%s", cli_in(directory, "t.nvt"));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(directory);
+    return 0;
+}
+
+/* --- files at random --- */
+
+struct made {
+    struct nvt_trace_writer *writer;
+    uint64_t random;
+    uint64_t now; /* small numbers, so that times often are the same */
+    int has_domains, has_attributes, has_moments, calls, apart;
+};
+
+static uint32_t pick(struct made *made, uint32_t below)
+{
+    made->random = made->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(made->random >> 33) % below;
+}
+
+static void put_chunk(struct made *made, struct nvt_chunk chunk, const struct nvt_buffer *bytes)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_trace_writer_chunk(made->writer, &chunk, bytes->data, bytes->size, &err),
+                     0);
+}
+
+static void number(struct nvt_buffer *out, uint64_t value)
+{
+    assert_int_equal(nvt_buffer_varint(out, value), 0);
+}
+
+static void put_strings(struct made *made)
+{
+    struct nvt_buffer out = {0};
+    number(&out, 0);
+    for (uint32_t i = 1; i < NAMES; i++) {
+        const char name[] = {'n', (char)('0' + i)};
+        number(&out, sizeof(name));
+        assert_int_equal(nvt_buffer_append(&out, name, sizeof(name)), 0);
+    }
+    put_chunk(made,
+              (struct nvt_chunk){.kind = NVT_CHUNK_STRINGS,
+                                 .process = NVT_NO_INDEX,
+                                 .thread = NVT_NO_INDEX,
+                                 .count = NAMES},
+              &out);
+    nvt_buffer_free(&out);
+}
+
+/* The clock, a process with threads, and its domain 1. */
+static void put_beginning(struct made *made)
+{
+    struct nvt_buffer out = {0};
+    const uint64_t moments[] = {1000, 5000, 0, 3000, 5000 + 2000 + pick(made, 50), 0};
+    put_chunk(made,
+              (struct nvt_chunk){.kind = NVT_CHUNK_CLOCK,
+                                 .process = NVT_NO_INDEX,
+                                 .thread = NVT_NO_INDEX,
+                                 .count = 1 + pick(made, 2)},
+              &(struct nvt_buffer){.data = (uint8_t *)(uintptr_t)moments, .size = sizeof(moments)});
+    for (int i = 0; i < 4; i++)
+        number(&out, 1 + (uint64_t)i);
+    put_chunk(made, (struct nvt_chunk){.kind = NVT_CHUNK_PROCESS, .thread = NVT_NO_INDEX}, &out);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        out.size = 0;
+        number(&out, 10 + i);
+        number(&out, 0);
+        put_chunk(made, (struct nvt_chunk){.kind = NVT_CHUNK_THREAD, .thread = i}, &out);
+    }
+    out.size = 0;
+    const uint64_t domain[] = {NVT_DEFINITION_DOMAIN, 0, 1, 0, 1, 'd'};
+    for (size_t i = 0; i < sizeof(domain) / sizeof(domain[0]); i++)
+        number(&out, domain[i]);
+    put_chunk(made,
+              (struct nvt_chunk){.kind = NVT_CHUNK_DEFINITIONS, .thread = NVT_NO_INDEX, .count = 1},
+              &out);
+    nvt_buffer_free(&out);
+}
+
+static void put_column(struct nvt_buffer *out, uint64_t id, struct nvt_buffer *column)
+{
+    if (column->size) {
+        number(out, id);
+        number(out, column->size);
+        assert_int_equal(nvt_buffer_append(out, column->data, column->size), 0);
+    }
+    nvt_buffer_free(column);
+}
+
+/* Pushes, pops, and now and then a mark or (seldom) a range that any thread may end. */
+static void put_events(struct made *made, uint32_t thread)
+{
+    struct nvt_buffer tokens = {0}, times = {0}, domains = {0}, attributes = {0}, ids = {0};
+    struct nvt_buffer out = {0};
+    uint32_t count = 1 + pick(made, 40), last = 0;
+    uint64_t first = made->now;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t kind = pick(made, 40) ? pick(made, 2) : made->apart ? 3 + pick(made, 2) : 2;
+        uint64_t step = pick(made, 4);
+        number(&tokens, (uint64_t)(1 + pick(made, NAMES - 1)) << 3 | kind);
+        number(&times, step);
+        made->now += step;
+        if (kind >= 3)
+            number(&ids, 0);
+        if (made->has_domains) {
+            number(&domains, pick(made, 2));
+            number(&domains, 1);
+        }
+        if (made->has_attributes && !pick(made, 4)) {
+            number(&attributes, i - last);
+            number(&attributes, 1);
+            number(&attributes, 3);
+            last = i;
+        }
+    }
+    put_column(&out, NVT_COLUMN_TOKENS, &tokens);
+    put_column(&out, NVT_COLUMN_TIMES, &times);
+    put_column(&out, NVT_COLUMN_DOMAINS, &domains);
+    put_column(&out, NVT_COLUMN_ATTRIBUTES, &attributes);
+    put_column(&out, NVT_COLUMN_RANGE_IDS, &ids);
+    put_chunk(made,
+              (struct nvt_chunk){.kind = NVT_CHUNK_EVENTS,
+                                 .thread = thread,
+                                 .count = count,
+                                 .first = first,
+                                 .last = made->now},
+              &out);
+    nvt_buffer_free(&out);
+}
+
+static void put_row(struct nvt_buffer *out, uint32_t kind, const uint64_t *fields, size_t count)
+{
+    struct nvt_buffer row = {0};
+    for (size_t i = 0; i < count; i++)
+        number(&row, fields[i]);
+    number(out, kind);
+    number(out, row.size);
+    assert_int_equal(nvt_buffer_append(out, row.data, row.size), 0);
+    nvt_buffer_free(&row);
+}
+
+/* Device rows: calls by these threads, what they launched, and what has no call at all. */
+static void put_device(struct made *made)
+{
+    struct nvt_buffer out = {0};
+    uint32_t rows = 1 + pick(made, 30);
+    uint64_t last = 0, at = made->now + 4000 - pick(made, 200);
+    number(&out, NAMES);
+    for (uint32_t i = 0; i < NAMES; i++)
+        number(&out, i);
+    for (uint32_t i = 0; i < rows; i++) {
+        static const uint32_t kinds[] = {NVT_DEVICE_API,    NVT_DEVICE_API,    NVT_DEVICE_KERNEL,
+                                         NVT_DEVICE_KERNEL, NVT_DEVICE_MEMCPY, NVT_DEVICE_SYNC};
+        uint32_t kind = kinds[pick(made, 6)];
+        uint64_t start = at + pick(made, 100);
+        uint64_t correlation =
+            kind == NVT_DEVICE_API && pick(made, 8) ? (uint64_t)++made->calls : pick(made, 30);
+        uint64_t fields[] = {nvt_zigzag((int64_t)(start - last)),
+                             nvt_zigzag(pick(made, 12)),
+                             correlation,
+                             kind == NVT_DEVICE_API ? 0 : pick(made, NAMES),
+                             kind == NVT_DEVICE_API ? pick(made, NAMES) : 0,
+                             kind == NVT_DEVICE_API ? 10 + pick(made, THREADS) : 1,
+                             0,
+                             0,
+                             0,
+                             1};
+        put_row(&out, kind, fields, 7 + pick(made, 4));
+        last = start;
+    }
+    if (made->has_moments)
+        put_row(&out, NVT_DEVICE_CLOCK, (const uint64_t[]){at, at + pick(made, 30)}, 2);
+    put_chunk(
+        made,
+        (struct nvt_chunk){.kind = NVT_CHUNK_DEVICE, .thread = 0, .count = rows, .last = made->now},
+        &out);
+    nvt_buffer_free(&out);
+}
+
+static void make_file(uint32_t seed)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct made made = {.writer = nvt_trace_writer_new(path, 0, &err),
+                        .random = seed * UINT64_C(0x9E3779B97F4A7C15),
+                        .now = 1000};
+    assert_non_null(made.writer);
+    made.has_domains = pick(&made, 3) == 0;
+    made.has_attributes = pick(&made, 3) == 0;
+    made.has_moments = pick(&made, 3) == 0;
+    made.apart = pick(&made, 8) == 0;
+    put_strings(&made);
+    put_beginning(&made);
+    for (uint32_t i = pick(&made, 12); i > 0; i--) {
+        put_events(&made, pick(&made, THREADS));
+        put_device(&made);
+    }
+    put_chunk(&made, (struct nvt_chunk){.kind = NVT_CHUNK_END}, &(struct nvt_buffer){0});
+    assert_int_equal(nvt_trace_writer_close(made.writer, &err), 0);
+}
+
+/* --- the same twice --- */
+
+static char *reports_of(const struct nvt_input_trace *item)
+{
+    static const char *const names[] = {"nvtx_gpu_proj_sum", "nvtx_kern_sum", "cuda_gpu_kern_sum"};
+    struct nvt_input_trace copy = *item;
+    struct nvt_report_input input = {.traces = &copy, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct nvt_report *report = nvt_report_find(names[i]);
+        assert_true(report->needs & NVT_TAKES_LAUNCHES);
+        assert_int_equal(report->make(&input, &tables, &err), 0);
+    }
+    assert_int_equal(nvt_render_json(&tables, out), 0);
+    fwrite(input.notes.data, 1, input.notes.size, out);
+    fclose(out);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    return text;
+}
+
+/* Whether lanes were enough. */
+static int compare_both(uint32_t seed)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace whole = {.trace = nvt_trace_read(path, &err)}, reduced = {0};
+    reduced.trace = nvt_trace_read_launches(path, &reduced.launches, &err);
+    assert_non_null(whole.trace);
+    assert_non_null(reduced.trace);
+    int in_lanes = reduced.launches != NULL;
+    if (in_lanes)
+        assert_int_equal(reduced.trace->ranges.count + reduced.trace->ops.count, 0);
+    char *expected = reports_of(&whole), *got = reports_of(&reduced);
+    if (strcmp(expected, got))
+        fail_msg("file %u: read as a whole\n%s\nand in lanes\n%s", seed, expected, got);
+    free(expected);
+    free(got);
+    if (reduced.launches)
+        nvt_launches_free(reduced.launches);
+    free(reduced.launches);
+    nvt_trace_free(whole.trace);
+    nvt_trace_free(reduced.trace);
+    return in_lanes;
+}
+
+static void reports_are_the_same(void **state)
+{
+    (void)state;
+    uint32_t in_lanes = 0;
+    for (uint32_t seed = 1; seed <= FILES; seed++) {
+        make_file(seed);
+        in_lanes += (uint32_t)compare_both(seed);
+    }
+    /* The others have what lanes do not hold, or ranges that overlap when something is launched. */
+    print_message("%u of %u files were read into lanes\n", in_lanes, FILES);
+    assert_in_range(in_lanes, FILES / 4, FILES - 1);
+}
+
+static void a_recording_too(void **state)
+{
+    (void)state;
+    char stand_in[600];
+    snprintf(stand_in, sizeof(stand_in), "NVTALLY_CUPTI=%s",
+             cli_built("tests/libcupti-stand-in.so"));
+    const char *argv[] = {"nvtally", "record", "--trace", "full",
+                          "-o",      path,     "--",      cli_client("device"),
+                          "plain",   NULL};
+    const char *const environment[] = {stand_in, NULL};
+    struct cli_result result =
+        cli_run_with(&(struct cli_options){.environment = environment}, argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    assert_true(compare_both(0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reports_are_the_same),
+        cmocka_unit_test(a_recording_too),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
