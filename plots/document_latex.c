@@ -49,7 +49,7 @@ static void put_picture(const struct nvt_block *block, FILE *out)
 {
     const char *slash = strrchr(block->path, '/'), *name = slash ? slash + 1 : block->path;
     fprintf(out,
-            "\\begin{center}\\IfFileExists{%s}{\\includegraphics[width=\\linewidth]{%s}}"
+            "\\begin{center}\\IfFileExists{%s}{\\includegraphics[width=.66\\linewidth]{%s}}"
             "{(the picture \\texttt{\\detokenize{%s}} is missing)}\\end{center}\n",
             name, name, name);
     fputs("{\\small ", out);

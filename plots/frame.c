@@ -11,7 +11,7 @@ enum {
     NOTE_LINE = 14,
     KEY_LINE = 16,
     X_AXIS = 48,       /* tics and label below a panel */
-    PANEL_TITLE = 20,  /* above it, with several panels */
+    PANEL_TITLE = 26,  /* above it, with several panels */
     TITLE_CHARS = 48,  /* of 14 px in a line */
     NOTE_CHARS = 66,   /* of 11 px */
     SAMPLE = 30,       /* px of a key's line */

@@ -1,0 +1,115 @@
+#include "bands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Pale forms of the palette's colours: lines of any of them stand out before it. */
+static const char *const tints[NVT_BANDS_NAMES] = {"#DDEFFA", "#FBEBCB", "#D5EFE6", "#F6E4EE",
+                                                   "#EEEEEE"};
+
+enum { PHASES = 3 };
+
+/* Ids of the names of phases; one that the trace has not is that of no range. */
+static void find_phases(const struct nvt_trace *trace, uint32_t ids[PHASES])
+{
+    static const char *const phases[PHASES] = {"forward", "backward", "optimizer"};
+    for (size_t i = 0; i < PHASES; i++)
+        ids[i] = nvt_strings_find(trace->strings, phases[i], strlen(phases[i]));
+}
+
+static int is_phase(const struct nvt_trace *trace, uint32_t range, const uint32_t ids[PHASES])
+{
+    for (size_t i = 0; i < PHASES; i++)
+        if (trace->ranges.name[range] == ids[i] && *nvt_name(trace, ids[i]))
+            return 1;
+    return 0;
+}
+
+/* The thread whose outermost ranges take most time, NVT_NONE: there are none. */
+static uint32_t main_thread(const struct nvt_trace *trace)
+{
+    uint32_t best = NVT_NONE;
+    double *sums = calloc((size_t)trace->threads.count + 1, sizeof(*sums));
+    for (uint32_t i = 0; sums && i < trace->ranges.count; i++)
+        if (!trace->ranges.level[i]) {
+            uint32_t thread = trace->ranges.thread[i];
+            sums[thread] += (double)(trace->ranges.end[i] - trace->ranges.start[i]);
+            if (best == NVT_NONE || sums[thread] > sums[best])
+                best = thread;
+        }
+    free(sums);
+    return best;
+}
+
+/* The place of a name among the bands', or the last one for those that came too late. */
+static size_t name_of(struct nvt_bands *bands, uint32_t name)
+{
+    for (size_t i = 0; i < bands->name_count; i++)
+        if (bands->names[i] == name)
+            return i;
+    if (bands->name_count < NVT_BANDS_NAMES) {
+        bands->names[bands->name_count] = name;
+        return bands->name_count++;
+    }
+    return NVT_BANDS_NAMES;
+}
+
+struct nvt_bands nvt_bands_of(const struct nvt_trace *trace, int64_t first, int64_t last)
+{
+    struct nvt_bands bands = {.from = first, .to = last};
+    uint32_t ids[PHASES];
+    int phases = 0;
+    find_phases(trace, ids);
+    for (uint32_t i = 0; i < trace->ranges.count && !phases; i++)
+        phases = is_phase(trace, i, ids);
+    uint32_t thread = phases ? NVT_NONE : main_thread(trace);
+    size_t next = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        if (phases ? !is_phase(trace, i, ids)
+                   : trace->ranges.thread[i] != thread || trace->ranges.level[i] ||
+                         trace->ranges.style[i] != NVT_PUSH_POP)
+            continue;
+        size_t name = name_of(&bands, trace->ranges.name[i]);
+        if (name == NVT_BANDS_NAMES)
+            continue;
+        bands.items[next] = (struct nvt_band){trace->ranges.start[i], trace->ranges.end[i], name};
+        next = (next + 1) % NVT_BANDS_MOST;
+        bands.all++;
+    }
+    bands.count = bands.all < NVT_BANDS_MOST ? bands.all : NVT_BANDS_MOST;
+    if (bands.all > bands.count) {
+        bands.from = INT64_MAX;
+        for (size_t i = 0; i < bands.count; i++)
+            bands.from = bands.items[i].start < bands.from ? bands.items[i].start : bands.from;
+    }
+    return bands;
+}
+
+void nvt_bands_keys(const struct nvt_bands *bands, const struct nvt_trace *trace,
+                    struct nvt_frame *frame)
+{
+    char text[128];
+    for (size_t i = 0; i < bands->name_count; i++) {
+        snprintf(text, sizeof(text), "%.40s", nvt_name(trace, bands->names[i]));
+        nvt_frame_key(frame, NVT_KEY_BOX, tints[i], 1, 0, *text ? text : "(no name)");
+    }
+    snprintf(text, sizeof(text), "The last %zu of %zu such ranges.", bands->count, bands->all);
+    if (bands->all > bands->count)
+        nvt_frame_note(frame, text);
+}
+
+void nvt_bands_put(const struct nvt_bands *bands, double unit, FILE *out)
+{
+    int tag = 0;
+    for (size_t i = 0; i < bands->count; i++) {
+        const struct nvt_band *band = &bands->items[i];
+        int64_t start = band->start > bands->from ? band->start : bands->from;
+        int64_t end = band->end < bands->to ? band->end : bands->to;
+        if (start < end)
+            fprintf(out,
+                    "set object %d rectangle from %.9g,graph 0 to %.9g,graph 1 behind fillcolor "
+                    "'%s' fillstyle solid 1 noborder\n",
+                    ++tag, (double)(start - bands->from) / unit, (double)(end - bands->from) / unit,
+                    tints[band->name]);
+    }
+}

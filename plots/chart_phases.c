@@ -1,0 +1,220 @@
+/*
+ * phases: mean time of each phase of runs that have no chart of their own, with error bars of one
+ * standard deviation; a row a configuration, a mark a phase, a sheet for each thirty rows.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chart.h"
+#include "frame.h"
+#include "gnuplot.h"
+#include "words.h"
+
+enum { SHEET_ROWS = 30, PHASES = 3, NAME_LONGEST = 400 };
+
+#define LOG_RATIO 15
+
+static const struct {
+    const char *phase, *color;
+    int point;
+} styles[PHASES] = {
+    {"forward", NVT_BLUE, 7}, {"backward", NVT_RED, 5}, {"optimizer", NVT_GREEN, 9}};
+
+struct row {
+    char name[NAME_LONGEST];
+    double mean[PHASES], std[PHASES]; /* ns, NaN: unknown */
+};
+
+struct sheet {
+    const struct nvt_runs *runs;
+    const struct row *rows;
+    size_t count;
+    struct nvt_time_unit unit;
+    double least, most; /* ns, deviations included where they are not below zero */
+};
+
+/* Workloads with a chart of their own. */
+static int has_own(const char *workload)
+{
+    static const char *const own[] = {"fragmented", "linear", "switchback", "gpipe"};
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (!strcmp(workload, own[i]))
+            return 1;
+    return 0;
+}
+
+static int read_row(const struct nvt_record *record, struct row *row)
+{
+    const char *workload = nvt_record_text(record, "workload");
+    const char *warmup = nvt_record_text(record, "warmup");
+    const char *collect = nvt_record_text(record, "collect");
+    char key[64], *configuration;
+    int any = 0;
+    if (!workload || has_own(workload))
+        return 0;
+    for (int i = 0; i < PHASES; i++) {
+        snprintf(key, sizeof(key), "%s_ns_mean", styles[i].phase);
+        row->mean[i] = nvt_record_number(record, key);
+        snprintf(key, sizeof(key), "%s_ns_std", styles[i].phase);
+        row->std[i] = nvt_record_number(record, key);
+        any |= row->mean[i] > 0;
+    }
+    configuration = any ? nvt_record_configuration(record) : NULL;
+    if (any)
+        snprintf(row->name, sizeof(row->name), "%.40s %.300s%s%.12s%s%.12s", workload,
+                 configuration ? configuration : "", warmup ? " warmup=" : "", warmup ? warmup : "",
+                 collect ? " collect=" : "", collect ? collect : "");
+    free(configuration);
+    return any;
+}
+
+static const char *name_of(const void *rows, size_t index)
+{
+    const struct row *row = rows;
+    return row[index].name;
+}
+
+static void measure(struct sheet *sheet)
+{
+    sheet->least = INFINITY;
+    sheet->most = 0;
+    for (size_t i = 0; i < sheet->count; i++)
+        for (int p = 0; p < PHASES; p++) {
+            double mean = sheet->rows[i].mean[p], std = sheet->rows[i].std[p];
+            if (!(mean > 0))
+                continue;
+            sheet->least = fmin(sheet->least, std > 0 && std < mean ? mean - std : mean);
+            sheet->most = fmax(sheet->most, std > 0 ? mean + std : mean);
+        }
+    sheet->unit = nvt_time_unit_for(sheet->most);
+}
+
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
+{
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
+    fprintf(out, "# mean_%s std_%s place; a block a phase\n", sheet->unit.name, sheet->unit.name);
+    for (int p = 0; p < PHASES; p++) {
+        fprintf(out, "%s# %s\n", p ? "\n\n" : "", styles[p].phase);
+        for (size_t i = 0; i < sheet->count; i++)
+            if (sheet->rows[i].mean[p] > 0)
+                fprintf(out, "%.9g\t%.9g\t%.2f\n", sheet->rows[i].mean[p] / sheet->unit.ns,
+                        sheet->rows[i].std[p] / sheet->unit.ns, (double)i + 0.56 + 0.16 * p);
+    }
+}
+
+static int has_phase(const struct sheet *sheet, int phase)
+{
+    for (size_t i = 0; i < sheet->count; i++)
+        if (sheet->rows[i].mean[phase] > 0)
+            return 1;
+    return 0;
+}
+
+static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    const struct nvt_words words = {sheet->rows, sheet->count, name_of};
+    struct nvt_provenance from = nvt_runs_provenance(sheet->runs);
+    char text[NVT_FRAME_TEXT];
+    int bars = 0;
+    frame->left = frame->right = 20;
+    for (int p = 0; p < PHASES; p++) {
+        if (has_phase(sheet, p))
+            nvt_frame_key(frame, NVT_KEY_POINT, styles[p].color, 1, styles[p].point,
+                          styles[p].phase);
+        for (size_t i = 0; i < sheet->count; i++)
+            bars |= sheet->rows[i].std[p] > 0;
+    }
+    nvt_frame_note(frame, bars ? "Means; bars: ± one standard deviation." : "Means.");
+    if (sheet->count > 1 && nvt_words_pick(&words, sheet->rows[0].name, 1, text, sizeof(text)))
+        nvt_frame_note(frame, text);
+    nvt_frame_provenance(frame, "", &from);
+}
+
+/* A row's name stands above its points. */
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
+{
+    const struct sheet *sheet = what;
+    const struct nvt_words words = {sheet->rows, sheet->count, name_of};
+    const char *separator = "plot ";
+    char text[NAME_LONGEST];
+    int is_log = sheet->most / sheet->least > LOG_RATIO;
+    struct nvt_frame frame = nvt_frame_new(request->format, name, "Time of each phase");
+    put_frame(sheet, &frame);
+    nvt_frame_open(&frame, 46 * (int)sheet->count, out);
+    fprintf(out,
+            "set border 1\nunset ytics\nset grid noytics\n%sset xrange [%.9g:%.9g]\n"
+            "set xlabel 'time (%s)%s'\nset yrange [%zu:0]\n",
+            is_log ? "set logscale x\n" : "", is_log ? sheet->least / 1.4 / sheet->unit.ns : 0,
+            sheet->most * (is_log ? 1.4 : 1.06) / sheet->unit.ns, sheet->unit.name,
+            is_log ? ", log scale" : "", sheet->count);
+    for (size_t i = 0; i < sheet->count; i++) {
+        if (sheet->count < 2 || !nvt_words_pick(&words, sheet->rows[i].name, 0, text, sizeof(text)))
+            snprintf(text, sizeof(text), "%s", sheet->rows[i].name);
+        fprintf(out, "set label %zu ", i + 1);
+        nvt_gnuplot_text(text, 64, out);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.24);
+    }
+    for (int p = 0; p < PHASES; p++) {
+        if (!has_phase(sheet, p))
+            continue;
+        fprintf(out,
+                "%s'%s.dat' index '%s' using 1:3:($2>0?($2<$1?$1-$2:$1/2):$1):($2>0?$1+$2:$1) with "
+                "xerrorbars",
+                separator, name, styles[p].phase);
+        nvt_frame_style(NVT_KEY_POINT, styles[p].color, 1, styles[p].point, out);
+        separator = ", \\\n     ";
+    }
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
+}
+
+static int draw_runs(const struct nvt_chart_request *request, const struct nvt_runs *runs,
+                     size_t *number, struct nvt_error *err)
+{
+    struct row *rows = calloc(runs->count + 1, sizeof(*rows));
+    size_t count = 0;
+    int status = rows ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; rows && i < runs->count; i++)
+        count += (size_t)read_row(&runs->records[i], &rows[count]);
+    for (size_t first = 0; first < count && !status; first += SHEET_ROWS) {
+        struct sheet sheet = {.runs = runs, .rows = rows + first};
+        char name[32];
+        sheet.count = count - first < SHEET_ROWS ? count - first : SHEET_ROWS;
+        measure(&sheet);
+        snprintf(name, sizeof(name), "phases-%zu", ++*number);
+        status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+    }
+    free(rows);
+    return status;
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    size_t number = 0;
+    int status = 0;
+    for (size_t i = 0; i < request->input->run_count && !status; i++)
+        status = draw_runs(request, request->input->runs[i], &number, err);
+    return status;
+}
+
+static int fits(const struct nvt_report_input *input)
+{
+    struct row row;
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++)
+            if (read_row(&input->runs[i]->records[k], &row))
+                return 1;
+    return 0;
+}
+
+const struct nvt_chart nvt_chart_phases = {
+    .name = "phases",
+    .about = "mean time of each phase of runs that have no chart of their own",
+    .fits = fits,
+    .draw = draw,
+};

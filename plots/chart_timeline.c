@@ -1,0 +1,422 @@
+/*
+ * timeline: what ran when: the ranges of the busiest threads, a lane for each depth, above the
+ * kernels and copies of the busiest streams, during one iteration where the trace names them, else
+ * from its beginning on. The names with the most time have a colour each.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../analyze/diagnose.h"
+#include "chart.h"
+#include "frame.h"
+#include "gnuplot.h"
+
+enum {
+    THREADS_MOST = 3,
+    DEPTH_MOST = 4,
+    STREAMS_MOST = 5,
+    SOURCES_MOST = THREADS_MOST + STREAMS_MOST,
+    BOXES_MOST = 4000, /* more make a picture slow; the part shown ends there */
+    NAMES_MOST = 7,
+    SEEN_MOST = 4096, /* threads and streams that are told apart */
+};
+
+static const char *const colors[NAMES_MOST + 1] = {NVT_SKY,    NVT_ORANGE, NVT_GREEN, NVT_PURPLE,
+                                                   NVT_YELLOW, NVT_RED,    NVT_BLUE,  "#BBBBBB"};
+
+/* A thread, or a stream of a device. */
+struct source {
+    int is_stream;
+    uint32_t process, device, stream; /* of a stream */
+    uint32_t thread;                  /* of a thread */
+    double ns;                        /* that it was busy */
+    int depth, lane;                  /* lanes that it has, and its first one */
+};
+
+struct box {
+    int64_t start, end;
+    uint32_t name;
+    int source, depth;
+};
+
+struct sheet {
+    const struct nvt_trace *trace;
+    struct source sources[SOURCES_MOST];
+    int source_count, lanes;
+    struct box *boxes;
+    size_t count;
+    uint32_t names[NAMES_MOST];
+    size_t name_count;
+    int64_t from, to;
+    char part[NVT_FRAME_TEXT]; /* which part of the trace it is */
+    struct nvt_time_unit unit;
+};
+
+/* --- what is shown --- */
+
+static int by_length(const void *left, const void *right)
+{
+    const int64_t *a = left, *b = right;
+    return (a[0] > b[0]) - (a[0] < b[0]);
+}
+
+/* The iteration whose length is the median, or the whole trace. -1: out of memory. */
+static int choose_window(struct sheet *sheet)
+{
+    const struct nvt_trace *trace = sheet->trace;
+    uint32_t count, *rows = nvt_iterations(trace, &count);
+    int64_t(*lengths)[2] = malloc(((size_t)count + 1) * sizeof(*lengths));
+    sheet->from = trace->first_ns;
+    sheet->to = trace->last_ns;
+    for (uint32_t i = 0; rows && lengths && i < count; i++) {
+        lengths[i][0] = trace->ranges.end[rows[i]] - trace->ranges.start[rows[i]];
+        lengths[i][1] = i;
+    }
+    if (rows && lengths && count) {
+        qsort(lengths, count, sizeof(*lengths), by_length);
+        int64_t chosen = lengths[count / 2][1];
+        sheet->from = trace->ranges.start[rows[chosen]];
+        sheet->to = trace->ranges.end[rows[chosen]];
+        snprintf(sheet->part, sizeof(sheet->part),
+                 "Iteration %" PRId64 " of %" PRIu32 ", the one of median length.", chosen + 1,
+                 count);
+    }
+    int failed = !rows || !lengths;
+    free(rows);
+    free(lengths);
+    return failed ? -1 : 0;
+}
+
+static int within(const struct sheet *sheet, int64_t start, int64_t end)
+{
+    return end > sheet->from && start < sheet->to;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct source *a = left, *b = right;
+    if (a->is_stream != b->is_stream)
+        return a->is_stream - b->is_stream;
+    return (a->ns < b->ns) - (a->ns > b->ns);
+}
+
+static struct source *source_of(struct source *sources, size_t *count, const struct source *what)
+{
+    for (size_t i = *count; i-- > 0;) {
+        struct source *at = &sources[i];
+        if (at->is_stream == what->is_stream &&
+            (what->is_stream ? at->process == what->process && at->device == what->device &&
+                                   at->stream == what->stream
+                             : at->thread == what->thread))
+            return at;
+    }
+    if (*count == SEEN_MOST)
+        return NULL;
+    sources[*count] = *what;
+    return &sources[(*count)++];
+}
+
+static struct source stream_of(const struct nvt_trace *trace, uint32_t op)
+{
+    return (struct source){.is_stream = 1,
+                           .process = trace->ops.process[op],
+                           .device = trace->ops.device[op],
+                           .stream = trace->ops.stream[op]};
+}
+
+/* Threads first, then streams, each the busiest first; lanes from above. -1: out of memory. */
+static int choose_sources(struct sheet *sheet)
+{
+    const struct nvt_trace *trace = sheet->trace;
+    struct source *seen = malloc(SEEN_MOST * sizeof(*seen));
+    size_t count = 0;
+    for (uint32_t i = 0; seen && i < trace->ranges.count; i++) {
+        const struct source thread = {.thread = trace->ranges.thread[i]};
+        if (!within(sheet, trace->ranges.start[i], trace->ranges.end[i]))
+            continue;
+        struct source *at = source_of(seen, &count, &thread);
+        int depth = trace->ranges.level[i] < DEPTH_MOST ? trace->ranges.level[i] + 1 : DEPTH_MOST;
+        if (at && at->depth < depth)
+            at->depth = depth;
+        if (at && !trace->ranges.level[i])
+            at->ns += (double)(trace->ranges.end[i] - trace->ranges.start[i]);
+    }
+    for (uint32_t i = 0; seen && i < trace->ops.count; i++) {
+        const struct source stream = stream_of(trace, i);
+        if (!within(sheet, trace->ops.start[i], trace->ops.end[i]))
+            continue;
+        struct source *at = source_of(seen, &count, &stream);
+        if (at) {
+            at->ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
+            at->depth = 1;
+        }
+    }
+    if (count)
+        qsort(seen, count, sizeof(*seen), by_time);
+    int taken[2] = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        int is_stream = seen[i].is_stream;
+        if (taken[is_stream]++ >= (is_stream ? STREAMS_MOST : THREADS_MOST))
+            continue;
+        seen[i].lane = sheet->lanes;
+        sheet->lanes += seen[i].depth;
+        sheet->sources[sheet->source_count++] = seen[i];
+    }
+    free(seen);
+    return seen ? 0 : -1;
+}
+
+static int place_of(const struct sheet *sheet, const struct source *what)
+{
+    for (int i = 0; i < sheet->source_count; i++) {
+        const struct source *at = &sheet->sources[i];
+        if (at->is_stream == what->is_stream &&
+            (what->is_stream ? at->process == what->process && at->device == what->device &&
+                                   at->stream == what->stream
+                             : at->thread == what->thread))
+            return i;
+    }
+    return -1;
+}
+
+static void add_box(struct sheet *sheet, int source, int depth, int64_t start, int64_t end,
+                    uint32_t name)
+{
+    if (source < 0 || depth >= DEPTH_MOST || !within(sheet, start, end))
+        return;
+    sheet->boxes[sheet->count++] =
+        (struct box){start > sheet->from ? start : sheet->from, end, name, source, depth};
+}
+
+/* Ranges and operations are sorted by start: both are gone through together, until it is enough. */
+static int take_boxes(struct sheet *sheet)
+{
+    const struct nvt_trace *trace = sheet->trace;
+    uint32_t range = 0, op = 0;
+    sheet->boxes = malloc(BOXES_MOST * sizeof(*sheet->boxes));
+    if (!sheet->boxes)
+        return -1;
+    while (sheet->count < BOXES_MOST && (range < trace->ranges.count || op < trace->ops.count)) {
+        if (op == trace->ops.count ||
+            (range < trace->ranges.count && trace->ranges.start[range] <= trace->ops.start[op])) {
+            const struct source thread = {.thread = trace->ranges.thread[range]};
+            add_box(sheet, place_of(sheet, &thread), trace->ranges.level[range],
+                    trace->ranges.start[range], trace->ranges.end[range],
+                    trace->ranges.name[range]);
+            range++;
+        } else {
+            const struct source stream = stream_of(trace, op);
+            add_box(sheet, place_of(sheet, &stream), 0, trace->ops.start[op], trace->ops.end[op],
+                    trace->ops.short_name[op] ? trace->ops.short_name[op] : trace->ops.name[op]);
+            op++;
+        }
+    }
+    if (sheet->count == BOXES_MOST) {
+        int64_t whole = sheet->to - sheet->from;
+        sheet->to = sheet->boxes[sheet->count - 1].start;
+        size_t used = strlen(sheet->part);
+        snprintf(sheet->part + used, sizeof(sheet->part) - used,
+                 "%sThe first %.3g %% of it, which is %d ranges and operations.", used ? " " : "",
+                 100 * (double)(sheet->to - sheet->from) / (double)whole, BOXES_MOST);
+    }
+    return 0;
+}
+
+/* --- names --- */
+
+struct share {
+    const struct nvt_trace *trace;
+    uint32_t name;
+    double ns;
+};
+
+/* A name without the numbers that PyTorch gives each call of an operator: "aten::mm, op_id = 7". */
+static size_t length_of(const char *name)
+{
+    const char *op = strstr(name, ", op_id = "), *sequence = strstr(name, ", seq = ");
+    const char *end = op && (!sequence || op < sequence) ? op : sequence;
+    return end && end > name ? (size_t)(end - name) : strlen(name);
+}
+
+static int compare_names(const struct nvt_trace *trace, uint32_t a, uint32_t b)
+{
+    const char *left = nvt_name(trace, a), *right = nvt_name(trace, b);
+    size_t left_length = length_of(left), right_length = length_of(right);
+    if (a == b)
+        return 0;
+    int order = memcmp(left, right, left_length < right_length ? left_length : right_length);
+    return order ? order : (left_length > right_length) - (left_length < right_length);
+}
+
+static int by_name(const void *left, const void *right)
+{
+    const struct share *a = left, *b = right;
+    return compare_names(a->trace, a->name, b->name);
+}
+
+static int by_share(const void *left, const void *right)
+{
+    const struct share *a = left, *b = right;
+    return (a->ns < b->ns) - (a->ns > b->ns);
+}
+
+static int choose_names(struct sheet *sheet)
+{
+    struct share *shares = malloc((sheet->count + 1) * sizeof(*shares));
+    size_t count = 0;
+    for (size_t i = 0; shares && i < sheet->count; i++)
+        shares[i] = (struct share){sheet->trace, sheet->boxes[i].name,
+                                   (double)(sheet->boxes[i].end - sheet->boxes[i].start)};
+    if (shares && sheet->count)
+        qsort(shares, sheet->count, sizeof(*shares), by_name);
+    for (size_t i = 0; shares && i < sheet->count; i++)
+        if (count && !by_name(&shares[count - 1], &shares[i]))
+            shares[count - 1].ns += shares[i].ns;
+        else
+            shares[count++] = shares[i];
+    if (count)
+        qsort(shares, count, sizeof(*shares), by_share);
+    for (size_t i = 0; i < count && i < NAMES_MOST; i++)
+        sheet->names[sheet->name_count++] = shares[i].name;
+    free(shares);
+    return shares ? 0 : -1;
+}
+
+static size_t color_of(const struct sheet *sheet, uint32_t name)
+{
+    size_t i = 0;
+    while (i < sheet->name_count && compare_names(sheet->trace, sheet->names[i], name))
+        i++;
+    return i < sheet->name_count ? i : NAMES_MOST;
+}
+
+/* --- files --- */
+
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
+{
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
+    fprintf(out, "# start_%s end_%s lane; a block a colour\n", sheet->unit.name, sheet->unit.name);
+    for (size_t color = 0; color <= NAMES_MOST; color++) {
+        fprintf(out, "%s# c%zu\n-1\t-1\t0\n", color ? "\n\n" : "", color);
+        for (size_t i = 0; i < sheet->count; i++) {
+            const struct box *box = &sheet->boxes[i];
+            if (color_of(sheet, box->name) == color)
+                fprintf(out, "%.9g\t%.9g\t%d\n",
+                        (double)(box->start - sheet->from) / sheet->unit.ns,
+                        (double)(box->end - sheet->from) / sheet->unit.ns,
+                        sheet->sources[box->source].lane + box->depth);
+        }
+    }
+}
+
+static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    char text[96];
+    int others = 0;
+    for (size_t i = 0; i < sheet->name_count; i++) {
+        const char *full = nvt_name(sheet->trace, sheet->names[i]);
+        size_t length = length_of(full);
+        snprintf(text, sizeof(text), "%.*s%s",
+                 (int)(length > 48 ? 48
+                       : *full     ? length
+                                   : 9),
+                 *full ? full : "(no name)", length > 48 ? "…" : "");
+        nvt_frame_key(frame, NVT_KEY_BOX, colors[i], 1, 0, text);
+    }
+    for (size_t i = 0; i < sheet->count; i++)
+        others |= color_of(sheet, sheet->boxes[i].name) == NAMES_MOST;
+    if (others)
+        nvt_frame_key(frame, NVT_KEY_BOX, colors[NAMES_MOST], 1, 0, "others");
+}
+
+/* "thread 123" or the name of the thread, "GPU 0:7" for stream 7 of device 0. */
+static void put_lanes(const struct sheet *sheet, FILE *out)
+{
+    const struct nvt_trace *trace = sheet->trace;
+    char text[96];
+    fputs("set ytics scale 0 (", out);
+    for (int i = 0; i < sheet->source_count; i++) {
+        const struct source *source = &sheet->sources[i];
+        if (source->is_stream)
+            snprintf(text, sizeof(text), "GPU %" PRIu32 ":%" PRIu32, source->device,
+                     source->stream);
+        else if (*nvt_name(trace, trace->threads.name[source->thread]))
+            snprintf(text, sizeof(text), "%.40s",
+                     nvt_name(trace, trace->threads.name[source->thread]));
+        else
+            snprintf(text, sizeof(text), "thread %" PRId64, trace->threads.tid[source->thread]);
+        fputs(i ? ", " : "", out);
+        nvt_gnuplot_text(text, 13, out);
+        fprintf(out, " %d", source->lane);
+    }
+    fputs(")\n", out);
+}
+
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
+{
+    const struct sheet *sheet = what;
+    const char *slash = strrchr(sheet->trace->path, '/'), *separator = "plot ";
+    char text[NVT_FRAME_TEXT];
+    struct nvt_provenance from = {nvt_trace_meta(sheet->trace, "backend"),
+                                  nvt_trace_meta(sheet->trace, "device"),
+                                  nvt_trace_meta(sheet->trace, "date"), NULL};
+    snprintf(text, sizeof(text), "What ran when: %.200s", slash ? slash + 1 : sheet->trace->path);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, text);
+    frame.left = 92;
+    put_keys(sheet, &frame);
+    nvt_frame_note(&frame, sheet->part);
+    nvt_frame_note(&frame, "Threads: ranges, each lane within the one above it. GPU D:S: kernels "
+                           "and copies of stream S of device D.");
+    nvt_frame_provenance(&frame, "", &from);
+    nvt_frame_open(&frame, sheet->lanes * 20 + 6, out);
+    put_lanes(sheet, out);
+    fprintf(out,
+            "set grid noytics\nset style fill solid 1 noborder\nset xrange [0:%.9g]\n"
+            "set yrange [%.1f:-0.6]\nset xlabel 'time (%s)'\n",
+            (double)(sheet->to - sheet->from) / sheet->unit.ns, sheet->lanes - 0.4,
+            sheet->unit.name);
+    for (size_t color = 0; color <= NAMES_MOST; color++) {
+        fprintf(out,
+                "%s'%s.dat' index 'c%zu' using 1:3:1:2:($3-0.42):($3+0.42) with boxxyerror "
+                "fillcolor '%s'",
+                separator, name, color, colors[color]);
+        separator = ", \\\n     ";
+    }
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    struct sheet sheet = {.trace = request->input->traces[0].trace};
+    char name[128];
+    int status = choose_window(&sheet) || choose_sources(&sheet) || take_boxes(&sheet) ||
+                         choose_names(&sheet)
+                     ? nvt_fail(err, "out of memory")
+                     : 0;
+    sheet.unit = nvt_time_unit_for((double)(sheet.to - sheet.from));
+    nvt_frame_file_name(sheet.trace->path, "-timeline", name, sizeof(name));
+    if (!status && sheet.count && sheet.to > sheet.from)
+        status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+    free(sheet.boxes);
+    return status;
+}
+
+static int fits(const struct nvt_report_input *input)
+{
+    return input->trace_count == 1 && !input->run_count &&
+           (input->traces[0].trace->ranges.count > 0 || input->traces[0].trace->ops.count > 0);
+}
+
+const struct nvt_chart nvt_chart_timeline = {
+    .name = "timeline",
+    .about = "what ran when on the busiest threads and streams of a trace",
+    .part = NVT_CHART_TIME,
+    .fits = fits,
+    .draw = draw,
+};

@@ -1,0 +1,455 @@
+/*
+ * What all charts have in common, whatever they show: they are as wide as the column of a paper, no
+ * text is smaller than 6 pt there, none lies on another or out of the picture, axes have their
+ * units, where it was measured stands below, and script and data lie beside it.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../plots/chart.h"
+#include "../plots/frame.h"
+#include "../plots/words.h"
+#include "cli.h"
+
+/* --- the texts of a picture --- */
+
+enum { TEXTS = 400, TEXT = 200 };
+
+struct text {
+    char text[TEXT];
+    double left, right, top, bottom, size;
+};
+
+struct picture {
+    double width, height;
+    struct text texts[TEXTS];
+    size_t count;
+};
+
+static size_t characters(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += ((unsigned char)*text & 0xC0) != 0x80;
+    return count;
+}
+
+/* What stands between the tags up to `end`, entities as one character. */
+static void copy_text(const char *at, const char *end, char *out)
+{
+    size_t used = 0;
+    for (int in_tag = 0; at < end && used + 1 < TEXT; at++) {
+        in_tag = *at == '<' ? 1 : in_tag;
+        if (!in_tag && *at == '&') {
+            out[used++] = '?';
+            at = strchr(at, ';');
+        } else if (!in_tag && *at != '\n' && *at != '\t') {
+            out[used++] = *at;
+        }
+        in_tag = *at == '>' ? 0 : in_tag;
+    }
+    out[used] = 0;
+    memmove(out, out + strspn(out, " "), strlen(out + strspn(out, " ")) + 1);
+}
+
+/* Boxes are a little less than what is drawn: letters of DejaVu Sans are 0.6 of its size wide. */
+static void add_text(struct picture *picture, const char *group, const char *end)
+{
+    struct text *text = &picture->texts[picture->count];
+    double x, y;
+    assert_true(picture->count < TEXTS);
+    assert_int_equal(sscanf(group, "<g transform=\"translate(%lf,%lf)", &x, &y), 2);
+    int is_rotated = memmem(group, 80, "rotate(270)", 11) != NULL;
+    const char *size = strstr(group, "font-size=\""), *anchor = strstr(group, "text-anchor=\"");
+    assert_true(size && anchor && size < end && anchor < end);
+    text->size = strtod(size + 11, NULL);
+    copy_text(strstr(group, "<text>"), end, text->text);
+    double length = 0.55 * text->size * (double)characters(text->text);
+    double before = anchor[13] == 'm' ? length / 2 : anchor[13] == 'e' ? length : 0;
+    double up = 0.7 * text->size, down = 0.1 * text->size;
+    if (is_rotated) {
+        text->left = x - up;
+        text->right = x + down;
+        text->bottom = y + before;
+        text->top = text->bottom - length;
+    } else {
+        text->left = x - before;
+        text->right = text->left + length;
+        text->top = y - up;
+        text->bottom = y + down;
+    }
+    picture->count += *text->text != 0;
+}
+
+static void read_picture(const char *svg, struct picture *picture)
+{
+    const char *box = strstr(svg, "viewBox=\"0 0 ");
+    assert_non_null(box);
+    assert_int_equal(sscanf(box, "viewBox=\"0 0 %lf %lf", &picture->width, &picture->height), 2);
+    picture->count = 0;
+    for (const char *at = svg; (at = strstr(at, "<g transform=\"translate(")) != NULL; at++) {
+        const char *text = strstr(at, "<text>"), *next = strstr(at + 1, "<g ");
+        if (text && (!next || text < next))
+            add_text(picture, at, strstr(text, "</text>"));
+    }
+}
+
+static void expect_apart(const char *path, const struct picture *picture)
+{
+    for (size_t i = 0; i < picture->count; i++) {
+        const struct text *a = &picture->texts[i];
+        if (a->size < 11)
+            fail_msg("%s: '%s' is too small", path, a->text);
+        if (a->left < -1 || a->right > picture->width + 1 || a->top < -1 ||
+            a->bottom > picture->height + 1)
+            fail_msg("%s: '%s' is not in the picture", path, a->text);
+        for (size_t k = 0; k < i; k++) {
+            const struct text *b = &picture->texts[k];
+            if (fmin(a->right, b->right) - fmax(a->left, b->left) > 1 &&
+                fmin(a->bottom, b->bottom) - fmax(a->top, b->top) > 1)
+                fail_msg("%s: '%s' lies on '%s'", path, a->text, b->text);
+        }
+    }
+}
+
+/* --- what each chart must say --- */
+
+static const struct {
+    const char *name, *texts[4];
+} said[] = {
+    {"fragments-", {"time (ms)", "memory (MiB)", "number (", "number of fragments"}},
+    {"switchback-times", {"time (ms), log scale", "narrow side of the layer (features)"}},
+    {"switchback-speedup", {"speed-up (%)", "narrow side of the layer (features)"}},
+    {"gpipe-memory-time", {"allocated (MiB)", "time since the step began (ms)"}},
+    {"gpipe-memory", {"memory (MiB), log scale", "micro-batches M"}},
+    {"gpipe-throughput", {"samples per s", "micro-batches M"}},
+    {"gpipe-schedule", {"partition", "time since the step began (ms)"}},
+    {"scaling-", {"median (ms), log scale", ", log scale"}},
+    {"phases-", {"time (", "forward", "one standard deviation"}},
+    {"warmup-", {"time (", "iteration since the start"}},
+    {"overhead", {"slow-down (1: none)", "95 % intervals"}},
+    {"reference-", {"ours / published", "Published: ", "Ours: "}},
+    {"made-timeline", {"time (", "GPU 0:7", "matmul", "forward"}},
+    {"made-ranges", {"total time (", "forward"}},
+    {"made-kernels", {"total time (", "matmul"}},
+    {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
+};
+enum { CHARTS = sizeof(said) / sizeof(said[0]) };
+
+static void expect_said(const char *path, const struct picture *picture, int seen[CHARTS])
+{
+    const char *name = strrchr(path, '/') + 1;
+    size_t i = 0;
+    while (i < CHARTS && strncmp(name, said[i].name, strlen(said[i].name)))
+        i++;
+    if (i == CHARTS)
+        fail_msg("nothing is known about the chart %s", name);
+    seen[i] = 1;
+    for (size_t t = 0; t < 4 && said[i].texts[t]; t++) {
+        int found = 0;
+        for (size_t k = 0; k < picture->count; k++)
+            found |= strstr(picture->texts[k].text, said[i].texts[t]) != NULL;
+        if (!found)
+            fail_msg("%s does not say '%s'", name, said[i].texts[t]);
+    }
+}
+
+/* The last line: where it was measured, or that it was published. */
+static void expect_provenance(const char *path, const struct picture *picture)
+{
+    for (size_t i = 0; i < picture->count; i++)
+        if (strstr(picture->texts[i].text, "host") || strstr(picture->texts[i].text, "published") ||
+            strstr(picture->texts[i].text, "A made GPU"))
+            return;
+    fail_msg("%s does not say where it was measured", path);
+}
+
+static void expect_pictures(const char *paths, int seen[CHARTS])
+{
+    struct picture *picture = malloc(sizeof(*picture));
+    char *list = strdup(paths), *rest = list;
+    assert_non_null(picture);
+    for (char *path; (path = strsep(&rest, "\n")) && *path;) {
+        char *svg = cli_read_file(path, NULL), other[4200];
+        assert_non_null(svg);
+        read_picture(svg, picture);
+        free(svg);
+        assert_int_equal((int)picture->width, NVT_FRAME_WIDTH);
+        expect_apart(path, picture);
+        expect_said(path, picture, seen);
+        expect_provenance(path, picture);
+        snprintf(other, sizeof(other), "%.*s.gp", (int)(strlen(path) - 4), path);
+        svg = cli_read_file(other, NULL);
+        assert_non_null(svg);
+        /* The data that the script reads lies there too. */
+        const char *data = strstr(svg, ".dat'");
+        assert_non_null(data);
+        const char *quote = data;
+        while (*quote != '\'')
+            quote--;
+        snprintf(other, sizeof(other), "%.*s/%.*s.dat", (int)(strrchr(path, '/') - path), path,
+                 (int)(data - quote - 1), quote + 1);
+        assert_int_equal(access(other, R_OK), 0);
+        free(svg);
+    }
+    free(list);
+    free(picture);
+}
+
+static int no_gnuplot(void)
+{
+    const char *const argv[] = {"gnuplot", "--version", NULL};
+    struct cli_result result = cli_run(argv);
+    int missing = result.status != 0;
+    cli_result_free(&result);
+    if (missing)
+        print_message("not run: there is no gnuplot\n");
+    return missing;
+}
+
+#ifdef HAVE_YAJL
+
+static void expect_charts_of(const char *const argv[], const char *directory, int seen[CHARTS])
+{
+    struct cli_options options = {.timeout_s = 120};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    const char *const plot[] = {"nvtally", "plot", directory, NULL};
+    result = cli_run_with(&options, plot);
+    cli_expect_status(&result, 0);
+    expect_pictures(result.out, seen);
+    cli_result_free(&result);
+}
+
+static void expect_all(const int *seen, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        if (!seen[i])
+            fail_msg("no chart %s was drawn", said[i].name);
+}
+
+static void test_studies(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const char *const published[] = {"fragments.txt", "switchback.txt", "gpipe.log",
+                                            "transformer.md"};
+    int seen[CHARTS] = {0};
+    char *directories[9], path[200];
+    for (int i = 0; i < 9; i++)
+        directories[i] = cli_tempdir();
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof(path), "data/published/%s", published[i]);
+        const char *const import[] = {"nvtally", "import", path, "-o", directories[i], NULL};
+        expect_charts_of(import, directories[i], seen);
+    }
+    const char *const runs[][32] = {
+        {"nvtally",
+         "run",
+         "gpipe",
+         "--partitions",
+         "1,2",
+         "--microbatches",
+         "1,2,4",
+         "--checkpoint",
+         "off,on",
+         "--d-model",
+         "16",
+         "--layers",
+         "2",
+         "--heads",
+         "2",
+         "--d-ff",
+         "32",
+         "--vocabulary",
+         "32",
+         "--batch",
+         "4",
+         "--sequence",
+         "8",
+         "--warmup",
+         "1",
+         "--iterations",
+         "2",
+         "-o",
+         directories[4],
+         NULL},
+        {"nvtally", "run", "linear", "--size", "64", "--batch", "1", "--warmup", "0,2",
+         "--iterations", "4", "-o", directories[5], NULL},
+        {"nvtally",
+         "run",
+         "transformer",
+         "--d-model",
+         "32",
+         "--d-ff",
+         "64",
+         "--layers",
+         "1",
+         "--heads",
+         "2",
+         "--context",
+         "16",
+         "--vocabulary",
+         "50",
+         "--collect",
+         "off,nvtx",
+         "--warmup",
+         "1",
+         "--iterations",
+         "4",
+         "-o",
+         directories[6],
+         NULL},
+        {"nvtally", "run", "switchback", "--dim", "64,128,1024", "--batch", "1024", "--timing",
+         "single", "--warmup", "1", "--iterations", "2", "--width-multiplier", "4", "-o",
+         directories[7], NULL},
+        {"nvtally", "run", "fragmented", "--size", "64", "--batch", "1", "--fragments", "2,4,8",
+         "--iterations", "4", "--warmup", "1", "-o", directories[8], NULL}};
+    for (int i = 0; i < 5; i++)
+        expect_charts_of(runs[i], directories[4 + i], seen);
+    expect_all(seen, 0, CHARTS - 4);
+    for (int i = 0; i < 9; i++)
+        cli_tempdir_remove(directories[i]);
+}
+
+#endif
+
+/* --- a trace --- */
+
+/* Two iterations with phases, kernels on one stream, and an allocator that takes and gives. */
+static struct nvt_trace *make_trace(void)
+{
+    struct nvt_trace *trace = nvt_trace_new("/tmp/made.nvt", "test");
+    struct nvt_error err = NVT_ERROR_INIT;
+    uint32_t process = nvt_trace_process(trace, 1), thread = nvt_trace_thread(trace, process, 1);
+    static const char *const names[] = {"iteration", "forward", "backward"};
+    static const int64_t starts[] = {0, 0, 60000}, ends[] = {100000, 60000, 100000};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) {
+            struct nvt_range range = {.start = i * 110000 + starts[k],
+                                      .end = i * 110000 + ends[k],
+                                      .thread = thread,
+                                      .end_thread = thread,
+                                      .name = nvt_strings_add_text(trace->strings, names[k])};
+            assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+        }
+    for (int i = 0; i < 20; i++) {
+        uint32_t name = nvt_strings_add_text(trace->strings, i % 2 ? "matmul" : "softmax");
+        struct nvt_op op = {.start = i * 11000 + 500,
+                            .end = i * 11000 + 9000,
+                            .process = process,
+                            .stream = 7,
+                            .thread = NVT_NONE,
+                            .launch = INT64_MIN,
+                            .api = NVT_NONE,
+                            .detail = NVT_NONE,
+                            .name = name,
+                            .short_name = name};
+        struct nvt_memory_event event = {.time = i * 11000,
+                                         .process = process,
+                                         .thread = thread,
+                                         .address = 4096,
+                                         .bytes = 1 << 20,
+                                         .allocated = (uint64_t)(i % 5 + 1) << 20,
+                                         .reserved = 6u << 20,
+                                         .kind = i % 5 ? NVT_MEMORY_ALLOC : NVT_MEMORY_FREE};
+        assert_true(nvt_op_add(trace, &op) != NVT_NONE);
+        assert_true(nvt_memory_event_add(trace, &event) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_set_meta(trace, "device", "A made GPU"), 0);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static void test_trace(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = make_trace();
+    struct nvt_input_trace given = {trace, NULL, 0};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    char *directory = cli_tempdir(), *paths = NULL;
+    size_t size = 0, count;
+    int seen[CHARTS] = {0};
+    FILE *out = open_memstream(&paths, &size);
+    struct nvt_chart_request request = {&input, directory, "svg", out};
+    const struct nvt_chart *const *charts = nvt_charts(&count);
+    for (size_t i = 0; i < count; i++)
+        if (charts[i]->fits(&input) && charts[i]->draw(&request, &err))
+            fail_msg("%s", err.message);
+    fclose(out);
+    expect_pictures(paths, seen);
+    for (size_t i = CHARTS - 4; i < CHARTS; i++)
+        if (!seen[i])
+            fail_msg("no chart %s was drawn", said[i].name);
+    /* The iteration of median length is shown, 100 µs of it; each kernel in the lane of its stream,
+     * below the two of the ranges. */
+    char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
+    assert_non_null(strstr(data, "0\t100\t0\n"));
+    assert_non_null(strstr(data, "0\t60\t1\n"));
+    assert_non_null(strstr(data, "60\t100\t1\n"));
+    assert_non_null(strstr(data, "0.5\t9\t2\n"));
+    free(data);
+    /* The highest level is in the data, and what is left behind is drawn to the end. */
+    data = cli_read_file(cli_in(directory, "made-memory.dat"), NULL);
+    assert_non_null(strstr(data, "\n44\t5\t6\n"));
+    assert_non_null(strstr(data, "\n218\t5\t6\n"));
+    free(data);
+    free(paths);
+    nvt_trace_free(trace);
+    nvt_buffer_free(&input.notes);
+    cli_tempdir_remove(directory);
+}
+
+/* --- words --- */
+
+static const char *word_row(const void *rows, size_t index)
+{
+    const char *const *texts = rows;
+    return texts[index];
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"linear size=64 batch=1", "linear size=64 batch=16", NULL};
+    const struct nvt_words words = {rows, 2, word_row}, one = {rows, 1, word_row};
+    char text[32];
+    assert_int_equal(nvt_words_pick(&words, rows[1], 0, text, sizeof(text)), 8);
+    assert_string_equal(text, "batch=16");
+    nvt_words_pick(&words, rows[0], 0, text, sizeof(text));
+    assert_string_equal(text, "batch=1"); /* which is no word of the second row */
+    nvt_words_pick(&words, rows[0], 1, text, sizeof(text));
+    assert_string_equal(text, "linear size=64");
+    nvt_words_pick(&one, rows[0], 1, text, sizeof(text));
+    assert_string_equal(text, rows[0]);
+    assert_int_equal(nvt_words_pick(&one, rows[0], 0, text, sizeof(text)), 0);
+    assert_int_equal(nvt_words_pick(&words, NULL, 1, text, sizeof(text)), 0);
+    assert_int_equal(nvt_words_pick(&words, rows[0], 1, text, 10), 6);
+    assert_string_equal(text, "linear");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#ifdef HAVE_YAJL
+        cmocka_unit_test(test_studies),
+#endif
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
