@@ -379,7 +379,7 @@ static void test_trace(void **state)
         skip();
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = make_trace();
-    struct nvt_input_trace given = {trace, NULL, 0};
+    struct nvt_input_trace given = {.trace = trace};
     struct nvt_report_input input = {.traces = &given, .trace_count = 1};
     char *directory = cli_tempdir(), *paths = NULL;
     size_t size = 0, count;
