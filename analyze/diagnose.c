@@ -17,7 +17,7 @@ static const char usage_text[] =
     "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n\n"
     "      --by AXIS          look along this axis alone (fragments, batch …)\n"
     "      --rules            what is looked for, from where on and why; no trace is needed\n"
-    "  -f, --format FORMAT    as a table: grid, column, markdown, latex, csv, tsv, json\n"
+    "  -f, --format FORMAT    as a table: column, grid, markdown, latex, csv, tsv, json\n"
     "                         (default: one paragraph a finding)\n"
     "      --help             this text\n\n"
     "Exit status: 0 (with or without findings), 2 when nothing can be read.\n"

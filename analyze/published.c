@@ -10,12 +10,9 @@
 
 #include "../lib/version.h"
 
-static const struct nvt_layout *const layouts[] = {
-    &nvt_layout_fragments,
-    &nvt_layout_switchback,
-    &nvt_layout_transformer,
-    &nvt_layout_gpipe,
-};
+#define NVT_LAYOUT_LINE(name) &nvt_layout_##name,
+static const struct nvt_layout *const layouts[] = {NVT_LAYOUTS(NVT_LAYOUT_LINE)};
+#undef NVT_LAYOUT_LINE
 #define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
 
 const struct nvt_layout *const *nvt_layouts(size_t *count)
@@ -38,9 +35,9 @@ int nvt_published_read(const char *path, char *text, size_t size, struct nvt_pub
         if (memmem(text, size, layouts[i]->mark, strlen(layouts[i]->mark)))
             out->layout = layouts[i];
     if (!out->layout)
-        return nvt_fail_at(err, path, -1,
-                           "is in no published layout that is known here: fragments, switchback, "
-                           "transformer, gpipe");
+        return nvt_fail_at(
+            err, path, -1,
+            "is in no published layout that is known here (nvtally import --help lists them)");
     if (memchr(text, 0, size))
         return nvt_fail_at(err, path, (const char *)memchr(text, 0, size) - text,
                            "is no text: it has a byte 0");

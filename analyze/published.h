@@ -1,7 +1,7 @@
 /*
  * Published layouts: benchmark logs and documents as their authors wrote them, read into the
  * records of a run directory. A new layout is one new file analyze/published_<name>.c and one line
- * in the table of published.c; the report of its workload prints it again (`published` of struct
+ * in NVT_LAYOUTS; the report of its workload prints it again (`published` of struct
  * nvt_report).
  *
  * The records are those that `nvtally run` writes (runs.h), with "source": "published". What a
@@ -47,10 +47,16 @@ struct nvt_layout {
     const char *(*matches)(const struct nvt_record *ours, const struct nvt_record *theirs);
 };
 
-extern const struct nvt_layout nvt_layout_fragments;
-extern const struct nvt_layout nvt_layout_switchback;
-extern const struct nvt_layout nvt_layout_transformer;
-extern const struct nvt_layout nvt_layout_gpipe;
+/* All layouts: X(name of nvt_layout_<name>). */
+#define NVT_LAYOUTS(X)                                                                             \
+    X(fragments)                                                                                   \
+    X(switchback)                                                                                  \
+    X(transformer)                                                                                 \
+    X(gpipe)
+
+#define NVT_DECLARE_LAYOUT(name) extern const struct nvt_layout nvt_layout_##name;
+NVT_LAYOUTS(NVT_DECLARE_LAYOUT)
+#undef NVT_DECLARE_LAYOUT
 
 /* All layouts; *count gets how many. */
 const struct nvt_layout *const *nvt_layouts(size_t *count);

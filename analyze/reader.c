@@ -8,12 +8,9 @@
 
 #include "compensate.h"
 
-/* Every format; the first one that recognizes the file reads it. */
-static const struct nvt_reader *const readers[] = {
-    &nvt_reader_nvt,
-    &nvt_reader_nsys,
-    &nvt_reader_kineto,
-};
+#define NVT_READER_LINE(name) &nvt_reader_##name,
+static const struct nvt_reader *const readers[] = {NVT_READERS(NVT_READER_LINE)};
+#undef NVT_READER_LINE
 
 #define HEAD_BYTES (64 * 1024)
 #define READERS    (sizeof(readers) / sizeof(readers[0]))

@@ -1,12 +1,19 @@
 /*
  * Readers: a file of any known format becomes a trace model. The format is found out by content.
- * A new format is one new file with a struct nvt_reader, and one line in reader.c.
+ * A new format is one new file with a struct nvt_reader nvt_reader_<format>, and its name in
+ * NVT_READERS.
  */
 #ifndef NVT_READER_H
 #define NVT_READER_H
 
 #include "launches.h"
 #include "trace.h"
+
+/* Every format: X(name of nvt_reader_<name>). The first one that recognizes a file reads it. */
+#define NVT_READERS(X)                                                                             \
+    X(nvt)                                                                                         \
+    X(nsys)                                                                                        \
+    X(kineto)
 
 struct nvt_reader {
     const char *name; /* of the format */
@@ -23,10 +30,11 @@ struct nvt_reader {
     int (*read_lanes)(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes);
 };
 
-extern const struct nvt_reader nvt_reader_nvt;
-extern const struct nvt_reader nvt_reader_nsys;
+#define NVT_DECLARE_READER(name) extern const struct nvt_reader nvt_reader_##name;
+NVT_READERS(NVT_DECLARE_READER)
+#undef NVT_DECLARE_READER
+/* Told by name alone, when no other one recognizes a file. */
 extern const struct nvt_reader nvt_reader_nsys_report;
-extern const struct nvt_reader nvt_reader_kineto;
 
 /* Whether the name is that of nsys's own report, a format that nobody but nsys reads. */
 int nvt_is_nsys_report(const char *path);

@@ -4,44 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_cuda.h"
-
-static const struct nvt_report *const reports[] = {
-    &nvt_report_nvtx_sum,
-    &nvt_report_nvtx_pushpop_sum,
-    &nvt_report_nvtx_startend_sum,
-    &nvt_report_nvtx_pushpop_trace,
-    &nvt_report_phases,
-    &nvt_report_fragments,
-    &nvt_report_switchback,
-    &nvt_report_gpipe,
-    &nvt_report_pipeline,
-    &nvt_report_accumulate,
-    &nvt_report_warmup,
-    &nvt_report_overhead,
-    &nvt_report_matmul_share,
-    &nvt_report_attention,
-    &nvt_report_cuda_gpu_kern_sum,
-    &nvt_report_cuda_gpu_kern_gb_sum,
-    &nvt_report_cuda_api_sum,
-    &nvt_report_cuda_gpu_mem_time_sum,
-    &nvt_report_cuda_gpu_mem_size_sum,
-    &nvt_report_cuda_gpu_sum,
-    &nvt_report_cuda_kern_exec_sum,
-    &nvt_report_cuda_gpu_trace,
-    &nvt_report_cuda_api_trace,
-    &nvt_report_nvtx_kern_sum,
-    &nvt_report_nvtx_gpu_proj_sum,
-    &nvt_report_nvtx_gpu_proj_trace,
-    &nvt_report_range_tree,
-    &nvt_report_gpu_idle,
-    &nvt_report_overlap,
-    &nvt_report_launch_latency,
-    &nvt_report_iterations,
-    &nvt_report_stragglers,
-    &nvt_report_memory_peak,
-    &nvt_report_memory_timeline,
-};
+#define NVT_REPORT_LINE(name) &nvt_report_##name,
+static const struct nvt_report *const reports[] = {NVT_REPORTS(NVT_REPORT_LINE)};
+#undef NVT_REPORT_LINE
 
 const struct nvt_report *const *nvt_reports(size_t *count)
 {

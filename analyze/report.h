@@ -1,6 +1,7 @@
 /*
  * Reports: an analysis by name. Its input are traces and run directories, its output tables. A new
- * report is one new file analyze/report_<name>.c and one line in the table of report.c.
+ * report is one new file analyze/report_<name>.c, with a struct nvt_report nvt_report_<name>, and
+ * its name in NVT_REPORTS.
  */
 #ifndef NVT_REPORT_H
 #define NVT_REPORT_H
@@ -12,6 +13,43 @@
 #include "../lib/table.h"
 #include "runs.h"
 #include "trace.h"
+
+/* All reports: X(name of nvt_report_<name>). Their order is that of `stats -r list`. */
+#define NVT_REPORTS(X)                                                                             \
+    X(nvtx_sum)                                                                                    \
+    X(nvtx_pushpop_sum)                                                                            \
+    X(nvtx_startend_sum)                                                                           \
+    X(nvtx_pushpop_trace)                                                                          \
+    X(phases)                                                                                      \
+    X(fragments)                                                                                   \
+    X(switchback)                                                                                  \
+    X(gpipe)                                                                                       \
+    X(pipeline)                                                                                    \
+    X(accumulate)                                                                                  \
+    X(warmup)                                                                                      \
+    X(overhead)                                                                                    \
+    X(matmul_share)                                                                                \
+    X(attention)                                                                                   \
+    X(cuda_gpu_kern_sum)                                                                           \
+    X(cuda_gpu_kern_gb_sum)                                                                        \
+    X(cuda_api_sum)                                                                                \
+    X(cuda_gpu_mem_time_sum)                                                                       \
+    X(cuda_gpu_mem_size_sum)                                                                       \
+    X(cuda_gpu_sum)                                                                                \
+    X(cuda_kern_exec_sum)                                                                          \
+    X(cuda_gpu_trace)                                                                              \
+    X(cuda_api_trace)                                                                              \
+    X(nvtx_kern_sum)                                                                               \
+    X(nvtx_gpu_proj_sum)                                                                           \
+    X(nvtx_gpu_proj_trace)                                                                         \
+    X(range_tree)                                                                                  \
+    X(gpu_idle)                                                                                    \
+    X(overlap)                                                                                     \
+    X(launch_latency)                                                                              \
+    X(iterations)                                                                                  \
+    X(stragglers)                                                                                  \
+    X(memory_peak)                                                                                 \
+    X(memory_timeline)
 
 struct nvt_launch_cache; /* analyze/report_launches.h */
 
@@ -55,20 +93,9 @@ struct nvt_report {
     int (*published)(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
 };
 
-extern const struct nvt_report nvt_report_nvtx_sum;
-extern const struct nvt_report nvt_report_nvtx_pushpop_sum;
-extern const struct nvt_report nvt_report_nvtx_startend_sum;
-extern const struct nvt_report nvt_report_nvtx_pushpop_trace;
-extern const struct nvt_report nvt_report_phases;
-extern const struct nvt_report nvt_report_fragments;
-extern const struct nvt_report nvt_report_switchback;
-extern const struct nvt_report nvt_report_gpipe;
-extern const struct nvt_report nvt_report_pipeline;
-extern const struct nvt_report nvt_report_accumulate;
-extern const struct nvt_report nvt_report_warmup;
-extern const struct nvt_report nvt_report_overhead;
-extern const struct nvt_report nvt_report_matmul_share;
-extern const struct nvt_report nvt_report_attention;
+#define NVT_DECLARE_REPORT(name) extern const struct nvt_report nvt_report_##name;
+NVT_REPORTS(NVT_DECLARE_REPORT)
+#undef NVT_DECLARE_REPORT
 
 /* All reports; *count gets how many. */
 const struct nvt_report *const *nvt_reports(size_t *count);

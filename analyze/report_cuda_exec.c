@@ -6,7 +6,7 @@
  * have.
  */
 #include "groups.h"
-#include "report_cuda.h"
+#include "report.h"
 
 enum { PID, TID, DEVICE, COUNT, QCOUNT, T_AVG, A_AVG = T_AVG + 5, Q_AVG = A_AVG + 5 };
 enum { K_AVG = Q_AVG + 5, API_NAME = K_AVG + 5, KERNEL_NAME };

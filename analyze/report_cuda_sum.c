@@ -12,7 +12,7 @@
 #include "groups.h"
 #include "kinds.h"
 #include "launches.h"
-#include "report_cuda.h"
+#include "report.h"
 
 #define MEGABYTE 1e6
 

@@ -7,7 +7,7 @@
 
 #include "cuda_names.h"
 #include "devices.h"
-#include "report_cuda.h"
+#include "report.h"
 
 #define MEGABYTE 1e6
 

@@ -9,7 +9,7 @@
 
 #include "../lib/sample.h"
 #include "devices.h"
-#include "report_cuda.h"
+#include "report.h"
 
 enum { DEVICE, PID, SPAN, BUSY, IDLE, IDLE_SHARE, NOT_LAUNCHED, GAPS, AVG_GAP, MED_GAP, MAX_GAP };
 

@@ -17,7 +17,7 @@
 
 #include "devices.h"
 #include "groups.h"
-#include "report_cuda.h"
+#include "report.h"
 
 #define MIB (1024.0 * 1024.0)
 

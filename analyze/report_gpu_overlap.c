@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "devices.h"
-#include "report_cuda.h"
+#include "report.h"
 
 enum {
     DEVICE,

@@ -15,7 +15,7 @@
 #include "groups.h"
 #include "nesting.h"
 #include "project.h"
-#include "report_cuda.h"
+#include "report.h"
 
 enum { RANGE, INSTANCES, HOST_TOTAL, HOST_SELF, BUSY, SELF, SPAN, OPS, OPS_SELF, LEVEL, STYLE };
 

@@ -9,7 +9,7 @@
 #include "../lib/sample.h"
 #include "groups.h"
 #include "iterations.h"
-#include "report_cuda.h"
+#include "report.h"
 
 enum { DEVICE, PID, COUNT, PERIOD, OPS = PERIOD + 5, BUSY, MATCH, BEFORE, BEHIND, FIRST };
 

@@ -12,7 +12,7 @@
 #include "../lib/sample.h"
 #include "devices.h"
 #include "groups.h"
-#include "report_cuda.h"
+#include "report.h"
 
 enum { DEVICE, PID, STREAM, COUNT, STARVED, STARVED_SHARE, LAUNCH_AVG };
 enum { QUEUED = LAUNCH_AVG + 5, QUEUE_AVG, DEPTH_AVG = QUEUE_AVG + 5, DEPTH_MAX };

@@ -12,7 +12,7 @@
 #include "kinds.h"
 #include "nesting.h"
 #include "project.h"
-#include "report_cuda.h"
+#include "report.h"
 #include "report_launches.h"
 
 static const char *style_name(uint32_t style)

@@ -7,7 +7,7 @@
 
 #include "nesting.h"
 #include "project.h"
-#include "report_cuda.h"
+#include "report.h"
 #include "sort.h"
 
 enum { NAME, START, DURATION, ORIGINAL_START, ORIGINAL_DURATION, STYLE, PID, TID, OPS };

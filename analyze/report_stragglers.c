@@ -20,7 +20,7 @@
 #include "../lib/sample.h"
 #include "devices.h"
 #include "map.h"
-#include "report_cuda.h"
+#include "report.h"
 
 enum { RANK, FILE_NAME, PID, DEVICE, SPAN, COMPUTE, COMPUTE_REST, COLLECTIVES, LAST, LAST_SHARE };
 enum { WAITED = LAST_SHARE + 1, WAITED_SHARE };

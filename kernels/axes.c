@@ -6,14 +6,9 @@
 
 #define COMBINATIONS_MOST 100000
 
-static const struct nvt_workload_axes *const tables[] = {
-    &nvt_axes_linear,
-    &nvt_axes_fragmented,
-    &nvt_axes_transformer,
-    &nvt_axes_switchback,
-    &nvt_axes_accumulate,
-    &nvt_axes_gpipe,
-};
+#define NVT_AXES_LINE(name) &nvt_axes_##name,
+static const struct nvt_workload_axes *const tables[] = {NVT_WORKLOADS(NVT_AXES_LINE)};
+#undef NVT_AXES_LINE
 
 static const char *const flag_words[] = {"off", "on", NULL};
 

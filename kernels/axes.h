@@ -1,7 +1,7 @@
 /*
  * Axes of the workloads: what can be varied, over what, and the configurations that a choice of values
- * makes. A workload's axes are one file (axes_*.c) with a struct nvt_workload_axes, and one line in the
- * table of axes.c. Options, help, rows and NVTX labels all come from it.
+ * makes. A workload's axes are one file, axes_<name>.c, with a struct nvt_workload_axes nvt_axes_<name>
+ * (NVT_WORKLOADS in workload.h). Options, help, rows and NVTX labels all come from it.
  */
 #ifndef NVT_AXES_H
 #define NVT_AXES_H
@@ -84,9 +84,8 @@ void nvt_axes_put(const struct nvt_workload_axes *axes,
 /* The axes as lines of a help text, with defaults. */
 void nvt_axes_help(const struct nvt_workload_axes *axes, FILE *out);
 
-extern const struct nvt_workload_axes nvt_axes_linear, nvt_axes_fragmented, nvt_axes_transformer;
-extern const struct nvt_workload_axes nvt_axes_switchback;
-extern const struct nvt_workload_axes nvt_axes_accumulate;
-extern const struct nvt_workload_axes nvt_axes_gpipe;
+#define NVT_DECLARE_AXES(name) extern const struct nvt_workload_axes nvt_axes_##name;
+NVT_WORKLOADS(NVT_DECLARE_AXES)
+#undef NVT_DECLARE_AXES
 
 #endif

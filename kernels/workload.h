@@ -1,7 +1,7 @@
 /*
  * Workloads: what `nvtally run` measures. A workload is one file in kernels/workloads/ with a struct
- * nvt_workload, and one line in the table of kernels/frame/driver.c; its axes are one file in kernels/
- * (axes_*.c) with one line in kernels/axes.c.
+ * nvt_workload nvt_workload_<name>, one in kernels/ with its axes (axes_<name>.c, nvt_axes_<name>), and its
+ * name in NVT_WORKLOADS. The axes are apart because the program knows them without loading a backend.
  *
  * The driver calls setup, `warmup` times all phases, `iterations` times all phases with the clock on, and
  * teardown. In the NVTX domain "nvtally" that is a range "WORKLOAD key=value …", in it a range "warmup" for
@@ -28,6 +28,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* All workloads: X(name of nvt_workload_<name> and nvt_axes_<name>). Their order is that of --help. */
+#define NVT_WORKLOADS(X) \
+    X(linear) \
+    X(fragmented) \
+    X(transformer) \
+    X(switchback) \
+    X(accumulate) \
+    X(gpipe)
 
 #define NVT_CONFIGURATION_MAX 512
 #define NVT_PHASES_MOST       24 /* of a workload */
@@ -156,10 +165,9 @@ NVT_LIBRARY_API int nvt_workload_backend(struct nvt_backend_facts *facts, struct
 /* Measure the peak: 0, or -1 with err when there is no device or no memory (2 GiB of a device, 256 MiB of a host). */
 NVT_LIBRARY_API int nvt_workload_peak(struct nvt_peak *peak, struct nvt_error *err);
 
-extern const struct nvt_workload nvt_workload_linear, nvt_workload_fragmented, nvt_workload_transformer;
-extern const struct nvt_workload nvt_workload_switchback;
-extern const struct nvt_workload nvt_workload_accumulate;
-extern const struct nvt_workload nvt_workload_gpipe;
+#define NVT_DECLARE_WORKLOAD(name) extern const struct nvt_workload nvt_workload_##name;
+NVT_WORKLOADS(NVT_DECLARE_WORKLOAD)
+#undef NVT_DECLARE_WORKLOAD
 
 #ifdef __cplusplus
 }

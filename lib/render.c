@@ -7,15 +7,9 @@
 #include "buffer.h"
 #include "text.h"
 
-static const struct nvt_format formats[] = {
-    {"column", "aligned columns (the default)", 1, nvt_render_column},
-    {"grid", "columns between lines of + - |", 1, nvt_render_grid},
-    {"markdown", "a pipe table", 1, nvt_render_markdown},
-    {"latex", "a table for the booktabs package", 1, nvt_render_latex},
-    {"csv", "comma-separated, quoted after RFC 4180", 0, nvt_render_csv},
-    {"tsv", "tab-separated; tab, newline and backslash as \\t, \\n and \\\\", 0, nvt_render_tsv},
-    {"json", "an array of objects (of several tables: an object of arrays)", 0, nvt_render_json},
-};
+#define NVT_FORMAT_LINE(name, captions, about) {#name, about, captions, nvt_render_##name},
+static const struct nvt_format formats[] = {NVT_FORMATS(NVT_FORMAT_LINE)};
+#undef NVT_FORMAT_LINE
 
 const struct nvt_format *nvt_formats(size_t *count)
 {

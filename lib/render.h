@@ -1,6 +1,6 @@
 /*
- * Formats: tables as text. A new format is one new file lib/render_<name>.c and one line in the
- * table of render.c.
+ * Formats: tables as text. A new format is one new file lib/render_<name>.c, with a function
+ * nvt_render_<name>, and one line in NVT_FORMATS.
  *
  * Whatever text is in a name, the output is well-formed UTF-8, in the syntax of its format, and
  * nothing in it can steer a terminal. For people: grid, column, markdown, latex (units in the
@@ -13,6 +13,16 @@
 #include <stdio.h>
 
 #include "table.h"
+
+/* All formats: X(name, whether it says where the numbers come from, what it is). */
+#define NVT_FORMATS(X)                                                                             \
+    X(column, 1, "aligned columns (the default)")                                                  \
+    X(grid, 1, "columns between lines of + - |")                                                   \
+    X(markdown, 1, "a pipe table")                                                                 \
+    X(latex, 1, "a table for the booktabs package")                                                \
+    X(csv, 0, "comma-separated, quoted after RFC 4180")                                            \
+    X(tsv, 0, "tab-separated; tab, newline and backslash as \\t, \\n and \\\\")                    \
+    X(json, 0, "an array of objects (of several tables: an object of arrays)")
 
 struct nvt_format {
     const char *name;
@@ -28,13 +38,10 @@ const struct nvt_format *nvt_formats(size_t *count);
 /* A format by name, or NULL. */
 const struct nvt_format *nvt_format_find(const char *name);
 
-int nvt_render_column(const struct nvt_tables *tables, FILE *out);
-int nvt_render_grid(const struct nvt_tables *tables, FILE *out);
-int nvt_render_markdown(const struct nvt_tables *tables, FILE *out);
-int nvt_render_latex(const struct nvt_tables *tables, FILE *out);
-int nvt_render_csv(const struct nvt_tables *tables, FILE *out);
-int nvt_render_tsv(const struct nvt_tables *tables, FILE *out);
-int nvt_render_json(const struct nvt_tables *tables, FILE *out);
+#define NVT_DECLARE_FORMAT(name, captions, about)                                                  \
+    int nvt_render_##name(const struct nvt_tables *tables, FILE *out);
+NVT_FORMATS(NVT_DECLARE_FORMAT)
+#undef NVT_DECLARE_FORMAT
 
 /*
  * Parts of tables, for documents that put their own captions: a text as Markdown, LaTeX or HTML, a

@@ -1,6 +1,7 @@
 /*
- * The documentation against the program: every option has its place in the manual page, every report
- * too, and every link leads somewhere. What command lines do: tests/test_docs_commands.c.
+ * The documentation against the program: every option has its place in the manual page, every
+ * report and format too, and every link leads somewhere. What command lines do:
+ * tests/test_docs_commands.c.
  */
 #include <ctype.h>
 #include <glob.h>
@@ -16,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/render.h"
 #include "cli.h"
 
 /* Files that match, as a glob_t that the caller releases with globfree. */
@@ -129,6 +131,35 @@ static void test_reports(void **state)
     cli_result_free(&list);
 }
 
+/* Where --help or a manual page lists formats, it lists all. */
+static void test_formats(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"stats", "compare", "reference", "diagnose"};
+    size_t count, lists = 0;
+    const struct nvt_format *formats = nvt_formats(&count);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        const char *const argv[] = {"nvtally", commands[i], "--help", NULL};
+        char path[128];
+        struct cli_result help = cli_run(argv);
+        snprintf(path, sizeof(path), "docs/man/nvtally-%s.1.scd", commands[i]);
+        char *manual = cli_read_file(path, NULL);
+        const char *texts[] = {help.out, manual}, *marks[] = {"column (default)", "*column*"};
+        for (size_t t = 0; t < 2; t++) {
+            const char *list = strstr(texts[t], marks[t]);
+            list = list ? list : strstr(texts[t], "as a table: column");
+            for (size_t f = 0; list && f < count; f++)
+                if (!strstr(list, formats[f].name))
+                    fail_msg("%s of %s does not have the format %s", t ? "the manual" : "--help",
+                             commands[i], formats[f].name);
+            lists += list != NULL;
+        }
+        free(manual);
+        cli_result_free(&help);
+    }
+    assert_int_equal(lists, 8);
+}
+
 /* Where "](target)" of a Markdown file leads, when it is a path, must exist. */
 static void expect_links(const char *document)
 {
@@ -161,6 +192,7 @@ int main(void)
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_manual_pages),
         cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,14 +9,9 @@
 #include "../../lib/clock.h"
 #include "../workload.h"
 
-static const struct nvt_workload *const workloads[] = {
-    &nvt_workload_linear,
-    &nvt_workload_fragmented,
-    &nvt_workload_transformer,
-    &nvt_workload_switchback,
-    &nvt_workload_accumulate,
-    &nvt_workload_gpipe,
-};
+#define NVT_WORKLOAD_LINE(name) &nvt_workload_##name,
+static const struct nvt_workload *const workloads[] = {NVT_WORKLOADS(NVT_WORKLOAD_LINE)};
+#undef NVT_WORKLOAD_LINE
 
 struct names {
     nvtxStringHandle_t configuration, warmup, iteration, loop;
