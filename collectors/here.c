@@ -16,14 +16,16 @@
 #include "recorder.h"
 #include "wake.h"
 
+#define AXIS_NS 2000 /* by which a time of ours and one of the trace may differ */
+
 /* Of this process, which has one collector. */
 static struct {
     struct nvt_recorder recorder; /* the thread's, under `lock` */
     pthread_mutex_t lock;
     pthread_t thread;
     _Atomic int ending;
-    pid_t pid;                       /* 0: not recording; a forked child has another */
-    int64_t axis_before, axis_after; /* CLOCK_MONOTONIC around the trace's time 0 */
+    pid_t pid;      /* 0: not recording; a forked child has another */
+    int64_t origin; /* of the trace's time axis */
     char path[64];
     char library[4096];
 } here = {.recorder = NVT_RECORDER_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -81,11 +83,10 @@ static int make_recorder(struct nvt_recorder *recorder, struct nvt_error *err)
     snprintf(here.path, sizeof(here.path), "/proc/self/fd/%d", memory);
     recorder->clock = nvt_clock_best();
     recorder->output = nvt_output_new(here.path, options.level, err);
-    here.axis_before = nvt_monotonic_ns();
     int status = recorder->output ? nvt_output_clock(recorder->output, recorder->clock, err) : -1;
-    here.axis_after = nvt_monotonic_ns();
     if (!status && !nvt_recorder_folder(recorder, err) &&
         !nvt_recorder_control(recorder, &options, err) && !nvt_recorder_axis(recorder, err)) {
+        here.origin = nvt_output_origin(recorder->output);
         nvt_recorder_watch(recorder);
         return 0;
     }
@@ -148,8 +149,8 @@ static void ask_for_device_records(void)
 
 void nvt_here_axis(int64_t start, int64_t stop, int64_t *first, int64_t *last)
 {
-    *first = start - here.axis_after;
-    *last = stop - here.axis_before;
+    *first = start - here.origin - AXIS_NS;
+    *last = stop - here.origin + AXIS_NS;
 }
 
 const char *nvt_here_collect(uint64_t *lost)

@@ -26,6 +26,8 @@ struct nvt_output {
     uint32_t thread_count, thread_capacity, threads_written;
     struct nvt_buffer facts;
     uint32_t fact_count;
+    int64_t origin; /* CLOCK_MONOTONIC of the first moment */
+    int has_origin;
 };
 
 static void free_output(struct nvt_output *output)
@@ -268,6 +270,9 @@ int nvt_output_clock(struct nvt_output *output, enum nvt_clock clock, struct nvt
     put64(row, now.ticks);
     put64(row + 8, (uint64_t)now.monotonic_ns);
     put64(row + 16, (uint64_t)now.realtime_ns);
+    if (!output->has_origin)
+        output->origin = now.monotonic_ns;
+    output->has_origin = 1;
     chunk.first = chunk.last = now.ticks;
     return nvt_output_chunk(output, &chunk, row, sizeof(row), err);
 }
@@ -290,6 +295,11 @@ int nvt_output_close(struct nvt_output *output, int wait_status, uint64_t lost,
         status = -1;
     free_output(output);
     return status ? -1 : 0;
+}
+
+int64_t nvt_output_origin(const struct nvt_output *output)
+{
+    return output->origin;
 }
 
 uint64_t nvt_output_size(const struct nvt_output *output)

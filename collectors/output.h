@@ -39,6 +39,9 @@ int nvt_output_clock(struct nvt_output *output, enum nvt_clock clock, struct nvt
 int nvt_output_chunk(struct nvt_output *output, const struct nvt_chunk *chunk, const void *payload,
                      size_t size, struct nvt_error *err);
 
+/* CLOCK_MONOTONIC where the trace's time axis begins, its first moment. 0: none was written. */
+int64_t nvt_output_origin(const struct nvt_output *output);
+
 uint64_t nvt_output_size(const struct nvt_output *output);
 uint32_t nvt_output_processes(const struct nvt_output *output);
 uint32_t nvt_output_threads(const struct nvt_output *output);
