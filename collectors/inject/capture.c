@@ -101,7 +101,7 @@ static int matches(const struct nvt_event *event)
 
 int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)
 {
-    if (thread->capture || thread->busy || !matches(event))
+    if (thread->capture || nvt_thread_busy(thread) || !matches(event))
         return 0;
     if (event->kind == NVT_EVENT_START && atomic_load(&started))
         return 0;

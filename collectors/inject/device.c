@@ -16,7 +16,7 @@ int nvt_device_send(struct nvt_device_batch *batch)
 {
     struct nvt_thread *thread = nvt_thread_get();
     int status = -1;
-    if (thread && !thread->busy) {
+    if (thread && !nvt_thread_busy(thread)) {
         size_t names_size, rows_size;
         const uint8_t *names = nvt_device_batch_names(batch, &names_size);
         const uint8_t *rows = nvt_device_batch_rows(batch, &rows_size);

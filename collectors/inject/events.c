@@ -106,7 +106,7 @@ int nvt_event_push(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (thread->busy)
+    if (nvt_thread_busy(thread))
         return nvt_thread_nested(thread);
     int captures = NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event);
     nvt_thread_enter(thread);
@@ -126,7 +126,7 @@ int nvt_event_pop(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (thread->busy)
+    if (nvt_thread_busy(thread))
         return nvt_thread_nested(thread);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
@@ -153,7 +153,7 @@ static void record_or_drop(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
-    if (thread->busy) {
+    if (nvt_thread_busy(thread)) {
         nvt_thread_nested(thread);
         return;
     }
@@ -194,7 +194,7 @@ void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t v
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
-    if (thread->busy) {
+    if (nvt_thread_busy(thread)) {
         nvt_thread_nested(thread);
         return;
     }

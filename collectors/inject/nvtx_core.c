@@ -17,7 +17,7 @@ static __attribute__((noinline, cold)) int push_name_slowly(const char *message)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (thread->busy)
+    if (nvt_thread_busy(thread))
         return nvt_thread_nested(thread);
     nvt_thread_enter(thread);
     int recorded = 0;
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) int push_name_by_content(const char
                                                                       enum nvt_clock clock)
 {
     struct nvt_thread *thread = nvt_self;
-    if (NVT_UNLIKELY(!message || thread->busy || thread->next >= thread->limit))
+    if (NVT_UNLIKELY(!message || nvt_thread_busy(thread) || thread->next >= thread->limit))
         return push_name_slowly(message);
     nvt_thread_enter(thread);
     uint32_t name = nvt_name(thread, message);
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) int push_name(const char *message,
                                                            int (*by_content)(const char *))
 {
     struct nvt_thread *thread = nvt_self;
-    if (NVT_UNLIKELY(thread->busy))
+    if (NVT_UNLIKELY(nvt_thread_busy(thread)))
         return push_name_slowly(message);
     nvt_thread_enter(thread);
     struct nvt_slot *slot = thread->next;
@@ -87,7 +87,7 @@ static inline __attribute__((always_inline)) int pop_fast(nvtxDomainHandle_t han
                                                           uint32_t domain, enum nvt_clock clock)
 {
     struct nvt_thread *thread = nvt_self;
-    if (NVT_UNLIKELY(thread->busy))
+    if (NVT_UNLIKELY(nvt_thread_busy(thread)))
         return pop_slowly(handle);
     nvt_thread_enter(thread);
     struct nvt_slot *slot = thread->next;

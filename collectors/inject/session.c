@@ -57,7 +57,7 @@ static int join(void)
     if (!control)
         return 0;
     nvt_session.image = nvt_ticks(control->clock);
-    nvt_session.control = control;
+    __atomic_store_n(&nvt_session.control, control, __ATOMIC_RELEASE);
     if (control->trace & NVT_TRACE_NVTX)
         nvt_calibrate(&nvt_session.costs);
     return 1;

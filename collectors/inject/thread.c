@@ -72,7 +72,8 @@ static struct nvt_thread *new_thread(void)
         retry_after--;
         return NULL;
     }
-    if (!nvt_session.control)
+    /* Another thread may have joined: NVTX has it finish first, by a flag that it reads as volatile. */
+    if (!__atomic_load_n(&nvt_session.control, __ATOMIC_ACQUIRE))
         return NULL;
     pthread_once(&at_exit_once, make_key);
     struct nvt_thread *thread = nvt_pages_new(sizeof(*thread));

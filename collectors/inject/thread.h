@@ -59,7 +59,7 @@ struct nvt_pointer {
 struct nvt_thread {
     struct nvt_slot *next;  /* where the next record goes */
     struct nvt_slot *limit; /* open_limit, or NULL while ranges are being dropped */
-    uint32_t busy;          /* an event is being written */
+    _Atomic uint32_t busy;  /* an event is being written; atomic as nvt_nobody is many threads' */
     uint32_t skips;         /* sum of nests[].skipped */
     struct nvt_slot *open_limit; /* how far events may be written without a look at the recorder */
     struct nvt_slot *slots;      /* of the ring, whose header lies before them; NULL: no ring yet */
@@ -126,17 +126,23 @@ static inline struct nvt_thread *nvt_thread_get(void)
     return NVT_LIKELY(thread != &nvt_nobody) ? thread : nvt_thread_new();
 }
 
+/* Whether an event is being written. */
+static inline uint32_t nvt_thread_busy(struct nvt_thread *thread)
+{
+    return atomic_load_explicit(&thread->busy, memory_order_relaxed);
+}
+
 /* Enter and leave the event path; nothing moves across these. */
 static inline void nvt_thread_enter(struct nvt_thread *thread)
 {
-    thread->busy = 1;
+    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void nvt_thread_leave_fast(struct nvt_thread *thread)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    thread->busy = 0;
+    atomic_store_explicit(&thread->busy, 0, memory_order_relaxed);
 }
 
 /* The same behind anything that may have changed what limits the short path. */
