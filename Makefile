@@ -166,10 +166,14 @@ INJECT_TESTS ?= test_record test_cupti
 check-inject: ## the collector under AddressSanitizer and UBSan, the injected library with it
 	$(Q)$(MAKE) BUILD=build-inject-asan SANITIZE="$(ASAN)" INJECT_SANITIZE="$(ASAN)" CFLAGS="-O1 -g" check-inject-run
 
+check-inject-tsan: ## the same under ThreadSanitizer
+	$(Q)$(MAKE) BUILD=build-inject-tsan SANITIZE="$(TSAN)" INJECT_SANITIZE="$(TSAN)" CFLAGS="-O1 -g" check-inject-run
+
 check-inject-run: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(CLIENTS) $(patsubst %,$(BUILD)/tests/%,$(INJECT_TESTS))
-	$(Q)for test in $(INJECT_TESTS); do \
-	  echo "== $$test"; ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0 NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/$$test || exit 1; \
-	done
+	$(Q)failed=; for test in $(INJECT_TESTS); do \
+	  echo "== $$test"; ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp \
+	    NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/$$test || failed="$$failed $$test"; \
+	done; if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; fi
 
 demo: all ## the fragment study, small enough for a laptop: a table and a chart
 	$(Q)tests/demo
@@ -177,10 +181,10 @@ demo: all ## the fragment study, small enough for a laptop: a table and a chart
 include $(wildcard library/module.mk kernels/*/module.mk packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
-	rm -rf build build-asan build-tsan build-fuzz build-inject-asan build-coverage build-valgrind
+	rm -rf build build-asan build-tsan build-fuzz build-inject-asan build-inject-tsan build-coverage build-valgrind
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: all objects check check-asan check-tsan check-inject check-inject-run demo clean help
+.PHONY: all objects check check-asan check-tsan check-inject check-inject-tsan check-inject-run demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

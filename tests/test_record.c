@@ -312,7 +312,9 @@ static void counts_events_of_signal_handlers(void **state)
     cli_result_free(&result);
     struct nvt_trace *trace = read_trace();
     assert_int_equal(count_ranges(trace, "main"), 2000000);
+#ifndef __SANITIZE_THREAD__ /* it keeps a signal until the next call into libc: none in that loop */
     assert_true(count_ranges(trace, "handler") > 0);
+#endif
     for (uint32_t i = 0; i < trace->ranges.count; i++)
         assert_false(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED);
     nvt_trace_free(trace);
@@ -416,10 +418,13 @@ static void stays_readable_when_the_recorder_is_killed(void **state)
 {
     (void)state;
     char script[2048];
+    /* Killed when a third has ended, so that the first has long been written. */
     snprintf(script, sizeof(script),
-             "%s record -o %s -- sh -c 'for i in 1 2 3 4 5 6 7 8; do %s many; sleep 0.1; done' & "
-             "sleep 0.6; kill -9 $!; wait $! 2>/dev/null; exit 0",
-             cli_built("nvtally"), trace_path(), cli_client("life"));
+             "%s record -o %s -- sh -c 'for i in 1 2 3 4 5; do %s many; echo >>%s; sleep 0.1; done' & "
+             "until [ \"$(wc -l <%s)\" -ge 3 ]; do sleep 0.05; done 2>/dev/null; "
+             "kill -9 $!; wait $! 2>/dev/null; exit 0",
+             cli_built("nvtally"), trace_path(), cli_client("life"), cli_in(directory, "ended"),
+             cli_in(directory, "ended"));
     const char *argv[] = {"sh", "-c", script, NULL};
     struct cli_result result = cli_run(argv);
     assert_false(result.timed_out);
