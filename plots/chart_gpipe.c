@@ -195,8 +195,8 @@ static void put_lines(const struct rows *rows, int engine, int column, int bars,
         const char *color = color_of(color_index(rows, i));
         if (bars)
             fprintf(out,
-                    "%s'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):%d:4 with yerrorbars "
-                    "linecolor '%s' linewidth 0.8 pointtype 0",
+                    "%s'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):($%d-$4):(0):(2*$4) "
+                    "with vectors nohead linecolor '%s' linewidth 0.8",
                     separator, engine, row->partitions, row->checkpoint, shift, column, color);
         separator = bars ? ", \\\n     " : separator;
         fprintf(out, "%s'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):%d with linespoints",

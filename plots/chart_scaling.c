@@ -196,11 +196,13 @@ static void put_panel(const struct sheet *sheet, int phase, int index,
         const struct nvt_curve *curve = sheet->curves[phase][i];
         size_t variant = variant_of(variants, curve);
         fprintf(out,
-                "%s'%s.dat' index %zu using 1:2:($3<$2?$2-$3:$2):($2+$3) with yerrorbars "
-                "linewidth 0.8 pointtype %zu pointsize 0.7 linecolor '%s', \\\n     %.9g + %.9g*x "
-                "with lines linecolor '%s' linewidth 1.6",
-                separator, frame->name, block, 5 + 2 * (variant % 3), colors[variant % LINES_MAX],
-                curve->line.a / 1e6, curve->line.b / 1e6, colors[variant % LINES_MAX]);
+                "%s'%s.dat' index %zu using 1:($3<$2?$2-$3:$2):(0):($3<$2?2*$3:$3) with vectors "
+                "nohead linewidth 0.8 linecolor '%s', \\\n     '' index %zu using 1:2 with points "
+                "pointtype %zu pointsize 0.7 linecolor '%s', \\\n     %.9g + %.9g*x with lines "
+                "linecolor '%s' linewidth 1.6",
+                separator, frame->name, block, colors[variant % LINES_MAX], block,
+                5 + 2 * (variant % 3), colors[variant % LINES_MAX], curve->line.a / 1e6,
+                curve->line.b / 1e6, colors[variant % LINES_MAX]);
         separator = ", \\\n     ";
     }
     putc('\n', out);

@@ -10,8 +10,8 @@ enum {
     TITLE_LINE = 18,
     NOTE_LINE = 14,
     KEY_LINE = 16,
-    X_AXIS = 48,       /* tics and label below a panel */
-    PANEL_TITLE = 26,  /* above it, with several panels */
+    X_AXIS = 50,       /* tics and label below a panel */
+    PANEL_TITLE = 22,  /* above it, with several panels */
     TITLE_CHARS = 48,  /* of 14 px in a line */
     NOTE_CHARS = 66,   /* of 11 px */
     SAMPLE = 30,       /* px of a key's line */
@@ -207,6 +207,8 @@ void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
           "set tics nomirror textcolor '#333333' font ',11' scale 0.6\n"
           "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\nunset key\n",
           out);
+    if (!strcmp(frame->format, "svg")) /* where gnuplot leaves more room above the label */
+        fputs("set xlabel offset 0,0.5\n", out);
     int y = 18, tag = put_lines(frame, frame->title, TITLE_CHARS, FIRST_TAG, y, TITLE_LINE,
                                 "font ',14'", out);
     y = below + KEY_LINE / 2;

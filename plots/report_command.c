@@ -1,6 +1,7 @@
 /*
  * The command `report`.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -120,18 +121,17 @@ static int add_picture(struct request *request, const struct nvt_report_input *i
                        const struct nvt_chart *chart, const char *picture, struct nvt_error *err)
 {
     char placed[4500], what[500];
-    const char *name = strrchr(picture, '/');
     if (request->picture_count == PICTURES_MOST)
         return 0;
     snprintf(placed, sizeof(placed), "%s", picture);
     if (!request->format->pictures_within &&
         place_beside(request, picture, placed, sizeof(placed), err))
         return -1;
-    snprintf(what, sizeof(what), "%.*s: %s", name ? (int)strcspn(name + 1, ".") : 0,
-             name ? name + 1 : "", chart->about);
+    snprintf(what, sizeof(what), "%s", chart->about);
+    what[0] = (char)toupper((unsigned char)what[0]);
     struct nvt_story_picture *added = &request->pictures[request->picture_count++];
-    *added = (struct nvt_story_picture){strdup(placed), nvt_story_caption(input, what),
-                                        chart->part};
+    *added =
+        (struct nvt_story_picture){strdup(placed), nvt_story_caption(input, what), chart->part};
     return added->path && added->title ? 0 : nvt_fail(err, "out of memory");
 }
 

@@ -10,7 +10,7 @@
 #include "story_parts.h"
 
 /* Rows of a trace's reports, which may have thousands; those of a study are all shown. */
-enum { TOP_ROWS = 25, WARMUP_ROWS = 30, STUDY_ROWS = 500 };
+enum { TOP_ROWS = 25, WARMUP_ROWS = 30, STUDY_ROWS = 500, FINDINGS = 12 };
 
 static const struct nvt_column_spec fact_columns[] = {{"fact", "", NVT_TEXT, 0, 0},
                                                       {"value", "", NVT_TEXT, 0, 0}};
@@ -48,8 +48,14 @@ static void put_part(const struct nvt_story *story, const struct part *part,
     for (const char *const *names = part->reports; *names; names++) {
         const struct nvt_report *report = nvt_report_find(*names);
         struct nvt_error err = NVT_ERROR_INIT;
+        size_t noted = story->input->notes.size, made = tables.count;
+        int rows = 0;
         if (report && !((report->needs & NVT_NEEDS_RUNS) && !story->input->run_count))
             (void)report->make(story->input, &tables, &err);
+        for (size_t i = made; i < tables.count; i++)
+            rows |= nvt_table_rows(tables.items[i]) > 0;
+        if (!rows) /* nobody asked for it: why it has nothing is no news */
+            story->input->notes.size = noted;
     }
     for (size_t i = 0; i < tables.count; i++)
         shown |= nvt_table_rows(tables.items[i]) > 0;
@@ -340,7 +346,7 @@ static int put_findings(const struct nvt_story *story, const struct nvt_findings
     nvt_document_text(document, "%s",
                       findings->count ? "What nvtally diagnose found, by the time that it costs."
                                       : "nvtally diagnose found nothing in these traces.");
-    for (size_t i = 0; i < findings->count; i++) {
+    for (size_t i = 0; i < findings->count && i < FINDINGS; i++) {
         const struct nvt_finding *finding = &findings->items[i];
         nvt_finding_title(finding, title, sizeof(title));
         nvt_finding_moments(finding, moments, sizeof(moments));
@@ -351,6 +357,9 @@ static int put_findings(const struct nvt_story *story, const struct nvt_findings
         nvt_document_item(document, title, text);
         free(text);
     }
+    if (findings->count > FINDINGS)
+        nvt_document_text(document, "The first %d of %zu: nvtally diagnose has all.", FINDINGS,
+                          findings->count);
     return 0;
 }
 

@@ -53,8 +53,8 @@ static int put_warmup(const struct nvt_report_input *input, struct nvt_buffer *t
         failed = nvt_buffer_printf(
             text,
             "\nWarm-up: the first iteration of a process took up to %.2f times the steady ones "
-            "(%s)",
-            factor, most->name);
+            "(%.60s%s)",
+            factor, most->name, strlen(most->name) > 60 ? "…" : "");
     nvt_warmups_free(warmups);
     return failed;
 }

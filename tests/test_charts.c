@@ -75,7 +75,7 @@ static void add_text(struct picture *picture, const char *group, const char *end
     copy_text(strstr(group, "<text>"), end, text->text);
     double length = 0.55 * text->size * (double)characters(text->text);
     double before = anchor[13] == 'm' ? length / 2 : anchor[13] == 'e' ? length : 0;
-    double up = 0.7 * text->size, down = 0.1 * text->size;
+    double up = 0.78 * text->size, down = 0.2 * text->size;
     if (is_rotated) {
         text->left = x - up;
         text->right = x + down;
