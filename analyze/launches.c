@@ -386,11 +386,34 @@ static uint32_t take(struct walk *walk, uint32_t id)
     return op;
 }
 
+/* What a call and its operation are looked up by lies elsewhere, in nearly the same order: fetched
+ * so many calls ahead, it is there when it is wanted. */
+#define AHEAD_ENTRY 24
+#define AHEAD_OP    12
+
+static inline void fetch_ahead(const struct walk *walk, uint32_t i)
+{
+    const struct nvt_lane_calls *calls = &walk->lane->calls;
+    const struct nvt_lane_ids *ids = walk->ids;
+    if (calls->count - i <= AHEAD_ENTRY || !ids->first)
+        return;
+    uint32_t entry = calls->items[i + AHEAD_ENTRY].id - ids->low;
+    uint32_t near = calls->items[i + AHEAD_OP].id - ids->low;
+    if (entry <= ids->high - ids->low)
+        __builtin_prefetch(&ids->first[entry]);
+    if (near <= ids->high - ids->low) {
+        uint32_t op = __atomic_load_n(&ids->first[near], __ATOMIC_RELAXED);
+        if (op && !(op & TAKEN))
+            __builtin_prefetch(&walk->lanes->ops[op - 1]);
+    }
+}
+
 static void walk_calls(struct walk *walk)
 {
     const struct nvt_lane_calls *calls = &walk->lane->calls;
     const struct nvt_lane_ranges *ranges = &walk->lane->ranges;
     for (uint32_t i = 0; i < calls->count && walk->outcome == DONE; i++) {
+        fetch_ahead(walk, i);
         int64_t start = calls->items[i].start - walk->lane->offset;
         int64_t end = start + calls->items[i].length;
         uint32_t op = take(walk, calls->items[i].id);
