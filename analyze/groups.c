@@ -13,12 +13,11 @@ void nvt_groups_free(struct nvt_groups *groups)
     for (uint32_t i = 0; i < groups->count; i++) {
         free(groups->groups[i].narrow);
         free(groups->groups[i].wide);
-        free(groups->groups[i].slices);
+        free(groups->groups[i].pieces);
     }
     for (size_t i = 0; i < groups->owned_count; i++)
         nvt_column_free(groups->owned[i]);
     free(groups->owned);
-    free(groups->gathered);
     free(groups->groups);
     free(groups->translated);
     free(groups->scratch);
@@ -180,25 +179,30 @@ int nvt_group_grow(struct nvt_group *group, int64_t value)
     return group->narrow && (uint64_t)value > UINT32_MAX ? widen(group) : 0;
 }
 
-void nvt_groups_slice(struct nvt_groups *groups, uint32_t group, const uint32_t *values,
-                      size_t count)
+static int add_piece(struct nvt_group *to, const struct nvt_piece *piece)
 {
-    if (group == NVT_NONE || !count)
+    if (!(to->piece_count & (to->piece_count - 1))) {
+        size_t capacity = to->piece_count ? (size_t)to->piece_count * 2 : 1;
+        struct nvt_piece *pieces = realloc(to->pieces, capacity * sizeof(*pieces));
+        if (!pieces)
+            return -1;
+        to->pieces = pieces;
+    }
+    to->pieces[to->piece_count++] = *piece;
+    return 0;
+}
+
+void nvt_groups_piece(struct nvt_groups *groups, uint32_t group, const struct nvt_piece *piece)
+{
+    if (group == NVT_NONE || !piece->count)
         return;
     struct nvt_group *to = &groups->groups[group];
-    if (!(to->slice_count & (to->slice_count - 1))) {
-        size_t capacity = to->slice_count ? (size_t)to->slice_count * 2 : 1;
-        struct nvt_slice *slices = realloc(to->slices, capacity * sizeof(*slices));
-        if (!slices) {
-            groups->failed = 1;
-            return;
-        }
-        to->slices = slices;
+    if (add_piece(to, piece)) {
+        groups->failed = 1;
+        return;
     }
-    to->slices[to->slice_count++] = (struct nvt_slice){values, count};
-    to->count += count;
-    for (size_t i = 0; i < count; i++)
-        to->total += values[i];
+    to->count += piece->count;
+    to->total += (int64_t)piece->sums.sum;
 }
 
 void nvt_groups_own(struct nvt_groups *groups, void *column)
@@ -215,53 +219,36 @@ void nvt_groups_own(struct nvt_groups *groups, void *column)
 
 int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err)
 {
-    size_t most = 0, sliced = 0;
+    size_t most = 0;
     for (uint32_t i = 0; i < groups->count; i++) {
-        const struct nvt_group *group = &groups->groups[i];
+        struct nvt_group *group = &groups->groups[i];
         most = group->count > most ? group->count : most;
-        sliced = group->slice_count && group->count > sliced ? group->count : sliced;
+        if (group->kept && !group->wide) {
+            const struct nvt_piece kept = {group->narrow, group->kept,
+                                           nvt_sums_of(group->narrow, group->kept)};
+            groups->failed |= add_piece(group, &kept) != 0;
+        }
     }
     free(groups->scratch);
-    free(groups->gathered);
-    groups->scratch = malloc((most + 1) * sizeof(*groups->scratch));
-    groups->gathered = malloc((sliced + 1) * sizeof(*groups->gathered));
-    if (groups->failed || !groups->scratch || !groups->gathered)
+    groups->scratch = malloc((most + 2) * sizeof(*groups->scratch));
+    if (groups->failed || !groups->scratch)
         return nvt_fail(err, "out of memory");
     return 0;
-}
-
-/* Values of a group in one place, where they fit into 32 bits. */
-static const uint32_t *gather(struct nvt_groups *groups, const struct nvt_group *from)
-{
-    if (!from->slice_count)
-        return from->narrow;
-    if (from->slice_count == 1 && !from->kept)
-        return from->slices[0].values;
-    size_t at = 0;
-    for (uint32_t i = 0; i < from->slice_count; i++) {
-        memcpy(groups->gathered + at, from->slices[i].values,
-               from->slices[i].count * sizeof(uint32_t));
-        at += from->slices[i].count;
-    }
-    if (from->kept)
-        memcpy(groups->gathered + at, from->narrow, from->kept * sizeof(uint32_t));
-    return groups->gathered;
 }
 
 struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
 {
     const struct nvt_group *from = &groups->groups[group];
     struct nvt_summary summary;
-    if (!from->wide && from->count) {
-        nvt_sample_summary_u32(gather(groups, from), from->count, groups->scratch, &summary);
+    if (!from->wide) {
+        nvt_sample_summary_pieces(from->pieces, from->piece_count, groups->scratch, &summary);
     } else {
         size_t n = 0;
         for (size_t i = 0; i < from->kept; i++)
-            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): none are kept without it */
             groups->scratch[n++] = (double)from->wide[i];
-        for (uint32_t k = 0; k < from->slice_count; k++)
-            for (size_t i = 0; i < from->slices[k].count; i++)
-                groups->scratch[n++] = from->slices[k].values[i];
+        for (uint32_t k = 0; k < from->piece_count; k++)
+            for (size_t i = 0; i < from->pieces[k].count; i++)
+                groups->scratch[n++] = from->pieces[k].values[i];
         nvt_sample_summary(groups->scratch, n, &summary);
     }
     if (summary.n == 1)

@@ -16,12 +16,6 @@
 /* Numbers of a key, at most. */
 #define NVT_KEY_PARTS 8
 
-/* Values that lie elsewhere. */
-struct nvt_slice {
-    const uint32_t *values;
-    size_t count;
-};
-
 /* Its values are kept in 32 bits as long as they fit, as durations mostly do. */
 struct nvt_group {
     uint32_t key[NVT_KEY_PARTS];
@@ -30,8 +24,8 @@ struct nvt_group {
     size_t kept, capacity; /* of those that are kept here */
     uint32_t *narrow;      /* or else wide */
     int64_t *wide;
-    struct nvt_slice *slices;
-    uint32_t slice_count;
+    struct nvt_piece *pieces; /* values that lie elsewhere */
+    uint32_t piece_count;
 };
 
 struct nvt_groups {
@@ -46,8 +40,7 @@ struct nvt_groups {
     void **owned; /* columns that slices are of */
     size_t owned_count;
     double *scratch; /* after nvt_groups_finish: room for the largest group */
-    uint32_t *gathered;
-    int failed; /* out of memory, told by nvt_groups_finish */
+    int failed;      /* out of memory, told by nvt_groups_finish */
 };
 
 void nvt_groups_free(struct nvt_groups *groups);
@@ -97,8 +90,7 @@ static inline void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int
 
 /* Put values into a group that lie elsewhere, until the groups are released; the same may be in
  * several groups. */
-void nvt_groups_slice(struct nvt_groups *groups, uint32_t group, const uint32_t *values,
-                      size_t count);
+void nvt_groups_piece(struct nvt_groups *groups, uint32_t group, const struct nvt_piece *piece);
 
 /* Free a column (analyze/column.h) with the groups. */
 void nvt_groups_own(struct nvt_groups *groups, void *column);

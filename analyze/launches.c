@@ -93,6 +93,12 @@ struct nvt_lane_kind nvt_launch_kind(const struct nvt_launches *launches,
                                        : (struct nvt_lane_kind){0, class->kind, NVT_PUSH_POP};
 }
 
+struct nvt_piece nvt_launch_piece(const struct nvt_launch_times *times)
+{
+    return (struct nvt_piece){times->values, times->count,
+                              nvt_sums_of(times->values, times->count)};
+}
+
 /* The first thing that went wrong stays. */
 static void give_up(struct walk *walk, enum outcome outcome)
 {
@@ -288,8 +294,10 @@ static void drop_ended(struct walk *walk, int64_t time)
         struct open *open = open_at(walk, i);
         if (open->end < time) {
             /* Those above that have operations already would have them within different ranges. */
-            if (i + 1 < walk->open.depth && open[1].node)
+            if (i + 1 < walk->open.depth && open[1].node) {
                 give_up(walk, COMPLEX);
+                return;
+            }
             close_range(walk, open, kept ? open_at(walk, kept - 1) : NULL);
             continue;
         }
@@ -305,6 +313,8 @@ static uint32_t holding(struct walk *walk, int64_t start, int64_t end)
 {
     if (walk->overlaps)
         drop_ended(walk, start);
+    if (walk->outcome != DONE)
+        return 0;
     while (walk->open.depth && open_at(walk, walk->open.depth - 1)->end < start)
         close_top(walk);
     uint32_t count = walk->open.depth;

@@ -12,6 +12,7 @@
 #ifndef NVT_LAUNCHES_H
 #define NVT_LAUNCHES_H
 
+#include "../lib/sample.h"
 #include "lanes.h"
 #include "trace.h"
 
@@ -20,6 +21,9 @@ struct nvt_launch_times {
     uint32_t *values;
     uint32_t count, capacity;
 };
+
+/* They and their sums. */
+struct nvt_piece nvt_launch_piece(const struct nvt_launch_times *times);
 
 struct nvt_launch_class {
     uint32_t outer; /* class of the ranges around these, 0: there are none */

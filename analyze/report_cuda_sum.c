@@ -93,8 +93,10 @@ static int collect_names(struct nvt_groups *groups, const struct nvt_trace *trac
             times[at[number[ops->name[i]]]++] = (uint32_t)(ops->end[i] - ops->start[i]);
     for (uint32_t i = 0, from = 0; i < names && simple; from = at[i++]) {
         uint32_t key = nvt_groups_string(groups, name[i]);
-        if (at[i] > from)
-            nvt_groups_slice(groups, nvt_groups_key(groups, &key, 1), times + from, at[i] - from);
+        const struct nvt_piece piece = {times + from, at[i] - from,
+                                        nvt_sums_of(times + from, at[i] - from)};
+        if (piece.count)
+            nvt_groups_piece(groups, nvt_groups_key(groups, &key, 1), &piece);
     }
     if (simple)
         nvt_groups_own(groups, times);
@@ -114,9 +116,9 @@ static void collect_launches(struct nvt_groups *groups, const struct nvt_launche
         for (size_t cell = 0; cell < (size_t)lane->class_count * launches->names; cell++) {
             const struct nvt_launch_times *times = &lane->cells[cell].times;
             uint32_t key = nvt_groups_string(groups, launches->name[cell % launches->names]);
-            if (times->count)
-                nvt_groups_slice(groups, nvt_groups_key(groups, &key, 1), times->values,
-                                 times->count);
+            const struct nvt_piece piece = nvt_launch_piece(times);
+            if (piece.count)
+                nvt_groups_piece(groups, nvt_groups_key(groups, &key, 1), &piece);
         }
     }
 }

@@ -194,10 +194,10 @@ static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
                     const struct nvt_launch_lane *lane, uint32_t of, uint32_t number)
 {
     const struct nvt_launch_cell *cell = &lane->cells[(size_t)of * launches->names + number];
+    const struct nvt_piece piece = nvt_launch_piece(&cell->times);
     uint32_t name = launches->name[number];
     if (!of) {
-        nvt_groups_slice(&sum->groups, kernel_group(sum, name, lane->thread, NULL),
-                         cell->times.values, cell->times.count);
+        nvt_groups_piece(&sum->groups, kernel_group(sum, name, lane->thread, NULL), &piece);
         return 0;
     }
     for (uint32_t class = of; class; class = lane->classes[class].outer) {
@@ -205,7 +205,7 @@ static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
         uint32_t group = kernel_group(sum, name, lane->thread, &kind);
         if (group == NVT_NONE || make_room(sum, group))
             return -1;
-        nvt_groups_slice(&sum->groups, group, cell->times.values, cell->times.count);
+        nvt_groups_piece(&sum->groups, group, &piece);
         if (class == of)
             sum->instances[group] += cell->instances;
     }

@@ -98,29 +98,42 @@ static uint32_t part_of_rank(const size_t *counts, size_t k, size_t *before)
     return part;
 }
 
+/* Values in pieces, and how they are divided into parts. */
+struct parts {
+    const struct nvt_piece *pieces;
+    size_t count;
+    uint32_t low, shift;
+    double *scratch;
+};
+
 /* The values of a part, into scratch. Returns how many. */
-static size_t gather_part(const uint32_t *values, size_t n, uint32_t low, uint32_t shift,
-                          uint32_t part, double *scratch)
+static size_t gather_part(const struct parts *parts, uint32_t part)
 {
     size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        scratch[count] = values[i];
-        count += (values[i] - low) >> shift == part;
+    for (size_t p = 0; p < parts->count; p++) {
+        const struct nvt_piece *piece = &parts->pieces[p];
+        for (size_t i = 0; i < piece->count; i++) {
+            parts->scratch[count] = piece->values[i];
+            count += (piece->values[i] - parts->low) >> parts->shift == part;
+        }
     }
     return count;
 }
 
-static double median_u32(const uint32_t *values, size_t n, uint32_t low, uint32_t high,
-                         double *scratch)
+static double median_of_pieces(struct parts *parts, const struct nvt_sums *sums)
 {
-    size_t counts[PARTS] = {0}, before;
-    uint32_t shift = 0;
-    while ((high - low) >> shift >= PARTS)
-        shift++;
-    for (size_t i = 0; i < n; i++)
-        counts[(values[i] - low) >> shift]++;
+    size_t counts[PARTS] = {0}, before, n = sums->n;
+    parts->low = sums->low;
+    while ((sums->high - sums->low) >> parts->shift >= PARTS)
+        parts->shift++;
+    for (size_t p = 0; p < parts->count; p++) {
+        const struct nvt_piece *piece = &parts->pieces[p];
+        for (size_t i = 0; i < piece->count; i++)
+            counts[(piece->values[i] - parts->low) >> parts->shift]++;
+    }
     uint32_t part = part_of_rank(counts, n / 2, &before);
-    size_t rank = n / 2 - before, count = gather_part(values, n, low, shift, part, scratch);
+    size_t rank = n / 2 - before, count = gather_part(parts, part);
+    double *scratch = parts->scratch;
     select_rank(scratch, count, rank);
     double upper = scratch[rank], lower = scratch[0];
     if (n % 2)
@@ -130,7 +143,7 @@ static double median_u32(const uint32_t *values, size_t n, uint32_t low, uint32_
         lower = scratch[i] > lower ? scratch[i] : lower;
     if (!rank) {
         part = part_of_rank(counts, n / 2 - 1, &before);
-        count = gather_part(values, n, low, shift, part, scratch);
+        count = gather_part(parts, part);
         lower = scratch[0];
         for (size_t i = 1; i < count; i++)
             lower = scratch[i] > lower ? scratch[i] : lower;
@@ -138,17 +151,9 @@ static double median_u32(const uint32_t *values, size_t n, uint32_t low, uint32_
     return lower + (upper - lower) / 2;
 }
 
-/* What sums of whole numbers and of their squares take, without rounding: n, and values, below
- * 2^32. */
-__extension__ typedef unsigned __int128 wide;
-
-void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
-                            struct nvt_summary *summary)
+struct nvt_sums nvt_sums_of(const uint32_t *values, size_t n)
 {
-    *summary = (struct nvt_summary){n, 0, NAN, NAN, NAN, NAN, NAN, NAN};
-    if (!n)
-        return;
-    uint32_t low = values[0], high = values[0];
+    uint32_t low = UINT32_MAX, high = 0;
     uint64_t sum = 0, lower = 0, upper = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t square = (uint64_t)values[i] * values[i];
@@ -158,18 +163,54 @@ void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
         low = values[i] < low ? values[i] : low;
         high = values[i] > high ? values[i] : high;
     }
-    summary->sum = (double)sum;
-    summary->mean = (double)sum / (double)n;
-    summary->min = low;
-    summary->max = high;
-    summary->median = median_u32(values, n, low, high, scratch);
+    return (struct nvt_sums){n, sum, lower, upper, low, high};
+}
+
+struct nvt_sums nvt_sums_add(struct nvt_sums a, struct nvt_sums b)
+{
+    return (struct nvt_sums){a.n + b.n,
+                             a.sum + b.sum,
+                             a.lower + b.lower,
+                             a.upper + b.upper,
+                             a.low < b.low ? a.low : b.low,
+                             a.high > b.high ? a.high : b.high};
+}
+
+/* What sums of whole numbers and of their squares take, without rounding: n, and values, below
+ * 2^32. */
+__extension__ typedef unsigned __int128 wide;
+
+void nvt_sample_summary_pieces(const struct nvt_piece *pieces, size_t count, double *scratch,
+                               struct nvt_summary *summary)
+{
+    struct parts parts = {.pieces = pieces, .count = count, .scratch = scratch};
+    struct nvt_sums sums = {.low = UINT32_MAX};
+    for (size_t i = 0; i < count; i++)
+        sums = nvt_sums_add(sums, pieces[i].sums);
+    uint64_t n = sums.n;
+    *summary = (struct nvt_summary){n, 0, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (!n)
+        return;
+    summary->sum = (double)sums.sum;
+    summary->mean = (double)sums.sum / (double)n;
+    summary->min = sums.low;
+    summary->max = sums.high;
+    summary->median = median_of_pieces(&parts, &sums);
     if (n < 2)
         return;
     /* n times the sum of the squared differences from the mean. */
-    wide squares = ((wide)upper << 32) + lower, spread = n * squares - (wide)sum * sum;
+    wide squares = ((wide)sums.upper << 32) + sums.lower;
+    wide spread = n * squares - (wide)sums.sum * sums.sum;
     double variance = (double)spread / ((double)n * (double)(n - 1));
     summary->std = sqrt(variance);
     summary->ci95 = nvt_student_t95(n - 1) * summary->std / sqrt((double)n);
+}
+
+void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
+                            struct nvt_summary *summary)
+{
+    const struct nvt_piece piece = {values, n, nvt_sums_of(values, n)};
+    nvt_sample_summary_pieces(&piece, 1, scratch, summary);
 }
 
 static int ascending(const void *left, const void *right)

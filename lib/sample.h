@@ -28,8 +28,29 @@ struct nvt_summary {
  */
 void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary);
 
-/* The same of whole numbers, quicker and with an exact sum. Their order stays; `scratch` has room for n
- * values. */
+/* What values below 2^32 add up to, exactly. Those of several samples can be added. */
+struct nvt_sums {
+    uint64_t n, sum;
+    uint64_t lower, upper; /* their squares: lower + upper * 2^32 */
+    uint32_t low, high;    /* the least and the greatest */
+};
+
+struct nvt_sums nvt_sums_of(const uint32_t *values, size_t n);
+struct nvt_sums nvt_sums_add(struct nvt_sums a, struct nvt_sums b);
+
+/* Values in one place. */
+struct nvt_piece {
+    const uint32_t *values;
+    size_t count;
+    struct nvt_sums sums; /* of them */
+};
+
+/* nvt_sample_summary of whole numbers in pieces, quicker and with an exact sum. Their order stays;
+ * `scratch` has room for all of them and one more. */
+void nvt_sample_summary_pieces(const struct nvt_piece *pieces, size_t count, double *scratch,
+                               struct nvt_summary *summary);
+
+/* The same in one piece. */
 void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
                             struct nvt_summary *summary);
 
