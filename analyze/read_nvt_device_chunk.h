@@ -57,6 +57,7 @@ struct nvt_device_fields {
     const uint8_t *at;   /* NULL: cut */
     const uint8_t *stop; /* of the row */
     const uint8_t *end;  /* of the chunk */
+    int has_pext;        /* of nvt_varint_take */
 };
 
 /* Reads beyond the row are found out later: it is quicker where there are bytes left. */
@@ -64,7 +65,7 @@ static inline uint64_t nvt_device_field(struct nvt_device_fields *fields)
 {
     uint64_t value = 0;
     if (fields->at)
-        fields->at = nvt_varint_get(fields->at, fields->end, &value);
+        fields->at = nvt_varint_take(fields->at, fields->end, &value, fields->has_pext);
     return value;
 }
 

@@ -58,7 +58,10 @@ static struct nvt_nvt_calls *calls_of(const struct nvt_device_chunk *chunk, uint
 static inline int add_call(const struct nvt_device_chunk *chunk,
                            const struct nvt_device_times *times, uint32_t caller)
 {
-    struct nvt_nvt_calls *to = caller == UINT32_MAX ? NULL : calls_of(chunk, caller);
+    struct nvt_nvt_lanes *all = chunk->reader->lanes;
+    struct nvt_nvt_calls *to = caller < all->caller_count ? &all->callers[caller]
+                               : caller == UINT32_MAX     ? NULL
+                                                          : calls_of(chunk, caller);
     struct nvt_lane_ids *ids = &chunk->reader->lanes->lanes->ids[chunk->process];
     uint32_t length, id = (uint32_t)times->correlation;
     if (!to)
@@ -124,8 +127,8 @@ int nvt_device_lane_row(const struct nvt_device_chunk *chunk, const struct nvt_d
     }
 }
 
-/* Whether nothing but whole numbers stands there. Only where four bytes in a row are not the last of
- * a number can there be one that is too long. */
+/* Whether nothing but whole numbers stands there. Only where four bytes in a row are not the last
+ * of a number can there be one that is too long. */
 static int are_numbers(const uint8_t *at, const uint8_t *stop)
 {
     const uint8_t *from = at;
@@ -189,10 +192,10 @@ static inline int take_call(struct nvt_device_chunk *chunk, struct nvt_device_fi
 
 int nvt_device_lane_rows(struct nvt_device_chunk *chunk, struct nvt_device_reader *rows)
 {
-    int taken = 1;
+    int taken = 1, has_pext = nvt_has_pext();
     while (taken > 0 && rows->end - rows->at > 2) {
         uint8_t kind = rows->at[0], size = rows->at[1];
-        struct nvt_device_fields fields = {rows->at + 2, rows->at + 2 + size, rows->end};
+        struct nvt_device_fields fields = {rows->at + 2, rows->at + 2 + size, rows->end, has_pext};
         /* A length of one byte, within the chunk. */
         if (!size || size >= 0x80 || size > rows->end - rows->at - 2)
             break;

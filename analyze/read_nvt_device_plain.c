@@ -179,7 +179,7 @@ int nvt_device_plain_rows(struct nvt_device_chunk *chunk, struct nvt_device_read
         return -1;
     while (rows->end - rows->at > 2) {
         uint8_t kind = rows->at[0], size = rows->at[1];
-        struct nvt_device_fields fields = {rows->at + 2, rows->at + 2 + size, rows->end};
+        struct nvt_device_fields fields = {rows->at + 2, rows->at + 2 + size, rows->end, 0};
         /* A length of one byte, within the chunk. */
         if (size >= 0x80 || size > rows->end - rows->at - 2)
             break;

@@ -347,11 +347,12 @@ static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_
     struct nvt_clock_line line = lane->line;
     uint64_t ticks = columns->ticks, token, step;
     uint64_t room = (uint64_t)(tokens.end - tokens.at);
+    int has_pext = nvt_has_pext();
     if (nvt_lane_ranges_reserve(&lane->ranges, room < end - from ? room : end - from))
         return from;
     for (; from < end; from++) {
-        const uint8_t *next = nvt_varint_get(tokens.at, tokens.end, &token);
-        const uint8_t *time = nvt_varint_get(times.at, times.end, &step);
+        const uint8_t *next = nvt_varint_take(tokens.at, tokens.end, &token, has_pext);
+        const uint8_t *time = nvt_varint_take(times.at, times.end, &step, has_pext);
         if (!next || !time || (token & 7) > NVT_TOKEN_POP || token >> 3 >= later->strings)
             break;
         int64_t now = nvt_clock_convert_near(reader->samples, reader->sample_count,

@@ -61,3 +61,14 @@ int nvt_buffer_varint(struct nvt_buffer *buffer, uint64_t value)
     buffer->size = (size_t)(nvt_varint_put(buffer->data + buffer->size, value) - buffer->data);
     return 0;
 }
+
+/* AMD's first two generations of Zen have it, but bit by bit. */
+int nvt_has_pext(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") &&
+           !__builtin_cpu_is("znver2");
+#else
+    return 0;
+#endif
+}

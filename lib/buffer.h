@@ -60,12 +60,34 @@ nvt_varint_get_long(const uint8_t *at, const uint8_t *end, uint64_t *value)
     return NULL;
 }
 
+/* Whether the processor takes bits out of a word quickly. */
+int nvt_has_pext(void);
+
+/* The low seven bits of each byte, behind each other. */
+static inline uint64_t nvt_sevens(uint64_t x, int has_pext)
+{
+#if defined(__x86_64__)
+    if (has_pext) {
+        uint64_t out;
+        __asm__("pext %2, %1, %0" : "=r"(out) : "r"(x), "r"(UINT64_C(0x7f7f7f7f7f7f7f7f)));
+        return out;
+    }
+#else
+    (void)has_pext;
+#endif
+    x &= UINT64_C(0x7f7f7f7f7f7f7f7f);
+    x = (x & UINT64_C(0x007f007f007f007f)) | (x & UINT64_C(0x7f007f007f007f00)) >> 1;
+    x = (x & UINT64_C(0x00003fff00003fff)) | (x & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (x & UINT64_C(0x0fffffff)) | (x & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
 /*
  * Read one LEB128 from [at, end). Returns the byte behind it, or NULL when it is cut or longer than
  * 64 bits. Most are of one byte; how long the others are cannot be foreseen, so up to eight bytes
- * are read at once, without a branch.
+ * are read at once, without a branch. has_pext: what nvt_has_pext says, or 0.
  */
-static inline const uint8_t *nvt_varint_get(const uint8_t *at, const uint8_t *end, uint64_t *value)
+static inline const uint8_t *nvt_varint_take(const uint8_t *at, const uint8_t *end, uint64_t *value,
+                                             int has_pext)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     if (end - at >= 8) {
@@ -75,18 +97,21 @@ static inline const uint8_t *nvt_varint_get(const uint8_t *at, const uint8_t *en
             *value = x & 0x7f;
             return at + 1;
         }
-        last = ~x & UINT64_C(0x8080808080808080); /* top bits that are not set: the lowest ends it */
+        last =
+            ~x & UINT64_C(0x8080808080808080); /* top bits that are not set: the lowest ends it */
         if (last) {
-            x &= last ^ (last - 1);
-            x &= UINT64_C(0x7f7f7f7f7f7f7f7f);
-            x = (x & UINT64_C(0x007f007f007f007f)) | (x & UINT64_C(0x7f007f007f007f00)) >> 1;
-            x = (x & UINT64_C(0x00003fff00003fff)) | (x & UINT64_C(0x3fff00003fff0000)) >> 2;
-            *value = (x & UINT64_C(0x0fffffff)) | (x & UINT64_C(0x0fffffff00000000)) >> 4;
+            *value = nvt_sevens(x & (last ^ (last - 1)), has_pext);
             return at + (__builtin_ctzll(last) + 1) / 8;
         }
     }
 #endif
+    (void)has_pext;
     return nvt_varint_get_long(at, end, value);
+}
+
+static inline const uint8_t *nvt_varint_get(const uint8_t *at, const uint8_t *end, uint64_t *value)
+{
+    return nvt_varint_take(at, end, value, 0);
 }
 
 /* Signed numbers near zero as small unsigned ones: 0, -1, 1, -2 … to 0, 1, 2, 3 … */
