@@ -19,7 +19,7 @@ enum {
     SOURCES_MOST = THREADS_MOST + STREAMS_MOST,
     BOXES_MOST = 4000, /* more make a picture slow; the part shown ends there */
     NAMES_MOST = 7,
-    SEEN_MOST = 4096, /* threads and streams that are told apart */
+    SEEN_MOST = 256,  /* threads and streams that are told apart */
 };
 
 static const char *const colors[NAMES_MOST + 1] = {NVT_SKY,    NVT_ORANGE, NVT_GREEN, NVT_PURPLE,

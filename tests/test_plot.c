@@ -286,10 +286,11 @@ static void test_ranges_of_a_trace(void **state)
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {&input, directory, "svg", out};
     assert_true(nvt_chart_ranges.fits(&input));
-    if (nvt_chart_ranges.draw(&request, &err))
+    if (nvt_chart_ranges.draw(&request, &err) || nvt_chart_timeline.draw(&request, &err))
         fail_msg("%s", err.message);
     fclose(out);
     assert_non_null(strstr(paths, "/it_s__odd_-ranges.svg\n"));
+    assert_non_null(strstr(paths, "/it_s__odd_-timeline.svg\n"));
     char *svg = read_text(directory, "it_s__odd_-ranges.svg");
     assert_non_null(strstr(svg, ":step"));
     assert_non_null(strstr(svg, "60 µs · 28.6 % · 1×"));

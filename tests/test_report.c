@@ -352,6 +352,29 @@ static void expect_braces(const char *text)
     assert_int_equal(depth, 0);
 }
 
+/* A trace of PyTorch's profiler whose names are made to end, start or run something. */
+static const char hostile_trace[] =
+    "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"\\\\end{document} "
+    "$x_1^2$ "
+    "%d\"}], \"traceEvents\": [\n"
+    "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"forward\", \"pid\": 1, \"tid\": 1, "
+    "\"ts\": 0, \"dur\": 900},\n"
+    "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"\\\\input{/etc/passwd} & # ~ ^ { } "
+    "</svg><script>alert(1)</script> ' ` \\u0001 \\\\\\\\[2em] $ % _ \\\" -- ---\", \"pid\": 1, "
+    "\"tid\": 1, "
+    "\"ts\": 10, \"dur\": 500},\n"
+    "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, "
+    "\"tid\": 1, \"ts\": 20, \"dur\": 5, \"args\": {\"correlation\": 1}},\n"
+    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k<'`touch pwned`'>(\\\\write18{x}) [CUDA] "
+    "*x*\", "
+    "\"pid\": 0, \"tid\": 7, \"ts\": 30, \"dur\": 50, \"args\": {\"correlation\": 1, \"device\": "
+    "0, "
+    "\"stream\": 7}},\n"
+    "{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\", \"pid\": 1, \"tid\": "
+    "1, "
+    "\"ts\": 40, \"s\": \"t\", \"args\": {\"Device Type\": 1, \"Device Id\": 0, \"Addr\": 1, "
+    "\"Bytes\": 512, \"Total Allocated\": 512, \"Total Reserved\": 1024}}\n]}\n";
+
 static void compile(const char *directory)
 {
     const char *const known[] = {"pdflatex", "--version", NULL};
@@ -393,6 +416,28 @@ static void test_latex(void **state)
 
 /* --- what it is of
  * ----------------------------------------------------------------------------------- */
+
+static void test_hostile_trace(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir(), trace[4200];
+    snprintf(trace, sizeof(trace), "%s/odd.json", directory);
+    cli_write_file(trace, hostile_trace, strlen(hostile_trace));
+    char *text = document(trace, directory, "a.html");
+    expect_html(text);
+    assert_non_null(strstr(text, "&lt;script&gt;alert(1)"));
+    /* What ran when, ranges, kernels and memory. */
+    assert_int_equal(count_of(text, "<svg"), has_gnuplot() ? 4 : 0);
+    free(text);
+    text = document(trace, directory, "a.tex");
+    expect_braces(text);
+    free(text);
+    compile(directory);
+    text = document(trace, directory, "a.md");
+    assert_null(strstr(text, "<script>"));
+    free(text);
+    cli_tempdir_remove(directory);
+}
 
 static void test_published(void **state)
 {
@@ -465,10 +510,11 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_html),      cmocka_unit_test(test_without_gnuplot),
-        cmocka_unit_test(test_markdown),  cmocka_unit_test(test_latex),
-        cmocka_unit_test(test_published), cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_browser),
+        cmocka_unit_test(test_html),          cmocka_unit_test(test_without_gnuplot),
+        cmocka_unit_test(test_markdown),      cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_published),     cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_browser),
+        cmocka_unit_test(test_hostile_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
