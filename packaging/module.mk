@@ -55,6 +55,9 @@ uninstall: ## remove what install put there
 deb: ## a Debian package, in build/
 	$(Q)packaging/deb $(VERSION) $(BUILD)
 
+check-deb: deb ## the package in a fresh Debian 12: installed, tested, built against, removed (root, network)
+	$(Q)NVTX_INC="$(NVTX_INC)" packaging/test-deb $(BUILD)/nvtally_$(VERSION)_$$(dpkg --print-architecture).deb
+
 reproducible: ## build twice in different folders, times and environments: the same bits?
 	$(Q)packaging/reproducible
 
@@ -95,8 +98,8 @@ format-check: ## the layout that .clang-format gives
 	$(Q)clang-format --dry-run --Werror $(ANY_SRC)
 
 shellcheck:
-	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-installed packaging/offline packaging/reproducible tests/bench/disturbance tests/fuzz/totals
+	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-installed packaging/offline packaging/reproducible tests/bench/disturbance tests/fuzz/totals
 
 lint: tidy cppcheck shellcheck format-check ## clang-tidy, cppcheck, shellcheck, format
 
-.PHONY: man install uninstall deb reproducible check-offline tidy cppcheck format-check shellcheck lint
+.PHONY: man install uninstall deb check-deb reproducible check-offline tidy cppcheck format-check shellcheck lint
