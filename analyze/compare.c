@@ -1,7 +1,6 @@
 /*
  * The command `compare`.
  */
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
+#include "command.h"
 #include "compare_reference.h"
 #include "compare_sides.h"
 
@@ -51,13 +51,6 @@ static const struct nvt_column_spec columns[] = {
     {"verdict", "", NVT_TEXT, 0, 0},
 };
 
-static int fail(const struct nvt_error *err)
-{
-    char text[1200];
-    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
-    return 2;
-}
-
 static int parse_percent(const char *option, const char *text, double *fraction,
                          struct nvt_error *err)
 {
@@ -79,9 +72,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"tolerance", required_argument, NULL, TOLERANCE},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
-    opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":f:h", options, NULL)) != -1;) {
+    for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
         switch (option) {
         case 'f':
             request->format = nvt_format_find(optarg);
@@ -103,10 +95,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             fputs(usage_text, stdout);
             return 1;
-        case ':':
-            return nvt_fail(err, "%s needs a value; see nvtally compare --help", argv[optind - 1]);
         default:
-            return nvt_fail(err, "unknown option %s; see nvtally compare --help", argv[optind - 1]);
+            return -1;
         }
     }
     return 0;
@@ -118,8 +108,8 @@ static int add_argument(struct nvt_sides *groups, size_t side, const char *path,
     struct nvt_report_input input = {0};
     int status = nvt_input_add(&input, path, err) || nvt_input_traces(&input, err) ||
                  nvt_sides_add(groups, side, &input, err);
-    if (!status && input.notes.size)
-        fprintf(stderr, "%.*s", (int)input.notes.size, (const char *)input.notes.data);
+    if (!status)
+        nvt_command_notes(&input);
     nvt_input_free(&input);
     return status ? -1 : 0;
 }
@@ -169,8 +159,9 @@ static int measure(struct nvt_compared *group, size_t side, struct nvt_change *c
     }
     if (isnan(left->mean) || isnan(right->mean))
         return 0;
-    nvt_change_from_summaries((double[]){left->mean, right->mean}, (double[]){left->std, right->std},
-                              (size_t[]){left->n, right->n}, change);
+    nvt_change_from_summaries((double[]){left->mean, right->mean},
+                              (double[]){left->std, right->std}, (size_t[]){left->n, right->n},
+                              change);
     return 1;
 }
 
@@ -208,9 +199,8 @@ static int show(const struct request *request, const struct nvt_sides *groups,
                 size_t *regressions, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
-    struct nvt_table *table =
-        nvt_table_new("compare", "Change against side A, 95 % intervals", columns,
-                      sizeof(columns) / sizeof(columns[0]));
+    struct nvt_table *table = nvt_table_new("compare", "Change against side A, 95 % intervals",
+                                            columns, sizeof(columns) / sizeof(columns[0]));
     *regressions = 0;
     for (size_t i = 0; table && i < count; i++) {
         add_row(table, &groups->items[outcomes[i].group], outcomes[i].side, &changes[i]);
@@ -283,8 +273,9 @@ static int compare_reference(const struct request *request, int count, char **pa
     for (int i = 0; i < count && !status; i++) {
         status = nvt_input_add(&input, paths[i], err);
         if (!status && input.trace_count)
-            status = nvt_fail_at(err, paths[i], -1,
-                                 "is a trace: --reference wants directories that 'nvtally run' wrote");
+            status =
+                nvt_fail_at(err, paths[i], -1,
+                            "is a trace: --reference wants directories that 'nvtally run' wrote");
     }
     if (!status)
         status = put_reference(request, &input, err);
@@ -300,9 +291,11 @@ int nvt_cmd_compare(int argc, char **argv)
     size_t regressions = 0;
     int status = parse(argc, argv, &request, &err);
     if (status)
-        return status == 1 ? 0 : fail(&err);
+        return status == 1 ? 0 : nvt_command_fail(&err);
     if (request.reference)
-        return compare_reference(&request, argc - optind, argv + optind, &err) ? fail(&err) : 0;
+        return compare_reference(&request, argc - optind, argv + optind, &err)
+                   ? nvt_command_fail(&err)
+                   : 0;
     if (nvt_sides_init(&groups))
         status = nvt_fail(&err, "out of memory");
     size_t sides = status ? 0 : read_sides(argc - optind, argv + optind, &groups, &err);
@@ -310,7 +303,7 @@ int nvt_cmd_compare(int argc, char **argv)
         status = compare_groups(&request, &groups, sides, &regressions, &err);
     nvt_sides_free(&groups);
     if (!sides || status)
-        return fail(&err);
+        return nvt_command_fail(&err);
     if (argc - optind == (int)sides)
         fputs("nvtally: one run a side: the noise between runs is not known; five a side show it "
               "(A1 A2 … vs B1 B2 …)\n",

@@ -3,13 +3,13 @@
  */
 #include "diagnose.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
+#include "command.h"
 
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
@@ -43,13 +43,6 @@ struct request {
     int rules;                       /* print what is looked for */
 };
 
-static int fail(const struct nvt_error *err)
-{
-    char text[1200];
-    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
-    return 2;
-}
-
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
@@ -59,9 +52,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"rules", no_argument, NULL, RULES},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
-    opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":f:h", options, NULL)) != -1;) {
+    for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
         if (option == HELP || option == 'h') {
             fputs(usage_text, stdout);
             return 1;
@@ -72,11 +64,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             request->rules = 1;
         else if (option == 'f' && !(request->format = nvt_format_find(optarg)))
             return nvt_fail(err, "no format '%s'; see nvtally diagnose --help", optarg);
-        else if (option == ':')
-            return nvt_fail(err, "%s needs a value; see nvtally diagnose --help", argv[optind - 1]);
         else if (option == '?')
-            return nvt_fail(err, "unknown option %s; see nvtally diagnose --help",
-                            argv[optind - 1]);
+            return -1;
     }
     if (request->rules && optind < argc)
         return nvt_fail(err, "diagnose --rules takes no trace");
@@ -209,8 +198,7 @@ static int diagnose(struct request *request, int count, char **arguments, struct
     if (!status)
         status = nvt_diagnose(&input, request->by, &findings, err);
     if (!status) {
-        fprintf(stderr, "%.*s", (int)input.notes.size,
-                input.notes.data ? (const char *)input.notes.data : "");
+        nvt_command_notes(&input);
         if (request->format)
             status = print_table(&findings, request->format, err);
         else
@@ -227,12 +215,12 @@ int nvt_cmd_diagnose(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
     if (status)
-        return status == 1 ? 0 : fail(&err);
+        return status == 1 ? 0 : nvt_command_fail(&err);
     if (request.rules)
         status = print_rules(request.format, &err);
     else
         status = diagnose(&request, argc - optind, argv + optind, &err);
     if (!status && (fflush(stdout) || ferror(stdout)))
         status = nvt_fail(&err, "standard output cannot be written");
-    return status ? fail(&err) : 0;
+    return status ? nvt_command_fail(&err) : 0;
 }

@@ -4,7 +4,6 @@
 #include "export.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
+#include "command.h"
 #include "reader.h"
 
 static const struct nvt_exporter *const exporters[] = {
@@ -54,9 +54,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int status = 0;
-    opterr = 0;
     optind = 0;
-    for (int option; !status && (option = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;)
+    for (int option;
+         !status && (option = nvt_command_option(argc, argv, ":o:h", options, err)) != -1;)
         switch (option) {
         case 't':
             status = choose(request, optarg, err);
@@ -66,12 +66,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             break;
         case 'h':
             return 1;
-        case ':':
-            status = nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
-            break;
         default:
-            status = nvt_fail(err, "no option '%s'; 'nvtally export --help' lists them",
-                              argv[optind - 1]);
+            status = -1;
         }
     if (status)
         return status;

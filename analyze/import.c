@@ -2,7 +2,6 @@
  * The command `import`.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "../lib/commands.h"
+#include "command.h"
 #include "published.h"
 
 /* Logs are texts of some hundred kilobytes; what is larger is something else. */
@@ -34,13 +34,6 @@ struct request {
     struct nvt_published_facts facts;
 };
 
-static int fail(const struct nvt_error *err)
-{
-    char text[1200];
-    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
-    return 2;
-}
-
 static void help(void)
 {
     size_t count;
@@ -60,9 +53,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"date", required_argument, NULL, DATE},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;)
+    for (int option; (option = nvt_command_option(argc, argv, ":o:h", options, err)) != -1;)
         switch (option) {
         case 'o':
             request->directory = optarg;
@@ -79,11 +71,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             help();
             return 1;
-        case ':':
-            return nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
         default:
-            return nvt_fail(err, "no option '%s'; 'nvtally import --help' lists them",
-                            argv[optind - 1]);
+            return -1;
         }
     if (argc - optind != 1)
         return nvt_fail(err, argc == optind ? "import: no file was given"
@@ -214,5 +203,5 @@ int nvt_cmd_import(int argc, char **argv)
                 published.layout->name, request.directory);
     }
     nvt_published_free(&published);
-    return status ? fail(&err) : 0;
+    return status ? nvt_command_fail(&err) : 0;
 }

@@ -329,7 +329,7 @@ static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
     struct nvt_error copy = *damage;
     char text[600];
     copy.file[0] = 0;
-    nvt_trace_warn(trace, "%s: %s: what comes before it was read", trace->path,
+    nvt_trace_warn(trace, "%s: what comes before it was read",
                    nvt_error_text(&copy, text, sizeof(text)));
 }
 
@@ -454,8 +454,7 @@ static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_erro
     else if (*message)
         warn(trace, &damage.err);
     else if (!reader.ended)
-        nvt_trace_warn(trace, "%s: the recording was cut off: what was written until then was read",
-                       path);
+        nvt_trace_warn(trace, "the recording was cut off: what was written until then was read");
     if (!status && nvt_nvt_complete(&reader))
         status = nvt_fail_at(err, path, -1, "out of memory");
     free_reader(&reader);

@@ -106,9 +106,8 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
                          &text);
         if (!left) {
             nvt_trace_warn(trace,
-                           "%s: payloads stand for more text than a recording has: left out "
-                           "from there on",
-                           trace->path);
+                           "payloads stand for more text than a recording has: left out from there "
+                           "on");
             break;
         }
         *payload = nvt_strings_add(trace->strings, text.data ? (char *)text.data : "", text.size);

@@ -2,13 +2,13 @@
  * The command `reference`.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
+#include "command.h"
 #include "published.h"
 #include "report.h"
 
@@ -20,13 +20,6 @@ static const char usage_head[] =
     "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or published\n"
     "      --help           this text\n\n"
     "Workloads, and who published them:\n";
-
-static int fail(const struct nvt_error *err)
-{
-    char text[1200];
-    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
-    return 2;
-}
 
 static void help(void)
 {
@@ -60,9 +53,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     static const struct option options[] = {{"format", required_argument, NULL, 'f'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":f:h", options, NULL)) != -1;)
+    for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;)
         switch (option) {
         case 'f':
             request->format = strcmp(optarg, "published") ? nvt_format_find(optarg) : NULL;
@@ -72,11 +64,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             help();
             return 1;
-        case ':':
-            return nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
         default:
-            return nvt_fail(err, "no option '%s'; 'nvtally reference --help' lists them",
-                            argv[optind - 1]);
+            return -1;
         }
     if (argc - optind != 1)
         return nvt_fail(err, argc == optind ? "reference: of which workload? 'nvtally reference "
@@ -111,13 +100,13 @@ int nvt_cmd_reference(int argc, char **argv)
     const struct nvt_layout *layout;
     int status = parse(argc, argv, &request, &err);
     if (status)
-        return status > 0 ? 0 : fail(&err);
+        return status > 0 ? 0 : nvt_command_fail(&err);
     struct nvt_runs *runs = nvt_reference_runs(request.reference, &layout, &err);
     if (!runs)
-        return fail(&err);
+        return nvt_command_fail(&err);
     struct nvt_report_input input = {.runs = &runs, .run_count = 1};
     status = print(&request, &input, &err);
     nvt_buffer_free(&input.notes);
     nvt_runs_free(runs);
-    return status ? fail(&err) : 0;
+    return status ? nvt_command_fail(&err) : 0;
 }

@@ -2,7 +2,6 @@
  * The command `stats`.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/render.h"
+#include "command.h"
 #include "parallel.h"
 #include "project.h"
 #include "report.h"
@@ -41,13 +41,6 @@ struct request {
     unsigned project_flags;
     int compensate;
 };
-
-static int fail(const struct nvt_error *err)
-{
-    char text[1100];
-    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
-    return 2;
-}
 
 static int add_report(struct request *request, const char *name, struct nvt_error *err)
 {
@@ -97,10 +90,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int status = 0;
-    opterr = 0;
     optind = 0;
     for (int option;
-         !status && (option = getopt_long(argc, argv, ":r:f:o:h", options, NULL)) != -1;)
+         !status && (option = nvt_command_option(argc, argv, ":r:f:o:h", options, err)) != -1;)
         switch (option) {
         case 'r':
             status = add_reports(request, optarg, err);
@@ -120,12 +112,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             status = 1;
             break;
-        case ':':
-            status = nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
-            break;
         default:
-            status = nvt_fail(err, "no option '%s'; 'nvtally stats --help' lists them",
-                              argv[optind - 1]);
+            status = -1;
         }
     return status;
 }
@@ -251,16 +239,6 @@ static int print(const struct request *request, struct nvt_report_input *input, 
     return status;
 }
 
-static void print_notes(const struct nvt_report_input *input)
-{
-    const char *at = (const char *)input->notes.data, *end = at + input->notes.size;
-    while (input->notes.size && at < end) {
-        const char *line_end = memchr(at, '\n', (size_t)(end - at));
-        fprintf(stderr, "nvtally: %.*s\n", (int)(line_end - at), at);
-        at = line_end + 1;
-    }
-}
-
 static int write_out(const struct request *request, struct nvt_report_input *input,
                      struct nvt_error *err)
 {
@@ -289,7 +267,7 @@ int nvt_cmd_stats(int argc, char **argv)
     if (status) {
         if (status > 0)
             fputs(usage_text, stdout);
-        return status > 0 ? 0 : fail(&err);
+        return status > 0 ? 0 : nvt_command_fail(&err);
     }
     if (request.list) {
         list_reports(stdout);
@@ -308,8 +286,8 @@ int nvt_cmd_stats(int argc, char **argv)
         status = write_out(&request, &input, &err);
     if (!status) {
         nvt_report_note_costs(&input);
-        print_notes(&input);
+        nvt_command_notes(&input);
     }
     nvt_input_free(&input);
-    return status ? fail(&err) : 0;
+    return status ? nvt_command_fail(&err) : 0;
 }

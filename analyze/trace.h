@@ -274,7 +274,7 @@ int nvt_trace_set_meta(struct nvt_trace *trace, const char *key, const char *val
  * over and over with the same shape: so a trace has few rows of them. NVT_NONE when out of memory. */
 uint32_t nvt_trace_kernel(struct nvt_trace *trace, const struct nvt_kernel *values);
 
-/* Set trace->warning (the first one is kept). */
+/* Set trace->warning (the first one is kept), without the path, which whoever prints it puts in front. */
 void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

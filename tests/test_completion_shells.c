@@ -38,12 +38,28 @@ static const struct shell {
      "source completion/nvtally.fish; complete -C $argv[1] | string replace -r '\\t.*' ''; true"},
 };
 
+static char *home; /* fish writes into it */
+
+static int make_home(void **state)
+{
+    (void)state;
+    home = cli_tempdir();
+    return 0;
+}
+
+static int remove_home(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(home);
+    return 0;
+}
+
 static struct cli_result with_path(const char *const argv[])
 {
-    static char path[4200], home[4200];
+    char path[4200], variable[4200];
     snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", cli_built(""));
-    snprintf(home, sizeof(home), "HOME=%s", "/nonexistent");
-    const char *const environment[] = {path, home, NULL};
+    snprintf(variable, sizeof(variable), "HOME=%s", home);
+    const char *const environment[] = {path, variable, "XDG_CONFIG_HOME", "XDG_DATA_HOME", NULL};
     struct cli_options options = {.environment = environment};
     return cli_run_with(&options, argv);
 }
@@ -197,5 +213,5 @@ int main(void)
         cmocka_unit_test(offers_every_option),
         cmocka_unit_test(completes_what_is_recorded),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_home, remove_home);
 }

@@ -1,0 +1,36 @@
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int nvt_command_fail(const struct nvt_error *err)
+{
+    char text[1200];
+    fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
+    return 2;
+}
+
+void nvt_command_notes(const struct nvt_report_input *input)
+{
+    const char *at = (const char *)input->notes.data;
+    const char *end = input->notes.size ? at + input->notes.size : at;
+    while (at < end) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        line_end = line_end ? line_end : end;
+        fprintf(stderr, "nvtally: %.*s\n", (int)(line_end - at), at);
+        at = line_end + 1;
+    }
+}
+
+int nvt_command_option(int argc, char **argv, const char *letters, const struct option *options,
+                       struct nvt_error *err)
+{
+    opterr = 0;
+    int option = getopt_long(argc, argv, letters, options, NULL);
+    if (option == ':')
+        nvt_fail(err, "option '%s' wants a value; see nvtally %s --help", argv[optind - 1],
+                 argv[0]);
+    else if (option == '?')
+        nvt_fail(err, "no option '%s'; 'nvtally %s --help' lists them", argv[optind - 1], argv[0]);
+    return option == ':' ? '?' : option;
+}
