@@ -62,7 +62,7 @@ static const char style[] =
     "table{font-size:.6rem}.many table{font-size:.5rem}"
     "th,td{padding:.15rem .3rem}.many th,.many td{padding:.1rem .2rem}"
     "th{position:static}td.w{min-width:0}td:not(.n){white-space:normal}"
-    "h2,dt{break-after:avoid}.picture,tr,dl,pre{break-inside:avoid}"
+    "h2,h2+p,dt{break-after:avoid}.picture,tr,dl,pre{break-inside:avoid}"
     "figcaption{break-before:avoid}p{orphans:3;widows:3}}\n"
     "</style>\n";
 
@@ -87,7 +87,7 @@ static const char script[] =
     "    th.setAttribute('aria-sort',down?'descending':'ascending');\n"
     "    for(const [,row] of rows)body.append(row);\n"
     "  };\n"
-    "  th.tabIndex=0;th.onclick=sort;\n"
+    "  th.tabIndex=0;th.title='sort by this column';th.onclick=sort;\n"
     "  th.onkeydown=event=>{if(event.key==='Enter'){event.preventDefault();sort()}};\n"
     "});\n"
     "</script>\n";

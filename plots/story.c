@@ -175,10 +175,8 @@ static void put_results(const struct nvt_story *story, struct nvt_document *docu
                                  is_study && main != &nvt_report_phases ? "phases" : NULL, NULL};
     const struct part results = {
         "Results",
-        is_study ? "Means and standard deviations are over the timed iterations. A click on a "
-                   "heading sorts a table by it."
-                 : "Where the time of the ranges went, over the whole trace. A click on a heading "
-                   "sorts a table by it.",
+        is_study ? "Means and standard deviations are over the timed iterations."
+                 : "Where the time of the ranges went, over the whole trace.",
         names,
         is_study ? STUDY_ROWS : TOP_ROWS,
         NVT_CHART_NOWHERE,
@@ -214,7 +212,12 @@ static const struct part
                  NVT_CHART_COST,
                  "Not measured in this run. The same command with --collect off,nvtx,kernel,full "
                  "(on a host: off,nvtx) measures it, and stats -r overhead prints it."},
-    cost_of_published = {NULL, NULL, overhead, STUDY_ROWS, NVT_CHART_COST, NULL},
+    cost_of_published = {"What the profiler cost",
+                         "The same runs with and without collecting, as published.",
+                         overhead,
+                         STUDY_ROWS,
+                         NVT_CHART_COST,
+                         NULL},
     ranges_part = {"Ranges",
                    "Ranges of all traces by total time.",
                    ranges,

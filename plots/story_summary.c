@@ -88,7 +88,7 @@ static int put_memory(const struct nvt_report_input *input, struct nvt_buffer *t
             if (memory->allocated[k] != UINT64_MAX)
                 most = fmax(most, (double)memory->allocated[k]);
     }
-    return most > 0 ? nvt_buffer_printf(text, "\nMemory: at most %.1f MiB allocated",
+    return most > 0 ? nvt_buffer_printf(text, "\nMemory: at most %.4g MiB allocated",
                                         most / (1024.0 * 1024.0))
                     : 0;
 }

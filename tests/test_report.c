@@ -459,6 +459,20 @@ static void test_published(void **state)
     assert_null(strstr(text, "Beside the published"));
     assert_null(strstr(text, "<pre>nvtally import"));
     free(text);
+    /* One whose document says what a profiler cost: that was not measured here either. */
+    char *other = cli_tempdir();
+    const char *const import[] = {"nvtally", "import", "data/published/transformer.md",
+                                  "-o",      other,    NULL};
+    result = cli_run(import);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    text = document(other, other, "a.html");
+    expect_html(text);
+    assert_non_null(strstr(text, "What the profiler cost"));
+    assert_non_null(strstr(text, "as published."));
+    assert_null(strstr(text, "Not measured in this run"));
+    free(text);
+    cli_tempdir_remove(other);
     cli_tempdir_remove(directory);
 }
 
