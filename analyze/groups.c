@@ -202,7 +202,7 @@ void nvt_groups_piece(struct nvt_groups *groups, uint32_t group, const struct nv
         return;
     }
     to->count += piece->count;
-    to->total += (int64_t)piece->sums.sum;
+    to->total = nvt_clock_sum(to->total, (int64_t)piece->sums.sum);
 }
 
 void nvt_groups_own(struct nvt_groups *groups, void *column)

@@ -8,6 +8,7 @@
 #ifndef NVT_GROUPS_H
 #define NVT_GROUPS_H
 
+#include "../lib/clock.h"
 #include "../lib/sample.h"
 #include "../lib/table.h"
 #include "map.h"
@@ -85,7 +86,7 @@ static inline void nvt_groups_add(struct nvt_groups *groups, uint32_t group, int
     else
         to->wide[to->kept++] = value;
     to->count++;
-    to->total += value;
+    to->total = nvt_clock_sum(to->total, value);
 }
 
 /* Put values into a group that lie elsewhere, until the groups are released; the same may be in

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/clock.h"
 #include "map.h"
 #include "parallel.h"
 #include "project.h"
@@ -227,7 +228,7 @@ static void close_range(struct walk *walk, struct open *open, struct open *outer
     if ((uint64_t)ns <= UINT32_MAX ? add_time(&class->times, (uint32_t)ns) : add_longer(class, ns))
         give_up(walk, NO_MEMORY);
     class->ops += open->ops;
-    class->original += open->end - range->start;
+    class->original = nvt_clock_sum(class->original, open->end - range->start);
     class->levels += open->level;
     class->children += range->children;
     if (!outer)

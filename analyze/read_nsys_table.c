@@ -123,9 +123,16 @@ int nvt_nsys_read(struct nvt_nsys *reader, const struct nvt_nsys_spec *spec)
     return status;
 }
 
+/* A value of the row, looked up once for its type and for what it is. Unprotected, as sqlite3.h
+ * calls it: nobody else uses the connection. */
+static sqlite3_value *value_of(const struct nvt_nsys_table *table, int column)
+{
+    return sqlite3_column_value(table->statement, column);
+}
+
 int nvt_nsys_is_null(const struct nvt_nsys_table *table, int column)
 {
-    return sqlite3_column_type(table->statement, column) == SQLITE_NULL;
+    return sqlite3_value_type(value_of(table, column)) == SQLITE_NULL;
 }
 
 static void set_bad(struct nvt_nsys_table *table, int column)
@@ -136,9 +143,10 @@ static void set_bad(struct nvt_nsys_table *table, int column)
 
 int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing)
 {
-    switch (sqlite3_column_type(table->statement, column)) {
+    sqlite3_value *value = value_of(table, column);
+    switch (sqlite3_value_type(value)) {
     case SQLITE_INTEGER:
-        return sqlite3_column_int64(table->statement, column);
+        return sqlite3_value_int64(value);
     case SQLITE_NULL:
         return missing;
     default:
@@ -200,9 +208,10 @@ uint32_t nvt_nsys_text(struct nvt_nsys *reader, struct nvt_nsys_table *table, in
 
 uint32_t nvt_nsys_name(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
 {
-    if (sqlite3_column_type(table->statement, column) == SQLITE_TEXT)
+    int type = sqlite3_value_type(value_of(table, column));
+    if (type == SQLITE_TEXT)
         return nvt_nsys_text(reader, table, column);
-    if (nvt_nsys_is_null(table, column))
+    if (type == SQLITE_NULL)
         return 0;
     uint32_t id = nvt_map_get(&reader->strings, (uint64_t)nvt_nsys_int(table, column, 0));
     return id == NVT_MAP_NONE ? 0 : id;
@@ -224,7 +233,7 @@ static uint32_t process_of(struct nvt_nsys *reader, uint64_t key)
 uint32_t nvt_nsys_process(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
 {
     /* Files without this column come from versions that traced one process. */
-    if (nvt_nsys_is_null(table, column) && reader->trace->processes.count)
+    if (reader->trace->processes.count && nvt_nsys_is_null(table, column))
         return 0;
     return process_of(reader, (uint64_t)nvt_nsys_int(table, column, 0) >> 24);
 }

@@ -474,7 +474,7 @@ static int prepare_lanes(struct nvt_nvt_reader *reader)
     for (uint32_t i = 0; i < reader->process_count; i++)
         lanes->ids[i].low = UINT32_MAX;
     to->origin = reader->sample_count ? reader->samples[0].monotonic_ns : 0;
-    return 0;
+    return to->origin < NVT_LANES_TIME && to->origin > -NVT_LANES_TIME ? 0 : -1;
 }
 
 /* A file that is whole, and holds nothing that is unusual. */

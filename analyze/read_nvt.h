@@ -92,6 +92,9 @@ struct nvt_nvt_laters {
     uint64_t rows; /* of all of them, as their headers have it */
 };
 
+/* Times of device rows beyond this (73 years), and axes that start there, are not for lanes. */
+#define NVT_LANES_TIME (INT64_C(1) << 61)
+
 /* A trace that is read into lanes (analyze/lanes.h). What events fill and what device rows fill is
  * not the same, so that both can be read at once. */
 struct nvt_nvt_lanes {

@@ -9,8 +9,8 @@
 #include "column.h"
 #include "read_nvt_device_chunk.h"
 
-/* Later than any clock shows: 146 years. */
-#define TIME_MOST (UINT64_C(1) << 62)
+/* Later than any clock shows. */
+#define TIME_MOST ((uint64_t)NVT_LANES_TIME)
 
 /* Whether lanes can hold it; *length gets the time between. */
 static inline int fits(const struct nvt_device_times *times, uint32_t *length)

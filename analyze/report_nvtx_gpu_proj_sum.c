@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/clock.h"
 #include "groups.h"
 #include "kinds.h"
 #include "nesting.h"
@@ -84,7 +85,7 @@ static int add_range(struct projected_sum *sum, const struct nvt_trace *trace, u
     if (!extra)
         return -1;
     nvt_groups_add(&sum->groups, *group, projected->end - projected->start);
-    extra->original += ranges->end[range] - ranges->start[range];
+    extra->original = nvt_clock_sum(extra->original, ranges->end[range] - ranges->start[range]);
     extra->ops += projected->ops;
     extra->levels += nesting->level[range];
     extra->children += nesting->children[range];
@@ -106,7 +107,7 @@ static int add_class(struct projected_sum *sum, const struct nvt_launches *launc
     nvt_groups_piece(&sum->groups, group, &piece);
     for (uint32_t i = 0; i < class->longer_count; i++)
         nvt_groups_add(&sum->groups, group, class->longer[i]);
-    extra->original += class->original;
+    extra->original = nvt_clock_sum(extra->original, class->original);
     extra->ops += class->ops;
     extra->levels += class->levels;
     extra->children += class->children;

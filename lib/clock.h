@@ -63,6 +63,12 @@ static inline int64_t nvt_clock_within(int64_t time)
     return time < INT64_MIN / 2 ? INT64_MIN / 2 : time > INT64_MAX / 2 ? INT64_MAX / 2 : time;
 }
 
+/* The sum of times: of a broken file it may come round, and means nothing. */
+static inline int64_t nvt_clock_sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 /* time − origin. Times of a broken file can be anything at all: the result is kept within 62 bits,
  * as are those of the functions below, so that the difference of two of them fits into 64. */
 static inline int64_t nvt_clock_since(int64_t time, int64_t origin)
