@@ -102,7 +102,8 @@ static void levels_are_interleaved(void **state)
         const struct nvt_record *record = &runs->records[i];
         const char *trace = nvt_record_text(record, "trace");
         assert_string_equal(nvt_record_text(record, "collect"), levels[i % 5]);
-        assert_true(nvt_record_number(record, "batch") == (double)(1 + i / 5));
+        size_t batch = 1 + i / 5;
+        assert_true(nvt_record_number(record, "batch") == (double)batch);
         assert_string_equal(nvt_record_text(record, "status"), "ok");
         /* The run's own clock, whoever collects. */
         assert_true(nvt_record_number(record, "forward_ns_mean") > 0);

@@ -102,9 +102,10 @@ static void expect_report(const char *runs, const char *rows)
 static void drifting(FILE *out)
 {
     double slow = 1000;
-    for (int pair = 0; pair < 6; pair++, slow *= 1.5) {
+    for (int pair = 0; pair < 6; pair++) {
         put(out, "off", 5, "ok", slow);
         put(out, "nvtx", 5, "ok", slow * (1.01 + 0.01 * pair));
+        slow *= 1.5;
     }
     /* Others that take no part: another warm-up has no bare run, this one failed. */
     put(out, "nvtx", 9, "ok", 5);
@@ -178,7 +179,8 @@ static void run_report_and_chart(void **state)
     for (size_t i = 0; i < 6; i++) {
         const struct nvt_record *record = &runs->records[i];
         assert_string_equal(nvt_record_text(record, "collect"), i % 2 ? "nvtx" : "off");
-        assert_true(nvt_record_number(record, "repeat") == (double)(i / 2 + 1));
+        size_t repeat = i / 2 + 1;
+        assert_true(nvt_record_number(record, "repeat") == (double)repeat);
     }
     assert_string_equal(nvt_record_text(&runs->records[5], "trace"),
                         "linear-size64-batch2-linear-repeat3.nvt");

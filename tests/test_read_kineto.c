@@ -433,7 +433,7 @@ static void takes_one_file_a_rank(void **state)
     char second[64 + sizeof(pytorch)];
     const char *first = make(pytorch), *other = cli_in(folder, "rank1.json");
     strcpy(second, pytorch);
-    memcpy(strstr(second, "\"rank\": 3"), "\"rank\": 1", 9);
+    strstr(second, "\"rank\": 3")[8] = '1';
     cli_write_file(other, second, strlen(second));
     struct cli_result result = cli_run((const char *const[]){
         cli_built("nvtally"), "stats", "-r", "cuda_gpu_kern_sum", "-f", "csv", first, other, NULL});

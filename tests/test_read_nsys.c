@@ -219,43 +219,45 @@ static void reads_tables_with_few_columns(void **state)
     nvt_trace_free(trace);
 }
 
+static const char copies_memory_and_the_rest[] =
+    STRINGS RUNTIME_2020
+    "INSERT INTO StringIds VALUES (1, 'cudaMalloc_v3020');"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T58 ", 5, 1, 0);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,"
+    " streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER,"
+    " copyKind INTEGER, srcKind INTEGER, dstKind INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 7, 1, " P5 ", 4096, 2, 2, 0);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,"
+    " streamId INTEGER, globalPid INTEGER, value INTEGER, bytes INTEGER, memKind INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 7, " P5 ", 0, 64, 1);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER,"
+    " deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,"
+    " globalPid INTEGER, syncType INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (7, 9, 0, 1, 7, 2, " P5 ", 3);"
+    "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
+    " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
+    " memoryOperationType INTEGER, correlationId INTEGER, localMemoryPoolSize INTEGER,"
+    " localMemoryPoolUtilizedSize INTEGER);"
+    "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
+    " (11, " P5 ", 0, 140000, 1024, 2, 0, 5, NULL, NULL),"
+    " (13, " P5 ", 0, 150000, 2048, 1, 0, 0, NULL, NULL),"
+    " (15, " P5 ", 0, 140000, 1024, 2, 1, 0, 4194304, 512);"
+    "CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER,"
+    " nameId INTEGER, overheadType INTEGER);"
+    "INSERT INTO PROFILER_OVERHEAD VALUES (1, 2, " T57 ", NULL, 3);"
+    "CREATE TABLE TARGET_INFO_NVTX_CUDA_STREAM (name TEXT, processId INTEGER,"
+    " streamId INTEGER);"
+    "INSERT INTO TARGET_INFO_NVTX_CUDA_STREAM VALUES ('copies', 5, 7);"
+    "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT);"
+    "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '2023-11-14');"
+    "CREATE TABLE META_DATA_CAPTURE (name TEXT, value TEXT);"
+    "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COMMAND', 'python3'),"
+    " ('PROCESS_0:ARGUMENT_0', 'train.py');";
+
 static void reads_copies_memory_and_the_rest(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = read_trace(make(
-        STRINGS RUNTIME_2020
-        "INSERT INTO StringIds VALUES (1, 'cudaMalloc_v3020');"
-        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T58 ", 5, 1, 0);"
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,"
-        " streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER,"
-        " copyKind INTEGER, srcKind INTEGER, dstKind INTEGER);"
-        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 3, 0, 7, 1, " P5 ", 4096, 2, 2, 0);"
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,"
-        " streamId INTEGER, globalPid INTEGER, value INTEGER, bytes INTEGER, memKind INTEGER);"
-        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 7, " P5 ", 0, 64, 1);"
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER,"
-        " deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,"
-        " globalPid INTEGER, syncType INTEGER);"
-        "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (7, 9, 0, 1, 7, 2, " P5 ", 3);"
-        "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
-        " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
-        " memoryOperationType INTEGER, correlationId INTEGER, localMemoryPoolSize INTEGER,"
-        " localMemoryPoolUtilizedSize INTEGER);"
-        "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
-        " (11, " P5 ", 0, 140000, 1024, 2, 0, 5, NULL, NULL),"
-        " (13, " P5 ", 0, 150000, 2048, 1, 0, 0, NULL, NULL),"
-        " (15, " P5 ", 0, 140000, 1024, 2, 1, 0, 4194304, 512);"
-        "CREATE TABLE PROFILER_OVERHEAD (start INTEGER, end INTEGER, globalTid INTEGER,"
-        " nameId INTEGER, overheadType INTEGER);"
-        "INSERT INTO PROFILER_OVERHEAD VALUES (1, 2, " T57 ", NULL, 3);"
-        "CREATE TABLE TARGET_INFO_NVTX_CUDA_STREAM (name TEXT, processId INTEGER,"
-        " streamId INTEGER);"
-        "INSERT INTO TARGET_INFO_NVTX_CUDA_STREAM VALUES ('copies', 5, 7);"
-        "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT);"
-        "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '2023-11-14');"
-        "CREATE TABLE META_DATA_CAPTURE (name TEXT, value TEXT);"
-        "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COMMAND', 'python3'),"
-        " ('PROCESS_0:ARGUMENT_0', 'train.py');"));
+    struct nvt_trace *trace = read_trace(make(copies_memory_and_the_rest));
     const struct nvt_ops *ops = &trace->ops;
     const struct nvt_memory *memory = &trace->memory;
     assert_int_equal(ops->count, 2);

@@ -123,9 +123,9 @@ static void check_trace(const char *out, const struct nvt_record *record, int is
     assert_int_equal(count_ranges(trace, "warmup", NULL), 2 * OPERATIONS);
     assert_int_equal(count_ranges(trace, "loop", NULL), is_loop ? OPERATIONS : 0);
     assert_int_equal(count_ranges(trace, "iteration", NULL), is_loop ? 0 : 3 * OPERATIONS);
-    int64_t calls = is_loop ? 3 : 1, elements = 40 * 24 + 40 * 60 + 24 * 60;
-    snprintf(work, sizeof(work), "{\"flops\":%lld,\"bytes\":%lld}",
-             (long long)(calls * 2 * 40 * 24 * 60), (long long)(calls * 2 * elements));
+    int calls = is_loop ? 3 : 1, elements = 40 * 24 + 40 * 60 + 24 * 60;
+    snprintf(work, sizeof(work), "{\"flops\":%d,\"bytes\":%d}", calls * 2 * 40 * 24 * 60,
+             calls * 2 * elements);
     for (int i = 0; i < 3; i++)
         assert_int_equal(count_ranges(trace, operations[i], work), is_loop ? 1 : 3);
     for (int i = 3; i < OPERATIONS; i++)

@@ -156,9 +156,9 @@ static void senseless_chunks_end_the_reading(void **state)
 {
     (void)state;
     static const char huge[] = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
-    for (uint16_t kind = NVT_CHUNK_STRINGS; kind < NVT_CHUNK_DEVICE; kind++) {
+    for (int kind = NVT_CHUNK_STRINGS; kind < NVT_CHUNK_DEVICE; kind++) {
         struct nvt_error err = NVT_ERROR_INIT;
-        struct nvt_trace *trace = read_forged(kind, UINT32_MAX, huge, sizeof(huge) - 1, &err);
+        struct nvt_trace *trace = read_forged((uint16_t)kind, UINT32_MAX, huge, sizeof(huge) - 1, &err);
         assert_non_null(trace);
         assert_non_null(strstr(trace->warning, "malformed"));
         nvt_trace_free(trace);

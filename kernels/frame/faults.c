@@ -2,7 +2,8 @@
 
 #include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,14 +22,14 @@ static struct nvt_fault_count count_now(const struct nvt_faults *faults)
     struct nvt_fault_count now = {0, 0};
     struct rusage use;
     char text[128];
-    unsigned long long pages = 0;
     if (!getrusage(RUSAGE_SELF, &use))
         now.faults = (uint64_t)use.ru_minflt + (uint64_t)use.ru_majflt;
     ssize_t size = faults->statm < 0 ? -1 : pread(faults->statm, text, sizeof(text) - 1, 0);
     if (size > 0) {
         text[size] = 0;
-        if (sscanf(text, "%*s %llu", &pages) == 1)
-            now.resident = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+        const char *resident = strchr(text, ' '); /* the second number */
+        if (resident)
+            now.resident = strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
     }
     return now;
 }
@@ -70,9 +71,10 @@ static double measure(size_t page, int advice)
         memory + (LARGE_PAGE - (size_t)((uintptr_t)memory % LARGE_PAGE)) % LARGE_PAGE;
     madvise((void *)(uintptr_t)from, size, advice);
     int64_t start = nvt_monotonic_ns();
-    for (size_t i = 0; i < size; i += page)
-        from[i] = 1;
-    double ns = (double)(nvt_monotonic_ns() - start) / (double)(size / page);
+    size_t pages = size / page;
+    for (size_t i = 0; i < pages; i++)
+        from[i * page] = 1;
+    double ns = (double)(nvt_monotonic_ns() - start) / (double)pages;
     munmap(memory, room);
     return ns;
 }

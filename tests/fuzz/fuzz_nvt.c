@@ -26,6 +26,7 @@ static size_t get(const uint8_t *at)
  */
 static void repair(uint8_t *data, size_t size)
 {
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): eight bytes, no text */
     memcpy(data, NVT_FILE_MAGIC, 8);
     put(data + 8, NVT_FILE_VERSION, 4);
     for (size_t at = NVT_FILE_HEADER; at + NVT_CHUNK_HEADER <= size;) {
