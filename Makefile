@@ -47,6 +47,8 @@ STD      := -std=gnu11
 HERE     := PWD=/proc/self/cwd
 LDLIBS   := $(if $(HAVE_ZSTD),-lzstd) $(if $(HAVE_SQLITE),-lsqlite3) $(if $(HAVE_YAJL),-lyajl) $(if $(HAVE_ZLIB),-lz) -lm -ldl -lpthread
 SANITIZE ?=
+# ThreadSanitizer sees nothing of what libgomp's threads wait for: with it, their loops run on one.
+OPENMP = $(if $(findstring thread,$(SANITIZE)),-fopenmp-simd,-fopenmp)
 # The processor that the host backend is built for; a package sets the plainest one.
 HOST_ARCH ?= native
 
@@ -85,7 +87,7 @@ $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)): PIC_FLAGS := -O3 -ftls-model=initia
 # check asks for it that runs instrumented programs alone.
 INJECT_SANITIZE ?=
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE := $(INJECT_SANITIZE)
-$(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) -fopenmp -fno-math-errno -DNVT_HOST=1
+$(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) $(OPENMP) -fno-math-errno -DNVT_HOST=1
 
 # The decoder is checked wherever CUPTI's headers are.
 $(call obj,collectors/cupti_decode.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
@@ -103,7 +105,7 @@ $(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 
 $(BUILD)/libnvtally-host.so: $(call pic,$(HOST_SRC) $(HOST_LIB_SRC))
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(CFLAGS) -fopenmp $(SANITIZE) $(LDFLAGS) -shared $^ $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl) -ldl -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) -shared $^ $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl) -ldl -lm -o $@
 
 # --- tests ---------------------------------------------------------------------------------------
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SRC))
@@ -124,14 +126,14 @@ double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 
 $(BUILD)/double/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(HERE) $(CC) $(STD) $(filter-out -DHAVE_CBLAS,$(CPPFLAGS)) -DNVT_REAL_DOUBLE $(CFLAGS) -fopenmp $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) $(filter-out -DHAVE_CBLAS,$(CPPFLAGS)) -DNVT_REAL_DOUBLE $(CFLAGS) $(OPENMP) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
 
 $(BUILD)/libdouble.a: $(call double,$(DOUBLE_SRC))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/tests/%_double: $(BUILD)/double/tests/%_double.o $(call obj,$(TEST_HELPERS)) $(BUILD)/libdouble.a $(BUILD)/libnvtally.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -fopenmp $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
 $(BUILD)/tests/clients/%: tests/clients/%.c
 	@mkdir -p $(@D)
@@ -158,7 +160,7 @@ check-asan: ## the same under AddressSanitizer and UBSan
 	$(Q)$(MAKE) BUILD=build-asan SANITIZE="$(ASAN)" check
 
 check-tsan: ## the same under ThreadSanitizer
-	$(Q)$(MAKE) BUILD=build-tsan SANITIZE="$(TSAN)" check
+	$(Q)TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(MAKE) BUILD=build-tsan SANITIZE="$(TSAN)" check
 
 # The injected library too, loaded into clients that have the same sanitizer; programs without one
 # cannot load it, so only the tests that record our own clients are run.

@@ -22,6 +22,12 @@
 #include <cmocka.h>
 
 enum { DEFAULT_TIMEOUT_S = 60, PATHS_KEPT = 32 };
+/* What a sanitizer costs: limits tell a hang, not a time. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SLOWER = 4 };
+#else
+enum { SLOWER = 1 };
+#endif
 
 static int64_t now_ns(void)
 {
@@ -179,7 +185,7 @@ struct cli_result cli_run_with(const struct cli_options *options, const char *co
     int64_t start = now_ns();
     pid_t pid;
     if (!spawn(&pid, options, argv, files)) {
-        int status = wait_for(pid, timeout_s, &result.timed_out);
+        int status = wait_for(pid, timeout_s * SLOWER, &result.timed_out);
         result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
         result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     }

@@ -26,7 +26,7 @@ struct cli_options {
     const char *directory;          /* working directory; NULL: the test's */
     const char *input;              /* text on stdin; NULL: /dev/null */
     const char *const *environment; /* "NAME=value" to set, "NAME" to unset, NULL-terminated */
-    int timeout_s;                  /* default: 60 */
+    int timeout_s;                  /* default: 60; four times as long with a sanitizer */
 };
 
 /*
