@@ -64,10 +64,16 @@ int nvt_chart_close(FILE *file, const char *name, struct nvt_error *err);
 int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
                      struct nvt_error *err);
 
+struct nvt_frame;
+
+/* The note below a chart that says where all of its input was measured (frame.h). */
+void nvt_chart_provenance(const struct nvt_report_input *input, struct nvt_frame *frame);
+
 /* Write NAME.dat and NAME.gp of `what` and draw the picture. 0, or -1 with err filled. */
-typedef void nvt_chart_put(const struct nvt_chart_request *request, const void *what, const char *name,
-                           FILE *out);
-int nvt_chart_draw(const struct nvt_chart_request *request, const char *name, nvt_chart_put *put_data,
-                   nvt_chart_put *put_script, const void *what, struct nvt_error *err);
+typedef void nvt_chart_put(const struct nvt_chart_request *request, const void *what,
+                           const char *name, FILE *out);
+int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,
+                   nvt_chart_put *put_data, nvt_chart_put *put_script, const void *what,
+                   struct nvt_error *err);
 
 #endif

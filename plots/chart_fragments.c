@@ -289,9 +289,6 @@ static void put_frame(const struct nvt_report_input *input, const struct sheet *
                       struct nvt_frame *frame)
 {
     char failed[64];
-    struct nvt_provenance from = {0};
-    if (input->run_count)
-        from = nvt_runs_provenance(input->runs[0]);
     for (int line = 0; line < NVT_FRAGMENT_LINES; line++)
         if (has_line(sheet, (enum nvt_fragment_line)line))
             nvt_frame_key(frame, line == NVT_LINEAR ? NVT_KEY_LINE : NVT_KEY_LINE_POINT,
@@ -302,7 +299,7 @@ static void put_frame(const struct nvt_report_input *input, const struct sheet *
     snprintf(failed, sizeof(failed), "%zu not measured (out of memory or error).", sheet->failed);
     if (sheet->failed)
         nvt_frame_note(frame, failed);
-    nvt_frame_provenance(frame, "", &from);
+    nvt_chart_provenance(input, frame);
 }
 
 static void put_script(const struct nvt_chart_request *request, const struct sheet *sheet,

@@ -137,14 +137,6 @@ static void put_rows(const struct rows *rows, FILE *out)
     }
 }
 
-static void put_provenance(const struct nvt_report_input *input, struct nvt_frame *frame)
-{
-    struct nvt_provenance from = {0};
-    if (input->run_count)
-        from = nvt_runs_provenance(input->runs[0]);
-    nvt_frame_provenance(frame, "", &from);
-}
-
 static const char *color_of(int index)
 {
     static const char *const colors[] = {NVT_BLUE,  NVT_RED,    NVT_GREEN,
@@ -255,7 +247,7 @@ static void put_study(const struct nvt_chart_request *request, const struct rows
                            : bars      ? "Forward and backward, completed; bars: ± one standard "
                                          "deviation, points side by side."
                                        : "Forward and backward, completed.");
-    put_provenance(request->input, &frame);
+    nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, 180, out);
     put_x_axis(rows, out);
     if (column == 2 && high > 0)
@@ -399,7 +391,7 @@ static void put_gantt(const struct nvt_chart_request *request, const struct nvt_
         nvt_frame_key(&frame, NVT_KEY_BOX, kinds[kind].color, 1, 0, kinds[kind].name);
     nvt_frame_note(&frame, "Numbers: micro-batches, where there is room for them.");
     nvt_frame_note(&frame, view->configuration);
-    put_provenance(request->input, &frame);
+    nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, 40 * view->partitions, out);
     nvt_frame_y_label(&frame, 0, "partition", out);
     fprintf(out,
@@ -437,7 +429,7 @@ static void put_memory(const struct nvt_chart_request *request,
         nvt_frame_key(&frame, NVT_KEY_BOX, BACKWARD_BAND, 1, 0, "backward");
     }
     nvt_frame_note(&frame, view->configuration);
-    put_provenance(request->input, &frame);
+    nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, 180, out);
     if (at->backward_start != INT64_MAX) {
         double middle = (double)(at->backward_start - at->start) / 1e6;

@@ -128,7 +128,6 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
                       struct nvt_frame *frame)
 {
     const struct nvt_words words = {sheet->lines, sheet->count, configuration_of};
-    struct nvt_provenance from = nvt_runs_provenance(request->input->runs[0]);
     char text[NVT_FRAME_TEXT];
     frame->left = frame->right = 20;
     for (size_t level = 0; level < LEVELS; level++)
@@ -141,7 +140,7 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
     snprintf(text, sizeof(text), "%zu more are not shown.", sheet->left_out);
     if (sheet->left_out)
         nvt_frame_note(frame, text);
-    nvt_frame_provenance(frame, "", &from);
+    nvt_chart_provenance(request->input, frame);
 }
 
 /* A row's name stands above its points. */

@@ -217,11 +217,8 @@ static const struct {
 static void put_frame(const struct nvt_report_input *input, struct nvt_frame *frame,
                       const char *note)
 {
-    struct nvt_provenance from = {0};
-    if (input->run_count)
-        from = nvt_runs_provenance(input->runs[0]);
     nvt_frame_note(frame, note);
-    nvt_frame_provenance(frame, "", &from);
+    nvt_chart_provenance(input, frame);
 }
 
 /* Tics at the sides that were measured; of two that are too close to be read the second goes

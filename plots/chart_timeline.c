@@ -19,7 +19,7 @@ enum {
     SOURCES_MOST = THREADS_MOST + STREAMS_MOST,
     BOXES_MOST = 4000, /* more make a picture slow; the part shown ends there */
     NAMES_MOST = 7,
-    SEEN_MOST = 256,  /* threads and streams that are told apart */
+    SEEN_MOST = 256, /* threads and streams that are told apart */
 };
 
 static const char *const colors[NAMES_MOST + 1] = {NVT_SKY,    NVT_ORANGE, NVT_GREEN, NVT_PURPLE,
@@ -362,9 +362,6 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     const struct sheet *sheet = what;
     const char *slash = strrchr(sheet->trace->path, '/'), *separator = "plot ";
     char text[NVT_FRAME_TEXT];
-    struct nvt_provenance from = {nvt_trace_meta(sheet->trace, "backend"),
-                                  nvt_trace_meta(sheet->trace, "device"),
-                                  nvt_trace_meta(sheet->trace, "date"), NULL};
     snprintf(text, sizeof(text), "What ran when: %.200s", slash ? slash + 1 : sheet->trace->path);
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.left = 92;
@@ -372,7 +369,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_note(&frame, sheet->part);
     nvt_frame_note(&frame, "Threads: ranges, each lane within the one above it. GPU D:S: kernels "
                            "and copies of stream S of device D.");
-    nvt_frame_provenance(&frame, "", &from);
+    nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, sheet->lanes * 20 + 6, out);
     put_lanes(sheet, out);
     fprintf(out,

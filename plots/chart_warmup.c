@@ -100,10 +100,7 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
 {
     const struct nvt_warmup_study *study = sheet->study;
     const struct nvt_change_point *change = &study->change;
-    struct nvt_provenance from = {0};
     char text[NVT_FRAME_TEXT];
-    if (request->input->run_count)
-        from = nvt_runs_provenance(request->input->runs[0]);
     nvt_frame_key(frame, NVT_KEY_LINE, "#888888", 1, 0, "steady");
     for (size_t s = 0; s < sheet->lines; s++) {
         snprintf(text, sizeof(text), "--warmup %zu", study->series[s].warmups);
@@ -123,7 +120,7 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
     snprintf(text, sizeof(text), "%s%s%s", study->name, study->level ? ", collect " : "",
              study->level ? study->level : "");
     nvt_frame_note(frame, text);
-    nvt_frame_provenance(frame, "", &from);
+    nvt_chart_provenance(request->input, frame);
 }
 
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,

@@ -9,21 +9,14 @@
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "chart.h"
+#include "frame.h"
 #include "gnuplot.h"
 
 /* Every chart that fits the input is drawn. */
 static const struct nvt_chart *const charts[] = {
-    &nvt_chart_fragments,
-    &nvt_chart_switchback,
-    &nvt_chart_gpipe,
-    &nvt_chart_scaling,
-    &nvt_chart_phases,
-    &nvt_chart_timeline,
-    &nvt_chart_ranges,
-    &nvt_chart_memory,
-    &nvt_chart_reference,
-    &nvt_chart_warmup,
-    &nvt_chart_overhead,
+    &nvt_chart_fragments, &nvt_chart_switchback, &nvt_chart_gpipe,    &nvt_chart_scaling,
+    &nvt_chart_phases,    &nvt_chart_timeline,   &nvt_chart_ranges,   &nvt_chart_memory,
+    &nvt_chart_reference, &nvt_chart_warmup,     &nvt_chart_overhead,
 };
 #define CHARTS (sizeof(charts) / sizeof(charts[0]))
 
@@ -79,6 +72,14 @@ int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
     return 0;
 }
 
+void nvt_chart_provenance(const struct nvt_report_input *input, struct nvt_frame *frame)
+{
+    struct nvt_table *table = nvt_report_table(&nvt_report_phases, input, "", NULL);
+    if (table)
+        nvt_frame_provenance(frame, "", nvt_table_provenance(table));
+    nvt_table_free(table);
+}
+
 static int write_part(const struct nvt_chart_request *request, const char *name, const char *suffix,
                       nvt_chart_put *put, const void *what, struct nvt_error *err)
 {
@@ -89,8 +90,9 @@ static int write_part(const struct nvt_chart_request *request, const char *name,
     return nvt_chart_close(file, name, err);
 }
 
-int nvt_chart_draw(const struct nvt_chart_request *request, const char *name, nvt_chart_put *put_data,
-                   nvt_chart_put *put_script, const void *what, struct nvt_error *err)
+int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,
+                   nvt_chart_put *put_data, nvt_chart_put *put_script, const void *what,
+                   struct nvt_error *err)
 {
     if (write_part(request, name, "dat", put_data, what, err) ||
         write_part(request, name, "gp", put_script, what, err))

@@ -244,7 +244,7 @@ static const char *browser(void)
 
 /* What is in the page's <output> after `script` ran behind all of the document, owned. */
 static char *after_script(const char *name, const char *directory, const char *document_text,
-                          const char *script, const char *media)
+                          const char *script, const char *size, const char *option)
 {
     char url[4200], profile[4200], screen[64], *page = NULL;
     const char *end = strstr(document_text, "</body>");
@@ -255,10 +255,10 @@ static char *after_script(const char *name, const char *directory, const char *d
     free(page);
     snprintf(url, sizeof(url), "file://%s/page.html", directory);
     snprintf(profile, sizeof(profile), "--user-data-dir=%s/profile", directory);
-    snprintf(screen, sizeof(screen), "--window-size=%s", media);
+    snprintf(screen, sizeof(screen), "--window-size=%s", size);
     const char *const argv[] = {name,   "--headless", "--no-sandbox", "--disable-gpu",
-                                screen, profile,      "--dump-dom",   url,
-                                NULL};
+                                screen, option,       profile,        "--dump-dom",
+                                url,    NULL};
     const struct cli_options options = {.timeout_s = 120};
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
@@ -268,6 +268,28 @@ static char *after_script(const char *name, const char *directory, const char *d
     char *text = strndup(from, (size_t)(strstr(from, "</output>") - from));
     cli_result_free(&result);
     return text;
+}
+
+#define LIGHT "--blink-settings=preferredColorScheme=1"
+#define DARK  "--blink-settings=preferredColorScheme=0"
+
+/* Ink on paper has the contrast that WCAG 2.1 wants at level AAA, what is said aside that of AA;
+ * and the paper is what the reader's system asks for. */
+static void expect_contrast(const char *name, const char *directory, const char *text,
+                            const char *scheme, const char *expected)
+{
+    static const char script[] =
+        "const light=color=>{const [r,g,b]=color.match(/[\\d.]+/g).map(c=>{c/=255;"
+        "return c<=.04045?c/12.92:((c+.055)/1.055)**2.4});return .2126*r+.7152*g+.0722*b};"
+        "const paper=light(getComputedStyle(document.body).backgroundColor);"
+        "const ratio=what=>{const ink=light(getComputedStyle(document.querySelector(what)).color);"
+        "return (Math.max(ink,paper)+.05)/(Math.min(ink,paper)+.05)};"
+        "document.querySelector('output').textContent=[paper>.5?'light':'dark',ratio('p')>=7,"
+        "ratio('td')>=7,ratio('figcaption')>=4.5,ratio('a')>=4.5].join(' ');";
+    char wanted[100], *found = after_script(name, directory, text, script, "1400,900", scheme);
+    snprintf(wanted, sizeof(wanted), "%s true true true true", expected);
+    assert_string_equal(found, wanted);
+    free(found);
 }
 
 /* Click `clicks` times on a heading of the first table that has it; the column's cells behind. */
@@ -281,7 +303,7 @@ static void expect_order(const char *name, const char *directory, const char *te
              "document.querySelector('output').textContent=[...th.closest('table').tBodies[0].rows]"
              ".map(row=>row.cells[th.cellIndex].textContent||'none').join(' ');",
              heading, clicks);
-    char *order = after_script(name, directory, text, script, "1400,900");
+    char *order = after_script(name, directory, text, script, "1400,900", LIGHT);
     assert_string_equal(order, expected);
     free(order);
 }
@@ -314,9 +336,11 @@ static void test_browser(void **state)
         "document.body.style.width='400px';"
         "out.push(document.body.scrollWidth<=400);"
         "document.querySelector('output').textContent=out.join(' ');";
-    char *fits = after_script(name, directory, text, widths, "400,800");
+    char *fits = after_script(name, directory, text, widths, "400,800", LIGHT);
     assert_string_equal(fits, "true true");
     free(fits);
+    expect_contrast(name, directory, text, LIGHT, "light");
+    expect_contrast(name, directory, text, DARK, "dark");
     free(text);
     cli_tempdir_remove(directory);
 }
