@@ -301,6 +301,25 @@ static void put_memory(const struct nvt_story *story, struct nvt_document *docum
     nvt_table_free(peaks);
 }
 
+/* Against runs without collecting, and what each trace says of itself. */
+static void put_cost(const struct nvt_story *story, struct nvt_document *document)
+{
+    struct nvt_table *own = nvt_story_cost(story->input);
+    struct part part = has_measured(story->input) ? cost_part : cost_of_published;
+    int is_own = own && nvt_table_rows(own) > 0;
+    if (is_own && !part.absent)
+        part.absent = "There is no run without collecting to compare with.";
+    put_part(story, &part, document);
+    if (is_own) {
+        nvt_document_text(document,
+                          "What recording took by itself: NVTX events at what one cost when the "
+                          "recorder measured itself, threads that waited for it, and the overhead "
+                          "that CUPTI reported. nvtally stats --compensate takes the first off.");
+        nvt_story_table(document, own, TOP_ROWS);
+    }
+    nvt_table_free(own);
+}
+
 static void put_trace_reports(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_report_input *input = story->input;
@@ -310,7 +329,7 @@ static void put_trace_reports(const struct nvt_story *story, struct nvt_document
         apis += input->traces[i].trace->apis.count;
     }
     put_part(story, &warmup_part, document);
-    put_part(story, has_measured(input) ? &cost_part : &cost_of_published, document);
+    put_cost(story, document);
     put_memory(story, document);
     put_part(story, &time_part, document);
     if (input->trace_count && input->run_count)

@@ -13,6 +13,10 @@ void nvt_story_table(struct nvt_document *document, const struct nvt_table *tabl
 /* Whether the figures of a directory are others'. */
 int nvt_story_published(const struct nvt_runs *runs);
 
+/* What recording took each trace of the input that says so, a row a trace. The caller's; NULL when
+ * out of memory. */
+struct nvt_table *nvt_story_cost(const struct nvt_report_input *input);
+
 /* What was found, in a few lines: runs, warm-up, cost of collecting, memory, findings. 0, or -1
  * with err filled. */
 int nvt_story_summary(const struct nvt_report_input *input, const struct nvt_findings *findings,

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../plots/story_parts.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -519,8 +520,48 @@ static void test_trace(void **state)
     expect_html(text);
     assert_non_null(strstr(text, "nvtally:forward"));
     assert_non_null(strstr(text, ">Findings<"));
+    assert_non_null(strstr(text, "recording NVTX (ms)"));
     free(text);
     cli_tempdir_remove(directory);
+}
+
+/* Three plain ranges at 20 ns, one with a colour at 50, a mark at 10, in 1000 ns of one thread. */
+static void test_cost_of_recording(void **state)
+{
+    (void)state;
+    static const struct nvt_event_cost costs[] = {{.ps = 20000, .what = NVT_COST_PUSH_POP},
+                                                  {.ps = 50000, .what = NVT_COST_ATTRIBUTES},
+                                                  {.ps = 10000, .what = NVT_COST_MARK}};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("/tmp/cost.nvt", "test");
+    uint32_t process = nvt_trace_process(trace, 1), thread = nvt_trace_thread(trace, process, 1);
+    for (int i = 0; i < 3; i++)
+        assert_true(nvt_event_cost_add(trace, &costs[i]) != NVT_NONE);
+    for (int i = 0; i < 4; i++) {
+        struct nvt_range range = {.start = 250 * i,
+                                  .end = 250 * i + 250,
+                                  .thread = thread,
+                                  .end_thread = thread,
+                                  .flags = i == 3 ? NVT_RANGE_HAS_COLOR : 0};
+        assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+    }
+    struct nvt_mark mark = {.time = 500, .thread = thread};
+    assert_true(nvt_mark_add(trace, &mark) != NVT_NONE);
+    trace->threads.events[thread] = 9;
+    trace->threads.waited_ns[thread] = 3000;
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    struct nvt_input_trace given = {.trace = trace};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_table *table = nvt_story_cost(&input);
+    assert_non_null(table);
+    assert_int_equal(nvt_table_rows(table), 1);
+    assert_int_equal(nvt_table_int(table, 0, 1), 4);
+    assert_float_equal(nvt_table_real(table, 0, 3), 120e-6, 1e-12);
+    assert_float_equal(nvt_table_real(table, 0, 4), 12, 1e-9);
+    assert_float_equal(nvt_table_real(table, 0, 5), 3e-3, 1e-12);
+    assert_true(nvt_table_is_null(table, 0, 6));
+    nvt_table_free(table);
+    nvt_trace_free(trace);
 }
 
 static void test_refused(void **state)
@@ -552,7 +593,7 @@ int main(void)
         cmocka_unit_test(test_markdown),      cmocka_unit_test(test_latex),
         cmocka_unit_test(test_published),     cmocka_unit_test(test_trace),
         cmocka_unit_test(test_refused),       cmocka_unit_test(test_browser),
-        cmocka_unit_test(test_hostile_trace),
+        cmocka_unit_test(test_hostile_trace), cmocka_unit_test(test_cost_of_recording),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
