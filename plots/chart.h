@@ -1,6 +1,6 @@
 /*
- * Charts: pictures by name. A new chart is one new file plots/chart_<name>.c and one line in the
- * table of plot.c.
+ * Charts: pictures by name. A new chart is one new file plots/chart_<name>.c, with a struct nvt_chart
+ * nvt_chart_<name>, and its name in NVT_CHARTS.
  */
 #ifndef NVT_CHART_H
 #define NVT_CHART_H
@@ -8,6 +8,20 @@
 #include <stdio.h>
 
 #include "../analyze/report.h"
+
+/* All charts: X(name of nvt_chart_<name>). Their order is that of documents. */
+#define NVT_CHARTS(X) \
+    X(fragments) \
+    X(switchback) \
+    X(gpipe) \
+    X(scaling) \
+    X(phases) \
+    X(timeline) \
+    X(ranges) \
+    X(memory) \
+    X(reference) \
+    X(warmup) \
+    X(overhead)
 
 struct nvt_chart_request {
     struct nvt_report_input *input;
@@ -40,17 +54,9 @@ struct nvt_chart {
 /* All charts; *count gets how many. */
 const struct nvt_chart *const *nvt_charts(size_t *count);
 
-extern const struct nvt_chart nvt_chart_fragments;
-extern const struct nvt_chart nvt_chart_switchback;
-extern const struct nvt_chart nvt_chart_gpipe;
-extern const struct nvt_chart nvt_chart_scaling;
-extern const struct nvt_chart nvt_chart_ranges;
-extern const struct nvt_chart nvt_chart_memory;
-extern const struct nvt_chart nvt_chart_timeline;
-extern const struct nvt_chart nvt_chart_phases;
-extern const struct nvt_chart nvt_chart_reference;
-extern const struct nvt_chart nvt_chart_warmup;
-extern const struct nvt_chart nvt_chart_overhead;
+#define NVT_DECLARE_CHART(name) extern const struct nvt_chart nvt_chart_##name;
+NVT_CHARTS(NVT_DECLARE_CHART)
+#undef NVT_DECLARE_CHART
 
 /*
  * A file of a chart, DIRECTORY/NAME.SUFFIX, opened for writing; closing says whether all of it was

@@ -13,11 +13,9 @@
 #include "gnuplot.h"
 
 /* Every chart that fits the input is drawn. */
-static const struct nvt_chart *const charts[] = {
-    &nvt_chart_fragments, &nvt_chart_switchback, &nvt_chart_gpipe,    &nvt_chart_scaling,
-    &nvt_chart_phases,    &nvt_chart_timeline,   &nvt_chart_ranges,   &nvt_chart_memory,
-    &nvt_chart_reference, &nvt_chart_warmup,     &nvt_chart_overhead,
-};
+#define NVT_CHART_LINE(name) &nvt_chart_##name,
+static const struct nvt_chart *const charts[] = {NVT_CHARTS(NVT_CHART_LINE)};
+#undef NVT_CHART_LINE
 #define CHARTS (sizeof(charts) / sizeof(charts[0]))
 
 const struct nvt_chart *const *nvt_charts(size_t *count)

@@ -186,13 +186,46 @@ static void test_links(void **state)
     globfree(&documents);
 }
 
+/* Whether text has a date, 2026-11-21 or 21 November 2026. */
+static bool has_date(const char *text)
+{
+    int year, month, day;
+    char name[16];
+    for (const char *at = text; *at; at++)
+        if (isdigit((unsigned char)*at) &&
+            ((sscanf(at, "%4d-%2d-%2d", &year, &month, &day) == 3 && year > 2000) ||
+             (sscanf(at, "%2d %15s %4d", &day, name, &year) == 3 && year > 2000)))
+            return true;
+    return false;
+}
+
+/* Figures stand beside the machine, the day, and how busy the machine was; where there are none
+ * yet, that is said. */
+static void test_results(void **state)
+{
+    (void)state;
+    glob_t documents = files("docs/results/*.md", NULL);
+    assert_true(documents.gl_pathc >= 5);
+    for (size_t i = 0; i < documents.gl_pathc; i++) {
+        char *text = cli_read_file(documents.gl_pathv[i], NULL);
+        bool is_empty = strstr(text, "\nNot yet: ");
+        bool is_full =
+            has_date(text) && strstr(text, "cores") && strstr(text, "Hz") &&
+            (strstr(text, "host") || strstr(text, "without a GPU")) &&
+            (strstr(text, "load") || strstr(text, "other work") || strstr(text, "quiet"));
+        if (!is_empty && !is_full)
+            fail_msg("%s lacks date, processor, backend or condition", documents.gl_pathv[i]);
+        free(text);
+    }
+    globfree(&documents);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_links),
-        cmocka_unit_test(test_manual_pages),
-        cmocka_unit_test(test_reports),
-        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_links),   cmocka_unit_test(test_manual_pages),
+        cmocka_unit_test(test_reports), cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
