@@ -2,6 +2,7 @@
  * The command `compare`.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,8 +194,40 @@ static int is_regression(const struct nvt_change *change, double fail_above)
     return change->verdict == NVT_SLOWER && change->ratio - 1 > fail_above;
 }
 
+/* What the sides have in common, or "A x, B y". NULL where nothing is known of any. */
+static const char *together(const struct nvt_sides *groups, size_t offset, size_t sides, char *out,
+                            size_t size)
+{
+    const char *first = (const char *)&groups->origins[0] + offset;
+    size_t used = 0;
+    int same = 1;
+    for (size_t side = 1; side < sides; side++)
+        same &= !strcmp(first, (const char *)&groups->origins[side] + offset);
+    for (size_t side = 0; side < (same ? 1 : sides) && used < size; side++) {
+        const char *text = (const char *)&groups->origins[side] + offset;
+        char letter[4] = {(char)('A' + side), ' ', 0};
+        used += (size_t)snprintf(out + used, size - used, "%s%s%s", side ? ", " : "",
+                                 same ? "" : letter, *text || same ? text : "not stated");
+    }
+    return same && !*first ? NULL : out;
+}
+
+static void set_provenance(struct nvt_table *table, const struct nvt_sides *groups, size_t sides)
+{
+    char backend[640], device[1400], date[640], condition[2200];
+    const struct nvt_provenance provenance = {
+        .backend =
+            together(groups, offsetof(struct nvt_origin, backend), sides, backend, sizeof(backend)),
+        .device =
+            together(groups, offsetof(struct nvt_origin, device), sides, device, sizeof(device)),
+        .date = together(groups, offsetof(struct nvt_origin, date), sides, date, sizeof(date)),
+        .condition = together(groups, offsetof(struct nvt_origin, condition), sides, condition,
+                              sizeof(condition))};
+    nvt_table_set_provenance(table, &provenance);
+}
+
 /* Print the table; *regressions gets how many rows exceed the bound. 0 or -1. */
-static int show(const struct request *request, const struct nvt_sides *groups,
+static int show(const struct request *request, const struct nvt_sides *groups, size_t sides,
                 const struct outcome *outcomes, const struct nvt_change *changes, size_t count,
                 size_t *regressions, struct nvt_error *err)
 {
@@ -202,6 +235,8 @@ static int show(const struct request *request, const struct nvt_sides *groups,
     struct nvt_table *table = nvt_table_new("compare", "Change against side A, 95 % intervals",
                                             columns, sizeof(columns) / sizeof(columns[0]));
     *regressions = 0;
+    if (table)
+        set_provenance(table, groups, sides);
     for (size_t i = 0; table && i < count; i++) {
         add_row(table, &groups->items[outcomes[i].group], outcomes[i].side, &changes[i]);
         *regressions += (size_t)is_regression(&changes[i], request->fail_above);
@@ -237,7 +272,7 @@ static int compare_groups(const struct request *request, struct nvt_sides *group
         status = nvt_fail(err, "the sides have nothing in common: no phase, range or kernel of the "
                                "same name and configuration");
     else
-        status = show(request, groups, outcomes, changes, count, regressions, err);
+        status = show(request, groups, sides, outcomes, changes, count, regressions, err);
     free(changes);
     free(outcomes);
     return status;

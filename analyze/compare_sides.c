@@ -10,7 +10,7 @@
 int nvt_sides_init(struct nvt_sides *groups)
 {
     *groups = (struct nvt_sides){.strings = nvt_strings_new(),
-                                  .by_key = calloc(1, sizeof(*groups->by_key))};
+                                 .by_key = calloc(1, sizeof(*groups->by_key))};
     return groups->strings && groups->by_key ? 0 : -1;
 }
 
@@ -36,7 +36,7 @@ const char *nvt_compared_kind_name(enum nvt_compared_kind kind)
 }
 
 static struct nvt_compared *new_group(struct nvt_sides *groups, enum nvt_compared_kind kind,
-                                   uint32_t configuration, uint32_t name)
+                                      uint32_t configuration, uint32_t name)
 {
     if (groups->count == groups->capacity) {
         size_t capacity = groups->capacity ? groups->capacity * 2 : 32;
@@ -48,16 +48,16 @@ static struct nvt_compared *new_group(struct nvt_sides *groups, enum nvt_compare
     }
     struct nvt_compared *group = &groups->items[groups->count++];
     *group = (struct nvt_compared){kind,
-                                nvt_strings_get(groups->strings, configuration, NULL),
-                                nvt_strings_get(groups->strings, name, NULL),
-                                {{0}}};
+                                   nvt_strings_get(groups->strings, configuration, NULL),
+                                   nvt_strings_get(groups->strings, name, NULL),
+                                   {{0}}};
     for (size_t side = 0; side < NVT_SIDES; side++)
         group->sides[side].mean = group->sides[side].std = NAN;
     return group;
 }
 
 static struct nvt_compared *find_group(struct nvt_sides *groups, enum nvt_compared_kind kind,
-                                    const char *configuration, const char *name)
+                                       const char *configuration, const char *name)
 {
     uint32_t where = nvt_strings_add_text(groups->strings, configuration);
     uint32_t what = nvt_strings_add_text(groups->strings, name);
@@ -153,8 +153,8 @@ static int add_kernels(struct nvt_sides *groups, size_t side, const struct nvt_t
     for (uint32_t i = 0; i < ops->count; i++) {
         if (ops->kind[i] != NVT_OP_KERNEL)
             continue;
-        struct nvt_compared *group =
-            find_group(groups, NVT_GROUP_KERNEL, configuration, nvt_name(trace, ops->short_name[i]));
+        struct nvt_compared *group = find_group(groups, NVT_GROUP_KERNEL, configuration,
+                                                nvt_name(trace, ops->short_name[i]));
         if (!group ||
             add_time(&group->sides[side], groups->traces, (double)(ops->end[i] - ops->start[i])))
             return -1;
@@ -197,10 +197,29 @@ static int has_trace(const struct nvt_report_input *input, const struct nvt_runs
     return 0;
 }
 
+static void agree(char *known, size_t size, int given, const char *value)
+{
+    if (!given)
+        snprintf(known, size, "%s", value ? value : "");
+    else if (strncmp(known, value ? value : "", size - 1))
+        snprintf(known, size, "several");
+}
+
+static void add_origin(struct nvt_origin *origin, const struct nvt_report_input *input)
+{
+    const struct nvt_provenance from = nvt_report_provenance(input);
+    agree(origin->backend, sizeof(origin->backend), origin->given, from.backend);
+    agree(origin->device, sizeof(origin->device), origin->given, from.device);
+    agree(origin->date, sizeof(origin->date), origin->given, from.date);
+    agree(origin->condition, sizeof(origin->condition), origin->given, from.condition);
+    origin->given = 1;
+}
+
 int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
-                   struct nvt_error *err)
+                  struct nvt_error *err)
 {
     int status = 0;
+    add_origin(&groups->origins[side], input);
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         const struct nvt_input_trace *from = &input->traces[i];
         char *configuration =

@@ -143,11 +143,14 @@ static int render(struct nvt_table *table, const struct nvt_format *format, stru
     return status ? nvt_fail(err, "out of memory") : 0;
 }
 
-static int print_table(const struct nvt_findings *findings, const struct nvt_format *format,
-                       struct nvt_error *err)
+static int print_table(const struct nvt_findings *findings, const struct nvt_report_input *input,
+                       const struct nvt_format *format, struct nvt_error *err)
 {
+    const struct nvt_provenance provenance = nvt_report_provenance(input);
     struct nvt_table *table =
         nvt_table_new("diagnose", "Findings", columns, sizeof(columns) / sizeof(columns[0]));
+    if (table)
+        nvt_table_set_provenance(table, &provenance);
     for (size_t i = 0; table && i < findings->count; i++)
         fill_row(table, &findings->items[i]);
     return render(table, format, err);
@@ -200,7 +203,7 @@ static int diagnose(struct request *request, int count, char **arguments, struct
     if (!status) {
         nvt_command_notes(&input);
         if (request->format)
-            status = print_table(&findings, request->format, err);
+            status = print_table(&findings, &input, request->format, err);
         else
             print_paragraphs(&findings);
     }

@@ -81,7 +81,7 @@ static void merge(struct nvt_provenance *common, const struct nvt_provenance *mo
     common->condition = agree(common->condition, more->condition);
 }
 
-static struct nvt_provenance common_provenance(const struct nvt_report_input *input)
+struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input)
 {
     struct nvt_provenance common = {0};
     for (size_t i = 0; i < input->run_count; i++) {
@@ -165,7 +165,7 @@ struct nvt_table *nvt_report_table(const struct nvt_report *report,
         nvt_fail(err, "out of memory");
         return NULL;
     }
-    struct nvt_provenance provenance = common_provenance(input);
+    struct nvt_provenance provenance = nvt_report_provenance(input);
     nvt_table_set_provenance(table, &provenance);
     return table;
 }

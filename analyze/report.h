@@ -127,6 +127,9 @@ struct nvt_table *nvt_report_table(const struct nvt_report *report,
                                    const struct nvt_report_input *input, const char *title,
                                    struct nvt_error *err);
 
+/* What all of the input has in common; texts are the input's, or static. */
+struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input);
+
 /* A note of what --compensate took off; none where nothing was asked for. */
 void nvt_report_note_costs(struct nvt_report_input *input);
 

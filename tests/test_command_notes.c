@@ -88,11 +88,50 @@ static void options_are_refused_alike(void **state)
     }
 }
 
+/* A table without its machine and day is no evidence: of each side where they differ. */
+static void tables_say_where_they_are_from(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    record(directory);
+    static const char *const compare[] = {"nvtally", "compare", "whole.nvt", "cut.nvt", NULL};
+    static const char *const diagnose[] = {"nvtally", "diagnose", "whole.nvt",
+                                           "-f",      "markdown", NULL};
+    static const char *const run[] = {
+        "sh", "-c",
+        "nvtally run linear --backend host --size 64 --batch 1 "
+        "--iterations 20 --collect off -o a && cp -r a b && "
+        "sed -i 's/\"date\": *\"[^\"]*\"/\"date\": \"2020-01-01\"/' b/env.json && "
+        "nvtally compare a b",
+        NULL};
+    char path[4200];
+    snprintf(path, sizeof(path), "PATH=%s:%s", cli_built(""), getenv("PATH"));
+    const char *const environment[] = {path, NULL};
+    struct cli_options options = {.directory = directory, .environment = environment};
+    struct cli_result result = cli_run_with(&options, compare);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "intervals. Device "));
+    assert_null(strstr(result.out, ", A 20")); /* the same recording on both sides */
+    cli_result_free(&result);
+    result = cli_run_with(&options, diagnose);
+    cli_expect_status(&result, 0);
+    assert_int_equal(strncmp(result.out, "Findings. Device ", 17), 0);
+    cli_result_free(&result);
+    result = cli_run_with(&options, run);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "intervals. Backend host, device "));
+    assert_non_null(strstr(result.out, ", A 20"));
+    assert_non_null(strstr(result.out, ", B 2020-01-01"));
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warnings_have_the_programs_name_and_the_path_once),
         cmocka_unit_test(options_are_refused_alike),
+        cmocka_unit_test(tables_say_where_they_are_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
