@@ -236,10 +236,12 @@ static void put_crossing_notes(const struct sheet *sheet, struct nvt_frame *fram
 
 static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
 {
-    const struct nvt_curve *variants[2 * LINES_MAX];
+    const struct nvt_curve *variants[2 * LINES_MAX] = {NULL};
     size_t count = variants_of(sheet, variants);
     const struct nvt_words words = {variants, count, rest_of};
     char text[NVT_FRAME_TEXT];
+    if (!count)
+        return;
     struct nvt_provenance from = nvt_runs_provenance(variants[0]->points[0].runs);
     for (size_t i = 0; i < count; i++) {
         nvt_words_pick(&words, variants[i]->rest, 0, text, sizeof(text));

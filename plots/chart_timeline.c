@@ -194,7 +194,7 @@ static int take_boxes(struct sheet *sheet)
 {
     const struct nvt_trace *trace = sheet->trace;
     uint32_t range = 0, op = 0;
-    sheet->boxes = malloc(BOXES_MOST * sizeof(*sheet->boxes));
+    sheet->boxes = calloc(BOXES_MOST, sizeof(*sheet->boxes));
     if (!sheet->boxes)
         return -1;
     while (sheet->count < BOXES_MOST && (range < trace->ranges.count || op < trace->ops.count)) {

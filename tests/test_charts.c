@@ -231,6 +231,23 @@ static void expect_charts_of(const char *const argv[], const char *directory, in
     cli_result_free(&result);
 }
 
+/* One of each study that is drawn by itself, as small as its charts take. */
+static const char *const runs[][32] = {
+    {"nvtally", "run",          "gpipe",  "--partitions", "1,2", "--microbatches",
+     "1,2,4",   "--checkpoint", "off,on", "--d-model",    "16",  "--layers",
+     "2",       "--heads",      "2",      "--d-ff",       "32",  "--vocabulary",
+     "32",      "--batch",      "4",      "--sequence",   "8",   "--warmup",
+     "1",       "--iterations", "2"},
+    {"nvtally", "run", "linear", "--size", "64", "--batch", "1", "--warmup", "0,2", "--iterations",
+     "4"},
+    {"nvtally",  "run",      "transformer", "--d-model",    "32", "--d-ff",       "64", "--layers",
+     "1",        "--heads",  "2",           "--context",    "16", "--vocabulary", "50", "--collect",
+     "off,nvtx", "--warmup", "1",           "--iterations", "4"},
+    {"nvtally", "run", "switchback", "--dim", "64,128,1024", "--batch", "1024", "--timing",
+     "single", "--warmup", "1", "--iterations", "2", "--width-multiplier", "4"},
+    {"nvtally", "run", "fragmented", "--size", "64", "--batch", "1", "--fragments", "2,4,8",
+     "--iterations", "4", "--warmup", "1"}};
+
 static void expect_all(const int *seen, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
@@ -254,70 +271,16 @@ static void test_studies(void **state)
         const char *const import[] = {"nvtally", "import", path, "-o", directories[i], NULL};
         expect_charts_of(import, directories[i], seen);
     }
-    const char *const runs[][32] = {
-        {"nvtally",
-         "run",
-         "gpipe",
-         "--partitions",
-         "1,2",
-         "--microbatches",
-         "1,2,4",
-         "--checkpoint",
-         "off,on",
-         "--d-model",
-         "16",
-         "--layers",
-         "2",
-         "--heads",
-         "2",
-         "--d-ff",
-         "32",
-         "--vocabulary",
-         "32",
-         "--batch",
-         "4",
-         "--sequence",
-         "8",
-         "--warmup",
-         "1",
-         "--iterations",
-         "2",
-         "-o",
-         directories[4],
-         NULL},
-        {"nvtally", "run", "linear", "--size", "64", "--batch", "1", "--warmup", "0,2",
-         "--iterations", "4", "-o", directories[5], NULL},
-        {"nvtally",
-         "run",
-         "transformer",
-         "--d-model",
-         "32",
-         "--d-ff",
-         "64",
-         "--layers",
-         "1",
-         "--heads",
-         "2",
-         "--context",
-         "16",
-         "--vocabulary",
-         "50",
-         "--collect",
-         "off,nvtx",
-         "--warmup",
-         "1",
-         "--iterations",
-         "4",
-         "-o",
-         directories[6],
-         NULL},
-        {"nvtally", "run", "switchback", "--dim", "64,128,1024", "--batch", "1024", "--timing",
-         "single", "--warmup", "1", "--iterations", "2", "--width-multiplier", "4", "-o",
-         directories[7], NULL},
-        {"nvtally", "run", "fragmented", "--size", "64", "--batch", "1", "--fragments", "2,4,8",
-         "--iterations", "4", "--warmup", "1", "-o", directories[8], NULL}};
-    for (int i = 0; i < 5; i++)
-        expect_charts_of(runs[i], directories[4 + i], seen);
+    for (int i = 0; i < 5; i++) {
+        const char *argv[35];
+        int count = 0;
+        for (; runs[i][count]; count++)
+            argv[count] = runs[i][count];
+        argv[count++] = "-o";
+        argv[count++] = directories[4 + i];
+        argv[count] = NULL;
+        expect_charts_of(argv, directories[4 + i], seen);
+    }
     expect_all(seen, 0, CHARTS - 4);
     for (int i = 0; i < 9; i++)
         cli_tempdir_remove(directories[i]);
