@@ -161,7 +161,7 @@ static int infer(const struct observations *a, const struct observations *b,
         change->p = fmin(change->p, student_tail(observed, fewer - 1));
     double low_t = nvt_sample_quantile(t, RESAMPLES, 0.025);
     double high_t = nvt_sample_quantile(t, RESAMPLES, 0.975);
-    change->low = 1 + (mean_b - mean_a - high_t * sqrt(error)) / mean_a;
+    change->low = fmax(0, 1 + (mean_b - mean_a - high_t * sqrt(error)) / mean_a);
     change->high = 1 + (mean_b - mean_a - low_t * sqrt(error)) / mean_a;
     free(t);
     return 0;
@@ -211,7 +211,7 @@ void nvt_change_from_summaries(const double mean[2], const double std[2], const 
     if (n[0] < NVT_CHANGE_LEAST || n[1] < NVT_CHANGE_LEAST || !(error > 0) || !(mean[0] > 0))
         return;
     change->p = erfc(fabs(mean[1] - mean[0]) / error / sqrt(2));
-    change->low = change->ratio - 1.96 * error / mean[0];
+    change->low = fmax(0, change->ratio - 1.96 * error / mean[0]);
     change->high = change->ratio + 1.96 * error / mean[0];
 }
 

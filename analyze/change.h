@@ -40,7 +40,8 @@ struct nvt_change {
     size_t n[2];      /* times */
     size_t observations[2];
     double ratio;     /* mean[1] / mean[0] */
-    double low, high; /* 95 % interval of the ratio; NaN when nothing can be said */
+    double low, high; /* 95 % interval of the ratio, cut at 0, as times are not negative; NaN when
+                        nothing can be said */
     double p;         /* NaN likewise */
     enum nvt_verdict verdict; /* set by nvt_change_verdicts */
 };

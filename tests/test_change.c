@@ -154,6 +154,26 @@ static void too_little_says_nothing(void **unused)
     assert_int_equal(change.verdict, NVT_CANNOT_TELL);
 }
 
+/* Single times far off on both sides: the interval is wide, but nobody gets faster than 0. */
+static void no_time_is_negative(void **unused)
+{
+    (void)unused;
+    double wild[2][50];
+    struct nvt_series series[2];
+    struct nvt_change change;
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < 50; i++)
+            wild[side][i] = 1000 + i;
+        wild[side][10 + 20 * side] = 4e6 * (1 + side);
+        series[side] = (struct nvt_series){wild[side], 50};
+    }
+    const struct nvt_side a = {&series[0], 1}, b = {&series[1], 1};
+    assert_int_equal(nvt_change_measure(&a, &b, &change), 0);
+    assert_true(change.low >= 0 && change.low <= change.ratio && change.high > change.ratio);
+    nvt_change_from_summaries((double[]){100, 120}, (double[]){5000, 5000}, (size_t[]){50, 50}, &change);
+    assert_true(change.low == 0 && change.high > 1);
+}
+
 static void summaries_give_the_same_answer(void **unused)
 {
     (void)unused;
@@ -173,6 +193,7 @@ int main(void)
         cmocka_unit_test(equal_to_a_hair_is_the_same),
         cmocka_unit_test(repetitions_carry_the_noise_between_runs),
         cmocka_unit_test(too_little_says_nothing),
+        cmocka_unit_test(no_time_is_negative),
         cmocka_unit_test(summaries_give_the_same_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,7 +94,7 @@ static void test_manual_pages(void **state)
         char *manual = cli_read_file(path, NULL);
         if (!manual)
             fail_msg("there is no %s", path);
-        char *options = documented_options(manual);
+        char *options = documented_options(manual ? manual : "");
         expect_options(result.out, name, options, path);
         expect_options(options, path, result.out, name);
         snprintf(path, sizeof(path), "*%s*\n", name);
