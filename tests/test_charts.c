@@ -151,8 +151,10 @@ static void expect_said(const char *path, const struct picture *picture, int see
     size_t i = 0;
     while (i < CHARTS && strncmp(name, said[i].name, strlen(said[i].name)))
         i++;
-    if (i == CHARTS)
+    if (i == CHARTS) {
         fail_msg("nothing is known about the chart %s", name);
+        return;
+    }
     seen[i] = 1;
     for (size_t t = 0; t < 4 && said[i].texts[t]; t++) {
         int found = 0;
