@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,15 @@
 #include <sys/wait.h>
 
 #include "../lib/commands.h"
+#include "output_name.h"
 #include "session.h"
 
 static const char usage_text[] =
     "usage: nvtally record [OPTIONS] -- COMMAND [ARGUMENTS…]\n\n"
     "Runs COMMAND and records the NVTX ranges, and what is asked for of its GPU work, of it\n"
     "and of every process it starts. Its output and its exit status are passed on.\n\n"
-    "  -o, --output FILE      the trace (default: trace.nvt)\n"
+    "  -o, --output FILE      the trace (default: trace.nvt); %q{NAME} in it stands for an\n"
+    "                         environment variable, as a rank's, %h for the host, %p for the process\n"
     "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory, api,\n"
     "                         sync, overhead, external, graph, or full (default: nvtx)\n"
     "      --capture RANGE    only while this NVTX range is open: RANGE, RANGE@DOMAIN or RANGE@*;\n"
@@ -222,11 +225,16 @@ int nvt_cmd_record(int argc, char **argv)
     struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
     struct nvt_record_result result;
     struct nvt_error err = NVT_ERROR_INIT;
-    char text[1200];
+    char text[1200], output[PATH_MAX];
     options.output = "trace.nvt";
     int status = parse_options(argc, argv, &options);
     if (status)
         return status == 1 ? 0 : 2;
+    if (nvt_output_name(options.output, output, sizeof(output), &err)) {
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        return 2;
+    }
+    options.output = output;
     char **command = argv + optind;
     if (nvt_record_run(&options, command, &result, &err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));

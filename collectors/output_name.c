@@ -1,0 +1,74 @@
+#include "output_name.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct name {
+    char *out;
+    size_t size, used;
+};
+
+/* Beyond the room only the length grows, which is how it is told. */
+static void put(struct name *name, const char *text, int is_value)
+{
+    for (; *text; text++, name->used++)
+        if (name->used + 1 < name->size)
+            name->out[name->used] = is_value && *text == '/' ? '_' : *text;
+}
+
+/* The %q{NAME} at `at`. Returns what follows it, or NULL with err. */
+static const char *put_variable(struct name *name, const char *at, struct nvt_error *err)
+{
+    char variable[256];
+    const char *end = strchr(at, '}');
+    size_t length = end ? (size_t)(end - at) - 3 : sizeof(variable);
+    if (length >= sizeof(variable) || !length) {
+        nvt_fail(err, "-o: '%s' wants a name: %%q{NAME}", at);
+        return NULL;
+    }
+    snprintf(variable, sizeof(variable), "%.*s", (int)length, at + 3);
+    const char *value = getenv(variable);
+    if (!value) {
+        nvt_fail(err, "-o: %%q{%s}: there is no %s in the environment", variable, variable);
+        return NULL;
+    }
+    put(name, value, 1);
+    return end + 1;
+}
+
+static void put_host(struct name *name)
+{
+    char host[256] = "";
+    (void)gethostname(host, sizeof(host) - 1);
+    put(name, host, 1);
+}
+
+int nvt_output_name(const char *pattern, char *out, size_t size, struct nvt_error *err)
+{
+    struct name name = {out, size, 0};
+    while (*pattern) {
+        char text[32] = {*pattern, 0};
+        size_t length = 2;
+        if (!strncmp(pattern, "%q{", 3)) {
+            pattern = put_variable(&name, pattern, err);
+            if (!pattern)
+                return -1;
+            continue;
+        }
+        if (!strncmp(pattern, "%h", 2))
+            put_host(&name);
+        else if (!strncmp(pattern, "%p", 2) && snprintf(text, sizeof(text), "%ld", (long)getpid()))
+            put(&name, text, 0);
+        else if (!strncmp(pattern, "%%", 2))
+            put(&name, "%", 0);
+        else
+            put(&name, text, 0), length = 1;
+        pattern += length;
+    }
+    if (name.used >= size)
+        return nvt_fail(err, "-o: the name of the trace is too long");
+    out[name.used] = 0;
+    return 0;
+}

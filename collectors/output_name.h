@@ -1,0 +1,24 @@
+/*
+ * The name of a trace, made from what `record -o` says, so that many recordings that start from one
+ * command line (the ranks of mpirun or srun) write a file each. The marks are those of nsys:
+ *
+ *     %q{NAME}  the environment variable NAME; it is an error when there is none
+ *     %h        the host's name
+ *     %p        the number of the recording process
+ *     %%        a %
+ *
+ * Any other % stands for itself. What a variable holds goes into the name as it is, '/' apart,
+ * which becomes
+ * '_': it names a file and no folder.
+ */
+#ifndef NVT_OUTPUT_NAME_H
+#define NVT_OUTPUT_NAME_H
+
+#include <stddef.h>
+
+#include "../lib/error.h"
+
+/* Write the name into out[size]. 0, or -1 with err: no such variable, or too long. */
+int nvt_output_name(const char *pattern, char *out, size_t size, struct nvt_error *err);
+
+#endif
