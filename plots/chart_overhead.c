@@ -155,9 +155,12 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_open(&frame, 46 * (int)sheet->count, out);
     fprintf(out,
             "set border 1\nunset ytics\nset grid noytics\nset xlabel 'slow-down (1: none)'\n"
-            "set xrange [%.9g:%.9g]\nset yrange [%zu:0]\n"
-            "set arrow 1 from 1,graph 0 to 1,graph 1 nohead linecolor '#555555' linewidth 1.2\n",
+            "set xrange [%.9g:%.9g]\nset yrange [%zu:0]\n",
             sheet->least - margin, sheet->most + margin, sheet->count);
+    for (size_t line = 0; line < sheet->count; line++)
+        fprintf(out,
+                "set arrow %zu from 1,%zu.38 to 1,%zu nohead linecolor '#555555' linewidth 1.2\n",
+                line + 1, line, line + 1);
     for (size_t line = 0; line < sheet->count; line++) {
         fprintf(out, "set label %zu ", line + 1);
         put_label(sheet, sheet->lines[line], out);
