@@ -25,7 +25,7 @@ static const char usage_text[] =
     "  -r, --report LIST    reports, separated by commas; may be repeated; 'list' lists them\n"
     "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or "
     "published:\n"
-    "                       the layout of the workload's published file\n"
+    "                       the layout of the workload's published file; 'list' lists them\n"
     "  -o, --output FILE    write there instead of stdout\n"
     "      --across-threads operations of a thread without ranges belong to those open on the\n"
     "                       process's other threads (PyTorch's backward)\n"
@@ -37,7 +37,7 @@ struct request {
     size_t count;
     const struct nvt_format *format; /* NULL: published */
     const char *output;              /* NULL: stdout */
-    int list;
+    int list, list_formats;
     unsigned project_flags;
     int compensate;
 };
@@ -73,10 +73,10 @@ static int add_reports(struct request *request, const char *list, struct nvt_err
 static int set_format(struct request *request, const char *name, struct nvt_error *err)
 {
     request->format = strcmp(name, "published") ? nvt_format_find(name) : NULL;
-    if (request->format || !strcmp(name, "published"))
+    request->list_formats |= !strcmp(name, "list");
+    if (request->format || !strcmp(name, "published") || !strcmp(name, "list"))
         return 0;
-    return nvt_fail(
-        err, "no format '%s': column, grid, markdown, latex, csv, tsv, json or published", name);
+    return nvt_fail(err, "no format '%s'; 'nvtally stats -f list' lists them", name);
 }
 
 /* 1: --help was given. */
@@ -135,6 +135,15 @@ static void list_reports(FILE *out)
     for (size_t i = 0; i < count; i++)
         fprintf(out, "%-20s %s%s\n", reports[i]->name, reports[i]->about,
                 reports[i]->published ? " (-f published)" : "");
+}
+
+static void list_formats(FILE *out)
+{
+    size_t count;
+    const struct nvt_format *formats = nvt_formats(&count);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%-10s %s\n", formats[i].name, formats[i].about);
+    fputs("published  the layout of the workload's published file, where there is one\n", out);
 }
 
 /* What the reports ask of the input, before anything is computed or printed. */
@@ -269,8 +278,11 @@ int nvt_cmd_stats(int argc, char **argv)
             fputs(usage_text, stdout);
         return status > 0 ? 0 : nvt_command_fail(&err);
     }
-    if (request.list) {
-        list_reports(stdout);
+    if (request.list || request.list_formats) {
+        if (request.list)
+            list_reports(stdout);
+        else
+            list_formats(stdout);
         return 0;
     }
     input.project_flags = request.project_flags;

@@ -1,9 +1,17 @@
-# bash completion of nvtally. Commands and options come from the program's own --help.
+# bash completion of nvtally. Commands, options, workloads, reports and formats come from the program itself.
+# The last name of a list with commas: what stands before it is kept.
+_nvtally_list() {
+    local current=$1 before=
+    shift
+    [[ $current == *,* ]] && before=${current%,*},
+    mapfile -t COMPREPLY < <(compgen -P "$before" -W "$*" -- "${current##*,}")
+}
 _nvtally() {
-    local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} words i
+    local current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]-} previous words i
+    local program=${COMP_WORDS[0]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words=$("${COMP_WORDS[0]}" --help 2>/dev/null |
+        words=$("$program" --help 2>/dev/null |
             sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p')
         mapfile -t COMPREPLY < <(compgen -W "$words --help --version" -- "$current")
         return
@@ -19,9 +27,22 @@ _nvtally() {
             return
         fi
     done
-    case $current in
-    -*)
-        words=$("${COMP_WORDS[0]}" "$command" --help 2>/dev/null | grep -o -e '--[a-z][a-z-]*')
+    previous=${COMP_WORDS[COMP_CWORD - 1]}
+    case $command,$previous,$current in
+    *,*,-*)
+        words=$("$program" "$command" --help 2>/dev/null | grep -o -e '--[a-z][a-z-]*')
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+        ;;
+    stats,-r,* | stats,--report,*)
+        words=$("$program" stats -r list 2>/dev/null | sed 's/ .*//')
+        _nvtally_list "$current" "$words"
+        ;;
+    stats,-f,* | stats,--format,* | compare,-f,* | compare,--format,* | diagnose,-f,* | diagnose,--format,* | reference,-f,* | reference,--format,*)
+        words=$("$program" stats -f list 2>/dev/null | sed 's/ .*//')
+        _nvtally_list "$current" "$words"
+        ;;
+    run,run,* | reference,reference,*)
+        words=$("$program" run --help 2>/dev/null | sed -n '2,$s/^\([a-z][a-z]*\): .*/\1/p')
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
         ;;
     *) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;

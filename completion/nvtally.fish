@@ -1,4 +1,4 @@
-# fish completion of nvtally. Commands and options come from the program's own --help.
+# fish completion of nvtally. Commands, options, workloads, reports and formats come from the program itself.
 function __nvtally_commands
     nvtally --help 2>/dev/null | string replace -rf '^  ([a-z]+)  +(.*)' '$1\t$2'
 end
@@ -20,3 +20,22 @@ function __nvtally_recorded
 end
 
 complete -c nvtally -n 'contains -- -- (commandline -opc)' -f -a '(__nvtally_recorded)'
+
+# What stands in the second place of the line, and the word before the one that is completed.
+function __nvtally_at
+    set -l line (commandline -opc)
+    contains -- "$line[2]" (string split , -- $argv[1]); and contains -- $line[-1] (string split , -- $argv[2])
+end
+
+# Names with what stands before the last comma of a list in front of each.
+function __nvtally_list
+    set -l before (string match -r '.*,' -- (commandline -ct))
+    printf "$before%s\n" $argv
+end
+
+complete -c nvtally -n '__nvtally_at stats -r,--report' -f \
+    -a '(__nvtally_list (nvtally stats -r list 2>/dev/null | string replace -r " .*" ""))'
+complete -c nvtally -n '__nvtally_at stats,compare,diagnose,reference -f,--format' -f \
+    -a '(nvtally stats -f list 2>/dev/null | string replace -r " .*" "")'
+complete -c nvtally -n '__nvtally_at run,reference run,reference' -f \
+    -a '(nvtally run --help 2>/dev/null | string match -v "usage*" | string replace -rf "^([a-z]+): .*" "\$1")'

@@ -32,6 +32,7 @@ static const struct shell {
      "words=(${(s: :)1}); [[ $1 == *' ' ]] && words+=(''); CURRENT=$#words; PREFIX=$words[-1]; "
      "_describe() { print -rl -- ${(P)2} | sed 's/:.*//' | grep -e \"^$PREFIX\" }; "
      "compadd() { [[ $1 == -a ]] && print -rl -- ${(P)2} | grep -e \"^$PREFIX\" }; "
+     "compset() { PREFIX=${PREFIX##*,} }; "
      "_normal() { print \"normal $CURRENT: $words\" }; _files() { print files }; "
      "nvtally_complete() { . completion/_nvtally }; nvtally_complete; true"},
     {"fish", "completion/nvtally.fish",
@@ -191,6 +192,36 @@ static void offers_every_option(void **state)
     }
 }
 
+/* Workloads, reports (the last of a list) and formats: those that the program has. */
+static void offers_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *offered, *not_offered;
+    } cases[] = {
+        {"nvtally run sw", "switchback", "usage"},
+        {"nvtally reference frag", "fragmented", "usage"},
+        {"nvtally stats -f mark", "markdown", "column"},
+        {"nvtally compare --format pub", "published", "column"},
+        {"nvtally stats -r nvtx_kern", "nvtx_kern_sum", "nvtx_sum"},
+        {"nvtally stats --report gpu_id", "gpu_idle", "overlap"},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        if (!is_here(&shells[i]))
+            continue;
+        for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+            char *offered = offers(&shells[i], cases[c].words);
+            if (!has_line(offered, cases[c].offered) || has_line(offered, cases[c].not_offered))
+                fail_msg("%s: '%s' offers%s", shells[i].name, cases[c].words, offered);
+            free(offered);
+        }
+        char *list = offers(&shells[i], "nvtally stats -r phases,gpu_id");
+        if (!has_line(list, "gpu_idle") && !has_line(list, "phases,gpu_idle"))
+            fail_msg("%s: a list offers%s", shells[i].name, list);
+        free(list);
+    }
+}
+
 static void completes_what_is_recorded(void **state)
 {
     (void)state;
@@ -211,6 +242,7 @@ int main(void)
         cmocka_unit_test(syntax_is_right),
         cmocka_unit_test(offers_every_command),
         cmocka_unit_test(offers_every_option),
+        cmocka_unit_test(offers_names),
         cmocka_unit_test(completes_what_is_recorded),
     };
     return cmocka_run_group_tests(tests, make_home, remove_home);
