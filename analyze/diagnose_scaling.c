@@ -233,9 +233,10 @@ static void tell_entries(struct nvt_finding *finding, const struct item *item,
              fit->per_unit, fit->per_unit == 1 ? "" : "s", axis);
     snprintf(
         finding->evidence, sizeof(finding->evidence),
-        "%g entries an iteration at %s=%g, %.0f ns of it (%.0f %% of the iteration); cost = %.0f + "
+        "%g entries an iteration at %s=%g, %.0f ns of it (%.0f %% of the iteration); cost = %.0f %c "
         "%.1f·%s ns (slope ± %.1f at 95 %%)",
-        point->count, axis, fit->most, point->ns, 100 * share, fit->a, fit->b, axis, fit->half);
+        point->count, axis, fit->most, point->ns, 100 * share, fit->a, fit->b < 0 ? '-' : '+',
+        fabs(fit->b), axis, fit->half);
     point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedies[item->kind]);
 }
@@ -250,8 +251,9 @@ static void tell_growth(struct nvt_finding *finding, const struct item *item, co
     snprintf(
         finding->evidence, sizeof(finding->evidence),
         "cost = %.0f + %.1f·%s ns an iteration (slope ± %.1f at 95 %%), from %s=%g to %g; at the "
-        "largest %.0f ns in %g entries",
-        fit->a, fit->b, axis, fit->half, axis, fit->least, fit->most, point->ns, point->count);
+        "largest %.0f ns in %g entr%s",
+        fit->a, fit->b, axis, fit->half, axis, fit->least, fit->most, point->ns, point->count,
+        point->count == 1 ? "y" : "ies");
     point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy),
              "look at what is done in it once for each of the %s", axis);
