@@ -1,8 +1,9 @@
-"""A training loop with NVTX ranges, to be recorded: nvtally record -o t.nvt -- python3 train.py
+"""A training loop with NVTX ranges, to be recorded: nvtally record -o t.nvt -- python3 train.py [STEPS]
 
 With PyTorch a small model learns, on a GPU where there is one; without it, NVIDIA's package `nvtx` marks a
 loop that only sleeps; without both there is nothing to record.
 """
+import sys
 import time
 
 try:
@@ -10,6 +11,8 @@ try:
     from torch.cuda import nvtx
 except ImportError:
     torch = None
+
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 50
 
 
 def train():
@@ -19,7 +22,7 @@ def train():
     model.to(device)
     optimizer = torch.optim.AdamW(model.parameters())
     data = torch.randn(64, 256, device=device)
-    for _ in range(50):
+    for _ in range(STEPS):
         with nvtx.range("step"):
             with nvtx.range("forward"):
                 loss = (model(data) - data).square().mean()
@@ -37,7 +40,7 @@ def sleep():
     except ImportError:
         print("neither PyTorch nor the package nvtx is here: nothing to record")
         return
-    for _ in range(50):
+    for _ in range(STEPS):
         with annotate("step"):
             for name, seconds in ("forward", 0.001), ("backward", 0.002), ("optimizer", 0.001):
                 with annotate(name):
