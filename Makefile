@@ -47,7 +47,8 @@ STD      := -std=gnu11
 HERE     := PWD=/proc/self/cwd
 LDLIBS   := $(if $(HAVE_ZSTD),-lzstd) $(if $(HAVE_SQLITE),-lsqlite3) $(if $(HAVE_YAJL),-lyajl) $(if $(HAVE_ZLIB),-lz) -lm -ldl -lpthread
 SANITIZE ?=
-# ThreadSanitizer sees nothing of what libgomp's threads wait for: with it, their loops run on one.
+# ThreadSanitizer sees nothing of what libgomp's threads wait for: with it, their loops run on one,
+# and OpenBLAS's too.
 OPENMP = $(if $(findstring thread,$(SANITIZE)),-fopenmp-simd,-fopenmp)
 # The processor that the host backend is built for; a package sets the plainest one.
 HOST_ARCH ?= native
@@ -159,8 +160,18 @@ TSAN := -fsanitize=thread
 check-asan: ## the same under AddressSanitizer and UBSan
 	$(Q)$(MAKE) BUILD=build-asan SANITIZE="$(ASAN)" check
 
+# What reads and what makes tables, in the time that CI has: built without optimisation, no program run.
+QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode read_kineto read_nsys report_gpu reports sample sort table)
+check-asan-quick: ## a few of them, in a minute
+	$(Q)$(MAKE) BUILD=build-asan-quick SANITIZE="$(ASAN)" CFLAGS="-O0 -g" quick-run
+
+quick-run: $(BUILD)/nvtally $(patsubst %,$(BUILD)/tests/%,$(QUICK_TESTS))
+	$(Q)for test in $(QUICK_TESTS); do \
+	  echo "== $$test"; NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/$$test || exit 1; \
+	done
+
 check-tsan: ## the same under ThreadSanitizer
-	$(Q)TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(MAKE) BUILD=build-tsan SANITIZE="$(TSAN)" check
+	$(Q)TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp OPENBLAS_NUM_THREADS=1 $(MAKE) BUILD=build-tsan SANITIZE="$(TSAN)" check
 
 # The injected library too, loaded into clients that have the same sanitizer; programs without one
 # cannot load it, so only the tests that record our own clients are run.
@@ -183,10 +194,10 @@ demo: all ## the fragment study, small enough for a laptop: a table and a chart
 include $(wildcard library/module.mk kernels/*/module.mk packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
-	rm -rf build build-asan build-tsan build-fuzz build-inject-asan build-inject-tsan build-coverage build-valgrind
+	rm -rf build build-asan build-asan-quick build-tsan build-fuzz build-inject-asan build-inject-tsan build-coverage build-valgrind
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: all objects check check-asan check-tsan check-inject check-inject-tsan check-inject-run demo clean help
+.PHONY: all objects check check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

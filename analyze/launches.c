@@ -221,7 +221,8 @@ static int make_room(struct stack *stack, size_t width)
 static void close_range(struct walk *walk, struct open *open, struct open *outer)
 {
     const struct nvt_lane_range *range = &walk->lane->ranges.items[open->row];
-    if (!open->node)
+    /* Without an operation of its own: within one that ended before it, which has given up. */
+    if (!open->node || open->last < open->first)
         return;
     struct nvt_launch_class *class = &walk->out->classes[open->class];
     int64_t ns = open->last - open->first;
