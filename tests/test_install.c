@@ -21,19 +21,18 @@
 /* The build that is installed, for make; without the part that make would otherwise begin to build.
  */
 static char build[4200];
-static const char *no_cuda;
 static char *directory;
 
 static struct cli_result shell(const char *line)
 {
     const char *const environment[] = {"MAKEFLAGS", "MAKELEVEL", "NVTALLY_LIBDIR", "DESTDIR", NULL};
-    const char *const argv[] = {"sh", "-c", line, directory, build, no_cuda, NULL};
+    const char *const argv[] = {"sh", "-c", line, directory, build, NULL};
     struct cli_options options = {.environment = environment, .timeout_s = 300};
     struct cli_result result = cli_run_with(&options, argv);
     return result;
 }
 
-/* $0: our folder, $1 and $2: for make. What it printed, owned; it must have ended well. */
+/* $0: our folder, $1: for make. What it printed, owned; it must have ended well. */
 static char *output_of(const char *line)
 {
     struct cli_result result = shell(line);
@@ -64,9 +63,8 @@ static int install(void **state)
     directory = cli_tempdir();
     snprintf(build, sizeof(build), "BUILD=%s", cli_built(""));
     build[strlen(build) - 1] = 0; /* its last slash */
-    no_cuda = access(cli_built("libnvtally-cuda.so"), R_OK) ? "NVCC=" : "V=";
-    run("make -s \"$1\" \"$2\" install DESTDIR=\"$0/root\" PREFIX=/opt/nvtally");
-    run("make -s \"$1\" \"$2\" install PREFIX=\"$0/prefix\"");
+    run("make -s \"$1\" -o all install DESTDIR=\"$0/root\" PREFIX=/opt/nvtally");
+    run("make -s \"$1\" -o all install PREFIX=\"$0/prefix\"");
     return 0;
 }
 
@@ -199,7 +197,7 @@ static void has_one_version(void **state)
     expect("\"$0/prefix/bin/nvtally\" --version", "nvtally " NVT_VERSION "\n");
     expect("cat \"$0/prefix/lib/pkgconfig/nvtally.pc\"", "\nVersion: " NVT_VERSION "\n");
     expect("grep -aoFm1 " NVT_VERSION " \"$0/prefix/lib/libnvtally.so.0\"", NVT_VERSION);
-    expect("make -s \"$1\" \"$2\" -n deb", "packaging/deb " NVT_VERSION " ");
+    expect("make -s \"$1\" -o all -n deb", "packaging/deb " NVT_VERSION " ");
     /* Nobody else has it written down. */
     run("! git -C . grep -lF 'nvtally " NVT_VERSION
         "' -- '*.c' '*.h' '*.mk' Makefile packaging setup "
@@ -209,7 +207,7 @@ static void has_one_version(void **state)
 static void is_removed_again(void **state)
 {
     (void)state;
-    run("make -s \"$1\" \"$2\" uninstall DESTDIR=\"$0/root\" PREFIX=/opt/nvtally");
+    run("make -s \"$1\" -o all uninstall DESTDIR=\"$0/root\" PREFIX=/opt/nvtally");
     expect("find \"$0/root\" ! -type d | wc -l", "0\n");
 }
 
