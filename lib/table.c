@@ -38,7 +38,7 @@ struct nvt_table *nvt_table_new(const char *name, const char *title,
     if (!table)
         return NULL;
     table->name = strdup(name);
-    table->title = strdup(title);
+    table->title = title ? strdup(title) : NULL;
     table->strings = nvt_strings_new();
     table->columns = calloc(column_count ? column_count : 1, sizeof(*table->columns));
     if (!table->name || !table->title || !table->strings || !table->columns) {

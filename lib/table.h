@@ -43,7 +43,7 @@ struct nvt_provenance {
 
 /*
  * An empty table. `name` is the report's ("nvtx_sum"), `title` is for people. The columns are
- * copied, their texts are not. NULL when out of memory.
+ * copied, their texts are not. NULL when out of memory, as when there was none for the title.
  */
 struct nvt_table *nvt_table_new(const char *name, const char *title,
                                 const struct nvt_column_spec *columns, size_t column_count);

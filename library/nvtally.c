@@ -116,6 +116,10 @@ static int read_session(nvtally_session *session, const char *path)
         return NVTALLY_NO_MEMORY;
     if (nvt_reader_nvt.read(path, session->trace, &err))
         return NVTALLY_SYSTEM;
+    /* Cut where the recorder goes on writing, it is whole for us; behind what is not read is more. */
+    const char *warning = session->trace->warning;
+    if (warning && strstr(warning, "cannot be read: "))
+        return NVTALLY_SYSTEM;
     if (nvt_trace_finish(session->trace, &err))
         return NVTALLY_NO_MEMORY;
     session->projected = nvt_project_ranges(session->trace, 0, &err);

@@ -240,7 +240,7 @@ static const struct part
                   NVT_CHART_NOWHERE,
                   NULL};
 
-/* Peaks of what the runs allocated, as their records have them. NULL when there are none. */
+/* Peaks of what the runs allocated, as their records have them. NULL when out of memory. */
 static struct nvt_table *peaks_of_runs(const struct nvt_report_input *input)
 {
     static const struct nvt_column_spec columns[] = {{"configuration", "", NVT_TEXT, 0, 0},
@@ -261,8 +261,12 @@ static struct nvt_table *peaks_of_runs(const struct nvt_report_input *input)
                 continue;
             char *configuration = nvt_record_configuration(record);
             size_t rows = nvt_table_rows(table);
+            if (!configuration) {
+                nvt_table_free(table);
+                return NULL;
+            }
             /* Repetitions of a configuration: one row says what they took. */
-            if (rows && configuration &&
+            if (rows &&
                 !strcmp(nvt_table_text(table, rows - 1, 0), configuration)) {
                 free(configuration);
                 continue;
@@ -283,6 +287,7 @@ static void put_memory(const struct nvt_story *story, struct nvt_document *docum
     const struct nvt_report_input *input = story->input;
     struct nvt_table *peaks = peaks_of_runs(input);
     size_t events = 0;
+    document->failed |= !peaks;
     for (size_t i = 0; i < input->trace_count; i++)
         events += input->traces[i].trace->memory.count;
     const struct part part = {"Memory",
