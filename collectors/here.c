@@ -16,7 +16,7 @@
 #include "recorder.h"
 #include "wake.h"
 
-#define AXIS_NS 2000 /* by which a time of ours and one of the trace may differ */
+#define AXIS_NS 10000 /* by which a time of ours and one of the trace may differ */
 
 /* Of this process, which has one collector. */
 static struct {

@@ -24,7 +24,7 @@ enum nvt_here_status nvt_here_start(const char *library, struct nvt_error *err);
  */
 const char *nvt_here_collect(uint64_t *lost);
 
-/* What a time from start to stop (CLOCK_MONOTONIC) is on the trace's axis: two microseconds more at
+/* What a time from start to stop (CLOCK_MONOTONIC) is on the trace's axis: ten microseconds more at
  * both ends, as the clocks agree so well. */
 void nvt_here_axis(int64_t start, int64_t stop, int64_t *first, int64_t *last);
 
