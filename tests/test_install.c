@@ -18,8 +18,7 @@
 #include "../lib/version.h"
 #include "cli.h"
 
-/* The build that is installed, for make; without the part that make would otherwise begin to build.
- */
+/* The build that is installed, for make, which takes it as it is (-o all). */
 static char build[4200];
 static char *directory;
 
