@@ -179,7 +179,8 @@ static double whole_mean(const struct nvt_side *side, size_t *count)
     return sum / (double)*count;
 }
 
-int nvt_change_measure(const struct nvt_side *a, const struct nvt_side *b, struct nvt_change *change)
+int nvt_change_measure(const struct nvt_side *a, const struct nvt_side *b,
+                       struct nvt_change *change)
 {
     struct observations left = {0}, right = {0};
     int by_repetition = a->count >= NVT_CHANGE_LEAST && b->count >= NVT_CHANGE_LEAST;

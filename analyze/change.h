@@ -36,8 +36,8 @@ struct nvt_side {
 };
 
 struct nvt_change {
-    double mean[2];   /* of all times of a side */
-    size_t n[2];      /* times */
+    double mean[2]; /* of all times of a side */
+    size_t n[2];    /* times */
     size_t observations[2];
     double ratio;     /* mean[1] / mean[0] */
     double low, high; /* 95 % interval of the ratio, cut at 0, as times are not negative; NaN when
@@ -47,7 +47,8 @@ struct nvt_change {
 };
 
 /* Compare side b with side a. 0, or -1 when out of memory. */
-int nvt_change_measure(const struct nvt_side *a, const struct nvt_side *b, struct nvt_change *change);
+int nvt_change_measure(const struct nvt_side *a, const struct nvt_side *b,
+                       struct nvt_change *change);
 
 /* The same from summaries alone (mean, standard deviation, count of each side), where times are taken
  * for independent: Welch's t by the normal approximation. */

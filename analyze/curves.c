@@ -32,8 +32,7 @@ void nvt_record_rest(const struct nvt_record *record, const char *axis, const ch
     }
 }
 
-/* --- gathering -----------------------------------------------------------------------------------
- */
+/* --- gathering -------------------------------------------------------------------------------- */
 
 static struct nvt_curve *find_curve(struct nvt_curves *curves, const struct nvt_record *record,
                                     const char *axis, const char *phase)
@@ -175,8 +174,7 @@ void nvt_curves_free(struct nvt_curves *curves)
     *curves = (struct nvt_curves){0};
 }
 
-/* --- crossing ------------------------------------------------------------------------------------
- */
+/* --- crossing --------------------------------------------------------------------------------- */
 
 const char *nvt_curves_differ(const struct nvt_curve *left, const struct nvt_curve *right)
 {

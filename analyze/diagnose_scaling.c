@@ -231,12 +231,12 @@ static void tell_entries(struct nvt_finding *finding, const struct item *item,
     snprintf(finding->what, sizeof(finding->what),
              "%s %.100s is entered %g time%s for each of the %s", kinds[item->kind], item->name,
              fit->per_unit, fit->per_unit == 1 ? "" : "s", axis);
-    snprintf(
-        finding->evidence, sizeof(finding->evidence),
-        "%g entries an iteration at %s=%g, %.0f ns of it (%.0f %% of the iteration); cost = %.0f %c "
-        "%.1f·%s ns (slope ± %.1f at 95 %%)",
-        point->count, axis, fit->most, point->ns, 100 * share, fit->a, fit->b < 0 ? '-' : '+',
-        fabs(fit->b), axis, fit->half);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%g entries an iteration at %s=%g, %.0f ns of it (%.0f %% of the iteration); cost = "
+             "%.0f %c "
+             "%.1f·%s ns (slope ± %.1f at 95 %%)",
+             point->count, axis, fit->most, point->ns, 100 * share, fit->a, fit->b < 0 ? '-' : '+',
+             fabs(fit->b), axis, fit->half);
     point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedies[item->kind]);
 }

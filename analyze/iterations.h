@@ -26,9 +26,10 @@ struct nvt_iteration {
 /* Zero-initialise; release with nvt_iterations_free. */
 struct nvt_iterations {
     struct nvt_iteration *items;
-    uint32_t count;          /* 0: no loop was found */
-    uint32_t first_op;       /* row of the operation that the first one begins with */
-    uint32_t before, behind; /* operations of the device before the first and behind the last, which may
+    uint32_t count;    /* 0: no loop was found */
+    uint32_t first_op; /* row of the operation that the first one begins with */
+    uint32_t before,
+        behind; /* operations of the device before the first and behind the last, which may
                                 be one that was cut off */
     double score;
 };

@@ -215,8 +215,7 @@ void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size)
     }
 }
 
-/* --- schemas
- * --------------------------------------------------------------------------------------- */
+/* --- schemas ---------------------------------------------------------------------------------- */
 
 static const uint8_t *get_text(struct nvt_cursor *cursor, uint64_t *length)
 {

@@ -66,9 +66,7 @@ void nvt_ratio_interval(double *ratios, size_t count, double *median, double *lo
     }
 }
 
-/* --- runs
- * ------------------------------------------------------------------------------------------------
- */
+/* --- runs ------------------------------------------------------------------------------------- */
 
 static int is_alike(const struct run *a, const struct run *b)
 {
@@ -130,8 +128,7 @@ static const struct run *bare_of(const struct runs *runs, const struct run *run)
     return NULL;
 }
 
-/* --- ratios
- * ---------------------------------------------------------------------------------------------- */
+/* --- ratios ----------------------------------------------------------------------------------- */
 
 static double number(const struct nvt_record *record, const char *phase, const char *what)
 {

@@ -82,8 +82,7 @@ static struct nvt_part *part_of(struct work *work, uint32_t range, int is_kernel
     return &parts->items[parts->count++];
 }
 
-/* --- ranges
- * ---------------------------------------------------------------------------------------------- */
+/* --- ranges ----------------------------------------------------------------------------------- */
 
 /* What lies around each range; parents precede their children. */
 static void place_ranges(struct work *work, const uint32_t *parent)
@@ -137,8 +136,7 @@ static int add_ranges(struct work *work, const struct nvt_nesting *nesting)
     return 0;
 }
 
-/* --- kernels
- * --------------------------------------------------------------------------------------------- */
+/* --- kernels ---------------------------------------------------------------------------------- */
 
 /* A kernel belongs to the innermost phase of those ranges that it was launched in. */
 static int visit(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)

@@ -296,7 +296,8 @@ static void suffix_of(const struct nvt_record *record, const int *varied, char *
     for (size_t i = 0; i < CONDITIONS; i++) {
         const char *own = nvt_record_text(record, conditions[i]);
         if (varied[i] && own)
-            snprintf(suffix + strlen(suffix), size - strlen(suffix), " %s=%.40s", conditions[i], own);
+            snprintf(suffix + strlen(suffix), size - strlen(suffix), " %s=%.40s", conditions[i],
+                     own);
     }
 }
 
@@ -305,8 +306,8 @@ static char *record_name(const struct nvt_record *record, const char *suffix)
 {
     const char *workload = nvt_record_text(record, "workload");
     char *axes = nvt_record_configuration(record), *name = NULL;
-    if (axes && asprintf(&name, "%s%s%s%s", workload ? workload : "?", *axes ? " " : "", axes,
-                         suffix) < 0)
+    if (axes &&
+        asprintf(&name, "%s%s%s%s", workload ? workload : "?", *axes ? " " : "", axes, suffix) < 0)
         name = NULL;
     free(axes);
     return name;

@@ -27,16 +27,16 @@ struct nvt_pipeline_level {
 };
 
 struct nvt_pipeline_step {
-    int64_t start, end;           /* forward and backward together */
-    int64_t backward_start;       /* INT64_MAX where they are mixed */
+    int64_t start, end;     /* forward and backward together */
+    int64_t backward_start; /* INT64_MAX where they are mixed */
 };
 
 struct nvt_pipeline_view {
-    char *configuration;          /* "partitions=4 microbatches=8 …", "" when unknown */
+    char *configuration; /* "partitions=4 microbatches=8 …", "" when unknown */
     int partitions;
-    int on_device;                /* spans are device time */
-    int has_workers;              /* partitions were on different threads or ranks */
-    double predicted;             /* bubble, 0 … 1; NaN unknown */
+    int on_device;    /* spans are device time */
+    int has_workers;  /* partitions were on different threads or ranks */
+    double predicted; /* bubble, 0 … 1; NaN unknown */
     struct nvt_pipeline_step *steps;
     size_t step_count;
     struct nvt_pipeline_span *spans; /* by start */

@@ -19,8 +19,7 @@ enum { PLAIN_WARMUP = 5 };
 static const char *const headings[] = {"Experiment_name", "Forward time", "Forward std",
                                        "backward time", "backward std"};
 
-/* --- reading
- * ----------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* What else tells tables of ours apart, with the values that are not named; the write-up has none.
  */
@@ -205,8 +204,7 @@ const struct nvt_layout nvt_layout_transformer = {
     .matches = matches,
 };
 
-/* --- printing
- * ---------------------------------------------------------------------------------------- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 /* A column's texts, and how wide they are before and behind the decimal point. */
 struct column {

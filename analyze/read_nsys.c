@@ -71,7 +71,8 @@ static int open_file(struct nvt_nsys *reader)
     for (size_t i = 0; i < length; i++)
         at += sprintf(at, reader->path[i] == '/' ? "%c" : "%%%02X", (unsigned char)reader->path[i]);
     sprintf(at, "?mode=ro&immutable=1");
-    int status = sqlite3_open_v2(uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    int status = sqlite3_open_v2(
+        uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     free(uri);
     if (status != SQLITE_OK)
         return nvt_fail_at(reader->err, reader->path, -1, "cannot be opened: %s",

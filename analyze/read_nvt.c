@@ -164,8 +164,7 @@ static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk
                : 0;
 }
 
-/* --- definitions
- * ---------------------------------------------------------------------------------- */
+/* --- definitions ------------------------------------------------------------------------------ */
 
 static uint32_t model_domain(struct nvt_nvt_process *process, uint64_t number)
 {

@@ -56,8 +56,8 @@ struct nvt_launch_cache; /* analyze/report_launches.h */
 /* A trace, and where in the run directories it came from. */
 struct nvt_input_trace {
     struct nvt_trace *trace;
-    const struct nvt_runs *runs; /* the directory whose record names it, NULL: given by itself */
-    size_t record;               /* in runs */
+    const struct nvt_runs *runs;   /* the directory whose record names it, NULL: given by itself */
+    size_t record;                 /* in runs */
     struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
 };
 
@@ -67,9 +67,9 @@ struct nvt_report_input {
     size_t trace_count;
     struct nvt_runs **runs;
     size_t run_count;
-    unsigned project_flags;            /* enum nvt_project_flags: how operations belong to ranges */
+    unsigned project_flags; /* enum nvt_project_flags: how operations belong to ranges */
     int only_launches; /* reports need no more of traces (nvt_trace_read_launches); set it first */
-    int compensate;                    /* traces are read without the collector's own cost */
+    int compensate;    /* traces are read without the collector's own cost */
     struct nvt_launch_cache *launches; /* what several reports need, NULL: not kept */
     struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
 };

@@ -7,7 +7,22 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORKLOAD, CONFIGURATION, PHASE, N, MEAN, STD, MIN, MEDIAN, MAX, FLOPS, FLOPS_SHARE, BYTES, BYTES_SHARE, SOURCE };
+enum {
+    WORKLOAD,
+    CONFIGURATION,
+    PHASE,
+    N,
+    MEAN,
+    STD,
+    MIN,
+    MEDIAN,
+    MAX,
+    FLOPS,
+    FLOPS_SHARE,
+    BYTES,
+    BYTES_SHARE,
+    SOURCE
+};
 
 static const struct nvt_column_spec columns[] = {
     [WORKLOAD] = {"workload", "", NVT_TEXT, 0, 0},
@@ -88,7 +103,9 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     for (size_t i = 0; table && i < nvt_phases_count(phases); i++)
         put_row(table, input, nvt_phases_row(phases, i));
     if (table && !nvt_phases_count(phases))
-        nvt_note(input, "note: no range forward, backward or optimizer was found, or none within an iteration");
+        nvt_note(
+            input,
+            "note: no range forward, backward or optimizer was found, or none within an iteration");
     nvt_phases_free(phases);
     return nvt_report_add(tables, table, err);
 }

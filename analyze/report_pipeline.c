@@ -56,8 +56,8 @@ static struct shares shares_of(const struct nvt_pipeline_view *view, int partiti
     return shares;
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_pipeline_view *view, const char *partition,
-                    const struct shares *shares)
+static void put_row(struct nvt_table *table, const struct nvt_pipeline_view *view,
+                    const char *partition, const struct shares *shares)
 {
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, CONFIGURATION, view->configuration);
@@ -138,16 +138,16 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 {
     static const struct nvt_report memory = {.name = "pipeline_memory",
                                              .columns = memory_columns,
-                                             .column_count =
-                                                 sizeof(memory_columns) / sizeof(memory_columns[0])};
+                                             .column_count = sizeof(memory_columns) /
+                                                             sizeof(memory_columns[0])};
     struct nvt_pipeline_views views;
     int shared = 0;
     int status = nvt_pipeline_views_make(&views, input, err);
     struct nvt_table *time =
         status ? NULL : nvt_report_table(&nvt_report_pipeline, input, "Time of a pipeline", err);
     struct nvt_table *levels =
-        time ? nvt_report_table(&memory, input, "Memory of a pipeline by partition, phase and micro-batch",
-                                err)
+        time ? nvt_report_table(&memory, input,
+                                "Memory of a pipeline by partition, phase and micro-batch", err)
              : NULL;
     for (size_t i = 0; levels && i < views.count; i++) {
         put_view(time, &views.items[i]);
@@ -157,8 +157,9 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
             status = nvt_fail(err, "out of memory");
     }
     if (shared)
-        nvt_note(input, "note: partitions that one thread runs in turn do not overlap: their bubble has "
-                        "the others' work in it (--engine torchgpipe gives each a thread)");
+        nvt_note(input,
+                 "note: partitions that one thread runs in turn do not overlap: their bubble has "
+                 "the others' work in it (--engine torchgpipe gives each a thread)");
     if (levels && !views.count)
         nvt_note(input, "note: no ranges of a pipeline were found");
     nvt_pipeline_views_free(&views);

@@ -23,7 +23,7 @@
 
 enum nvt_range_style { NVT_PUSH_POP, NVT_START_END };
 enum nvt_range_flags {
-    NVT_RANGE_UNCLOSED = 1, /* no end was seen: `end` is the last time on record of its thread */
+    NVT_RANGE_UNCLOSED = 1,    /* no end was seen: `end` is the last time on record of its thread */
     NVT_RANGE_HAS_PAYLOAD = 2, /* `payload` is a number or text written by the program */
     NVT_RANGE_HAS_COLOR = 4,
 };
@@ -48,10 +48,10 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(uint32_t, process)                                                                           \
     X(int64_t, tid)                                                                                \
     X(uint32_t, name)                                                                              \
-    X(int64_t, last_ns)        /* last time on record */                                           \
-    X(uint64_t, events)        /* NVTX events recorded */                                          \
-    X(uint64_t, dropped)       /* NVTX events lost, and known to be lost */                        \
-    X(uint64_t, waited_ns)     /* time the thread waited for room in its ring */
+    X(int64_t, last_ns)    /* last time on record */                                               \
+    X(uint64_t, events)    /* NVTX events recorded */                                              \
+    X(uint64_t, dropped)   /* NVTX events lost, and known to be lost */                            \
+    X(uint64_t, waited_ns) /* time the thread waited for room in its ring */
 
 /* NVTX domains; row 0 is always the default domain, whose name is empty. */
 #define NVT_DOMAIN_COLUMNS(X)                                                                      \
@@ -98,7 +98,7 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(uint32_t, api)         /* row of that call, NVT_NONE (set by nvt_trace_finish) */            \
     X(uint32_t, thread)      /* that launched it, NVT_NONE unknown (likewise, or by the reader) */ \
     X(int64_t, launch)       /* start of the launching call, or INT64_MIN when unknown */          \
-    X(uint32_t, name)        /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */         \
+    X(uint32_t, name)        /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */       \
     X(uint32_t, short_name)  /* kernel name without parameters and templates */                    \
     X(uint64_t, bytes)       /* of a copy or memset */                                             \
     X(uint32_t, detail)      /* row of kernels for a kernel, else NVT_NONE */                      \
@@ -181,7 +181,7 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
 /* Names that the program gave to its devices, contexts, streams, events … */
 #define NVT_RESOURCE_COLUMNS(X)                                                                    \
     X(uint32_t, process)                                                                           \
-    X(uint32_t, type)   /* string: "device", "stream", "context", "event", … */                    \
+    X(uint32_t, type) /* string: "device", "stream", "context", "event", … */                    \
     X(uint64_t, handle)                                                                            \
     X(uint32_t, name)
 
@@ -202,7 +202,7 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
-    X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                          \
+    X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
     X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
     X(externals, external_id, NVT_EXTERNAL_COLUMNS)                                                \
     X(devices, device, NVT_DEVICE_COLUMNS)                                                         \
@@ -223,14 +223,14 @@ NVT_TABLES(NVT_DECLARE_TABLE)
 
 struct nvt_trace {
     struct nvt_strings *strings;
-    char *path;         /* the file it came from */
-    const char *format; /* "nvt", "nsys", "kineto": static text */
-    int64_t origin_ns;  /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
+    char *path;                /* the file it came from */
+    const char *format;        /* "nvt", "nsys", "kineto": static text */
+    int64_t origin_ns;         /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
     int64_t first_ns, last_ns; /* of anything in it (set by nvt_trace_finish) */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
-    char *warning;      /* one line about what could not be read, or NULL */
-    char *notes;        /* lines, each with its '\n', about what is not in the recording, or NULL */
+    char *warning;            /* one line about what could not be read, or NULL */
+    char *notes; /* lines, each with its '\n', about what is not in the recording, or NULL */
 #define NVT_MEMBER(member, row, columns) struct nvt_##member member;
     NVT_TABLES(NVT_MEMBER)
 #undef NVT_MEMBER

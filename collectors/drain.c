@@ -23,16 +23,16 @@ struct nvt_drain {
     uint64_t tail, mask;
     double fill;
     int broken;
-    int starved; /* what is in the ring could not be taken: no memory */
-    int partial; /* the columns lack something: no memory */
+    int starved;                      /* what is in the ring could not be taken: no memory */
+    int partial;                      /* the columns lack something: no memory */
     uint32_t names[NVT_STRING_SLOTS]; /* string slot to the file's string id */
     /* The chunk in the making. */
     struct nvt_buffer tokens, times, domains, attributes, range_ids, payload;
     uint32_t count;
-    uint64_t first, last;  /* ticks */
-    uint64_t last_range;   /* for the delta of range ids */
-    uint32_t domain;       /* of the current run */
-    uint32_t domain_run;   /* events in it */
+    uint64_t first, last;    /* ticks */
+    uint64_t last_range;     /* for the delta of range ids */
+    uint32_t domain;         /* of the current run */
+    uint32_t domain_run;     /* events in it */
     uint32_t last_attribute; /* event that last had attributes */
     struct nvt_drain_totals totals;
 };
@@ -177,9 +177,9 @@ static void note_time(struct nvt_drain *drain, uint64_t ticks)
 
 static void put_token(struct nvt_drain *drain, enum nvt_token kind, uint64_t name)
 {
-    drain->tokens.size = (size_t)(nvt_varint_put(drain->tokens.data + drain->tokens.size,
-                                                 name << 3 | kind) -
-                                  drain->tokens.data);
+    drain->tokens.size =
+        (size_t)(nvt_varint_put(drain->tokens.data + drain->tokens.size, name << 3 | kind) -
+                 drain->tokens.data);
 }
 
 /* Attributes of the event just counted: which event (from the last one that had some), then fields. */
@@ -262,8 +262,8 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
             note_no_memory(drain);
     } else if (kind < sizeof(kinds) && kinds[kind] &&
                nvt_output_define(drain->output, drain->process, kinds[kind],
-                                 NVT_WORD_DOMAIN(slot->word), header[0],
-                                 NVT_WORD_VALUE(slot->word), text, length)) {
+                                 NVT_WORD_DOMAIN(slot->word), header[0], NVT_WORD_VALUE(slot->word),
+                                 text, length)) {
         note_no_memory(drain);
     }
 }

@@ -40,7 +40,7 @@ struct nvt_drain_totals {
     uint64_t device_records; /* what devices and the CUDA API did */
     uint64_t batches;        /* in which rows about devices came */
     uint32_t device_threads; /* that sent nothing else: the collector's own */
-    struct nvt_error error; /* first failed write */
+    struct nvt_error error;  /* first failed write */
 };
 
 /* Flush, write the thread's totals with the time `now` in ticks, unmap, remove the file, free. */

@@ -48,9 +48,10 @@ int nvt_facts_write(struct nvt_output *output, const char *const *given, char *c
     join(argv, command, sizeof(command));
     snprintf(system, sizeof(system), "%s %s", names.sysname, names.release);
     const char *const ours[][2] = {
-        {"host", names.nodename}, {"date", date},           {"device", processor},
-        {"system", system},       {"machine", names.machine}, {"command", command},
-        {"nvtally", NVT_VERSION}, {"clock", clocks[clock]},
+        {"host", names.nodename},   {"date", date},
+        {"device", processor},      {"system", system},
+        {"machine", names.machine}, {"command", command},
+        {"nvtally", NVT_VERSION},   {"clock", clocks[clock]},
     };
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
         if (nvt_output_fact(output, ours[i][0], ours[i][1]))

@@ -13,8 +13,8 @@ struct nvt_control;
 
 struct nvt_launch {
     pid_t pid;
-    int exec_error; /* errno when the command could not be started, else 0 */
-    int other_tool; /* NVTX_INJECTION64_PATH was set to somebody else's library */
+    int exec_error;        /* errno when the command could not be started, else 0 */
+    int other_tool;        /* NVTX_INJECTION64_PATH was set to somebody else's library */
     int other_device_tool; /* likewise CUDA_INJECTION64_PATH */
 };
 

@@ -149,8 +149,7 @@ int nvt_output_fact(struct nvt_output *output, const char *key, const char *valu
     return 0;
 }
 
-/* --- what must come before -----------------------------------------------------------------------
- */
+/* --- what must come before -------------------------------------------------------------------- */
 
 static struct nvt_chunk plain(enum nvt_chunk_kind kind, uint32_t count)
 {

@@ -29,7 +29,8 @@ uint32_t nvt_output_thread(struct nvt_output *output, uint32_t process, int tid,
 /* Keep a definition of a process; `extra` are bytes that follow the name. 0, or -1 when out of
  * memory. */
 int nvt_output_define(struct nvt_output *output, uint32_t process, enum nvt_definition kind,
-                      uint32_t domain, uint64_t id, uint32_t value, const char *text, size_t length);
+                      uint32_t domain, uint64_t id, uint32_t value, const char *text,
+                      size_t length);
 
 /* Facts and moments. 0, or -1 with err. */
 int nvt_output_fact(struct nvt_output *output, const char *key, const char *value);

@@ -21,8 +21,10 @@ static const char usage_text[] =
     "Runs COMMAND and records the NVTX ranges, and what is asked for of its GPU work, of it\n"
     "and of every process it starts. Its output and its exit status are passed on.\n\n"
     "  -o, --output FILE      the trace (default: trace.nvt); %q{NAME} in it stands for an\n"
-    "                         environment variable, as a rank's, %h for the host, %p for the process\n"
-    "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory, api,\n"
+    "                         environment variable, as a rank's, %h for the host, %p for the "
+    "process\n"
+    "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory, "
+    "api,\n"
     "                         sync, overhead, external, graph, or full (default: nvtx)\n"
     "      --capture RANGE    only while this NVTX range is open: RANGE, RANGE@DOMAIN or RANGE@*;\n"
     "                         or cudaProfilerApi: from cudaProfilerStart to cudaProfilerStop\n"
@@ -112,13 +114,15 @@ static int check_capture(struct nvt_record_options *options)
 static int parse_options(int argc, char **argv, struct nvt_record_options *options)
 {
     enum { TRACE = 256, CAPTURE, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
-    static const struct option longs[] = {
-        {"output", required_argument, NULL, 'o'},   {"trace", required_argument, NULL, TRACE},
-        {"capture", required_argument, NULL, CAPTURE},
-        {"ring-size", required_argument, NULL, RING_SIZE},
-        {"on-full", required_argument, NULL, ON_FULL}, {"wait", required_argument, NULL, WAIT},
-        {"level", required_argument, NULL, LEVEL},  {"help", no_argument, NULL, HELP},
-        {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                          {"trace", required_argument, NULL, TRACE},
+                                          {"capture", required_argument, NULL, CAPTURE},
+                                          {"ring-size", required_argument, NULL, RING_SIZE},
+                                          {"on-full", required_argument, NULL, ON_FULL},
+                                          {"wait", required_argument, NULL, WAIT},
+                                          {"level", required_argument, NULL, LEVEL},
+                                          {"help", no_argument, NULL, HELP},
+                                          {NULL, 0, NULL, 0}};
     opterr = 0;
     optind = 0;
     for (int option; (option = getopt_long(argc, argv, "+:o:h", longs, NULL)) != -1;) {
@@ -165,11 +169,11 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
     }
     if (check_capture(options))
         return 2;
-    return optind < argc ? 0 : complain("record needs a command: nvtally record -- %s", "COMMAND …");
+    return optind < argc ? 0
+                         : complain("record needs a command: nvtally record -- %s", "COMMAND …");
 }
 
-static void report(const struct nvt_record_options *options,
-                   const struct nvt_record_result *result)
+static void report(const struct nvt_record_options *options, const struct nvt_record_result *result)
 {
     char text[1200];
     uint64_t lost = result->dropped + result->homeless + result->unwritten + result->nested;
@@ -180,8 +184,7 @@ static void report(const struct nvt_record_options *options,
         fprintf(stderr, "nvtally: another tool is injected already (CUDA_INJECTION64_PATH): it was "
                         "left in place, and this trace has no device records\n");
     if (result->write_error.message[0])
-        fprintf(stderr, "nvtally: %s\n",
-                nvt_error_text(&result->write_error, text, sizeof(text)));
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&result->write_error, text, sizeof(text)));
     if (lost)
         fprintf(stderr,
                 "nvtally: %" PRIu64 " events were lost: %" PRIu64 " at full buffers, %" PRIu64
@@ -198,8 +201,10 @@ static void report(const struct nvt_record_options *options,
         fputs("nvtally: the command did not use CUDA\n", stderr);
     if ((options->trace & NVT_TRACE_NVTX) && !result->events && !result->used_devices &&
         !result->other_tool)
-        fputs("nvtally: the command made no NVTX call (an executable must use NVTX v3, and must not "
-              "be linked statically)\n", stderr);
+        fputs(
+            "nvtally: the command made no NVTX call (an executable must use NVTX v3, and must not "
+            "be linked statically)\n",
+            stderr);
 }
 
 /* End as the command ended, so that whoever waits for us sees the same. */

@@ -26,7 +26,10 @@ struct nvt_recorder {
     int64_t next_flush, next_clock;
     int64_t last_look; /* at the rings; CLOCK_MONOTONIC, as the two before */
 };
-#define NVT_RECORDER_INIT {.lock = -1, .watch = -1}
+#define NVT_RECORDER_INIT                                                                          \
+    {                                                                                              \
+        .lock = -1, .watch = -1                                                                    \
+    }
 
 /* Make the folder (in /dev/shm, else in /tmp), where those of dead recorders go first; the control page in it, the watch over it, the
  * beginning of the trace's time axis. The first two and the last: 0, or -1 with err. */

@@ -22,8 +22,7 @@
 #define NAP_NS   250000     /* shortest sleep */
 #define LOOK_NS  2000000    /* longest while the folder is to be read again */
 
-/* --- the session's folder ------------------------------------------------------------------------
- */
+/* --- the session's folder --------------------------------------------------------------------- */
 
 int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
 {
@@ -112,8 +111,7 @@ void nvt_recorder_remove(struct nvt_recorder *recorder)
     rmdir(recorder->folder);
 }
 
-/* --- rings ---------------------------------------------------------------------------------------
- */
+/* --- rings ------------------------------------------------------------------------------------ */
 
 static int is_known(const struct nvt_recorder *recorder, const char *path)
 {
@@ -218,8 +216,7 @@ void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
     }
 }
 
-/* --- life --------------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 void nvt_recorder_watch(struct nvt_recorder *recorder)
 {

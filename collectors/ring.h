@@ -23,14 +23,14 @@
 
 #include "../lib/costs.h"
 
-#define NVT_SESSION_ENV     "NVTALLY_SESSION"
-#define NVT_SESSION_PREFIX  "nvtally-" /* of the folder's name; six characters of mkdtemp follow */
-#define NVT_CONTROL_NAME    "control"
-#define NVT_RING_PREFIX     "ring."
-#define NVT_RING_MAGIC      0x4e565452u /* "RTVN" */
-#define NVT_CONTROL_MAGIC   0x4e565443u
-#define NVT_SHARED_VERSION  3u
-#define NVT_SILENCE_NS      1000000000 /* a recorder silent for so long is taken for dead */
+#define NVT_SESSION_ENV    "NVTALLY_SESSION"
+#define NVT_SESSION_PREFIX "nvtally-" /* of the folder's name; six characters of mkdtemp follow */
+#define NVT_CONTROL_NAME   "control"
+#define NVT_RING_PREFIX    "ring."
+#define NVT_RING_MAGIC     0x4e565452u /* "RTVN" */
+#define NVT_CONTROL_MAGIC  0x4e565443u
+#define NVT_SHARED_VERSION 3u
+#define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
 
@@ -39,12 +39,12 @@ enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
 struct nvt_control {
     uint32_t magic;
     uint32_t version;
-    int32_t recorder; /* pid */
-    uint32_t clock;   /* enum nvt_clock: what ticks are */
-    uint32_t on_full; /* enum nvt_on_full */
-    uint32_t slots;   /* of a new ring; a power of two */
-    uint64_t trace;   /* enum nvt_trace_what bits */
-    char capture[256];          /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
+    int32_t recorder;  /* pid */
+    uint32_t clock;    /* enum nvt_clock: what ticks are */
+    uint32_t on_full;  /* enum nvt_on_full */
+    uint32_t slots;    /* of a new ring; a power of two */
+    uint64_t trace;    /* enum nvt_trace_what bits */
+    char capture[256]; /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
     _Atomic uint64_t heartbeat; /* grows while `record` lives and drains */
     _Atomic uint32_t ended;     /* `record` has finished: nobody drains any more */
     _Atomic uint64_t homeless;  /* events lost since a thread could get no ring (any writer adds) */
@@ -79,14 +79,14 @@ struct nvt_ring {
     int32_t pid, parent, tid;
     uint64_t image; /* start of the process image in ticks: differs after exec */
     char thread_name[16];
-    char command[4096]; /* the process's arguments, joined by blanks */
+    char command[4096];     /* the process's arguments, joined by blanks */
     struct nvt_costs costs; /* of an event, zeros where NVTX is not recorded */
     /* The producer's line. */
     _Alignas(64) _Atomic uint64_t dropped; /* events dropped as the ring was full */
-    _Atomic uint64_t nested;            /* events dropped as they came from a signal handler that
+    _Atomic uint64_t nested;               /* events dropped as they came from a signal handler that
                                            interrupted an event */
-    _Atomic uint64_t waited_ns;         /* time spent waiting for room */
-    _Atomic uint32_t state;             /* enum nvt_ring_state */
+    _Atomic uint64_t waited_ns;            /* time spent waiting for room */
+    _Atomic uint32_t state;                /* enum nvt_ring_state */
     /* The consumer's line. */
     _Alignas(64) _Atomic uint64_t tail; /* slots drained */
 };
@@ -105,7 +105,7 @@ struct nvt_slot {
 #define NVT_WORD(kind, flags, extra, domain, value)                                                \
     ((uint64_t)(kind) | (uint64_t)(flags) << 8 | (uint64_t)(extra) << 16 |                         \
      (uint64_t)(domain) << 32 | (uint64_t)(value) << 48)
-#define NVT_WORD_KIND(word)   ((unsigned)((word) & 0xff))
+#define NVT_WORD_KIND(word)   ((unsigned)((word)&0xff))
 #define NVT_WORD_FLAGS(word)  ((unsigned)((word) >> 8 & 0xff))
 #define NVT_WORD_EXTRA(word)  ((unsigned)((word) >> 16 & 0xffff))
 #define NVT_WORD_DOMAIN(word) ((unsigned)((word) >> 32 & 0xffff))

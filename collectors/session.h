@@ -11,8 +11,8 @@
 #include "ring.h"
 
 struct nvt_record_options {
-    const char *output;  /* path of the trace */
-    uint64_t trace;      /* enum nvt_trace_what bits */
+    const char *output; /* path of the trace */
+    uint64_t trace;     /* enum nvt_trace_what bits */
     enum nvt_on_full on_full;
     uint64_t ring_bytes; /* a thread; rounded to a power of two */
     const char *capture; /* record only while this range is open: RANGE, RANGE@DOMAIN, RANGE@*; or
@@ -25,16 +25,18 @@ struct nvt_record_options {
 
 /* NVTX alone, 1 MiB a ring, waiting when full, all descendants, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
-    {NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 1, 1, NULL}
+    {                                                                                              \
+        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 1, 1, NULL                         \
+    }
 
 struct nvt_record_result {
-    int wait_status;    /* of the command, as waitpid gives it */
-    int exec_error;     /* errno when the command could not be started, else 0 */
-    int other_tool;     /* another tool was injected already and was left in place */
-    int other_device_tool; /* the same of CUDA's injection, when devices were asked for */
-    uint64_t events;    /* NVTX events in the file */
+    int wait_status;         /* of the command, as waitpid gives it */
+    int exec_error;          /* errno when the command could not be started, else 0 */
+    int other_tool;          /* another tool was injected already and was left in place */
+    int other_device_tool;   /* the same of CUDA's injection, when devices were asked for */
+    uint64_t events;         /* NVTX events in the file */
     uint64_t device_records; /* operations, API calls and the like in the file */
-    int used_devices;       /* a process came up with CUDA */
+    int used_devices;        /* a process came up with CUDA */
     uint64_t dropped;   /* events dropped at full rings, by request or as the recorder was silent */
     uint64_t nested;    /* events of signal handlers that interrupted an event */
     uint64_t homeless;  /* events of threads that could get no ring */

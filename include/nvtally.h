@@ -47,14 +47,15 @@ enum nvtally_status {
     NVTALLY_OK = 0,
     NVTALLY_BAD_ARGUMENT = -1, /* a NULL pointer, an empty name */
     NVTALLY_BUSY = -2,         /* a session is running already */
-    NVTALLY_OTHER_TOOL = -3,   /* another tool is injected, or `nvtally record` watches the process */
+    NVTALLY_OTHER_TOOL = -3, /* another tool is injected, or `nvtally record` watches the process */
     NVTALLY_NO_COLLECTOR = -4, /* libnvtally-inject.so is not beside this library nor in nvtally/ */
     NVTALLY_NO_SESSION = -5,   /* the session is not of this process */
     NVTALLY_RUNNING = -6,      /* it has not been stopped */
     NVTALLY_STOPPED = -7,      /* it has been stopped */
     NVTALLY_NO_RANGE = -8,     /* no range of this name began and ended in the session */
     NVTALLY_NO_MEMORY = -9,
-    NVTALLY_SYSTEM = -10, /* a folder, thread or memory file could not be made, or written; or no range
+    NVTALLY_SYSTEM =
+        -10, /* a folder, thread or memory file could not be made, or written; or no range
                              of the name is known, and events were lost */
 };
 
@@ -69,8 +70,8 @@ typedef struct nvtally_range_statistics {
     double device_mean_ns, device_std_ns, device_min_ns, device_max_ns;
     uint64_t kernels;    /* launched in all of them */
     uint64_t operations; /* kernels, copies and memsets */
-    uint64_t lost;       /* NVTX events the whole process lost so far: not 0, and count may be short */
-    int has_device;      /* the process came up with CUDA and its work was recorded */
+    uint64_t lost;  /* NVTX events the whole process lost so far: not 0, and count may be short */
+    int has_device; /* the process came up with CUDA and its work was recorded */
 } nvtally_range_statistics;
 
 /* Begin a session. *session is the caller's, for nvtally_session_free; NULL unless NVTALLY_OK. */

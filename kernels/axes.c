@@ -64,7 +64,8 @@ int nvt_axes_parse(const struct nvt_axis_spec *spec, const char *text, struct nv
     if (spec->kind == NVT_AXIS_NUMBERS)
         return nvt_axis_numbers(values, option, text, spec->least, spec->most, err);
     if (spec->kind == NVT_AXIS_DECIMALS)
-        return nvt_axis_decimals(values, option, text, NVT_AXIS_SCALE, spec->least, spec->most, err);
+        return nvt_axis_decimals(values, option, text, NVT_AXIS_SCALE, spec->least, spec->most,
+                                 err);
     return nvt_axis_words(values, option, text, words_of(spec), err);
 }
 
@@ -90,8 +91,7 @@ static int write_texts(const struct nvt_workload_axes *axes,
         nvt_axis_decimal_text(configuration->values[i],
                               spec->kind == NVT_AXIS_DECIMALS ? NVT_AXIS_SCALE : 1, number,
                               sizeof(number));
-        const char *value =
-            is_number(spec) ? number : words_of(spec)[configuration->values[i]];
+        const char *value = is_number(spec) ? number : words_of(spec)[configuration->values[i]];
         int is_word = spec->kind == NVT_AXIS_WORDS || spec->kind == NVT_AXIS_FIXED;
         snprintf(piece, sizeof(piece), "%s%s=%s", text ? " " : "", spec->name, value);
         text = append(configuration->text, text, piece);

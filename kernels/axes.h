@@ -20,9 +20,9 @@
 enum nvt_axis_kind {
     NVT_AXIS_NUMBERS,
     NVT_AXIS_DECIMALS, /* values, least and most are in 1/NVT_AXIS_SCALE */
-    NVT_AXIS_WORDS, /* values are positions in `words` */
-    NVT_AXIS_FLAG,  /* words off and on; rows have false and true */
-    NVT_AXIS_FIXED, /* no option: always the first of `words` */
+    NVT_AXIS_WORDS,    /* values are positions in `words` */
+    NVT_AXIS_FLAG,     /* words off and on; rows have false and true */
+    NVT_AXIS_FIXED,    /* no option: always the first of `words` */
 };
 
 struct nvt_axis_spec {

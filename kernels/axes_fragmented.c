@@ -12,9 +12,14 @@ static const char *const modes[] = {"linear", "train", "inference", NULL};
 static const char *const variants[] = {"looped", "grouped", NULL};
 
 #define AXIS_SIZE                                                                                  \
-    {"size", "2048,4096,8192", "in = out features, multiples of 32", NULL, NVT_AXIS_NUMBERS, 32,   \
-     65536}
-#define AXIS_BATCH {"batch", "1,8,16", "samples", NULL, NVT_AXIS_NUMBERS, 1, 65536}
+    {                                                                                              \
+        "size", "2048,4096,8192", "in = out features, multiples of 32", NULL, NVT_AXIS_NUMBERS,    \
+            32, 65536                                                                              \
+    }
+#define AXIS_BATCH                                                                                 \
+    {                                                                                              \
+        "batch", "1,8,16", "samples", NULL, NVT_AXIS_NUMBERS, 1, 65536                             \
+    }
 
 static const struct nvt_axis_spec fragmented[] = {
     AXIS_SIZE,

@@ -36,8 +36,13 @@ static const char *const models[] = {"gpt2", "resnet", NULL};
 static const char *const attention_axes[] = {"sequence", "batch", NULL};
 
 #define NUMBERS(name, defaults, about, most)                                                       \
-    {name, defaults, about, NULL, NVT_AXIS_NUMBERS, 1, most}
-#define WORDS(name, defaults, about, words) {name, defaults, about, words, NVT_AXIS_WORDS, 0, 0}
+    {                                                                                              \
+        name, defaults, about, NULL, NVT_AXIS_NUMBERS, 1, most                                     \
+    }
+#define WORDS(name, defaults, about, words)                                                        \
+    {                                                                                              \
+        name, defaults, about, words, NVT_AXIS_WORDS, 0, 0                                         \
+    }
 
 static const struct nvt_axis_spec gpipe[] = {
     NUMBERS("partitions", "1,2,4", "parts that the model is cut into", 16),
@@ -89,7 +94,8 @@ static int check(const int64_t *values, struct nvt_error *err)
 static int belongs(const int64_t *values, unsigned typed)
 {
     (void)typed;
-    return values[SCHEDULE] != SCHEDULE_INTERLEAVED || values[MICROBATCHES] % values[PARTITIONS] == 0;
+    return values[SCHEDULE] != SCHEDULE_INTERLEAVED ||
+           values[MICROBATCHES] % values[PARTITIONS] == 0;
 }
 
 static int check_backend(const int64_t *values, const char *backend, struct nvt_error *err)
@@ -98,7 +104,8 @@ static int check_backend(const int64_t *values, const char *backend, struct nvt_
         return 0;
     /* A library of somebody's own can do without a device, as the tests' does. */
     if (strcmp(backend, "cuda") && !nvt_nccl_named())
-        return nvt_fail(err, "--transport nccl is between devices: the %s backend has none", backend);
+        return nvt_fail(err, "--transport nccl is between devices: the %s backend has none",
+                        backend);
     return nvt_nccl_library(err) ? 0 : -1;
 }
 

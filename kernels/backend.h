@@ -36,7 +36,7 @@ typedef float real;
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
-#define NVT_BLOCK 256
+#define NVT_BLOCK         256
 #define FOR_THREADS(i, n) for (int64_t i = threadIdx.x; i < (n); i += NVT_BLOCK)
 #define NVT_DEVICE        static __device__ __forceinline__
 #define NVT_KERNEL(name, args)                                                                     \
@@ -82,9 +82,9 @@ NVT_BLOCK_REDUCE(block_max, value > other ? value : other)
 #define NVT_SHARED   __shared__ /* an array that the threads of a row have in common */
 #define block_sync() __syncthreads()
 #elif !defined(NVT_NO_KERNELS)
-#define NVT_BLOCK         1
-#define FOR_THREADS(i, n) for (int64_t i = 0; i < (n); i++)
-#define NVT_DEVICE        static inline
+#define NVT_BLOCK              1
+#define FOR_THREADS(i, n)      for (int64_t i = 0; i < (n); i++)
+#define NVT_DEVICE             static inline
 #define NVT_KERNEL(name, args) static void name(int64_t row, struct args a)
 #ifdef _OPENMP
 #define NVT_PARALLEL _Pragma("omp parallel for schedule(static) if (rows_ > 1)")
@@ -179,8 +179,8 @@ void nvt_backend_graph_free(void *graph);
  * c[m][n] = alpha · op(a)[m][k] · op(b)[k][n] + beta · c, all row-major and dense; op transposes where
  * its flag is set (a is then [k][m], b is [n][k]).
  */
-void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, real alpha,
-                        const real *a, const real *b, real beta, real *c);
+void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k,
+                        real alpha, const real *a, const real *b, real beta, real *c);
 
 /* What a matrix product reads its inputs as. They lie in memory as `real` in any case, and so does
  * the result; sums are of at least float. */

@@ -32,21 +32,33 @@ static const char options_text[] =
     "  --help             this text\n\n"
     "Example:  nvtally run fragmented --size 256 --batch 1,8 --fragments 2,8,32 -o out\n";
 
-enum { COLLECT = 256, WARMUP, ITERATIONS, REPEAT, PEAK, SEED, LIMIT, BACKEND, NSYS, LIST, HELP, AXIS };
+enum {
+    COLLECT = 256,
+    WARMUP,
+    ITERATIONS,
+    REPEAT,
+    PEAK,
+    SEED,
+    LIMIT,
+    BACKEND,
+    NSYS,
+    LIST,
+    HELP,
+    AXIS
+};
 
-static const struct option common_options[] = {
-    {"collect", required_argument, NULL, COLLECT},
-    {"warmup", required_argument, NULL, WARMUP},
-    {"iterations", required_argument, NULL, ITERATIONS},
-    {"repeat", required_argument, NULL, REPEAT},
-    {"peak", no_argument, NULL, PEAK},
-    {"seed", required_argument, NULL, SEED},
-    {"memory-limit", required_argument, NULL, LIMIT},
-    {"backend", required_argument, NULL, BACKEND},
-    {"nsys", required_argument, NULL, NSYS},
-    {"output", required_argument, NULL, 'o'},
-    {"list", no_argument, NULL, LIST},
-    {"help", no_argument, NULL, HELP}};
+static const struct option common_options[] = {{"collect", required_argument, NULL, COLLECT},
+                                               {"warmup", required_argument, NULL, WARMUP},
+                                               {"iterations", required_argument, NULL, ITERATIONS},
+                                               {"repeat", required_argument, NULL, REPEAT},
+                                               {"peak", no_argument, NULL, PEAK},
+                                               {"seed", required_argument, NULL, SEED},
+                                               {"memory-limit", required_argument, NULL, LIMIT},
+                                               {"backend", required_argument, NULL, BACKEND},
+                                               {"nsys", required_argument, NULL, NSYS},
+                                               {"output", required_argument, NULL, 'o'},
+                                               {"list", no_argument, NULL, LIST},
+                                               {"help", no_argument, NULL, HELP}};
 
 #define COMMON_OPTIONS  (sizeof(common_options) / sizeof(common_options[0]))
 #define OPTIONS_MOST    256
@@ -214,10 +226,11 @@ static int set_ranks(struct nvt_sweep *sweep, struct nvt_error *err)
             nvt_configuration_is(sweep->configurations[i].text, "transport", "nccl"))
             sweep->ranks = here;
     if (sweep->ranks.size > 1 && nvt_sweep_runs(sweep) > 1)
-        return nvt_fail(err,
-                        "--transport mpi, nccl: MPI starts once, so a launcher runs one configuration at a "
-                        "time; these are %zu",
-                        nvt_sweep_runs(sweep));
+        return nvt_fail(
+            err,
+            "--transport mpi, nccl: MPI starts once, so a launcher runs one configuration at a "
+            "time; these are %zu",
+            nvt_sweep_runs(sweep));
     return 0;
 }
 
@@ -306,7 +319,8 @@ static int check_backend(const struct nvt_sweep *sweep, struct nvt_error *err)
 {
     int status = 0;
     for (size_t i = 0; i < sweep->count && sweep->axes->check_backend && !status; i++)
-        status = sweep->axes->check_backend(sweep->configurations[i].values, sweep->backend.name, err);
+        status =
+            sweep->axes->check_backend(sweep->configurations[i].values, sweep->backend.name, err);
     return status;
 }
 
@@ -334,13 +348,15 @@ static int tell_end(const struct nvt_sweep *sweep, int is_temporary, int not_ok,
     else if (not_ok > 0)
         fprintf(stderr, "nvtally: %d of %zu configurations did not end well: %s%s%s\n", not_ok,
                 nvt_sweep_runs(sweep),
-                is_temporary ? "-o DIR keeps the reason of each" : "see their status and message in ",
+                is_temporary ? "-o DIR keeps the reason of each"
+                             : "see their status and message in ",
                 is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
     if (!is_temporary && !sweep->ranks.rank)
         fprintf(stderr, "nvtally: results in %s\n", sweep->directory);
     if (interrupted) {
         fprintf(stderr, "nvtally: stopped by signal %d; what was finished is kept%s\n", interrupted,
-                sweep->ranks.size > 1 ? " (a launcher of MPI ends all ranks when one has ended)" : "");
+                sweep->ranks.size > 1 ? " (a launcher of MPI ends all ranks when one has ended)"
+                                      : "");
         return 128 + interrupted;
     }
     /* The launcher shall end the others. */

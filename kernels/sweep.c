@@ -30,7 +30,7 @@ static const uint64_t traced[] = {
  * then the recorder passes it on). */
 static volatile sig_atomic_t caught, bare_child;
 
-static void catch(int number)
+static void catch (int number)
 {
     caught = number;
     if (bare_child)
@@ -77,15 +77,10 @@ static int start_recorded(const struct run *run, char *const argv[], int *wait_s
                           struct nvt_error *err)
 {
     char text[1200];
-    const char *const facts[] = {"backend",
-                                 run->sweep->backend.name,
-                                 "device",
-                                 run->sweep->backend.device,
-                                 "workload",
-                                 run->sweep->axes->workload,
-                                 "configuration",
-                                 run->configuration->text,
-                                 NULL};
+    const char *const facts[] = {
+        "backend",  run->sweep->backend.name,   "device",        run->sweep->backend.device,
+        "workload", run->sweep->axes->workload, "configuration", run->configuration->text,
+        NULL};
     struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
     struct nvt_record_result recorded = {0};
     options.output = run->trace;
@@ -94,8 +89,7 @@ static int start_recorded(const struct run *run, char *const argv[], int *wait_s
     if (nvt_record_run(&options, argv, &recorded, err))
         return -1;
     if (recorded.write_error.message[0])
-        fprintf(stderr, "nvtally: %s\n",
-                nvt_error_text(&recorded.write_error, text, sizeof(text)));
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&recorded.write_error, text, sizeof(text)));
     *wait_status = recorded.wait_status;
     return recorded.exec_error
                ? nvt_fail(err, "no process can be started: %s", strerror(recorded.exec_error))
@@ -194,8 +188,7 @@ static void put_outcome(struct nvt_json *json, struct run *run, int wait_status,
     nvt_json_text(json, "message", why);
 }
 
-static int write_row(struct run *run, int wait_status, const char *message,
-                     struct nvt_buffer *row)
+static int write_row(struct run *run, int wait_status, const char *message, struct nvt_buffer *row)
 {
     const struct nvt_sweep *sweep = run->sweep;
     struct nvt_json json;

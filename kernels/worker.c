@@ -181,7 +181,7 @@ static pid_t start_question(const char *what, const char *library, int *answer,
         return nvt_fail(err, "no pipe: %s", strerror(errno));
     pid_t child = fork();
     if (!child) {
-        char *argv[] = {(char *)"nvtally", (char *)"run",    (char *)"--worker",
+        char *argv[] = {(char *)"nvtally", (char *)"run",   (char *)"--worker",
                         (char *)what,      (char *)library, NULL};
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);

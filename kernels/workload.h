@@ -30,12 +30,12 @@ extern "C" {
 #endif
 
 /* All workloads: X(name of nvt_workload_<name> and nvt_axes_<name>). Their order is that of --help. */
-#define NVT_WORKLOADS(X) \
-    X(linear) \
-    X(fragmented) \
-    X(transformer) \
-    X(switchback) \
-    X(accumulate) \
+#define NVT_WORKLOADS(X)                                                                           \
+    X(linear)                                                                                      \
+    X(fragmented)                                                                                  \
+    X(transformer)                                                                                 \
+    X(switchback)                                                                                  \
+    X(accumulate)                                                                                  \
     X(gpipe)
 
 #define NVT_CONFIGURATION_MAX 512
@@ -101,7 +101,7 @@ struct nvt_run_context {
     nvtxStringHandle_t names[NVT_PHASES_MOST];
     struct nvt_faults faults;
     double phase_ns[NVT_PHASES_MOST]; /* of this iteration; NaN: it could not be told apart */
-    uint64_t memory_limit; /* bytes that all allocators together may hold, 0: no bound */
+    uint64_t memory_limit;            /* bytes that all allocators together may hold, 0: no bound */
     uint64_t refused; /* bytes that an allocator of the workload's own could not give, 0: none */
 };
 

@@ -6,16 +6,16 @@
 #ifndef NVT_COMMANDS_H
 #define NVT_COMMANDS_H
 
-int nvt_cmd_record(int argc, char **argv);  /* collectors/record.c */
-int nvt_cmd_run(int argc, char **argv);     /* kernels/run.c */
-int nvt_cmd_stats(int argc, char **argv);   /* analyze/stats.c */
-int nvt_cmd_diagnose(int argc, char **argv); /* analyze/diagnose.c */
-int nvt_cmd_compare(int argc, char **argv); /* analyze/compare.c */
-int nvt_cmd_import(int argc, char **argv);  /* analyze/import.c */
+int nvt_cmd_record(int argc, char **argv);    /* collectors/record.c */
+int nvt_cmd_run(int argc, char **argv);       /* kernels/run.c */
+int nvt_cmd_stats(int argc, char **argv);     /* analyze/stats.c */
+int nvt_cmd_diagnose(int argc, char **argv);  /* analyze/diagnose.c */
+int nvt_cmd_compare(int argc, char **argv);   /* analyze/compare.c */
+int nvt_cmd_import(int argc, char **argv);    /* analyze/import.c */
 int nvt_cmd_reference(int argc, char **argv); /* analyze/reference.c */
-int nvt_cmd_plot(int argc, char **argv);    /* plots/plot.c */
-int nvt_cmd_report(int argc, char **argv);  /* plots/report_command.c */
-int nvt_cmd_export(int argc, char **argv);  /* analyze/export.c */
-int nvt_cmd_info(int argc, char **argv);    /* lib/info.c */
+int nvt_cmd_plot(int argc, char **argv);      /* plots/plot.c */
+int nvt_cmd_report(int argc, char **argv);    /* plots/report_command.c */
+int nvt_cmd_export(int argc, char **argv);    /* analyze/export.c */
+int nvt_cmd_info(int argc, char **argv);      /* lib/info.c */
 
 #endif

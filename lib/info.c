@@ -10,13 +10,14 @@
 #include "probe.h"
 #include "version.h"
 
-static const char usage_text[] = "usage: nvtally info [OPTIONS]\n\n"
-                                 "Says what was built into this nvtally, what is found on this "
-                                 "machine, what is missing and how\n"
-                                 "to get it.\n\n"
-                                 "      --json     the same as one JSON object\n"
-                                 "      --peak     measure what matrix products and copies reach here, too\n"
-                                 "      --help     this text\n";
+static const char usage_text[] =
+    "usage: nvtally info [OPTIONS]\n\n"
+    "Says what was built into this nvtally, what is found on this "
+    "machine, what is missing and how\n"
+    "to get it.\n\n"
+    "      --json     the same as one JSON object\n"
+    "      --peak     measure what matrix products and copies reach here, too\n"
+    "      --help     this text\n";
 
 static void print_text(const struct nvt_probe_item *items, size_t count)
 {
@@ -70,8 +71,10 @@ static void print_json(const struct nvt_probe_item *items, size_t count)
 
 int nvt_cmd_info(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"peak", no_argument, NULL, 'p'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"peak", no_argument, NULL, 'p'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     struct nvt_probe_item items[NVT_PROBE_MAX];
     bool json = false, peak = false;
     opterr = 0;

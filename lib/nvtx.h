@@ -19,7 +19,7 @@ struct nvt_work_payload {
 struct nvt_nvtx {
     nvtxDomainHandle_t domain;
     uint64_t work_schema;
-    int silent; /* the helpers below do nothing */
+    int silent;                    /* the helpers below do nothing */
     void (*boundary)(void *owner); /* called before a range opens or closes; may be NULL */
     void *owner;
 };
@@ -55,9 +55,9 @@ static inline struct nvt_nvtx nvt_nvtx_open(const char *domain)
     struct nvt_nvtx nvtx;
     memset(&nvtx, 0, sizeof(nvtx));
     nvtx.domain = nvtxDomainCreateA(domain);
-    nvtx.work_schema = nvt_nvtx_schema(nvtx.domain, "work", entries,
-                                       sizeof(entries) / sizeof(entries[0]),
-                                       sizeof(struct nvt_work_payload));
+    nvtx.work_schema =
+        nvt_nvtx_schema(nvtx.domain, "work", entries, sizeof(entries) / sizeof(entries[0]),
+                        sizeof(struct nvt_work_payload));
     return nvtx;
 }
 
@@ -143,8 +143,8 @@ static inline void nvt_nvtx_pop(const struct nvt_nvtx *nvtx)
 }
 
 /* A mark with a payload of a schema. */
-static inline void nvt_nvtx_mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name, uint64_t schema,
-                                 const void *payload, size_t size)
+static inline void nvt_nvtx_mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name,
+                                 uint64_t schema, const void *payload, size_t size)
 {
     nvtxPayloadData_t data;
     nvtxEventAttributes_t attributes = nvt_nvtx_with_payload(name, schema, payload, size, &data);

@@ -63,8 +63,7 @@ static FILE *open_text(struct nvt_probe_item *item, const char *path)
     return file;
 }
 
-/* --- built in ----------------------------------------------------------------------------------
- */
+/* --- built in --------------------------------------------------------------------------------- */
 
 #ifdef HAVE_ZSTD
 #define VERSION_OF_ZSTD ZSTD_versionString()
@@ -125,8 +124,7 @@ static void probe_built_in(struct probe *probe)
     }
 }
 
-/* --- our libraries ------------------------------------------------------------------------------
- */
+/* --- our libraries ---------------------------------------------------------------------------- */
 
 /* Whether the file holds this text: an undefined symbol, or a name given to dlsym. */
 static bool file_mentions(const char *path, const char *text)
@@ -176,8 +174,7 @@ static void probe_libraries(struct probe *probe)
                   "the CUDA backend of `run`: it is not part of this build", path);
 }
 
-/* --- this machine -------------------------------------------------------------------------------
- */
+/* --- this machine ----------------------------------------------------------------------------- */
 
 static void probe_processor(struct probe *probe)
 {
@@ -215,8 +212,7 @@ static void probe_machine(struct probe *probe)
         found(add(probe, "system", NULL), "%s %s %s", names.sysname, names.release, names.machine);
 }
 
-/* --- CUDA ---------------------------------------------------------------------------------------
- */
+/* --- CUDA ------------------------------------------------------------------------------------- */
 
 /* The parts of the driver's interface that are asked; 0 is success. */
 struct driver {
@@ -352,8 +348,7 @@ static void probe_cuda(struct probe *probe)
     probe_shared(probe, "NCCL", nccl, "tensors between GPUs: NVIDIA's libnccl2");
 }
 
-/* --- programs -----------------------------------------------------------------------------------
- */
+/* --- programs --------------------------------------------------------------------------------- */
 
 static void probe_program(struct probe *probe, const char *name, const char *remedy)
 {

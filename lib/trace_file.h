@@ -80,8 +80,7 @@ enum nvt_definition {
     NVT_DEFINITION_ENUM,
 };
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 struct nvt_trace_writer;
 
@@ -103,8 +102,7 @@ uint64_t nvt_trace_writer_size(const struct nvt_trace_writer *writer);
 /* Close the file. 0, or -1 with err. The writer is freed in any case. */
 int nvt_trace_writer_close(struct nvt_trace_writer *writer, struct nvt_error *err);
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 struct nvt_trace_file;
 

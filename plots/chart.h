@@ -10,17 +10,17 @@
 #include "../analyze/report.h"
 
 /* All charts: X(name of nvt_chart_<name>). Their order is that of documents. */
-#define NVT_CHARTS(X) \
-    X(fragments) \
-    X(switchback) \
-    X(gpipe) \
-    X(scaling) \
-    X(phases) \
-    X(timeline) \
-    X(ranges) \
-    X(memory) \
-    X(reference) \
-    X(warmup) \
+#define NVT_CHARTS(X)                                                                              \
+    X(fragments)                                                                                   \
+    X(switchback)                                                                                  \
+    X(gpipe)                                                                                       \
+    X(scaling)                                                                                     \
+    X(phases)                                                                                      \
+    X(timeline)                                                                                    \
+    X(ranges)                                                                                      \
+    X(memory)                                                                                      \
+    X(reference)                                                                                   \
+    X(warmup)                                                                                      \
     X(overhead)
 
 struct nvt_chart_request {

@@ -37,8 +37,7 @@ struct points {
     size_t count;
 };
 
-/* --- numbers
- * ----------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 static struct point *find(struct points *points, int64_t dim, int64_t batch)
 {
@@ -168,8 +167,7 @@ static size_t lines_of(const struct points *points, int64_t lines[LINES_MOST])
     return count;
 }
 
-/* --- data
- * -------------------------------------------------------------------------------------------- */
+/* --- data ------------------------------------------------------------------------------------- */
 
 /* One block a batch, named after it: narrow side, time of each operation, the three totals, the
  * speed-up. */
@@ -198,8 +196,7 @@ static void put_data(const struct points *points, FILE *out)
     }
 }
 
-/* --- scripts
- * ----------------------------------------------------------------------------------------- */
+/* --- scripts ---------------------------------------------------------------------------------- */
 
 /* Of each operation: a colour a kind, a mark each. Where lines lie on each other, as those of x and
  * g do when both directions are averaged, a large open mark shows behind a small full one. */
@@ -324,8 +321,7 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
     nvt_frame_close(&frame, out);
 }
 
-/* --- drawing
- * ----------------------------------------------------------------------------------------- */
+/* --- drawing ---------------------------------------------------------------------------------- */
 
 typedef void put_script(const struct nvt_chart_request *, const struct points *, const char *,
                         FILE *);

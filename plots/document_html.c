@@ -92,8 +92,7 @@ static const char script[] =
     "});\n"
     "</script>\n";
 
-/* --- pictures
- * ---------------------------------------------------------------------------------------- */
+/* --- pictures --------------------------------------------------------------------------------- */
 
 /* Whether a name of ours is to be set behind what was just written: ids and what refers to them. */
 static int refers(const char *at, size_t *length)
@@ -167,8 +166,7 @@ static int put_picture(const struct nvt_block *block, size_t number, FILE *out,
     return svg ? 0 : -1;
 }
 
-/* --- the rest
- * ---------------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void put_element(const char *name, const char *text, FILE *out)
 {

@@ -91,8 +91,7 @@ static int find_output(struct request *request, const char *first, struct nvt_er
                            : nvt_fail(err, "-o %s: a report is .html, .md or .tex", request->path);
 }
 
-/* --- pictures
- * ---------------------------------------------------------------------------------------- */
+/* --- pictures --------------------------------------------------------------------------------- */
 
 /* The picture beside the document, as NAME-CHART.pdf of plain characters, which TeX takes. */
 static int place_beside(const struct request *request, const char *picture, char *path, size_t size,
@@ -178,8 +177,7 @@ static int draw_all(struct request *request, struct nvt_report_input *input, str
     return status;
 }
 
-/* --- the document
- * ------------------------------------------------------------------------------------ */
+/* --- the document ----------------------------------------------------------------------------- */
 
 /* A document that could not be written whole is not left behind in place of an earlier one. */
 static int write_document(const struct request *request, const struct nvt_document *document,

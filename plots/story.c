@@ -70,8 +70,7 @@ static void put_part(const struct nvt_story *story, const struct part *part,
     nvt_tables_free(&tables);
 }
 
-/* --- what was run and where
- * -------------------------------------------------------------------------- */
+/* --- what was run and where ------------------------------------------------------------------- */
 
 static struct nvt_table *new_facts(const char *title)
 {
@@ -156,8 +155,7 @@ static void put_where(const struct nvt_story *story, struct nvt_document *docume
             put_trace(story->input->traces[i].trace, document);
 }
 
-/* --- the parts
- * --------------------------------------------------------------------------------------- */
+/* --- the parts -------------------------------------------------------------------------------- */
 
 static int has_measured(const struct nvt_report_input *input)
 {
@@ -266,8 +264,7 @@ static struct nvt_table *peaks_of_runs(const struct nvt_report_input *input)
                 return NULL;
             }
             /* Repetitions of a configuration: one row says what they took. */
-            if (rows &&
-                !strcmp(nvt_table_text(table, rows - 1, 0), configuration)) {
+            if (rows && !strcmp(nvt_table_text(table, rows - 1, 0), configuration)) {
                 free(configuration);
                 continue;
             }
@@ -424,8 +421,7 @@ static void put_again(const struct nvt_story *story, struct nvt_document *docume
                       "script of each beside it; nvtally stats prints each table.");
 }
 
-/* --- together
- * ---------------------------------------------------------------------------------------- */
+/* --- together --------------------------------------------------------------------------------- */
 
 char *nvt_story_caption(const struct nvt_report_input *input, const char *what)
 {

@@ -92,7 +92,8 @@ static void real_changes_are_found(void **unused)
         faster += found[NVT_FASTER];
         wrong += found[NVT_SLOWER];
     }
-    print_message("of 500 real changes of 10 %% up %zu were found, of 500 down %zu\n", slower, faster);
+    print_message("of 500 real changes of 10 %% up %zu were found, of 500 down %zu\n", slower,
+                  faster);
     assert_true(slower > 350);
     assert_true(faster > 350);
     assert_int_equal(wrong, 0);
@@ -170,7 +171,8 @@ static void no_time_is_negative(void **unused)
     const struct nvt_side a = {&series[0], 1}, b = {&series[1], 1};
     assert_int_equal(nvt_change_measure(&a, &b, &change), 0);
     assert_true(change.low >= 0 && change.low <= change.ratio && change.high > change.ratio);
-    nvt_change_from_summaries((double[]){100, 120}, (double[]){5000, 5000}, (size_t[]){50, 50}, &change);
+    nvt_change_from_summaries((double[]){100, 120}, (double[]){5000, 5000}, (size_t[]){50, 50},
+                              &change);
     assert_true(change.low == 0 && change.high > 1);
 }
 

@@ -198,9 +198,8 @@ static void test_peak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_built_in),    cmocka_unit_test(test_path),
-        cmocka_unit_test(test_toolkit),
+        cmocka_unit_test(test_peak),        cmocka_unit_test(test_built_in),
+        cmocka_unit_test(test_path),        cmocka_unit_test(test_toolkit),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_json),
 #endif

@@ -36,10 +36,11 @@ static const char *make_run(const char *name, double forward_ns, double std_ns)
     char row[1024];
     const char *path = cli_in(directory, name);
     mkdir(path, 0700);
-    snprintf(row, sizeof(row),
-             "{\"workload\": \"linear\", \"size\": 64, \"backend\": \"host\", \"iterations\": 100, "
-             "\"status\": \"ok\", \"forward_ns_mean\": %g, \"forward_ns_std\": %g, \"trace\": null}\n",
-             forward_ns, std_ns);
+    snprintf(
+        row, sizeof(row),
+        "{\"workload\": \"linear\", \"size\": 64, \"backend\": \"host\", \"iterations\": 100, "
+        "\"status\": \"ok\", \"forward_ns_mean\": %g, \"forward_ns_std\": %g, \"trace\": null}\n",
+        forward_ns, std_ns);
     cli_write_file(cli_in(path, "results.jsonl"), row, strlen(row));
     return path;
 }
@@ -48,8 +49,8 @@ static void a_regression_is_exit_status_1(void **state)
 {
     (void)state;
     const char *before = make_run("before", 1e6, 2e4), *after = make_run("after", 1.2e6, 2e4);
-    const char *slower[] = {"nvtally", "compare", before, after, "--fail-above", "5%", "-f", "csv",
-                            NULL};
+    const char *slower[] = {"nvtally", "compare", before, after, "--fail-above",
+                            "5%",      "-f",      "csv",  NULL};
     struct cli_result result = cli_run(slower);
     cli_expect_status(&result, 1);
     assert_non_null(strstr(result.out, ",forward,"));
@@ -77,12 +78,13 @@ static void traces_give_their_times(void **state)
 {
     (void)state;
     const char *trace = cli_in(directory, "t.nvt");
-    const char *record[] = {"nvtally", "record", "-o", trace, "--", cli_client("pairs"), "1", "5000",
-                            NULL};
+    const char *record[] = {"nvtally",           "record", "-o",   trace, "--",
+                            cli_client("pairs"), "1",      "5000", NULL};
     struct cli_result result = cli_run(record);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    const char *argv[] = {"nvtally", "compare", trace, trace, "vs", trace, trace, "-f", "csv", NULL};
+    const char *argv[] = {"nvtally", "compare", trace, trace, "vs",
+                          trace,     trace,     "-f",  "csv", NULL};
     result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "range,:work,B,10000,10000,"));
@@ -96,8 +98,8 @@ static void what_cannot_be_compared_says_so(void **state)
     (void)state;
     const char *before = make_run("x", 1e6, 2e4);
     const char *trace = cli_in(directory, "y.nvt");
-    const char *record[] = {"nvtally", "record", "-o", trace, "--", cli_client("pairs"), "1", "10",
-                            NULL};
+    const char *record[] = {"nvtally",           "record", "-o", trace, "--",
+                            cli_client("pairs"), "1",      "10", NULL};
     struct cli_result result = cli_run(record);
     cli_result_free(&result);
     const struct {
@@ -112,8 +114,13 @@ static void what_cannot_be_compared_says_so(void **state)
                {{"-f", "xml", before, NULL}, "no format 'xml'"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const char *const *more = bad[i].arguments;
-        const char *argv[] = {"nvtally", "compare", more[0], more[1], more[1] ? more[2] : NULL,
-                              more[1] && more[2] ? more[3] : NULL, NULL};
+        const char *argv[] = {"nvtally",
+                              "compare",
+                              more[0],
+                              more[1],
+                              more[1] ? more[2] : NULL,
+                              more[1] && more[2] ? more[3] : NULL,
+                              NULL};
         result = cli_run(argv);
         cli_expect_failure(&result, bad[i].needle);
         cli_result_free(&result);

@@ -34,8 +34,7 @@ static int remove_directory(void **state)
     return 0;
 }
 
-/* --- made up
- * ---------------------------------------------------------------------------------------- */
+/* --- made up ---------------------------------------------------------------------------------- */
 
 static void put_cost(struct nvt_trace *trace, enum nvt_cost what, uint32_t ns)
 {
@@ -172,8 +171,7 @@ static void calls_move_with_the_ranges_around_them(void **state)
     nvt_trace_free(trace);
 }
 
-/* --- files
- * ------------------------------------------------------------------------------------------ */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void write_chunk(struct nvt_trace_writer *writer, enum nvt_chunk_kind kind, uint32_t process,
                         const uint64_t *values, size_t count)
@@ -233,8 +231,7 @@ static void what_cannot_be_compensated_is_refused(void **state)
     cli_result_free(&result);
 }
 
-/* --- a real program
- * --------------------------------------------------------------------------------- */
+/* --- a real program --------------------------------------------------------------------------- */
 
 static void the_collector_measures_itself(void **state)
 {

@@ -512,9 +512,9 @@ static void objects(void **state)
                                    .priority = 3,
                                    .flag = CUPTI_ACTIVITY_STREAM_CREATE_FLAG_NON_BLOCKING};
     CUpti_ActivityName named = {.kind = CUPTI_ACTIVITY_KIND_NAME,
-                               .objectKind = CUPTI_ACTIVITY_OBJECT_STREAM,
-                               .objectId.dcs.streamId = 13,
-                               .name = "compute"};
+                                .objectKind = CUPTI_ACTIVITY_OBJECT_STREAM,
+                                .objectId.dcs.streamId = 13,
+                                .name = "compute"};
     CUpti_ActivityExternalCorrelation external = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                                   .externalKind =
                                                       CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1,

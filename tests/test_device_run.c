@@ -72,10 +72,10 @@ static void without_a_device_parts_are_not_run(void **state)
     struct cli_result result = run("", "none", "1", parts);
     cli_expect_status(&result, 3);
     assert_non_null(strstr(result.err, "fragments: not run:"));
-    assert_non_null(strstr(result.out,
-                           "Not run: build check fragments overhead beside_linear beside_transformer "
-                           "beside_switchback beside_gpipe transformer switchback gpipe nccl "
-                           "accumulate train sanitize pack"));
+    assert_non_null(strstr(
+        result.out, "Not run: build check fragments overhead beside_linear beside_transformer "
+                    "beside_switchback beside_gpipe transformer switchback gpipe nccl "
+                    "accumulate train sanitize pack"));
     cli_result_free(&result);
 }
 
@@ -119,8 +119,8 @@ static void a_part_is_resumed_and_packed(void **state)
 static void every_part_can_be_rehearsed(void **state)
 {
     (void)state;
-    static const char *const parts[] = {"overhead", "transformer", "switchback",
-                                        "gpipe",    "accumulate",  "nccl",       NULL};
+    static const char *const parts[] = {"overhead",   "transformer", "switchback", "gpipe",
+                                        "accumulate", "nccl",        NULL};
     struct cli_result result = run("1", "dry", "1", parts);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "2 rounds of off,nvtx"));
@@ -128,8 +128,9 @@ static void every_part_can_be_rehearsed(void **state)
     assert_non_null(strstr(result.out, "2 of 2 rows"));
     assert_non_null(strstr(result.out, "28 of 28 rows"));
     assert_non_null(strstr(result.out, "24 of 24 rows"));
-    assert_non_null(strstr(result.out, "losses over NCCL with one rank those without, to 1e-6          "
-                                       "reached  12 of 12 cases"));
+    assert_non_null(strstr(result.out,
+                           "losses over NCCL with one rank those without, to 1e-6          "
+                           "reached  12 of 12 cases"));
     assert_non_null(strstr(result.out, "sums, the host's to the bit"));
     cli_result_free(&result);
 }
@@ -168,11 +169,11 @@ static void put(const char *folder, const char *name, const char *text)
 }
 
 #define LEVEL(level, ns)                                                                           \
-    "{\"workload\": \"t\", \"size\": 1, \"status\": \"ok\", \"collect\": \"" level                  \
+    "{\"workload\": \"t\", \"size\": 1, \"status\": \"ok\", \"collect\": \"" level                 \
     "\", \"forward_ns_mean\": " #ns "}\n"
 #define LAYER(mode, variant, fragments, ns)                                                        \
-    "{\"size\": 1, \"batch\": 1, \"status\": \"ok\", \"mode\": \"" mode                               \
-    "\", \"variant\": " variant ", \"fragments\": " fragments ", \"forward_ns_mean\": " #ns           \
+    "{\"size\": 1, \"batch\": 1, \"status\": \"ok\", \"mode\": \"" mode                            \
+    "\", \"variant\": " variant ", \"fragments\": " fragments ", \"forward_ns_mean\": " #ns        \
     ", \"backward_ns_mean\": " #ns "}\n"
 
 /* At kernel 1.02 and 1.038, in the median 1.029; at full 1.2. Our linear layer takes 9/10 of theirs;
@@ -180,8 +181,7 @@ static void put(const char *folder, const char *name, const char *text)
 static void goals_are_decided_by_ratios(void **state)
 {
     (void)state;
-    put("overhead-1", "t/results.jsonl",
-        LEVEL("off", 100) LEVEL("kernel", 102) LEVEL("full", 120));
+    put("overhead-1", "t/results.jsonl", LEVEL("off", 100) LEVEL("kernel", 102) LEVEL("full", 120));
     put("overhead-2", "t/results.jsonl", LEVEL("off", 100) LEVEL("kernel", 103.8));
     put("beside_linear-1", "ours/results.jsonl",
         LAYER("linear", "null", "null", 90) LAYER("inference", "\"grouped\"", "2", 40)
@@ -196,13 +196,17 @@ static void goals_are_decided_by_ratios(void **state)
     cli_expect_status(&result, 0);
     static const char *const lines[] = {
         "  every operation as in double precision                         missed   3 of 4\n",
-        "  forward at kernel at most 1.03 of bare                         reached  1 of 1 cases, rounds: 2; "
+        "  forward at kernel at most 1.03 of bare                         reached  1 of 1 cases, "
+        "rounds: 2; "
         "worst: t 1 1.029 [1.020 1.038]\n",
-        "  forward at full at most 1.10 of bare                           missed   0 of 1 cases, rounds: 1; "
+        "  forward at full at most 1.10 of bare                           missed   0 of 1 cases, "
+        "rounds: 1; "
         "worst: t 1 1.200 [1.200 1.200]\n",
-        "  linear forward no slower than PyTorch                          reached  1 of 1 cases, rounds: 1; "
+        "  linear forward no slower than PyTorch                          reached  1 of 1 cases, "
+        "rounds: 1; "
         "worst: 1 1 0.900",
-        "  grouped forward, 128 fragments at most 1.3 of 2                missed   0 of 1 cases, rounds: 1; "
+        "  grouped forward, 128 fragments at most 1.3 of 2                missed   0 of 1 cases, "
+        "rounds: 1; "
         "worst: 1 1 1.500",
         "  grouped forward, 128 fragments, 20 times PyTorch's looped      reached  1 of 1 cases",
         "  transformer forward no slower than PyTorch                     not run\n",

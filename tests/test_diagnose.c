@@ -77,7 +77,8 @@ static void make_study(struct nvt_report_input *input, struct nvt_trace *(*make)
                      "\"backend\": \"cuda\"}",
                      fragments[i], variant);
         assert_int_equal(nvt_record_parse(&runs->records[i], json, (size_t)size, NULL), 0);
-        input->traces[i] = (struct nvt_input_trace){.trace = make(fragments[i]), .runs = runs, .record = i};
+        input->traces[i] =
+            (struct nvt_input_trace){.trace = make(fragments[i]), .runs = runs, .record = i};
     }
 }
 
@@ -141,8 +142,7 @@ static void the_looped_trace_alone_names_its_cause(void **state)
     nvt_trace_free(trace.trace);
 }
 
-/* --- crossings -----------------------------------------------------------------------------------
- */
+/* --- crossings -------------------------------------------------------------------------------- */
 
 #define SIZES 7
 
@@ -292,10 +292,10 @@ static void runs_of_one_value_have_no_slope(void **state)
 {
     (void)state;
     char *directory = cli_tempdir();
-    const char *run[] = {"nvtally", "run",       "fragmented", "--size",    "64",       "--batch",
-                         "8",       "--mode",    "inference",  "--variant", "looped",   "--fragments",
-                         "8",       "--warmup",  "0,1,2",      "--iterations", "5",     "-o",
-                         directory, NULL};
+    const char *run[] = {"nvtally",      "run",         "fragmented", "--size",    "64",
+                         "--batch",      "8",           "--mode",     "inference", "--variant",
+                         "looped",       "--fragments", "8",          "--warmup",  "0,1,2",
+                         "--iterations", "5",           "-o",         directory,   NULL};
     struct cli_result result = cli_run(run);
     cli_expect_status(&result, 0);
     cli_result_free(&result);

@@ -62,8 +62,7 @@ static void assert_complete(const struct expectation *expected)
     faults_no_session_left();
 }
 
-/* --- how a target ends
- * ---------------------------------------------------------------------------- */
+/* --- how a target ends ------------------------------------------------------------------------ */
 
 static void keeps_what_was_complete_at_the_end(void **state)
 {
@@ -79,8 +78,7 @@ static void keeps_what_was_complete_at_the_end(void **state)
         assert_complete(&ends[i]);
 }
 
-/* --- what a target does to itself
- * ------------------------------------------------------------------ */
+/* --- what a target does to itself ------------------------------------------------------------- */
 
 static void survives_all_descriptors_closed(void **state)
 {
@@ -249,8 +247,7 @@ static void cannot_be_unloaded(void **state)
                                           0});
 }
 
-/* --- what happens around them
- * ---------------------------------------------------------------------- */
+/* --- what happens around them ----------------------------------------------------------------- */
 
 /* Recorder and target are stopped together for longer than the silence of a dead recorder, as by a
  * debugger or a freezer: nothing is lost. */

@@ -67,8 +67,7 @@ static unsigned long step_of(unsigned long count, unsigned long most)
     return faults_are_full() ? 1 : count / most + 1;
 }
 
-/* --- one run -------------------------------------------------------------------------------------
- */
+/* --- one run ---------------------------------------------------------------------------------- */
 
 /* What fails in a run: an allocation (way NULL), or a call. */
 struct fault {
@@ -180,8 +179,7 @@ static void assert_sound(const struct cli_result *result, const char *command,
                  result->err);
 }
 
-/* --- commands that read --------------------------------------------------------------------------
- */
+/* --- commands that read ----------------------------------------------------------------------- */
 
 /* What a command wrote: its file, else its standard output. Freed by the caller; NULL: nothing. */
 static char *written(const struct command *command, const struct cli_result *result, size_t *size)
@@ -356,8 +354,7 @@ static void commands_survive_failing_calls(void **state)
         all_of(&ways[i], 3);
 }
 
-/* --- recording -----------------------------------------------------------------------------------
- */
+/* --- recording -------------------------------------------------------------------------------- */
 
 /* The ranges of a recording that goes well. */
 static uint32_t ranges_of(const char *const argv[])
@@ -431,8 +428,7 @@ static void recording_survives_failing_calls(void **state)
         recording_survives(&ways[i], 6);
 }
 
-/* --- the collector in the target
- * ------------------------------------------------------------------ */
+/* --- the collector in the target -------------------------------------------------------------- */
 
 /* The target's own calls fail, those of the collector in it among them: it ends as always, and the
  * recording is whole or says what is missing. */
@@ -518,8 +514,7 @@ static void target_survives_failing_allocations(void **state)
     }
 }
 
-/* --- libnvtally
- * ----------------------------------------------------------------------------------- */
+/* --- libnvtally ------------------------------------------------------------------------------- */
 
 /* A program that measures itself ends with its result or with a line, whatever fails in it. */
 static void a_session_of_ones_own_survives(void **state)

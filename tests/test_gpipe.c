@@ -20,7 +20,7 @@
 #include "cli.h"
 
 #define SMALL                                                                                      \
-    "--d-model", "32", "--layers", "4", "--heads", "4", "--d-ff", "128", "--batch", "8",          \
+    "--d-model", "32", "--layers", "4", "--heads", "4", "--d-ff", "128", "--batch", "8",           \
         "--sequence", "16", "--vocabulary", "100", "--warmup", "1"
 
 static char *directory;
@@ -74,10 +74,9 @@ static uint32_t count_ranges(const char *path, const char *name)
 static void a_sweep_agrees_with_itself(void **state)
 {
     (void)state;
-    struct cli_result result =
-        cli_run((const char *const[]){"nvtally", "run", "gpipe", "--partitions", "1,2,4",
-                                      "--microbatches", "1,4", "--schedule", "gpipe,1f1b", SMALL,
-                                      "--iterations", "3", "-o", directory, NULL});
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "run", "gpipe", "--partitions", "1,2,4", "--microbatches", "1,4", "--schedule",
+        "gpipe,1f1b", SMALL, "--iterations", "3", "-o", directory, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     struct nvt_runs *runs = read_runs();
@@ -94,15 +93,15 @@ static void a_sweep_agrees_with_itself(void **state)
         assert_true(fabs(number(runs, i, "loss") - losses[microbatches]) < 1e-5);
         assert_true(number(runs, i, "step_ns_mean") > 0);
         assert_int_equal(isnan(number(runs, i, "forward_ns_mean")), is_mixed);
-        assert_true(number(runs, i, "total_reserved_bytes") >=
-                    12 * number(runs, i, "parameters"));
+        assert_true(number(runs, i, "total_reserved_bytes") >= 12 * number(runs, i, "parameters"));
         assert_true(number(runs, i, "throughput_samples_per_s") > 0);
         double k = number(runs, i, "partitions");
         assert_true(fabs(number(runs, i, "bubble_predicted") - (k - 1) / (microbatches + k - 1)) <
                     1e-12);
         /* Three timed steps: a forward of the first partition for each micro-batch. */
-        assert_int_equal(count_ranges(cli_in(directory, nvt_record_text(row, "trace")), "forward p0"),
-                         3 * (uint32_t)microbatches);
+        assert_int_equal(
+            count_ranges(cli_in(directory, nvt_record_text(row, "trace")), "forward p0"),
+            3 * (uint32_t)microbatches);
     }
     nvt_runs_free(runs);
 }
@@ -124,10 +123,26 @@ struct cut {
 /* The loss behind three steps of training, which the gradients of the first have gone into. */
 static double loss_over(const char *ranks, const char *transport, const struct cut *cut)
 {
-    const char *const local[] = {cli_built("nvtally"), "run", "gpipe", "--partitions", cut->partitions,
-                                 "--microbatches", cut->microbatches, "--checkpoint", "on",
-                                 "--engine", cut->engine, "--schedule", cut->schedule,
-                                 "--transport", transport, SMALL, "--iterations", "3", "-o", directory,
+    const char *const local[] = {cli_built("nvtally"),
+                                 "run",
+                                 "gpipe",
+                                 "--partitions",
+                                 cut->partitions,
+                                 "--microbatches",
+                                 cut->microbatches,
+                                 "--checkpoint",
+                                 "on",
+                                 "--engine",
+                                 cut->engine,
+                                 "--schedule",
+                                 cut->schedule,
+                                 "--transport",
+                                 transport,
+                                 SMALL,
+                                 "--iterations",
+                                 "3",
+                                 "-o",
+                                 directory,
                                  NULL};
     const char *argv[64] = {MPIRUN(ranks)};
     size_t count = ranks ? 5 : 0;
@@ -177,9 +192,9 @@ static void ranks_of_mpi_give_the_same_loss(void **state)
             remove_files();
     }
     /* A trace of each rank of the last run, with its clock. */
-    struct cli_result result = cli_run_with(
-        &(struct cli_options){.directory = directory},
-        (const char *const[]){"sh", "-c", "ls *-rank[0-3].nvt | wc -l", NULL});
+    struct cli_result result =
+        cli_run_with(&(struct cli_options){.directory = directory},
+                     (const char *const[]){"sh", "-c", "ls *-rank[0-3].nvt | wc -l", NULL});
     assert_int_equal(atoi(result.out), 4);
     cli_result_free(&result);
 }
@@ -190,7 +205,8 @@ static void one_rank_that_dies_ends_all(void **state)
     static const char script[] =
         "mpirun --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe --partitions 2 "
         "--microbatches 4 --checkpoint on --engine self --transport mpi --d-model 32 --layers 4 "
-        "--heads 4 --d-ff 128 --batch 8 --sequence 16 --vocabulary 100 --iterations 1000000 -o dead & "
+        "--heads 4 --d-ff 128 --batch 8 --sequence 16 --vocabulary 100 --iterations 1000000 -o "
+        "dead & "
         "for i in $(seq 100); do sleep 0.1; test -e dead/results.jsonl && break; done; sleep 2; "
         "for p in $(pgrep -f 'worker run.*gpipe'); do "
         "grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$p/environ && kill -9 $p && break; done; "
@@ -198,14 +214,15 @@ static void one_rank_that_dies_ends_all(void **state)
     (void)state;
     if (!has_mpirun())
         skip();
-    struct cli_result result = cli_run_with(
-        &(struct cli_options){.directory = directory},
-        (const char *const[]){"bash", "-c", script, cli_built("nvtally"), NULL});
+    struct cli_result result =
+        cli_run_with(&(struct cli_options){.directory = directory},
+                     (const char *const[]){"bash", "-c", script, cli_built("nvtally"), NULL});
     cli_expect_status(&result, 0);
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
     assert_true(atoi(took + 5) < 10);
-    assert_non_null(strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
+    assert_non_null(
+        strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
     cli_result_free(&result);
     for (int rank = 0; rank < 2; rank++) {
         char pattern[200];
@@ -231,9 +248,8 @@ static void bad_configurations_run_nothing(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct cli_result result =
-            cli_run((const char *const[]){"nvtally", "run", "gpipe", SMALL, "--microbatches", "2",
-                                          bad[i][0], bad[i][1], NULL});
+        struct cli_result result = cli_run((const char *const[]){
+            "nvtally", "run", "gpipe", SMALL, "--microbatches", "2", bad[i][0], bad[i][1], NULL});
         cli_expect_failure(&result, bad[i][2]);
         cli_result_free(&result);
     }
@@ -242,19 +258,19 @@ static void bad_configurations_run_nothing(void **state)
 static void memory_that_runs_out_is_a_row(void **state)
 {
     (void)state;
-    struct cli_result result =
-        cli_run((const char *const[]){"nvtally", "run", "gpipe", "--partitions", "2", "--microbatches",
-                                      "4", "--batch", "64", "--d-model", "64", "--layers", "4",
-                                      "--heads", "4", "--d-ff", "256", "--sequence", "128",
-                                      "--iterations", "1", "--memory-limit", "64M", "-o", directory,
-                                      NULL});
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "run",        "gpipe", "--partitions", "2", "--microbatches", "4",   "--batch",
+        "64",      "--d-model",  "64",    "--layers",     "4", "--heads",        "4",   "--d-ff",
+        "256",     "--sequence", "128",   "--iterations", "1", "--memory-limit", "64M", "-o",
+        directory, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     struct nvt_runs *runs = read_runs();
     assert_int_equal(runs->count, 4);
     for (size_t i = 0; i < runs->count; i++) {
         assert_string_equal(nvt_record_text(&runs->records[i], "status"), "oom");
-        assert_non_null(strstr(nvt_record_text(&runs->records[i], "message"), "bytes were asked for"));
+        assert_non_null(
+            strstr(nvt_record_text(&runs->records[i], "message"), "bytes were asked for"));
     }
     nvt_runs_free(runs);
 }
@@ -262,10 +278,12 @@ static void memory_that_runs_out_is_a_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_sweep_agrees_with_itself, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(a_sweep_agrees_with_itself, make_directory,
+                                        remove_directory),
         cmocka_unit_test_setup_teardown(ranks_of_mpi_give_the_same_loss, make_directory,
                                         remove_directory),
-        cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, make_directory,
+                                        remove_directory),
         cmocka_unit_test(bad_configurations_run_nothing),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_is_a_row, make_directory,
                                         remove_directory),

@@ -37,8 +37,7 @@ static int remove_directory(void **state)
     return 0;
 }
 
-/* --- a hostile trace
- * -------------------------------------------------------------------------------- */
+/* --- a hostile trace -------------------------------------------------------------------------- */
 
 /* String 0 is the empty one. Whoever runs one of these makes a file PWNED. */
 static const char *const names[] = {
@@ -197,8 +196,7 @@ static const char *hostile_json(void)
     return path;
 }
 
-/* --- what comes out of it
- * --------------------------------------------------------------------------- */
+/* --- what comes out of it --------------------------------------------------------------------- */
 
 /* No byte that a terminal would obey: C0 but line ends (and tabs where they part columns), DEL, C1,
  * and what turns the direction of writing. */
@@ -419,8 +417,7 @@ static void messages_about_files_are_inert(void **state)
     free(path);
 }
 
-/* --- bombs
- * ------------------------------------------------------------------------------------------ */
+/* --- bombs ------------------------------------------------------------------------------------ */
 
 #define CHUNK_EVENTS (1u << 20) /* 2 MiB: a byte for the token, a byte for the time */
 

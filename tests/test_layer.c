@@ -189,7 +189,8 @@ static void parameter_counts_are_the_published_ones(void **state)
     static const struct {
         int64_t size;
         uint64_t linear, fragmented;
-    } published[] = {{2048, 4196352, 4458496}, {4096, 16781312, 17829888}, {8192, 67117056, 71311360}};
+    } published[] = {
+        {2048, 4196352, 4458496}, {4096, 16781312, 17829888}, {8192, 67117056, 71311360}};
     for (size_t i = 0; i < 3; i++) {
         int64_t size = published[i].size;
         assert_int_equal(nvt_layer_parameters(NVT_LINEAR, size, size), published[i].linear);

@@ -112,8 +112,8 @@ static void is_woken_when_a_buffer_fills(void **state)
     (void)state;
     FAULTS_SKIP_SANITIZED(); /* too slow for its bursts */
     const char *argv[] = {
-        "nvtally", "record", "-o", faults_output(), "--on-full", "drop", "--", cli_client("load"),
-        "1.5",     "1",      "20000", "80", NULL};
+        "nvtally",          "record", "-o", faults_output(), "--on-full", "drop", "--",
+        cli_client("load"), "1.5",    "1",  "20000",         "80",        NULL};
     struct cli_result result = cli_run(argv);
     struct produced produced = parse(&result);
     cli_result_free(&result);
@@ -130,9 +130,12 @@ static void is_woken_when_a_buffer_fills(void **state)
 static void sleeps_while_nothing_happens(void **state)
 {
     (void)state;
-    const char *argv[] = {"nvtally", "record", "-o", faults_output(), "--", "/bin/sh", "-c",
-                          "sleep 1; sed -n 's/^voluntary_ctxt_switches://p' /proc/$PPID/status",
-                          NULL};
+    const char *argv[] = {
+        "nvtally", "record",
+        "-o",      faults_output(),
+        "--",      "/bin/sh",
+        "-c",      "sleep 1; sed -n 's/^voluntary_ctxt_switches://p' /proc/$PPID/status",
+        NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     int switches = atoi(result.out);

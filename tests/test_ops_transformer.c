@@ -28,8 +28,7 @@
 
 #define MOST 4096
 
-/* --- finite differences
- * ------------------------------------------------------------------------------ */
+/* --- finite differences ----------------------------------------------------------------------- */
 
 /*
  * An operation under test: it reads in[0 … inputs) and writes out. The loss is Σ weight · out with
@@ -96,8 +95,7 @@ static void check_gradients(void)
     loss_of_operation();
 }
 
-/* --- norms
- * ------------------------------------------------------------------------------------------- */
+/* --- norms ------------------------------------------------------------------------------------ */
 
 static real norm_m[64], norm_r[64];
 
@@ -190,8 +188,7 @@ static void norm_gradients_are_added(void **state)
     }
 }
 
-/* --- GELU
- * -------------------------------------------------------------------------------------------- */
+/* --- GELU ------------------------------------------------------------------------------------- */
 
 static void gelu(struct operation *o)
 {
@@ -215,8 +212,7 @@ static void gelu_and_its_gradient(void **state)
         assert_true(fabs(y[i] - expected[i]) < 1e-14);
 }
 
-/* --- embedding
- * --------------------------------------------------------------------------------------- */
+/* --- embedding -------------------------------------------------------------------------------- */
 
 static void embedding(struct operation *o)
 {
@@ -264,8 +260,7 @@ static void random_tokens_are_in_range(void **state)
         assert_true(fabs(seen[i] - COUNT / 7.0) < 5 * sqrt(COUNT * 6 / 49.0));
 }
 
-/* --- cross-entropy
- * ----------------------------------------------------------------------------------- */
+/* --- cross-entropy ---------------------------------------------------------------------------- */
 
 static real lse[64];
 
@@ -300,8 +295,7 @@ static void cross_entropy_and_its_gradient(void **state)
     assert_true(fabs(mean - (log(11) + 3) / 2) < 1e-11);
 }
 
-/* --- attention
- * --------------------------------------------------------------------------------------- */
+/* --- attention -------------------------------------------------------------------------------- */
 
 static real probabilities[MOST], dprobabilities[MOST];
 
@@ -404,8 +398,7 @@ static void heads_are_split_and_merged(void **state)
     }
 }
 
-/* --- dropout
- * ----------------------------------------------------------------------------------------- */
+/* --- dropout ---------------------------------------------------------------------------------- */
 
 /* The third line of the known answers for philox4x32 with 10 rounds in Random123's kat_vectors:
  * digits of pi; and that a block is counted as the header says. */
@@ -449,8 +442,7 @@ static void dropout_follows_its_words(void **state)
     assert_memory_equal(again, x, sizeof(x));
 }
 
-/* --- optimizers
- * -------------------------------------------------------------------------------------- */
+/* --- optimizers ------------------------------------------------------------------------------- */
 
 static void adamw_follows_its_definition(void **state)
 {
@@ -500,8 +492,7 @@ static void sgd_follows_its_definition(void **state)
     assert_true(fabs(w - 0.279125) < 1e-15);
 }
 
-/* --- emulated precisions
- * ----------------------------------------------------------------------------- */
+/* --- emulated precisions ---------------------------------------------------------------------- */
 
 static void inputs_are_rounded_to_nearest_even(void **state)
 {

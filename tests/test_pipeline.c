@@ -78,9 +78,10 @@ static void put_first(struct nvt_trace *trace)
     add_range(trace, 2, "wait p0", 120, 160, "1");
     add_range(trace, 2, "backward p0", 160, 190, "1");
     add_range(trace, 2, "recompute p0", 160, 170, "1");
-    add_mark(trace, 2, "memory p0", 110,
-             "{\"allocated\":5,\"reserved\":8,\"peak_allocated\":7,\"peak_reserved\":8,\"microbatch\":0,"
-             "\"is_backward\":0}");
+    add_mark(
+        trace, 2, "memory p0", 110,
+        "{\"allocated\":5,\"reserved\":8,\"peak_allocated\":7,\"peak_reserved\":8,\"microbatch\":0,"
+        "\"is_backward\":0}");
 }
 
 static void put_second(struct nvt_trace *trace, int64_t later)
@@ -141,7 +142,8 @@ static void ranks_lie_on_one_clock(void **state)
     struct nvt_record record = {0};
     runs.records = &record;
     runs.count = 1;
-    struct nvt_input_trace traces[] = {{.trace = first, .runs = &runs}, {.trace = second, .runs = &runs}};
+    struct nvt_input_trace traces[] = {{.trace = first, .runs = &runs},
+                                       {.trace = second, .runs = &runs}};
     struct nvt_report_input input = {.traces = traces, .trace_count = 2};
     (void)state;
     put_first(first);
@@ -186,15 +188,24 @@ static void a_run_has_report_and_charts(void **state)
 {
     char *directory = cli_tempdir();
     (void)state;
-    struct cli_result result = cli_run(
-        (const char *const[]){"nvtally", "run", "gpipe", "--partitions", "2", "--microbatches", "2,4",
-                              "--d-model", "16", "--layers", "2", "--heads", "2", "--d-ff", "32",
-                              "--batch", "4", "--sequence", "8", "--vocabulary", "20", "--warmup", "1",
-                              "--iterations", "2", "-o", directory, NULL});
+    struct cli_result result = cli_run((const char *const[]){"nvtally", "run",
+                                                             "gpipe",   "--partitions",
+                                                             "2",       "--microbatches",
+                                                             "2,4",     "--d-model",
+                                                             "16",      "--layers",
+                                                             "2",       "--heads",
+                                                             "2",       "--d-ff",
+                                                             "32",      "--batch",
+                                                             "4",       "--sequence",
+                                                             "8",       "--vocabulary",
+                                                             "20",      "--warmup",
+                                                             "1",       "--iterations",
+                                                             "2",       "-o",
+                                                             directory, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    result = cli_run((const char *const[]){"nvtally", "stats", directory, "-r", "pipeline", "-f", "csv",
-                                           NULL});
+    result = cli_run(
+        (const char *const[]){"nvtally", "stats", directory, "-r", "pipeline", "-f", "csv", NULL});
     cli_expect_status(&result, 0);
     /* Eight configurations; a forward of two partitions for each of their 2 or 4 micro-batches. */
     assert_int_equal(count(result.out, ",all,"), 8);
@@ -208,9 +219,9 @@ static void a_run_has_report_and_charts(void **state)
         skip();
     }
     cli_expect_status(&result, 0);
-    for (const char *const *name = (const char *const[]){"gpipe-memory.svg", "gpipe-throughput.svg",
-                                                         "gpipe-schedule.svg", "gpipe-memory-time.svg",
-                                                         NULL};
+    for (const char *const *name =
+             (const char *const[]){"gpipe-memory.svg", "gpipe-throughput.svg", "gpipe-schedule.svg",
+                                   "gpipe-memory-time.svg", NULL};
          *name; name++)
         assert_non_null(strstr(result.out, *name));
     cli_result_free(&result);

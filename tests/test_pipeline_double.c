@@ -135,8 +135,9 @@ static void wrong_schedules_are_refused(void **state)
 {
     struct nvt_schedule s;
     (void)state;
-    const int wrong[][4] = {{NVT_GPIPE, 0, 1, 1},  {NVT_GPIPE, 1, 0, 1},       {NVT_1F1B, 2, 2, 2},
-                            {NVT_GPIPE, 2, 2, 2}, {NVT_INTERLEAVED, 4, 6, 2}, {NVT_GPIPE, 2000, 1, 1}};
+    const int wrong[][4] = {{NVT_GPIPE, 0, 1, 1},       {NVT_GPIPE, 1, 0, 1},
+                            {NVT_1F1B, 2, 2, 2},        {NVT_GPIPE, 2, 2, 2},
+                            {NVT_INTERLEAVED, 4, 6, 2}, {NVT_GPIPE, 2000, 1, 1}};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct nvt_error err = NVT_ERROR_INIT;
         assert_int_equal(nvt_schedule_make((enum nvt_schedule_kind)wrong[i][0], wrong[i][1],
@@ -351,7 +352,8 @@ static void open_bench(struct bench *bench, struct nvt_module *module, int64_t s
 static double bench_loss(struct bench *bench)
 {
     double sum = 0;
-    assert_int_equal(bench->module->type->forward(bench->module, &bench->pass, bench->x, bench->y), 0);
+    assert_int_equal(bench->module->type->forward(bench->module, &bench->pass, bench->x, bench->y),
+                     0);
     nvt_pass_release(&bench->pass);
     for (int64_t i = 0; i < bench->pass.samples * bench->module->out; i++)
         sum += bench->c[i] * bench->y[i];
@@ -386,12 +388,12 @@ static void gradients_of_resnet(void **state)
         open_bench(&bench, module, 2);
         assert_int_equal(module->type->forward(module, &bench.pass, bench.x, bench.y), 0);
         memcpy(bench.dy, bench.c, (size_t)(2 * module->out) * sizeof(real));
-        assert_int_equal(module->type->backward(module, &bench.pass, bench.x, bench.y, bench.dy,
-                                                bench.dx),
-                         0);
+        assert_int_equal(
+            module->type->backward(module, &bench.pass, bench.x, bench.y, bench.dy, bench.dx), 0);
         nvt_pass_release(&bench.pass);
         for (int i = 0; i < 6; i++) {
-            int64_t w = module->parameters * (2 * i + 1) / 12, x = 2 * module->in * (2 * i + 1) / 12;
+            int64_t w = module->parameters * (2 * i + 1) / 12,
+                    x = 2 * module->in * (2 * i + 1) / 12;
             if (module->parameters)
                 check_slope(&bench, "a weight", &module->w[w], module->g[w]);
             check_slope(&bench, "an input", &bench.x[x], bench.dx[x]);
@@ -427,7 +429,8 @@ static void expect_same(const struct choice *choice, const struct choice *refere
     double loss_a = train(a), loss_b = train(b);
     assert_true(isfinite(loss_a) && loss_a > 0);
     if (!(fabs(loss_a - loss_b) < SAME) || !(largest_difference(a, b) < SAME))
-        fail_msg("K=%d M=%d V=%d checkpoint %d workers %d schedule %d dropout %g: loss %.17g, not %.17g; "
+        fail_msg("K=%d M=%d V=%d checkpoint %d workers %d schedule %d dropout %g: loss %.17g, not "
+                 "%.17g; "
                  "gradients off by %g",
                  choice->partitions, choice->microbatches, choice->chunks, choice->checkpoint,
                  choice->has_workers, choice->schedule, (double)choice->dropout, loss_a, loss_b,
@@ -455,8 +458,9 @@ static void cutting_changes_nothing(void **state)
                                             (enum nvt_schedule_kind)schedule,
                                             0};
                     /* Attention across the batch sees the micro-batch; along the sequence it does not. */
-                    struct choice one = {1, choice.attends_batch ? m : 1, 1, 0, 0,
-                                         choice.attends_batch, 0, NVT_GPIPE, 0};
+                    struct choice one = {1, choice.attends_batch ? m : 1, 1, 0,
+                                         0, choice.attends_batch,         0, NVT_GPIPE,
+                                         0};
                     struct choice same = one;
                     if (m % k && schedule == NVT_INTERLEAVED)
                         continue;

@@ -70,8 +70,7 @@ static int as_nobody(int (*attempt)(const char *), const char *argument)
     return WEXITSTATUS(status);
 }
 
-/* --- attempts
- * --------------------------------------------------------------------------------------- */
+/* --- attempts --------------------------------------------------------------------------------- */
 
 static int list(const char *path)
 {
@@ -122,8 +121,7 @@ static int open_up(const char *path)
     return chmod(path, 0777) ? errno : 0;
 }
 
-/* --- a recording that runs
- * ------------------------------------------------------------------------- */
+/* --- a recording that runs -------------------------------------------------------------------- */
 
 struct recording {
     pid_t pid;

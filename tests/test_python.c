@@ -74,7 +74,8 @@ static void python_annotations_are_in_the_trace(void **state)
     struct cli_result result = cli_run_with(&options, record);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    const char *stats[] = {"nvtally", "stats", trace, "-r", "nvtx_pushpop_trace", "-f", "csv", NULL};
+    const char *stats[] = {"nvtally", "stats", trace, "-r", "nvtx_pushpop_trace",
+                           "-f",      "csv",   NULL};
     result = cli_run(stats);
     cli_expect_status(&result, 0);
     /* Name, then somewhere behind it level, domain, category, colour, payload. */

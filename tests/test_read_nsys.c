@@ -219,8 +219,7 @@ static void reads_tables_with_few_columns(void **state)
     nvt_trace_free(trace);
 }
 
-static const char copies_memory_and_the_rest[] =
-    STRINGS RUNTIME_2020
+static const char copies_memory_and_the_rest[] = STRINGS RUNTIME_2020
     "INSERT INTO StringIds VALUES (1, 'cudaMalloc_v3020');"
     "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T58 ", 5, 1, 0);"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,"

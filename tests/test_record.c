@@ -43,8 +43,8 @@ static const char *trace_path(void)
 
 static struct cli_result record(const char *client, const char *argument)
 {
-    const char *argv[] = {"nvtally", "record", "-o", trace_path(), "--", cli_client(client),
-                          argument,  NULL};
+    const char *argv[] = {"nvtally", "record",           "-o",     trace_path(),
+                          "--",      cli_client(client), argument, NULL};
     return cli_run(argv);
 }
 
@@ -96,9 +96,7 @@ static void check_plain(const struct nvt_trace *trace)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     static const char *const inner[] = {
-        "reused buffer one",
-        "reused buffer two",
-        "wide \xc3\xbc\xe6\xbc\xa2\xf0\x9f\x98\x80",
+        "reused buffer one", "reused buffer two", "wide \xc3\xbc\xe6\xbc\xa2\xf0\x9f\x98\x80",
         "a name that is much longer than the thirty-one bytes of the short way",
         "quote \" comma , pipe | tab\tline\nend _ & %"};
     uint32_t outer = find_range(trace, "outer");
@@ -326,8 +324,8 @@ static void passes_on_how_the_command_ended(void **state)
     static const struct {
         const char *how;
         int status, signal;
-    } ends[] = {{"plain", 3, 0},          {"_exit", 7, 0},        {"abort", -1, SIGABRT},
-                {"segv", -1, SIGSEGV},    {"kill", -1, SIGKILL},  {"term", -1, SIGTERM}};
+    } ends[] = {{"plain", 3, 0},       {"_exit", 7, 0},       {"abort", -1, SIGABRT},
+                {"segv", -1, SIGSEGV}, {"kill", -1, SIGKILL}, {"term", -1, SIGTERM}};
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
         struct cli_result result = record("life", ends[i].how);
         assert_int_equal(result.status, ends[i].status);
@@ -353,8 +351,9 @@ static void passes_on_signals_and_output(void **state)
     cli_expect_status(&result, 5);
     assert_string_equal(result.out, "ready\n");
     cli_result_free(&result);
-    const char *both[] = {"nvtally", "record", "-o", trace_path(), "--", "sh", "-c",
-                          "echo out; echo err >&2; cat", NULL};
+    const char *both[] = {"nvtally", "record", "-o", trace_path(),
+                          "--",      "sh",     "-c", "echo out; echo err >&2; cat",
+                          NULL};
     struct cli_options options = {.input = "typed\n"};
     result = cli_run_with(&options, both);
     assert_string_equal(result.out, "out\ntyped\n");
@@ -397,8 +396,8 @@ static void loses_nothing_when_the_target_is_killed(void **state)
                  "until od -An -tu8 -N8 %s 2>&1 | grep -q '^ *[1-9][0-9]*$'; do sleep 0.01; done; "
                  "sleep 0.0%d; kill -9 $p; wait $p",
                  cli_client("pairs"), KILL_THREADS, counters, counters, 1 + run % 9);
-        const char *argv[] = {"nvtally", "record", "-o", trace_path(), "--", "sh", "-c", script,
-                              NULL};
+        const char *argv[] = {"nvtally", "record", "-o",   trace_path(), "--",
+                              "sh",      "-c",     script, NULL};
         struct cli_result result = cli_run(argv);
         assert_false(result.timed_out);
         struct nvt_trace *trace = read_trace();
@@ -419,12 +418,13 @@ static void stays_readable_when_the_recorder_is_killed(void **state)
     (void)state;
     char script[2048];
     /* Killed when a third has ended, so that the first has long been written. */
-    snprintf(script, sizeof(script),
-             "%s record -o %s -- sh -c 'for i in 1 2 3 4 5; do %s many; echo >>%s; sleep 0.1; done' & "
-             "until [ \"$(wc -l <%s)\" -ge 3 ]; do sleep 0.05; done 2>/dev/null; "
-             "kill -9 $!; wait $! 2>/dev/null; exit 0",
-             cli_built("nvtally"), trace_path(), cli_client("life"), cli_in(directory, "ended"),
-             cli_in(directory, "ended"));
+    snprintf(
+        script, sizeof(script),
+        "%s record -o %s -- sh -c 'for i in 1 2 3 4 5; do %s many; echo >>%s; sleep 0.1; done' & "
+        "until [ \"$(wc -l <%s)\" -ge 3 ]; do sleep 0.05; done 2>/dev/null; "
+        "kill -9 $!; wait $! 2>/dev/null; exit 0",
+        cli_built("nvtally"), trace_path(), cli_client("life"), cli_in(directory, "ended"),
+        cli_in(directory, "ended"));
     const char *argv[] = {"sh", "-c", script, NULL};
     struct cli_result result = cli_run(argv);
     assert_false(result.timed_out);
@@ -448,8 +448,9 @@ static uint64_t sum_threads(const struct nvt_trace *trace, const uint64_t *colum
 static void drops_and_counts_whole_ranges_when_told(void **state)
 {
     (void)state;
-    const char *argv[] = {"nvtally", "record", "--on-full", "drop", "--ring-size", "64K", "-o",
-                          trace_path(), "--", cli_client("pairs"), "2", "2000000", NULL};
+    const char *argv[] = {"nvtally", "record",  "--on-full",  "drop", "--ring-size",
+                          "64K",     "-o",      trace_path(), "--",   cli_client("pairs"),
+                          "2",       "2000000", NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     struct nvt_trace *trace = read_trace();
@@ -466,8 +467,9 @@ static void drops_and_counts_whole_ranges_when_told(void **state)
 static void waits_and_loses_nothing_by_default(void **state)
 {
     (void)state;
-    const char *argv[] = {"nvtally", "record", "--ring-size", "64K", "-o", trace_path(), "--",
-                          cli_client("pairs"), "2", "1000000", "dynamic", NULL};
+    const char *argv[] = {"nvtally", "record",     "--ring-size", "64K",
+                          "-o",      trace_path(), "--",          cli_client("pairs"),
+                          "2",       "1000000",    "dynamic",     NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -482,10 +484,11 @@ static void goes_on_when_the_recorder_stops(void **state)
 {
     (void)state;
     char script[2048];
-    snprintf(script, sizeof(script),
-             "%s record --ring-size 64K -o %s -- %s many & r=$!; kill -STOP $r; sleep 3; kill -CONT $r;"
-             "wait $r",
-             cli_built("nvtally"), trace_path(), cli_client("life"));
+    snprintf(
+        script, sizeof(script),
+        "%s record --ring-size 64K -o %s -- %s many & r=$!; kill -STOP $r; sleep 3; kill -CONT $r;"
+        "wait $r",
+        cli_built("nvtally"), trace_path(), cli_client("life"));
     const char *argv[] = {"sh", "-c", script, NULL};
     struct cli_options options = {.timeout_s = 30};
     struct cli_result result = cli_run_with(&options, argv);
@@ -513,8 +516,8 @@ static int record_to_disk(const char *size, const char *how, struct cli_result *
     if (mount("tmpfs", disk, "tmpfs", 0, option))
         return -1;
     snprintf(script, sizeof(script), "%s %s; echo done; exit 4", cli_client("life"), how);
-    const char *argv[] = {"nvtally", "record", "--level", "0", "-o", cli_in(disk, "t.nvt"), "--",
-                          "sh", "-c", script, NULL};
+    const char *argv[] = {"nvtally", "record", "--level", "0",    "-o", cli_in(disk, "t.nvt"),
+                          "--",      "sh",     "-c",      script, NULL};
     *result = cli_run(argv);
     *trace = nvt_trace_read(cli_in(disk, "t.nvt"), &err);
     return umount(disk);
@@ -543,8 +546,8 @@ static void survives_a_full_disk(void **state)
         assert_non_null(strstr(result.err, "could not be written"));
         assert_non_null(trace);
         assert_true(i == 0 || trace->ranges.count > 0);
-        faults_note(disks[i].fault, disks[i].ranges, trace->ranges.count,
-                    faults_said_lost(&result), (double)result.elapsed_ns / 1e9);
+        faults_note(disks[i].fault, disks[i].ranges, trace->ranges.count, faults_said_lost(&result),
+                    (double)result.elapsed_ns / 1e9);
         cli_result_free(&result);
         nvt_trace_free(trace);
     }
@@ -555,7 +558,8 @@ static void survives_a_full_disk(void **state)
 static void says_what_cannot_be_run(void **state)
 {
     (void)state;
-    const char *missing[] = {"nvtally", "record", "-o", trace_path(), "--", "no-such-command", NULL};
+    const char *missing[] = {"nvtally", "record",          "-o", trace_path(),
+                             "--",      "no-such-command", NULL};
     unlink(trace_path());
     struct cli_result result = cli_run(missing);
     cli_expect_failure(&result, "no-such-command: command not found");
@@ -565,7 +569,8 @@ static void says_what_cannot_be_run(void **state)
     result = cli_run(folder);
     cli_expect_failure(&result, "Permission denied");
     cli_result_free(&result);
-    const char *nowhere[] = {"nvtally", "record", "-o", "/no/such/folder/t.nvt", "--", "true", NULL};
+    const char *nowhere[] = {"nvtally", "record", "-o", "/no/such/folder/t.nvt",
+                             "--",      "true",   NULL};
     result = cli_run(nowhere);
     cli_expect_failure(&result, "/no/such/folder/t.nvt: cannot be created");
     cli_result_free(&result);
@@ -574,8 +579,9 @@ static void says_what_cannot_be_run(void **state)
 static void leaves_another_tool_alone(void **state)
 {
     (void)state;
-    const char *argv[] = {"nvtally", "record", "-o", trace_path(), "--", "sh", "-c",
-                          "echo $NVTX_INJECTION64_PATH", NULL};
+    const char *argv[] = {"nvtally", "record", "-o", trace_path(),
+                          "--",      "sh",     "-c", "echo $NVTX_INJECTION64_PATH",
+                          NULL};
     const char *environment[] = {"NVTX_INJECTION64_PATH=/opt/other/tool.so", NULL};
     struct cli_options options = {.environment = environment};
     struct cli_result result = cli_run_with(&options, argv);
@@ -594,9 +600,16 @@ static void leaves_no_session_behind(void **state)
     assert_int_equal(mkdir(cli_in(directory, "sessions"), 0700), 0);
     const char *environment[] = {place, NULL};
     struct cli_options options = {.environment = environment};
-    const char *argv[] = {"nvtally", "record", "-o", trace_path(), "--", "sh", "-c",
+    const char *argv[] = {"nvtally",
+                          "record",
+                          "-o",
+                          trace_path(),
+                          "--",
+                          "sh",
+                          "-c",
                           "ls -d \"$NVTALLY_TMPDIR\"/nvtally-*/control; exec \"$0\" forks",
-                          cli_client("life"), NULL};
+                          cli_client("life"),
+                          NULL};
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "/sessions/nvtally-"));

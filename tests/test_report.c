@@ -72,8 +72,7 @@ static size_t count_of(const char *text, const char *what)
     return count;
 }
 
-/* --- HTML
- * -------------------------------------------------------------------------------------------- */
+/* --- HTML ------------------------------------------------------------------------------------- */
 
 struct html {
     const char *text;
@@ -226,8 +225,7 @@ static void test_without_gnuplot(void **state)
     cli_tempdir_remove(directory);
 }
 
-/* --- in a browser
- * ------------------------------------------------------------------------------------ */
+/* --- in a browser ----------------------------------------------------------------------------- */
 
 static const char *browser(void)
 {
@@ -346,8 +344,7 @@ static void test_browser(void **state)
     cli_tempdir_remove(directory);
 }
 
-/* --- the other formats
- * ------------------------------------------------------------------------------- */
+/* --- the other formats ------------------------------------------------------------------------ */
 
 static void test_markdown(void **state)
 {
@@ -439,8 +436,7 @@ static void test_latex(void **state)
     cli_tempdir_remove(directory);
 }
 
-/* --- what it is of
- * ----------------------------------------------------------------------------------- */
+/* --- what it is of ---------------------------------------------------------------------------- */
 
 static void test_hostile_trace(void **state)
 {

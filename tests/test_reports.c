@@ -243,14 +243,17 @@ static void test_phases(void **state)
     struct nvt_trace *trace = new_trace("a.nvt");
     add_workload(trace, CONFIGURATION, 0);
     push_in(trace, "nvtally", "forward", 2000, 2999); /* outside of any iteration */
-    expect_csv(trace, NULL, "phases",
-               "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a copy,source\n"
-               "fragmented,size=256 batch=8 fragments=2 mode=train,forward,3,11.0,1.0,10,11.0,12,"
-               "0.020000,,10.000,,measured\n"
-               "fragmented,size=256 batch=8 fragments=2 mode=train,backward,3,30.0,0.0,30,30.0,30,,,,"
-               ",measured\n"
-               "fragmented,size=256 batch=8 fragments=2 mode=train,optimizer,3,5.0,0.0,5,5.0,5,,,,,measured\n",
-               "");
+    expect_csv(
+        trace, NULL, "phases",
+        "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "
+        "copy,source\n"
+        "fragmented,size=256 batch=8 fragments=2 mode=train,forward,3,11.0,1.0,10,11.0,12,"
+        "0.020000,,10.000,,measured\n"
+        "fragmented,size=256 batch=8 fragments=2 mode=train,backward,3,30.0,0.0,30,30.0,30,,,,"
+        ",measured\n"
+        "fragmented,size=256 batch=8 fragments=2 "
+        "mode=train,optimizer,3,5.0,0.0,5,5.0,5,,,,,measured\n",
+        "");
 }
 
 /* Two processes ran the same configuration: one row. */
@@ -286,7 +289,8 @@ static void test_phases_of_anybody(void **state)
     lost.flags = NVT_RANGE_UNCLOSED;
     add(trace, lost);
     expect_csv(trace, NULL, "phases",
-               "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a copy,source\n"
+               "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of "
+               "a copy,source\n"
                ",their run.nvt,forward,2,60.0,14.1,50,60.0,70,,,,,measured\n"
                ",their run.nvt,backward,1,100.0,,100,100.0,100,,,,,measured\n",
                "");
@@ -298,9 +302,11 @@ static void test_phases_of_none(void **state)
     struct nvt_trace *trace = new_trace("a.nvt");
     push(trace, "iteration", 0, 100);
     push(trace, "forward", 200, 300);
-    expect_csv(trace, NULL, "phases",
-               "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a copy,source\n",
-               "note: no range forward, backward or optimizer was found, or none within an iteration\n");
+    expect_csv(
+        trace, NULL, "phases",
+        "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "
+        "copy,source\n",
+        "note: no range forward, backward or optimizer was found, or none within an iteration\n");
 }
 
 /* Broken payloads say nothing, and break nothing. */

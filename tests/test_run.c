@@ -67,9 +67,10 @@ static void a_sweep_has_a_row_and_a_trace_each(void **state)
 {
     (void)state;
     const char *out = cli_in(directory, "sweep");
-    const char *argv[] = {"nvtally", "run", "fragmented", "--size", "64,128", "--batch", "1,3",
-                          "--fragments", "2,8", "--warmup", "2", "--iterations", "5", "--backend",
-                          "host", "-o", out, NULL};
+    const char *argv[] = {
+        "nvtally", "run",         "fragmented", "--size",   "64,128", "--batch",
+        "1,3",     "--fragments", "2,8",        "--warmup", "2",      "--iterations",
+        "5",       "--backend",   "host",       "-o",       out,      NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -84,8 +85,8 @@ static void a_sweep_has_a_row_and_a_trace_each(void **state)
         assert_string_equal(nvt_record_text(record, "status"), "ok");
         assert_int_equal((variant != NULL), !strcmp(mode, "inference"));
         assert_int_equal(isnan(nvt_record_number(record, "fragments")), !strcmp(mode, "linear"));
-        double expected = strcmp(mode, "linear") ? size + size * size + size / 32 * 2 * size
-                                                 : size * size + size;
+        double expected =
+            strcmp(mode, "linear") ? size + size * size + size / 32 * 2 * size : size * size + size;
         assert_true(nvt_record_number(record, "parameters") == expected);
         assert_true(nvt_record_number(record, "peak_allocated_bytes") >= 16 * expected);
         assert_true(nvt_record_number(record, "forward_ns_mean") > 0);
@@ -111,9 +112,11 @@ static void both_variants_agree(void **state)
 {
     (void)state;
     const char *out = cli_in(directory, "variants");
-    const char *argv[] = {"nvtally", "run", "fragmented", "--size", "256", "--batch", "8",
-                          "--fragments", "4,32", "--mode", "inference", "--iterations", "5",
-                          "--collect", "off", "--backend", "host", "-o", out, NULL};
+    const char *argv[] = {"nvtally", "run",       "fragmented", "--size",
+                          "256",     "--batch",   "8",          "--fragments",
+                          "4,32",    "--mode",    "inference",  "--iterations",
+                          "5",       "--collect", "off",        "--backend",
+                          "host",    "-o",        out,          NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -135,7 +138,8 @@ static void csv_cell(const char *csv, int row, const char *heading, char *out, s
     int column = 0;
     const char *at = csv, *end = strchr(csv, '\n');
     while (strncmp(at, heading, strlen(heading)) ||
-           (at[strlen(heading)] != ',' && at[strlen(heading)] != '\n' && at[strlen(heading)] != '\r')) {
+           (at[strlen(heading)] != ',' && at[strlen(heading)] != '\n' &&
+            at[strlen(heading)] != '\r')) {
         at = memchr(at, ',', (size_t)(end - at));
         if (!at)
             fail_msg("no heading '%s'", heading);
@@ -155,8 +159,9 @@ static void the_trace_tells_what_the_run_measured(void **state)
     (void)state;
     char cell[64];
     const char *out = cli_in(directory, "story");
-    const char *argv[] = {"nvtally", "run", "linear", "--size", "2048", "--batch", "16", "--warmup",
-                          "2", "--iterations", "20", "--backend", "host", "-o", out, NULL};
+    const char *argv[] = {"nvtally",  "run", "linear",       "--size", "2048",      "--batch", "16",
+                          "--warmup", "2",   "--iterations", "20",     "--backend", "host",    "-o",
+                          out,        NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -194,19 +199,18 @@ static void the_trace_tells_what_the_run_measured(void **state)
 static void phases_keep_levels_and_warmups_apart(void **state)
 {
     (void)state;
-    struct cli_result result =
-        cli_run((const char *const[]){"nvtally", "run", "linear", "--size", "32", "--batch", "1",
-                                      "--collect", "off,nvtx", "--warmup", "0,2", "--iterations", "3",
-                                      "-o", directory, NULL});
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "run", "linear", "--size", "32", "--batch", "1", "--collect", "off,nvtx",
+        "--warmup", "0,2", "--iterations", "3", "-o", directory, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     result = cli_run(
         (const char *const[]){"nvtally", "stats", directory, "-r", "phases", "-f", "csv", NULL});
     cli_expect_status(&result, 0);
-    for (const char *const *way =
-             (const char *const[]){"collect=off warmup=0,forward,3,", "collect=off warmup=2,forward,3,",
-                                   "collect=nvtx warmup=0,forward,3,",
-                                   "collect=nvtx warmup=2,forward,3,", NULL};
+    for (const char *const *way = (const char *const[]){"collect=off warmup=0,forward,3,",
+                                                        "collect=off warmup=2,forward,3,",
+                                                        "collect=nvtx warmup=0,forward,3,",
+                                                        "collect=nvtx warmup=2,forward,3,", NULL};
          *way; way++)
         if (!strstr(result.out, *way))
             fail_msg("no '%s' in\n%s", *way, result.out);
@@ -217,8 +221,9 @@ static void memory_that_runs_out_is_a_row(void **state)
 {
     (void)state;
     const char *out = cli_in(directory, "oom");
-    const char *argv[] = {"nvtally", "run", "linear", "--size", "64,1024", "--batch", "1",
-                          "--iterations", "2", "--memory-limit", "8M", "--backend", "host", "-o", out,
+    const char *argv[] = {"nvtally", "run",       "linear",       "--size", "64,1024",
+                          "--batch", "1",         "--iterations", "2",      "--memory-limit",
+                          "8M",      "--backend", "host",         "-o",     out,
                           NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
@@ -238,11 +243,12 @@ static void ctrl_c_keeps_what_was_finished(void **state)
     (void)state;
     char script[2048];
     const char *out = cli_in(directory, "stopped");
-    snprintf(script, sizeof(script),
-             "%s run linear --size 256,2048,4096 --batch 16 --iterations 2000 --backend host -o %s & "
-             "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; "
-             "kill -TERM $p; wait $p",
-             cli_built("nvtally"), out, out);
+    snprintf(
+        script, sizeof(script),
+        "%s run linear --size 256,2048,4096 --batch 16 --iterations 2000 --backend host -o %s & "
+        "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; "
+        "kill -TERM $p; wait $p",
+        cli_built("nvtally"), out, out);
     const char *argv[] = {"sh", "-c", script, NULL};
     struct cli_result result = cli_run(argv);
     assert_false(result.timed_out);

@@ -193,11 +193,12 @@ static void test_fragments(void **state)
     assert_ptr_equal(nvt_report_default(&input), &nvt_report_fragments);
     char *text = render(&nvt_report_fragments, &input, 0);
     assert_string_equal(
-        text, "size,batch,mode,variant,fragments,forward (ms),forward std (ms),backward (ms),"
-              "backward std (ms),optimizer (ms),optimizer std (ms),peak (MiB),parameters,status,source\n"
-              "64,2,linear,,,1.0000,0.0001,2.0040,,,,1.2,4160,ok,measured\n"
-              "64,2,train,,8,1.5000,0.0001,3.0000,,,,1.2,4160,ok,measured\n"
-              "64,2,inference,looped,8,,,,,,,,,oom,measured\n");
+        text,
+        "size,batch,mode,variant,fragments,forward (ms),forward std (ms),backward (ms),"
+        "backward std (ms),optimizer (ms),optimizer std (ms),peak (MiB),parameters,status,source\n"
+        "64,2,linear,,,1.0000,0.0001,2.0040,,,,1.2,4160,ok,measured\n"
+        "64,2,train,,8,1.5000,0.0001,3.0000,,,,1.2,4160,ok,measured\n"
+        "64,2,inference,looped,8,,,,,,,,,oom,measured\n");
     free(text);
     text = render(&nvt_report_fragments, &input, 1);
     assert_string_equal(text, "Benchmarking with input_size=64, output_size=64, batch_size=2\n"
@@ -226,9 +227,12 @@ static void test_fragments(void **state)
     cli_tempdir_remove(directory);
 }
 
-#define PHASES_HEADINGS "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a copy,source\n"
+#define PHASES_HEADINGS                                                                            \
+    "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "        \
+    "copy,source\n"
 #define LINEAR_PHASES                                                                              \
-    "fragmented,size=64 batch=2 mode=linear,forward,10,1000000.0,100.0,1,2.5,,0.000003,,,,measured\n"          \
+    "fragmented,size=64 batch=2 "                                                                  \
+    "mode=linear,forward,10,1000000.0,100.0,1,2.5,,0.000003,,,,measured\n"                         \
     "fragmented,size=64 batch=2 mode=linear,backward,10,2004000.0,,,,,,,,,measured\n"
 
 /* The trace that the second record names is not there: a note, and the record stands in. */

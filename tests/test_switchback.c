@@ -23,8 +23,7 @@
 #include "../kernels/ops/random.c"
 #include "../kernels/workloads/switchback_layer.c"
 
-/* --- halves
- * ----------------------------------------------------------------------------------------- */
+/* --- halves ----------------------------------------------------------------------------------- */
 
 /* Its definition: IEEE 754-2019, 3.4. */
 static double value_of(nvt_half half)
@@ -71,8 +70,7 @@ static void floats_are_rounded_to_the_nearest_half(void **state)
     assert_int_equal(nvt_half_of(FLT_MIN), 0);
 }
 
-/* --- quantisation
- * ----------------------------------------------------------------------------------- */
+/* --- quantisation ----------------------------------------------------------------------------- */
 
 /* round-half-to-even(127·v / s) in double: exact but for the division, whose error of 2^-53 is far
  * below the distance of 2^-20 that a quotient of halves keeps from a tie. */
@@ -227,8 +225,7 @@ static void a_cast_cuts(void **state)
         assert_int_equal(q[i], expected[i]);
 }
 
-/* --- products of integers
- * ---------------------------------------------------------------------------- */
+/* --- products of integers --------------------------------------------------------------------- */
 
 static void check_product(int64_t m, int64_t n, int64_t k, int extreme)
 {
@@ -269,8 +266,7 @@ static void integer_products_are_exact(void **state)
     check_product(2, 4, INT32_MAX / (127 * 127), 1);
 }
 
-/* --- the layer
- * -------------------------------------------------------------------------------------- */
+/* --- the layer -------------------------------------------------------------------------------- */
 
 /* The steps of quantisation: a value is off by at most half of s/127, as it was rounded to the
  * nearest. */

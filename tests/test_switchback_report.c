@@ -82,8 +82,7 @@ static struct nvt_runs *run(const char *out, const char *const argv[], int statu
     return runs;
 }
 
-/* --- rows
- * ------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static void check_times(const struct nvt_record *record, int is_loop)
 {
@@ -250,8 +249,7 @@ static void axes_that_make_no_layer_are_refused(void **state)
     }
 }
 
-/* --- the report over made-up rows
- * --------------------------------------------------------------------- */
+/* --- the report over made-up rows ------------------------------------------------------------- */
 
 /* The i-th operation takes (i + 1)·scale µs, 1000·(i + 1) FLOPs and bytes. */
 static void put_row(FILE *file, int dim, int batch, const char *is_switched, int scale)
@@ -338,8 +336,7 @@ static void the_published_layout_has_its_25_keys(void **state)
     cli_result_free(&result);
 }
 
-/* --- charts
- * ------------------------------------------------------------------------------------------ */
+/* --- charts ----------------------------------------------------------------------------------- */
 
 static void both_charts_are_drawn_of_averages(void **state)
 {

@@ -139,12 +139,12 @@ static void every_damaged_byte_is_noticed(void **state)
 }
 
 /* Chunks written by hand with sound checksums and senseless contents. */
-static struct nvt_trace *read_forged(uint16_t kind, uint32_t count, const void *payload, size_t size,
-                                     struct nvt_error *err)
+static struct nvt_trace *read_forged(uint16_t kind, uint32_t count, const void *payload,
+                                     size_t size, struct nvt_error *err)
 {
     struct nvt_trace_writer *writer = nvt_trace_writer_new(path, 0, err);
-    struct nvt_chunk good = {.kind = NVT_CHUNK_STRINGS, .process = NVT_NO_INDEX,
-                             .thread = NVT_NO_INDEX, .count = 1};
+    struct nvt_chunk good = {
+        .kind = NVT_CHUNK_STRINGS, .process = NVT_NO_INDEX, .thread = NVT_NO_INDEX, .count = 1};
     struct nvt_chunk bad = {.kind = kind, .count = count};
     assert_int_equal(nvt_trace_writer_chunk(writer, &good, "\0", 1, err), 0);
     assert_int_equal(nvt_trace_writer_chunk(writer, &bad, payload, size, err), 0);
@@ -158,7 +158,8 @@ static void senseless_chunks_end_the_reading(void **state)
     static const char huge[] = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
     for (int kind = NVT_CHUNK_STRINGS; kind < NVT_CHUNK_DEVICE; kind++) {
         struct nvt_error err = NVT_ERROR_INIT;
-        struct nvt_trace *trace = read_forged((uint16_t)kind, UINT32_MAX, huge, sizeof(huge) - 1, &err);
+        struct nvt_trace *trace =
+            read_forged((uint16_t)kind, UINT32_MAX, huge, sizeof(huge) - 1, &err);
         assert_non_null(trace);
         assert_non_null(strstr(trace->warning, "malformed"));
         nvt_trace_free(trace);
@@ -187,9 +188,10 @@ static void clock_is_linear_between_samples(void **state)
     for (size_t count = 0; count <= 3; count++)
         for (int64_t origin = -1; origin <= 1; origin++) {
             int64_t times[] = {INT64_MIN, INT64_MIN / 2, -1, 0, 1, INT64_MAX / 2, INT64_MAX};
-            nvt_clock_convert_all(wild, count, origin < 0   ? INT64_MIN
-                                               : origin > 0 ? INT64_MAX
-                                                            : 0,
+            nvt_clock_convert_all(wild, count,
+                                  origin < 0   ? INT64_MIN
+                                  : origin > 0 ? INT64_MAX
+                                               : 0,
                                   times, 7);
             for (int i = 0; i < 7; i++)
                 assert_true(times[i] >= INT64_MIN / 2 && times[i] <= INT64_MAX / 2);

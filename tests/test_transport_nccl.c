@@ -146,7 +146,8 @@ static struct cli_result kill_one_rank(const char *option)
     static const char script[] =
         "mpirun $2 --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe --partitions 2 "
         "--microbatches 4 --checkpoint on --engine self --transport nccl --d-model 32 --layers 4 "
-        "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend host --iterations 1000000 "
+        "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend host --iterations "
+        "1000000 "
         "-o dead & "
         "for i in $(seq 100); do sleep 0.1; test -e dead/results.jsonl && break; done; sleep 2; "
         "for p in $(pgrep -f 'worker run.*gpipe'); do "
@@ -161,7 +162,8 @@ static struct cli_result kill_one_rank(const char *option)
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
     assert_true(atoi(took + 5) < 10);
-    assert_non_null(strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
+    assert_non_null(
+        strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
     assert_non_null(strstr(result.out, "\n2\n"));
     return result;
 }
@@ -187,8 +189,9 @@ static void a_rank_that_is_gone_is_noticed(void **state)
     if (!can_go_on)
         skip();
     struct cli_result result = kill_one_rank("--enable-recovery");
-    assert_non_null(strstr(result.err, "nvtally: rank 0 of 2 did not end well: NCCL: a rank has ended: "
-                                       "remote process exited"));
+    assert_non_null(strstr(result.err,
+                           "nvtally: rank 0 of 2 did not end well: NCCL: a rank has ended: "
+                           "remote process exited"));
     cli_result_free(&result);
 }
 

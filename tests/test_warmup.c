@@ -91,8 +91,7 @@ static void equal_times_have_no_change_point(void **state)
     assert_true(isnan(found.p));
 }
 
-/* --- the report
- * ------------------------------------------------------------------------------------------ */
+/* --- the report ------------------------------------------------------------------------------- */
 
 static void push_in(struct nvt_trace *trace, const char *domain, const char *name, int64_t start,
                     int64_t end)
@@ -141,8 +140,9 @@ static struct nvt_trace *process(int warmups, int count)
             push_in(trace, "nvtally", "part", now + 20, now + 20 + (i ? phase / 2 : 100));
         }
         if (i >= warmups)
-            fault(trace, i ? "{\"faults\":1,\"bytes\":4096,\"cost_ns\":5}"
-                           : "{\"faults\":64,\"bytes\":262144,\"cost_ns\":60}",
+            fault(trace,
+                  i ? "{\"faults\":1,\"bytes\":4096,\"cost_ns\":5}"
+                    : "{\"faults\":64,\"bytes\":262144,\"cost_ns\":60}",
                   i ? now + takes : now + 25);
         if (i == 0)
             fault(trace, "{\"faults\":4,\"bytes\":0,\"cost_ns\":20}", now + (warmups ? 25 : 130));
@@ -208,7 +208,8 @@ static void the_report_is_that_by_hand(void **state)
     /* Of the four processes one has 68, taking 80, the others 4, taking 20; all have one in each timed
      * iteration behind the second one, and the warm-ups before have none: 18 + 19 + 20 + 20 of the 18 + 19 +
      * 20 + 23 iterations. */
-    expect(text, "toy size=3,,cause,\"page faults, at what one takes here\",35,5,30,3.8,20,1.0,35\n");
+    expect(text,
+           "toy size=3,,cause,\"page faults, at what one takes here\",35,5,30,3.8,20,1.0,35\n");
     assert_string_equal(notes, "");
     free(text);
     free(notes);
@@ -236,8 +237,9 @@ static void a_run_has_its_curve_and_chart(void **state)
     (void)state;
     char *directory = cli_tempdir();
     const char *out = cli_in(directory, "out");
-    const char *run[] = {"nvtally", "run", "linear", "--size", "64", "--batch", "2", "--warmup", "0,1,3",
-                         "--iterations", "12", "--backend", "host", "-o", out, NULL};
+    const char *run[] = {
+        "nvtally", "run",          "linear", "--size",    "64",   "--batch", "2", "--warmup",
+        "0,1,3",   "--iterations", "12",     "--backend", "host", "-o",      out, NULL};
     struct cli_result result = cli_run(run);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -245,7 +247,8 @@ static void a_run_has_its_curve_and_chart(void **state)
     result = cli_run(stats);
     cli_expect_status(&result, 0);
     expect(result.out, "linear size=64 batch=2 mode=linear,nvtx,3,12,");
-    expect(result.out, "linear size=64 batch=2 mode=linear,nvtx,1,12,"); /* 12 timed after a warm-up */
+    expect(result.out,
+           "linear size=64 batch=2 mode=linear,nvtx,1,12,"); /* 12 timed after a warm-up */
     expect(result.out, ",range,backward/optimizer,");
     expect(result.out, ",nvtx,cause,\"page faults, at what one takes here\",");
     cli_result_free(&result);
@@ -254,8 +257,8 @@ static void a_run_has_its_curve_and_chart(void **state)
     cli_expect_status(&result, 0);
     expect(result.out, "/warmup-linear-size-64-batch-2-mode-linear-nvtx-1.svg\n");
     cli_result_free(&result);
-    char *script = cli_read_file(
-        cli_in(out, "warmup-linear-size-64-batch-2-mode-linear-nvtx-1.gp"), NULL);
+    char *script =
+        cli_read_file(cli_in(out, "warmup-linear-size-64-batch-2-mode-linear-nvtx-1.gp"), NULL);
     assert_non_null(script);
     expect(script, "'--warmup 3' at screen");
     free(script);

@@ -91,7 +91,8 @@ static inline int nvt_is_key(const union nvt_key *key, __m128i low, __m128i high
 static inline struct nvt_pointer *nvt_pointer_at(struct nvt_thread *thread, const char *text)
 {
     uint32_t hash = (uint32_t)(uintptr_t)text * 2654435769u; /* Knuth's multiplicative hash */
-    return (struct nvt_pointer *)((char *)thread->pointers + (hash >> 18 & (NVT_POINTERS - 1) << 6));
+    return (struct nvt_pointer *)((char *)thread->pointers +
+                                  (hash >> 18 & (NVT_POINTERS - 1) << 6));
 }
 _Static_assert(sizeof(struct nvt_pointer) == 1 << 6, "a pointer's place is shifted by six");
 
@@ -101,8 +102,8 @@ nvt_pointer_holds(const struct nvt_pointer *known, const char *text)
 {
     if (NVT_UNLIKELY(known->text != text))
         return 0;
-    __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)text),
-                                  *(const __m128i *)known->key);
+    __m128i same =
+        _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)text), *(const __m128i *)known->key);
     return _mm_movemask_epi8(_mm_or_si128(same, *(const __m128i *)known->ignore)) == 0xffff;
 }
 

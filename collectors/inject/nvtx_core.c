@@ -55,9 +55,8 @@ static inline __attribute__((always_inline)) int push_name_by_content(const char
 }
 
 /* Every way out of the short path is a tail call, so that it has no frame to build. */
-static inline __attribute__((always_inline)) int push_name(const char *message,
-                                                           enum nvt_clock clock,
-                                                           int (*by_content)(const char *))
+static inline __attribute__((always_inline)) int
+push_name(const char *message, enum nvt_clock clock, int (*by_content)(const char *))
 {
     struct nvt_thread *thread = nvt_self;
     if (NVT_UNLIKELY(nvt_thread_busy(thread)))
@@ -312,19 +311,17 @@ static nvtxResourceHandle_t create_resource(nvtxDomainHandle_t domain,
     if (!attributes)
         return NULL;
     if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII && attributes->message.ascii)
-        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER,
-                   attributes->identifier.ullValue, attributes->message.ascii,
-                   strlen(attributes->message.ascii));
+        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER, attributes->identifier.ullValue,
+                   attributes->message.ascii, strlen(attributes->message.ascii));
     else if (attributes->messageType == NVTX_MESSAGE_TYPE_UNICODE && attributes->message.unicode)
-        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER,
-                   attributes->identifier.ullValue, text,
-                   nvt_utf8(text, sizeof(text), attributes->message.unicode));
+        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER, attributes->identifier.ullValue,
+                   text, nvt_utf8(text, sizeof(text), attributes->message.unicode));
     else if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED &&
              attributes->message.registered) {
         const struct nvtxStringRegistration *string =
             (const struct nvtxStringRegistration *)attributes->message.registered;
-        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER,
-                   attributes->identifier.ullValue, string->text, string->length);
+        nvt_define(NVT_DEFINE_RESOURCE, domain, NVT_RESOURCE_OTHER, attributes->identifier.ullValue,
+                   string->text, string->length);
     }
     return (nvtxResourceHandle_t)(uintptr_t)attributes->identifier.ullValue;
 }
@@ -334,7 +331,10 @@ static void destroy_resource(nvtxResourceHandle_t resource)
     (void)resource;
 }
 
-#define CALLBACK(id, function) {NVTX_CBID_##id, (NvtxFunctionPointer)(function)}
+#define CALLBACK(id, function)                                                                     \
+    {                                                                                              \
+        NVTX_CBID_##id, (NvtxFunctionPointer)(function)                                            \
+    }
 
 static const struct nvt_callback core[] = {
     CALLBACK(CORE_MarkEx, mark_ex),

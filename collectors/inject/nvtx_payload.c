@@ -120,7 +120,8 @@ static int is_text_pointer(const nvtxPayloadSchemaEntry_t *entry)
 static const struct schema *find_schema(nvtxDomainHandle_t domain, uint64_t id)
 {
     for (const struct schema *known = atomic_load(&schemas); known; known = known->next)
-        if (known->id == id && (known->domain == domain || id >= NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START))
+        if (known->id == id &&
+            (known->domain == domain || id >= NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START))
             return known;
     return NULL;
 }
@@ -187,7 +188,7 @@ static struct schema *build_schema(nvtxDomainHandle_t domain, const nvtxPayloadS
 }
 
 #define HAS(attr, kind, field) ((attr)->fieldMask & NVTX_PAYLOAD_##kind##_ATTR_FIELD_##field)
-#define MOST_ENTRIES 1024
+#define MOST_ENTRIES           1024
 
 static uint64_t register_schema(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t *from)
 {
@@ -261,8 +262,7 @@ static void put_pointed_texts(struct writer *out, const struct schema *schema,
         const char *text = NULL;
         if (schema->pointer[i].offset + sizeof(text) <= size)
             /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): without one, size is 0 */
-            memcpy(&text, (const char *)payload->payload + schema->pointer[i].offset,
-                   sizeof(text));
+            memcpy(&text, (const char *)payload->payload + schema->pointer[i].offset, sizeof(text));
         put_text(out, text);
     }
 }

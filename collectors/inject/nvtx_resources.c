@@ -57,9 +57,9 @@ static const struct nvt_callback cudart[] = {
 };
 
 static const struct nvt_callback opencl_names[] = {
-    PAIR(OPENCL_NameClDevice, opencl),    PAIR(OPENCL_NameClContext, opencl),
+    PAIR(OPENCL_NameClDevice, opencl),       PAIR(OPENCL_NameClContext, opencl),
     PAIR(OPENCL_NameClCommandQueue, opencl), PAIR(OPENCL_NameClMemObject, opencl),
-    PAIR(OPENCL_NameClSampler, opencl),   PAIR(OPENCL_NameClProgram, opencl),
+    PAIR(OPENCL_NameClSampler, opencl),      PAIR(OPENCL_NameClProgram, opencl),
     PAIR(OPENCL_NameClEvent, opencl),
 };
 

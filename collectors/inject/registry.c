@@ -13,8 +13,7 @@ struct nvtxStringRegistration *nvt_registry_string(const char *text)
     union nvt_key key;
     size_t length = strnlen(text, NVT_STRING_MAX);
     nvt_key_make(&key, text, length);
-    uint32_t bucket =
-        nvt_key_set(key.words[0], key.words[1], key.words[2], key.words[3]) % BUCKETS;
+    uint32_t bucket = nvt_key_set(key.words[0], key.words[1], key.words[2], key.words[3]) % BUCKETS;
     struct nvtxStringRegistration *head = atomic_load(&strings[bucket]), *fresh = NULL;
     for (;;) {
         for (struct nvtxStringRegistration *known = head; known; known = known->next)

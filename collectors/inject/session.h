@@ -11,9 +11,9 @@
 struct nvt_inject_session {
     struct nvt_control *control; /* NULL: not under `record` */
     char folder[512];
-    uint64_t image;           /* ticks when this process image joined */
-    struct nvt_costs costs;   /* of an event in this process */
-    _Atomic uint32_t serial;  /* of the next ring */
+    uint64_t image;          /* ticks when this process image joined */
+    struct nvt_costs costs;  /* of an event in this process */
+    _Atomic uint32_t serial; /* of the next ring */
 };
 
 extern struct nvt_inject_session nvt_session;

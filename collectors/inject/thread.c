@@ -223,7 +223,8 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
         errno = saved;
         return -1;
     }
-    nvt_thread_advance(thread, 0); /* the short path stops at the ring's end without coming around */
+    nvt_thread_advance(thread,
+                       0); /* the short path stops at the ring's end without coming around */
     /* What never fits is dropped at once: a giant record, or one in a ring full of open ranges. */
     uint64_t open = open_ranges(thread);
     if (slots + open + 2 >= thread->size)

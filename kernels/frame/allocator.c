@@ -13,8 +13,8 @@
 
 /* A part of a segment. Free parts are in the list of their pool, used ones in the table of addresses. */
 struct block {
-    struct block *before, *after;   /* neighbours in the segment, by address */
-    struct block *previous, *next;  /* in the list of the pool, or of the bucket */
+    struct block *before, *after;  /* neighbours in the segment, by address */
+    struct block *previous, *next; /* in the list of the pool, or of the bucket */
     char *address;
     size_t size;
     int used;
@@ -24,9 +24,9 @@ struct block {
 #define BUCKETS_LEAST 256
 
 struct nvt_allocator {
-    struct block *pools[2];  /* free blocks: of large segments, of small ones */
-    struct block **buckets;  /* used blocks, by address */
-    size_t bucket_count;     /* a power of two */
+    struct block *pools[2]; /* free blocks: of large segments, of small ones */
+    struct block **buckets; /* used blocks, by address */
+    size_t bucket_count;    /* a power of two */
     size_t used_count;
     uint64_t limit;
     struct nvt_memory_use use;
@@ -211,8 +211,8 @@ static size_t segment_size(size_t size)
 static struct block *new_segment(struct nvt_allocator *allocator, size_t size, int small)
 {
     size_t bytes = segment_size(size);
-    if (allocator->limit && (bytes > allocator->limit ||
-                             allocator->use.reserved > allocator->limit - bytes))
+    if (allocator->limit &&
+        (bytes > allocator->limit || allocator->use.reserved > allocator->limit - bytes))
         return NULL;
     struct block *block = (struct block *)calloc(1, sizeof(*block));
     char *address = block ? (char *)nvt_backend_alloc(bytes) : NULL;
@@ -235,9 +235,8 @@ static struct block *best_fit(struct nvt_allocator *allocator, size_t size, int 
 {
     struct block *best = NULL;
     for (struct block *block = allocator->pools[small]; block; block = block->next)
-        if (block->size >= size &&
-            (!best || block->size < best->size ||
-             (block->size == best->size && block->address < best->address)))
+        if (block->size >= size && (!best || block->size < best->size ||
+                                    (block->size == best->size && block->address < best->address)))
             best = block;
     return best;
 }

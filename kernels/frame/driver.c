@@ -167,10 +167,9 @@ static int run_iterations(struct nvt_run_context *context, void *state, struct n
     char label[NVT_CONFIGURATION_MAX + 64];
     const struct nvt_run_settings *settings = context->settings;
     snprintf(label, sizeof(label), "%s %s", settings->workload, settings->configuration);
-    struct names names = {nvt_nvtx_name(&context->nvtx, label),
-                          nvt_nvtx_name(&context->nvtx, "warmup"),
-                          nvt_nvtx_name(&context->nvtx, "iteration"),
-                          nvt_nvtx_name(&context->nvtx, "loop")};
+    struct names names = {
+        nvt_nvtx_name(&context->nvtx, label), nvt_nvtx_name(&context->nvtx, "warmup"),
+        nvt_nvtx_name(&context->nvtx, "iteration"), nvt_nvtx_name(&context->nvtx, "loop")};
     for (size_t i = 0; i < context->result->phase_count; i++)
         context->names[i] = nvt_nvtx_name(&context->nvtx, context->result->phases[i].name);
     enum nvt_timing timing =

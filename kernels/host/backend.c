@@ -200,8 +200,8 @@ void nvt_backend_to_device(void *device, const void *host, size_t bytes)
 }
 
 #if defined(HAVE_CBLAS) && !defined(NVT_REAL_DOUBLE)
-void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, real alpha,
-                        const real *a, const real *b, real beta, real *c)
+void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k,
+                        real alpha, const real *a, const real *b, real beta, real *c)
 {
     cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans,
                 transpose_b ? CblasTrans : CblasNoTrans, (int)m, (int)n, (int)k, alpha, a,
@@ -229,8 +229,8 @@ NVT_KERNEL(matmul, matmul_args)
     }
 }
 
-void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, real alpha,
-                        const real *a, const real *b, real beta, real *c)
+void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k,
+                        real alpha, const real *a, const real *b, real beta, real *c)
 {
     struct matmul_args args = {transpose_a, transpose_b, m, n, k, alpha, beta, a, b, c};
     NVT_LAUNCH(matmul, m, args);

@@ -2,8 +2,7 @@
 
 #include "real_math.h"
 
-/* --- products
- * --------------------------------------------------------------------------------------- */
+/* --- products --------------------------------------------------------------------------------- */
 
 /* [length][length] = [length][width] · [length][width]ᵀ, of every group. */
 static struct nvt_matmul to_square(const struct nvt_attention *at, real alpha)
@@ -59,8 +58,7 @@ void nvt_attention_scores_backward(const struct nvt_attention *attention, real *
     nvt_backend_matmul_batched(&of_k, ds, q, dk);
 }
 
-/* --- softmax
- * ---------------------------------------------------------------------------------------- */
+/* --- softmax ---------------------------------------------------------------------------------- */
 
 struct attention_args {
     real *out;
@@ -124,8 +122,7 @@ void nvt_attention_softmax_backward(const struct nvt_attention *attention, real 
     NVT_LAUNCH(attention_softmax_backward, attention->groups * attention->length, args);
 }
 
-/* --- heads
- * ------------------------------------------------------------------------------------------ */
+/* --- heads ------------------------------------------------------------------------------------ */
 
 struct heads_args {
     real *out;

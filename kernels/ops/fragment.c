@@ -49,8 +49,8 @@ NVT_KERNEL(score_backward, fragment_args)
     }
 }
 
-void nvt_score_backward(real *ds, const real *dscore, const real *x, int64_t batch, int64_t fragments,
-                        int64_t width)
+void nvt_score_backward(real *ds, const real *dscore, const real *x, int64_t batch,
+                        int64_t fragments, int64_t width)
 {
     struct fragment_args args = {ds, NULL, x, dscore, NULL, NULL, batch, fragments, width, 0};
     NVT_LAUNCH(score_backward, fragments, args);
@@ -139,8 +139,8 @@ NVT_KERNEL(mask_chosen, fragment_args)
     }
 }
 
-void nvt_mask_chosen(real *xm, const real *x, const int32_t *chosen, int64_t batch, int64_t fragments,
-                     int64_t width)
+void nvt_mask_chosen(real *xm, const real *x, const int32_t *chosen, int64_t batch,
+                     int64_t fragments, int64_t width)
 {
     struct fragment_args args = {xm, NULL, x, NULL, NULL, chosen, batch, fragments, width, 0};
     NVT_LAUNCH(mask_chosen, batch * fragments, args);
@@ -237,8 +237,8 @@ static int64_t expert_chunks(int64_t columns)
     return (columns + EXPERT_COLUMNS - 1) / EXPERT_COLUMNS;
 }
 
-void nvt_expert_forward(real *out, const real *x, const real *e, const int32_t *chosen, int64_t batch,
-                        int64_t fragments, int64_t width, int64_t columns)
+void nvt_expert_forward(real *out, const real *x, const real *e, const int32_t *chosen,
+                        int64_t batch, int64_t fragments, int64_t width, int64_t columns)
 {
 #ifdef __CUDACC__
     if (!nvt_cuda_expert_forward(out, x, e, chosen, batch, fragments, width, columns))
@@ -250,8 +250,7 @@ void nvt_expert_forward(real *out, const real *x, const real *e, const int32_t *
 void nvt_expert_forward_rows(real *out, const real *x, const real *e, const int32_t *chosen,
                              int64_t batch, int64_t fragments, int64_t width, int64_t columns)
 {
-    struct fragment_args args = {out,   NULL,      x,     e,      NULL,
-                                 chosen, batch, fragments, width, columns};
+    struct fragment_args args = {out, NULL, x, e, NULL, chosen, batch, fragments, width, columns};
     NVT_LAUNCH(expert_forward, batch * expert_chunks(columns), args);
 }
 
@@ -290,7 +289,6 @@ NVT_KERNEL(expert_backward, fragment_args)
 void nvt_expert_backward(real *de, const real *x, const real *dout, const int32_t *chosen,
                          int64_t batch, int64_t fragments, int64_t width, int64_t columns)
 {
-    struct fragment_args args = {de,     NULL,  x,         dout,  NULL,
-                                 chosen, batch, fragments, width, columns};
+    struct fragment_args args = {de, NULL, x, dout, NULL, chosen, batch, fragments, width, columns};
     NVT_LAUNCH(expert_backward, fragments * width, args);
 }

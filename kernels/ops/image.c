@@ -122,7 +122,8 @@ void nvt_max_pool_forward(const struct nvt_window *window, real *y, int32_t *at,
     NVT_LAUNCH(max_pool_forward, window->samples * window->out_height * window->out_width, args);
 }
 
-void nvt_max_pool_backward(const struct nvt_window *window, real *dx, const real *dy, const int32_t *at)
+void nvt_max_pool_backward(const struct nvt_window *window, real *dx, const real *dy,
+                           const int32_t *at)
 {
     struct window_args args = {*window, dx, dy, (int32_t *)at};
     NVT_LAUNCH(max_pool_backward, window->samples * window->height * window->width, args);
@@ -156,13 +157,15 @@ NVT_KERNEL(mean_pool_backward, mean_pool_args)
     }
 }
 
-void nvt_mean_pool_forward(real *y, const real *x, int64_t samples, int64_t places, int64_t channels)
+void nvt_mean_pool_forward(real *y, const real *x, int64_t samples, int64_t places,
+                           int64_t channels)
 {
     struct mean_pool_args args = {y, x, places, channels};
     NVT_LAUNCH(mean_pool_forward, samples, args);
 }
 
-void nvt_mean_pool_backward(real *dx, const real *dy, int64_t samples, int64_t places, int64_t channels)
+void nvt_mean_pool_backward(real *dx, const real *dy, int64_t samples, int64_t places,
+                            int64_t channels)
 {
     struct mean_pool_args args = {dx, dy, places, channels};
     NVT_LAUNCH(mean_pool_backward, samples, args);
@@ -230,8 +233,8 @@ void nvt_batchnorm_forward(real *y, real *m, real *r, const real *x, const real 
     NVT_LAUNCH(batchnorm_forward, n, args);
 }
 
-void nvt_batchnorm_backward(real *dx, real *dg, real *db, const real *dy, const real *x, const real *g,
-                            const real *m, const real *r, int64_t rows, int64_t n)
+void nvt_batchnorm_backward(real *dx, real *dg, real *db, const real *dy, const real *x,
+                            const real *g, const real *m, const real *r, int64_t rows, int64_t n)
 {
     struct batchnorm_args args = {dx, (real *)m, (real *)r, dg, db, x, dy, g, NULL, rows, n, 0};
     NVT_LAUNCH(batchnorm_backward, n, args);

@@ -28,11 +28,14 @@ void nvt_unroll_backward(const struct nvt_window *window, real *dx, const real *
 /* The largest of each window and channel, the first among equals, padding left out; at[] is its place in
  * the image (y · width + x). dx = Σ of dy over the windows that chose it. */
 void nvt_max_pool_forward(const struct nvt_window *window, real *y, int32_t *at, const real *x);
-void nvt_max_pool_backward(const struct nvt_window *window, real *dx, const real *dy, const int32_t *at);
+void nvt_max_pool_backward(const struct nvt_window *window, real *dx, const real *dy,
+                           const int32_t *at);
 
 /* y[samples][channels] = mean over `places` of x[samples][places][channels], and its gradient. */
-void nvt_mean_pool_forward(real *y, const real *x, int64_t samples, int64_t places, int64_t channels);
-void nvt_mean_pool_backward(real *dx, const real *dy, int64_t samples, int64_t places, int64_t channels);
+void nvt_mean_pool_forward(real *y, const real *x, int64_t samples, int64_t places,
+                           int64_t channels);
+void nvt_mean_pool_backward(real *dx, const real *dy, int64_t samples, int64_t places,
+                            int64_t channels);
 
 /*
  * Batch normalisation while training (Ioffe and Szegedy, 2015): columns of x[rows][n] by their own mean m
@@ -42,8 +45,8 @@ void nvt_mean_pool_backward(real *dx, const real *dy, int64_t samples, int64_t p
  */
 void nvt_batchnorm_forward(real *y, real *m, real *r, const real *x, const real *g, const real *b,
                            int64_t rows, int64_t n, real eps);
-void nvt_batchnorm_backward(real *dx, real *dg, real *db, const real *dy, const real *x, const real *g,
-                            const real *m, const real *r, int64_t rows, int64_t n);
+void nvt_batchnorm_backward(real *dx, real *dg, real *db, const real *dy, const real *x,
+                            const real *g, const real *m, const real *r, int64_t rows, int64_t n);
 
 #ifdef __cplusplus
 }

@@ -12,8 +12,7 @@ int64_t nvt_norm_scratch(int64_t n)
     return 2 * GROUPS * n;
 }
 
-/* --- forward
- * ---------------------------------------------------------------------------------------- */
+/* --- forward ---------------------------------------------------------------------------------- */
 
 struct norm_args {
     real *y, *m, *r;
@@ -85,8 +84,7 @@ void nvt_layernorm_forward(real *y, real *m, real *r, const real *x, const real 
     NVT_LAUNCH(layernorm_forward, rows, args);
 }
 
-/* --- backward
- * --------------------------------------------------------------------------------------- */
+/* --- backward --------------------------------------------------------------------------------- */
 
 struct norm_backward_args {
     real *dx, *dg, *db, *parts;     /* parts[2][GROUPS][n] */

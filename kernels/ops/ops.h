@@ -59,8 +59,8 @@ void nvt_adam_step(real *w, const real *g, real *m, real *v, int64_t n, int64_t 
 void nvt_score_forward(real *score, const real *x, const real *s, int64_t batch, int64_t fragments,
                        int64_t width);
 /* ds[fragments][width] += Σ_b dscore[b][f] · x[b][f][i]. */
-void nvt_score_backward(real *ds, const real *dscore, const real *x, int64_t batch, int64_t fragments,
-                        int64_t width);
+void nvt_score_backward(real *ds, const real *dscore, const real *x, int64_t batch,
+                        int64_t fragments, int64_t width);
 
 /* xs = p · x and xm = (1 − p) · x, every feature of a fragment by its p[batch][fragments]. */
 void nvt_blend_forward(real *xs, real *xm, const real *p, const real *x, int64_t batch,
@@ -73,8 +73,8 @@ void nvt_blend_backward(real *dp, const real *dxs, const real *dxm, const real *
 void nvt_choose(int32_t *chosen, const real *score, int64_t batch, int64_t fragments);
 
 /* xm = x with the chosen fragment of each sample set to zero. */
-void nvt_mask_chosen(real *xm, const real *x, const int32_t *chosen, int64_t batch, int64_t fragments,
-                     int64_t width);
+void nvt_mask_chosen(real *xm, const real *x, const int32_t *chosen, int64_t batch,
+                     int64_t fragments, int64_t width);
 
 /* rows[0 … count) = the samples that chose fragment f, in order, and *count of them. */
 void nvt_find_rows(int32_t *rows, int32_t *count, const int32_t *chosen, int64_t batch, int64_t f);
@@ -86,8 +86,8 @@ void nvt_scatter_rows(real *out, const real *packed, const int32_t *rows, int64_
 
 /* out[batch][columns] = x[b][chosen[b]] · e[chosen[b]], e[fragments][width][columns]: every sample by
  * its own fragment in one launch. */
-void nvt_expert_forward(real *out, const real *x, const real *e, const int32_t *chosen, int64_t batch,
-                        int64_t fragments, int64_t width, int64_t columns);
+void nvt_expert_forward(real *out, const real *x, const real *e, const int32_t *chosen,
+                        int64_t batch, int64_t fragments, int64_t width, int64_t columns);
 /* The same by the form that both backends have; on a device the one above has a faster one. */
 void nvt_expert_forward_rows(real *out, const real *x, const real *e, const int32_t *chosen,
                              int64_t batch, int64_t fragments, int64_t width, int64_t columns);

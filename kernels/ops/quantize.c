@@ -30,8 +30,7 @@ NVT_DEVICE uint16_t larger(uint16_t top, nvt_half x)
     return magnitude > top ? magnitude : top;
 }
 
-/* --- a scale for each row
- * ---------------------------------------------------------------------------- */
+/* --- a scale for each row --------------------------------------------------------------------- */
 
 NVT_KERNEL(quantize_rows, quantize_args)
 {
@@ -61,8 +60,7 @@ void nvt_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows, int
     NVT_LAUNCH(quantize_rows, rows, args);
 }
 
-/* --- the largest of columns, and of all
- * --------------------------------------------------------------- */
+/* --- the largest of columns, and of all ------------------------------------------------------- */
 
 /* Rows of x that one launch row looks at, and columns; the same tile is transposed further below.
  */
@@ -151,8 +149,7 @@ static void find_scale_of_all(const struct quantize_args *args)
     NVT_LAUNCH(scale_of_all, 1, *args);
 }
 
-/* --- quantising with scales that are known
- * ------------------------------------------------------------ */
+/* --- quantising with scales that are known ---------------------------------------------------- */
 
 NVT_KERNEL(quantize_all, quantize_args)
 {
@@ -309,8 +306,7 @@ void nvt_quantize_all_transposed(int8_t *q, float *s, const nvt_half *x, int64_t
     launch_transposed(&args);
 }
 
-/* --- conversions
- * -------------------------------------------------------------------------------------- */
+/* --- conversions ------------------------------------------------------------------------------ */
 
 struct convert_args {
     int8_t *q;
@@ -375,8 +371,7 @@ void nvt_half_to_float(float *out, const nvt_half *x, int64_t n)
     NVT_LAUNCH(half_to_float, NVT_CHUNKS(n), args);
 }
 
-/* --- the layer
- * ---------------------------------------------------------------------------------------- */
+/* --- the layer -------------------------------------------------------------------------------- */
 
 struct dequantize_args {
     nvt_half *out;

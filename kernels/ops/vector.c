@@ -16,19 +16,19 @@ struct vector_args {
 NVT_KERNEL(vector_add, vector_args)
 {
     FOR_ELEMENTS(i)
-        out[i] += a.x[first + i];
+    out[i] += a.x[first + i];
 }
 
 NVT_KERNEL(relu_forward, vector_args)
 {
     FOR_ELEMENTS(i)
-        out[i] = a.x[first + i] > 0 ? a.x[first + i] : 0;
+    out[i] = a.x[first + i] > 0 ? a.x[first + i] : 0;
 }
 
 NVT_KERNEL(relu_backward, vector_args)
 {
     FOR_ELEMENTS(i)
-        out[i] = a.y[first + i] > 0 ? a.x[first + i] : 0;
+    out[i] = a.y[first + i] > 0 ? a.x[first + i] : 0;
 }
 
 void nvt_add(real *y, const real *x, int64_t n)

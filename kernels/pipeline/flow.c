@@ -43,7 +43,7 @@ static real *take(struct work *work, int64_t numbers)
 static struct nvt_pass pass_of(struct work *work, struct nvt_kept *kept)
 {
     const struct nvt_pipeline *pipeline = work->pipeline;
-    struct nvt_pass pass = {work->partition->allocator, work->samples,   pipeline->settings.seed,
+    struct nvt_pass pass = {work->partition->allocator, work->samples,    pipeline->settings.seed,
                             pipeline->iteration,        work->microbatch, kept};
     return pass;
 }
@@ -52,8 +52,8 @@ static struct nvt_pass pass_of(struct work *work, struct nvt_kept *kept)
 
 static struct nvt_span_facts facts_of(const struct work *work, enum nvt_span span)
 {
-    struct nvt_span_facts facts = {span, work->partition->index, work->chunk, work->microbatch,
-                                   0,    0,                      0,           0};
+    struct nvt_span_facts facts = {
+        span, work->partition->index, work->chunk, work->microbatch, 0, 0, 0, 0};
     return facts;
 }
 
@@ -92,8 +92,8 @@ static const real *data_of(const struct work *work)
 static const real *receive(struct work *work, int is_backward, int64_t numbers)
 {
     begin(work, NVT_SPAN_WAIT);
-    const real *data = nvt_message_receive(work->pipeline, work->number, is_backward,
-                                           work->microbatch, numbers);
+    const real *data =
+        nvt_message_receive(work->pipeline, work->number, is_backward, work->microbatch, numbers);
     end(work, NVT_SPAN_WAIT, NULL);
     return data;
 }
@@ -112,7 +112,8 @@ static const real *input_of(const struct work *work, int i)
 /* Give back what module i put out, when neither its backward nor the next one's reads it. */
 static void drop_output(struct work *work, int i)
 {
-    if (i < 0 || module_at(work, i)->type->needs_output || module_at(work, i + 1)->type->needs_input)
+    if (i < 0 || module_at(work, i)->type->needs_output ||
+        module_at(work, i + 1)->type->needs_input)
         return;
     nvt_allocator_give(work->partition->allocator, work->flow->outputs[i]);
     work->flow->outputs[i] = NULL;
@@ -159,8 +160,8 @@ static int forward(struct work *work)
     struct nvt_pipeline *pipeline = work->pipeline;
     int last = work->part->count - 1;
     int64_t out = module_at(work, last)->out * work->samples;
-    work->flow->input = work->number ? receive(work, 0, module_at(work, 0)->in * work->samples)
-                                     : data_of(work);
+    work->flow->input =
+        work->number ? receive(work, 0, module_at(work, 0)->in * work->samples) : data_of(work);
     if (!work->flow->input)
         return -1;
     begin(work, NVT_SPAN_FORWARD);
@@ -232,8 +233,8 @@ static int run_backwards(struct work *work, real *dy)
         struct nvt_pass pass = pass_of(work, &flow->kept[i]);
         int is_first = work->number == 0 && i == 0;
         real *dx = is_first ? NULL : take(work, module->in * work->samples);
-        if ((!dx && !is_first) || module->type->backward(module, &pass, input_of(work, i),
-                                                         flow->outputs[i], dy, dx))
+        if ((!dx && !is_first) ||
+            module->type->backward(module, &pass, input_of(work, i), flow->outputs[i], dy, dx))
             status = out_of_memory(work);
         nvt_allocator_give(work->partition->allocator, dy);
         release(work, i);
@@ -264,9 +265,14 @@ static int backward(struct work *work)
 static struct work work_of(struct nvt_pipeline *pipeline, const struct nvt_action *action)
 {
     const struct nvt_pipeline_settings *settings = &pipeline->settings;
-    struct work work = {pipeline, &pipeline->partitions[action->partition], NULL, NULL,
-                        action->chunk * settings->partitions + action->partition, action->chunk,
-                        action->microbatch, settings->batch / settings->microbatches};
+    struct work work = {pipeline,
+                        &pipeline->partitions[action->partition],
+                        NULL,
+                        NULL,
+                        action->chunk * settings->partitions + action->partition,
+                        action->chunk,
+                        action->microbatch,
+                        settings->batch / settings->microbatches};
     work.part = &pipeline->parts[work.number];
     work.flow = &work.part->flows[action->microbatch];
     return work;

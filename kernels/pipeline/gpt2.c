@@ -15,8 +15,8 @@
 
 enum { WIDTH, LENGTH, HEADS, HIDDEN, WORDS, ACROSS }; /* in shape[] */
 
-static void init_normal(const struct nvt_module *module, int64_t offset, int64_t count, uint64_t seed,
-                        uint64_t place)
+static void init_normal(const struct nvt_module *module, int64_t offset, int64_t count,
+                        uint64_t seed, uint64_t place)
 {
     nvt_random_normal(module->w + offset, count, seed, module->stream * 16 + place, SPREAD);
 }
@@ -38,8 +38,8 @@ static void product(real *y, const real *x, const real *w, int64_t rows, int64_t
 }
 
 /* dw[n][k] += dyᵀ · x, and dx = dy · w + keep · dx. */
-static void product_backward(real *dw, real *dx, real keep, const real *dy, const real *x, const real *w,
-                             int64_t rows, int64_t n, int64_t k)
+static void product_backward(real *dw, real *dx, real keep, const real *dy, const real *x,
+                             const real *w, int64_t rows, int64_t n, int64_t k)
 {
     nvt_backend_matmul(1, 0, n, k, rows, 1, dy, x, 1, dw);
     nvt_backend_matmul(0, 0, rows, k, n, 1, dy, w, keep, dx);
@@ -95,7 +95,8 @@ static void norm_init(const struct nvt_module *module, uint64_t seed)
     nvt_fill(module->w + width, width, 0);
 }
 
-static int norm_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int norm_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                        real *y)
 {
     int64_t width = module->shape[WIDTH], rows = pass->samples * module->shape[LENGTH];
     real *m = nvt_pass_keep(pass, rows), *r = nvt_pass_keep(pass, rows);
@@ -120,7 +121,8 @@ static int norm_backward(const struct nvt_module *module, struct nvt_pass *pass,
     return 0;
 }
 
-static int head_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int head_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                        real *y)
 {
     const int64_t *shape = module->shape;
     product(y, x, module->w, pass->samples * shape[LENGTH], shape[WORDS], shape[WIDTH]);
@@ -132,8 +134,8 @@ static int head_backward(const struct nvt_module *module, struct nvt_pass *pass,
 {
     const int64_t *shape = module->shape;
     (void)y;
-    product_backward(module->g, dx, 0, dy, x, module->w, pass->samples * shape[LENGTH], shape[WORDS],
-                     shape[WIDTH]);
+    product_backward(module->g, dx, 0, dy, x, module->w, pass->samples * shape[LENGTH],
+                     shape[WORDS], shape[WIDTH]);
     return 0;
 }
 
@@ -186,7 +188,20 @@ static void block_init(const struct nvt_module *module, uint64_t seed)
 }
 
 /* What a block keeps, in the order in which it is taken. */
-enum { QKV, PROBABILITIES, ATTENDED, SUM1, NORM1, MEAN1, SCALE1, HIDDEN1, SUM2, MEAN2, SCALE2, KEPT };
+enum {
+    QKV,
+    PROBABILITIES,
+    ATTENDED,
+    SUM1,
+    NORM1,
+    MEAN1,
+    SCALE1,
+    HIDDEN1,
+    SUM2,
+    MEAN2,
+    SCALE2,
+    KEPT
+};
 
 struct block {
     struct nvt_heads heads;
@@ -225,11 +240,16 @@ static void drop(const struct nvt_module *module, const struct nvt_pass *pass, i
 
 static int keep_all(const struct block *block, struct nvt_pass *pass)
 {
-    const int64_t sizes[KEPT] = {3 * block->rows * block->d, block->square,
-                                 block->rows * block->d,     block->rows * block->d,
-                                 block->rows * block->d,     block->rows,
-                                 block->rows,                block->rows * block->h,
-                                 block->rows * block->d,     block->rows,
+    const int64_t sizes[KEPT] = {3 * block->rows * block->d,
+                                 block->square,
+                                 block->rows * block->d,
+                                 block->rows * block->d,
+                                 block->rows * block->d,
+                                 block->rows,
+                                 block->rows,
+                                 block->rows * block->h,
+                                 block->rows * block->d,
+                                 block->rows,
                                  block->rows};
     for (int i = 0; i < KEPT; i++)
         if (!nvt_pass_keep(pass, sizes[i]))
@@ -274,7 +294,8 @@ static void activate(const struct nvt_module *module, const struct nvt_pass *pas
 }
 
 /* SUM2 = NORM1 + mlp(NORM1). */
-static int mlp_forward(const struct nvt_module *module, struct nvt_pass *pass, const struct block *block)
+static int mlp_forward(const struct nvt_module *module, struct nvt_pass *pass,
+                       const struct block *block)
 {
     struct weights w = weights_at(module, module->w);
     real **kept = (real **)pass->kept->blocks;
@@ -292,7 +313,8 @@ static int mlp_forward(const struct nvt_module *module, struct nvt_pass *pass, c
     return 0;
 }
 
-static int block_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int block_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                         real *y)
 {
     struct weights w = weights_at(module, module->w);
     struct block block = block_of(module, pass);
@@ -309,8 +331,8 @@ static int block_forward(const struct nvt_module *module, struct nvt_pass *pass,
 }
 
 /* dsum: gradient of SUM2, becomes that of NORM1. */
-static int mlp_backward(const struct nvt_module *module, struct nvt_pass *pass, const struct block *block,
-                        real *dsum)
+static int mlp_backward(const struct nvt_module *module, struct nvt_pass *pass,
+                        const struct block *block, real *dsum)
 {
     struct weights w = weights_at(module, module->w), g = weights_at(module, module->g);
     const real *const *kept = (const real *const *)pass->kept->blocks;
@@ -424,10 +446,10 @@ static const struct nvt_module_type positions = {
     "positions", 0, 0, init_matrix, positions_forward, positions_backward, NULL};
 static const struct nvt_module_type block_type = {
     "block", 1, 0, block_init, block_forward, block_backward, block_flops};
-static const struct nvt_module_type norm = {
-    "norm", 1, 0, norm_init, norm_forward, norm_backward, NULL};
-static const struct nvt_module_type head = {
-    "head", 1, 0, init_matrix, head_forward, head_backward, head_flops};
+static const struct nvt_module_type norm = {"norm",        1,   0, norm_init, norm_forward,
+                                            norm_backward, NULL};
+static const struct nvt_module_type head = {"head",        1,         0, init_matrix, head_forward,
+                                            head_backward, head_flops};
 
 int nvt_gpt2_modules(const struct nvt_gpt2_shape *shape, struct nvt_module *modules, int most)
 {
@@ -436,10 +458,16 @@ int nvt_gpt2_modules(const struct nvt_gpt2_shape *shape, struct nvt_module *modu
     if (shape->layers > most - 4)
         return -1;
     for (int i = 0; i < count; i++) {
-        struct nvt_module module = {&block_type, all, all, block_parameters(d, shape->d_ff),
-                                    {d, shape->sequence, shape->heads, shape->d_ff, shape->vocabulary,
-                                     shape->attends_batch},
-                                    shape->dropout, (uint64_t)i, NULL, NULL};
+        struct nvt_module module = {&block_type,
+                                    all,
+                                    all,
+                                    block_parameters(d, shape->d_ff),
+                                    {d, shape->sequence, shape->heads, shape->d_ff,
+                                     shape->vocabulary, shape->attends_batch},
+                                    shape->dropout,
+                                    (uint64_t)i,
+                                    NULL,
+                                    NULL};
         modules[i] = module;
     }
     modules[0].type = &embedding;

@@ -117,8 +117,9 @@ static int send_device(struct nvt_pipeline *pipeline, int to_part, int is_backwa
     sent->event = nvt_backend_event();
     nvt_backend_use_stream(stream_of(from, SEND + is_backward));
     nvt_backend_wait_event(sent->event);
-    int status = transport->send_device(transport, channel_of(to_part, is_backward), sent->data,
-                                        (size_t)count * sizeof(real), nvt_backend_stream_handle(), &err);
+    int status =
+        transport->send_device(transport, channel_of(to_part, is_backward), sent->data,
+                               (size_t)count * sizeof(real), nvt_backend_stream_handle(), &err);
     nvt_backend_use_stream(nvt_partition_stream(from));
     return status ? nvt_pipeline_fail(pipeline, 0, nvt_error_text(&err, text, sizeof(text))) : 0;
 }
@@ -147,8 +148,8 @@ int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward
     if (!to->is_here && pipeline->settings.transport->send_device)
         return send_device(pipeline, to_part, is_backward, microbatch, data, count);
     if (!to->is_here)
-        return send_far(pipeline, to->index, tag_of(pipeline, to_part, is_backward, microbatch), data,
-                        count);
+        return send_far(pipeline, to->index, tag_of(pipeline, to_part, is_backward, microbatch),
+                        data, count);
     real *block = take_block(to, count);
     if (!block || copy_here(pipeline, block, data, count))
         return -1;
@@ -164,8 +165,8 @@ int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward
 
 /* --- receiving --- */
 
-static const real *receive_device(struct nvt_pipeline *pipeline, int part, int is_backward, int microbatch,
-                                  int64_t count)
+static const real *receive_device(struct nvt_pipeline *pipeline, int part, int is_backward,
+                                  int microbatch, int64_t count)
 {
     struct nvt_transport *transport = pipeline->settings.transport;
     struct nvt_partition *here = &pipeline->partitions[part % pipeline->settings.partitions];
@@ -176,8 +177,9 @@ static const real *receive_device(struct nvt_pipeline *pipeline, int part, int i
     if (!message->data)
         return NULL;
     nvt_backend_use_stream(stream_of(here, RECEIVE + is_backward));
-    int status = transport->receive_device(transport, channel_of(part, is_backward), message->data,
-                                           (size_t)count * sizeof(real), nvt_backend_stream_handle(), &err);
+    int status =
+        transport->receive_device(transport, channel_of(part, is_backward), message->data,
+                                  (size_t)count * sizeof(real), nvt_backend_stream_handle(), &err);
     message->event = nvt_backend_event();
     nvt_backend_use_stream(nvt_partition_stream(here));
     nvt_backend_wait_event(message->event);
@@ -187,8 +189,8 @@ static const real *receive_device(struct nvt_pipeline *pipeline, int part, int i
     return NULL;
 }
 
-static const real *receive_far(struct nvt_pipeline *pipeline, int part, int is_backward, int microbatch,
-                               int64_t count)
+static const real *receive_far(struct nvt_pipeline *pipeline, int part, int is_backward,
+                               int microbatch, int64_t count)
 {
     struct nvt_transport *transport = pipeline->settings.transport;
     struct nvt_partition *here = &pipeline->partitions[part % pipeline->settings.partitions];
@@ -217,8 +219,8 @@ static const real *receive_far(struct nvt_pipeline *pipeline, int part, int is_b
     return status ? NULL : message->data;
 }
 
-const real *nvt_message_receive(struct nvt_pipeline *pipeline, int part, int is_backward, int microbatch,
-                                int64_t count)
+const real *nvt_message_receive(struct nvt_pipeline *pipeline, int part, int is_backward,
+                                int microbatch, int64_t count)
 {
     int partitions = pipeline->settings.partitions;
     struct nvt_partition *here = &pipeline->partitions[part % partitions];

@@ -45,8 +45,8 @@ struct nvt_module_type {
     int (*forward)(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y);
     /* dx[samples][in] from dy[samples][out], and module->g += its gradient. x and y are NULL unless needed,
      * dx is NULL for the first module of a model. dy may be written to. 0, or -1 when out of memory. */
-    int (*backward)(const struct nvt_module *module, struct nvt_pass *pass, const real *x, const real *y,
-                    real *dy, real *dx);
+    int (*backward)(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                    const real *y, real *dy, real *dx);
     /* FLOPs of a forward of one sample; the backward of a matrix product takes twice as many. NULL: none
      * worth counting. */
     double (*flops)(const struct nvt_module *module);
@@ -54,12 +54,12 @@ struct nvt_module_type {
 
 struct nvt_module {
     const struct nvt_module_type *type;
-    int64_t in, out;     /* numbers a sample */
+    int64_t in, out; /* numbers a sample */
     int64_t parameters;
-    int64_t shape[8];    /* as the type has it */
-    real dropout;        /* probability */
-    uint64_t stream;     /* number in the model, for random numbers */
-    real *w, *g;         /* weights and gradient, the partition's */
+    int64_t shape[8]; /* as the type has it */
+    real dropout;     /* probability */
+    uint64_t stream;  /* number in the model, for random numbers */
+    real *w, *g;      /* weights and gradient, the partition's */
 };
 
 /* Memory for a module's own use: `keep` until its backward, or temporary (give it back yourself). NULL

@@ -44,13 +44,15 @@ int nvt_pipeline_fail(struct nvt_pipeline *pipeline, uint64_t bytes, const char 
 /* --- cuts ------------------------------------------------------------------------------------------------ */
 
 /* How many parts of at most `limit` parameters are needed; cuts are filled as far as they go. */
-static int parts_within(const struct nvt_module *modules, int count, int64_t limit, int parts, int *cuts)
+static int parts_within(const struct nvt_module *modules, int count, int64_t limit, int parts,
+                        int *cuts)
 {
     int used = 0, size = 0;
     int64_t held = 0;
     for (int i = 0; i < count; i++) {
         /* Every part that is still to come needs a module. */
-        int must_end = size && (held + modules[i].parameters > limit || count - i <= parts - used - 1);
+        int must_end =
+            size && (held + modules[i].parameters > limit || count - i <= parts - used - 1);
         if (must_end) {
             if (used < parts)
                 cuts[used] = size;
@@ -108,9 +110,10 @@ static int check(const struct nvt_pipeline *pipeline, struct nvt_error *err)
 {
     const struct nvt_pipeline_settings *settings = &pipeline->settings;
     int count = 0, parts = settings->partitions * settings->chunks;
-    if (settings->partitions < 1 || settings->partitions > NVT_PARTITIONS_MOST || settings->chunks < 1 ||
-        parts > NVT_PARTS_MOST)
-        return nvt_fail(err, "at most %d partitions, and %d parts", NVT_PARTITIONS_MOST, NVT_PARTS_MOST);
+    if (settings->partitions < 1 || settings->partitions > NVT_PARTITIONS_MOST ||
+        settings->chunks < 1 || parts > NVT_PARTS_MOST)
+        return nvt_fail(err, "at most %d partitions, and %d parts", NVT_PARTITIONS_MOST,
+                        NVT_PARTS_MOST);
     if (settings->batch < 1 || settings->batch % settings->microbatches)
         return nvt_fail(err, "a batch of %lld cannot be cut into %d micro-batches",
                         (long long)settings->batch, settings->microbatches);
@@ -208,7 +211,8 @@ static int make_data(struct nvt_pipeline *pipeline, int64_t tokens)
     const struct nvt_pipeline_settings *settings = &pipeline->settings;
     struct nvt_partition *first = &pipeline->partitions[0];
     struct nvt_partition *last = &pipeline->partitions[settings->partitions - 1];
-    int64_t numbers = settings->batch * pipeline->modules[0].in, rows = settings->batch * settings->rows;
+    int64_t numbers = settings->batch * pipeline->modules[0].in,
+            rows = settings->batch * settings->rows;
     pipeline->input_bytes =
         (size_t)pipeline->modules[0].in * (tokens ? sizeof(int32_t) : sizeof(real));
     if (first->is_here) {

@@ -40,7 +40,8 @@ struct nvt_pipeline_settings {
     int64_t rows, classes; /* of a sample: rows that are classified, into how many classes */
     uint64_t seed;
     uint64_t memory_limit; /* bytes a partition may hold, 0: no bound */
-    int cuts[NVT_PARTS_MOST]; /* modules of each part, in the model's order; part i is chunk i / K of partition i mod K */
+    int cuts
+        [NVT_PARTS_MOST]; /* modules of each part, in the model's order; part i is chunk i / K of partition i mod K */
     struct nvt_transport *transport; /* NULL: all partitions are here */
     /* Told of every stretch of work; NULL: nobody is. */
     void (*begin)(void *user, const struct nvt_span_facts *facts);
@@ -66,10 +67,12 @@ struct nvt_flow {
 
 /* A stretch of the model: its modules and what is under way in it. */
 struct nvt_part {
-    int first, count;              /* modules */
-    struct nvt_flow *flows;        /* by micro-batch; NULL where the partition is not here */
-    struct nvt_message *messages[2]; /* by micro-batch: activations from before, gradients from behind */
-    struct nvt_message *sent[2]; /* likewise, what goes to another device until it is there; may be NULL */
+    int first, count;       /* modules */
+    struct nvt_flow *flows; /* by micro-batch; NULL where the partition is not here */
+    struct nvt_message
+        *messages[2]; /* by micro-batch: activations from before, gradients from behind */
+    struct nvt_message
+        *sent[2]; /* likewise, what goes to another device until it is there; may be NULL */
 };
 
 struct nvt_partition {
@@ -95,10 +98,11 @@ struct nvt_pipeline {
     struct nvt_part parts[NVT_PARTS_MOST];
     int part_count;
     struct nvt_partition partitions[NVT_PARTITIONS_MOST];
-    real *inputs;     /* [batch][in of the first module], the first partition's; NULL elsewhere */
-    int32_t *targets; /* [batch][rows], the last partition's; NULL elsewhere */
+    real *inputs;       /* [batch][in of the first module], the first partition's; NULL elsewhere */
+    int32_t *targets;   /* [batch][rows], the last partition's; NULL elsewhere */
     size_t input_bytes; /* of a sample */
-    real *losses, *sums; /* [batch][rows] each, the last partition's: loss, and logarithm of the row's sum */
+    real *losses,
+        *sums; /* [batch][rows] each, the last partition's: loss, and logarithm of the row's sum */
     int64_t iteration;
     /* The first failure of any thread. */
     pthread_mutex_t lock;
@@ -124,7 +128,8 @@ void nvt_pipeline_teardown(struct nvt_pipeline *pipeline);
  * not done: wait for the device. 0 or -1 with err.
  */
 enum nvt_direction { NVT_RUN_FORWARD = 1, NVT_RUN_BACKWARD = 2, NVT_RUN_BOTH = 3 };
-int nvt_pipeline_run(struct nvt_pipeline *pipeline, enum nvt_direction direction, struct nvt_error *err);
+int nvt_pipeline_run(struct nvt_pipeline *pipeline, enum nvt_direction direction,
+                     struct nvt_error *err);
 
 /* Behind a run of all, when the device is done: messages are given back, the next iteration has other
  * dropout. */
@@ -158,8 +163,8 @@ int nvt_pipeline_fail(struct nvt_pipeline *pipeline, uint64_t bytes, const char 
  * stays until the end of the step. */
 int nvt_message_send(struct nvt_pipeline *pipeline, int to_part, int is_backward, int microbatch,
                      const real *data, int64_t count);
-const real *nvt_message_receive(struct nvt_pipeline *pipeline, int part, int is_backward, int microbatch,
-                                int64_t count);
+const real *nvt_message_receive(struct nvt_pipeline *pipeline, int part, int is_backward,
+                                int microbatch, int64_t count);
 /* Open the channels of a transport whose messages stay on the device. 0, or -1 with err. */
 int nvt_message_channels(struct nvt_pipeline *pipeline, struct nvt_error *err);
 /* The stream of a partition, for nvt_backend_use_stream. */

@@ -32,8 +32,8 @@ static int convolve(struct nvt_pass *pass, const struct nvt_window *window, real
 }
 
 /* dw += …, and dx is written unless NULL. */
-static int convolve_backward(struct nvt_pass *pass, const struct nvt_window *window, real *dx, real *dw,
-                             const real *dy, const real *x, const real *w, int64_t out)
+static int convolve_backward(struct nvt_pass *pass, const struct nvt_window *window, real *dx,
+                             real *dw, const real *dy, const real *x, const real *w, int64_t out)
 {
     int64_t places = window->samples * window->out_height * window->out_width;
     int64_t length = window->size * window->size * window->channels;
@@ -78,7 +78,8 @@ static void stem_init(const struct nvt_module *module, uint64_t seed)
                      module->stream * 16);
 }
 
-static int stem_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int stem_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                        real *y)
 {
     struct nvt_window window = stem_window(module, pass);
     return convolve(pass, &window, y, x, module->w, module->shape[OUT_CHANNELS]);
@@ -104,7 +105,8 @@ static void norm_init(const struct nvt_module *module, uint64_t seed)
     init_norm(module->w, module->shape[CHANNELS]);
 }
 
-static int norm_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int norm_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                        real *y)
 {
     int64_t channels = module->shape[CHANNELS], rows = pass->samples * module->in / channels;
     real *m = nvt_pass_keep(pass, channels), *r = nvt_pass_keep(pass, channels);
@@ -125,7 +127,8 @@ static int norm_backward(const struct nvt_module *module, struct nvt_pass *pass,
     return 0;
 }
 
-static int relu_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int relu_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                        real *y)
 {
     nvt_relu_forward(y, x, pass->samples * module->in);
     return 0;
@@ -145,7 +148,8 @@ static struct nvt_window pool_window(const struct nvt_module *module, const stru
                          module->shape[CHANNELS], 3, 2, 1);
 }
 
-static int pool_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int pool_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                        real *y)
 {
     struct nvt_window window = pool_window(module, pass);
     /* A place needs four bytes: a real has at least as many. */
@@ -181,12 +185,13 @@ struct weights {
 
 static struct block block_of(const struct nvt_module *module, int64_t samples)
 {
-    int64_t side = module->shape[SIDE], in = module->shape[CHANNELS], stride = module->shape[STRIDE];
+    int64_t side = module->shape[SIDE], in = module->shape[CHANNELS],
+            stride = module->shape[STRIDE];
     struct block block;
     block.out = module->shape[OUT_CHANNELS];
     block.first = nvt_window_of(samples, side, side, in, 3, stride, 1);
-    block.second = nvt_window_of(samples, block.first.out_height, block.first.out_width, block.out, 3,
-                                 1, 1);
+    block.second =
+        nvt_window_of(samples, block.first.out_height, block.first.out_width, block.out, 3, 1, 1);
     block.shortcut = nvt_window_of(samples, side, side, in, 1, stride, 0);
     block.rows = samples * block.first.out_height * block.first.out_width;
     block.numbers = block.rows * block.out;
@@ -228,16 +233,15 @@ static void block_init(const struct nvt_module *module, uint64_t seed)
 
 enum { CONV1, ACTIVE, CONV2, CONV3, STATISTICS, KEPT }; /* STATISTICS: six times `out` */
 
-static int block_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int block_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                         real *y)
 {
     struct block block = block_of(module, pass->samples);
     struct weights w = weights_at(module, module->w);
     real **kept = (real **)pass->kept->blocks;
     int64_t n = block.numbers, out = block.out;
     for (int i = 0; i < KEPT; i++)
-        if (!nvt_pass_keep(pass, i == STATISTICS              ? 6 * out
-                                 : i == CONV3 && !block.projects ? 1
-                                                                 : n))
+        if (!nvt_pass_keep(pass, i == STATISTICS ? 6 * out : i == CONV3 && !block.projects ? 1 : n))
             return -1;
     real *s = kept[STATISTICS];
     if (convolve(pass, &block.first, kept[CONV1], x, w.conv1, out))
@@ -285,8 +289,7 @@ static int shortcut_backward(const struct nvt_module *module, struct nvt_pass *p
         return -1;
     nvt_batchnorm_backward(through, g.norm3, g.norm3 + out, dy, kept[CONV3], w.norm3, s + 4 * out,
                            s + 5 * out, block->rows, out);
-    int status =
-        convolve_backward(pass, &block->shortcut, dx, g.conv3, through, x, w.conv3, out);
+    int status = convolve_backward(pass, &block->shortcut, dx, g.conv3, through, x, w.conv3, out);
     nvt_pass_give(pass, through);
     return status;
 }
@@ -307,12 +310,13 @@ static int block_backward(const struct nvt_module *module, struct nvt_pass *pass
     if (!status) {
         nvt_batchnorm_backward(dy, g.norm2, g.norm2 + out, dy, kept[CONV2], w.norm2, s + 2 * out,
                                s + 3 * out, block.rows, out);
-        status = convolve_backward(pass, &block.second, inner, g.conv2, dy, kept[ACTIVE], w.conv2, out);
+        status =
+            convolve_backward(pass, &block.second, inner, g.conv2, dy, kept[ACTIVE], w.conv2, out);
     }
     if (!status) {
         nvt_relu_backward(inner, inner, kept[ACTIVE], block.numbers);
-        nvt_batchnorm_backward(inner, g.norm1, g.norm1 + out, inner, kept[CONV1], w.norm1, s, s + out,
-                               block.rows, out);
+        nvt_batchnorm_backward(inner, g.norm1, g.norm1 + out, inner, kept[CONV1], w.norm1, s,
+                               s + out, block.rows, out);
         status = convolve_backward(pass, &block.first, straight, g.conv1, inner, x, w.conv1, out);
     }
     if (!status)
@@ -331,7 +335,8 @@ static double block_flops(const struct nvt_module *module)
 
 /* --- the end ------------------------------------------------------------------------------------------- */
 
-static int mean_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int mean_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                        real *y)
 {
     int64_t channels = module->shape[CHANNELS];
     nvt_mean_pool_forward(y, x, pass->samples, module->in / channels, channels);
@@ -348,7 +353,8 @@ static int mean_backward(const struct nvt_module *module, struct nvt_pass *pass,
     return 0;
 }
 
-static int flatten_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x, real *y)
+static int flatten_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
+                           real *y)
 {
     nvt_copy(y, x, pass->samples * module->in);
     return 0;
@@ -394,17 +400,17 @@ static double classify_flops(const struct nvt_module *module)
 
 /* --- the model ----------------------------------------------------------------------------------------- */
 
-static const struct nvt_module_type stem = {
-    "convolution", 1, 0, stem_init, stem_forward, stem_backward, stem_flops};
-static const struct nvt_module_type norm = {
-    "norm", 1, 0, norm_init, norm_forward, norm_backward, NULL};
+static const struct nvt_module_type stem = {"convolution", 1,         0, stem_init, stem_forward,
+                                            stem_backward, stem_flops};
+static const struct nvt_module_type norm = {"norm",        1,   0, norm_init, norm_forward,
+                                            norm_backward, NULL};
 static const struct nvt_module_type relu = {"relu", 0, 1, NULL, relu_forward, relu_backward, NULL};
 static const struct nvt_module_type pool = {"pool", 0, 0, NULL, pool_forward, pool_backward, NULL};
 static const struct nvt_module_type block_type = {
     "block", 1, 1, block_init, block_forward, block_backward, block_flops};
 static const struct nvt_module_type mean = {"mean", 0, 0, NULL, mean_forward, mean_backward, NULL};
-static const struct nvt_module_type flatten = {
-    "flatten", 0, 0, NULL, flatten_forward, flatten_backward, NULL};
+static const struct nvt_module_type flatten = {"flatten",        0,   0, NULL, flatten_forward,
+                                               flatten_backward, NULL};
 static const struct nvt_module_type classify = {
     "classifier", 1, 0, classify_init, classify_forward, classify_backward, classify_flops};
 
@@ -416,11 +422,16 @@ struct image {
 static void add_module(struct nvt_module *modules, int *count, const struct nvt_module_type *type,
                        struct image *image, struct image next, int64_t parameters)
 {
-    struct nvt_module module = {type, image->side * image->side * image->channels,
-                                next.side * next.side * next.channels, parameters,
-                                {image->side, image->channels, next.channels,
-                                 image->side / next.side},
-                                0, (uint64_t)*count, NULL, NULL};
+    struct nvt_module module = {
+        type,
+        image->side * image->side * image->channels,
+        next.side * next.side * next.channels,
+        parameters,
+        {image->side, image->channels, next.channels, image->side / next.side},
+        0,
+        (uint64_t)*count,
+        NULL,
+        NULL};
     modules[(*count)++] = module;
     *image = next;
 }

@@ -32,7 +32,8 @@ static int head_start(const struct nvt_schedule *s, int partition)
 
 static void fill_order(const struct nvt_schedule *s, int partition, struct nvt_action *order)
 {
-    int all = s->microbatches * s->chunks, forward = 0, backward = 0, ahead = head_start(s, partition);
+    int all = s->microbatches * s->chunks, forward = 0, backward = 0,
+        ahead = head_start(s, partition);
     size_t count = 0;
     while (forward < ahead)
         order[count++] = nth(s, partition, 0, forward++);
@@ -53,15 +54,18 @@ struct progress {
 static int is_ready(const struct nvt_schedule *s, const struct progress *done,
                     const struct nvt_action *action)
 {
-    int last = s->partitions * s->chunks - 1, part = action->chunk * s->partitions + action->partition;
+    int last = s->partitions * s->chunks - 1,
+        part = action->chunk * s->partitions + action->partition;
     const unsigned char *forward = &done->forward[(size_t)action->microbatch * (size_t)(last + 1)];
-    const unsigned char *backward = &done->backward[(size_t)action->microbatch * (size_t)(last + 1)];
+    const unsigned char *backward =
+        &done->backward[(size_t)action->microbatch * (size_t)(last + 1)];
     if (!action->is_backward)
         return part == 0 || forward[part - 1];
     return forward[part] && (part == last || backward[part + 1]);
 }
 
-static void mark(const struct nvt_schedule *s, struct progress *done, const struct nvt_action *action)
+static void mark(const struct nvt_schedule *s, struct progress *done,
+                 const struct nvt_action *action)
 {
     int parts = s->partitions * s->chunks, part = action->chunk * s->partitions + action->partition;
     size_t at = (size_t)action->microbatch * (size_t)parts + (size_t)part;
@@ -102,7 +106,8 @@ static int check(const struct nvt_schedule *s, struct nvt_error *err)
     if (s->chunks > 1 && s->kind != NVT_INTERLEAVED)
         return nvt_fail(err, "chunks are for the interleaved schedule");
     if (s->kind == NVT_INTERLEAVED && s->microbatches % s->partitions)
-        return nvt_fail(err, "the interleaved schedule needs a multiple of %d micro-batches, not %d",
+        return nvt_fail(err,
+                        "the interleaved schedule needs a multiple of %d micro-batches, not %d",
                         s->partitions, s->microbatches);
     return 0;
 }
@@ -113,7 +118,8 @@ int nvt_schedule_make(enum nvt_schedule_kind kind, int partitions, int microbatc
     *schedule = (struct nvt_schedule){kind, partitions, microbatches, chunks, NULL, 0};
     if (check(schedule, err))
         return -1;
-    size_t each = 2 * (size_t)microbatches * (size_t)chunks, parts = (size_t)partitions * (size_t)chunks;
+    size_t each = 2 * (size_t)microbatches * (size_t)chunks,
+           parts = (size_t)partitions * (size_t)chunks;
     schedule->count = each * (size_t)partitions;
     schedule->actions = (struct nvt_action *)calloc(schedule->count, sizeof(*schedule->actions));
     struct nvt_action *orders = (struct nvt_action *)calloc(schedule->count, sizeof(*orders));

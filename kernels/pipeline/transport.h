@@ -30,7 +30,8 @@ struct nvt_transport {
     int rank, size;
     void *state;
     /* Begin to send; `data` is malloc'ed and becomes the transport's. */
-    int (*send)(struct nvt_transport *, int to, int tag, void *data, size_t bytes, struct nvt_error *err);
+    int (*send)(struct nvt_transport *, int to, int tag, void *data, size_t bytes,
+                struct nvt_error *err);
     /* Wait for a message into `data`, until *abandoned is set by another thread (then -1). */
     int (*receive)(struct nvt_transport *, int from, int tag, void *data, size_t bytes,
                    const volatile int *abandoned, struct nvt_error *err);
@@ -47,12 +48,12 @@ struct nvt_transport {
      */
     int (*open_channels)(struct nvt_transport *, const struct nvt_channel *channels, int count,
                          struct nvt_error *err);
-    int (*send_device)(struct nvt_transport *, int channel, const void *data, size_t bytes, void *stream,
-                       struct nvt_error *err);
-    int (*receive_device)(struct nvt_transport *, int channel, void *data, size_t bytes, void *stream,
-                          struct nvt_error *err);
-    int (*copy_device)(struct nvt_transport *, void *to, const void *from, size_t bytes, void *stream,
-                       struct nvt_error *err);
+    int (*send_device)(struct nvt_transport *, int channel, const void *data, size_t bytes,
+                       void *stream, struct nvt_error *err);
+    int (*receive_device)(struct nvt_transport *, int channel, void *data, size_t bytes,
+                          void *stream, struct nvt_error *err);
+    int (*copy_device)(struct nvt_transport *, void *to, const void *from, size_t bytes,
+                       void *stream, struct nvt_error *err);
     /* Let nothing on the device wait any longer for a message; from any thread, any number of times. */
     void (*abandon)(struct nvt_transport *);
     /* When the device is done: -1 with err where that is because messages were abandoned. */

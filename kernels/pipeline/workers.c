@@ -97,7 +97,8 @@ static void run_workers(struct nvt_pipeline *pipeline, int filter)
     pthread_mutex_unlock(&pipeline->lock);
 }
 
-int nvt_pipeline_run(struct nvt_pipeline *pipeline, enum nvt_direction direction, struct nvt_error *err)
+int nvt_pipeline_run(struct nvt_pipeline *pipeline, enum nvt_direction direction,
+                     struct nvt_error *err)
 {
     char text[512];
     if (pipeline->settings.has_workers)

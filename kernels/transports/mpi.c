@@ -111,8 +111,9 @@ static int receive(struct nvt_transport *transport, int from, int tag, void *dat
             MPI_Cancel(&request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
             pthread_mutex_unlock(&mpi->lock);
-            return nvt_fail(err, is_late ? "MPI: rank %d has sent nothing for %d s"
-                                         : "MPI: rank %d is waited for no longer",
+            return nvt_fail(err,
+                            is_late ? "MPI: rank %d has sent nothing for %d s"
+                                    : "MPI: rank %d is waited for no longer",
                             from, TIMEOUT_S);
         }
         pthread_mutex_unlock(&mpi->lock);
@@ -144,8 +145,8 @@ static int ask_clock(struct mpi *mpi, int64_t *offset_ns, int64_t *error_ns)
     int code = 0;
     for (int i = 0; i < CLOCK_TURNS && !code; i++) {
         int64_t before = nvt_monotonic_ns();
-        code = MPI_Sendrecv(&before, 1, MPI_INT64_T, 0, 0, &theirs, 1, MPI_INT64_T, 0, 0, mpi->world,
-                            MPI_STATUS_IGNORE);
+        code = MPI_Sendrecv(&before, 1, MPI_INT64_T, 0, 0, &theirs, 1, MPI_INT64_T, 0, 0,
+                            mpi->world, MPI_STATUS_IGNORE);
         int64_t after = nvt_monotonic_ns();
         if (after - before < best) {
             best = after - before;

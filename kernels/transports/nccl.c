@@ -275,7 +275,8 @@ static int copy_device(struct nvt_transport *transport, void *to, const void *fr
         result = result ? result : other ? other : end;
     }
     pthread_mutex_unlock(&nccl->lock);
-    return result ? fail_device(transport, err, "sending to itself", result) : check(transport, err);
+    return result ? fail_device(transport, err, "sending to itself", result)
+                  : check(transport, err);
 }
 
 /* --- life --- */

@@ -28,7 +28,7 @@ struct state {
     uint64_t memory_schema;
     /* Of the timed steps. */
     int64_t timed;
-    double launch_ns[2], step_ns; /* sums */
+    double launch_ns[2], step_ns;                          /* sums */
     struct nvt_memory_scope peaks[2][NVT_PARTITIONS_MOST]; /* forward, backward */
     double loss;
 };
@@ -59,11 +59,15 @@ static void on_end(void *user, const struct nvt_span_facts *facts)
     if (facts->span != NVT_SPAN_FORWARD && facts->span != NVT_SPAN_BACKWARD)
         return;
     int is_backward = facts->span == NVT_SPAN_BACKWARD;
-    struct nvt_pipeline_memory memory = {facts->allocated,      facts->reserved,
-                                         facts->peak_allocated, facts->peak_reserved,
-                                         (uint32_t)facts->microbatch, (uint32_t)is_backward};
+    struct nvt_pipeline_memory memory = {facts->allocated,
+                                         facts->reserved,
+                                         facts->peak_allocated,
+                                         facts->peak_reserved,
+                                         (uint32_t)facts->microbatch,
+                                         (uint32_t)is_backward};
     if (!nvtx->silent)
-        nvt_pipeline_memory_mark(nvtx, state->memory[facts->partition], state->memory_schema, &memory);
+        nvt_pipeline_memory_mark(nvtx, state->memory[facts->partition], state->memory_schema,
+                                 &memory);
     note_peak(&state->peaks[is_backward][facts->partition], facts);
 }
 
@@ -109,10 +113,14 @@ static int make_model(const struct nvt_run_context *context, struct nvt_pipeline
         settings->classes = 10;
         pipeline->module_count = nvt_resnet_modules(pipeline->modules, NVT_MODULES_MOST);
     } else {
-        struct nvt_gpt2_shape shape = {number(context, "d_model", 0),    number(context, "layers", 0),
-                                       number(context, "heads", 0),      number(context, "d_ff", 0),
-                                       number(context, "sequence", 0),   number(context, "vocabulary", 0),
-                                       is(context, "attention_axis", "batch"), (real)0.1};
+        struct nvt_gpt2_shape shape = {number(context, "d_model", 0),
+                                       number(context, "layers", 0),
+                                       number(context, "heads", 0),
+                                       number(context, "d_ff", 0),
+                                       number(context, "sequence", 0),
+                                       number(context, "vocabulary", 0),
+                                       is(context, "attention_axis", "batch"),
+                                       (real)0.1};
         if (shape.d_model < 1 || shape.heads < 1 || shape.d_model % shape.heads || shape.d_ff < 1 ||
             shape.sequence < 1 || shape.vocabulary < 1 || shape.layers < 1)
             return nvt_fail(err, "the sizes of the model do not go together");
@@ -126,16 +134,17 @@ static int make_model(const struct nvt_run_context *context, struct nvt_pipeline
     return 0;
 }
 
-static int choose(struct state *state, struct nvt_pipeline_settings *settings, struct nvt_error *err)
+static int choose(struct state *state, struct nvt_pipeline_settings *settings,
+                  struct nvt_error *err)
 {
     const struct nvt_run_context *context = state->context;
     int is_interleaved = is(context, "schedule", "interleaved");
     settings->partitions = (int)number(context, "partitions", 0);
     settings->microbatches = (int)number(context, "microbatches", 0);
     settings->chunks = is_interleaved ? (int)number(context, "virtual_stages", 2) : 1;
-    settings->schedule = is_interleaved                        ? NVT_INTERLEAVED
+    settings->schedule = is_interleaved                    ? NVT_INTERLEAVED
                          : is(context, "schedule", "1f1b") ? NVT_1F1B
-                                                               : NVT_GPIPE;
+                                                           : NVT_GPIPE;
     settings->has_workers = is(context, "engine", "torchgpipe");
     settings->checkpoint = is(context, "checkpoint", "on") || is(context, "checkpoint", "true");
     settings->batch = number(context, "batch", 0);
@@ -151,7 +160,8 @@ static int choose(struct state *state, struct nvt_pipeline_settings *settings, s
         return 0;
     state->has_transport = 1;
     settings->transport = &state->transport;
-    if (nvt_transport_load(is(context, "transport", "mpi") ? "mpi" : "nccl", &state->transport, err)) {
+    if (nvt_transport_load(is(context, "transport", "mpi") ? "mpi" : "nccl", &state->transport,
+                           err)) {
         state->has_transport = 0;
         return -1;
     }
@@ -177,11 +187,12 @@ static int setup(struct nvt_run_context *context, void **result, struct nvt_erro
         return nvt_fail(err, "out of memory");
     state->context = context;
     int is_resnet = is(context, "model", "resnet");
-    int status = choose(state, &settings, err) ||
-                 make_model(context, &state->pipeline, &settings, err);
+    int status =
+        choose(state, &settings, err) || make_model(context, &state->pipeline, &settings, err);
     if (!status) {
         state->is_open = 1;
-        status = nvt_pipeline_setup(&state->pipeline, &settings, is_resnet ? 0 : settings.classes, err);
+        status =
+            nvt_pipeline_setup(&state->pipeline, &settings, is_resnet ? 0 : settings.classes, err);
         context->refused = state->pipeline.refused;
     }
     if (!status && state->has_transport)
@@ -231,7 +242,8 @@ static int step(struct nvt_run_context *context, void *opaque, struct nvt_error 
     }
     int status;
     if (state->pipeline.settings.schedule == NVT_GPIPE) {
-        status = run_phase(context, state, FORWARD, err) || run_phase(context, state, BACKWARD, err);
+        status =
+            run_phase(context, state, FORWARD, err) || run_phase(context, state, BACKWARD, err);
     } else {
         context->phase_ns[FORWARD] = context->phase_ns[BACKWARD] = NAN;
         status = run(context, state, NVT_RUN_BOTH, err);
@@ -277,9 +289,8 @@ static void work(const void *opaque, size_t phase, struct nvt_work_payload *payl
         if (pipeline->modules[i].type->flops)
             forward += pipeline->modules[i].type->flops(&pipeline->modules[i]);
     forward *= (double)settings->batch;
-    double again = settings->checkpoint
-                       ? forward * (settings->microbatches - 1) / settings->microbatches
-                       : 0;
+    double again =
+        settings->checkpoint ? forward * (settings->microbatches - 1) / settings->microbatches : 0;
     double flops[] = {3 * forward + again, forward, 2 * forward + again, 0};
     double moved[] = {3 * bytes, bytes, 2 * bytes, 5 * bytes};
     payload->flops = (uint64_t)flops[phase];

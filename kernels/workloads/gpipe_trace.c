@@ -47,8 +47,8 @@ int nvt_transport_mark_clock(struct nvt_transport *transport, const struct nvt_n
     struct clock_payload clock = {transport->rank, transport->size, 0, 0};
     if (transport->clock_offset(transport, &clock.offset_ns, &clock.error_ns, err))
         return -1;
-    uint64_t schema = nvt_nvtx_schema(nvtx->domain, "clock", entries, sizeof(entries) / sizeof(entries[0]),
-                                      sizeof(clock));
+    uint64_t schema = nvt_nvtx_schema(nvtx->domain, "clock", entries,
+                                      sizeof(entries) / sizeof(entries[0]), sizeof(clock));
     nvt_nvtx_mark(nvtx, nvt_nvtx_name(nvtx, "clock offset"), schema, &clock, sizeof(clock));
     return 0;
 }

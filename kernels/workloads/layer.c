@@ -101,10 +101,10 @@ void nvt_layer_teardown(struct nvt_layer *layer)
         give(layer, layer->parameters[i].m);
         give(layer, layer->parameters[i].v);
     }
-    void *rest[] = {layer->score, layer->p,    layer->dp,     layer->dscore, layer->xs,
-                    layer->xm,    layer->dxs,  layer->dxm,    layer->h,      layer->dh,
+    void *rest[] = {layer->score,  layer->p,    layer->dp,    layer->dscore, layer->xs,
+                    layer->xm,     layer->dxs,  layer->dxm,   layer->h,      layer->dh,
                     layer->chosen, layer->rows, layer->found, layer->x,      layer->target,
-                    layer->y,     layer->dy};
+                    layer->y,      layer->dy};
     for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
         give(layer, rest[i]);
 }
@@ -128,10 +128,10 @@ static int loop_over_fragment(struct nvt_layer *layer, int64_t f)
     nvt_backend_to_host(&count, layer->found, sizeof(count));
     if (!count)
         return 0;
-    real *packed = (real *)nvt_allocator_take(
-        layer->allocator, (size_t)(count * layer->width) * sizeof(real));
-    real *product = (real *)nvt_allocator_take(layer->allocator,
-                                               (size_t)(count * layer->out) * sizeof(real));
+    real *packed =
+        (real *)nvt_allocator_take(layer->allocator, (size_t)(count * layer->width) * sizeof(real));
+    real *product =
+        (real *)nvt_allocator_take(layer->allocator, (size_t)(count * layer->out) * sizeof(real));
     if (packed && product) {
         nvt_gather_fragment(packed, layer->x, layer->rows, count, f, layer->fragments,
                             layer->width);
@@ -298,9 +298,9 @@ struct nvt_layer_work nvt_layer_count_work(const struct nvt_layer *layer)
         (in + met * width * out + compressed * (in + out)) * sizeof(real) + activations;
     work.backward.flops = expert + compression + 2 * batch * compressed * out + 3 * batch * out +
                           (soft ? 2 * batch * in * (out + compressed) + 4 * batch * in : 0);
-    work.backward.bytes = activations + (compressed * out + 2 * parameters +
-                                         (soft ? in * (out + compressed) : 0)) *
-                                            sizeof(real);
+    work.backward.bytes =
+        activations +
+        (compressed * out + 2 * parameters + (soft ? in * (out + compressed) : 0)) * sizeof(real);
     work.step = work_of_step(parameters);
     return work;
 }

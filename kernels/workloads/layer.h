@@ -30,13 +30,13 @@ struct nvt_layer {
     int64_t batch, in, out, fragments, width, compressed; /* width = in / fragments */
     struct nvt_parameter parameters[4];
     int parameter_count;
-    int64_t step; /* Adam's */
+    int64_t step;     /* Adam's */
     real *x, *target; /* [batch][in], [batch][out] */
     real *y, *dy;     /* [batch][out] */
     /* fragmented: */
-    real *score, *p, *dp, *dscore; /* [batch][fragments] */
-    real *xs, *xm, *dxs, *dxm;     /* [batch][in] */
-    real *h, *dh;                  /* [batch][compressed] */
+    real *score, *p, *dp, *dscore;  /* [batch][fragments] */
+    real *xs, *xm, *dxs, *dxm;      /* [batch][in] */
+    real *h, *dh;                   /* [batch][compressed] */
     int32_t *chosen, *rows, *found; /* [batch], [batch], [1] */
     /* Called before and after each fragment of the looped form; may be NULL. */
     void (*fragment_begin)(void *user, int64_t fragment);

@@ -78,8 +78,7 @@ static enum nvt_timing timing(const void *opaque)
     return ((const struct state *)opaque)->timing;
 }
 
-/* --- the row
- * ----------------------------------------------------------------------------------------- */
+/* --- the row ---------------------------------------------------------------------------------- */
 
 static double mean_of(const struct nvt_phase_result *phase, int64_t iterations)
 {
@@ -124,8 +123,7 @@ static void finish(struct nvt_run_context *context, void *opaque)
     }
 }
 
-/* --- operations
- * -------------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 /* A phase has no argument: a function for each operation. */
 #define OPERATION(name, op)                                                                        \

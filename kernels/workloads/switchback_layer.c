@@ -1,7 +1,6 @@
 #include "switchback_layer.h"
 
-/* --- memory
- * ----------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static void *take(struct nvt_switchback *layer, int64_t count, size_t size, int *failed)
 {
@@ -63,8 +62,7 @@ void nvt_switchback_teardown(struct nvt_switchback *layer)
     }
 }
 
-/* --- setup
- * ------------------------------------------------------------------------------------------ */
+/* --- setup ------------------------------------------------------------------------------------ */
 
 #define FILL_MOST ((int64_t)1 << 22) /* floats at a time */
 
@@ -99,8 +97,7 @@ int nvt_switchback_setup(struct nvt_switchback *layer, uint64_t seed)
     return 0;
 }
 
-/* --- operations
- * ------------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 static void run_standard(struct nvt_switchback *layer, enum nvt_switchback_op op)
 {
@@ -175,8 +172,7 @@ void nvt_switchback_run(struct nvt_switchback *layer, enum nvt_switchback_op op)
         run_cast(layer, op);
 }
 
-/* --- work
- * ------------------------------------------------------------------------------------------- */
+/* --- work ------------------------------------------------------------------------------------- */
 
 /* A row is quantised while it is in the cache; of a column or of everything the largest must be
  * known first, so it is read twice. */

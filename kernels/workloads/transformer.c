@@ -44,8 +44,7 @@ static void end_part(void *user)
     nvt_nvtx_pop(&((const struct state *)user)->context->nvtx);
 }
 
-/* --- shape
- * ------------------------------------------------------------------------------------------ */
+/* --- shape ------------------------------------------------------------------------------------ */
 
 /* The published sizes, and one for two cores. */
 static const struct {
@@ -91,8 +90,7 @@ static int read_shape(const char *configuration, struct nvt_transformer_shape *s
     return 0;
 }
 
-/* --- the workload
- * ----------------------------------------------------------------------------------- */
+/* --- the workload ----------------------------------------------------------------------------- */
 
 static void describe(struct nvt_run_context *context, struct state *state)
 {

@@ -33,8 +33,7 @@ double nvt_transformer_loss_scale(enum nvt_precision precision)
     return precision == NVT_FP16 ? 65536 : 1;
 }
 
-/* --- memory
- * ----------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static void *take_bytes(struct nvt_transformer *model, int64_t count, size_t size, int *failed)
 {
@@ -227,8 +226,7 @@ void nvt_transformer_teardown(struct nvt_transformer *model)
     model->layers = NULL;
 }
 
-/* --- pieces of both passes
- * -------------------------------------------------------------------------- */
+/* --- pieces of both passes -------------------------------------------------------------------- */
 
 static void begin(const struct nvt_transformer *model, enum nvt_transformer_part part,
                   int is_backward)
@@ -293,8 +291,7 @@ static void carry_on(const struct nvt_transformer *model, real *next, const real
         nvt_copy(next, x, rows_of(&model->shape) * model->shape.d_model);
 }
 
-/* --- forward
- * ---------------------------------------------------------------------------------------- */
+/* --- forward ---------------------------------------------------------------------------------- */
 
 static void normalize(const struct nvt_transformer *model, real *y, real *r, const real *x,
                       const struct nvt_tensor *g)
@@ -376,8 +373,7 @@ double nvt_transformer_loss(const struct nvt_transformer *model)
     return (double)loss;
 }
 
-/* --- backward
- * --------------------------------------------------------------------------------------- */
+/* --- backward --------------------------------------------------------------------------------- */
 
 /* The gradient of the norm's input is added to dx, or becomes it. */
 static void normalize_backward(const struct nvt_transformer *model, int add,

@@ -58,7 +58,8 @@ struct nvt_sink *nvt_sink_new(const char *path, int threads, struct nvt_error *e
         return NULL;
     }
     sink->thread_count = threads;
-    sink->process = nvt_output_process(sink->output, 1000, 1, 0, "made up", &(struct nvt_costs){{0}});
+    sink->process =
+        nvt_output_process(sink->output, 1000, 1, 0, "made up", &(struct nvt_costs){{0}});
     for (int i = 0; i < threads; i++)
         sink->threads[i].thread = nvt_output_thread(sink->output, sink->process, 1000 + i, "");
     return sink;

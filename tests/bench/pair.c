@@ -134,8 +134,8 @@ static void bursts(void)
         qsort(cost, count, sizeof(double), ascending);
         qsort(lowest, count, sizeof(double), ascending);
         qsort(ratios, count, sizeof(double), ascending);
-        printf("%s\t%d\t%.2f\t%.2f\t%.3f\t%.3f\t%.3f\n", kind_names[kind], threads,
-               cost[count / 2], lowest[count / 2], ratios[count / 2], ratios[count / 20],
+        printf("%s\t%d\t%.2f\t%.2f\t%.3f\t%.3f\t%.3f\n", kind_names[kind], threads, cost[count / 2],
+               lowest[count / 2], ratios[count / 2], ratios[count / 20],
                ratios[count - 1 - count / 20]);
     }
 }

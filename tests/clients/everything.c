@@ -103,8 +103,8 @@ static uint64_t register_fruit(nvtxDomainHandle_t domain)
 {
     static const nvtxPayloadEnum_t values[] = {{"apple", APPLE, 0}, {"pear", PEAR, 0}};
     nvtxPayloadEnumAttr_t attr = {0};
-    attr.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
-                     NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE;
+    attr.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE;
     attr.entries = values;
     attr.numEntries = 2;
     attr.sizeOfEnum = sizeof(enum fruit);
@@ -129,8 +129,8 @@ static void with_schema(nvtxDomainHandle_t domain)
 {
     const nvtxPayloadSchemaEntry_t inner[] = {
         {0, NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, "ratio", NULL, 0, 0, NULL, NULL},
-        {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_UINT16, "counts", NULL, 3, 0,
-         NULL, NULL},
+        {NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE, NVTX_PAYLOAD_ENTRY_TYPE_UINT16, "counts", NULL,
+         3, 0, NULL, NULL},
     };
     uint64_t inner_id = register_struct(domain, inner, 2, sizeof(struct inner));
     const nvtxPayloadSchemaEntry_t entries[] = {

@@ -106,8 +106,7 @@ static int no_memory_later(void)
     return status ? status : pthread_join(thread, NULL);
 }
 
-/* --- threads
- * --------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static _Atomic int asked, completed;
 
@@ -241,8 +240,7 @@ static int forks_twice(void)
     return waitpid(child, &status, 0) == child ? status : 99;
 }
 
-/* --- processes
- * ------------------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 static int stopped(void)
 {

@@ -173,9 +173,12 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"forks", forks},     {"raw_fork", raw_fork}, {"orphan", orphan}, {"threads", threads},
-                {"signals", signals}, {"deep", deep},         {"closed", closed}, {"many", many},
-                {"lengths", lengths}, {"names", names},       {"attributes", attributes}};
+    } ways[] = {{"forks", forks},          {"raw_fork", raw_fork},
+                {"orphan", orphan},        {"threads", threads},
+                {"signals", signals},      {"deep", deep},
+                {"closed", closed},        {"many", many},
+                {"lengths", lengths},      {"names", names},
+                {"attributes", attributes}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void *__libc_malloc(size_t size); /* NOLINT(bugprone-reserved-identifier): glibc's */
-void *__libc_calloc(size_t count, size_t size); /* NOLINT(bugprone-reserved-identifier): glibc's */
+void *__libc_malloc(size_t size);                /* NOLINT(bugprone-reserved-identifier): glibc's */
+void *__libc_calloc(size_t count, size_t size);  /* NOLINT(bugprone-reserved-identifier): glibc's */
 void *__libc_realloc(void *memory, size_t size); /* NOLINT(bugprone-reserved-identifier): glibc's */
 
 static _Atomic unsigned long allocations;
