@@ -20,6 +20,12 @@ static unsigned long failing;
 static int on;
 static char counts[512];
 
+/* What is behind the program's own end is not its own: gcov's counters are written there. */
+static void ended(void)
+{
+    on = 0;
+}
+
 __attribute__((constructor)) static void start(void)
 {
     const char *number = getenv("FAIL_ALLOC"), *path = getenv("FAIL_ALLOC_COUNT");
@@ -30,6 +36,8 @@ __attribute__((constructor)) static void start(void)
     unsetenv("FAIL_ALLOC_COUNT");
     unsetenv("LD_PRELOAD");
     on = number || path;
+    if (on && atexit(ended))
+        on = 0;
 }
 
 __attribute__((destructor)) static void end(void)
