@@ -38,8 +38,7 @@ static void fill_clocks(const struct nvt_nvt_reader *reader, struct clocks *cloc
         uint32_t owner = reader->processes[moment->process].row;
         if (clocks->count[owner]) {
             const struct nvt_clock_sample *last = &clocks->samples[used - 1];
-            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it has been filled
-             */
+            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it is filled */
             if (moment->cupti <= last->ticks || moment->monotonic_ns <= last->monotonic_ns)
                 continue;
         } else
