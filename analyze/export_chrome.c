@@ -7,6 +7,7 @@
 #include "cuda_names.h"
 #include "devices.h"
 #include "export.h"
+#include "export_chrome_rows.h"
 #include "map.h"
 
 /* Devices are processes of the file; their numbers lie above those of real processes (2^22 on
@@ -19,7 +20,8 @@ struct writer {
     struct nvt_buffer text; /* of one event */
     struct nvt_map devices; /* process << 32 | device -> number */
     uint32_t device_count;
-    int failed; /* out of memory */
+    struct nvt_rows rows; /* of threads, and of devices' streams */
+    int failed;           /* out of memory */
     int events;
 };
 
@@ -81,18 +83,6 @@ static uint32_t process_of(const struct writer *writer, uint32_t thread)
                                                  : NVT_NONE;
 }
 
-static int64_t device_pid(struct writer *writer, uint32_t process, uint32_t device)
-{
-    uint32_t *at = nvt_map_at(&writer->devices, (uint64_t)process << 32 | device);
-    if (!at) {
-        writer->failed = 1;
-        return 0;
-    }
-    if (*at == NVT_MAP_NONE)
-        *at = writer->device_count++;
-    return DEVICE_PID + *at;
-}
-
 /* --- names --- */
 
 static void put_name(struct writer *writer, const char *what, int64_t pid, int64_t tid,
@@ -118,32 +108,47 @@ static void put_owners(struct writer *writer)
                      trace->threads.tid[i], nvt_name(trace, trace->threads.name[i]));
 }
 
-/* The names of devices and of their streams, as they come up among operations. */
-static void put_devices(struct writer *writer)
+/* The number that stands for a device, which is named when it comes up first. */
+static int64_t device_pid(struct writer *writer, uint32_t process, uint32_t device)
 {
-    const struct nvt_trace *trace = writer->trace;
-    const struct nvt_ops *ops = &trace->ops;
-    struct nvt_map streams = {0};
-    char name[256];
-    for (uint32_t i = 0; i < ops->count && !writer->failed; i++) {
-        uint32_t known = writer->device_count;
-        int64_t pid = device_pid(writer, ops->process[i], ops->device[i]);
-        if (writer->device_count > known) {
-            const char *model = nvt_device_name(trace, ops->process[i], ops->device[i]);
-            snprintf(name, sizeof(name), "GPU %" PRIu32 "%s%.150s (of process %" PRId64 ")",
-                     ops->device[i], *model ? ": " : "", model, pid_of(writer, ops->process[i]));
-            put_name(writer, "process_name", pid, 0, name);
-        }
-        uint32_t *stream =
-            nvt_map_at(&streams, (uint64_t)(pid - DEVICE_PID) << 32 | ops->stream[i]);
-        writer->failed |= !stream;
-        if (!stream || *stream != NVT_MAP_NONE)
-            continue;
-        *stream = 1;
-        snprintf(name, sizeof(name), "stream %" PRIu32, ops->stream[i]);
-        put_name(writer, "thread_name", pid, ops->stream[i], name);
+    uint32_t *at = nvt_map_at(&writer->devices, (uint64_t)process << 32 | device);
+    if (!at) {
+        writer->failed = 1;
+        return 0;
     }
-    nvt_map_free(&streams);
+    if (*at != NVT_MAP_NONE)
+        return DEVICE_PID + *at;
+    char name[256];
+    const char *model = nvt_device_name(writer->trace, process, device);
+    int64_t pid = DEVICE_PID + (*at = writer->device_count++);
+    snprintf(name, sizeof(name), "GPU %" PRIu32 "%s%.150s (of process %" PRId64 ")", device,
+             *model ? ": " : "", model, pid_of(writer, process));
+    put_name(writer, "process_name", pid, 0, name);
+    return pid;
+}
+
+/* The number of a row for what happens on a stream, named when it comes up first. Waiting has rows
+ * of its own, as it goes on beside what is waited for. */
+static int64_t stream_row(struct writer *writer, int64_t pid, uint32_t stream, int waits,
+                          int64_t start, int64_t end)
+{
+    int is_new;
+    uint64_t track = (uint64_t)(pid - DEVICE_PID) << 33 | (uint64_t)waits << 32 | stream;
+    int64_t tid = waits ? NVT_ROWS_NO_TID : (int64_t)stream;
+    const struct nvt_row *row = nvt_rows_take(&writer->rows, track, tid, start, end, &is_new);
+    if (!row) {
+        writer->failed = 1;
+        return 0;
+    }
+    if (is_new) {
+        char name[80], number[16] = "";
+        if (row->number)
+            snprintf(number, sizeof(number), " (%" PRIu32 ")", row->number + 1);
+        snprintf(name, sizeof(name), "stream %" PRIu32 "%s%s", stream, waits ? ", waits" : "",
+                 number);
+        put_name(writer, "thread_name", pid, row->tid, name);
+    }
+    return row->tid;
 }
 
 /* --- ranges and marks --- */
@@ -171,11 +176,12 @@ static void put_category(struct writer *writer, uint32_t domain)
 }
 
 static void put_attributes(struct writer *writer, uint32_t category, uint32_t color,
-                           uint32_t payload, uint8_t flags)
+                           uint32_t payload, uint8_t flags, int is_crossing)
 {
-    const char *comma = "";
-    put(writer, ",\"args\":{");
+    const char *comma = is_crossing ? "," : "";
+    put(writer, ",\"args\":{%s", is_crossing ? "\"push/pop\":1" : "");
     if (category) {
+        put(writer, "%s", comma);
         put_quoted(writer, "\"category\":", nvt_name(writer->trace, category));
         comma = ",";
     }
@@ -193,11 +199,16 @@ static void put_attributes(struct writer *writer, uint32_t category, uint32_t co
     put(writer, "}");
 }
 
+/* A push/pop range that crosses one of another domain goes beside the thread, as a start/end range
+ * does, with a word to readers. */
 static void put_range(struct writer *writer, uint32_t i)
 {
     const struct nvt_ranges *ranges = &writer->trace->ranges;
     uint32_t thread = ranges->thread[i], last = ranges->end_thread[i];
     int nests = ranges->style[i] == NVT_PUSH_POP;
+    if (nests)
+        nests = nvt_rows_nests(&writer->rows, thread, ranges->start[i], ranges->end[i]);
+    writer->failed |= nests < 0;
     begin(writer, nests ? 'X' : 'b', pid_of(writer, process_of(writer, thread)),
           tid_of(writer, thread), ranges->start[i]);
     if (nests)
@@ -207,7 +218,7 @@ static void put_range(struct writer *writer, uint32_t i)
     put_category(writer, ranges->domain[i]);
     put_quoted(writer, ",\"name\":", nvt_name(writer->trace, ranges->name[i]));
     put_attributes(writer, ranges->category[i], ranges->color[i], ranges->payload[i],
-                   ranges->flags[i]);
+                   ranges->flags[i], !nests && ranges->style[i] == NVT_PUSH_POP);
     end(writer);
     if (nests || ranges->flags[i] & NVT_RANGE_UNCLOSED)
         return;
@@ -228,7 +239,8 @@ static void put_mark(struct writer *writer, uint32_t i)
     put(writer, ",\"s\":\"t\"");
     put_category(writer, marks->domain[i]);
     put_quoted(writer, ",\"name\":", nvt_name(writer->trace, marks->name[i]));
-    put_attributes(writer, marks->category[i], marks->color[i], marks->payload[i], marks->flags[i]);
+    put_attributes(writer, marks->category[i], marks->color[i], marks->payload[i], marks->flags[i],
+                   0);
     end(writer);
 }
 
@@ -282,7 +294,7 @@ static void put_kernel(struct writer *writer, uint32_t at)
 }
 
 /* An arrow from the start of the call to the start of the operation. */
-static void put_arrow(struct writer *writer, uint32_t i, int64_t pid)
+static void put_arrow(struct writer *writer, uint32_t i, int64_t pid, int64_t row)
 {
     const struct nvt_ops *ops = &writer->trace->ops;
     if (ops->thread[i] >= writer->trace->threads.count || ops->launch[i] == INT64_MIN ||
@@ -292,7 +304,7 @@ static void put_arrow(struct writer *writer, uint32_t i, int64_t pid)
           tid_of(writer, ops->thread[i]), ops->launch[i]);
     put(writer, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":%" PRIu32, i);
     end(writer);
-    begin(writer, 'f', pid, ops->stream[i], ops->start[i]);
+    begin(writer, 'f', pid, row, ops->start[i]);
     put(writer, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":%" PRIu32 ",\"bp\":\"e\"", i);
     end(writer);
 }
@@ -301,7 +313,8 @@ static void put_op(struct writer *writer, uint32_t i)
 {
     const struct nvt_ops *ops = &writer->trace->ops;
     int64_t pid = device_pid(writer, ops->process[i], ops->device[i]);
-    begin(writer, 'X', pid, ops->stream[i], ops->start[i]);
+    int64_t row = stream_row(writer, pid, ops->stream[i], 0, ops->start[i], ops->end[i]);
+    begin(writer, 'X', pid, row, ops->start[i]);
     put_time(writer, ",\"dur\":", ops->end[i] - ops->start[i]);
     put_op_name(writer, i);
     put(writer,
@@ -314,14 +327,15 @@ static void put_op(struct writer *writer, uint32_t i)
         put_kernel(writer, ops->detail[i]);
     put(writer, "}");
     end(writer);
-    put_arrow(writer, i, pid);
+    put_arrow(writer, i, pid, row);
 }
 
 static void put_sync(struct writer *writer, uint32_t i)
 {
     const struct nvt_syncs *syncs = &writer->trace->syncs;
-    begin(writer, 'X', device_pid(writer, syncs->process[i], syncs->device[i]), syncs->stream[i],
-          syncs->start[i]);
+    int64_t pid = device_pid(writer, syncs->process[i], syncs->device[i]);
+    int64_t row = stream_row(writer, pid, syncs->stream[i], 1, syncs->start[i], syncs->end[i]);
+    begin(writer, 'X', pid, row, syncs->start[i]);
     put_time(writer, ",\"dur\":", syncs->end[i] - syncs->start[i]);
     put(writer, ",\"cat\":\"cuda_sync\",\"name\":\"%s\"", nvt_sync_label(syncs->type[i]));
     put(writer,
@@ -420,13 +434,13 @@ static int write_chrome(const struct nvt_trace *trace, FILE *out, struct nvt_err
     };
     put_head(&writer);
     put_owners(&writer);
-    put_devices(&writer);
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
         for (uint32_t i = 0; i < kinds[kind].count && !writer.failed; i++)
             kinds[kind].put(&writer, i);
     fputs("\n]}\n", out);
     nvt_buffer_free(&writer.text);
     nvt_map_free(&writer.devices);
+    nvt_rows_free(&writer.rows);
     return writer.failed ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
 

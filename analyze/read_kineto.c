@@ -65,6 +65,7 @@ static const struct {
     {"Device Id", KEY_NUMBER + NVT_KN_DEVICE_ID},
     {"graph id", KEY_NUMBER + NVT_KN_GRAPH},
     {"graph node id", KEY_NUMBER + NVT_KN_GRAPH_NODE},
+    {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
     {"traceEvents", KEY_EVENTS},
     {"distributedInfo", KEY_DISTRIBUTED},
     {"deviceProperties", KEY_DEVICES},

@@ -384,7 +384,8 @@ static int open_or_close(struct nvt_kineto *reader)
     uint32_t at = (uint32_t)(owner - reader->owners);
     if (event->phase == 'E' || event->phase == 'e')
         return close_range(reader, at);
-    return open_range(reader, at, synchronous ? NVT_PUSH_POP : NVT_START_END);
+    int nests = synchronous || number(event, NVT_KN_PUSH_POP, 0);
+    return open_range(reader, at, nests ? NVT_PUSH_POP : NVT_START_END);
 }
 
 /* PyTorch's allocator: bytes below zero are given back. */
