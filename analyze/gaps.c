@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/clock.h"
 #include "devices.h"
 
 /* Calls that may enclose a moment: a runtime call around a driver call around … */
@@ -177,7 +178,7 @@ static void add_gap(void *context, const struct nvt_gap *gap)
         return;
     size_t kept = sum->count < 3 ? (size_t)sum->count : 3;
     sum->count++;
-    sum->host_ns += gap->host_ns;
+    sum->host_ns = nvt_clock_sum(sum->host_ns, gap->host_ns);
     for (size_t i = 0; i < 3; i++) {
         struct nvt_gap other = sum->longest[i];
         if (i < kept && other.host_ns >= next.host_ns)

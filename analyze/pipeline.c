@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/clock.h"
 #include "project.h"
 
 #define PARTITIONS_MOST 1024
@@ -314,6 +315,6 @@ int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < view->step_count; i++)
-        sum += view->steps[i].end - view->steps[i].start;
+        sum = nvt_clock_sum(sum, view->steps[i].end - view->steps[i].start);
     return sum;
 }

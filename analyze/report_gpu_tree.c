@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/clock.h"
 #include "groups.h"
 #include "nesting.h"
 #include "project.h"
@@ -187,10 +188,11 @@ static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
         }
         struct node *node = &tree->nodes[node_of[i]];
         node->instances++;
-        node->host += ranges->end[i] - ranges->start[i];
-        node->host_self += ranges->end[i] - ranges->start[i] - nesting->children_ns[i];
-        node->busy += times[i].busy;
-        node->self += times[i].self;
+        int64_t host = ranges->end[i] - ranges->start[i];
+        node->host = nvt_clock_sum(node->host, host);
+        node->host_self = nvt_clock_sum(node->host_self, host - nesting->children_ns[i]);
+        node->busy = nvt_clock_sum(node->busy, times[i].busy);
+        node->self = nvt_clock_sum(node->self, times[i].self);
         node->span += times[i].ops ? times[i].last - times[i].first : 0;
         node->ops += times[i].ops;
         node->ops_self += times[i].ops_self;

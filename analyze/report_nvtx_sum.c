@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/clock.h"
 #include "../lib/sample.h"
 #include "map.h"
 #include "report.h"
@@ -107,7 +108,8 @@ static int assign(struct sums *sums, const struct nvt_trace *trace, uint32_t *gr
         group_of[i] = *group;
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): group_at() has made it */
         sums->groups[*group].instances++;
-        sums->groups[*group].total += ranges->end[i] - ranges->start[i];
+        sums->groups[*group].total =
+            nvt_clock_sum(sums->groups[*group].total, ranges->end[i] - ranges->start[i]);
     }
     nvt_map_free(&seen[0]);
     nvt_map_free(&seen[1]);

@@ -254,7 +254,8 @@ static char *reports_of(const struct nvt_input_trace *item)
         assert_int_equal(report->make(&input, &tables, &err), 0);
     }
     assert_int_equal(nvt_render_json(&tables, out), 0);
-    fwrite(input.notes.data, 1, input.notes.size, out);
+    if (input.notes.size)
+        fwrite(input.notes.data, 1, input.notes.size, out);
     fclose(out);
     nvt_tables_free(&tables);
     nvt_buffer_free(&input.notes);
