@@ -108,9 +108,10 @@ static void put_runs(const struct nvt_runs *runs, struct nvt_document *document)
             runs->path, runs->count, source ? source : "not stated");
     else
         nvt_document_text(document,
-                          "%s: %zu configurations, %zu measured, %zu out of memory, %zu with an "
+                          "%s: %zu configuration%s, %zu measured, %zu out of memory, %zu with an "
                           "error.",
-                          runs->path, runs->count, ok, oom, runs->count - ok - oom);
+                          runs->path, runs->count, runs->count == 1 ? "" : "s", ok, oom,
+                          runs->count - ok - oom);
     struct nvt_table *table = new_facts(runs->path);
     for (size_t i = 0; table && i < runs->env.count; i++)
         put_fact(table, runs->env.members[i].key, runs->env.members[i].text);

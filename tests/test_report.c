@@ -509,7 +509,7 @@ static void test_trace(void **state)
     cli_result_free(&result);
     char *text = document(directory, directory, "a.html");
     expect_html(text);
-    assert_non_null(strstr(text, "1 configurations, 1 measured"));
+    assert_non_null(strstr(text, "1 configuration, 1 measured"));
     assert_non_null(strstr(text, "<pre>nvtally run linear --backend host"));
     free(text);
     text = document(cli_in(directory, "linear-size64-batch1-linear.nvt"), directory, "b.html");
