@@ -1,4 +1,5 @@
 #include "ops.h"
+#include "real_math.h"
 
 #include <math.h>
 
@@ -35,6 +36,7 @@ NVT_KERNEL(softmax_backward, softmax_args)
     const real *p = a.x + row * a.n, *dp = a.dp + row * a.n;
     real *dx = a.out + row * a.n;
     real sum = 0;
+    NVT_SIMD_SUM(sum)
     FOR_THREADS(i, a.n)
     {
         sum += p[i] * dp[i];

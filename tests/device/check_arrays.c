@@ -118,6 +118,20 @@ const real *check_positive(struct check *check, const char *name, int64_t count)
     return (const real *)send(array);
 }
 
+const real *check_shares(struct check *check, const char *name, int64_t rows, int64_t columns)
+{
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_REAL, rows * columns);
+    fill_positive(check, array);
+    for (real *row = (real *)body(array); rows-- > 0; row += columns) {
+        double sum = 0;
+        for (int64_t i = 0; i < columns; i++)
+            sum += (double)row[i];
+        for (int64_t i = 0; i < columns; i++)
+            row[i] = (real)(float)((double)row[i] / sum);
+    }
+    return (const real *)send(array);
+}
+
 const int32_t *check_indices(struct check *check, const char *name, int64_t count, int64_t bound)
 {
     struct check_array *array = add(check, name, CHECK_IN, CHECK_INDEX, count);

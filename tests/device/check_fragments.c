@@ -17,7 +17,7 @@ OP(softmax_forward)
 
 OP(softmax_backward)
 {
-    const real *p = check_positive(c, "p", s[0] * s[1]), *dp = check_in(c, "dp", s[0] * s[1]);
+    const real *p = check_shares(c, "p", s[0], s[1]), *dp = check_in(c, "dp", s[0] * s[1]);
     nvt_softmax_backward(check_out(c, "dx", s[0] * s[1]), p, dp, s[0], s[1]);
 }
 
