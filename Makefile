@@ -161,7 +161,7 @@ check-asan: ## the same under AddressSanitizer and UBSan
 	$(Q)$(MAKE) BUILD=build-asan SANITIZE="$(ASAN)" check
 
 # What reads and what makes tables, in the time that CI has: built without optimisation, no program run.
-QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode read_kineto read_nsys report_gpu reports sample sort table)
+QUICK_TESTS ?= $(patsubst %,test_%,cupti_decode cupti_kinds read_kineto read_nsys report_gpu reports sample sort table)
 check-asan-quick: ## a few of them, in a minute
 	$(Q)$(MAKE) BUILD=build-asan-quick SANITIZE="$(ASAN)" CFLAGS="-O0 -g" quick-run
 
@@ -175,7 +175,7 @@ check-tsan: ## the same under ThreadSanitizer
 
 # The injected library too, loaded into clients that have the same sanitizer; programs without one
 # cannot load it, so only the tests that record our own clients are run.
-INJECT_TESTS ?= test_record test_cupti
+INJECT_TESTS ?= test_record test_record_losses test_cupti
 check-inject: ## the collector under AddressSanitizer and UBSan, the injected library with it
 	$(Q)$(MAKE) BUILD=build-inject-asan SANITIZE="$(ASAN)" INJECT_SANITIZE="$(ASAN)" CFLAGS="-O1 -g" check-inject-run
 

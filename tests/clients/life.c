@@ -1,5 +1,5 @@
 /*
- * Ways to live and to end, each with a few ranges: life HOW. tests/test_record.c knows what to expect.
+ * Ways to live and to end, each with a few ranges: life HOW. tests/test_record*.c know what to expect.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>

@@ -1,0 +1,79 @@
+#include "record_kit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *directory;
+
+int recorded_set_up(void **state)
+{
+    (void)state;
+    directory = cli_tempdir();
+    return directory ? 0 : -1;
+}
+
+int recorded_tear_down(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(directory);
+    return 0;
+}
+
+const char *recorded_in(const char *name)
+{
+    return cli_in(directory, name);
+}
+
+const char *recorded_path(void)
+{
+    return recorded_in("t.nvt");
+}
+
+struct cli_result recorded_run(const char *client, const char *argument)
+{
+    const char *argv[] = {"nvtally", "record",           "-o",     recorded_path(),
+                          "--",      cli_client(client), argument, NULL};
+    return cli_run(argv);
+}
+
+struct nvt_trace *recorded_trace(void)
+{
+    char text[1200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_read(recorded_path(), &err);
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return trace;
+}
+
+uint32_t recorded_count(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += !strcmp(nvt_name(trace, trace->ranges.name[i]), name) &&
+                 !(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED);
+    return count;
+}
+
+uint32_t recorded_range(const struct nvt_trace *trace, const char *name)
+{
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (!strcmp(nvt_name(trace, trace->ranges.name[i]), name))
+            return i;
+    fail_msg("no range '%s'", name);
+    return 0;
+}
+
+uint32_t recorded_mark(const struct nvt_trace *trace, const char *name)
+{
+    for (uint32_t i = 0; i < trace->marks.count; i++)
+        if (!strcmp(nvt_name(trace, trace->marks.name[i]), name))
+            return i;
+    fail_msg("no mark '%s'", name);
+    return 0;
+}

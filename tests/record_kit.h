@@ -1,0 +1,32 @@
+/*
+ * What the tests of `record` share: a client of tests/clients recorded in a folder of the test's
+ * own, and what is asked of the trace. What is not there fails the test that asked.
+ */
+#ifndef NVT_TESTS_RECORD_KIT_H
+#define NVT_TESTS_RECORD_KIT_H
+
+#include <stdint.h>
+
+#include "../analyze/reader.h"
+#include "cli.h"
+
+/* Group fixtures: the folder, and its removal. */
+int recorded_set_up(void **state);
+int recorded_tear_down(void **state);
+
+/* Of a file in the folder, and of the trace there; valid as cli_in's paths are. */
+const char *recorded_in(const char *name);
+const char *recorded_path(void);
+
+/* `nvtally record` of a client with an argument, which may be NULL. */
+struct cli_result recorded_run(const char *client, const char *argument);
+
+/* The trace in the folder, owned by the caller. */
+struct nvt_trace *recorded_trace(void);
+
+/* Ranges of that name that were closed; the first row of that name. */
+uint32_t recorded_count(const struct nvt_trace *trace, const char *name);
+uint32_t recorded_range(const struct nvt_trace *trace, const char *name);
+uint32_t recorded_mark(const struct nvt_trace *trace, const char *name);
+
+#endif

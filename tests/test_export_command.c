@@ -1,0 +1,154 @@
+/*
+ * The command export: where it writes and what it refuses; and CSV, a line an event. The formats that
+ * are read back: test_export.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "../analyze/export.h"
+#include "cli.h"
+
+static char *folder;
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder = cli_tempdir();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(folder);
+    return 0;
+}
+
+static void csv_has_a_line_an_event(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    const struct nvt_range range = {.start = 10,
+                                    .end = 30,
+                                    .thread = thread,
+                                    .domain = nvt_trace_domain(trace, process, "lib"),
+                                    .name = nvt_strings_add_text(trace->strings, "a, \"b\""),
+                                    .payload = nvt_strings_add_text(trace->strings, "42"),
+                                    .flags = NVT_RANGE_HAS_PAYLOAD};
+    const struct nvt_op op = {.start = 20,
+                              .end = 25,
+                              .device = 1,
+                              .stream = 7,
+                              .correlation = 3,
+                              .thread = NVT_NONE,
+                              .bytes = 64,
+                              .kind = NVT_OP_MEMCPY,
+                              .name = nvt_strings_add_text(trace->strings, "copy")};
+    nvt_range_add(trace, &range);
+    nvt_op_add(trace, &op);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    char *out = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&out, &size);
+    assert_int_equal(nvt_exporter_csv.write(trace, stream, &err), 0);
+    fclose(stream);
+    assert_string_equal(out, "Kind,Start (ns),Duration (ns),PID,TID,Device,Stream,Correlation,"
+                             "Bytes,Domain,Name,Category,Payload\n"
+                             "range,10,20,5,6,,,,,lib,\"a, \"\"b\"\"\",,42\n"
+                             "memcpy,20,5,5,,1,7,3,64,,copy,,\n");
+    free(out);
+    nvt_trace_free(trace);
+}
+
+/* --- the command --- */
+
+static const char *sample(void)
+{
+    static const char json[] = "[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":1,"
+                               "\"dur\":2}]";
+    const char *path = cli_in(folder, "sample.json");
+    cli_write_file(path, json, sizeof(json) - 1);
+    return path;
+}
+
+static void the_command_says_what_it_cannot_do(void **state)
+{
+    (void)state;
+    const char *path = sample();
+    const struct {
+        const char *const *argv;
+        const char *needle;
+    } cases[] = {
+        {(const char *const[]){"nvtally", "export", NULL}, "give one trace"},
+        {(const char *const[]){"nvtally", "export", path, NULL}, "--to"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "pdf", NULL}, "no format 'pdf'"},
+        {(const char *const[]){"nvtally", "export", path, path, "--to", "csv", NULL},
+         "give one trace"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", path, NULL},
+         "is the trace itself"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", "/nonexistent/x",
+                               NULL},
+         "cannot be opened"},
+        {(const char *const[]){"nvtally", "export", "/nonexistent", "--to", "csv", NULL},
+         "cannot be opened"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", "/dev/full", NULL},
+         "cannot be written"},
+#ifdef HAVE_SQLITE
+        {(const char *const[]){"nvtally", "export", path, "--to", "sqlite", "-o", "/dev/null",
+                               NULL},
+         "is no file"},
+        {(const char *const[]){"nvtally", "export", path, "--to", "sqlite", "-o", "/nonexistent/x",
+                               NULL},
+         "cannot be opened"},
+#endif
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cli_result result = cli_run(cases[i].argv);
+        cli_expect_failure(&result, cases[i].needle);
+        cli_result_free(&result);
+    }
+}
+
+static void the_command_writes_where_it_should(void **state)
+{
+    (void)state;
+    const char *path = sample();
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "export", "--to=csv", path, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "range,1000,2000,1,1,"));
+    cli_result_free(&result);
+#ifdef HAVE_SQLITE
+    struct stat status;
+    result = cli_run((const char *const[]){"nvtally", "export", "--to", "sqlite", path, NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "");
+    cli_result_free(&result);
+    assert_int_equal(stat(cli_in(folder, "sample.sqlite"), &status), 0);
+    assert_int_not_equal(stat(cli_in(folder, "sample.sqlite.partial"), &status), 0);
+    /* A second time it would replace something that was not named. */
+    result = cli_run((const char *const[]){"nvtally", "export", "--to", "sqlite", path, NULL});
+    cli_expect_failure(&result, "exists");
+    cli_result_free(&result);
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(csv_has_a_line_an_event),
+        cmocka_unit_test(the_command_says_what_it_cannot_do),
+        cmocka_unit_test(the_command_writes_where_it_should),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
