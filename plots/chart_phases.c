@@ -15,11 +15,9 @@ enum { SHEET_ROWS = 30, PHASES = 3, NAME_LONGEST = 400 };
 
 #define LOG_RATIO 15
 
-static const struct {
-    const char *phase, *color;
-    int point;
-} styles[PHASES] = {
-    {"forward", NVT_BLUE, 7}, {"backward", NVT_RED, 5}, {"optimizer", NVT_GREEN, 9}};
+static const struct nvt_series phases[PHASES] = {{"forward", "forward", NVT_BLUE, 7},
+                                                 {"backward", "backward", NVT_RED, 5},
+                                                 {"optimizer", "optimizer", NVT_GREEN, 9}};
 
 struct row {
     char name[NAME_LONGEST];
@@ -31,7 +29,7 @@ struct sheet {
     const struct row *rows;
     size_t count;
     struct nvt_time_unit unit;
-    double least, most; /* ns, deviations included where they are not below zero */
+    struct nvt_extent extent; /* ns, deviations included where they are not below zero */
 };
 
 /* Workloads with a chart of their own. */
@@ -54,9 +52,9 @@ static int read_row(const struct nvt_record *record, struct row *row)
     if (!workload || has_own(workload))
         return 0;
     for (int i = 0; i < PHASES; i++) {
-        snprintf(key, sizeof(key), "%s_ns_mean", styles[i].phase);
+        snprintf(key, sizeof(key), "%s_ns_mean", phases[i].block);
         row->mean[i] = nvt_record_number(record, key);
-        snprintf(key, sizeof(key), "%s_ns_std", styles[i].phase);
+        snprintf(key, sizeof(key), "%s_ns_std", phases[i].block);
         row->std[i] = nvt_record_number(record, key);
         any |= row->mean[i] > 0;
     }
@@ -77,17 +75,15 @@ static const char *name_of(const void *rows, size_t index)
 
 static void measure(struct sheet *sheet)
 {
-    sheet->least = INFINITY;
-    sheet->most = 0;
+    sheet->extent = nvt_extent_new();
     for (size_t i = 0; i < sheet->count; i++)
         for (int p = 0; p < PHASES; p++) {
             double mean = sheet->rows[i].mean[p], std = sheet->rows[i].std[p];
-            if (!(mean > 0))
-                continue;
-            sheet->least = fmin(sheet->least, std > 0 && std < mean ? mean - std : mean);
-            sheet->most = fmax(sheet->most, std > 0 ? mean + std : mean);
+            if (mean > 0)
+                nvt_extent_add(&sheet->extent, std > 0 && std < mean ? mean - std : mean,
+                               std > 0 ? mean + std : mean);
         }
-    sheet->unit = nvt_time_unit_for(sheet->most);
+    sheet->unit = nvt_time_unit_for(sheet->extent.most);
 }
 
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
@@ -98,7 +94,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     (void)name;
     fprintf(out, "# mean_%s std_%s place; a block a phase\n", sheet->unit.name, sheet->unit.name);
     for (int p = 0; p < PHASES; p++) {
-        fprintf(out, "%s# %s\n", p ? "\n\n" : "", styles[p].phase);
+        fprintf(out, "%s# %s\n", p ? "\n\n" : "", phases[p].block);
         for (size_t i = 0; i < sheet->count; i++)
             if (sheet->rows[i].mean[p] > 0)
                 fprintf(out, "%.9g\t%.9g\t%.2f\n", sheet->rows[i].mean[p] / sheet->unit.ns,
@@ -106,12 +102,17 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     }
 }
 
-static int has_phase(const struct sheet *sheet, int phase)
+/* The phases that some row has; how many. */
+static size_t shown_phases(const struct sheet *sheet, struct nvt_series shown[PHASES])
 {
-    for (size_t i = 0; i < sheet->count; i++)
-        if (sheet->rows[i].mean[phase] > 0)
-            return 1;
-    return 0;
+    size_t count = 0;
+    for (int p = 0; p < PHASES; p++)
+        for (size_t i = 0; i < sheet->count; i++)
+            if (sheet->rows[i].mean[p] > 0) {
+                shown[count++] = phases[p];
+                break;
+            }
+    return count;
 }
 
 static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
@@ -121,13 +122,9 @@ static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
     char text[NVT_FRAME_TEXT];
     int bars = 0;
     frame->left = frame->right = 20;
-    for (int p = 0; p < PHASES; p++) {
-        if (has_phase(sheet, p))
-            nvt_frame_key(frame, NVT_KEY_POINT, styles[p].color, 1, styles[p].point,
-                          styles[p].phase);
+    for (int p = 0; p < PHASES; p++)
         for (size_t i = 0; i < sheet->count; i++)
             bars |= sheet->rows[i].std[p] > 0;
-    }
     nvt_frame_note(frame, bars ? "Means; bars: ± one standard deviation." : "Means.");
     if (sheet->count > 1 && nvt_words_pick(&words, sheet->rows[0].name, 1, text, sizeof(text)))
         nvt_frame_note(frame, text);
@@ -140,17 +137,20 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 {
     const struct sheet *sheet = what;
     const struct nvt_words words = {sheet->rows, sheet->count, name_of};
-    const char *separator = "plot ";
+    const struct nvt_extent *extent = &sheet->extent;
     char text[NAME_LONGEST];
-    int is_log = sheet->most / sheet->least > LOG_RATIO;
+    int is_log = extent->most / extent->least > LOG_RATIO;
     struct nvt_frame frame = nvt_frame_new(request->format, name, "Time of each phase");
+    struct nvt_series shown[PHASES];
+    size_t series = shown_phases(sheet, shown);
+    nvt_frame_series_keys(&frame, shown, series);
     put_frame(sheet, &frame);
     nvt_frame_open(&frame, 46 * (int)sheet->count, out);
     fprintf(out,
             "set border 1\nunset ytics\nset grid noytics\n%sset xrange [%.9g:%.9g]\n"
             "set xlabel 'time (%s)%s'\nset yrange [%zu:0]\n",
-            is_log ? "set logscale x\n" : "", is_log ? sheet->least / 1.4 / sheet->unit.ns : 0,
-            sheet->most * (is_log ? 1.4 : 1.06) / sheet->unit.ns, sheet->unit.name,
+            is_log ? "set logscale x\n" : "", is_log ? extent->least / 1.4 / sheet->unit.ns : 0,
+            extent->most * (is_log ? 1.4 : 1.06) / sheet->unit.ns, sheet->unit.name,
             is_log ? ", log scale" : "", sheet->count);
     for (size_t i = 0; i < sheet->count; i++) {
         if (sheet->count < 2 || !nvt_words_pick(&words, sheet->rows[i].name, 0, text, sizeof(text)))
@@ -159,17 +159,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
         nvt_gnuplot_text(text, 64, out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.24);
     }
-    for (int p = 0; p < PHASES; p++) {
-        if (!has_phase(sheet, p))
-            continue;
-        fprintf(out,
-                "%s'%s.dat' index '%s' using 1:3:($2>0?($2<$1?$1-$2:$1/2):$1):($2>0?$1+$2:$1) with "
-                "xerrorbars",
-                separator, name, styles[p].phase);
-        nvt_frame_style(NVT_KEY_POINT, styles[p].color, 1, styles[p].point, out);
-        separator = ", \\\n     ";
-    }
-    putc('\n', out);
+    nvt_frame_series(name, "1:3:($2>0?($2<$1?$1-$2:$1/2):$1):($2>0?$1+$2:$1)", shown, series, out);
     nvt_frame_close(&frame, out);
 }
 

@@ -16,10 +16,8 @@
 
 enum { SHEET_ROWS = 30 };
 
-static const struct series {
-    const char *quantity, *title, *color;
-    int point;
-} all_series[] = {
+/* A block of the data for each quantity. */
+static const struct nvt_series all_series[] = {
     {"forward", "forward", NVT_BLUE, 7},
     {"backward", "backward", NVT_RED, 5},
     {"forward_launch", "forward, launch", NVT_BLUE, 6},
@@ -36,7 +34,7 @@ static size_t series_of(const struct nvt_beside *pair)
     if (!(pair->our_value > 0) || !(pair->their_value > 0))
         return SERIES;
     for (size_t i = 0; i < SERIES; i++)
-        if (!strcmp(pair->quantity, all_series[i].quantity))
+        if (!strcmp(pair->quantity, all_series[i].block))
             return i;
     return SERIES;
 }
@@ -101,7 +99,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
             if (series_of(pair) != s)
                 continue;
             if (!in_block++)
-                fprintf(out, "%s# %s\n", blocks++ ? "\n\n" : "", all_series[s].quantity);
+                fprintf(out, "%s# %s\n", blocks++ ? "\n\n" : "", all_series[s].block);
             fprintf(out, "%zu\t%.9g\t%.9g\t%.9g\t%.9g\n", row, pair->our_value / pair->their_value,
                     pair->our_value, pair->their_value, deviation_of(pair));
         }
@@ -181,55 +179,48 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_frame_note(frame, text);
 }
 
-static int has_series(const struct sheet *sheet, size_t series)
+/* The series that some pair belongs to; how many. */
+static size_t shown_series(const struct sheet *sheet, struct nvt_series shown[SERIES])
 {
-    for (size_t i = 0; i < sheet->count; i++)
-        if (is_shown(&sheet->pairs[i]) && series_of(&sheet->pairs[i]) == series)
-            return 1;
-    return 0;
+    size_t count = 0;
+    for (size_t s = 0; s < SERIES; s++)
+        for (size_t i = 0; i < sheet->count; i++)
+            if (is_shown(&sheet->pairs[i]) && series_of(&sheet->pairs[i]) == s) {
+                shown[count++] = all_series[s];
+                break;
+            }
+    return count;
 }
 
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    const char *separator = "plot ";
-    double least = 1, most = 1;
+    struct nvt_series shown[SERIES];
+    size_t series = shown_series(sheet, shown);
+    struct nvt_extent extent = {1, 1};
     for (size_t i = 0; i < sheet->count; i++)
         if (is_shown(&sheet->pairs[i])) {
             double ratio = sheet->pairs[i].our_value / sheet->pairs[i].their_value;
-            least = fmin(least, ratio);
-            most = fmax(most, ratio);
+            nvt_extent_add(&extent, ratio, ratio);
         }
     struct nvt_frame frame = nvt_frame_new(
         request->format, name, "Our time / published time (other machines: no verdict)");
     frame.left = frame.right = 20;
-    for (size_t s = 0; s < SERIES; s++)
-        if (has_series(sheet, s))
-            nvt_frame_key(&frame, NVT_KEY_POINT, all_series[s].color, 1, all_series[s].point,
-                          all_series[s].title);
+    nvt_frame_series_keys(&frame, shown, series);
     put_notes(sheet, &frame);
     nvt_frame_open(&frame, 34 * (int)sheet->rows, out);
     fprintf(out,
             "set border 1\nunset ytics\nset grid noytics\nset logscale x\n"
             "set xrange [%.9g:%.9g]\nset xlabel 'ours / published, log scale'\n"
             "set yrange [%zu:0]\n",
-            least / 1.6, most * 1.6, sheet->rows);
+            extent.least / 1.6, extent.most * 1.6, sheet->rows);
     for (size_t row = 0; row < sheet->rows; row++)
         fprintf(out, "set arrow %zu from 1,%zu.44 to 1,%zu nohead linecolor '#333333' dashtype 2\n",
                 row + 1, row, row + 1);
     put_names(sheet, out);
-    for (size_t s = 0; s < SERIES; s++) {
-        if (!has_series(sheet, s))
-            continue;
-        fprintf(out,
-                "%s'%s.dat' index '%s' using 2:($1-0.32):($5>0&&$5<$2?$2-$5:$2):($5>0?$2+$5:$2) "
-                "with xerrorbars",
-                separator, name, all_series[s].quantity);
-        nvt_frame_style(NVT_KEY_POINT, all_series[s].color, 1, all_series[s].point, out);
-        separator = ", \\\n     ";
-    }
-    putc('\n', out);
+    nvt_frame_series(name, "2:($1-0.32):($5>0&&$5<$2?$2-$5:$2):($5>0?$2+$5:$2)", shown, series,
+                     out);
     nvt_frame_close(&frame, out);
 }
 

@@ -26,7 +26,7 @@ struct sheet {
     const struct nvt_warmup_study *study;
     char name[160];
     size_t shown, lines;
-    double least, most; /* of what is shown, in ns */
+    struct nvt_extent extent; /* of what is shown, in ns */
     struct nvt_time_unit unit;
 };
 
@@ -50,14 +50,11 @@ static void measure_sheet(struct sheet *sheet)
     sheet->shown = 4 * study->slow > SHOWN_LEAST ? 4 * study->slow : SHOWN_LEAST;
     sheet->shown = sheet->shown < study->length ? sheet->shown : study->length;
     sheet->lines = study->count < LINES_MOST ? study->count : LINES_MOST;
-    sheet->least = INFINITY;
-    sheet->most = 0;
+    sheet->extent = nvt_extent_new();
     for (size_t s = 0; s < sheet->lines; s++)
-        for (size_t i = 0; i < sheet->shown; i++) {
-            sheet->least = fmin(sheet->least, study->series[s].ns[i]);
-            sheet->most = fmax(sheet->most, study->series[s].ns[i]);
-        }
-    sheet->unit = nvt_time_unit_for(sheet->most);
+        for (size_t i = 0; i < sheet->shown; i++)
+            nvt_extent_add(&sheet->extent, study->series[s].ns[i], study->series[s].ns[i]);
+    sheet->unit = nvt_time_unit_for(sheet->extent.most);
 }
 
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
@@ -79,8 +76,9 @@ static void put_axes(const struct sheet *sheet, const struct nvt_frame *frame, F
 {
     char text[64];
     const struct nvt_warmup_study *study = sheet->study;
-    const int is_log = sheet->least > 0 && sheet->most / sheet->least > LOG_RATIO;
-    double low = is_log ? sheet->least / 1.4 : 0, high = sheet->most * (is_log ? 1.4 : 1.1);
+    const struct nvt_extent *extent = &sheet->extent;
+    const int is_log = extent->least > 0 && extent->most / extent->least > LOG_RATIO;
+    double low = is_log ? extent->least / 1.4 : 0, high = extent->most * (is_log ? 1.4 : 1.1);
     fprintf(out,
             "set xrange [0.5:%zu.5]\nset yrange [%.9g:%.9g]\n%s"
             "set xlabel 'iteration since the start of the process'\n",

@@ -1,6 +1,7 @@
 #include "frame.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "../lib/text.h"
@@ -273,6 +274,34 @@ void nvt_frame_style(enum nvt_key_kind kind, const char *color, int dash, int po
         fprintf(out, " dashtype %d", dash ? dash : 1);
     if (kind == NVT_KEY_POINT || kind == NVT_KEY_LINE_POINT)
         fprintf(out, " pointtype %d pointsize 0.7", point);
+}
+
+void nvt_frame_series_keys(struct nvt_frame *frame, const struct nvt_series *series, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        nvt_frame_key(frame, NVT_KEY_POINT, series[i].color, 1, series[i].point, series[i].title);
+}
+
+void nvt_frame_series(const char *name, const char *columns, const struct nvt_series *series,
+                      size_t count, FILE *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s'%s.dat' index '%s' using %s with xerrorbars", i ? ", \\\n     " : "plot ",
+                name, series[i].block, columns);
+        nvt_frame_style(NVT_KEY_POINT, series[i].color, 1, series[i].point, out);
+    }
+    putc('\n', out);
+}
+
+struct nvt_extent nvt_extent_new(void)
+{
+    return (struct nvt_extent){.least = INFINITY};
+}
+
+void nvt_extent_add(struct nvt_extent *extent, double low, double high)
+{
+    extent->least = fmin(extent->least, low);
+    extent->most = fmax(extent->most, high);
 }
 
 struct nvt_time_unit nvt_time_unit_for(double ns)

@@ -72,6 +72,27 @@ void nvt_frame_close(const struct nvt_frame *frame, FILE *out);
 /* The options of a curve drawn like a key: "linecolor … dashtype … pointtype …". */
 void nvt_frame_style(enum nvt_key_kind kind, const char *color, int dash, int point, FILE *out);
 
+/* Series of points: blocks of NAME.dat, each in a colour and with a mark of its own. */
+struct nvt_series {
+    const char *block, *title, *color;
+    int point; /* gnuplot's pointtype */
+};
+
+/* A key for each of them. */
+void nvt_frame_series_keys(struct nvt_frame *frame, const struct nvt_series *series, size_t count);
+
+/* Plot them with error bars along x; `columns` is gnuplot's "using": x:y:low:high. */
+void nvt_frame_series(const char *name, const char *columns, const struct nvt_series *series,
+                      size_t count, FILE *out);
+
+/* The least and the most of values that an axis has to hold; as long as there are none, the most is
+ * zero and the least above it. */
+struct nvt_extent {
+    double least, most;
+};
+struct nvt_extent nvt_extent_new(void);
+void nvt_extent_add(struct nvt_extent *extent, double low, double high);
+
 /* A unit of time in which `ns` is a number of few digits. */
 struct nvt_time_unit {
     const char *name;
