@@ -1,6 +1,8 @@
 # Fuzzing: one program a reader (and for payloads, published logs and the records of runs), for clang's libFuzzer, with AddressSanitizer and UBSan.
 #   make fuzz FUZZ_SECONDS=60          seconds for each; what it finds stays in build-fuzz/
+#   make fuzz FUZZ_JOBS=6 …            so many at a time
 FUZZ_SECONDS ?= 60
+FUZZ_JOBS    ?= 1
 FUZZ_CLANG   ?= clang
 FUZZERS      := nvt nsys kineto payload published runs
 
@@ -25,12 +27,7 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/device $(BUIL
 	done
 	-$(Q)NVTALLY_CUPTI=$(BUILD)/tests/libcupti-stand-in.so $(BUILD)/nvtally record --level 0 --trace full \
 	    -o build-fuzz/corpus/nvt/device.nvt -- $(BUILD)/tests/clients/device plain
-	$(Q)for reader in $(FUZZERS); do \
-	  build-fuzz/fuzz/$$reader -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=1024 \
-	    -max_len=65536 -print_final_stats=1 -artifact_prefix=build-fuzz/found-$$reader- \
-	    build-fuzz/corpus/$$reader 2>build-fuzz/$$reader.log; status=$$?; \
-	  tail -n 12 build-fuzz/$$reader.log; [ $$status = 0 ] || exit 1; \
-	done
+	$(Q)printf '%s\n' $(FUZZERS) | xargs -P $(FUZZ_JOBS) -I '{}' tests/fuzz/one '{}' $(FUZZ_SECONDS)
 	$(Q)tests/fuzz/totals $(FUZZERS)
 
 .PHONY: fuzz
