@@ -374,4 +374,4 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
     return status;
 }
 
-const struct nvt_reader nvt_reader_kineto = {"kineto", recognizes, read_kineto, NULL};
+const struct nvt_reader nvt_reader_kineto = {"kineto", recognizes, read_kineto, NULL, NULL};

@@ -86,4 +86,4 @@ static int read_report(const char *path, struct nvt_trace *trace, struct nvt_err
     return status;
 }
 
-const struct nvt_reader nvt_reader_nsys_report = {"nsys", recognizes, read_report, NULL};
+const struct nvt_reader nvt_reader_nsys_report = {"nsys", recognizes, read_report, NULL, NULL};

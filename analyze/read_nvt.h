@@ -9,6 +9,7 @@
 #include "../lib/clock.h"
 #include "../lib/trace_file.h"
 #include "lanes.h"
+#include "launches.h"
 #include "map.h"
 #include "read_nvt_device.h"
 #include "trace.h"
@@ -121,6 +122,7 @@ struct nvt_nvt_lanes {
 struct nvt_nvt_reader {
     struct nvt_trace *trace;
     struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
+    int walks;                   /* events are left to nvt_nvt_walk */
     struct nvt_nvt_laters events, device_rows;
     struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
     uint32_t number;           /* of the chunk being read */
@@ -169,6 +171,14 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader);
 
 /* The same for lanes. 0; other than that, the file is to be read again. */
 int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader);
+
+/*
+ * When lanes are complete but for their ranges: link them, and follow each thread while its events
+ * are decoded. 0; 1: events are to be read into lanes as well; -1: and that would not do either, or
+ * there is no memory. *launches is filled only if it is 0.
+ */
+int nvt_nvt_walk(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
+                 struct nvt_launches *launches);
 
 /* What lanes were filled with, unless it was taken by nvt_nvt_complete_lanes. */
 void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads);

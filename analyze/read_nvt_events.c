@@ -1,27 +1,10 @@
-#include <string.h>
+#include "read_nvt_events.h"
+
 #include <stdlib.h>
+#include <string.h>
 
-#include "../collectors/ring.h"
-#include "read_nvt.h"
-
-/* The columns of an events chunk; a missing one is empty. */
-struct columns {
-    struct nvt_cursor tokens, times, domains, attributes, range_ids;
-    uint64_t ticks;
-    uint64_t domain, domain_run;
-    uint32_t model_domain;   /* of the run */
-    uint64_t next_attribute; /* number of the next event with attributes, UINT64_MAX none */
-    uint64_t range;
-};
-
-struct event {
-    unsigned kind; /* enum nvt_token */
-    uint32_t name, domain;
-    uint32_t domain_number;
-    uint64_t ticks;
-};
-
-static int split(const struct nvt_chunk *chunk, const uint8_t *payload, struct columns *columns)
+int nvt_nvt_columns(const struct nvt_chunk *chunk, const uint8_t *payload,
+                    struct nvt_nvt_columns *columns)
 {
     struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
     memset(columns, 0, sizeof(*columns));
@@ -59,7 +42,8 @@ static int split(const struct nvt_chunk *chunk, const uint8_t *payload, struct c
 }
 
 /* The next run of events of one domain, which has been defined by now. */
-static int next_run(const struct nvt_nvt_process *process, struct columns *columns, uint32_t number)
+static int next_run(const struct nvt_nvt_process *process, struct nvt_nvt_columns *columns,
+                    uint32_t number)
 {
     columns->domain = nvt_cursor_varint(&columns->domains);
     columns->domain_run = nvt_cursor_varint(&columns->domains);
@@ -74,8 +58,9 @@ static int next_run(const struct nvt_nvt_process *process, struct columns *colum
     return since == NVT_MAP_NONE || since > number ? -1 : 0;
 }
 
-static int next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                      struct nvt_nvt_process *process, struct columns *columns, struct event *event)
+int nvt_nvt_next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                       struct nvt_nvt_process *process, struct nvt_nvt_columns *columns,
+                       struct nvt_nvt_event *event)
 {
     uint64_t token = nvt_cursor_varint(&columns->tokens);
     columns->ticks += nvt_cursor_varint(&columns->times);
@@ -119,8 +104,8 @@ struct target {
     int is_mark;
 };
 
-static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process, struct columns *columns,
-                           const struct target *target)
+static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
+                           struct nvt_nvt_columns *columns, const struct target *target)
 {
     struct nvt_cursor *in = &columns->attributes;
     uint64_t flags = nvt_cursor_varint(in);
@@ -169,8 +154,8 @@ static struct target range_target(struct nvt_trace *trace, uint32_t row)
 
 /* Of those that are pushed, what is left on the stack at the end is marked as unclosed: they may be
  * closed by take_plain, which looks at no flags. */
-static uint32_t open_range(struct nvt_trace *trace, const struct event *event, uint32_t thread,
-                           enum nvt_range_style style)
+static uint32_t open_range(struct nvt_trace *trace, const struct nvt_nvt_event *event,
+                           uint32_t thread, enum nvt_range_style style)
 {
     struct nvt_range row = {.start = (int64_t)event->ticks,
                             .end = (int64_t)event->ticks,
@@ -219,7 +204,8 @@ static void close_range(struct nvt_trace *trace, uint32_t row, uint64_t ticks, u
     trace->ranges.flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
 }
 
-static uint32_t add_mark(struct nvt_trace *trace, const struct event *event, uint32_t thread)
+static uint32_t add_mark(struct nvt_trace *trace, const struct nvt_nvt_event *event,
+                         uint32_t thread)
 {
     struct nvt_mark row = {.time = (int64_t)event->ticks,
                            .thread = thread,
@@ -231,7 +217,7 @@ static uint32_t add_mark(struct nvt_trace *trace, const struct event *event, uin
 /* Apply one event. *row gets the range or mark it concerns, NVT_NONE when there is none (a pop
  * without a push). 0, or -1 when out of memory or the chunk is malformed. */
 static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
-                 struct columns *columns, const struct event *event, uint32_t *row)
+                 struct nvt_nvt_columns *columns, const struct nvt_nvt_event *event, uint32_t *row)
 {
     struct nvt_trace *trace = reader->trace;
     struct nvt_nvt_process *process = &reader->processes[thread->process];
@@ -272,8 +258,8 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
  * columns stand there. Such ranges are not marked as unclosed: those left on the stack are.
  */
 static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                           struct nvt_nvt_thread *thread, struct columns *columns, uint32_t from,
-                           uint32_t end)
+                           struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns,
+                           uint32_t from, uint32_t end)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     struct nvt_cursor tokens = columns->tokens, times = columns->times;
@@ -316,9 +302,8 @@ static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_l
 
 /* --- into lanes --- */
 
-/* Kinds of ranges in a domain; the default domain's are their names. NVT_NONE when out of memory.
- */
-static uint32_t lane_kind(struct nvt_nvt_lanes *lanes, const struct event *event)
+/* The default domain's are their names. */
+uint32_t nvt_nvt_lane_kind(struct nvt_nvt_lanes *lanes, const struct nvt_nvt_event *event)
 {
     const struct nvt_lane_kind kind = {event->domain, event->name, NVT_PUSH_POP};
     if (!event->domain)
@@ -339,7 +324,7 @@ static inline void put_range(struct nvt_nvt_lane *lane, int64_t time, uint32_t k
 
 /* What take_plain does. */
 static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                                struct nvt_nvt_thread *thread, struct columns *columns,
+                                struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns,
                                 uint32_t from, uint32_t end)
 {
     struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
@@ -382,7 +367,7 @@ static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_
 
 /* What apply does: marks are of no interest, and ranges that any thread may end are too much. */
 static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                      struct nvt_nvt_thread *thread, const struct event *event)
+                      struct nvt_nvt_thread *thread, const struct nvt_nvt_event *event)
 {
     struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
     int64_t now = nvt_clock_convert_near(reader->samples, reader->sample_count,
@@ -390,7 +375,7 @@ static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later 
     uint32_t row;
     switch (event->kind) {
     case NVT_TOKEN_PUSH:
-        row = lane_kind(reader->lanes, event);
+        row = nvt_nvt_lane_kind(reader->lanes, event);
         if (row == NVT_NONE || nvt_lane_ranges_reserve(&lane->ranges, 1) ||
             push(thread, lane->ranges.count, event->domain_number))
             return -1;
@@ -409,8 +394,8 @@ static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later 
     }
 }
 
-/* Attributes say nothing that is wanted here; but a chunk in which they are broken is. */
-static int check_attributes(struct nvt_nvt_reader *reader, struct columns *columns, uint32_t count)
+int nvt_nvt_check_attributes(struct nvt_nvt_reader *reader, struct nvt_nvt_columns *columns,
+                             uint32_t count)
 {
     uint32_t category = 0, color = 0, payload = 0;
     uint8_t flags = 0;
@@ -425,32 +410,32 @@ static int check_attributes(struct nvt_nvt_reader *reader, struct columns *colum
 }
 
 static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                       struct nvt_nvt_thread *thread, struct columns *columns)
+                       struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns)
 {
     struct nvt_nvt_process *process = &reader->processes[thread->process];
     uint32_t count = later->header.count;
-    struct event event;
+    struct nvt_nvt_event event;
     for (uint32_t i = 0; i < count && !reader->lanes->complex_events; i++) {
-        if (!columns->domain && columns->domain_run > UINT32_MAX) {
+        if (nvt_nvt_is_plain(columns)) {
             i = take_plain_lane(reader, later, thread, columns, i, count);
             if (i == count)
                 break;
         }
-        if (next_event(reader, later, process, columns, &event) ||
+        if (nvt_nvt_next_event(reader, later, process, columns, &event) ||
             apply_lane(reader, later, thread, &event))
             return -1;
         thread->last = event.ticks;
     }
-    return check_attributes(reader, columns, count);
+    return nvt_nvt_check_attributes(reader, columns, count);
 }
 
 int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                    const uint8_t *payload, struct nvt_error *err)
 {
     const struct nvt_chunk *chunk = &later->header;
-    struct columns columns;
-    struct event event;
-    if (chunk->thread >= reader->thread_count || split(chunk, payload, &columns))
+    struct nvt_nvt_columns columns;
+    struct nvt_nvt_event event;
+    if (chunk->thread >= reader->thread_count || nvt_nvt_columns(chunk, payload, &columns))
         return nvt_fail(err, "an events chunk is malformed");
     struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
     struct nvt_nvt_process *process = &reader->processes[thread->process];
@@ -461,14 +446,14 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *la
     for (uint32_t i = 0; i < chunk->count; i++) {
         uint32_t row, category = 0, color = 0, text = 0;
         uint8_t flags = 0;
-        if (!columns.domain && columns.domain_run > UINT32_MAX) {
+        if (nvt_nvt_is_plain(&columns)) {
             i = take_plain(reader, later, thread, &columns, i,
                            columns.next_attribute < chunk->count ? (uint32_t)columns.next_attribute
                                                                  : chunk->count);
             if (i == chunk->count)
                 break;
         }
-        if (next_event(reader, later, process, &columns, &event) ||
+        if (nvt_nvt_next_event(reader, later, process, &columns, &event) ||
             apply(reader, thread, &columns, &event, &row))
             return nvt_fail(err, "an events chunk is malformed");
         thread->last = event.ticks;

@@ -207,6 +207,7 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
     pthread_t helpers[HELPERS];
     size_t most = nvt_thread_count() - 1, started = 0;
     *damage = work.events;
+    work.events_taken = reader->walks;
     if (!reader->lanes)
         reserve(reader, (uint64_t)nvt_trace_file_size(file));
     if (reader->events.rows + reader->device_rows.rows < BESIDE_FROM || !reader->device_rows.rows)
@@ -214,7 +215,7 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
     while (started < most && started < HELPERS &&
            !pthread_create(&helpers[started], NULL, help, &work))
         started++;
-    if (!started)
+    if (!started && !reader->walks)
         read_events(&work);
     read_device_rows(&work, damage);
     while (started)

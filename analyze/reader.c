@@ -76,34 +76,51 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
     return read_trace(path, 1, err);
 }
 
-/* What was launched, as a reader with lanes has it; NULL: it is to be read as a whole. */
-static struct nvt_launches *read_launches(const struct nvt_reader *reader, const char *path,
-                                          struct nvt_trace *trace)
+/* By way of lanes. 0; other than that, it is to be read as a whole. */
+static int read_by_lanes(const struct nvt_reader *reader, const char *path, struct nvt_trace *trace,
+                         struct nvt_launches *launches)
+{
+    struct nvt_lanes lanes = {0};
+    int status = reader->read_lanes(path, trace, &lanes) || nvt_lanes_link(&lanes, trace) ||
+                 nvt_launches_of(launches, &lanes);
+    nvt_lanes_free(&lanes);
+    return status ? -1 : 0;
+}
+
+/* One of the two ways. 0, 1 and -1 as reader->read_launches. */
+static int try_launches(const struct nvt_reader *reader, const char *path, int by_lanes,
+                        struct nvt_trace **trace, struct nvt_launches **launches)
 {
     struct nvt_error ignored = NVT_ERROR_INIT;
-    struct nvt_lanes lanes = {0};
-    struct nvt_launches *launches = calloc(1, sizeof(*launches));
-    int status = !launches || reader->read_lanes(path, trace, &lanes) ||
-                 nvt_lanes_link(&lanes, trace) || nvt_launches_of(launches, &lanes) ||
-                 nvt_trace_finish(trace, &ignored);
-    nvt_lanes_free(&lanes);
+    *trace = nvt_trace_new(path, reader->name);
+    *launches = calloc(1, sizeof(**launches));
+    int status = !*trace || !*launches ? -1
+                 : by_lanes            ? read_by_lanes(reader, path, *trace, *launches)
+                                       : reader->read_launches(path, *trace, *launches);
+    if (!status && nvt_trace_finish(*trace, &ignored))
+        status = -1;
     if (!status)
-        return launches;
-    if (launches)
-        nvt_launches_free(launches);
-    free(launches);
-    return NULL;
+        return 0;
+    if (*launches)
+        nvt_launches_free(*launches);
+    free(*launches);
+    nvt_trace_free(*trace);
+    *launches = NULL;
+    return status;
 }
 
 struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches **launches,
                                           struct nvt_error *err)
 {
     const struct nvt_reader *reader = recognize(path, err);
-    struct nvt_trace *trace =
-        reader && reader->read_lanes ? nvt_trace_new(path, reader->name) : NULL;
-    *launches = trace ? read_launches(reader, path, trace) : NULL;
-    if (*launches)
-        return trace;
-    nvt_trace_free(trace);
+    struct nvt_trace *trace;
+    *launches = NULL;
+    if (reader && reader->read_launches) {
+        int status = try_launches(reader, path, 0, &trace, launches);
+        if (status > 0)
+            status = try_launches(reader, path, 1, &trace, launches);
+        if (!status)
+            return trace;
+    }
     return reader ? nvt_trace_read(path, err) : NULL;
 }

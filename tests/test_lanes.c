@@ -1,5 +1,6 @@
 /*
- * Lanes: what reports say of a file that was read into them is what they say of the whole trace.
+ * Lanes, and threads that are followed while they are decoded: what reports say of a file that was
+ * read in one of these ways is what they say of the whole trace.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,8 +46,9 @@ static int end(void **state)
 struct made {
     struct nvt_trace_writer *writer;
     uint64_t random;
-    uint64_t now; /* small numbers, so that times often are the same */
-    int has_domains, has_attributes, has_moments, calls, apart;
+    uint64_t now;  /* small numbers, so that times often are the same */
+    uint32_t step; /* between events, at most */
+    int has_domains, has_attributes, has_moments, calls, apart, plain;
 };
 
 static uint32_t pick(struct made *made, uint32_t below)
@@ -85,17 +87,21 @@ static void put_strings(struct made *made)
     nvt_buffer_free(&out);
 }
 
-/* The clock, a process with threads, and its domain 1. */
-static void put_beginning(struct made *made)
+static void put_clock(struct made *made, const uint64_t *moments, uint32_t count)
 {
-    struct nvt_buffer out = {0};
-    const uint64_t moments[] = {1000, 5000, 0, 3000, 5000 + 2000 + pick(made, 50), 0};
     put_chunk(made,
               (struct nvt_chunk){.kind = NVT_CHUNK_CLOCK,
                                  .process = NVT_NO_INDEX,
                                  .thread = NVT_NO_INDEX,
-                                 .count = 1 + pick(made, 2)},
-              &(struct nvt_buffer){.data = (uint8_t *)(uintptr_t)moments, .size = sizeof(moments)});
+                                 .count = count},
+              &(struct nvt_buffer){.data = (uint8_t *)(uintptr_t)moments,
+                                   .size = 3 * count * sizeof(*moments)});
+}
+
+/* A process with threads, and its domain 1. */
+static void put_process(struct made *made)
+{
+    struct nvt_buffer out = {0};
     for (int i = 0; i < 4; i++)
         number(&out, 1 + (uint64_t)i);
     put_chunk(made, (struct nvt_chunk){.kind = NVT_CHUNK_PROCESS, .thread = NVT_NO_INDEX}, &out);
@@ -113,6 +119,13 @@ static void put_beginning(struct made *made)
               (struct nvt_chunk){.kind = NVT_CHUNK_DEFINITIONS, .thread = NVT_NO_INDEX, .count = 1},
               &out);
     nvt_buffer_free(&out);
+}
+
+static void put_beginning(struct made *made)
+{
+    const uint64_t moments[] = {1000, 5000, 0, 3000, 5000 + 2000 + pick(made, 50), 0};
+    put_clock(made, moments, 1 + pick(made, 2));
+    put_process(made);
 }
 
 static void put_column(struct nvt_buffer *out, uint64_t id, struct nvt_buffer *column)
@@ -134,7 +147,7 @@ static void put_events(struct made *made, uint32_t thread)
     uint64_t first = made->now;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t kind = pick(made, 40) ? pick(made, 2) : made->apart ? 3 + pick(made, 2) : 2;
-        uint64_t step = pick(made, 4);
+        uint64_t step = (made->plain ? 1 : 0) + pick(made, made->step);
         number(&tokens, (uint64_t)(1 + pick(made, NAMES - 1)) << 3 | kind);
         number(&times, step);
         made->now += step;
@@ -226,6 +239,8 @@ static void make_file(uint32_t seed)
     made.has_attributes = pick(&made, 3) == 0;
     made.has_moments = pick(&made, 3) == 0;
     made.apart = pick(&made, 8) == 0;
+    made.plain = pick(&made, 2) == 0;
+    made.step = made.plain ? 1 + pick(&made, 200) : 4;
     put_strings(&made);
     put_beginning(&made);
     for (uint32_t i = pick(&made, 12); i > 0; i--) {
@@ -262,41 +277,167 @@ static char *reports_of(const struct nvt_input_trace *item)
     return text;
 }
 
-/* Whether lanes were enough. */
-static int compare_both(uint32_t seed)
+/* Ways to read it without its tables. */
+enum { BY_LANES = 1, FOLLOWED = 2 };
+
+static int launches_by(int way, struct nvt_trace *trace, struct nvt_launches *launches)
+{
+    struct nvt_lanes lanes = {0};
+    if (way == FOLLOWED)
+        return nvt_reader_nvt.read_launches(path, trace, launches);
+    int status = nvt_reader_nvt.read_lanes(path, trace, &lanes) || nvt_lanes_link(&lanes, trace) ||
+                 nvt_launches_of(launches, &lanes);
+    nvt_lanes_free(&lanes);
+    return status;
+}
+
+/* Whether that way was good enough: then reports are the same. */
+static int compare_way(uint32_t seed, int way, const char *expected)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace whole = {.trace = nvt_trace_read(path, &err)}, reduced = {0};
-    reduced.trace = nvt_trace_read_launches(path, &reduced.launches, &err);
-    assert_non_null(whole.trace);
+    struct nvt_launches launches = {0};
+    struct nvt_input_trace reduced = {.trace = nvt_trace_new(path, "nvt"), .launches = &launches};
     assert_non_null(reduced.trace);
-    int in_lanes = reduced.launches != NULL;
-    if (in_lanes)
+    int status = launches_by(way, reduced.trace, &launches);
+    if (!status) {
+        assert_int_equal(nvt_trace_finish(reduced.trace, &err), 0);
         assert_int_equal(reduced.trace->ranges.count + reduced.trace->ops.count, 0);
-    char *expected = reports_of(&whole), *got = reports_of(&reduced);
-    if (strcmp(expected, got))
-        fail_msg("file %u: read as a whole\n%s\nand in lanes\n%s", seed, expected, got);
+        char *got = reports_of(&reduced);
+        if (strcmp(expected, got))
+            fail_msg("file %u: read as a whole\n%s\nand %s\n%s", seed, expected,
+                     way == FOLLOWED ? "followed" : "in lanes", got);
+        free(got);
+    }
+    nvt_launches_free(&launches);
+    nvt_trace_free(reduced.trace);
+    return status ? 0 : way;
+}
+
+/* The ways that were good enough. */
+static int compare_all(uint32_t seed)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace whole = {.trace = nvt_trace_read(path, &err)}, chosen = {0};
+    assert_non_null(whole.trace);
+    char *expected = reports_of(&whole);
+    nvt_trace_free(whole.trace);
+    int ways = compare_way(seed, BY_LANES, expected) | compare_way(seed, FOLLOWED, expected);
+    chosen.trace = nvt_trace_read_launches(path, &chosen.launches, &err);
+    assert_non_null(chosen.trace);
+    assert_int_equal(chosen.launches != NULL, ways != 0);
+    char *got = reports_of(&chosen);
+    assert_string_equal(expected, got);
     free(expected);
     free(got);
-    if (reduced.launches)
-        nvt_launches_free(reduced.launches);
-    free(reduced.launches);
-    nvt_trace_free(whole.trace);
-    nvt_trace_free(reduced.trace);
-    return in_lanes;
+    if (chosen.launches)
+        nvt_launches_free(chosen.launches);
+    free(chosen.launches);
+    nvt_trace_free(chosen.trace);
+    return ways;
 }
 
 static void reports_are_the_same(void **state)
 {
     (void)state;
-    uint32_t in_lanes = 0;
+    uint32_t in_lanes = 0, followed = 0;
     for (uint32_t seed = 1; seed <= FILES; seed++) {
         make_file(seed);
-        in_lanes += (uint32_t)compare_both(seed);
+        int ways = compare_all(seed);
+        in_lanes += (ways & BY_LANES) != 0;
+        followed += (ways & FOLLOWED) != 0;
     }
     /* The others have what lanes do not hold, or ranges that overlap when something is launched. */
-    print_message("%u of %u files were read into lanes\n", in_lanes, FILES);
+    print_message("%u of %u files were read into lanes, %u were followed\n", in_lanes, FILES,
+                  followed);
     assert_in_range(in_lanes, FILES / 4, FILES - 1);
+    assert_in_range(followed, FILES / 10, in_lanes);
+}
+
+/* --- what is plain, and what is not --- */
+
+/* Events of a thread, and one call of it, which launches a kernel. */
+static const struct plain {
+    const char *what;
+    int followed;
+    uint64_t call_start, call_end;
+    struct {
+        uint32_t kind, domain; /* 0 push, 1 pop, 2 mark */
+        uint64_t at;
+    } events[8]; /* at 0: there are no more */
+} plain[] = {
+    {"ranges within each other",
+     1,
+     30,
+     40,
+     {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}, {2, 0, 55}, {1, 0, 60}}},
+    {"calls behind all ranges", 1, 90, 95, {{0, 0, 10}, {1, 0, 60}}},
+    {"a range that never ends", 1, 30, 40, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}}},
+    {"a pop without a push", 1, 30, 40, {{1, 0, 10}, {0, 0, 20}, {1, 1, 30}, {1, 0, 50}}},
+    {"an empty range", 1, 30, 40, {{0, 0, 10}, {0, 0, 20}, {1, 0, 20}, {1, 0, 50}}},
+    {"domains within each other", 1, 30, 40, {{0, 0, 10}, {0, 1, 20}, {1, 1, 50}, {1, 0, 60}}},
+    {"domains that cross", 0, 55, 58, {{0, 0, 10}, {0, 1, 20}, {1, 0, 50}, {1, 1, 60}}},
+    {"ranges that begin together", 0, 30, 40, {{0, 0, 10}, {0, 0, 10}, {1, 0, 50}, {1, 0, 60}}},
+    {"a call longer than its range", 0, 30, 60, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}, {1, 0, 70}}},
+    {"a call where a range ends", 0, 50, 50, {{0, 0, 10}, {0, 0, 20}, {1, 0, 50}, {1, 0, 70}}},
+    {"an empty range at an end", 0, 15, 16, {{0, 0, 10}, {0, 0, 20}, {1, 0, 20}, {1, 0, 20}}},
+};
+
+static void put_plain(struct made *made, const struct plain *of)
+{
+    struct nvt_buffer tokens = {0}, times = {0}, domains = {0}, out = {0};
+    uint64_t last = 1000;
+    uint32_t count = 0;
+    for (; count < 8 && of->events[count].at; count++) {
+        uint64_t at = 1000 + of->events[count].at;
+        number(&tokens, (uint64_t)(1 + count % 4) << 3 | of->events[count].kind);
+        number(&times, at - last);
+        number(&domains, of->events[count].domain);
+        number(&domains, 1);
+        made->has_domains |= of->events[count].domain != 0;
+        last = at;
+    }
+    put_column(&out, NVT_COLUMN_TOKENS, &tokens);
+    put_column(&out, NVT_COLUMN_TIMES, &times);
+    if (made->has_domains)
+        put_column(&out, NVT_COLUMN_DOMAINS, &domains);
+    nvt_buffer_free(&domains);
+    put_chunk(
+        made,
+        (struct nvt_chunk){.kind = NVT_CHUNK_EVENTS, .count = count, .first = 1000, .last = last},
+        &out);
+    out.size = 0;
+    number(&out, 0);
+    const uint64_t call[] = {nvt_zigzag((int64_t)(1000 + of->call_start)),
+                             nvt_zigzag((int64_t)(of->call_end - of->call_start)),
+                             1,
+                             0,
+                             0,
+                             10};
+    const uint64_t kernel[] = {nvt_zigzag(100), nvt_zigzag(7), 1, 0};
+    put_row(&out, NVT_DEVICE_API, call, 6);
+    put_row(&out, NVT_DEVICE_KERNEL, kernel, 4);
+    put_chunk(made, (struct nvt_chunk){.kind = NVT_CHUNK_DEVICE, .count = 2, .last = 2000}, &out);
+    nvt_buffer_free(&out);
+}
+
+static void only_plain_ones_are_followed(void **state)
+{
+    (void)state;
+    const uint64_t moment[] = {1000, 1000, 0};
+    for (uint32_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct made made = {.writer = nvt_trace_writer_new(path, 0, &err)};
+        assert_non_null(made.writer);
+        put_strings(&made);
+        put_clock(&made, moment, 1);
+        put_process(&made);
+        put_plain(&made, &plain[i]);
+        put_chunk(&made, (struct nvt_chunk){.kind = NVT_CHUNK_END}, &(struct nvt_buffer){0});
+        assert_int_equal(nvt_trace_writer_close(made.writer, &err), 0);
+        int ways = compare_all(i);
+        if (ways != (plain[i].followed ? BY_LANES | FOLLOWED : BY_LANES))
+            fail_msg("%s: %d", plain[i].what, ways);
+    }
 }
 
 static void a_recording_too(void **state)
@@ -313,13 +454,14 @@ static void a_recording_too(void **state)
         cli_run_with(&(struct cli_options){.environment = environment}, argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    assert_true(compare_both(0));
+    assert_int_equal(compare_all(0), BY_LANES | FOLLOWED);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_are_the_same),
+        cmocka_unit_test(only_plain_ones_are_followed),
         cmocka_unit_test(a_recording_too),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -76,25 +76,41 @@ static char *launches_of(const struct nvt_input_trace *item)
     return text;
 }
 
-/* Whoever reads lanes comes to the same. */
-static void compare_lanes(struct nvt_trace *trace)
+static int read_by_lanes(const struct nvt_reader *reader, struct nvt_trace *trace,
+                         struct nvt_launches *launches)
 {
-    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_lanes lanes = {0};
+    int status = reader->read_lanes(path, trace, &lanes) || nvt_lanes_link(&lanes, trace) ||
+                 nvt_launches_of(launches, &lanes);
+    nvt_lanes_free(&lanes);
+    return status;
+}
+
+/* Whoever reads lanes, or follows threads while they are decoded, comes to the same. */
+static void compare_launches(const struct nvt_reader *reader, struct nvt_trace *trace)
+{
     const struct nvt_input_trace whole = {.trace = trace};
-    struct nvt_input_trace reduced = {0};
-    reduced.trace = nvt_trace_read_launches(path, &reduced.launches, &err);
-    if (!reduced.trace)
-        abort();
-    if (reduced.launches) {
-        char *expected = launches_of(&whole), *got = launches_of(&reduced);
-        if (strcmp(expected, got))
+    for (int by_lanes = 0; by_lanes < 2; by_lanes++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        struct nvt_launches launches = {0};
+        struct nvt_input_trace reduced = {.trace = nvt_trace_new(path, reader->name),
+                                          .launches = &launches};
+        if (!reduced.trace)
             abort();
-        free(expected);
-        free(got);
-        nvt_launches_free(reduced.launches);
-        free(reduced.launches);
+        int status = by_lanes ? read_by_lanes(reader, reduced.trace, &launches)
+                              : reader->read_launches(path, reduced.trace, &launches);
+        if (!status && nvt_trace_finish(reduced.trace, &err))
+            abort();
+        if (!status) {
+            char *expected = launches_of(&whole), *got = launches_of(&reduced);
+            if (strcmp(expected, got))
+                abort();
+            free(expected);
+            free(got);
+        }
+        nvt_launches_free(&launches);
+        nvt_trace_free(reduced.trace);
     }
-    nvt_trace_free(reduced.trace);
 }
 
 static void run_exports(const struct nvt_trace *trace)
@@ -121,8 +137,8 @@ int fuzz_reader(const struct nvt_reader *reader, const uint8_t *data, size_t siz
     if (!reader->read(path, trace, &err) && !nvt_trace_finish(trace, &err)) {
         run_reports(trace);
         run_exports(trace);
-        if (reader->read_lanes)
-            compare_lanes(trace);
+        if (reader->read_launches)
+            compare_launches(reader, trace);
     } else if (!*err.message || strchr(nvt_error_text(&err, text, sizeof(text)), '\n'))
         abort();
     nvt_trace_free(trace);
