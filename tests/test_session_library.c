@@ -2,6 +2,7 @@
  * libnvtally: sessions of this very process. NVTX is first called in the first session, so the
  * order of the tests matters.
  */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -272,6 +273,77 @@ static void runs_the_example(void **state)
     close(ends[1]);
 }
 
+/* The library's reads of the trace come here: the one of this number fails, counted from 1; 0: none. */
+static unsigned long reads, failing_read;
+
+ssize_t pread(int descriptor, void *data, size_t size, off_t offset)
+{
+    reads++;
+    if (failing_read && reads == failing_read) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_pread64, descriptor, data, size, offset);
+}
+
+/* A program of its own: a session with ranges before and behind a flush, so that they are in two
+ * chunks at least. Exit status: whether it saw all, was told that it cannot, or missed some; 3: all,
+ * with fewer reads than `failing`. */
+enum { ALL, TOLD, MISSED, BEYOND };
+
+static int session_in_parts(unsigned long failing)
+{
+    nvtally_session *session;
+    nvtally_range_statistics s = {0};
+    int status = nvtally_session_start(&session);
+    for (int i = 0; i < 10 && !status; i++) {
+        if (i == 9)
+            usleep(150000); /* the recorder flushes ten times a second */
+        nvtxRangePushA("in parts");
+        nvtxRangePop();
+    }
+    failing_read = failing;
+    if (!status)
+        status = nvtally_session_stop(session);
+    unsigned long all = reads;
+    if (!status)
+        status = nvtally_range_stats(session, "in parts", &s);
+    nvtally_session_free(session);
+    if (status)
+        return status == NVTALLY_SYSTEM ? TOLD : MISSED;
+    return s.count != 10 ? MISSED : all < failing ? BEYOND : ALL;
+}
+
+/* Whatever read of the trace fails: no statistics that leave out what was not read. */
+static void says_what_it_cannot_read(void **state)
+{
+    (void)state;
+    int status = ALL, told = 0;
+    unsetenv("NVTALLY_SESSION");
+    unsetenv("NVTX_INJECTION64_PATH");
+    unsetenv("CUDA_INJECTION64_PATH");
+    for (int n = 1; n < 1000 && status != BEYOND; n++) {
+        char number[16];
+        int end;
+        snprintf(number, sizeof(number), "%d", n);
+        pid_t child = fork();
+        if (!child) {
+            execl("/proc/self/exe", "test_session_library", number, (char *)NULL);
+            _exit(127);
+        }
+        assert_int_equal(waitpid(child, &end, 0), child);
+        assert_true(WIFEXITED(end));
+        status = WEXITSTATUS(end);
+        if (status != ALL && status != TOLD && status != BEYOND)
+            fail_msg("read %d fails: %s", n,
+                     status == MISSED ? "ranges are missing" : "no session");
+        told += status == TOLD;
+    }
+    assert_int_equal(status, BEYOND);
+    /* The file's header, and of two chunks of events, in the first round and the second. */
+    assert_true(told >= 5);
+}
+
 /* Google Benchmark's own time of an iteration holds the range that is in it. */
 static void runs_with_google_benchmark(void **state)
 {
@@ -303,12 +375,18 @@ static void runs_with_google_benchmark(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures_ranges),        cmocka_unit_test(follows_another),
-        cmocka_unit_test(knows_domains),          cmocka_unit_test(counts_many),
-        cmocka_unit_test(refuses_a_forked_child), cmocka_unit_test(does_not_hang_in_a_forked_child),
-        cmocka_unit_test(runs_the_example),       cmocka_unit_test(runs_with_google_benchmark)};
+    if (argc > 1)
+        return session_in_parts(strtoul(argv[1], NULL, 10));
+    const struct CMUnitTest tests[] = {cmocka_unit_test(measures_ranges),
+                                       cmocka_unit_test(follows_another),
+                                       cmocka_unit_test(knows_domains),
+                                       cmocka_unit_test(counts_many),
+                                       cmocka_unit_test(refuses_a_forked_child),
+                                       cmocka_unit_test(does_not_hang_in_a_forked_child),
+                                       cmocka_unit_test(runs_the_example),
+                                       cmocka_unit_test(says_what_it_cannot_read),
+                                       cmocka_unit_test(runs_with_google_benchmark)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
