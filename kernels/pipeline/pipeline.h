@@ -107,7 +107,8 @@ struct nvt_pipeline {
     /* The first failure of any thread. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    volatile int failed, stopping;
+    _Atomic int failed; /* looked at without the lock */
+    int stopping;
     uint64_t refused;
     struct nvt_error err;
 };

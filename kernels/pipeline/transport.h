@@ -34,7 +34,7 @@ struct nvt_transport {
                 struct nvt_error *err);
     /* Wait for a message into `data`, until *abandoned is set by another thread (then -1). */
     int (*receive)(struct nvt_transport *, int from, int tag, void *data, size_t bytes,
-                   const volatile int *abandoned, struct nvt_error *err);
+                   const _Atomic int *abandoned, struct nvt_error *err);
     /* values[i] becomes the sum over all ranks. All ranks call it, and wait for each other. */
     int (*sum)(struct nvt_transport *, double *values, int count, struct nvt_error *err);
     /* Rank 0's clock less this process's, and the half of the shortest round trip that it was measured

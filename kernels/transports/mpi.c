@@ -92,7 +92,7 @@ static void pause_for(int *turn)
 }
 
 static int receive(struct nvt_transport *transport, int from, int tag, void *data, size_t bytes,
-                   const volatile int *abandoned, struct nvt_error *err)
+                   const _Atomic int *abandoned, struct nvt_error *err)
 {
     struct mpi *mpi = transport->state;
     MPI_Request request;

@@ -99,7 +99,7 @@ static int send(struct nvt_transport *transport, int to, int tag, void *data, si
 }
 
 static int receive(struct nvt_transport *transport, int from, int tag, void *data, size_t bytes,
-                   const volatile int *abandoned, struct nvt_error *err)
+                   const _Atomic int *abandoned, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
     if (nccl->host.size)
@@ -194,7 +194,7 @@ static int check(struct nvt_transport *transport, struct nvt_error *err)
 static int agree(struct nccl *nccl, const struct nvt_channel *channel, int tag, nccl_id *id,
                  struct nvt_error *err)
 {
-    static const volatile int never;
+    static const _Atomic int never;
     struct nvt_transport *host = &nccl->host;
     if (host->rank == channel->to)
         return host->receive(host, channel->from, tag, id, sizeof(*id), &never, err);
