@@ -45,6 +45,7 @@ static enum group group;
 static int error; /* 0: SHORT */
 static unsigned long wanted, seen;
 static int and_all_later;
+static int ended; /* what is behind the program's own end is not its own */
 
 #define TASKS 4096
 static struct {
@@ -140,10 +141,33 @@ static int is_counted(const struct user_regs_struct *registers)
     return error != EINTR || can_be_interrupted(registers);
 }
 
+/* Whether a file of gcov's counters is opened, which in a coverage build is done at the end. */
+static int opens_counters(pid_t task, const struct user_regs_struct *registers)
+{
+    char path[4096 + sizeof(long)];
+    if (registers->orig_rax != SYS_openat && registers->orig_rax != SYS_open)
+        return 0;
+    unsigned long long from = registers->orig_rax == SYS_open ? registers->rdi : registers->rsi;
+    for (size_t at = 0; at < 4096; at += sizeof(long)) {
+        errno = 0;
+        long word = ptrace(PTRACE_PEEKDATA, task, from + at, NULL);
+        word = errno ? 0 : word;
+        memcpy(path + at, &word, sizeof(word));
+        if (memchr(path + at, 0, sizeof(word)))
+            break;
+    }
+    path[4096] = 0;
+    size_t length = strlen(path);
+    return length > 5 && !strcmp(path + length - 5, ".gcda");
+}
+
 static void enter_call(pid_t task, int slot)
 {
     struct user_regs_struct registers;
-    if (ptrace(PTRACE_GETREGS, task, NULL, &registers) || !is_counted(&registers))
+    if (ended || ptrace(PTRACE_GETREGS, task, NULL, &registers))
+        return;
+    ended = opens_counters(task, &registers);
+    if (ended || !is_counted(&registers))
         return;
     seen++;
     if (!wanted || seen < wanted || (seen > wanted && !and_all_later))
