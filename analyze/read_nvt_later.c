@@ -1,8 +1,8 @@
 /*
- * The chunks that a file mostly consists of, events and device rows. Whoever calls decodes device
- * rows; a thread beside it decodes events and then, as long as there is something left, unpacks
- * chunks of device rows ahead. Each of the two goes through its own chunks in the order of the
- * file.
+ * The chunks that a file mostly consists of, events and device rows. Chunks of device rows are
+ * decoded one after the other in the order of the file, by whoever unpacked them: a thread unpacks
+ * its next one while another one decodes, and what was unpacked is still near the processor that
+ * wants it. Events are read by one of the threads beside it, from the first to the last.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,32 +12,21 @@
 #include "parallel.h"
 #include "read_nvt.h"
 
-/* Chunks that are unpacked ahead, at most: they take memory. */
-#define AHEAD 4
 /* Helping threads, at most: unpacking is done by then. */
 #define HELPERS 3
 /* Rows from which on a second thread is worth its start. */
 #define BESIDE_FROM 20000
-
-enum state { FREE, BUSY, READY };
-
-struct ahead {
-    enum state state;
-    size_t index; /* of the chunk among those with device rows */
-    struct nvt_chunk_memory memory;
-    const uint8_t *payload;
-    struct nvt_nvt_damage damage;
-};
 
 struct work {
     struct nvt_nvt_reader *reader;
     const struct nvt_trace_file *file;
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed;
-    struct ahead ahead[AHEAD];
     size_t next; /* chunk of device rows that nobody has taken yet */
-    int events_taken, stop;
+    size_t turn; /* the one that is to be decoded next */
+    int events_taken;
     struct nvt_nvt_damage events; /* of whoever took them */
+    struct nvt_nvt_damage rows;   /* of whose turn it is */
 };
 
 static void load(const struct work *work, const struct nvt_nvt_later *later,
@@ -87,34 +76,58 @@ static void read_events(struct work *work)
     nvt_chunk_memory_free(&memory);
 }
 
-/* One that is in this state, NULL when there is none. */
-static struct ahead *find(struct work *work, enum state state)
+/* Take the next chunk. Returns 0 when there is none, or none is wanted. */
+static int take_rows(struct work *work, size_t *index)
 {
-    for (size_t i = 0; i < AHEAD; i++)
-        if (work->ahead[i].state == state)
-            return &work->ahead[i];
-    return NULL;
+    pthread_mutex_lock(&work->lock);
+    *index = work->next++;
+    int wanted = *index < work->reader->device_rows.count && work->rows.number == NVT_NONE;
+    pthread_mutex_unlock(&work->lock);
+    return wanted;
 }
 
-static void unpack_ahead(struct work *work)
+/* Chunks in front of this one have been decoded when it returns. 0: there was damage in them. */
+static int wait_for_turn(struct work *work, size_t index)
 {
-    const struct nvt_nvt_laters *laters = &work->reader->device_rows;
     pthread_mutex_lock(&work->lock);
-    while (!work->stop && work->next < laters->count) {
-        struct ahead *ahead = find(work, FREE);
-        if (!ahead) {
-            pthread_cond_wait(&work->changed, &work->lock);
-            continue;
-        }
-        ahead->state = BUSY;
-        ahead->index = work->next++;
-        pthread_mutex_unlock(&work->lock);
-        load(work, &laters->items[ahead->index], &ahead->memory, &ahead->payload, &ahead->damage);
-        pthread_mutex_lock(&work->lock);
-        ahead->state = READY;
-        pthread_cond_broadcast(&work->changed);
-    }
+    while (work->turn < index)
+        pthread_cond_wait(&work->changed, &work->lock);
+    int wanted = work->rows.number == NVT_NONE;
     pthread_mutex_unlock(&work->lock);
+    return wanted;
+}
+
+static void end_turn(struct work *work, const struct nvt_nvt_damage *damage)
+{
+    pthread_mutex_lock(&work->lock);
+    if (work->rows.number == NVT_NONE)
+        work->rows = *damage;
+    work->turn++;
+    pthread_cond_broadcast(&work->changed);
+    pthread_mutex_unlock(&work->lock);
+}
+
+static void read_device_rows(struct work *work)
+{
+    struct nvt_chunk_memory memory = {0};
+    const uint8_t *payload;
+    size_t index;
+    while (take_rows(work, &index)) {
+        const struct nvt_nvt_later *later = &work->reader->device_rows.items[index];
+        struct nvt_nvt_damage damage = {.err = NVT_ERROR_INIT};
+        load(work, later, &memory, &payload, &damage);
+        int wanted = wait_for_turn(work, index);
+        errno = 0;
+        if (wanted && damage.number == NVT_NONE &&
+            nvt_nvt_device_chunk(work->reader, later, payload)) {
+            nvt_fail(&damage.err, "a chunk of kind %u is malformed", later->header.kind);
+            fail(&damage, later);
+        }
+        if (wanted && rows_are_in_vain(work))
+            damage.number = later->number;
+        end_turn(work, &damage);
+    }
+    nvt_chunk_memory_free(&memory);
 }
 
 static void *help(void *context)
@@ -126,62 +139,8 @@ static void *help(void *context)
     pthread_mutex_unlock(&work->lock);
     if (mine)
         read_events(work);
-    unpack_ahead(work);
+    read_device_rows(work);
     return NULL;
-}
-
-/* Chunk `index`, if somebody else unpacks it, when it is ready; NULL: it is the caller's to unpack.
- */
-static struct ahead *wait_for(struct work *work, size_t index)
-{
-    struct ahead *found = NULL;
-    pthread_mutex_lock(&work->lock);
-    if (work->next == index)
-        work->next++;
-    else
-        for (size_t i = 0; i < AHEAD; i++)
-            if (work->ahead[i].state != FREE && work->ahead[i].index == index)
-                found = &work->ahead[i];
-    while (found && found->state == BUSY)
-        pthread_cond_wait(&work->changed, &work->lock);
-    pthread_mutex_unlock(&work->lock);
-    return found;
-}
-
-static void hand_back(struct work *work, struct ahead *ahead, int stop)
-{
-    pthread_mutex_lock(&work->lock);
-    if (ahead)
-        ahead->state = FREE;
-    work->stop |= stop;
-    pthread_cond_broadcast(&work->changed);
-    pthread_mutex_unlock(&work->lock);
-}
-
-static void read_device_rows(struct work *work, struct nvt_nvt_damage *damage)
-{
-    const struct nvt_nvt_laters *laters = &work->reader->device_rows;
-    struct nvt_chunk_memory memory = {0};
-    const uint8_t *payload;
-    for (size_t i = 0; i < laters->count && damage->number == NVT_NONE; i++) {
-        const struct nvt_nvt_later *later = &laters->items[i];
-        struct ahead *ahead = wait_for(work, i);
-        if (ahead) {
-            *damage = ahead->damage;
-            payload = ahead->payload;
-        } else {
-            load(work, later, &memory, &payload, damage);
-        }
-        errno = 0;
-        if (damage->number == NVT_NONE && nvt_nvt_device_chunk(work->reader, later, payload)) {
-            nvt_fail(&damage->err, "a chunk of kind %u is malformed", later->header.kind);
-            fail(damage, later);
-        }
-        if (rows_are_in_vain(work))
-            damage->number = later->number;
-        hand_back(work, ahead, damage->number != NVT_NONE);
-    }
-    nvt_chunk_memory_free(&memory);
 }
 
 /* Addresses for what is to come, so that columns need not be moved. Headers may say anything: of a
@@ -203,10 +162,10 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
                         .file = file,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .changed = PTHREAD_COND_INITIALIZER,
-                        .events = {NVT_NONE, NVT_ERROR_INIT, 0}};
+                        .events = {NVT_NONE, NVT_ERROR_INIT, 0},
+                        .rows = {NVT_NONE, NVT_ERROR_INIT, 0}};
     pthread_t helpers[HELPERS];
     size_t most = nvt_thread_count() - 1, started = 0;
-    *damage = work.events;
     work.events_taken = reader->walks;
     if (!reader->lanes)
         reserve(reader, (uint64_t)nvt_trace_file_size(file));
@@ -217,13 +176,10 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
         started++;
     if (!started && !reader->walks)
         read_events(&work);
-    read_device_rows(&work, damage);
+    read_device_rows(&work);
     while (started)
         pthread_join(helpers[--started], NULL);
-    if (work.events.number < damage->number)
-        *damage = work.events;
-    for (size_t i = 0; i < AHEAD; i++)
-        nvt_chunk_memory_free(&work.ahead[i].memory);
+    *damage = work.events.number < work.rows.number ? work.events : work.rows;
     pthread_mutex_destroy(&work.lock);
     pthread_cond_destroy(&work.changed);
 }
