@@ -225,7 +225,7 @@ int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err)
         most = group->count > most ? group->count : most;
         if (group->kept && !group->wide) {
             const struct nvt_piece kept = {group->narrow, group->kept,
-                                           nvt_sums_of(group->narrow, group->kept)};
+                                           nvt_sums_of(group->narrow, group->kept), 0};
             groups->failed |= add_piece(group, &kept) != 0;
         }
     }

@@ -4,6 +4,7 @@
 
 #include "launch_walk.h"
 #include "parallel.h"
+#include "sort.h"
 #include "project.h"
 
 static void free_lane(struct nvt_launch_lane *lane, uint32_t names)
@@ -36,10 +37,21 @@ struct nvt_lane_kind nvt_launch_kind(const struct nvt_launches *launches,
                                        : (struct nvt_lane_kind){0, class->kind, NVT_PUSH_POP};
 }
 
-struct nvt_piece nvt_launch_piece(const struct nvt_launch_times *times)
+static struct nvt_piece piece_of(const struct nvt_launch_times *times, int ascends)
 {
-    return (struct nvt_piece){times->values, times->count,
-                              nvt_sums_of(times->values, times->count)};
+    return (struct nvt_piece){times->values, times->count, nvt_sums_of(times->values, times->count),
+                              ascends};
+}
+
+struct nvt_piece nvt_launch_class_piece(const struct nvt_launch_class *class)
+{
+    return piece_of(&class->times, 0);
+}
+
+struct nvt_piece nvt_launch_cell_piece(const struct nvt_launch_lane *lane,
+                                       const struct nvt_launch_cell *cell)
+{
+    return piece_of(&cell->times, lane->ascend);
 }
 
 /* --- all of them --- */
@@ -55,6 +67,21 @@ struct job {
         uint64_t ops;
     } * results; /* of every lane */
 };
+
+/* Kernels count for every range around them, so several medians are wanted of the same times:
+ * sorted, they are found at once. Without memory for it they are found all the same. */
+static void sort_cells(struct nvt_launch_lane *lane, uint32_t names)
+{
+    size_t cells = (size_t)lane->class_count * names;
+    uint32_t most = 0;
+    for (size_t i = 0; i < cells; i++)
+        most = lane->cells[i].times.count > most ? lane->cells[i].times.count : most;
+    uint32_t *scratch = most ? malloc(most * sizeof(*scratch)) : NULL;
+    for (size_t i = 0; i < cells && scratch; i++)
+        nvt_sort_values(lane->cells[i].times.values, scratch, lane->cells[i].times.count);
+    lane->ascend = scratch != NULL;
+    free(scratch);
+}
 
 static void walk_one(void *context, size_t i)
 {
@@ -72,6 +99,8 @@ static void walk_one(void *context, size_t i)
     walk->number = NVT_WALK_TAKEN | (uint32_t)i;
     walk->cells = &job->cells;
     job->follow(job->context, walk, (uint32_t)i);
+    if (walk->outcome == NVT_WALK_DONE)
+        sort_cells(walk->out, walk->lanes->names);
     job->results[i].outcome = walk->outcome;
     job->results[i].ops = walk->ops;
     nvt_map_free(&walk->classes);

@@ -22,9 +22,6 @@ struct nvt_launch_times {
     uint32_t count, capacity;
 };
 
-/* They and their sums. */
-struct nvt_piece nvt_launch_piece(const struct nvt_launch_times *times);
-
 struct nvt_launch_class {
     uint32_t outer; /* class of the ranges around these, 0: there are none */
     uint32_t kind;  /* of the ranges: nvt_lanes_kind */
@@ -51,7 +48,13 @@ struct nvt_launch_lane {
     struct nvt_launch_class *classes; /* class 0 has nothing in it */
     uint32_t class_count, class_capacity;
     struct nvt_launch_cell *cells; /* [class * names + number of the name] */
+    int ascend;                    /* the times of each cell do */
 };
+
+/* Times and their sums. */
+struct nvt_piece nvt_launch_class_piece(const struct nvt_launch_class *class);
+struct nvt_piece nvt_launch_cell_piece(const struct nvt_launch_lane *lane,
+                                       const struct nvt_launch_cell *cell);
 
 struct nvt_launches {
     struct nvt_launch_lane *lanes;

@@ -94,7 +94,7 @@ static int collect_names(struct nvt_groups *groups, const struct nvt_trace *trac
     for (uint32_t i = 0, from = 0; i < names && simple; from = at[i++]) {
         uint32_t key = nvt_groups_string(groups, name[i]);
         const struct nvt_piece piece = {times + from, at[i] - from,
-                                        nvt_sums_of(times + from, at[i] - from)};
+                                        nvt_sums_of(times + from, at[i] - from), 0};
         if (piece.count)
             nvt_groups_piece(groups, nvt_groups_key(groups, &key, 1), &piece);
     }
@@ -114,9 +114,8 @@ static void collect_launches(struct nvt_groups *groups, const struct nvt_launche
     for (uint32_t i = 0; i < launches->lane_count; i++) {
         const struct nvt_launch_lane *lane = &launches->lanes[i];
         for (size_t cell = 0; cell < (size_t)lane->class_count * launches->names; cell++) {
-            const struct nvt_launch_times *times = &lane->cells[cell].times;
             uint32_t key = nvt_groups_string(groups, launches->name[cell % launches->names]);
-            const struct nvt_piece piece = nvt_launch_piece(times);
+            const struct nvt_piece piece = nvt_launch_cell_piece(lane, &lane->cells[cell]);
             if (piece.count)
                 nvt_groups_piece(groups, nvt_groups_key(groups, &key, 1), &piece);
         }

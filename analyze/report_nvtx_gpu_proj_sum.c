@@ -103,7 +103,7 @@ static int add_class(struct projected_sum *sum, const struct nvt_launches *launc
     struct extra *extra = extra_of(sum, group);
     if (!extra)
         return -1;
-    const struct nvt_piece piece = nvt_launch_piece(&class->times);
+    const struct nvt_piece piece = nvt_launch_class_piece(class);
     nvt_groups_piece(&sum->groups, group, &piece);
     for (uint32_t i = 0; i < class->longer_count; i++)
         nvt_groups_add(&sum->groups, group, class->longer[i]);

@@ -194,7 +194,7 @@ static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
                     const struct nvt_launch_lane *lane, uint32_t of, uint32_t number)
 {
     const struct nvt_launch_cell *cell = &lane->cells[(size_t)of * launches->names + number];
-    const struct nvt_piece piece = nvt_launch_piece(&cell->times);
+    const struct nvt_piece piece = nvt_launch_cell_piece(lane, cell);
     uint32_t name = launches->name[number];
     if (!of) {
         nvt_groups_piece(&sum->groups, kernel_group(sum, name, lane->thread, NULL), &piece);

@@ -312,3 +312,48 @@ int nvt_sort_column(void *column, size_t width, const uint32_t *order, uint32_t 
     }
     return 0;
 }
+
+/* Values up to which they are inserted one by one: a table of counts takes longer. */
+#define INSERTED 48
+
+static void insert_values(uint32_t *values, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        uint32_t value = values[i];
+        size_t at = i;
+        for (; at && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
+void nvt_sort_values(uint32_t *values, uint32_t *scratch, size_t count)
+{
+    uint32_t *from = values, *to = scratch, differing = 0;
+    size_t places[4][256] = {{0}};
+    if (count <= INSERTED) {
+        insert_values(values, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        differing |= values[i] ^ values[0];
+        for (int byte = 0; byte < 4; byte++)
+            places[byte][values[i] >> 8 * byte & 0xff]++;
+    }
+    for (int byte = 0; byte < 4; byte++) {
+        size_t at = 0, next;
+        if (!(differing >> 8 * byte & 0xff))
+            continue;
+        for (int i = 0; i < 256; i++, at = next) {
+            next = at + places[byte][i];
+            places[byte][i] = at;
+        }
+        for (size_t i = 0; i < count; i++)
+            to[places[byte][from[i] >> 8 * byte & 0xff]++] = from[i];
+        uint32_t *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != values)
+        memcpy(values, from, count * sizeof(*values));
+}

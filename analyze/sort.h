@@ -19,6 +19,10 @@
  */
 int nvt_sort_order(const int64_t *key, const int64_t *tie, uint32_t count, uint32_t **order);
 
+/* Sort values ascending, by their bytes: cost goes with their number. `scratch` has room for as
+ * many. */
+void nvt_sort_values(uint32_t *values, uint32_t *scratch, size_t count);
+
 /* Columns that others were gathered into. Zero-initialise; release with nvt_sort_free. */
 struct nvt_sort_scratch {
     void *wide, *narrow; /* of 8 bytes a row, and of 4 */

@@ -151,6 +151,51 @@ static double median_of_pieces(struct parts *parts, const struct nvt_sums *sums)
     return lower + (upper - lower) / 2;
 }
 
+/* How many values of ascending ones are below `bound`. */
+static size_t below(const struct nvt_piece *piece, uint64_t bound)
+{
+    size_t low = 0, high = piece->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (piece->values[middle] < bound)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t all_below(const struct parts *parts, uint64_t bound)
+{
+    size_t count = 0;
+    for (size_t p = 0; p < parts->count; p++)
+        count += below(&parts->pieces[p], bound);
+    return count;
+}
+
+/* The same of pieces that ascend: bisection by value. */
+static double median_of_ascending(const struct parts *parts, const struct nvt_sums *sums)
+{
+    uint64_t low = sums->low, high = sums->high, lower = 0;
+    size_t n = sums->n;
+    /* The least value with more than n / 2 values up to it. */
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (all_below(parts, middle + 1) > n / 2)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (n % 2 || all_below(parts, low) < n / 2)
+        return (double)low;
+    for (size_t p = 0; p < parts->count; p++) {
+        size_t count = below(&parts->pieces[p], low);
+        if (count && parts->pieces[p].values[count - 1] > lower)
+            lower = parts->pieces[p].values[count - 1];
+    }
+    return (double)lower + (double)(low - lower) / 2;
+}
+
 struct nvt_sums nvt_sums_of(const uint32_t *values, size_t n)
 {
     uint32_t low = UINT32_MAX, high = 0;
@@ -185,8 +230,11 @@ void nvt_sample_summary_pieces(const struct nvt_piece *pieces, size_t count, dou
 {
     struct parts parts = {.pieces = pieces, .count = count, .scratch = scratch};
     struct nvt_sums sums = {.low = UINT32_MAX};
-    for (size_t i = 0; i < count; i++)
+    int ascend = 1;
+    for (size_t i = 0; i < count; i++) {
         sums = nvt_sums_add(sums, pieces[i].sums);
+        ascend &= pieces[i].ascends;
+    }
     uint64_t n = sums.n;
     *summary = (struct nvt_summary){n, 0, NAN, NAN, NAN, NAN, NAN, NAN};
     if (!n)
@@ -195,7 +243,7 @@ void nvt_sample_summary_pieces(const struct nvt_piece *pieces, size_t count, dou
     summary->mean = (double)sums.sum / (double)n;
     summary->min = sums.low;
     summary->max = sums.high;
-    summary->median = median_of_pieces(&parts, &sums);
+    summary->median = ascend ? median_of_ascending(&parts, &sums) : median_of_pieces(&parts, &sums);
     if (n < 2)
         return;
     /* n times the sum of the squared differences from the mean. */
@@ -209,7 +257,7 @@ void nvt_sample_summary_pieces(const struct nvt_piece *pieces, size_t count, dou
 void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
                             struct nvt_summary *summary)
 {
-    const struct nvt_piece piece = {values, n, nvt_sums_of(values, n)};
+    const struct nvt_piece piece = {values, n, nvt_sums_of(values, n), 0};
     nvt_sample_summary_pieces(&piece, 1, scratch, summary);
 }
 

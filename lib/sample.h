@@ -43,6 +43,7 @@ struct nvt_piece {
     const uint32_t *values;
     size_t count;
     struct nvt_sums sums; /* of them */
+    int ascends;          /* they are in order: then their median is found without looking at all */
 };
 
 /* nvt_sample_summary of whole numbers in pieces, quicker and with an exact sum. Their order stays;

@@ -120,6 +120,43 @@ static void test_whole_numbers(void **state)
         }
 }
 
+static int by_value(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Pieces in order have the median of pieces in no order. */
+static void test_ascending_pieces(void **state)
+{
+    (void)state;
+    enum { PIECES = 5, MOST = 40 };
+    uint32_t values[PIECES][MOST];
+    double scratch[PIECES * MOST + 1];
+    srand(7);
+    for (int trial = 0; trial < 3000; trial++) {
+        struct nvt_piece pieces[PIECES];
+        struct nvt_summary expected, got;
+        uint32_t span = trial % 4 ? 1 + (uint32_t)rand() % 50 : UINT32_MAX;
+        for (int p = 0; p < PIECES; p++) {
+            size_t count = (size_t)(rand() % (trial % 3 ? MOST : 3));
+            for (size_t i = 0; i < count; i++)
+                values[p][i] = ((uint32_t)rand() * 2u + (uint32_t)(rand() & 1)) % span;
+            pieces[p] = (struct nvt_piece){values[p], count, nvt_sums_of(values[p], count), 0};
+        }
+        nvt_sample_summary_pieces(pieces, PIECES, scratch, &expected);
+        for (int p = 0; p < PIECES; p++) {
+            if (pieces[p].count)
+                qsort(values[p], pieces[p].count, sizeof(**values), by_value);
+            pieces[p].ascends = 1;
+        }
+        nvt_sample_summary_pieces(pieces, PIECES, scratch, &got);
+        assert_int_equal(got.n, expected.n);
+        if (got.n)
+            assert_true(got.median == expected.median && got.mean == expected.mean);
+    }
+}
+
 static void test_student(void **state)
 {
     (void)state;
@@ -138,9 +175,13 @@ static void test_student(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),         cmocka_unit_test(test_none_and_one),
-        cmocka_unit_test(test_large_offset),  cmocka_unit_test(test_median_and_quantiles),
-        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_student),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_none_and_one),
+        cmocka_unit_test(test_large_offset),
+        cmocka_unit_test(test_median_and_quantiles),
+        cmocka_unit_test(test_whole_numbers),
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_ascending_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,13 +110,41 @@ static void columns_grow(void **state)
     nvt_column_free(column);
 }
 
+static int by_value(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static void values_are_sorted(void **state)
+{
+    (void)state;
+    enum { MOST = 700, TRIALS = 600 };
+    static const uint32_t masks[] = {UINT32_MAX, 0xff, 0xff00ff, 0x3, 0xf0000000, 0xfffff};
+    uint32_t values[MOST], expected[MOST], scratch[MOST];
+    srand(6);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        size_t count = (size_t)(rand() % (trial % 2 ? MOST : 60));
+        uint32_t base = trial % 3 ? 0 : UINT32_MAX - 0xfff;
+        for (size_t i = 0; i < count; i++) {
+            values[i] = base + (((uint32_t)rand() << 16 ^ (uint32_t)rand()) &
+                                masks[trial % (int)(sizeof(masks) / sizeof(masks[0]))]);
+            expected[i] = values[i];
+        }
+        nvt_sort_values(values, scratch, count);
+        if (count)
+            qsort(expected, count, sizeof(*expected), by_value);
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(values[i], expected[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(orders_are_as_defined),
-        cmocka_unit_test(extreme_keys_are_ordered),
-        cmocka_unit_test(columns_follow_the_order),
-        cmocka_unit_test(columns_grow),
+        cmocka_unit_test(orders_are_as_defined),    cmocka_unit_test(extreme_keys_are_ordered),
+        cmocka_unit_test(columns_follow_the_order), cmocka_unit_test(columns_grow),
+        cmocka_unit_test(values_are_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
