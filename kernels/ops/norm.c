@@ -48,11 +48,13 @@ NVT_KERNEL(layernorm_forward, norm_args)
     const real *x = a.x + row * a.n;
     real *y = a.y + row * a.n;
     real sum = 0, squares = 0;
+    NVT_SIMD_SUM(sum)
     FOR_THREADS(i, a.n)
     {
         sum += x[i];
     }
     real m = block_sum(sum) / (real)a.n;
+    NVT_SIMD_SUM(squares)
     FOR_THREADS(i, a.n)
     {
         squares += (x[i] - m) * (x[i] - m);

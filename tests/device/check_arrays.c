@@ -118,6 +118,14 @@ const real *check_positive(struct check *check, const char *name, int64_t count)
     return (const real *)send(array);
 }
 
+const real *check_around_one(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_REAL, count);
+    for (int64_t i = 0; i < count; i++)
+        ((real *)body(array))[i] = (real)(float)(1 + normal(check));
+    return (const real *)send(array);
+}
+
 const real *check_shares(struct check *check, const char *name, int64_t rows, int64_t columns)
 {
     struct check_array *array = add(check, name, CHECK_IN, CHECK_REAL, rows * columns);

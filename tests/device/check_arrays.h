@@ -34,6 +34,8 @@ struct check {
  * line on stderr and 2. in: normal numbers. positive: in (0.5, 1.5). indices: in [0, bound). */
 const real *check_in(struct check *check, const char *name, int64_t count);
 const real *check_positive(struct check *check, const char *name, int64_t count);
+/* Normal numbers around one, whose mean is more than what is left of them when they cancel out. */
+const real *check_around_one(struct check *check, const char *name, int64_t count);
 /* What a softmax gives: positive numbers of which each row adds up to one. */
 const real *check_shares(struct check *check, const char *name, int64_t rows, int64_t columns);
 const int32_t *check_indices(struct check *check, const char *name, int64_t count, int64_t bound);

@@ -42,7 +42,7 @@ OP(rmsnorm_backward)
 
 OP(layernorm_forward)
 {
-    const real *x = check_in(c, "x", s[0] * s[1]), *g = check_in(c, "g", s[1]);
+    const real *x = check_around_one(c, "x", s[0] * s[1]), *g = check_in(c, "g", s[1]);
     const real *b = check_in(c, "b", s[1]);
     real *y = check_out(c, "y", s[0] * s[1]), *m = check_out(c, "m", s[0]);
     nvt_layernorm_forward(y, m, check_out(c, "r", s[0]), x, g, b, s[0], s[1], (real)1e-5);
