@@ -28,19 +28,16 @@ int nvt_walk_grow(struct nvt_walk *walk)
     return 0;
 }
 
-int nvt_launch_add_time(struct nvt_launch_times *times, uint32_t value)
+int nvt_launch_grow_times(struct nvt_launch_times *times)
 {
-    if (times->count == times->capacity) {
-        uint32_t capacity = times->capacity ? times->capacity * 2 : 4;
-        uint32_t *values = capacity > times->capacity
-                               ? realloc(times->values, (size_t)capacity * sizeof(*values))
-                               : NULL;
-        if (!values)
-            return -1;
-        times->values = values;
-        times->capacity = capacity;
-    }
-    times->values[times->count++] = value;
+    uint32_t capacity = times->capacity ? times->capacity * 2 : 4;
+    uint32_t *values = capacity > times->capacity
+                           ? realloc(times->values, (size_t)capacity * sizeof(*values))
+                           : NULL;
+    if (!values)
+        return -1;
+    times->values = values;
+    times->capacity = capacity;
     return 0;
 }
 
@@ -98,6 +95,11 @@ static uint32_t class_of(struct nvt_walk *walk, uint32_t outer, uint32_t kind)
     /* No key is 0. */
     uint64_t key = ((uint64_t)outer + 1) << 32 | kind;
     size_t place = (key ^ (key >> 32) * 31) % NVT_WALK_RECENT;
+    if (walk->recent[place].key == key)
+        return walk->recent[place].class;
+    /* Where two want the same place, the other one is next to it. */
+    if (walk->recent[place].key)
+        place ^= 1;
     if (walk->recent[place].key == key)
         return walk->recent[place].class;
     uint32_t *class = nvt_map_at(&walk->classes, key);

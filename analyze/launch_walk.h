@@ -48,8 +48,15 @@ struct nvt_walk {
 /* An entry of nvt_lane_ids that was taken by a lane, whose number is below. */
 #define NVT_WALK_TAKEN 0x80000000u
 
-/* 0, or -1 when out of memory. */
-int nvt_launch_add_time(struct nvt_launch_times *times, uint32_t value);
+/* Both: 0, or -1 when out of memory. */
+int nvt_launch_grow_times(struct nvt_launch_times *times);
+static inline int nvt_launch_add_time(struct nvt_launch_times *times, uint32_t value)
+{
+    if (times->count == times->capacity && nvt_launch_grow_times(times))
+        return -1;
+    times->values[times->count++] = value;
+    return 0;
+}
 
 /* Room for twice as many classes, cells zeroed. *all: cells of all lanes, which are limited. */
 enum nvt_walk_outcome nvt_launch_grow(struct nvt_launch_lane *out, uint32_t names, uint32_t *all);
