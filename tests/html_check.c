@@ -29,14 +29,14 @@ struct html {
 static void take_attribute(struct html *html, const char *name, size_t name_size, const char *value,
                            size_t size)
 {
-    char id[40];
+    char id[40] = "";
     if (name_size == 2 && !strncmp(name, "id", 2)) {
         assert_true(size && size < sizeof(id) && html->id_count < 4000);
         snprintf(id, sizeof(id), "%.*s", (int)size, value);
         for (size_t i = 0; i < html->id_count; i++)
             if (!strcmp(html->ids[i], id))
                 fail_msg("the id %s stands there twice", id);
-        strcpy(html->ids[html->id_count++], id);
+        memcpy(html->ids[html->id_count++], id, sizeof(id));
     }
     /* Nothing is loaded, and no link leads out of the document. */
     if ((name_size >= 4 && !strncmp(name + name_size - 4, "href", 4)))
@@ -71,7 +71,7 @@ static const char *take_attributes(struct html *html, const char *at)
 
 static void take_tag(struct html *html, const char **at)
 {
-    char name[32];
+    char name[32] = "";
     int closes = (*at)[1] == '/';
     const char *start = *at + 1 + closes;
     size_t size = strcspn(start, " \t\n/>");
@@ -84,7 +84,7 @@ static void take_tag(struct html *html, const char **at)
         html->depth--;
     } else if (*end == '>' && strcmp(name, "meta")) {
         assert_true(html->depth < 64);
-        strcpy(html->stack[html->depth++], name);
+        memcpy(html->stack[html->depth++], name, sizeof(name));
     }
     *at = end + (*end == '/') + 1;
     /* What stands in these two is no markup. */

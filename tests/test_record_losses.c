@@ -191,8 +191,8 @@ static void survives_a_full_disk(void **state)
     } disks[] = {{"disk full from the first", "64k", "names", 40000},
                  {"disk full midway", "1m", "many", 300000}};
     for (size_t i = 0; i < 2; i++) {
-        struct cli_result result;
-        struct nvt_trace *trace;
+        struct cli_result result = {0};
+        struct nvt_trace *trace = NULL;
         if (record_to_disk(disks[i].size, disks[i].how, &result, &trace)) {
             print_message("no right to mount a small disk here: not run\n");
             skip();

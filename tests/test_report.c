@@ -474,7 +474,7 @@ static void test_refused(void **state)
     result = report(directory, "-o", below, NULL, NULL);
     cli_expect_failure(&result, "a.html");
     cli_result_free(&result);
-    strcat(below, ".part");
+    snprintf(below, sizeof(below), "%s/a.html.part", directory);
     assert_int_equal(access(below, F_OK), -1);
     cli_tempdir_remove(directory);
 }
