@@ -119,7 +119,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call obj,$(TEST_HELPERS)) $(BUILD)/li
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
 # This one has the host backend in it.
-$(BUILD)/tests/test_switchback: LDLIBS += $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl)
+$(BUILD)/tests/test_switchback: private LDLIBS += $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl)
 
 # Kernels in double precision, for tests/test_*_double.c: gradients against finite differences.
 DOUBLE_SRC := $(filter-out kernels/workloads/% kernels/frame/driver.c kernels/host/low_precision.c,$(HOST_SRC))
@@ -138,15 +138,18 @@ $(BUILD)/tests/%_double: $(BUILD)/double/tests/%_double.o $(call obj,$(TEST_HELP
 
 $(BUILD)/tests/clients/%: tests/clients/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
 
 $(BUILD)/tests/clients/%: tests/clients/%.cpp
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) $(CFLAGS) -Wall -Wextra $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
+	$(Q)$(HERE) $(CXX) -std=c++17 $(CPPFLAGS) $(CFLAGS) -Wall -Wextra $(WERROR) $(SANITIZE) -MMD -MP -MF $@.d $< -o $@ -ldl -lpthread
 
 # Named here, make takes none of them for a step in between, which it would remove, and would not miss.
 objects: $(call obj,$(TEST_HELPERS) $(filter-out %_double.c,$(TEST_SRC)) $(wildcard tests/fuzz/*.c)) \
          $(call double,$(filter %_double.c,$(TEST_SRC)))
+
+clients: $(CLIENTS)
+tests: $(TESTS) clients
 
 # Tests run one after another: some of them measure time. Every one is run, then the verdict.
 check: all $(TESTS) $(CLIENTS) ## build and run every test
@@ -199,5 +202,5 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: all objects check check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run demo clean help
+.PHONY: all objects clients tests check check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

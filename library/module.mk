@@ -16,7 +16,7 @@ $(BUILD)/libnvtally.so.$(LIBRARY_ABI): $(call pic,$(LIBRARY_SRC))
 $(BUILD)/libnvtally.so: $(BUILD)/libnvtally.so.$(LIBRARY_ABI)
 	$(Q)ln -sf $(<F) $@
 
-$(BUILD)/tests/test_session_library $(BUILD)/tests/test_session_device: LDLIBS += -Wl,-rpath,$(abspath $(BUILD))
+$(BUILD)/tests/test_session_library $(BUILD)/tests/test_session_device: private LDLIBS += '-Wl,-rpath,$$ORIGIN/..'
 
 # The one with Google Benchmark is left out where that is not installed.
 HAVE_BENCHMARK := $(wildcard /usr/include/benchmark/benchmark.h)
@@ -24,13 +24,13 @@ examples: $(BUILD)/examples/range_stats $(if $(HAVE_BENCHMARK),$(BUILD)/examples
 
 $(BUILD)/examples/range_stats: examples/range_stats.c include/nvtally.h $(BUILD)/libnvtally.so
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) $(CPPFLAGS) -Iinclude $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) $< -L$(BUILD) -lnvtally \
-	  -Wl,-rpath,$(abspath $(BUILD)) -ldl -o $@
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) -Iinclude $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) $< -L$(BUILD) -lnvtally \
+	  '-Wl,-rpath,$$ORIGIN/..' -ldl -o $@
 
 $(BUILD)/examples/google_benchmark: examples/google_benchmark.cpp include/nvtally.h $(BUILD)/libnvtally.so
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 $(CPPFLAGS) -Iinclude $(CFLAGS) -Wall -Wextra $(WERROR) $(SANITIZE) $< -L$(BUILD) -lnvtally -lbenchmark \
-	  -Wl,-rpath,$(abspath $(BUILD)) -ldl -lpthread -o $@
+	$(Q)$(HERE) $(CXX) -std=c++17 $(CPPFLAGS) -Iinclude $(CFLAGS) -Wall -Wextra $(WERROR) $(SANITIZE) $< -L$(BUILD) -lnvtally -lbenchmark \
+	  '-Wl,-rpath,$$ORIGIN/..' -ldl -lpthread -o $@
 
 $(BUILD)/tests/test_session_library: $(BUILD)/libnvtally.so | examples
 

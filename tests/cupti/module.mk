@@ -3,7 +3,7 @@ STAND_IN := $(BUILD)/tests/libcupti-stand-in.so
 
 $(STAND_IN): tests/cupti/stand_in.c tests/cupti/stand_in.h
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) -D_GNU_SOURCE $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -lpthread
+	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -lpthread
 
 $(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_session_device.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device

@@ -22,7 +22,7 @@ define check_library
 $(BUILD)/check-$(1)/%.o: %.c
 	@mkdir -p $$(@D)
 	$$(if $$(Q),@echo "  CHK  $$< ($(1))")
-	$$(Q)$$(CC) $$(CHECK_FLAGS) $(2) -c $$< -o $$@
+	$$(Q)$$(HERE) $$(CC) $$(CHECK_FLAGS) $(2) -c $$< -o $$@
 
 $(BUILD)/device/libcheck-$(1).so: $(call check_obj,$(1))
 	@mkdir -p $$(@D)
@@ -40,7 +40,7 @@ $(BUILD)/device/libcheck-cuda.so: $(CHECK_CUDA_OBJ)
 
 $(BUILD)/device/check: tests/device/check.c tests/device/check.h
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) $< -o $@ -ldl -lm
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) $< -o $@ -ldl -lm
 
 CHECK_HERE := $(BUILD)/device/check $(patsubst %,$(BUILD)/device/libcheck-%.so,reference host $(if $(HAVE_NVCC),cuda))
 

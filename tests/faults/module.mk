@@ -3,19 +3,19 @@ FAIL_ALLOC := $(BUILD)/tests/libfail-alloc.so
 
 $(FAIL_ALLOC): tests/faults/fail_alloc.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
 
 STEP_CLOCK := $(BUILD)/tests/libstep-clock.so
 
 $(STEP_CLOCK): tests/faults/step_clock.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
 
 FAIL_CALL := $(BUILD)/tests/fail-call
 
 $(FAIL_CALL): tests/faults/fail_call.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) $< -o $@
 
 FAULT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/test_faults*.c))) $(patsubst %,$(BUILD)/tests/test_%,record record_losses)
 

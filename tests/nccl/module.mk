@@ -3,6 +3,6 @@ NCCL_STAND_IN := $(BUILD)/tests/libnccl-stand-in.so
 
 $(NCCL_STAND_IN): tests/nccl/stand_in.c kernels/transports/nccl_api.h
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) -D_GNU_SOURCE -I. $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -lpthread
+	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE -I. $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -lpthread
 
 $(BUILD)/tests/test_transport_nccl $(BUILD)/tests/test_device_run: | all $(NCCL_STAND_IN)
