@@ -214,7 +214,9 @@ static void one_rank_that_dies_ends_all(void **state)
         "--microbatches 4 --checkpoint on --engine self --transport mpi --d-model 32 --layers 4 "
         "--heads 4 --d-ff 128 --batch 8 --sequence 16 --vocabulary 100 --iterations 1000000 -o "
         "dead & "
-        "for i in $(seq 100); do sleep 0.1; test -e dead/results.jsonl && break; done; sleep 2; "
+        "for i in $(seq 300); do sleep 0.1; for r in 0 1; do "
+        "\"$0\" stats -r nvtx_sum dead/*-rank$r.nvt 2>&1 | grep -q \"forward p$r\" || continue 2; "
+        "done; break; done; "
         "for p in $(pgrep -f 'worker run.*gpipe'); do "
         "grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$p/environ && kill -9 $p && break; done; "
         "start=$(date +%s); wait; echo took $(($(date +%s) - start))";
