@@ -3,6 +3,7 @@
  * process that was started with it and not in its children. FAIL_ALLOC_COUNT names a file that gets
  * the number of allocations at the end. glibc's own functions do the work.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -26,6 +27,34 @@ static void ended(void)
     on = 0;
 }
 
+static int (*program)(int, char **, char **);
+
+static int with_an_end(int argc, char **argv, char **environment)
+{
+    if (on && atexit(ended))
+        on = 0;
+    return program(argc, argv, environment);
+}
+
+typedef int start_main(int (*)(int, char **, char **), int, char **, void (*)(void), void (*)(void),
+                       void (*)(void), void *);
+start_main __libc_start_main; /* NOLINT(bugprone-reserved-identifier): glibc's */
+
+/* atexit() from within main(): what our constructor registers comes behind the program's destructors,
+ * in one of which gcov writes. */
+int __libc_start_main(int (*its_main)(int, char **, char **), int argc, char **argv,
+                      void (*its_start)(void), void (*its_end)(void), void (*loader_end)(void),
+                      void *stack_end)
+{
+    start_main *real;
+    int was_on = on;
+    on = 0; /* dlsym() may allocate */
+    *(void **)&real = dlsym(RTLD_NEXT, "__libc_start_main");
+    on = was_on;
+    program = its_main;
+    return real(with_an_end, argc, argv, its_start, its_end, loader_end, stack_end);
+}
+
 __attribute__((constructor)) static void start(void)
 {
     const char *number = getenv("FAIL_ALLOC"), *path = getenv("FAIL_ALLOC_COUNT");
@@ -36,8 +65,6 @@ __attribute__((constructor)) static void start(void)
     unsetenv("FAIL_ALLOC_COUNT");
     unsetenv("LD_PRELOAD");
     on = number || path;
-    if (on && atexit(ended))
-        on = 0;
 }
 
 __attribute__((destructor)) static void end(void)

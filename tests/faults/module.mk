@@ -3,7 +3,7 @@ FAIL_ALLOC := $(BUILD)/tests/libfail-alloc.so
 
 $(FAIL_ALLOC): tests/faults/fail_alloc.c
 	@mkdir -p $(@D)
-	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@
+	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -ldl
 
 STEP_CLOCK := $(BUILD)/tests/libstep-clock.so
 
