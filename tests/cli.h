@@ -65,4 +65,16 @@ void cli_tempdir_remove(char *directory);
 void cli_write_file(const char *path, const void *data, size_t size);
 char *cli_read_file(const char *path, size_t *size);
 
+/* What takes an hour under ThreadSanitizer, while other tests run all of its threads, or rests on times,
+ * which it makes others: skip it there, with a word. For a test that includes cmocka.h. */
+#ifdef __SANITIZE_THREAD__
+#define CLI_SKIP_THREAD_SANITIZED(why)                                                             \
+    do {                                                                                           \
+        print_message("not run under ThreadSanitizer: %s\n", why);                                 \
+        skip();                                                                                    \
+    } while (0)
+#else
+#define CLI_SKIP_THREAD_SANITIZED(why) ((void)0)
+#endif
+
 #endif

@@ -257,6 +257,7 @@ static size_t run_document(const char *document)
 static void test_command_lines(void **state)
 {
     (void)state;
+    CLI_SKIP_THREAD_SANITIZED("studies of minutes; each command and workload has tests of its own");
     assert_true(run_document("README.md") >= 20);
     assert_true(run_document("CONTRIBUTING.md") >= 5);
     glob_t documents = files("docs/*.md", "docs/results/*.md", "docs/man/*.scd");
