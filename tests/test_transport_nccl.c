@@ -125,7 +125,9 @@ static void one_rank_gives_the_same_losses(void **state)
 {
     (void)state;
     expect_losses(NULL, "4");
+#ifndef __SANITIZE_THREAD__
     expect_losses(NULL, "1");
+#endif
 }
 
 /* Also with more partitions than ranks: then some neighbours are one process, and others are not.
@@ -135,9 +137,11 @@ static void ranks_give_the_same_losses(void **state)
     (void)state;
     if (!has_mpirun())
         skip();
+    expect_losses("3", "4");
+#ifndef __SANITIZE_THREAD__ /* a run takes seconds to start; three have both kinds of neighbours */
     expect_losses("2", "4");
     expect_losses("4", "4");
-    expect_losses("3", "4");
+#endif
 }
 
 /* SIGKILL of the worker of rank 1 of two; `option` is mpirun's. What was said, and "took SECONDS". */
