@@ -1,11 +1,13 @@
 /*
  * Preloaded: the FAIL_ALLOC-th allocation of the program fails (from 1; 0 or unset: none), in the
- * process that was started with it and not in its children. FAIL_ALLOC_COUNT names a file that gets
- * the number of allocations at the end. glibc's own functions do the work.
+ * process that was started with it, and in its children until they become other programs.
+ * FAIL_ALLOC_COUNT names a file that gets the number of allocations at the end. glibc's own
+ * functions do the work.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,11 +29,19 @@ static void ended(void)
     on = 0;
 }
 
+/* Nor what a child of a coverage build does (make coverage names a file for gcov's complaints): before
+ * it becomes another program, gcov writes there too. */
+static void forked(void)
+{
+    if (getenv("GCOV_ERROR_FILE"))
+        on = 0;
+}
+
 static int (*program)(int, char **, char **);
 
 static int with_an_end(int argc, char **argv, char **environment)
 {
-    if (on && atexit(ended))
+    if (on && (atexit(ended) || pthread_atfork(NULL, NULL, forked)))
         on = 0;
     return program(argc, argv, environment);
 }
