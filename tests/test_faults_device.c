@@ -145,6 +145,7 @@ static void an_exec_leaves_what_was_delivered(void **state)
 static void forks_lose_nothing(void **state)
 {
     (void)state;
+    CLI_SKIP_THREAD_SANITIZED("launches go on for as long as 50 forks take: minutes of records");
     struct cli_result result = record("stream_fork", faults_output());
     cli_expect_status(&result, 0);
     check("50 forks while kernels run", &result, launched(), 0);
