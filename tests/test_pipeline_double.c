@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "../kernels/pipeline/pipeline.h"
+#include "cli.h"
 
 /* Sums of a few thousand terms of order one: far above their rounding, far below any real difference. */
 #define SAME 1e-11
@@ -381,6 +382,7 @@ static void gradients_of_resnet(void **state)
     static const int kinds[] = {0, 1, 2, 3, 4, 7, 53, 54, 55};
     int count = nvt_resnet_modules(modules, NVT_MODULES_MOST);
     (void)state;
+    CLI_SKIP_THREAD_SANITIZED("one thread, and convolutions in double precision take minutes");
     assert_int_equal(count, 56);
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         struct nvt_module *module = &modules[kinds[k]];
@@ -408,6 +410,8 @@ static void cutting_resnet_changes_nothing(void **state)
     const struct choice one = {1, 1, 1, 0, 0, 0, 1, NVT_GPIPE, 0};
     const struct choice cut = {4, 1, 1, 1, 1, 0, 1, NVT_1F1B, 0};
     (void)state;
+    CLI_SKIP_THREAD_SANITIZED(
+        "minutes of convolutions; the threads are those of cutting_changes_nothing");
     struct nvt_pipeline *a = make(&one), *b = make(&cut);
     assert_true(run(a) == run(b));
     assert_true(largest_difference(a, b) == 0);
