@@ -272,15 +272,16 @@ static void check_gradients(const struct choice *choice, int each, double bound)
 {
     struct nvt_pipeline *pipeline = make(choice);
     const double step = 1e-5;
+    const int count = pipeline->module_count;
     double *gradients[NVT_MODULES_MOST];
     run(pipeline);
     /* Further runs add to them. */
-    for (int m = 0; m < pipeline->module_count; m++) {
+    for (int m = 0; m < count; m++) {
         size_t bytes = (size_t)pipeline->modules[m].parameters * sizeof(double);
         gradients[m] = malloc(bytes + 1);
         memcpy(gradients[m], pipeline->modules[m].g, bytes);
     }
-    for (int m = 0; m < pipeline->module_count; m++) {
+    for (int m = 0; m < count; m++) {
         struct nvt_module *module = &pipeline->modules[m];
         for (int i = 0; i < each && module->parameters; i++) {
             int64_t at = module->parameters * (2 * i + 1) / (2 * each);
