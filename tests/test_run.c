@@ -250,13 +250,12 @@ static void ctrl_c_keeps_what_was_finished(void **state)
     (void)state;
     char script[2048];
     const char *out = cli_in(directory, "stopped");
-    snprintf(
-        script, sizeof(script),
-        "%s run linear --size 256,2048,4096 --batch 16 --iterations " LONG_RUN
-        " --backend host -o %s & "
-        "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; "
-        "kill -TERM $p; wait $p",
-        cli_built("nvtally"), out, out);
+    snprintf(script, sizeof(script),
+             "%s run linear --size 256,2048,4096 --batch 16 --iterations " LONG_RUN
+             " --backend host -o %s & "
+             "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; "
+             "kill -TERM $p; wait $p",
+             cli_built("nvtally"), out, out);
     const char *argv[] = {"sh", "-c", script, NULL};
     struct cli_result result = cli_run(argv);
     assert_false(result.timed_out);
