@@ -459,6 +459,19 @@ static void finish_part(void *context, size_t part)
     finish->failed[part] = parts[part](finish->trace, &finish->extents[part]);
 }
 
+/* Sums come round: of a hostile file they say nothing anyway. */
+static void note_lost(struct nvt_trace *trace)
+{
+    uint64_t lost = 0;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        lost += trace->threads.dropped[i];
+    if (lost)
+        nvt_trace_note(trace,
+                       "%llu events and device records were lost: at full buffers, in signal "
+                       "handlers, or as they could not be written",
+                       (unsigned long long)lost);
+}
+
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
 {
     struct finish finish = {.trace = trace};
@@ -482,5 +495,6 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
         all.first = all.last = 0;
     trace->first_ns = all.first;
     trace->last_ns = all.last;
+    note_lost(trace);
     return 0;
 }

@@ -50,7 +50,7 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(uint32_t, name)                                                                              \
     X(int64_t, last_ns)    /* last time on record */                                               \
     X(uint64_t, events)    /* NVTX events recorded */                                              \
-    X(uint64_t, dropped)   /* NVTX events lost, and known to be lost */                            \
+    X(uint64_t, dropped)   /* events and device records known to be lost */                        \
     X(uint64_t, waited_ns) /* time the thread waited for room in its ring */
 
 /* NVTX domains; row 0 is always the default domain, whose name is empty. */

@@ -131,7 +131,7 @@ enum {
 enum { NVT_CLOCK_CUPTI, NVT_CLOCK_MONOTONIC_NS, NVT_CLOCK_FIELDS };
 enum {
     NVT_LOST_CUPTI,   /* CUPTI had no room */
-    NVT_LOST_RING,    /* the ring was full */
+    NVT_LOST_RING,    /* at a full ring: of traces before these were counted as events are */
     NVT_LOST_UNKNOWN, /* of kinds that are not decoded */
     NVT_LOST_FIELDS
 };

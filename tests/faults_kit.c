@@ -84,7 +84,12 @@ uint32_t faults_count(const struct nvt_trace *trace, const char *name)
 
 uint64_t faults_said_lost(const struct cli_result *result)
 {
-    const char *end = strstr(result->err, " events were lost");
+    return faults_said(result, " events were lost");
+}
+
+uint64_t faults_said(const struct cli_result *result, const char *words)
+{
+    const char *end = strstr(result->err, words);
     const char *at = end;
     while (at && at > result->err && at[-1] >= '0' && at[-1] <= '9')
         at--;

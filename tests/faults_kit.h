@@ -38,10 +38,12 @@ struct cli_result faults_record(const char *how, const char *file);
 struct cli_result faults_shell(const char *script);
 
 /* The trace, freed by the caller; fails the test where it cannot be read. How many ranges of a name
- * in it were closed; how many events the recorder said were lost. */
+ * in it were closed; how many events the recorder said were lost; the number that stands before
+ * some words of it, 0 where they are not there. */
 struct nvt_trace *faults_read(void);
 uint32_t faults_count(const struct nvt_trace *trace, const char *name);
 uint64_t faults_said_lost(const struct cli_result *result);
+uint64_t faults_said(const struct cli_result *result, const char *words);
 
 /* How many sessions are in the folder; the second fails unless there are none. */
 int faults_sessions(void);

@@ -72,6 +72,17 @@ static uint64_t launched(void)
     return sum;
 }
 
+/* To the last event and record: what happened is in the file, or is said to be lost. Of each launch
+ * there are a push, a pop, a kernel and its call; *lost gets what was said. */
+static void check_sum(const char *fault, const struct cli_result *result, uint64_t *lost)
+{
+    *lost = faults_said_lost(result);
+    uint64_t in_file = faults_said(result, " events of ") + faults_said(result, " device records");
+    faults_note_said(fault, 4 * launched(), in_file, *lost ? "counted" : "0",
+                     (double)result->elapsed_ns / 1e9);
+    assert_int_equal(in_file + *lost, 4 * launched());
+}
+
 /* All ranges; as many kernels as must be; of each kernel the call that launched it. */
 static void check(const char *fault, const struct cli_result *result, uint64_t least_kernels,
                   int ended_suddenly)
@@ -170,17 +181,62 @@ static void a_full_disk_is_counted(void **state)
     struct cli_result result = record("stream_on", output);
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = nvt_trace_read(output, &err);
+    uint64_t lost;
     assert_int_equal(umount(disk), 0);
     cli_expect_status(&result, 0);
     assert_non_null(trace);
     assert_non_null(strstr(result.err, "No space left on device"));
-    /* Of each launch: a range of two events, a kernel and the call that launched it. */
-    uint64_t lost = faults_said_lost(&result), in_file = trace->ranges.count * 2ull;
-    in_file += trace->ops.count + trace->apis.count;
-    faults_note("disk full while kernels run: records", 4 * launched(), in_file, 2 * lost,
-                (double)result.elapsed_ns / 1e9);
+    check_sum("disk full while kernels run: records", &result, &lost);
     assert_true(trace->ops.count > 0);
     assert_true(lost > 0);
+    nvt_trace_free(trace);
+    cli_result_free(&result);
+    faults_no_session_left();
+}
+
+/* What does not fit is dropped, by threads and by what takes the device's records. Whether that could
+ * be sent or not, it is counted. */
+static void what_is_dropped_is_counted(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally",     "record",
+                          "--level",     "0",
+                          "--trace",     "nvtx,kernel",
+                          "--on-full",   "drop",
+                          "--ring-size", "64K",
+                          "-o",          faults_output(),
+                          "--",          cli_client("device"),
+                          "stream_on",   counters(),
+                          NULL};
+    struct cli_result result = run(argv);
+    uint64_t lost;
+    cli_expect_status(&result, 0);
+    check_sum("small buffers, dropping: records", &result, &lost);
+    cli_result_free(&result);
+    faults_no_session_left();
+}
+
+/* The recorder stands still for so long that it is taken for dead, and then goes on. */
+static void a_recorder_that_stands_still_is_counted(void **state)
+{
+    (void)state;
+    char script[2048], note[100];
+    snprintf(script, sizeof(script),
+             "(sleep 0.2; kill -STOP $PPID; sleep 3; kill -CONT $PPID) & %s stream_on %s; wait",
+             cli_client("device"), counters());
+    const char *argv[] = {"nvtally",     "record",      "--level", "0",    "--trace",
+                          "nvtx,kernel", "--ring-size", "64K",     "-o",   faults_output(),
+                          "--",          "sh",          "-c",      script, NULL};
+    struct cli_result result = run(argv);
+    uint64_t lost;
+    cli_expect_status(&result, 0);
+    check_sum("recorder stopped for 3 s: records", &result, &lost);
+    assert_true(lost > 0);
+    struct nvt_trace *trace = faults_read();
+    snprintf(note, sizeof(note), "%llu events and device records were lost",
+             (unsigned long long)lost);
+    assert_non_null(trace->notes);
+    assert_non_null(strstr(trace->notes, note));
     nvt_trace_free(trace);
     cli_result_free(&result);
     faults_no_session_left();
@@ -194,6 +250,8 @@ int main(void)
         cmocka_unit_test(an_exec_leaves_what_was_delivered),
         cmocka_unit_test(forks_lose_nothing),
         cmocka_unit_test(a_full_disk_is_counted),
+        cmocka_unit_test(what_is_dropped_is_counted),
+        cmocka_unit_test(a_recorder_that_stands_still_is_counted),
     };
     return cmocka_run_group_tests(tests, faults_set_up, faults_tear_down);
 }

@@ -81,7 +81,7 @@ static struct {
     /* The flushing thread's. */
     struct nvt_cupti_decoder decoder;
     struct nvt_device_batch batch;
-    uint64_t lost_cupti, lost_ring, unknown; /* since the last row about it */
+    uint64_t lost, unknown; /* by CUPTI; since the last row about it */
 } cupti = {.switching = PTHREAD_MUTEX_INITIALIZER};
 
 static void wait_on(_Atomic uint32_t *word, uint32_t value, int64_t ns)
@@ -123,10 +123,9 @@ static void problem(const char *text)
 
 static void send_batch(void *context, struct nvt_device_batch *batch)
 {
-    uint32_t rows = batch->rows;
     (void)context;
-    if (rows && nvt_device_send(batch))
-        cupti.lost_ring += rows;
+    if (batch->rows)
+        nvt_device_send(batch);
     nvt_device_batch_clear(batch);
     atomic_fetch_add(&cupti.progress, 1);
 }
@@ -169,24 +168,22 @@ static void add_moment(void)
         add(NVT_DEVICE_CLOCK, fields, NVT_CLOCK_FIELDS);
 }
 
-static void add_lost(void)
+/* What CUPTI dropped. Behind `final` nothing is sent any more, but it is counted all the same. */
+static void add_lost(int final)
 {
     size_t dropped = 0;
     if (cupti.api.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CUPTI_SUCCESS)
-        cupti.lost_cupti += dropped;
-    uint64_t fields[NVT_LOST_FIELDS] = {cupti.lost_cupti, cupti.lost_ring, cupti.unknown};
-    if (!cupti.lost_cupti && !cupti.lost_ring && !cupti.unknown)
+        cupti.lost += dropped;
+    const uint64_t fields[NVT_LOST_FIELDS] = {
+        [NVT_LOST_CUPTI] = cupti.lost, [NVT_LOST_UNKNOWN] = cupti.unknown};
+    if (!cupti.lost && !cupti.unknown)
         return;
-    cupti.lost_cupti = cupti.lost_ring = cupti.unknown = 0;
-    uint64_t before = cupti.lost_ring;
-    add(NVT_DEVICE_LOST, fields, NVT_LOST_FIELDS);
     send_batch(NULL, &cupti.batch);
-    /* Had that been dropped as well, it would not be known: count it again next time. */
-    if (cupti.lost_ring != before) {
-        cupti.lost_cupti += fields[NVT_LOST_CUPTI];
-        cupti.lost_ring = fields[NVT_LOST_RING];
-        cupti.unknown += fields[NVT_LOST_UNKNOWN];
-    }
+    nvt_device_batch_add(&cupti.batch, NVT_DEVICE_LOST, fields, NVT_LOST_FIELDS);
+    if (!nvt_device_send(&cupti.batch))
+        cupti.lost = cupti.unknown = 0;
+    else if (final)
+        nvt_thread_drop(nvt_thread_get(), cupti.lost);
 }
 
 static void hand_over(int final)
@@ -201,7 +198,7 @@ static void hand_over(int final)
     decode_filled();
     if (final && !cupti.own_clock)
         add_moment();
-    add_lost();
+    add_lost(final);
     if (result == CUPTI_SUCCESS)
         add(NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS);
     send_batch(NULL, &cupti.batch);

@@ -28,6 +28,8 @@ int nvt_device_send(struct nvt_device_batch *batch)
         status = nvt_thread_record(thread, NVT_WORD(NVT_DEVICE_RECORDS, 0, 0, 0, 0), pieces, 3);
         nvt_thread_leave(thread);
     }
+    if (status && batch->records)
+        nvt_thread_drop(thread, batch->records);
     nvt_device_batch_clear(batch);
     return status;
 }

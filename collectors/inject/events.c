@@ -113,7 +113,7 @@ int nvt_event_push(const struct nvt_event *event)
     uint32_t domain = event->domain ? event->domain->number : 0;
     int recorded = !nvt_nest_skips(thread, domain) && !nvt_event_record(thread, event);
     if (!recorded)
-        nvt_thread_drop(thread);
+        nvt_thread_drop(thread, 1);
     int level = nvt_nest_push(thread, domain, recorded);
     nvt_thread_leave(thread);
     if (NVT_UNLIKELY(captures))
@@ -136,11 +136,11 @@ int nvt_event_pop(const struct nvt_event *event)
         nest->skipped--;
         thread->skips--;
         level = (int)--nest->depth;
-        nvt_thread_drop(thread);
+        nvt_thread_drop(thread, 1);
     } else if (nest->depth > 0) {
         level = (int)--nest->depth;
         if (nvt_event_record(thread, event))
-            nvt_thread_drop(thread);
+            nvt_thread_drop(thread, 1);
     }
     nvt_thread_leave(thread);
     if (NVT_UNLIKELY(thread->capture))
@@ -159,7 +159,7 @@ static void record_or_drop(const struct nvt_event *event)
     }
     nvt_thread_enter(thread);
     if (nvt_event_record(thread, event))
-        nvt_thread_drop(thread);
+        nvt_thread_drop(thread, 1);
     nvt_thread_leave(thread);
 }
 
@@ -205,6 +205,6 @@ void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t v
     struct nvt_piece pieces[2] = {{header, sizeof(header)}, {data, size}};
     uint32_t number = nvt_domain_number(thread, domain);
     if (nvt_thread_record(thread, NVT_WORD(kind, 0, 0, number, value), pieces, 2))
-        nvt_thread_drop(thread);
+        nvt_thread_drop(thread, 1);
     nvt_thread_leave(thread);
 }

@@ -28,7 +28,7 @@ static __attribute__((noinline, cold)) int push_name_slowly(const char *message)
                    !nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, name), 0);
     }
     if (!recorded)
-        nvt_thread_drop(thread);
+        nvt_thread_drop(thread, 1);
     int level = nvt_nest_push(thread, 0, recorded);
     nvt_thread_leave(thread);
     return level;

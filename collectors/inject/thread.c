@@ -41,10 +41,10 @@ static void make_key(void)
     pthread_key_create(&at_exit, thread_ends);
 }
 
-static void lose_homeless(void)
+static void lose_homeless(uint64_t events)
 {
     if (nvt_session.control)
-        atomic_fetch_add_explicit(&nvt_session.control->homeless, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&nvt_session.control->homeless, events, memory_order_relaxed);
 }
 
 /* A ring for a thread that has none: it is new, or has just been forked. */
@@ -95,20 +95,20 @@ struct nvt_thread *nvt_thread_new(void)
     int saved = errno;
     struct nvt_thread *thread = new_thread();
     if (!thread)
-        lose_homeless();
+        lose_homeless(1);
     errno = saved;
     return thread;
 }
 
-void nvt_thread_drop(struct nvt_thread *thread)
+void nvt_thread_drop(struct nvt_thread *thread, uint64_t events)
 {
-    if (!thread->slots) {
-        lose_homeless();
+    if (!thread || !thread->slots) {
+        lose_homeless(events);
         return;
     }
     struct nvt_ring *ring = nvt_thread_ring(thread);
     uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed);
-    atomic_store_explicit(&ring->dropped, dropped + 1, memory_order_relaxed);
+    atomic_store_explicit(&ring->dropped, dropped + events, memory_order_relaxed);
 }
 
 int nvt_thread_nested(struct nvt_thread *thread)

@@ -112,8 +112,9 @@ struct nvt_piece {
 int nvt_thread_record(struct nvt_thread *thread, uint64_t word, const struct nvt_piece *pieces,
                       int count);
 
-/* Count an event that could not be recorded. */
-void nvt_thread_drop(struct nvt_thread *thread);
+/* Count events, or device records, that could not be recorded; NULL: of a thread without a state. They
+ * are counted in shared memory, so that the recorder knows of them whatever comes of this process. */
+void nvt_thread_drop(struct nvt_thread *thread, uint64_t events);
 
 /* Count an event from a signal handler that interrupted another event. Returns -2, NVTX's "no
  * push/pop tracking". */
