@@ -254,6 +254,15 @@ static void take_chunks(struct follower *follower, uint32_t thread)
     nvt_chunk_memory_free(&memory);
 }
 
+/* A range that was never closed lasts as long as its thread is known to have lived. */
+static void close_all(struct follower *follower)
+{
+    const struct nvt_walk *walk = follower->walk;
+    int64_t end = time_of(follower, follower->thread->last);
+    while (walk->depth && walk->outcome == NVT_WALK_DONE)
+        pop(follower, end, walk->open[walk->depth - 1].from);
+}
+
 /* --- threads --- */
 
 static void follow(void *context, struct nvt_walk *walk, uint32_t lane)
@@ -268,10 +277,8 @@ static void follow(void *context, struct nvt_walk *walk, uint32_t lane)
     if (thread != NVT_NONE) {
         follower.thread = &all->reader->threads[thread];
         take_chunks(&follower, thread);
+        close_all(&follower);
     }
-    /* A range that was never closed lasts as long as its thread is known to have lived. */
-    while (walk->depth && walk->outcome == NVT_WALK_DONE)
-        pop(&follower, time_of(&follower, follower.thread->last), walk->open[walk->depth - 1].from);
     take_calls(&follower, INT64_MAX);
 }
 
