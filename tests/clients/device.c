@@ -86,7 +86,8 @@ static void plain(void)
     nvtxNameCudaStreamA((cudaStream_t)(uintptr_t)4007, "compute");
     step("forward", 2);
     step("backward", 1);
-    pthread_create(&thread, NULL, in_thread, NULL);
+    if (pthread_create(&thread, NULL, in_thread, NULL))
+        exit(3);
     pthread_join(thread, NULL);
     everything();
 }
@@ -210,7 +211,8 @@ static int streams(const char *how, const char *program, const char *counters)
     if (lines == MAP_FAILED)
         return 3;
     for (int i = 0; i < STREAMS; i++)
-        pthread_create(&threads[i], NULL, stream, &lines[i]);
+        if (pthread_create(&threads[i], NULL, stream, &lines[i]))
+            exit(3);
     if (!strcmp(how, "stream_fork"))
         status = children();
     else
