@@ -139,10 +139,13 @@ static uint64_t free_slots(const struct nvt_thread *thread)
 static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
 {
     uint64_t room = free_slots(thread);
-    uint64_t budget = room > open ? (room - open) / 2 : 0;
+    uint64_t budget = room > open ? (room - open) / 2 : 0, half = thread->size / 2;
+    /* The next look is where the ring is half full, or a burst may end behind that and wake nobody. */
+    if (room > half && budget > room - half)
+        budget = room - half;
     uint64_t to_end = (uint64_t)(thread->slots + thread->size - thread->next);
     thread->open_limit = thread->next + (budget < to_end ? budget : to_end);
-    if (room <= thread->size / 2)
+    if (room <= half)
         nvt_control_wake(nvt_session.control);
     return slots + open < room && budget;
 }
