@@ -3,9 +3,7 @@
 #include <stdlib.h>
 
 #include "launch_walk.h"
-
-/* Rows from which on a second thread is worth its start. */
-#define BESIDE_FROM 20000
+#include "parallel.h"
 
 /* A range that others may lie in. */
 struct outer {
@@ -177,5 +175,5 @@ int nvt_launches_of(struct nvt_launches *launches, struct nvt_lanes *lanes)
     uint64_t rows = lanes->op_count;
     for (uint32_t i = 0; i < lanes->count; i++)
         rows += lanes->items[i].ranges.count;
-    return nvt_launches_walk(launches, lanes, follow_lane, NULL, rows >= BESIDE_FROM);
+    return nvt_launches_walk(launches, lanes, follow_lane, NULL, rows >= NVT_BESIDE_FROM);
 }

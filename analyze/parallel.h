@@ -7,6 +7,9 @@
 
 #include <stddef.h>
 
+/* Rows from which on a second thread is worth its start. */
+#define NVT_BESIDE_FROM 20000
+
 /* Threads that a command may have at once, 1 to 64. */
 unsigned nvt_thread_count(void);
 

@@ -6,9 +6,6 @@
 #include "parallel.h"
 #include "read_nvt.h"
 
-/* Rows from which on a second thread is worth its start. */
-#define BESIDE_FROM 20000
-
 static void convert(const struct nvt_nvt_reader *reader, int64_t origin, int64_t *times,
                     uint32_t count)
 {
@@ -157,7 +154,7 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     /* Those that NVTX has not seen have no time yet. */
     for (uint32_t i = 0; i < reader->thread_count; i++)
         convert(reader, completion.origin, &trace->threads.last_ns[reader->threads[i].row], 1);
-    if (trace->ranges.count + trace->ops.count < BESIDE_FROM)
+    if (trace->ranges.count + trace->ops.count < NVT_BESIDE_FROM)
         for (size_t part = 0; part < COMPLETION_PARTS; part++)
             complete_part(&completion, part);
     else

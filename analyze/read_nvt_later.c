@@ -14,8 +14,6 @@
 
 /* Helping threads, at most: unpacking is done by then. */
 #define HELPERS 3
-/* Rows from which on a second thread is worth its start. */
-#define BESIDE_FROM 20000
 
 struct work {
     struct nvt_nvt_reader *reader;
@@ -169,7 +167,8 @@ void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_fi
     work.events_taken = reader->walks;
     if (!reader->lanes)
         reserve(reader, (uint64_t)nvt_trace_file_size(file));
-    if (reader->events.rows + reader->device_rows.rows < BESIDE_FROM || !reader->device_rows.rows)
+    if (reader->events.rows + reader->device_rows.rows < NVT_BESIDE_FROM ||
+        !reader->device_rows.rows)
         most = 0;
     while (started < most && started < HELPERS &&
            !pthread_create(&helpers[started], NULL, help, &work))

@@ -17,10 +17,8 @@
 #include <string.h>
 
 #include "launch_walk.h"
+#include "parallel.h"
 #include "read_nvt_events.h"
-
-/* Rows from which on a second thread is worth its start. */
-#define BESIDE_FROM 20000
 
 /* Ranges within each other, at most: they take more memory here than in a lane. */
 #define DEPTH_MOST 65536
@@ -312,7 +310,7 @@ int nvt_nvt_walk(struct nvt_nvt_reader *reader, const struct nvt_trace_file *fil
     int status = find_chunks(&all, lanes->count) || nvt_lanes_link(lanes, reader->trace) ? -1 : 0;
     if (!status)
         status = nvt_launches_walk(launches, lanes, follow, &all,
-                                   reader->events.rows + lanes->op_count >= BESIDE_FROM);
+                                   reader->events.rows + lanes->op_count >= NVT_BESIDE_FROM);
     free(all.threads);
     free(all.first);
     free(all.next);

@@ -369,12 +369,10 @@ static void link_part(void *context, size_t part)
     }
 }
 
-/* Rows from which on a second thread is worth its start. */
-#define BESIDE_FROM 20000
-
 static int link_ops(struct nvt_trace *trace)
 {
-    struct link link = {.trace = trace, .parts = trace->ops.count < BESIDE_FROM ? 1 : LINK_PARTS};
+    struct link link = {.trace = trace,
+                        .parts = trace->ops.count < NVT_BESIDE_FROM ? 1 : LINK_PARTS};
     int status = trace->ops.count ? collect_calls(&link.calls, trace) : 0;
     if (!status)
         nvt_parallel(link_part, &link, link.parts);
@@ -479,7 +477,7 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
     int failed = 0;
     for (size_t part = 0; part < FINISH_PARTS; part++)
         finish.extents[part] = all;
-    if (trace->ranges.count + (uint64_t)trace->ops.count + trace->apis.count < BESIDE_FROM)
+    if (trace->ranges.count + (uint64_t)trace->ops.count + trace->apis.count < NVT_BESIDE_FROM)
         for (size_t part = 0; part < FINISH_PARTS; part++)
             finish_part(&finish, part);
     else

@@ -10,7 +10,8 @@
 /* The most bytes of a batch that the rings of this session take without trouble. */
 size_t nvt_device_batch_room(void);
 
-/* Send the batch and clear it. 0, or -1: dropped (the ring was full, or there is none). */
+/* Send the batch and clear it. 0, or -1: dropped, and counted (the ring was full, or there is
+ * none). */
 int nvt_device_send(struct nvt_device_batch *batch);
 
 /* Send one row; field number `name` becomes the number of `text`, where text is not NULL. */

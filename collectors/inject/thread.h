@@ -94,8 +94,8 @@ struct nvt_thread *nvt_thread_new(void);
  * recorder or gives up, as the session says. 0, or -1: the event must be dropped.
  *
  * With F free slots and O ranges open, the next (F - O) / 2 events may be anything: even if all were
- * pushes, their pops would fit behind them. That is `open_limit` (or the ring's end, where that is
- * nearer); there, this function looks again.
+ * pushes, their pops would fit behind them. That is `open_limit` (or the ring's end, or where it is half
+ * full and the recorder to be woken, whichever is nearest); there, this function looks again.
  */
 int nvt_thread_room(struct nvt_thread *thread, uint64_t slots);
 
