@@ -357,7 +357,8 @@ static int keep_for_later(struct nvt_nvt_reader *reader, const struct nvt_chunk 
 /* Whether a chunk is one of those that a file mostly consists of. */
 static int is_bulk(const struct nvt_chunk *chunk)
 {
-    return chunk->kind == NVT_CHUNK_EVENTS || chunk->kind == NVT_CHUNK_DEVICE;
+    return chunk->kind == NVT_CHUNK_EVENTS || chunk->kind == NVT_CHUNK_DEVICE ||
+           chunk->kind == NVT_CHUNK_DEVICE_COLUMNS;
 }
 
 /* All chunks up to `limit`, the end, or the first damage; those with events and device rows are

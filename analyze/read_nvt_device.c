@@ -24,8 +24,7 @@ static int grow(void *array, size_t count, size_t width)
 static uint32_t name_of(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row,
                         int field)
 {
-    uint64_t number = row->fields[field];
-    return number < chunk->name_count ? chunk->names[number] : 0;
+    return nvt_device_name_at(chunk, row->fields[field]);
 }
 
 /* A number that the model keeps in fewer bits. */
@@ -455,12 +454,51 @@ static int read_names(struct nvt_device_chunk *chunk, struct nvt_cursor *cursor,
     return cursor->at ? 0 : -1;
 }
 
+static int read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
+{
+    return chunk->reader->lanes ? nvt_device_lane_row(chunk, row) : nvt_device_read_row(chunk, row);
+}
+
+/* Rows one after the other. 0, or -1 when they are malformed or there is no memory. */
+static int read_rows(const struct nvt_device_chunk *chunk, const struct nvt_cursor *cursor)
+{
+    struct nvt_device_reader rows = {cursor->at, cursor->end, 0};
+    struct nvt_device_row row;
+    int more, status = 0;
+    while (!status && (more = nvt_device_reader_next(&rows, &row)))
+        status = more < 0 ? -1 : read_row(chunk, &row);
+    return status;
+}
+
+static int read_group(struct nvt_device_chunk *chunk, struct nvt_device_group *group)
+{
+    struct nvt_device_row row;
+    int status = 0;
+    if (group->kind == NVT_DEVICE_KERNEL || group->kind == NVT_DEVICE_API)
+        return chunk->reader->lanes ? nvt_device_lane_group(chunk, group)
+                                    : nvt_device_plain_group(chunk, group);
+    while (!status && nvt_device_group_row(group, &row))
+        status = read_row(chunk, &row);
+    return status;
+}
+
+static int read_columns(struct nvt_device_chunk *chunk, const struct nvt_cursor *cursor)
+{
+    struct nvt_device_columns columns;
+    struct nvt_device_row row;
+    int status = nvt_device_columns_open(&columns, cursor->at, cursor->end);
+    while (!status && columns.order && nvt_device_columns_next(&columns, &row))
+        status = read_row(chunk, &row);
+    for (uint32_t i = 0; !status && !columns.order && i < columns.groups; i++)
+        status = read_group(chunk, &columns.group[i]);
+    return status;
+}
+
 int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                          const uint8_t *payload)
 {
     const struct nvt_chunk *header = &later->header;
     struct nvt_cursor cursor = {payload, payload + header->raw_size};
-    struct nvt_device_row row;
     if (header->process >= reader->process_count)
         return -1;
     struct nvt_device_chunk chunk = {.reader = reader,
@@ -471,17 +509,10 @@ int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_lat
                                      .ticks = header->last,
                                      .caller = NVT_NONE};
     int status = read_names(&chunk, &cursor, later->strings);
-    struct nvt_device_reader rows = {cursor.at, cursor.end, 0};
-    int more = 1;
-    while (!status && more > 0) {
-        status = reader->lanes ? nvt_device_lane_rows(&chunk, &rows)
-                               : nvt_device_plain_rows(&chunk, &rows);
-        more = status ? 0 : nvt_device_reader_next(&rows, &row);
-        if (more > 0)
-            status = reader->lanes ? nvt_device_lane_row(&chunk, &row)
-                                   : nvt_device_read_row(&chunk, &row);
-    }
+    if (!status)
+        status = header->kind == NVT_CHUNK_DEVICE ? read_rows(&chunk, &cursor)
+                                                  : read_columns(&chunk, &cursor);
     free(chunk.names);
     free(chunk.known);
-    return status || more < 0 ? -1 : 0;
+    return status;
 }

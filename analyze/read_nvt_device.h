@@ -61,7 +61,6 @@ struct nvt_nvt_devices {
         int is_pool; /* an event of the pool itself */
     } * memory;
     size_t memory_count;
-    struct nvt_device_shape *shapes; /* of kernels seen last; read_nvt_device_plain.c */
     uint64_t lost_cupti, lost_ring, unknown, untimed;
 };
 

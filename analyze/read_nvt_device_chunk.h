@@ -4,6 +4,7 @@
 #ifndef NVT_READ_NVT_DEVICE_CHUNK_H
 #define NVT_READ_NVT_DEVICE_CHUNK_H
 
+#include "../lib/device_columns.h"
 #include "read_nvt.h"
 
 /* What has been found out about a name of a chunk; NVT_NO_STRING: nothing yet. The model's ids. */
@@ -38,50 +39,44 @@ uint32_t nvt_device_call_name(const struct nvt_device_chunk *chunk, uint32_t nam
 /* A thread known by its tid only, until all threads are. UINT32_MAX when out of memory. */
 uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid);
 
-/*
- * Kernels and calls, which most rows are, as long as nothing is unusual about them: the reader
- * stands then behind the last of them, and what comes is to be read field by field. 0, or -1 when
- * out of memory.
- */
-int nvt_device_plain_rows(struct nvt_device_chunk *chunk, struct nvt_device_reader *rows);
+/* The name of that number; 0 beyond the last. */
+static inline uint32_t nvt_device_name_at(const struct nvt_device_chunk *chunk, uint64_t number)
+{
+    return number < chunk->name_count ? chunk->names[number] : 0;
+}
 
-/* The same into lanes. */
-int nvt_device_lane_rows(struct nvt_device_chunk *chunk, struct nvt_device_reader *rows);
+/* What is known of it: the last place is that of all numbers beyond the last. */
+static inline struct nvt_device_name *nvt_device_known(const struct nvt_device_chunk *chunk,
+                                                       uint64_t number)
+{
+    return &chunk->known[number < chunk->name_count ? number : chunk->name_count];
+}
+
+/* Let `caller` be this thread. 0, or -1 when out of memory. */
+static inline int nvt_device_find_caller(struct nvt_device_chunk *chunk, uint64_t tid)
+{
+    if (chunk->caller == NVT_NONE || chunk->tid != tid) {
+        chunk->caller = nvt_device_caller(chunk, tid);
+        chunk->tid = tid;
+    }
+    return chunk->caller == UINT32_MAX ? -1 : 0;
+}
+
+/* Rows whose columns are read together. */
+#define NVT_DEVICE_BLOCK 256
+
+/* All rows of a group of kernels or calls, which most rows are, into the model, and into lanes. 0,
+ * or -1 when out of memory. */
+int nvt_device_plain_group(struct nvt_device_chunk *chunk, struct nvt_device_group *group);
+int nvt_device_lane_group(struct nvt_device_chunk *chunk, struct nvt_device_group *group);
 
 /* A row of any kind into the model, and into lanes. 0, or -1 when out of memory. */
 int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
 int nvt_device_lane_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
 
-/* A row that is being read. */
-struct nvt_device_fields {
-    const uint8_t *at;   /* NULL: cut */
-    const uint8_t *stop; /* of the row */
-    const uint8_t *end;  /* of the chunk */
-    int has_pext;        /* of nvt_varint_take */
-};
-
-/* Reads beyond the row are found out later: it is quicker where there are bytes left. */
-static inline uint64_t nvt_device_field(struct nvt_device_fields *fields)
-{
-    uint64_t value = 0;
-    if (fields->at)
-        fields->at = nvt_varint_take(fields->at, fields->end, &value, fields->has_pext);
-    return value;
-}
-
-/* What all of them begin with. 0: the row has not got that much, or no times. */
+/* What kernels, other operations and calls begin with. */
 struct nvt_device_times {
     uint64_t start, end, correlation;
 };
-
-static inline struct nvt_device_times nvt_device_times(struct nvt_device_fields *fields,
-                                                       uint64_t last_start)
-{
-    struct nvt_device_times times;
-    times.start = last_start + (uint64_t)nvt_unzigzag(nvt_device_field(fields));
-    times.end = times.start + (uint64_t)nvt_unzigzag(nvt_device_field(fields));
-    times.correlation = nvt_device_field(fields);
-    return times;
-}
 
 #endif

@@ -491,6 +491,5 @@ void nvt_nvt_device_free(struct nvt_nvt_devices *devices)
     free(devices->edges);
     free(devices->processes);
     free(devices->memory);
-    free(devices->shapes);
     free(devices->rows);
 }

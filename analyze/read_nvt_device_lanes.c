@@ -1,6 +1,6 @@
 /*
- * Kernels, other operations and API calls of a DEVICE chunk, into lanes. Most of what a row has is
- * of no interest there, and is stepped over.
+ * Kernels, other operations and API calls of chunks about devices, into lanes. Most columns are of
+ * no interest there, and are not looked at.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,83 +127,60 @@ int nvt_device_lane_row(const struct nvt_device_chunk *chunk, const struct nvt_d
     }
 }
 
-/* Whether nothing but whole numbers stands there. Only where four bytes in a row are not the last
- * of a number can there be one that is too long. */
-static int are_numbers(const uint8_t *at, const uint8_t *stop)
+static int put_kernels(struct nvt_device_chunk *chunk, const struct nvt_device_times *times,
+                       const uint64_t *names, size_t count)
 {
-    const uint8_t *from = at;
-    uint32_t four;
-    for (; stop - at >= 4; at += 4) {
-        memcpy(&four, at, sizeof(four));
-        if ((four & 0x80808080u) == 0x80808080u)
-            break;
+    for (size_t i = 0; i < count; i++) {
+        struct nvt_device_name *known = nvt_device_known(chunk, names[i]);
+        if (known->full == NVT_NO_STRING)
+            known->full = nvt_device_full_name(chunk, nvt_device_name_at(chunk, names[i]));
+        if (known->full == NVT_NO_STRING || add_op(chunk, &times[i], known->full))
+            return -1;
     }
-    if (stop - at < 4)
-        return 1;
-    uint64_t value;
-    while (from && from < stop)
-        from = nvt_varint_get(from, stop, &value);
-    return from != NULL;
+    return 0;
 }
 
-/* Whether all that was read lies within the row, and what was not is as it has to be. */
-static inline int is_sound(const struct nvt_device_fields *fields,
-                           const struct nvt_device_times *times)
+static int put_calls(struct nvt_device_chunk *chunk, const struct nvt_device_times *times,
+                     const uint64_t *tids, size_t count)
 {
-    return fields->at && fields->at <= fields->stop && !(fields->stop[-1] & 0x80) && times->start &&
-           times->end && are_numbers(fields->at, fields->stop);
+    for (size_t i = 0; i < count; i++)
+        if (nvt_device_find_caller(chunk, tids[i]) || add_call(chunk, &times[i], chunk->caller))
+            return -1;
+    return 0;
 }
 
-/* 1: taken; 0: it is to be read field by field; -1: out of memory. *start gets that of the row. */
-static inline int take_kernel(struct nvt_device_chunk *chunk, struct nvt_device_fields *fields,
-                              uint64_t *start)
+/* The times of a block of rows that have some, and with them one field more. Returns how many. */
+static size_t take_block(struct nvt_device_chunk *chunk, struct nvt_device_group *group,
+                         size_t count, uint32_t field, struct nvt_device_times *times,
+                         uint64_t *values, int has_pext)
 {
-    struct nvt_device_times times = nvt_device_times(fields, *start);
-    uint64_t number = nvt_device_field(fields);
-    if (!is_sound(fields, &times) || number >= chunk->name_count)
-        return 0;
-    struct nvt_device_name *known = &chunk->known[number];
-    if (known->full == NVT_NO_STRING)
-        known->full = nvt_device_full_name(chunk, chunk->names[number]);
-    if (known->full == NVT_NO_STRING || add_op(chunk, &times, known->full))
-        return -1;
-    *start = times.start;
-    return 1;
-}
-
-static inline int take_call(struct nvt_device_chunk *chunk, struct nvt_device_fields *fields,
-                            uint64_t *start)
-{
-    struct nvt_device_times times = nvt_device_times(fields, *start);
-    nvt_device_field(fields);
-    nvt_device_field(fields);
-    uint64_t tid = nvt_device_field(fields);
-    if (!is_sound(fields, &times))
-        return 0;
-    if (chunk->caller == NVT_NONE || chunk->tid != tid) {
-        chunk->caller = nvt_device_caller(chunk, tid);
-        chunk->tid = tid;
+    uint64_t start[NVT_DEVICE_BLOCK], length[NVT_DEVICE_BLOCK], id[NVT_DEVICE_BLOCK];
+    size_t kept = 0;
+    nvt_device_column_take(&group->column[NVT_ROW_START], start, count, has_pext);
+    nvt_device_column_take(&group->column[NVT_ROW_END], length, count, has_pext);
+    nvt_device_column_take(&group->column[NVT_ROW_CORRELATION], id, count, has_pext);
+    nvt_device_column_take(&group->column[field], values, count, has_pext);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t end = start[i] + (uint64_t)nvt_unzigzag(length[i]);
+        times[kept] = (struct nvt_device_times){start[i], end, id[i]};
+        values[kept] = values[i];
+        kept += start[i] && end;
     }
-    if (add_call(chunk, &times, chunk->caller))
-        return -1;
-    *start = times.start;
-    return 1;
+    chunk->devices->untimed += count - kept;
+    return kept;
 }
 
-int nvt_device_lane_rows(struct nvt_device_chunk *chunk, struct nvt_device_reader *rows)
+int nvt_device_lane_group(struct nvt_device_chunk *chunk, struct nvt_device_group *group)
 {
-    int taken = 1, has_pext = nvt_has_pext();
-    while (taken > 0 && rows->end - rows->at > 2) {
-        uint8_t kind = rows->at[0], size = rows->at[1];
-        struct nvt_device_fields fields = {rows->at + 2, rows->at + 2 + size, rows->end, has_pext};
-        /* A length of one byte, within the chunk. */
-        if (!size || size >= 0x80 || size > rows->end - rows->at - 2)
-            break;
-        taken = kind == NVT_DEVICE_KERNEL ? take_kernel(chunk, &fields, &rows->last_start)
-                : kind == NVT_DEVICE_API  ? take_call(chunk, &fields, &rows->last_start)
-                                          : 0;
-        if (taken > 0)
-            rows->at = fields.stop;
+    struct nvt_device_times times[NVT_DEVICE_BLOCK];
+    uint64_t values[NVT_DEVICE_BLOCK];
+    int is_kernel = group->kind == NVT_DEVICE_KERNEL, status = 0, has_pext = nvt_has_pext();
+    uint32_t field = is_kernel ? NVT_OP_NAME : NVT_CALL_THREAD;
+    for (uint32_t left = group->rows, count; left && !status; left -= count) {
+        count = left < NVT_DEVICE_BLOCK ? left : NVT_DEVICE_BLOCK;
+        size_t kept = take_block(chunk, group, count, field, times, values, has_pext);
+        status = is_kernel ? put_kernels(chunk, times, values, kept)
+                           : put_calls(chunk, times, values, kept);
     }
-    return taken < 0 ? -1 : 0;
+    return status;
 }

@@ -1,104 +1,76 @@
 /*
- * Kernels and API calls of a DEVICE chunk, straight into the model's columns. Of a kernel's fields
- * the last dozen, its graph and its shape, are the same bytes over and over: they are looked up
- * as they are.
+ * Kernels and API calls of a DEVICE_COLUMNS chunk, straight into the model's columns: a block of
+ * values of each field at a time. Of a kernel's fields the last dozen, its graph and its shape, are
+ * mostly the same for a whole chunk, and are looked at where they are not.
  */
-#include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "read_nvt_device_chunk.h"
 
-/* Bytes that are looked up, at most, and places for them: a power of two. */
-#define TAIL   32
-#define SHAPES 256
-
-struct nvt_device_shape {
-    uint64_t bytes[TAIL / 8]; /* zero behind the last */
-    uint32_t size;            /* 0: there is none here */
-    uint32_t kernel;          /* row of the model */
-};
-
-/* The row of kernels with this shape, in the bytes up to the row's end. NVT_NONE: it cannot be
- * told. */
-static uint32_t add_shape(const struct nvt_device_chunk *chunk, struct nvt_device_fields fields)
-{
-    uint64_t of[NVT_KERNEL_FIELDS] = {0};
-    fields.end = fields.stop;
-    for (size_t i = NVT_OP_GRAPH; i < NVT_KERNEL_FIELDS && fields.at < fields.stop; i++) {
-        of[i] = nvt_device_field(&fields);
-        if (!fields.at)
-            return NVT_NONE;
-    }
-    const struct nvt_kernel kernel = {.grid_x = (uint32_t)of[NVT_KERNEL_GRID],
-                                      .grid_y = (uint32_t)of[NVT_KERNEL_GRID + 1],
-                                      .grid_z = (uint32_t)of[NVT_KERNEL_GRID + 2],
-                                      .block_x = (uint32_t)of[NVT_KERNEL_BLOCK],
-                                      .block_y = (uint32_t)of[NVT_KERNEL_BLOCK + 1],
-                                      .block_z = (uint32_t)of[NVT_KERNEL_BLOCK + 2],
-                                      .registers = (uint32_t)of[NVT_KERNEL_REGISTERS],
-                                      .static_shared = (uint32_t)of[NVT_KERNEL_STATIC_SHARED],
-                                      .dynamic_shared = (uint32_t)of[NVT_KERNEL_DYNAMIC_SHARED],
-                                      .local_memory = of[NVT_KERNEL_LOCAL],
-                                      .graph = of[NVT_OP_GRAPH],
-                                      .graph_node = of[NVT_OP_NODE]};
-    return nvt_trace_kernel(chunk->trace, &kernel);
-}
-
-/* The bytes up to the row's end as numbers, zero behind them: TAIL at most. */
-static inline void take_tail(const struct nvt_device_fields *fields, size_t size, uint64_t *bytes)
-{
-    if (fields->end - fields->at < TAIL) {
-        memset(bytes, 0, TAIL);
-        memcpy(bytes, fields->at, size);
-        return;
-    }
-    /* All of them, as a copy of unknown length takes longer. */
-    memcpy(bytes, fields->at, TAIL);
-    for (size_t i = 0; i < TAIL / 8; i++) {
-        size_t left = size > i * 8 ? size - i * 8 : 0;
-        uint64_t mask = left < 8 ? (UINT64_C(1) << left * 8) - 1 : UINT64_MAX;
-        uint64_t bits = le64toh(bytes[i]) & mask;
-        bytes[i] = htole64(bits);
-    }
-}
-
-static uint32_t shape_of(const struct nvt_device_chunk *chunk,
-                         const struct nvt_device_fields *fields)
-{
-    uint64_t bytes[TAIL / 8];
-    size_t size = (size_t)(fields->stop - fields->at);
-    if (!size || size > TAIL)
-        return NVT_NONE;
-    take_tail(fields, size, bytes);
-    uint64_t hash = bytes[0] * UINT64_C(0x9E3779B97F4A7C15) ^
-                    bytes[1] * UINT64_C(0xBF58476D1CE4E5B9) ^
-                    (bytes[2] + bytes[3]) * UINT64_C(0x94D049BB133111EB);
-    struct nvt_device_shape *shape = &chunk->devices->shapes[(hash ^ hash >> 32) % SHAPES];
-    if (shape->size == size && shape->bytes[0] == bytes[0] && shape->bytes[1] == bytes[1] &&
-        shape->bytes[2] == bytes[2] && shape->bytes[3] == bytes[3])
-        return shape->kernel;
-    uint32_t kernel = add_shape(chunk, *fields);
-    if (kernel != NVT_NONE) {
-        memcpy(shape->bytes, bytes, sizeof(bytes));
-        shape->size = (uint32_t)size;
-        shape->kernel = kernel;
-    }
-    return kernel;
-}
-
-/* Names of a kernel; 0: out of memory, or it has none. */
+/* Names of a kernel. NULL when out of memory. */
 static const struct nvt_device_name *kernel_name(struct nvt_device_chunk *chunk, uint64_t number)
 {
-    if (number >= chunk->name_count)
-        return NULL;
-    struct nvt_device_name *known = &chunk->known[number];
+    struct nvt_device_name *known = nvt_device_known(chunk, number);
     if (known->full == NVT_NO_STRING) {
-        known->full = nvt_device_full_name(chunk, chunk->names[number]);
+        known->full = nvt_device_full_name(chunk, nvt_device_name_at(chunk, number));
         if (known->full != NVT_NO_STRING)
             known->part = nvt_device_short_name(chunk, known->full);
     }
     return known->full == NVT_NO_STRING || known->part == NVT_NO_STRING ? NULL : known;
+}
+
+/* Values of a block of rows, by field. */
+struct block {
+    uint64_t of[NVT_KERNEL_FIELDS][NVT_DEVICE_BLOCK];
+    uint32_t fields[NVT_KERNEL_FIELDS]; /* of the shape, that are not the same everywhere */
+    uint32_t field_count;
+    uint32_t shape; /* of the row before: in the model */
+    int has_shape;
+};
+
+static int is_same(const struct nvt_device_column *column)
+{
+    return column->encoding == NVT_COLUMN_ZERO || column->encoding == NVT_COLUMN_CONSTANT;
+}
+
+static void find_shape_fields(struct block *block, const struct nvt_device_group *group)
+{
+    block->field_count = 0;
+    block->has_shape = 0;
+    for (uint32_t i = NVT_OP_GRAPH; i < NVT_KERNEL_FIELDS; i++)
+        if (!is_same(&group->column[i]))
+            block->fields[block->field_count++] = i;
+}
+
+static uint32_t add_shape(const struct nvt_device_chunk *chunk, const struct block *block, size_t i)
+{
+#define FIELD(field) (uint32_t) block->of[field][i]
+    const struct nvt_kernel kernel = {.grid_x = FIELD(NVT_KERNEL_GRID),
+                                      .grid_y = FIELD(NVT_KERNEL_GRID + 1),
+                                      .grid_z = FIELD(NVT_KERNEL_GRID + 2),
+                                      .block_x = FIELD(NVT_KERNEL_BLOCK),
+                                      .block_y = FIELD(NVT_KERNEL_BLOCK + 1),
+                                      .block_z = FIELD(NVT_KERNEL_BLOCK + 2),
+                                      .registers = FIELD(NVT_KERNEL_REGISTERS),
+                                      .static_shared = FIELD(NVT_KERNEL_STATIC_SHARED),
+                                      .dynamic_shared = FIELD(NVT_KERNEL_DYNAMIC_SHARED),
+                                      .local_memory = block->of[NVT_KERNEL_LOCAL][i],
+                                      .graph = block->of[NVT_OP_GRAPH][i],
+                                      .graph_node = block->of[NVT_OP_NODE][i]};
+#undef FIELD
+    return nvt_trace_kernel(chunk->trace, &kernel);
+}
+
+/* The row of kernels with the shape of row i. NVT_NONE when out of memory. */
+static uint32_t shape_of(const struct nvt_device_chunk *chunk, struct block *block, size_t i)
+{
+    int differs = !block->has_shape || (!i && block->field_count);
+    for (uint32_t k = 0; !differs && k < block->field_count; k++)
+        differs = block->of[block->fields[k]][i] != block->of[block->fields[k]][i - 1];
+    if (differs)
+        block->shape = add_shape(chunk, block, i);
+    block->has_shape = 1;
+    return block->shape;
 }
 
 /* A zero is there already, and writing it would take memory for it. */
@@ -106,90 +78,84 @@ static const struct nvt_device_name *kernel_name(struct nvt_device_chunk *chunk,
     if (value)                                                                                     \
     (column) = (value)
 
-/* Returns the start of the row, 0: it is to be read field by field. */
-static uint64_t take_kernel(struct nvt_device_chunk *chunk, struct nvt_device_fields *fields,
-                            uint64_t last_start)
+static int put_kernels(struct nvt_device_chunk *chunk, struct block *block, size_t count)
 {
     struct nvt_ops *ops = &chunk->trace->ops;
-    struct nvt_device_times times = nvt_device_times(fields, last_start);
-    uint64_t number = nvt_device_field(fields);
-    uint32_t device = (uint32_t)nvt_device_field(fields),
-             context = (uint32_t)nvt_device_field(fields);
-    uint32_t stream = (uint32_t)nvt_device_field(fields);
-    if (!fields->at || fields->at > fields->stop || !times.start || !times.end)
-        return 0;
-    const struct nvt_device_name *name = kernel_name(chunk, number);
-    uint32_t shape = name ? shape_of(chunk, fields) : NVT_NONE, row = ops->count;
-    if (shape == NVT_NONE ||
-        (row == ops->capacity && nvt_op_reserve(chunk->trace, (uint64_t)row + 1)))
-        return 0;
-    ops->start[row] = (int64_t)times.start;
-    ops->end[row] = (int64_t)times.end;
-    PUT(ops->process[row], chunk->owner);
-    PUT(ops->device[row], device);
-    PUT(ops->context[row], context);
-    PUT(ops->stream[row], stream);
-    PUT(ops->correlation[row], times.correlation);
-    /* The call, the thread and the launch are found out at the end. */
-    ops->name[row] = name->full;
-    ops->short_name[row] = name->part;
-    PUT(ops->detail[row], shape);
-    ops->count++;
-    return times.start;
-}
-
-static uint64_t take_call(struct nvt_device_chunk *chunk, struct nvt_device_fields *fields,
-                          uint64_t last_start)
-{
-    struct nvt_apis *apis = &chunk->trace->apis;
-    struct nvt_device_times times = nvt_device_times(fields, last_start);
-    uint64_t class = nvt_device_field(fields), number = nvt_device_field(fields),
-             tid = nvt_device_field(fields);
-    int32_t result = (int32_t)nvt_device_field(fields);
-    if (!fields->at || fields->at > fields->stop || !times.start || !times.end ||
-        number >= chunk->name_count)
-        return 0;
-    struct nvt_device_name *name = &chunk->known[number];
-    if (name->call == NVT_NO_STRING)
-        name->call = nvt_device_call_name(chunk, chunk->names[number]);
-    if (chunk->caller == NVT_NONE || chunk->tid != tid) {
-        chunk->caller = nvt_device_caller(chunk, tid);
-        chunk->tid = tid;
-    }
-    uint32_t row = apis->count;
-    if (name->call == NVT_NO_STRING || chunk->caller == NVT_NONE ||
-        (row == apis->capacity && nvt_api_reserve(chunk->trace, (uint64_t)row + 1)))
-        return 0;
-    apis->start[row] = (int64_t)times.start;
-    apis->end[row] = (int64_t)times.end;
-    apis->thread[row] = chunk->caller;
-    PUT(apis->correlation[row], times.correlation);
-    apis->name[row] = name->call;
-    PUT(apis->result[row], result);
-    PUT(apis->class[row], class == NVT_CALL_DRIVER ? NVT_API_DRIVER : NVT_API_RUNTIME);
-    apis->count++;
-    return times.start;
-}
-
-int nvt_device_plain_rows(struct nvt_device_chunk *chunk, struct nvt_device_reader *rows)
-{
-    if (!chunk->devices->shapes)
-        chunk->devices->shapes = calloc(SHAPES, sizeof(*chunk->devices->shapes));
-    if (!chunk->devices->shapes)
+    if (nvt_op_reserve(chunk->trace, (uint64_t)ops->count + count))
         return -1;
-    while (rows->end - rows->at > 2) {
-        uint8_t kind = rows->at[0], size = rows->at[1];
-        struct nvt_device_fields fields = {rows->at + 2, rows->at + 2 + size, rows->end, 0};
-        /* A length of one byte, within the chunk. */
-        if (size >= 0x80 || size > rows->end - rows->at - 2)
-            break;
-        uint64_t start = kind == NVT_DEVICE_KERNEL ? take_kernel(chunk, &fields, rows->last_start)
-                         : kind == NVT_DEVICE_API  ? take_call(chunk, &fields, rows->last_start)
-                                                   : 0;
-        if (!start)
-            break;
-        rows->last_start = start;
-        rows->at = fields.stop;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start = block->of[NVT_ROW_START][i];
+        uint64_t end = start + (uint64_t)nvt_unzigzag(block->of[NVT_ROW_END][i]);
+        uint32_t row = ops->count;
+        uint32_t shape = shape_of(chunk, block, i);
+        if (!start || !end) {
+            chunk->devices->untimed++;
+            continue;
+        }
+        const struct nvt_device_name *name = kernel_name(chunk, block->of[NVT_OP_NAME][i]);
+        if (!name || shape == NVT_NONE)
+            return -1;
+        ops->start[row] = (int64_t)start;
+        ops->end[row] = (int64_t)end;
+        PUT(ops->process[row], chunk->owner);
+        PUT(ops->device[row], (uint32_t)block->of[NVT_OP_DEVICE][i]);
+        PUT(ops->context[row], (uint32_t)block->of[NVT_OP_CONTEXT][i]);
+        PUT(ops->stream[row], (uint32_t)block->of[NVT_OP_STREAM][i]);
+        PUT(ops->correlation[row], block->of[NVT_ROW_CORRELATION][i]);
+        /* The call, the thread and the launch are found out at the end. */
+        ops->name[row] = name->full;
+        ops->short_name[row] = name->part;
+        PUT(ops->detail[row], shape);
+        ops->count++;
     }
     return 0;
+}
+
+static int put_calls(struct nvt_device_chunk *chunk, const struct block *block, size_t count)
+{
+    struct nvt_apis *apis = &chunk->trace->apis;
+    if (nvt_api_reserve(chunk->trace, (uint64_t)apis->count + count))
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t start = block->of[NVT_ROW_START][i], number = block->of[NVT_CALL_NAME][i];
+        uint64_t end = start + (uint64_t)nvt_unzigzag(block->of[NVT_ROW_END][i]);
+        uint32_t row = apis->count;
+        if (!start || !end) {
+            chunk->devices->untimed++;
+            continue;
+        }
+        struct nvt_device_name *name = nvt_device_known(chunk, number);
+        if (name->call == NVT_NO_STRING)
+            name->call = nvt_device_call_name(chunk, nvt_device_name_at(chunk, number));
+        if (name->call == NVT_NO_STRING ||
+            nvt_device_find_caller(chunk, block->of[NVT_CALL_THREAD][i]))
+            return -1;
+        apis->start[row] = (int64_t)start;
+        apis->end[row] = (int64_t)end;
+        apis->thread[row] = chunk->caller;
+        PUT(apis->correlation[row], block->of[NVT_ROW_CORRELATION][i]);
+        apis->name[row] = name->call;
+        PUT(apis->result[row], (int32_t)block->of[NVT_CALL_RESULT][i]);
+        PUT(apis->class[row],
+            block -> of[NVT_CALL_CLASS][i] == NVT_CALL_DRIVER ? NVT_API_DRIVER : NVT_API_RUNTIME);
+        apis->count++;
+    }
+    return 0;
+}
+
+int nvt_device_plain_group(struct nvt_device_chunk *chunk, struct nvt_device_group *group)
+{
+    struct block block;
+    uint32_t fields = group->kind == NVT_DEVICE_KERNEL ? NVT_KERNEL_FIELDS : NVT_CALL_FIELDS;
+    int status = 0, has_pext = nvt_has_pext();
+    find_shape_fields(&block, group);
+    for (uint32_t left = group->rows, count; left && !status; left -= count) {
+        count = left < NVT_DEVICE_BLOCK ? left : NVT_DEVICE_BLOCK;
+        for (uint32_t i = 0; i < fields; i++)
+            if (left == group->rows || !is_same(&group->column[i]))
+                nvt_device_column_take(&group->column[i], block.of[i], count, has_pext);
+        status = group->kind == NVT_DEVICE_KERNEL ? put_kernels(chunk, &block, count)
+                                                  : put_calls(chunk, &block, count);
+    }
+    return status;
 }

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/device_columns.h"
+
 /* A chunk is written when its columns hold so much; then it still fits the cache. */
 #define FLUSH_BYTES (512 * 1024)
 /* Slots are copied into columns in batches, and the producer gets its room back after each. */
@@ -276,9 +278,10 @@ static uint64_t number_at(const uint8_t *at)
     return value;
 }
 
-/* A batch's names as the file's ids of them, then its rows as they are. */
+/* A batch's names as the file's ids of them, then its rows as columns; as they are where that cannot
+ * be. *kind gets that of the chunk. */
 static int pack_batch(struct nvt_drain *drain, uint64_t names, const uint8_t *at, size_t names_size,
-                      size_t size, struct nvt_buffer *out)
+                      size_t size, struct nvt_buffer *out, uint16_t *kind)
 {
     const uint8_t *end = at + names_size;
     if (nvt_buffer_varint(out, names))
@@ -293,6 +296,10 @@ static int pack_batch(struct nvt_drain *drain, uint64_t names, const uint8_t *at
             return -1;
         at += length;
     }
+    *kind = NVT_CHUNK_DEVICE_COLUMNS;
+    if (!nvt_device_columns_put(out, end, size - names_size))
+        return 0;
+    *kind = NVT_CHUNK_DEVICE;
     return nvt_buffer_append(out, end, size - names_size);
 }
 
@@ -309,13 +316,13 @@ static void put_batch(struct nvt_drain *drain, const struct nvt_slot *slot, cons
     uint64_t names = number_at(data + 16), names_size = number_at(data + 24);
     if (length < 16 || length > size - 16 || names_size > length - 16 || rows > length)
         return;
-    struct nvt_chunk chunk = {.kind = NVT_CHUNK_DEVICE,
-                              .process = drain->process,
+    struct nvt_chunk chunk = {.process = drain->process,
                               .thread = drain->thread,
                               .count = (uint32_t)rows,
                               .first = slot->ticks,
                               .last = slot->ticks};
-    int status = pack_batch(drain, names, data + 32, (size_t)names_size, (size_t)length - 16, &out);
+    int status = pack_batch(drain, names, data + 32, (size_t)names_size, (size_t)length - 16, &out,
+                            &chunk.kind);
     if (!status)
         status = nvt_output_chunk(drain->output, &chunk, out.data, out.size, &err);
     nvt_buffer_free(&out);

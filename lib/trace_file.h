@@ -34,8 +34,9 @@ enum nvt_chunk_kind {
     NVT_CHUNK_DEFINITIONS,
     NVT_CHUNK_EVENTS,
     NVT_CHUNK_THREAD_END,
-    NVT_CHUNK_DEVICE, /* decoded CUPTI records */
+    NVT_CHUNK_DEVICE, /* decoded CUPTI records, one after the other (device_rows.h) */
     NVT_CHUNK_END,
+    NVT_CHUNK_DEVICE_COLUMNS, /* the same as columns (device_columns.h) */
 };
 
 /* A chunk's header, in the machine's order. */

@@ -14,7 +14,7 @@
 
 #include "../analyze/reader.h"
 #include "../analyze/report.h"
-#include "../lib/device_rows.h"
+#include "../lib/device_columns.h"
 #include "../lib/render.h"
 #include "../lib/trace_file.h"
 #include "cli.h"
@@ -190,15 +190,27 @@ static void put_row(struct nvt_buffer *out, uint32_t kind, const uint64_t *field
     nvt_buffer_free(&row);
 }
 
+/* A chunk of device rows, one after the other or as columns. */
+static void put_rows(struct made *made, struct nvt_buffer *names, const struct nvt_buffer *rows,
+                     int as_columns)
+{
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_DEVICE, .count = 2, .last = made->now};
+    if (as_columns && !nvt_device_columns_put(names, rows->data, rows->size))
+        chunk.kind = NVT_CHUNK_DEVICE_COLUMNS;
+    else
+        assert_int_equal(nvt_buffer_append(names, rows->data, rows->size), 0);
+    put_chunk(made, chunk, names);
+}
+
 /* Device rows: calls by these threads, what they launched, and what has no call at all. */
 static void put_device(struct made *made)
 {
-    struct nvt_buffer out = {0};
+    struct nvt_buffer out = {0}, names = {0};
     uint32_t rows = 1 + pick(made, 30);
     uint64_t last = 0, at = made->now + 4000 - pick(made, 200);
-    number(&out, NAMES);
+    number(&names, NAMES);
     for (uint32_t i = 0; i < NAMES; i++)
-        number(&out, i);
+        number(&names, i);
     for (uint32_t i = 0; i < rows; i++) {
         static const uint32_t kinds[] = {NVT_DEVICE_API,    NVT_DEVICE_API,    NVT_DEVICE_KERNEL,
                                          NVT_DEVICE_KERNEL, NVT_DEVICE_MEMCPY, NVT_DEVICE_SYNC};
@@ -221,10 +233,8 @@ static void put_device(struct made *made)
     }
     if (made->has_moments)
         put_row(&out, NVT_DEVICE_CLOCK, (const uint64_t[]){at, at + pick(made, 30)}, 2);
-    put_chunk(
-        made,
-        (struct nvt_chunk){.kind = NVT_CHUNK_DEVICE, .thread = 0, .count = rows, .last = made->now},
-        &out);
+    put_rows(made, &names, &out, (int)pick(made, 4));
+    nvt_buffer_free(&names);
     nvt_buffer_free(&out);
 }
 
@@ -406,7 +416,8 @@ static void put_plain(struct made *made, const struct plain *of)
         (struct nvt_chunk){.kind = NVT_CHUNK_EVENTS, .count = count, .first = 1000, .last = last},
         &out);
     out.size = 0;
-    number(&out, 0);
+    struct nvt_buffer names = {0};
+    number(&names, 0);
     const uint64_t call[] = {nvt_zigzag((int64_t)(1000 + of->call_start)),
                              nvt_zigzag((int64_t)(of->call_end - of->call_start)),
                              1,
@@ -416,7 +427,9 @@ static void put_plain(struct made *made, const struct plain *of)
     const uint64_t kernel[] = {nvt_zigzag(100), nvt_zigzag(7), 1, 0};
     put_row(&out, NVT_DEVICE_API, call, 6);
     put_row(&out, NVT_DEVICE_KERNEL, kernel, 4);
-    put_chunk(made, (struct nvt_chunk){.kind = NVT_CHUNK_DEVICE, .count = 2, .last = 2000}, &out);
+    made->now = 2000;
+    put_rows(made, &names, &out, 1);
+    nvt_buffer_free(&names);
     nvt_buffer_free(&out);
 }
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/reader.h"
-#include "../lib/device_rows.h"
+#include "../lib/device_columns.h"
 #include "../lib/trace_file.h"
 #include "cli.h"
 
@@ -32,7 +32,7 @@ static void put(struct nvt_trace_writer *writer, struct nvt_chunk chunk,
                 const struct nvt_buffer *payload)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    if (chunk.kind == NVT_CHUNK_EVENTS || chunk.kind == NVT_CHUNK_DEVICE)
+    if (chunk.kind == NVT_CHUNK_EVENTS || chunk.kind == NVT_CHUNK_DEVICE_COLUMNS)
         bulk[bulk_count++] = (size_t)nvt_trace_writer_size(writer);
     assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, payload->data, payload->size, &err), 0);
 }
@@ -121,8 +121,8 @@ static void put_device_rows(struct nvt_trace_writer *writer, uint32_t round)
     number(&out, NAME_CALL);
     number(&out, NAME_KERNEL);
     const uint8_t *rows = nvt_device_batch_rows(&batch, &size);
-    nvt_buffer_append(&out, rows, size);
-    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_DEVICE, .count = 2 * LAUNCHES}, &out);
+    assert_int_equal(nvt_device_columns_put(&out, rows, size), 0);
+    put(writer, (struct nvt_chunk){.kind = NVT_CHUNK_DEVICE_COLUMNS, .count = 2 * LAUNCHES}, &out);
     nvt_buffer_free(&out);
 }
 

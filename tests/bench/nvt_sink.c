@@ -5,8 +5,10 @@
 
 #include "collectors/output.h"
 #include "lib/buffer.h"
+#include "lib/device_columns.h"
 
-#define FLUSH_BYTES (512 * 1024)
+#define FLUSH_BYTES  (512 * 1024)
+#define DEVICE_BYTES (128 * 1024) /* a batch, which is what comes from a traced process */
 
 /* The chunk of a thread's events in the making. */
 struct pending {
@@ -70,7 +72,7 @@ static void flush_device(struct nvt_sink *sink)
     struct nvt_error err = NVT_ERROR_INIT;
     struct device_pending *device = &sink->device;
     struct nvt_buffer out = {0};
-    struct nvt_chunk chunk = {.kind = NVT_CHUNK_DEVICE,
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_DEVICE_COLUMNS,
                               .process = sink->process,
                               .thread = sink->threads[0].thread,
                               .count = device->count,
@@ -81,7 +83,7 @@ static void flush_device(struct nvt_sink *sink)
     sink->failed |= nvt_buffer_varint(&out, device->name_count);
     for (uint32_t i = 0; i < device->name_count; i++)
         sink->failed |= nvt_buffer_varint(&out, device->names[i]);
-    sink->failed |= nvt_buffer_append(&out, device->rows.data, device->rows.size) ||
+    sink->failed |= nvt_device_columns_put(&out, device->rows.data, device->rows.size) ||
                     nvt_output_chunk(sink->output, &chunk, out.data, out.size, &err);
     nvt_buffer_free(&out);
     device->rows.size = 0;
@@ -121,7 +123,7 @@ static void put_row(struct nvt_sink *sink, uint32_t kind, int64_t start, int64_t
 
 static void make_device_room(struct nvt_sink *sink)
 {
-    if (sink->device.rows.size >= FLUSH_BYTES || sink->device.name_count == NAMES)
+    if (sink->device.rows.size >= DEVICE_BYTES || sink->device.name_count == NAMES)
         flush_device(sink);
 }
 
