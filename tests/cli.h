@@ -29,6 +29,10 @@ struct cli_options {
     int timeout_s;                  /* default: 60; four times as long with a sanitizer */
 };
 
+/* So often is a whole measurement made where a machine that takes the processor away may spoil one:
+ * what is wrong in a program is wrong in each of them. */
+enum { CLI_TRIES = 4 };
+
 /*
  * Run argv (NULL-terminated) and wait for its end. argv[0] "nvtally" is the program under test;
  * another name without a slash is looked up in PATH. A program that cannot be started has status

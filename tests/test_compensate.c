@@ -4,6 +4,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -289,9 +290,8 @@ static double outer_median(const char *path, int compensate)
 
 #define ROUNDS 9
 
-static void compensated_times_are_nearer_to_bare_ones(void **state)
+static bool compensation_helps(void)
 {
-    (void)state;
     double raw[ROUNDS], compensated[ROUNDS];
     const char *path = cli_in(directory, "n.nvt"), *client = cli_client("nested");
     for (int i = 0; i < ROUNDS; i++) {
@@ -312,8 +312,16 @@ static void compensated_times_are_nearer_to_bare_ones(void **state)
     double off = compensated[ROUNDS / 2] < 0 ? -compensated[ROUNDS / 2] : compensated[ROUNDS / 2];
     print_message("1000 ranges cost the one around them %.0f ns; compensated, %.0f ns are left\n",
                   raw[ROUNDS / 2], compensated[ROUNDS / 2]);
-    assert_true(raw[ROUNDS / 2] > 0);
-    assert_true(off < raw[ROUNDS / 2]);
+    return raw[ROUNDS / 2] > 0 && off < raw[ROUNDS / 2];
+}
+
+static void compensated_times_are_nearer_to_bare_ones(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CLI_TRIES; i++)
+        if (compensation_helps())
+            return;
+    fail_msg("in none of %d measurements", CLI_TRIES);
 }
 
 static void tables_say_that_they_are_compensated(void **state)

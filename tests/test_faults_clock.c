@@ -5,6 +5,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,12 +36,13 @@ static struct cli_result record(const char *clock, const char *client, const cha
     return result;
 }
 
-/* The client's lines and the trace's ranges agree within `tolerance` ns, counted from the first. */
-static void assert_times(const struct nvt_trace *trace, const char *lines, int64_t tolerance)
+/* Whether the client's lines and the trace's ranges, of which there is one a line, agree within
+ * `tolerance` ns, counted from the first. */
+static bool times_agree(const struct nvt_trace *trace, const char *lines, int64_t tolerance)
 {
     long long before, after, first_before = 0, first_after = 0;
     int64_t first = 0, last = INT64_MIN;
-    uint32_t row = 0;
+    uint32_t row = 0, off = 0;
     for (; sscanf(lines, "%lld %lld", &before, &after) == 2; row++) {
         assert_true(row < trace->ranges.count);
         int64_t start = trace->ranges.start[row];
@@ -48,15 +50,16 @@ static void assert_times(const struct nvt_trace *trace, const char *lines, int64
             first_before = before, first_after = after, first = start;
         /* Between the two readings, seen from anywhere between the first two. */
         int64_t least = before - first_after, most = after - first_before;
-        if (start - first < least - tolerance || start - first > most + tolerance)
-            fail_msg("range %u: %lld ns after the first, the clock says %lld to %lld", row,
-                     (long long)(start - first), (long long)least, (long long)most);
+        if ((start - first < least - tolerance || start - first > most + tolerance) && !off++)
+            print_message("range %u: %lld ns after the first, the clock says %lld to %lld\n", row,
+                          (long long)(start - first), (long long)least, (long long)most);
         assert_true(start > last && trace->ranges.end[row] >= start);
         last = trace->ranges.end[row];
         lines = strchr(lines, '\n') + 1;
     }
     assert_int_equal(row, MOMENTS);
     assert_int_equal(trace->ranges.count, MOMENTS);
+    return !off;
 }
 
 /* The date in the trace, in seconds since 1970. */
@@ -83,34 +86,46 @@ static void assert_readable(void)
     }
 }
 
+/* How the date is set. */
+struct step {
+    const char *fault, *clock;
+    int64_t offset; /* of the date, at the beginning */
+};
+
+/* Whether the trace's times are right; all that no busy machine can change is asserted. */
+static bool sets_the_date(const struct step *step)
+{
+    int64_t now = time(NULL) + step->offset;
+    struct cli_result result = record(step->clock, "clocks", "300", "2");
+    struct nvt_trace *trace = faults_read();
+    assert_null(trace->warning);
+    bool agree = times_agree(trace, result.out, 50000);
+    if (date_of(trace) < now - 2 || date_of(trace) > now + 60)
+        fail_msg("%s: %s", step->clock, nvt_trace_meta(trace, "date"));
+    assert_true(trace->origin_ns / 1000000000 >= now - 2 &&
+                trace->origin_ns / 1000000000 <= now + 60);
+    assert_readable();
+    faults_note(step->fault, MOMENTS, faults_count(trace, "moment"), 0,
+                (double)result.elapsed_ns / 1e9);
+    nvt_trace_free(trace);
+    cli_result_free(&result);
+    faults_no_session_left();
+    return agree;
+}
+
 static void a_date_that_is_set_changes_nothing(void **state)
 {
     (void)state;
     FAULTS_SKIP_SANITIZED();
-    static const struct {
-        const char *fault, *clock;
-        int64_t offset; /* of the date, at the beginning */
-    } steps[] = {
+    static const struct step steps[] = {
         {"date set 2 h forward, 5 h back, 1 day forward", "STEP_CLOCK_REAL=0,7200,-18000,86400", 0},
         {"date set 60 years back, then right", "STEP_CLOCK_REAL=0,-1900000000,0", 0},
         {"date of 1966 from the beginning", "STEP_CLOCK_REAL=-1900000000", -1900000000}};
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        int64_t now = time(NULL) + steps[i].offset;
-        struct cli_result result = record(steps[i].clock, "clocks", "300", "2");
-        struct nvt_trace *trace = faults_read();
-        assert_null(trace->warning);
-        /* The machine may be busy: only what a wrong step would do is ruled out. */
-        assert_times(trace, result.out, 50000);
-        if (date_of(trace) < now - 2 || date_of(trace) > now + 60)
-            fail_msg("%s: %s", steps[i].clock, nvt_trace_meta(trace, "date"));
-        assert_true(trace->origin_ns / 1000000000 >= now - 2 &&
-                    trace->origin_ns / 1000000000 <= now + 60);
-        assert_readable();
-        faults_note(steps[i].fault, MOMENTS, faults_count(trace, "moment"), 0,
-                    (double)result.elapsed_ns / 1e9);
-        nvt_trace_free(trace);
-        cli_result_free(&result);
-        faults_no_session_left();
+        int tries = 1;
+        while (!sets_the_date(&steps[i]))
+            if (tries++ == CLI_TRIES)
+                fail_msg("%s: in each of %d recordings", steps[i].clock, CLI_TRIES);
     }
 }
 
@@ -120,18 +135,27 @@ static void a_date_that_is_set_changes_nothing(void **state)
  * misses the kink by a quarter of a second's difference at most, 500 us. With the pairs of the
  * beginning and the end alone it would be 1,300 us, with the counter's nominal rate 4,000 us.
  */
-static void a_drift_is_followed(void **state)
+static bool follows_a_drift(void)
 {
-    (void)state;
-    FAULTS_SKIP_SANITIZED();
     struct cli_result result = record("STEP_CLOCK_DRIFT=0,0,2000,2000,0", "clocks", "300", "20");
     struct nvt_trace *trace = faults_read();
     assert_null(trace->warning);
-    assert_times(trace, result.out, 550000);
+    bool agree = times_agree(trace, result.out, 550000);
     faults_note("clocks drift apart by 2,000 ppm for 2 s", MOMENTS, faults_count(trace, "moment"),
                 0, (double)result.elapsed_ns / 1e9);
     nvt_trace_free(trace);
     cli_result_free(&result);
+    return agree;
+}
+
+static void a_drift_is_followed(void **state)
+{
+    (void)state;
+    FAULTS_SKIP_SANITIZED();
+    for (int i = 0; i < CLI_TRIES; i++)
+        if (follows_a_drift())
+            return;
+    fail_msg("in none of %d recordings", CLI_TRIES);
 }
 
 int main(void)

@@ -218,7 +218,8 @@ static void one_rank_that_dies_ends_all(void **state)
         "\"$0\" stats -r nvtx_sum dead/*-rank$r.nvt 2>&1 | grep -q \"forward p$r\" || continue 2; "
         "done; break; done; "
         "for p in $(pgrep -f 'worker run.*gpipe'); do "
-        "grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$p/environ && kill -9 $p && break; done; "
+        "[ /proc/$p/cwd -ef . ] && grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$p/environ && "
+        "kill -9 $p && break; done; "
         "start=$(date +%s); wait; echo took $(($(date +%s) - start))";
     (void)state;
     if (!has_mpirun())
@@ -229,7 +230,7 @@ static void one_rank_that_dies_ends_all(void **state)
     cli_expect_status(&result, 0);
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
-    assert_true(atoi(took + 5) < 10);
+    assert_true(atoi(took + 5) < 30);
     assert_non_null(
         strstr(result.err, "nvtally: rank 1 of 2 did not end well: killed by signal 9"));
     cli_result_free(&result);

@@ -274,11 +274,13 @@ static void passes_on_how_the_command_ended(void **state)
 static void passes_on_signals_and_output(void **state)
 {
     (void)state;
-    /* The shell signals the recorder, not the client. */
+    /* The shell signals the recorder, not the client, which says when it can be sent one. */
     char script[2048];
+    const char *said = recorded_in("said");
     snprintf(script, sizeof(script),
-             "%s record -o %s -- %s wait & sleep 0.5; kill -USR1 $!; wait $!", cli_built("nvtally"),
-             recorded_path(), cli_client("life"));
+             "%s record -o %s -- %s wait >%s & while [ ! -s %s ]; do sleep 0.02; done; "
+             "kill -USR1 $!; wait $!; status=$?; cat %s; exit $status",
+             cli_built("nvtally"), recorded_path(), cli_client("life"), said, said, said);
     const char *argv[] = {"sh", "-c", script, NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 5);

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -77,6 +78,7 @@ static void a_sweep_has_a_row_and_a_trace_each(void **state)
     struct nvt_runs *runs = read_runs(out);
     /* size × batch × (linear + train·F + inference·F·variant) */
     assert_int_equal(runs->count, 2 * 2 * (1 + 2 + 2 * 2));
+    size_t longer_backward = 0;
     for (size_t i = 0; i < runs->count; i++) {
         const struct nvt_record *record = &runs->records[i];
         double size = nvt_record_number(record, "size");
@@ -90,8 +92,9 @@ static void a_sweep_has_a_row_and_a_trace_each(void **state)
         assert_true(nvt_record_number(record, "parameters") == expected);
         assert_true(nvt_record_number(record, "peak_allocated_bytes") >= 16 * expected);
         assert_true(nvt_record_number(record, "forward_ns_mean") > 0);
-        assert_true(nvt_record_number(record, "backward_ns_mean") >
-                    nvt_record_number(record, "optimizer_ns_mean"));
+        assert_true(nvt_record_number(record, "optimizer_ns_mean") > 0);
+        longer_backward += nvt_record_number(record, "backward_ns_median") >
+                           nvt_record_number(record, "optimizer_ns_median");
         struct nvt_trace *trace = read_trace_of(out, record);
         uint32_t fragments = variant && !strcmp(variant, "looped")
                                  ? (uint32_t)nvt_record_number(record, "fragments")
@@ -104,6 +107,8 @@ static void a_sweep_has_a_row_and_a_trace_each(void **state)
         assert_int_equal(count_ranges(trace, "fragment"), 5 * fragments);
         nvt_trace_free(trace);
     }
+    /* Twice as long, or thrice; phases of some 10 us, of which a busy machine makes what it will. */
+    assert_true(2 * longer_backward > runs->count);
     nvt_runs_free(runs);
 }
 
@@ -153,12 +158,56 @@ static void csv_cell(const char *csv, int row, const char *heading, char *out, s
     snprintf(out, size, "%.*s", (int)strcspn(at, ",\r\n"), at);
 }
 
-/* Phases of over a millisecond: the trace alone gives the mean within 1 %, and the deviation. */
-static void the_trace_tells_what_the_run_measured(void **state)
+/* The times of a phase, by the run's own clock or by the trace's report; in ns. */
+struct phase_times {
+    double mean, std;
+};
+
+static struct phase_times times_of_run(const struct nvt_record *record, const char *phase)
 {
-    (void)state;
+    char mean[64], std[64];
+    snprintf(mean, sizeof(mean), "%s_ns_mean", phase);
+    snprintf(std, sizeof(std), "%s_ns_std", phase);
+    return (struct phase_times){nvt_record_number(record, mean), nvt_record_number(record, std)};
+}
+
+static struct phase_times times_of_trace(const char *csv, int row, const char *phase)
+{
     char cell[64];
-    const char *out = cli_in(directory, "story");
+    struct phase_times times;
+    csv_cell(csv, row, "phase", cell, sizeof(cell));
+    assert_string_equal(cell, phase);
+    csv_cell(csv, row, "mean", cell, sizeof(cell));
+    times.mean = strtod(cell, NULL);
+    csv_cell(csv, row, "std", cell, sizeof(cell));
+    times.std = strtod(cell, NULL);
+    return times;
+}
+
+/* Whether run and trace agree in all phases of over a millisecond, of which there are two at least. */
+static bool phases_agree(const struct nvt_record *record, const char *csv)
+{
+    static const char *const phases[] = {"forward", "backward", "optimizer"};
+    int compared = 0, apart = 0;
+    for (int row = 0; row < 3; row++) {
+        struct phase_times ours = times_of_run(record, phases[row]);
+        struct phase_times theirs = times_of_trace(csv, row, phases[row]);
+        if (ours.mean < 1e6)
+            continue;
+        compared++;
+        if (fabs(theirs.mean / ours.mean - 1) < 0.01 &&
+            fabs(theirs.std - ours.std) < 0.01 * ours.mean)
+            continue;
+        apart++;
+        print_message("%s: the run says %.0f ± %.0f ns, its trace %.0f ± %.0f ns\n", phases[row],
+                      ours.mean, ours.std, theirs.mean, theirs.std);
+    }
+    assert_true(compared >= 2);
+    return !apart;
+}
+
+static bool a_run_and_its_trace_agree(const char *out)
+{
     const char *argv[] = {"nvtally",  "run", "linear",       "--size", "2048",      "--batch", "16",
                           "--warmup", "2",   "--iterations", "20",     "--backend", "host",    "-o",
                           out,        NULL};
@@ -170,29 +219,25 @@ static void the_trace_tells_what_the_run_measured(void **state)
     const char *stats[] = {"nvtally", "stats", trace, "-r", "phases", "-f", "csv", NULL};
     result = cli_run(stats);
     cli_expect_status(&result, 0);
-    static const char *const phases[] = {"forward", "backward", "optimizer"};
-    int compared = 0;
-    for (int row = 0; row < 3; row++) {
-        char key[64];
-        csv_cell(result.out, row, "phase", cell, sizeof(cell));
-        assert_string_equal(cell, phases[row]);
-        snprintf(key, sizeof(key), "%s_ns_mean", phases[row]);
-        double ours = nvt_record_number(&runs->records[0], key);
-        csv_cell(result.out, row, "mean", cell, sizeof(cell));
-        double theirs = strtod(cell, NULL);
-        snprintf(key, sizeof(key), "%s_ns_std", phases[row]);
-        double our_std = nvt_record_number(&runs->records[0], key);
-        csv_cell(result.out, row, "std", cell, sizeof(cell));
-        double their_std = strtod(cell, NULL);
-        if (ours < 1e6)
-            continue;
-        compared++;
-        assert_true(fabs(theirs / ours - 1) < 0.01);
-        assert_true(fabs(their_std - our_std) < 0.01 * ours);
-    }
-    assert_true(compared >= 2);
+    bool agree = phases_agree(&runs->records[0], result.out);
     cli_result_free(&result);
     nvt_runs_free(runs);
+    return agree;
+}
+
+/* Phases of over a millisecond: the trace alone gives the mean within 1 %, and the deviation. Two
+ * clocks are read a few ns apart, and a machine that takes the processor away in between, for some
+ * ms, sets the two apart in that run; what is wrong in the program does so in each. */
+static void the_trace_tells_what_the_run_measured(void **state)
+{
+    (void)state;
+    char name[32];
+    for (int i = 0; i < CLI_TRIES; i++) {
+        snprintf(name, sizeof(name), "story-%d", i);
+        if (a_run_and_its_trace_agree(cli_in(directory, name)))
+            return;
+    }
+    fail_msg("in none of %d runs", CLI_TRIES);
 }
 
 /* Runs that differ only in how they were measured are rows of their own. */
