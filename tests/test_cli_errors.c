@@ -20,14 +20,14 @@ enum { MAX_COMMANDS = 32, MAX_ARGUMENTS = 16 };
 /* How a command gets the file it reads: `nvtally NAME BEFORE… FILE AFTER…`. */
 static const struct usage {
     const char *name;
-    int files;             /* how many it reads; 0: none */
     const char *before[4]; /* NULL-terminated */
+    int files;             /* how many it reads; 0: none */
     int runs_without;      /* it does its work without any argument */
 } usages[] = {
-    {"record", 0, {0}, 0},  {"run", 0, {0}, 0},       {"stats", 1, {0}, 0},
-    {"plot", 1, {0}, 0},    {"info", 0, {0}, 1},      {"diagnose", 1, {0}, 0},
-    {"compare", 2, {0}, 0}, {"report", 1, {0}, 0},    {"export", 1, {"--to", "csv", 0}, 0},
-    {"import", 1, {0}, 0},  {"reference", 0, {0}, 0},
+    {"record", {0}, 0, 0},  {"run", {0}, 0, 0},       {"stats", {0}, 1, 0},
+    {"plot", {0}, 1, 0},    {"info", {0}, 0, 1},      {"diagnose", {0}, 1, 0},
+    {"compare", {0}, 2, 0}, {"report", {0}, 1, 0},    {"export", {"--to", "csv", 0}, 1, 0},
+    {"import", {0}, 1, 0},  {"reference", {0}, 0, 0},
 };
 
 /* The commands of this build, found once. */
@@ -53,11 +53,12 @@ static void add_command(struct commands *commands, const char *name)
 static int find_commands(void **state)
 {
     const char *const argv[] = {"nvtally", "--help", NULL};
-    struct commands *commands = calloc(1, sizeof(*commands));
     struct cli_result result = cli_run(argv);
     char name[32], *line = strstr(result.out, "\n\n  ");
-    if (!commands || result.status || !line)
-        return -1;
+    cli_expect_status(&result, 0);
+    assert_non_null(line);
+    struct commands *commands = calloc(1, sizeof(*commands));
+    assert_non_null(commands);
     for (line += 2; sscanf(line, "  %31s", name) == 1 && *line == ' '; line++) {
         add_command(commands, name);
         line = strchr(line, '\n');

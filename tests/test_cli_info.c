@@ -148,8 +148,8 @@ static void test_json(void **state)
     yajl_val items = yajl_tree_get(tree, (const char **)at_items, yajl_t_array);
     assert_non_null(items);
     const char *gnuplot = "";
-    for (size_t i = 0; i < YAJL_GET_ARRAY(items)->len; i++) {
-        yajl_val item = YAJL_GET_ARRAY(items)->values[i];
+    for (size_t i = 0; i < items->u.array.len; i++) {
+        yajl_val item = items->u.array.values[i];
         yajl_val name = yajl_tree_get(item, (const char **)at_name, yajl_t_string);
         yajl_val detail = yajl_tree_get(item, (const char **)at_detail, yajl_t_string);
         assert_non_null(name);

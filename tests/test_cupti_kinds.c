@@ -27,15 +27,15 @@ int main(void)
 
 #define KIND(kind, record, row)                                                                    \
     {                                                                                              \
-        CUPTI_ACTIVITY_KIND_##kind, sizeof(CUpti_Activity##record), row, #kind                     \
+#kind, sizeof(CUpti_Activity##record), CUPTI_ACTIVITY_KIND_##kind, row                     \
     }
 
 /* All kinds that this version of CUPTI still makes, with their structures; 0: they have no row. */
 static const struct kind {
-    CUpti_ActivityKind kind;
-    size_t size;
-    uint32_t row;
     const char *name;
+    size_t size;
+    CUpti_ActivityKind kind;
+    uint32_t row;
 } kinds[] = {
     KIND(MEMCPY, Memcpy6, NVT_DEVICE_MEMCPY),
     KIND(MEMSET, Memset4, NVT_DEVICE_MEMSET),

@@ -18,25 +18,34 @@
 
 struct answer {
     const struct nvt_trace *trace;
+    size_t length;
     char text[4096];
 };
+
+static void write_text(struct answer *answer, const char *text)
+{
+    size_t length = strlen(text);
+    assert_true(length < sizeof(answer->text) - answer->length);
+    memcpy(answer->text + answer->length, text, length + 1);
+    answer->length += length;
+}
 
 static int write_names(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
 {
     struct answer *answer = context;
     (void)op;
     for (uint32_t i = 0; i < count; i++) {
-        strcat(answer->text, nvt_name(answer->trace, answer->trace->ranges.name[ranges[i]]));
-        strcat(answer->text, i + 1 < count ? " " : "");
+        write_text(answer, nvt_name(answer->trace, answer->trace->ranges.name[ranges[i]]));
+        write_text(answer, i + 1 < count ? " " : "");
     }
-    strcat(answer->text, ";");
+    write_text(answer, ";");
     return 0;
 }
 
 static void expect(struct nvt_trace *trace, unsigned flags, const char *names)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct answer answer = {trace, ""};
+    struct answer answer = {.trace = trace};
     assert_int_equal(nvt_project(trace, flags, write_names, &answer, &err), 0);
     assert_string_equal(answer.text, names);
 }

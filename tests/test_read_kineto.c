@@ -355,7 +355,7 @@ static void bounds_depth_and_length(void **state)
     expect_error(text, "nests deeper than 64 levels");
     at = (size_t)sprintf(text, "[{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"");
     memset(text + at, 'n', 5 << 20);
-    strcpy(text + at + (5 << 20), "\"}]");
+    memcpy(text + at + (5 << 20), "\"}]", sizeof("\"}]"));
     expect_error(text, "value longer than");
     free(text);
 }
@@ -432,7 +432,7 @@ static void takes_one_file_a_rank(void **state)
     (void)state;
     char second[64 + sizeof(pytorch)];
     const char *first = make(pytorch), *other = cli_in(folder, "rank1.json");
-    strcpy(second, pytorch);
+    memcpy(second, pytorch, sizeof(pytorch));
     strstr(second, "\"rank\": 3")[8] = '1';
     cli_write_file(other, second, strlen(second));
     struct cli_result result = cli_run((const char *const[]){

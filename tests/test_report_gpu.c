@@ -173,11 +173,11 @@ static void headings_are_those_of_nsys(void **state)
     for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
         const struct nvt_report *report = nvt_report_find(headings[i][0]);
         char line[1024] = "";
+        size_t length = 0;
         assert_non_null(report);
-        for (size_t column = 0; column < report->column_count; column++) {
-            strcat(line, column ? "," : "");
-            strcat(line, report->columns[column].heading);
-        }
+        for (size_t column = 0; column < report->column_count && length < sizeof(line); column++)
+            length += (size_t)snprintf(line + length, sizeof(line) - length, "%s%s",
+                                       column ? "," : "", report->columns[column].heading);
         assert_string_equal(line, headings[i][1]);
     }
 }

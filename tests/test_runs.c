@@ -114,10 +114,11 @@ static void test_broken(void **state)
     expect_broken("\"text\"\n", "not a JSON object", 1);
     expect_broken("{} {}\n", "not valid JSON", 1);
     expect_broken("{\"a\": \"\xFF\"}\n", "not valid JSON", 1);
-    char deep[200] = "";
+    char deep[200];
+    size_t length = 0;
     for (int i = 0; i < 20; i++)
-        strcat(deep, "{\"a\":");
-    strcat(deep, "\n");
+        length += (size_t)snprintf(deep + length, sizeof(deep) - length, "{\"a\":");
+    snprintf(deep + length, sizeof(deep) - length, "\n");
     expect_broken(deep, "nested too deeply", 1);
     char long_name[3000];
     snprintf(long_name, sizeof(long_name), "{\"%02000d\": 1}\n", 0);

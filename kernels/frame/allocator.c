@@ -190,9 +190,9 @@ static int release_unused(struct nvt_allocator *allocator)
             next = block->next;
             if (block->before || block->after)
                 continue;
-            nvt_backend_free(block->address);
-            allocator->use.reserved -= block->size;
             delist(allocator, block);
+            allocator->use.reserved -= block->size;
+            nvt_backend_free(block->address);
             free(block);
             released = 1;
         }
