@@ -46,10 +46,10 @@ int main(int argc, char **argv)
     int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 200;
     enum nvt_clock clock = nvt_clock_best();
     size_t count = (size_t)(rounds > 0 ? rounds : 1);
-    double *costs = calloc(count, sizeof(double)), *floors = calloc(count, sizeof(double)),
-           *ratios = calloc(count, sizeof(double));
-    if (!costs || !floors || !ratios)
+    double *costs = calloc(3 * count, sizeof(double));
+    if (!costs)
         return 1;
+    double *floors = costs + count, *ratios = floors + count;
     for (size_t i = 0; i < count; i++) {
         floors[i] = burst(clock, 0);
         costs[i] = burst(clock, 1);
@@ -62,7 +62,5 @@ int main(int argc, char **argv)
            ratios[count / 2], ratios[count / 20], ratios[count - 1 - count / 20]);
     fprintf(stderr, "%zu\n", count * BURST);
     free(costs);
-    free(floors);
-    free(ratios);
     return 0;
 }

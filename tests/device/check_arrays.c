@@ -154,6 +154,7 @@ const int32_t *check_permutation(struct check *check, const char *name, int64_t 
     int32_t *order = (int32_t *)body(array);
     for (int64_t i = 0; i < count; i++) {
         int64_t other = (int64_t)(next(check) % (uint64_t)(i + 1));
+        order[i] = (int32_t)i; /* which `other` may be */
         order[i] = order[other];
         order[other] = (int32_t)i;
     }
