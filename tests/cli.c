@@ -263,6 +263,23 @@ void cli_tempdir_remove(char *directory)
     free(directory);
 }
 
+char *cli_folder;
+
+int cli_folder_set_up(void **state)
+{
+    (void)state;
+    cli_folder = cli_tempdir();
+    return 0;
+}
+
+int cli_folder_tear_down(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(cli_folder);
+    cli_folder = NULL;
+    return 0;
+}
+
 void cli_write_file(const char *path, const void *data, size_t size)
 {
     FILE *file = fopen(path, "wb");

@@ -64,6 +64,11 @@ const char *cli_in(const char *directory, const char *name);
 char *cli_tempdir(void);
 void cli_tempdir_remove(char *directory);
 
+/* A fixture, of a test or of all tests of a program: such a directory, by this name while it lasts. */
+extern char *cli_folder;
+int cli_folder_set_up(void **state);
+int cli_folder_tear_down(void **state);
+
 /* Whole files. cli_read_file returns owned bytes with a NUL behind them, or NULL when there is no
  * such file; *size may be NULL. */
 void cli_write_file(const char *path, const void *data, size_t size);

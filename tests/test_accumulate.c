@@ -164,26 +164,10 @@ static void run_forms(const char *out, const char *forms)
     cli_result_free(&result);
 }
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 static void the_published_sums_come_out(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "published");
+    const char *out = cli_in(cli_folder, "published");
     run_forms(out, "fp32,fp16,mixed,cast");
     const char *argv[] = {"nvtally", "stats", out, "-f", "published", NULL};
     struct cli_result result = cli_run(argv);
@@ -199,7 +183,7 @@ static void the_published_sums_come_out(void **state)
 static void rows_hold_every_bit(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "rows");
+    const char *out = cli_in(cli_folder, "rows");
     struct nvt_error err = NVT_ERROR_INIT;
     run_forms(out, "fp32,fp16,mixed,bf16,kahan");
     struct nvt_runs *runs = nvt_runs_read(out, &err);
@@ -235,5 +219,5 @@ int main(void)
         cmocka_unit_test(the_published_sums_come_out),
         cmocka_unit_test(rows_hold_every_bit),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

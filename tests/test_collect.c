@@ -17,27 +17,11 @@
 #include "../analyze/runs.h"
 #include "cli.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 /* A program called nsys in a folder of its own, which behaves as told. */
 static const char *stand_in(const char *name, const char *script)
 {
     char text[2048];
-    const char *folder = cli_in(directory, name);
+    const char *folder = cli_in(cli_folder, name);
     mkdir(folder, 0777);
     const char *path = cli_in(folder, "nsys");
     snprintf(text, sizeof(text), "#!/bin/sh\n%s", script);
@@ -73,7 +57,7 @@ static void levels_are_interleaved(void **state)
 {
     (void)state;
     static const char *const levels[] = {"off", "nvtx", "kernel", "full", "nsys"};
-    const char *nsys = stand_in("obedient", obedient), *out = cli_in(directory, "levels");
+    const char *nsys = stand_in("obedient", obedient), *out = cli_in(cli_folder, "levels");
     const char *argv[] = {"nvtally",
                           "run",
                           "linear",
@@ -122,15 +106,15 @@ static void levels_are_interleaved(void **state)
 static void our_collector_stays_out(void **state)
 {
     (void)state;
-    const char *nsys = stand_in("alone", obedient), *out = cli_in(directory, "alone-out");
+    const char *nsys = stand_in("alone", obedient), *out = cli_in(cli_folder, "alone-out");
     const char *argv[] = {"nvtally", "run",          "linear", "--size",    "64",   "--batch",
                           "1",       "--iterations", "1",      "--backend", "host", "--collect",
                           "nsys",    "--nsys",       nsys,     "-o",        out,    NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    char *environment = cli_read_file(cli_in(cli_in(directory, "alone"), "environment"), NULL);
-    char *calls = cli_read_file(cli_in(cli_in(directory, "alone"), "calls"), NULL);
+    char *environment = cli_read_file(cli_in(cli_in(cli_folder, "alone"), "environment"), NULL);
+    char *calls = cli_read_file(cli_in(cli_in(cli_folder, "alone"), "calls"), NULL);
     assert_non_null(environment);
     assert_null(strstr(environment, "INJECTION64_PATH"));
     assert_non_null(strstr(calls, "profile --trace=cuda,nvtx --sample=none"));
@@ -144,17 +128,17 @@ static void nsys_is_found_on_path(void **state)
     (void)state;
     char path[4096];
     stand_in("found", obedient);
-    snprintf(path, sizeof(path), "PATH=/nonexistent:%s:/usr/bin:/bin", cli_in(directory, "found"));
+    snprintf(path, sizeof(path), "PATH=/nonexistent:%s:/usr/bin:/bin", cli_in(cli_folder, "found"));
     const char *const environment[] = {path, NULL};
     struct cli_options options = {.environment = environment};
-    const char *out = cli_in(directory, "found-out");
+    const char *out = cli_in(cli_folder, "found-out");
     const char *argv[] = {"nvtally", "run",          "linear", "--size",    "64",   "--batch",
                           "1",       "--iterations", "1",      "--backend", "host", "--collect",
                           "nsys",    "-o",           out,      NULL};
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    assert_int_equal(access(cli_in(cli_in(directory, "found"), "calls"), R_OK), 0);
+    assert_int_equal(access(cli_in(cli_in(cli_folder, "found"), "calls"), R_OK), 0);
 }
 
 /* nsys that cannot profile costs its own rows, not the sweep. */
@@ -162,7 +146,7 @@ static void a_failing_nsys_is_a_row(void **state)
 {
     (void)state;
     const char *nsys = stand_in("failing", "echo 'no permission' >&2\nexit 3\n");
-    const char *out = cli_in(directory, "failing-out");
+    const char *out = cli_in(cli_folder, "failing-out");
     const char *argv[] = {"nvtally",  "run",          "linear", "--size",    "64",   "--batch",
                           "1",        "--iterations", "1",      "--backend", "host", "--collect",
                           "nsys,off", "--nsys",       nsys,     "-o",        out,    NULL};
@@ -187,8 +171,8 @@ static void without_nsys_nothing_runs(void **state)
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_failure(&result, "there is no nsys on PATH; give it with --nsys PATH");
     cli_result_free(&result);
-    const char *wrong[] = {"nvtally", "run",    "linear",  "--collect",
-                           "nsys",    "--nsys", directory, NULL};
+    const char *wrong[] = {"nvtally", "run",    "linear",   "--collect",
+                           "nsys",    "--nsys", cli_folder, NULL};
     result = cli_run(wrong);
     cli_expect_failure(&result, "is no program that can be run");
     cli_result_free(&result);
@@ -205,5 +189,5 @@ int main(void)
         cmocka_unit_test(nsys_is_found_on_path),     cmocka_unit_test(a_failing_nsys_is_a_row),
         cmocka_unit_test(without_nsys_nothing_runs),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -14,27 +14,11 @@
 
 #include "cli.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 /* A run directory with one record, as `run --collect off` leaves it. */
 static const char *make_run(const char *name, double forward_ns, double std_ns)
 {
     char row[1024];
-    const char *path = cli_in(directory, name);
+    const char *path = cli_in(cli_folder, name);
     mkdir(path, 0700);
     snprintf(
         row, sizeof(row),
@@ -77,7 +61,7 @@ static void a_regression_is_exit_status_1(void **state)
 static void traces_give_their_times(void **state)
 {
     (void)state;
-    const char *trace = cli_in(directory, "t.nvt");
+    const char *trace = cli_in(cli_folder, "t.nvt");
     const char *record[] = {"nvtally",           "record", "-o",   trace, "--",
                             cli_client("pairs"), "1",      "5000", NULL};
     struct cli_result result = cli_run(record);
@@ -97,7 +81,7 @@ static void what_cannot_be_compared_says_so(void **state)
 {
     (void)state;
     const char *before = make_run("x", 1e6, 2e4);
-    const char *trace = cli_in(directory, "y.nvt");
+    const char *trace = cli_in(cli_folder, "y.nvt");
     const char *record[] = {"nvtally",           "record", "-o", trace, "--",
                             cli_client("pairs"), "1",      "10", NULL};
     struct cli_result result = cli_run(record);
@@ -134,5 +118,5 @@ int main(void)
         cmocka_unit_test(traces_give_their_times),
         cmocka_unit_test(what_cannot_be_compared_says_so),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

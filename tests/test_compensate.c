@@ -19,22 +19,6 @@
 #include "../lib/trace_file.h"
 #include "cli.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 /* --- made up ---------------------------------------------------------------------------------- */
 
 static void put_cost(struct nvt_trace *trace, enum nvt_cost what, uint32_t ns)
@@ -192,7 +176,7 @@ static const char *process_file(size_t fields)
 {
     const uint64_t process[] = {7, 1, 5, 0, 30000, 10000, 60000, 20000, 50000, 20000, 8000};
     struct nvt_error err = NVT_ERROR_INIT;
-    const char *path = cli_in(directory, "process.nvt");
+    const char *path = cli_in(cli_folder, "process.nvt");
     struct nvt_trace_writer *writer = nvt_trace_writer_new(path, 0, &err);
     assert_non_null(writer);
     write_chunk(writer, NVT_CHUNK_PROCESS, 0, process, fields);
@@ -238,7 +222,7 @@ static void the_collector_measures_itself(void **state)
 {
     (void)state;
     struct nvt_error err = NVT_ERROR_INIT;
-    const char *path = cli_in(directory, "t.nvt");
+    const char *path = cli_in(cli_folder, "t.nvt");
     struct cli_result result = cli_run(
         (const char *[]){"nvtally", "record", "-o", path, "--", cli_client("nested"), "1", NULL});
     cli_expect_status(&result, 0);
@@ -293,7 +277,7 @@ static double outer_median(const char *path, int compensate)
 static bool compensation_helps(void)
 {
     double raw[ROUNDS], compensated[ROUNDS];
-    const char *path = cli_in(directory, "n.nvt"), *client = cli_client("nested");
+    const char *path = cli_in(cli_folder, "n.nvt"), *client = cli_client("nested");
     for (int i = 0; i < ROUNDS; i++) {
         struct cli_result bare = cli_run((const char *[]){client, "40", NULL});
         struct cli_result result =
@@ -329,7 +313,7 @@ static void tables_say_that_they_are_compensated(void **state)
     (void)state;
     static const char *const reports[] = {"nvtx_sum", "nvtx_pushpop_sum", "nvtx_pushpop_trace",
                                           "range_tree"};
-    const char *path = cli_in(directory, "t.nvt");
+    const char *path = cli_in(cli_folder, "t.nvt");
     struct cli_result result = cli_run(
         (const char *[]){"nvtally", "record", "-o", path, "--", cli_client("nested"), "1", NULL});
     cli_expect_status(&result, 0);
@@ -362,5 +346,5 @@ int main(void)
         cmocka_unit_test(compensated_times_are_nearer_to_bare_ones),
         cmocka_unit_test(tables_say_that_they_are_compensated),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -31,22 +31,6 @@ int main(void)
 
 #define KERNEL "void lib::kernel<float>(float*, int)"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 /* Run the client under `record --trace levels [--capture capture]`. */
 struct run {
     const char *how, *levels, *capture;
@@ -59,7 +43,7 @@ static struct nvt_trace *record(const struct run *run, char **messages)
 {
     char text[1200], cupti[600], refuses[200];
     struct nvt_error err = NVT_ERROR_INIT;
-    const char *path = cli_in(directory, "t.nvt");
+    const char *path = cli_in(cli_folder, "t.nvt");
     const char *argv[12] = {"nvtally", "record", "-o", path, "--trace", run->levels};
     size_t count = 6;
     if (run->capture) {
@@ -421,8 +405,8 @@ static void reports_say_what_is_unknown(void **state)
     (void)state;
     nvt_trace_free(
         record(&(struct run){.how = "kill", .levels = "nvtx,kernel", .signal = SIGKILL}, NULL));
-    const char *argv[] = {"nvtally", "stats", "-r", "cuda_gpu_kern_sum", cli_in(directory, "t.nvt"),
-                          NULL};
+    const char *argv[] = {
+        "nvtally", "stats", "-r", "cuda_gpu_kern_sum", cli_in(cli_folder, "t.nvt"), NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "later ones are unknown"));
@@ -547,7 +531,7 @@ static void another_tool_is_left_in_place(void **state)
     const char *environment[] = {cupti, "CUDA_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so",
                                  NULL};
     const struct cli_options options = {.environment = environment};
-    const char *argv[] = {"nvtally", "record", "-o", cli_in(directory, "o.nvt"),
+    const char *argv[] = {"nvtally", "record", "-o", cli_in(cli_folder, "o.nvt"),
                           "--trace", "full",   "--", cli_client("device"),
                           "plain",   NULL};
     struct cli_result result = cli_run_with(&options, argv);
@@ -584,7 +568,7 @@ int main(void)
         cmocka_unit_test(wrong_usage),
         cmocka_unit_test(another_tool_is_left_in_place),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
 
 #endif

@@ -18,22 +18,6 @@
 
 #include "cli.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 /* The script with its folders in ours; dry at the smallest size that can be cut into 128 fragments. */
 static struct cli_result run(const char *dry, const char *work, const char *iterations,
                              const char *const parts[])
@@ -41,8 +25,8 @@ static struct cli_result run(const char *dry, const char *work, const char *iter
     static char variables[5][4200];
     const char *argv[16] = {"tests/device/run"};
     snprintf(variables[0], sizeof(variables[0]), "BUILD=%s", cli_built(""));
-    snprintf(variables[1], sizeof(variables[1]), "WORK=%s", cli_in(directory, work));
-    snprintf(variables[2], sizeof(variables[2]), "OUT=%s", cli_in(directory, "packed"));
+    snprintf(variables[1], sizeof(variables[1]), "WORK=%s", cli_in(cli_folder, work));
+    snprintf(variables[2], sizeof(variables[2]), "OUT=%s", cli_in(cli_folder, "packed"));
     snprintf(variables[3], sizeof(variables[3]), "ITERATIONS=%s", iterations);
     snprintf(variables[4], sizeof(variables[4]), "DRY=%s", dry);
     const char *const environment[] = {variables[0], variables[1], variables[2],
@@ -102,12 +86,12 @@ static void a_part_is_resumed_and_packed(void **state)
     assert_non_null(strstr(result.out, "A dry run on the host"));
     cli_result_free(&result);
     glob_t packed;
-    assert_int_equal(glob(cli_in(cli_in(directory, "packed"), "*"), 0, NULL, &packed), 0);
+    assert_int_equal(glob(cli_in(cli_in(cli_folder, "packed"), "*"), 0, NULL, &packed), 0);
     /* The results, and the traces of the eight inference runs. */
     assert_int_equal(packed.gl_pathc, 2);
     globfree(&packed);
     const char *argv[] = {
-        "tar", "tzf", cli_in(cli_in(directory, "packed"), "nvtally-device-results.tar.gz"), NULL};
+        "tar", "tzf", cli_in(cli_in(cli_folder, "packed"), "nvtally-device-results.tar.gz"), NULL};
     result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "fragments-128/results.jsonl"));
@@ -156,9 +140,9 @@ static void beside_pytorch_or_not_run(void **state)
 
 static void put(const char *folder, const char *name, const char *text)
 {
-    mkdir(cli_in(directory, "goals"), 0777);
+    mkdir(cli_in(cli_folder, "goals"), 0777);
     char path[4096];
-    snprintf(path, sizeof(path), "%s", cli_in(cli_in(directory, "goals"), folder));
+    snprintf(path, sizeof(path), "%s", cli_in(cli_in(cli_folder, "goals"), folder));
     mkdir(path, 0777);
     char *inner = strrchr(name, '/');
     if (inner) {
@@ -192,7 +176,7 @@ static void goals_are_decided_by_ratios(void **state)
     put("beside_linear-1", "done", "");
     put("beside_linear-2", "ours/results.jsonl", LAYER("linear", "null", "null", 900));
     put("state", "check", "failed\t3 of 4\n");
-    const char *argv[] = {"python3", "tests/device/goals.py", cli_in(directory, "goals"), NULL};
+    const char *argv[] = {"python3", "tests/device/goals.py", cli_in(cli_folder, "goals"), NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     static const char *const lines[] = {
@@ -225,7 +209,7 @@ static void packing_has_bounds(void **state)
     (void)state;
     static const char *const parts[] = {"pack", NULL};
     char *noise = malloc(9 << 20);
-    const char *work = cli_in(directory, "large");
+    const char *work = cli_in(cli_folder, "large");
     assert_non_null(noise);
     uint64_t random = 1;
     for (size_t i = 0; i < 9 << 20; i++)
@@ -244,7 +228,7 @@ static void packing_has_bounds(void **state)
     cli_result_free(&result);
     glob_t packed;
     struct stat status;
-    assert_int_equal(glob(cli_in(cli_in(directory, "packed"), "*"), 0, NULL, &packed), 0);
+    assert_int_equal(glob(cli_in(cli_in(cli_folder, "packed"), "*"), 0, NULL, &packed), 0);
     assert_int_equal(packed.gl_pathc, 8);
     for (size_t i = 0; i < packed.gl_pathc; i++) {
         assert_int_equal(stat(packed.gl_pathv[i], &status), 0);
@@ -264,5 +248,5 @@ int main(void)
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(packing_has_bounds),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -24,22 +24,6 @@
 #include "../lib/render.h"
 #include "cli.h"
 
-static char *folder;
-
-static int set_up(void **state)
-{
-    (void)state;
-    folder = cli_tempdir();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(folder);
-    return 0;
-}
-
 /* --- a trace of everything --- */
 
 struct maker {
@@ -330,7 +314,7 @@ static struct nvt_trace *read_back(const char *path)
 static void sqlite_gives_every_report_again(void **state)
 {
     (void)state;
-    const char *path = cli_in(folder, "t.sqlite");
+    const char *path = cli_in(cli_folder, "t.sqlite");
     size_t count, checked = 0;
     const struct nvt_report *const *reports = nvt_reports(&count);
     for (uint64_t seed = 1; seed <= 12; seed++) {
@@ -381,7 +365,7 @@ static int64_t asked(sqlite3 *db, const char *query)
 static void sqlite_answers_what_others_ask(void **state)
 {
     (void)state;
-    const char *path = cli_in(folder, "asked.sqlite");
+    const char *path = cli_in(cli_folder, "asked.sqlite");
     struct nvt_trace *trace = make_trace(1);
     write_to(&nvt_exporter_sqlite, trace, path);
     int64_t owned = 0; /* CUDA's numbers of devices are a process's */
@@ -418,7 +402,7 @@ static void chrome_reads_back(void **state)
                                           "cuda_gpu_mem_time_sum",
                                           "cuda_gpu_mem_size_sum",
                                           "cuda_gpu_sum"};
-    const char *path = cli_in(folder, "t.json");
+    const char *path = cli_in(cli_folder, "t.json");
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct nvt_trace *trace = make_trace(seed);
         /* Kinds of copies that Kineto has no words for. */
@@ -448,7 +432,7 @@ static void chrome_reads_back(void **state)
 static void chrome_has_arrows_and_counters(void **state)
 {
     (void)state;
-    const char *path = cli_in(folder, "t.json");
+    const char *path = cli_in(cli_folder, "t.json");
     struct nvt_trace *trace = make_trace(3);
     write_to(&nvt_exporter_chrome, trace, path);
     char *json = cli_read_file(path, NULL);
@@ -469,7 +453,7 @@ static void chrome_has_arrows_and_counters(void **state)
 static void chrome_is_valid_for_any_name(void **state)
 {
     (void)state;
-    const char *path = cli_in(folder, "t.json");
+    const char *path = cli_in(cli_folder, "t.json");
     struct nvt_error err = NVT_ERROR_INIT;
     for (unsigned byte = 1; byte < 256; byte++) {
         struct nvt_trace *trace = nvt_trace_new("x", "test");
@@ -511,5 +495,5 @@ int main(void)
         cmocka_unit_test(chrome_is_valid_for_any_name),
 #endif
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -16,22 +16,6 @@
 #include "../analyze/export.h"
 #include "cli.h"
 
-static char *folder;
-
-static int set_up(void **state)
-{
-    (void)state;
-    folder = cli_tempdir();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(folder);
-    return 0;
-}
-
 static void csv_has_a_line_an_event(void **state)
 {
     (void)state;
@@ -76,7 +60,7 @@ static const char *sample(void)
 {
     static const char json[] = "[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":1,"
                                "\"dur\":2}]";
-    const char *path = cli_in(folder, "sample.json");
+    const char *path = cli_in(cli_folder, "sample.json");
     cli_write_file(path, json, sizeof(json) - 1);
     return path;
 }
@@ -134,8 +118,8 @@ static void the_command_writes_where_it_should(void **state)
     cli_expect_status(&result, 0);
     assert_string_equal(result.out, "");
     cli_result_free(&result);
-    assert_int_equal(stat(cli_in(folder, "sample.sqlite"), &status), 0);
-    assert_int_not_equal(stat(cli_in(folder, "sample.sqlite.partial"), &status), 0);
+    assert_int_equal(stat(cli_in(cli_folder, "sample.sqlite"), &status), 0);
+    assert_int_not_equal(stat(cli_in(cli_folder, "sample.sqlite.partial"), &status), 0);
     /* A second time it would replace something that was not named. */
     result = cli_run((const char *const[]){"nvtally", "export", "--to", "sqlite", path, NULL});
     cli_expect_failure(&result, "exists");
@@ -150,5 +134,5 @@ int main(void)
         cmocka_unit_test(the_command_says_what_it_cannot_do),
         cmocka_unit_test(the_command_writes_where_it_should),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -23,27 +23,11 @@
     "--d-model", "32", "--layers", "4", "--heads", "4", "--d-ff", "128", "--batch", "8",           \
         "--sequence", "16", "--vocabulary", "100", "--warmup", "1"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 static struct nvt_runs *read_runs(void)
 {
     char text[1200];
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_runs *runs = nvt_runs_read(directory, &err);
+    struct nvt_runs *runs = nvt_runs_read(cli_folder, &err);
     if (!runs)
         fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
     return runs;
@@ -76,7 +60,7 @@ static void a_sweep_agrees_with_itself(void **state)
     (void)state;
     struct cli_result result = cli_run((const char *const[]){
         "nvtally", "run", "gpipe", "--partitions", "1,2,4", "--microbatches", "1,4", "--schedule",
-        "gpipe,1f1b", SMALL, "--iterations", "3", "-o", directory, NULL});
+        "gpipe,1f1b", SMALL, "--iterations", "3", "-o", cli_folder, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     struct nvt_runs *runs = read_runs();
@@ -100,7 +84,7 @@ static void a_sweep_agrees_with_itself(void **state)
                     1e-12);
         /* Three timed steps: a forward of the first partition for each micro-batch. */
         assert_int_equal(
-            count_ranges(cli_in(directory, nvt_record_text(row, "trace")), "forward p0"),
+            count_ranges(cli_in(cli_folder, nvt_record_text(row, "trace")), "forward p0"),
             3 * (uint32_t)microbatches);
     }
     nvt_runs_free(runs);
@@ -142,7 +126,7 @@ static double loss_over(const char *ranks, const char *transport, const struct c
                                  "--iterations",
                                  "3",
                                  "-o",
-                                 directory,
+                                 cli_folder,
                                  NULL};
     const char *argv[64] = {MPIRUN(ranks)};
     size_t count = ranks ? 5 : 0;
@@ -163,7 +147,7 @@ static double loss_over(const char *ranks, const char *transport, const struct c
 static void remove_files(void)
 {
     struct cli_result result =
-        cli_run_with(&(struct cli_options){.directory = directory},
+        cli_run_with(&(struct cli_options){.directory = cli_folder},
                      (const char *const[]){"sh", "-c", "rm -f ./*.nvt ./*.json*", NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -200,7 +184,7 @@ static void ranks_of_mpi_give_the_same_loss(void **state)
     }
     /* A trace of each rank of the last run, with its clock. */
     struct cli_result result =
-        cli_run_with(&(struct cli_options){.directory = directory},
+        cli_run_with(&(struct cli_options){.directory = cli_folder},
                      (const char *const[]){"sh", "-c", "ls *-rank[0-3].nvt | wc -l", NULL});
     assert_int_equal(atoi(result.out), 4);
     cli_result_free(&result);
@@ -225,7 +209,7 @@ static void one_rank_that_dies_ends_all(void **state)
     if (!has_mpirun())
         skip();
     struct cli_result result =
-        cli_run_with(&(struct cli_options){.directory = directory},
+        cli_run_with(&(struct cli_options){.directory = cli_folder},
                      (const char *const[]){"bash", "-c", script, cli_built("nvtally"), NULL});
     cli_expect_status(&result, 0);
     const char *took = strstr(result.out, "took ");
@@ -237,7 +221,7 @@ static void one_rank_that_dies_ends_all(void **state)
     for (int rank = 0; rank < 2; rank++) {
         char pattern[200];
         snprintf(pattern, sizeof(pattern), "ls $PWD/dead/*-rank%d.nvt | tr -d '\\n'", rank);
-        result = cli_run_with(&(struct cli_options){.directory = directory},
+        result = cli_run_with(&(struct cli_options){.directory = cli_folder},
                               (const char *const[]){"sh", "-c", pattern, NULL});
         assert_true(count_ranges(result.out, rank ? "forward p1" : "forward p0") > 0);
         cli_result_free(&result);
@@ -269,10 +253,10 @@ static void memory_that_runs_out_is_a_row(void **state)
 {
     (void)state;
     struct cli_result result = cli_run((const char *const[]){
-        "nvtally", "run",        "gpipe", "--partitions", "2", "--microbatches", "4",   "--batch",
-        "64",      "--d-model",  "64",    "--layers",     "4", "--heads",        "4",   "--d-ff",
-        "256",     "--sequence", "128",   "--iterations", "1", "--memory-limit", "64M", "-o",
-        directory, NULL});
+        "nvtally",  "run",        "gpipe", "--partitions", "2", "--microbatches", "4",   "--batch",
+        "64",       "--d-model",  "64",    "--layers",     "4", "--heads",        "4",   "--d-ff",
+        "256",      "--sequence", "128",   "--iterations", "1", "--memory-limit", "64M", "-o",
+        cli_folder, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     struct nvt_runs *runs = read_runs();
@@ -288,15 +272,15 @@ static void memory_that_runs_out_is_a_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_sweep_agrees_with_itself, make_directory,
-                                        remove_directory),
-        cmocka_unit_test_setup_teardown(ranks_of_mpi_give_the_same_loss, make_directory,
-                                        remove_directory),
-        cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, make_directory,
-                                        remove_directory),
+        cmocka_unit_test_setup_teardown(a_sweep_agrees_with_itself, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(ranks_of_mpi_give_the_same_loss, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, cli_folder_set_up,
+                                        cli_folder_tear_down),
         cmocka_unit_test(bad_configurations_run_nothing),
-        cmocka_unit_test_setup_teardown(memory_that_runs_out_is_a_row, make_directory,
-                                        remove_directory),
+        cmocka_unit_test_setup_teardown(memory_that_runs_out_is_a_row, cli_folder_set_up,
+                                        cli_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

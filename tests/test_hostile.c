@@ -21,22 +21,6 @@
 #include "../lib/trace_file.h"
 #include "cli.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 /* --- a hostile trace -------------------------------------------------------------------------- */
 
 /* String 0 is the empty one. Whoever runs one of these makes a file PWNED. */
@@ -136,7 +120,7 @@ static void end_trace(struct nvt_trace_writer *writer)
 static const char *hostile_trace(void)
 {
     static char path[4096]; /* cli_in's own does not last */
-    snprintf(path, sizeof(path), "%s", cli_in(directory, "hostile.nvt"));
+    snprintf(path, sizeof(path), "%s", cli_in(cli_folder, "hostile.nvt"));
     struct nvt_buffer bytes = {0}, tokens = {0}, times = {0}, domains = {0};
     struct nvt_trace_writer *writer = begin_trace(path, 0);
     put(&bytes, NVT_DEFINITION_DOMAIN);
@@ -172,7 +156,7 @@ static const char *hostile_trace(void)
 static const char *hostile_json(void)
 {
     static char path[4096];
-    snprintf(path, sizeof(path), "%s", cli_in(directory, "hostile.json"));
+    snprintf(path, sizeof(path), "%s", cli_in(cli_folder, "hostile.json"));
     struct nvt_buffer text = {0};
     assert_int_equal(nvt_buffer_printf(&text, "{\"schemaVersion\": 1, \"traceEvents\": ["), 0);
     for (size_t i = 1; i < NAMES; i++) {
@@ -252,7 +236,7 @@ static void expect_inert(const char *format, const char *what, const struct cli_
 
 static struct cli_result run_here(const char *const *argv)
 {
-    struct cli_options options = {.directory = directory};
+    struct cli_options options = {.directory = cli_folder};
     return cli_run_with(&options, argv);
 }
 
@@ -280,7 +264,7 @@ static void every_table_format_is_inert(void **state)
                 if (!p && !r)
                     assert_non_null(strstr(result.out, "touch PWNED")); /* it did come out */
                 expect_inert(formats[f], what, &result);
-                expect_not_run(what, directory);
+                expect_not_run(what, cli_folder);
                 cli_result_free(&result);
             }
 }
@@ -322,7 +306,7 @@ static void documents_are_inert(void **state)
     const char *paths[] = {hostile_trace(), hostile_json()};
     for (size_t p = 0; p < 2; p++)
         for (size_t i = 0; i < 3; i++) {
-            const char *out = cli_in(directory, endings[i][0]);
+            const char *out = cli_in(cli_folder, endings[i][0]);
             struct cli_result result =
                 run_here((const char *[]){"nvtally", "report", paths[p], "-o", out, NULL});
             cli_expect_status(&result, 0);
@@ -330,7 +314,7 @@ static void documents_are_inert(void **state)
             cli_result_free(&result);
             result = whole_file(out);
             expect_inert(endings[i][1], endings[i][0], &result);
-            expect_not_run(endings[i][0], directory);
+            expect_not_run(endings[i][0], cli_folder);
             cli_result_free(&result);
             unlink(out);
         }
@@ -403,7 +387,7 @@ static void messages_about_files_are_inert(void **state)
 {
     (void)state;
     static const char *const commands[] = {"stats", "diagnose", "plot", "report"};
-    char *path = strdup(cli_in(directory, "\x1b]0;evil\x07\n\x1b[31m.nvt"));
+    char *path = strdup(cli_in(cli_folder, "\x1b]0;evil\x07\n\x1b[31m.nvt"));
     for (size_t i = 0; i < 2 * sizeof(commands) / sizeof(commands[0]); i++) {
         if (i % 2)
             cli_write_file(path, "no trace", 8);
@@ -425,7 +409,7 @@ static void messages_about_files_are_inert(void **state)
  * bytes that nothing can make shorter, in a chunk that readers skip. */
 static const char *zstd_bomb(int chunks, size_t padding)
 {
-    const char *path = cli_in(directory, "bomb.nvt");
+    const char *path = cli_in(cli_folder, "bomb.nvt");
     struct nvt_buffer bytes = {0}, column = {0};
     struct nvt_trace_writer *writer = begin_trace(path, 1);
     uint32_t random = 1;
@@ -504,7 +488,7 @@ static void put_text(struct nvt_buffer *out, const char *text)
 static void payloads_that_laugh_end(void **state)
 {
     (void)state;
-    const char *path = cli_in(directory, "laughs.nvt");
+    const char *path = cli_in(cli_folder, "laughs.nvt");
     const uint64_t first = 1 << 24;
     struct nvt_buffer bytes = {0}, column = {0}, blob = {0};
     struct nvt_trace_writer *writer = begin_trace(path, 0);
@@ -572,5 +556,5 @@ int main(void)
         cmocka_unit_test(a_small_file_does_not_fill_the_memory),
         cmocka_unit_test(payloads_that_laugh_end),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

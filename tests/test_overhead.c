@@ -13,22 +13,6 @@
 #include "../analyze/overhead.h"
 #include "cli.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 static void expect_interval(double *ratios, size_t count, double median, double low, double high)
 {
     double got[3];
@@ -71,7 +55,7 @@ static void put(FILE *out, const char *level, int warmup, const char *status, do
 
 static const char *make_runs(const char *name, void (*rows)(FILE *))
 {
-    const char *out = cli_in(directory, name);
+    const char *out = cli_in(cli_folder, name);
     char path[600], command[700];
     snprintf(command, sizeof(command), "%s", out);
     const char *argv[] = {"mkdir", command, NULL};
@@ -164,7 +148,7 @@ static void without_both_there_is_one_line(void **state)
 static void run_report_and_chart(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "run");
+    const char *out = cli_in(cli_folder, "run");
     const char *run[] = {"nvtally",   "run",       "linear",   "--size",   "64",
                          "--batch",   "2",         "--warmup", "1",        "--iterations",
                          "5",         "--collect", "off,nvtx", "--repeat", "3",
@@ -213,5 +197,5 @@ int main(void)
         cmocka_unit_test(without_both_there_is_one_line),
         cmocka_unit_test(run_report_and_chart),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

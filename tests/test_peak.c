@@ -13,22 +13,6 @@
 #include "../analyze/runs.h"
 #include "cli.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 /* A run of 1 ms that computes 5e8 and moves 1e8, in float and in bfloat16. */
 static const char results[] =
     "{\"workload\": \"toy\", \"precision\": \"fp32\", \"backend\": \"host\", \"iterations\": 1, "
@@ -59,15 +43,15 @@ static void shares_are_those_by_hand(void **state)
     /* 0.5 TFLOP/s of 2 and of 10, 100 GB/s of 400; nothing is known of tf32. */
     static const char env[] =
         "{\"peak_flops_fp32\": 2e12, \"peak_flops_bf16\": 1e13, \"peak_bytes\": 4e11}\n";
-    cli_write_file(cli_in(directory, "results.jsonl"), results, strlen(results));
-    cli_write_file(cli_in(directory, "env.json"), env, strlen(env));
-    const char *const inputs[] = {directory, NULL};
+    cli_write_file(cli_in(cli_folder, "results.jsonl"), results, strlen(results));
+    cli_write_file(cli_in(cli_folder, "env.json"), env, strlen(env));
+    const char *const inputs[] = {cli_folder, NULL};
     expect_phases(inputs,
                   "toy,precision=fp32,forward,1,1000000.0,,,,,0.500000,25.0,100.000,25.0,measured\n"
                   "toy,precision=bf16,forward,1,1000000.0,,,,,0.500000,5.0,100.000,25.0,measured\n"
                   "toy,precision=tf32,forward,1,1000000.0,,,,,0.500000,,,,measured\n");
     /* Two directories may be of two machines. */
-    const char *const twice[] = {directory, directory};
+    const char *const twice[] = {cli_folder, cli_folder};
     const char *argv[] = {"nvtally", "stats",  "-r",     "phases", "-f",
                           "csv",     twice[0], twice[1], NULL};
     struct cli_result result = cli_run(argv);
@@ -81,7 +65,7 @@ static void shares_are_those_by_hand(void **state)
 static void a_run_measures_its_peak(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "out");
+    const char *out = cli_in(cli_folder, "out");
     const char *argv[] = {"nvtally", "run",       "linear",   "--size", "64",
                           "--batch", "4",         "--warmup", "0",      "--iterations",
                           "2",       "--collect", "off",      "--peak", "--backend",
@@ -104,5 +88,5 @@ int main(void)
         cmocka_unit_test(shares_are_those_by_hand),
         cmocka_unit_test(a_run_measures_its_peak),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -22,25 +22,9 @@
 #include <zlib.h>
 #endif
 
-static char *folder;
-
-static int set_up(void **state)
-{
-    (void)state;
-    folder = cli_tempdir();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(folder);
-    return 0;
-}
-
 static const char *make(const char *text)
 {
-    const char *path = cli_in(folder, "t.json");
+    const char *path = cli_in(cli_folder, "t.json");
     cli_write_file(path, text, strlen(text));
     return path;
 }
@@ -201,7 +185,7 @@ static void reads_what_pytorch_writes(void **state)
 #ifdef HAVE_ZLIB
 static const char *compress_file(const void *data, size_t size)
 {
-    const char *path = cli_in(folder, "t.json.gz");
+    const char *path = cli_in(cli_folder, "t.json.gz");
     gzFile file = gzopen(path, "wb9");
     assert_non_null(file);
     assert_int_equal(gzwrite(file, data, (unsigned)size), size);
@@ -222,7 +206,7 @@ static void refuses_damaged_compression(void **state)
     (void)state;
     size_t size;
     char *data = cli_read_file(compress_file(pytorch, sizeof(pytorch) - 1), &size);
-    const char *path = cli_in(folder, "damaged.json.gz");
+    const char *path = cli_in(cli_folder, "damaged.json.gz");
     cli_write_file(path, data, size / 2);
     expect_file_error(path, "is cut or damaged");
     data[size / 2] ^= 0x55;
@@ -237,7 +221,7 @@ static void refuses_a_bomb(void **state)
 {
     (void)state;
     static const char event[] = "{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"pid\":1,\"tid\":1},\n";
-    const char *path = cli_in(folder, "bomb.json.gz");
+    const char *path = cli_in(cli_folder, "bomb.json.gz");
     size_t length = sizeof(event) - 1, count = 4096;
     char *block = malloc(length * count);
     assert_non_null(block);
@@ -411,16 +395,16 @@ static void survives_cuts_and_changes(void **state)
     assert_non_null(text);
     for (size_t length = 2; length < size - 2; length += 7) {
         struct nvt_error err = NVT_ERROR_INIT;
-        cli_write_file(cli_in(folder, "c.json"), text, length);
-        assert_null(nvt_trace_read(cli_in(folder, "c.json"), &err));
+        cli_write_file(cli_in(cli_folder, "c.json"), text, length);
+        assert_null(nvt_trace_read(cli_in(cli_folder, "c.json"), &err));
         assert_true(*err.message);
     }
     for (size_t at = 0; at < size; at += 3) {
         struct nvt_error err = NVT_ERROR_INIT;
         text[at] ^= 0x11;
-        cli_write_file(cli_in(folder, "c.json"), text, size);
+        cli_write_file(cli_in(cli_folder, "c.json"), text, size);
         text[at] ^= 0x11;
-        struct nvt_trace *trace = nvt_trace_read(cli_in(folder, "c.json"), &err);
+        struct nvt_trace *trace = nvt_trace_read(cli_in(cli_folder, "c.json"), &err);
         assert_true(trace || *err.message);
         nvt_trace_free(trace);
     }
@@ -431,7 +415,7 @@ static void takes_one_file_a_rank(void **state)
 {
     (void)state;
     char second[64 + sizeof(pytorch)];
-    const char *first = make(pytorch), *other = cli_in(folder, "rank1.json");
+    const char *first = make(pytorch), *other = cli_in(cli_folder, "rank1.json");
     memcpy(second, pytorch, sizeof(pytorch));
     strstr(second, "\"rank\": 3")[8] = '1';
     cli_write_file(other, second, strlen(second));
@@ -460,7 +444,7 @@ int main(void)
         cmocka_unit_test(survives_cuts_and_changes),
         cmocka_unit_test(takes_one_file_a_rank),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
 #else
 int main(void)

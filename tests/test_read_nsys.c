@@ -20,28 +20,12 @@
 #ifdef HAVE_SQLITE
 #include <sqlite3.h>
 
-static char *folder;
-
-static int set_up(void **state)
-{
-    (void)state;
-    folder = cli_tempdir();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(folder);
-    return 0;
-}
-
 /* A new database from a script; its path. */
 static const char *make(const char *script)
 {
     sqlite3 *db;
     char *message = NULL;
-    const char *path = cli_in(folder, "t.sqlite");
+    const char *path = cli_in(cli_folder, "t.sqlite");
     remove(path);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     if (sqlite3_exec(db, script, NULL, NULL, &message) != SQLITE_OK)
@@ -358,7 +342,7 @@ static void refuses_cut_files(void **state)
     (void)state;
     size_t size;
     char *data = cli_read_file(make_large(), &size);
-    const char *path = cli_in(folder, "cut.sqlite");
+    const char *path = cli_in(cli_folder, "cut.sqlite");
     const size_t sizes[] = {20, 100, 512, 4096, size / 2, size - 1};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         cli_write_file(path, data, sizes[i]);
@@ -397,7 +381,7 @@ static void survives_pages_that_point_at_each_other(void **state)
 {
     (void)state;
     size_t size;
-    const char *path = cli_in(folder, "cyclic.sqlite");
+    const char *path = cli_in(cli_folder, "cyclic.sqlite");
     char *original = cli_read_file(make_large(), &size);
     for (uint32_t child = 0; child < 6; child++) {
         char *data = malloc(size);
@@ -420,7 +404,7 @@ static void survives_any_changed_byte(void **state)
 {
     (void)state;
     size_t size;
-    const char *path = cli_in(folder, "changed.sqlite");
+    const char *path = cli_in(cli_folder, "changed.sqlite");
     char *data = cli_read_file(make(STRINGS RUNTIME_2020 KERNEL_2020 NVTX_2026
                                     "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');"
                                     "INSERT INTO NVTX_EVENTS (start, end, eventType, text,"
@@ -444,7 +428,7 @@ static void takes_any_path(void **state)
     (void)state;
     size_t size;
     char *data = cli_read_file(make_large(), &size);
-    const char *path = cli_in(folder, "a?mode=memory&b=%41#c d.sqlite");
+    const char *path = cli_in(cli_folder, "a?mode=memory&b=%41#c d.sqlite");
     cli_write_file(path, data, size);
     struct nvt_trace *trace = read_trace(path);
     assert_int_equal(trace->ranges.count, 4000);
@@ -457,8 +441,8 @@ static void is_found_by_content(void **state)
     (void)state;
     size_t size;
     char *data = cli_read_file(make_large(), &size);
-    cli_write_file(cli_in(folder, "trace.json"), data, size);
-    struct nvt_trace *trace = read_trace(cli_in(folder, "trace.json"));
+    cli_write_file(cli_in(cli_folder, "trace.json"), data, size);
+    struct nvt_trace *trace = read_trace(cli_in(cli_folder, "trace.json"));
     assert_string_equal(trace->format, "nsys");
     nvt_trace_free(trace);
     free(data);
@@ -467,7 +451,7 @@ static void is_found_by_content(void **state)
 static void says_how_to_export_a_report(void **state)
 {
     (void)state;
-    const char *report = cli_in(folder, "a.nsys-rep");
+    const char *report = cli_in(cli_folder, "a.nsys-rep");
     const char *const environment[] = {"PATH=/nonexistent", NULL};
     const struct cli_options options = {.environment = environment};
     cli_write_file(report, "whatever is in it", 17);
@@ -483,17 +467,17 @@ static void runs_nsys_on_a_report(void **state)
     (void)state;
     size_t size;
     char *data = cli_read_file(make_large(), &size);
-    cli_write_file(cli_in(folder, "b.nsys-rep.sqlite"), data, size);
+    cli_write_file(cli_in(cli_folder, "b.nsys-rep.sqlite"), data, size);
     free(data);
     static const char script[] = "#!/bin/sh\n[ \"$1 $2 $3\" = 'export --type sqlite' ] || exit 3\n"
                                  "cp \"$8.sqlite\" \"$7\"\n";
-    const char *nsys = cli_in(folder, "nsys");
+    const char *nsys = cli_in(cli_folder, "nsys");
     cli_write_file(nsys, script, sizeof(script) - 1);
     assert_int_equal(chmod(nsys, 0755), 0);
-    const char *report = cli_in(folder, "b.nsys-rep");
+    const char *report = cli_in(cli_folder, "b.nsys-rep");
     cli_write_file(report, "whatever is in it", 17);
     char path[1024];
-    snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", folder);
+    snprintf(path, sizeof(path), "PATH=%s:/usr/bin:/bin", cli_folder);
     const char *const environment[] = {path, NULL};
     const struct cli_options options = {.environment = environment};
     struct cli_result result =
@@ -523,7 +507,7 @@ int main(void)
         cmocka_unit_test(says_how_to_export_a_report),
         cmocka_unit_test(runs_nsys_on_a_report),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
 #else
 int main(void)

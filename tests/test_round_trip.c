@@ -15,22 +15,6 @@
 #include "../analyze/report.h"
 #include "cli.h"
 
-static char *folder;
-
-static int set_up(void **state)
-{
-    (void)state;
-    folder = cli_tempdir();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(folder);
-    return 0;
-}
-
 #ifdef HAVE_SQLITE
 static void run(const char *const argv[])
 {
@@ -43,8 +27,8 @@ static void run(const char *const argv[])
 static size_t compare(const char *client, const char *argument, const char *second)
 {
     size_t count, with_rows = 0;
-    char *recording = strdup(cli_in(folder, "t.nvt")),
-         *exported = strdup(cli_in(folder, "t.sqlite"));
+    char *recording = strdup(cli_in(cli_folder, "t.nvt")),
+         *exported = strdup(cli_in(cli_folder, "t.sqlite"));
     const struct nvt_report *const *reports = nvt_reports(&count);
     run((const char *const[]){"nvtally", "record", "-o", recording, "--", cli_client(client),
                               argument, second, NULL});
@@ -85,5 +69,5 @@ int main(void)
         cmocka_unit_test(a_recording_gives_every_report_again),
 #endif
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -19,22 +19,6 @@
 #include "../analyze/runs.h"
 #include "cli.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 static struct nvt_runs *read_runs(const char *path)
 {
     char text[1200];
@@ -67,7 +51,7 @@ static uint32_t count_ranges(const struct nvt_trace *trace, const char *name)
 static void a_sweep_has_a_row_and_a_trace_each(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "sweep");
+    const char *out = cli_in(cli_folder, "sweep");
     const char *argv[] = {
         "nvtally", "run",         "fragmented", "--size",   "64,128", "--batch",
         "1,3",     "--fragments", "2,8",        "--warmup", "2",      "--iterations",
@@ -116,7 +100,7 @@ static void a_sweep_has_a_row_and_a_trace_each(void **state)
 static void both_variants_agree(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "variants");
+    const char *out = cli_in(cli_folder, "variants");
     const char *argv[] = {"nvtally", "run",       "fragmented", "--size",
                           "256",     "--batch",   "8",          "--fragments",
                           "4,32",    "--mode",    "inference",  "--iterations",
@@ -234,7 +218,7 @@ static void the_trace_tells_what_the_run_measured(void **state)
     char name[32];
     for (int i = 0; i < CLI_TRIES; i++) {
         snprintf(name, sizeof(name), "story-%d", i);
-        if (a_run_and_its_trace_agree(cli_in(directory, name)))
+        if (a_run_and_its_trace_agree(cli_in(cli_folder, name)))
             return;
     }
     fail_msg("in none of %d runs", CLI_TRIES);
@@ -246,11 +230,11 @@ static void phases_keep_levels_and_warmups_apart(void **state)
     (void)state;
     struct cli_result result = cli_run((const char *const[]){
         "nvtally", "run", "linear", "--size", "32", "--batch", "1", "--collect", "off,nvtx",
-        "--warmup", "0,2", "--iterations", "3", "-o", directory, NULL});
+        "--warmup", "0,2", "--iterations", "3", "-o", cli_folder, NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     result = cli_run(
-        (const char *const[]){"nvtally", "stats", directory, "-r", "phases", "-f", "csv", NULL});
+        (const char *const[]){"nvtally", "stats", cli_folder, "-r", "phases", "-f", "csv", NULL});
     cli_expect_status(&result, 0);
     for (const char *const *way = (const char *const[]){"collect=off warmup=0,forward,3,",
                                                         "collect=off warmup=2,forward,3,",
@@ -265,7 +249,7 @@ static void phases_keep_levels_and_warmups_apart(void **state)
 static void memory_that_runs_out_is_a_row(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "oom");
+    const char *out = cli_in(cli_folder, "oom");
     const char *argv[] = {"nvtally", "run",       "linear",       "--size", "64,1024",
                           "--batch", "1",         "--iterations", "2",      "--memory-limit",
                           "8M",      "--backend", "host",         "-o",     out,
@@ -294,7 +278,7 @@ static void ctrl_c_keeps_what_was_finished(void **state)
 {
     (void)state;
     char script[2048];
-    const char *out = cli_in(directory, "stopped");
+    const char *out = cli_in(cli_folder, "stopped");
     snprintf(script, sizeof(script),
              "%s run linear --size 256,2048,4096 --batch 16 --iterations " LONG_RUN
              " --backend host -o %s & "
@@ -357,5 +341,5 @@ int main(void)
         cmocka_unit_test(ctrl_c_keeps_what_was_finished),
         cmocka_unit_test(bad_axes_run_nothing),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

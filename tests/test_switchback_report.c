@@ -48,22 +48,6 @@ static const struct {
     {"time_global", {7, 8, 11, 12, 1, 5, 6, -1}},
 };
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 static double number_of(const struct nvt_record *record, const char *operation, const char *what)
 {
     char key[96];
@@ -135,7 +119,7 @@ static void check_trace(const char *out, const struct nvt_record *record, int is
 static void rows_have_all_operations_and_totals(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "rows");
+    const char *out = cli_in(cli_folder, "rows");
     const char *argv[] = {"nvtally", "run",          "switchback",  "--dim",
                           "24",      "--batch",      "40",          "--width-multiplier",
                           "2.5",     "--timing",     "loop,single", "--warmup",
@@ -161,7 +145,7 @@ static void rows_have_all_operations_and_totals(void **state)
 static void what_does_not_fit_is_a_row(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "oom");
+    const char *out = cli_in(cli_folder, "oom");
     const char *argv[] = {"nvtally", "run",       "switchback", "--dim",
                           "64,2048", "--batch",   "64",         "--switch",
                           "off",     "--warmup",  "1",          "--iterations",
@@ -276,7 +260,7 @@ static void put_row(FILE *file, int dim, int batch, const char *is_switched, int
 
 static const char *made_up(const char *name)
 {
-    const char *out = cli_in(directory, name);
+    const char *out = cli_in(cli_folder, name);
     char path[4096];
     assert_int_equal(mkdir(out, 0777), 0);
     snprintf(path, sizeof(path), "%s/results.jsonl", out);
@@ -376,7 +360,7 @@ int main(void)
         cmocka_unit_test(the_published_layout_has_its_25_keys),
         cmocka_unit_test(both_charts_are_drawn_of_averages),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
 
 #else

@@ -18,22 +18,6 @@
 #include "cli.h"
 #include "reference/transformer.h"
 
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
-
 #define REFERENCE_SHAPE                                                                            \
     "--d-model", "32", "--d-ff", "64", "--layers", "2", "--heads", "4", "--vocabulary", "50",      \
         "--batch", "2", "--context", "8"
@@ -71,7 +55,7 @@ static void losses_agree_with_the_reference(void **state)
         const char *options[] = {REFERENCE_SHAPE, "--phase",  "train",       "--collect",
                                  "off",           "--warmup", lengths[i][0], "--iterations",
                                  lengths[i][1],   NULL};
-        struct nvt_runs *runs = run(cli_in(directory, "loss"), options, 0);
+        struct nvt_runs *runs = run(cli_in(cli_folder, "loss"), options, 0);
         double expected = reference_losses[steps[i] - 1];
         assert_int_equal(runs->count, 1);
         assert_true(fabs(number(runs, 0, "loss") - expected) <= 1e-5 * expected);
@@ -95,7 +79,7 @@ static void emulation_is_named(void **state)
                              "--iterations",
                              "10",
                              NULL};
-    struct nvt_runs *runs = run(cli_in(directory, "precision"), options, 0);
+    struct nvt_runs *runs = run(cli_in(cli_folder, "precision"), options, 0);
     assert_int_equal(runs->count, 4);
     for (size_t i = 0; i < 4; i++) {
         const char *message = nvt_record_text(&runs->records[i], "message");
@@ -131,7 +115,7 @@ static struct nvt_trace *trace_of(const char *folder, const struct nvt_runs *run
 static void phases_and_parts_have_ranges(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "ranges");
+    const char *out = cli_in(cli_folder, "ranges");
     const char *options[] = {"--size",       "tiny", "--phase",  "forward,forward_backward,train",
                              "--context",    "16",   "--warmup", "1",
                              "--iterations", "3",    NULL};
@@ -176,7 +160,7 @@ static void out_of_memory_is_a_row(void **state)
     const char *options[] = {"--size",   "2.7B,tiny", "--memory-limit", "500M", "--context", "16",
                              "--warmup", "0",         "--iterations",   "1",    "--collect", "off",
                              NULL};
-    struct nvt_runs *runs = run(cli_in(directory, "oom"), options, 0);
+    struct nvt_runs *runs = run(cli_in(cli_folder, "oom"), options, 0);
     assert_int_equal(runs->count, 2);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
     /* All values in one array: 2 · 10,000 · 2560, 16 + 1 times 2560, 32 layers of 78,648,320
@@ -221,5 +205,5 @@ int main(void)
         cmocka_unit_test(phases_and_parts_have_ranges),    cmocka_unit_test(out_of_memory_is_a_row),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
