@@ -55,7 +55,7 @@ HOST_ARCH ?= native
 
 # --- what is made of what ------------------------------------------------------------------------
 # lib, analyze, plots, collectors, kernels: the program. The folders below them are loaded libraries.
-MAIN_SRC   := $(sort $(wildcard lib/*.c analyze/*.c plots/*.c collectors/*.c kernels/*.c) kernels/frame/configuration.c)
+MAIN_SRC   := $(sort $(wildcard lib/*.c analyze/*.c plots/*.c collectors/*.c kernels/*.c) kernels/frame/configuration.c kernels/frame/turns.c)
 INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
 # What the injected library shares with the program.
 INJECT_LIB_SRC := collectors/cupti_decode.c lib/device_rows.c

@@ -18,11 +18,14 @@ static const char options_text[] =
     "\nOptions\n"
     "  --backend NAME     auto, host or cuda (auto: cuda when a device answers)\n"
     "  --collect LIST     off, nvtx, kernel (and what the device ran), full (and every\n"
-    "                     API call), nsys (nsys's trace, not ours); interleaved (nvtx)\n"
+    "                     API call), nsys (nsys's trace, not ours), control (off once\n"
+    "                     more); interleaved (nvtx)\n"
     "  --nsys PATH        the nsys of --collect nsys (that on PATH)\n"
     "  --warmup LIST      iterations before the timed ones (10)\n"
     "  --iterations N     timed iterations (100)\n"
     "  --repeat N         runs of each at each level, interleaved (1)\n"
+    "  --interleave HOW   runs: one level after the other; iterations: all at once, taking\n"
+    "                     turns by iterations (runs)\n"
     "  --peak             measure what the backend reaches, for the shares of 'phases'\n"
     "  --seed N           of weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most (K, M, G behind the number)\n"
@@ -37,6 +40,7 @@ enum {
     WARMUP,
     ITERATIONS,
     REPEAT,
+    INTERLEAVE,
     PEAK,
     SEED,
     LIMIT,
@@ -51,6 +55,7 @@ static const struct option common_options[] = {{"collect", required_argument, NU
                                                {"warmup", required_argument, NULL, WARMUP},
                                                {"iterations", required_argument, NULL, ITERATIONS},
                                                {"repeat", required_argument, NULL, REPEAT},
+                                               {"interleave", required_argument, NULL, INTERLEAVE},
                                                {"peak", no_argument, NULL, PEAK},
                                                {"seed", required_argument, NULL, SEED},
                                                {"memory-limit", required_argument, NULL, LIMIT},
@@ -179,6 +184,11 @@ static int parse_option(struct request *request, int option, int index, char **a
         return 0;
     case REPEAT:
         return parse_number("--repeat", optarg, 1, 1000, &sweep->repeat, err);
+    case INTERLEAVE:
+        sweep->takes_turns = !strcmp(optarg, "iterations");
+        if (!sweep->takes_turns && strcmp(optarg, "runs"))
+            return nvt_fail(err, "--interleave %s: runs or iterations", optarg);
+        return 0;
     case SEED:
         status = parse_number("--seed", optarg, 0, INT64_MAX, &seed, err);
         sweep->seed = (uint64_t)seed;
@@ -268,6 +278,15 @@ static void set_lengths(struct nvt_sweep *sweep)
         sweep->iterations = has_own ? sweep->axes->iterations : 100;
 }
 
+static int check_turns(const struct nvt_sweep *sweep, struct nvt_error *err)
+{
+    return sweep->takes_turns && sweep->collect.count < 2
+               ? nvt_fail(err,
+                          "--interleave iterations: needs levels to take turns: give --collect "
+                          "off,nvtx")
+               : 0;
+}
+
 /* 0 to go on, 1 when --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
@@ -288,6 +307,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     if (optind + 1 < argc)
         return nvt_fail(err, "one workload at a time: %s", argv[optind + 1]);
     set_lengths(&request->sweep);
+    if (check_turns(&request->sweep, err))
+        return -1;
     return nvt_sweep_find_nsys(&request->sweep, request->nsys, err) ? -1 : expand(request, err);
 }
 

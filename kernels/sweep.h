@@ -10,14 +10,16 @@
 #include "ranks.h"
 #include "workload.h"
 
-/* Levels of collection: "off", "nvtx", "kernel", "full" and "nsys", where nsys profiles the run and our
- * collector stays away; NULL-terminated. */
+/* Levels of collection: "off", "nvtx", "kernel", "full", "nsys", where nsys profiles the run and our
+ * collector stays away, and "control", which is "off" once more: what is measured between these two is what the
+ * measuring itself makes of no difference. NULL-terminated. */
 enum nvt_collect_level {
     NVT_COLLECT_OFF,
     NVT_COLLECT_NVTX,
     NVT_COLLECT_KERNEL,
     NVT_COLLECT_FULL,
-    NVT_COLLECT_NSYS
+    NVT_COLLECT_NSYS,
+    NVT_COLLECT_CONTROL
 };
 extern const char *const nvt_collect_levels[];
 
@@ -27,6 +29,7 @@ struct nvt_sweep {
     size_t count;
     struct nvt_axis warmup, collect; /* collect: positions in nvt_collect_levels */
     int64_t iterations, repeat;      /* repeat: runs of each at each level, interleaved */
+    int takes_turns; /* levels run side by side and take turns by iterations (sweep_group.h) */
     uint64_t seed, memory_limit;
     char library[4096]; /* path of the backend's */
     char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */

@@ -4,7 +4,7 @@
  *   nvtally run --worker backend LIBRARY              struct nvt_backend_answer on stdout
  *   nvtally run --worker peak LIBRARY                 the same, with the peak measured
  *   nvtally run --worker run LIBRARY RESULT WORKLOAD CONFIGURATION WARMUP ITERATIONS SEED LIMIT
- *                                                     one JSON object in the file RESULT
+ *                            [TURNS PLACE]            one JSON object in the file RESULT
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -110,6 +110,7 @@ static int write_result(const char *path, const struct nvt_run_result *result)
     nvt_json_text(&json, "message", result->message[0] ? result->message : NULL);
     put_phases(&json, result);
     nvt_json_number(&json, "loss", result->loss);
+    nvt_json_integer(&json, "timed_ns", result->status == NVT_RUN_OK ? result->timed_ns : 0);
     for (size_t i = 0; i < result->number_count && i < NVT_NUMBERS_MOST; i++)
         nvt_json_number(&json, result->numbers[i].key, result->numbers[i].value);
     int status = nvt_json_end(&json);
@@ -122,6 +123,14 @@ static int write_result(const char *path, const struct nvt_run_result *result)
     return status;
 }
 
+/* Among those that take turns; -1, which none has, for what is no number. */
+static int64_t place_of(const char *text)
+{
+    char *end;
+    long long place = strtoll(text, &end, 10);
+    return *text && !*end ? place : -1;
+}
+
 static int run_configuration(const struct library *library, char **argv)
 {
     struct nvt_run_settings settings = {argv[1],
@@ -129,7 +138,9 @@ static int run_configuration(const struct library *library, char **argv)
                                         strtoll(argv[3], NULL, 10),
                                         strtoll(argv[4], NULL, 10),
                                         strtoull(argv[5], NULL, 10),
-                                        strtoull(argv[6], NULL, 10)};
+                                        strtoull(argv[6], NULL, 10),
+                                        argv[7],
+                                        argv[7] ? place_of(argv[8]) : 0};
     struct nvt_run_result *result = calloc(1, sizeof(*result));
     if (!result)
         return 2;
@@ -161,7 +172,7 @@ int nvt_worker_main(int argc, char **argv)
     char text[1200];
     int wants_peak = argc == 3 && !strcmp(argv[1], "peak");
     int is_question = wants_peak || (argc == 3 && !strcmp(argv[1], "backend"));
-    if (!is_question && (argc != 10 || strcmp(argv[1], "run")))
+    if (!is_question && ((argc != 10 && argc != 12) || strcmp(argv[1], "run")))
         return 2;
     int status = load(argv[2], &library, &err);
     if (is_question)

@@ -13,6 +13,10 @@
  * (enum nvt_timing): warm-ups and calls of the first, then of the second. Where all calls are under one
  * clock, they have one range instead of the iterations, "loop" with their number as payload, and in it the
  * phase's, with the FLOPs and bytes of all of them.
+ *
+ * Where several runs take turns, all of setup, each warm-up iteration, each timed iteration or loop, and
+ * all that comes behind the last one are a turn each: nothing of one run goes on beside a timed iteration of
+ * another.
  */
 #ifndef NVT_WORKLOAD_H
 #define NVT_WORKLOAD_H
@@ -24,6 +28,7 @@
 #include "backend.h"
 #include "frame/allocator.h"
 #include "frame/faults.h"
+#include "frame/turns.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +54,8 @@ struct nvt_run_settings {
     int64_t warmup, iterations;
     uint64_t seed;
     uint64_t memory_limit; /* bytes, 0: what the backend has */
+    const char *turns;     /* file of those that it takes turns with (frame/turns.h), NULL: none */
+    int64_t place;         /* its number among them */
 };
 
 enum nvt_run_status { NVT_RUN_OK, NVT_RUN_OOM, NVT_RUN_ERROR };
@@ -73,6 +80,7 @@ struct nvt_run_result {
     enum nvt_run_status status;
     char message[512]; /* why it is not ok */
     int64_t iterations;
+    int64_t timed_ns; /* that the timed iterations took, with what lies between their phases */
     struct nvt_phase_result phases[NVT_PHASES_MOST];
     size_t phase_count;
     struct nvt_run_number numbers[NVT_NUMBERS_MOST];
@@ -100,6 +108,7 @@ struct nvt_run_context {
     struct nvt_run_result *result;
     nvtxStringHandle_t names[NVT_PHASES_MOST];
     struct nvt_faults faults;
+    struct nvt_turns *turns; /* NULL: it is alone */
     double phase_ns[NVT_PHASES_MOST]; /* of this iteration; NaN: it could not be told apart */
     uint64_t memory_limit;            /* bytes that all allocators together may hold, 0: no bound */
     uint64_t refused; /* bytes that an allocator of the workload's own could not give, 0: none */

@@ -84,17 +84,32 @@ static int run_phases(struct nvt_run_context *context, void *state, size_t first
     return nvt_backend_failed(err);
 }
 
+/* Wait for our turn, where there are others. */
+static int begin_turn(struct nvt_run_context *context, struct nvt_error *err)
+{
+    return context->turns ? nvt_turns_take(context->turns, err) : 0;
+}
+
+static void end_turn(struct nvt_run_context *context)
+{
+    if (context->turns)
+        nvt_turns_pass(context->turns);
+}
+
 static int warm_up(struct nvt_run_context *context, void *state, const struct names *names,
                    size_t first, size_t end, struct nvt_error *err)
 {
     int status = 0;
     for (int64_t i = 0; i < context->settings->warmup && !status; i++) {
+        if (begin_turn(context, err))
+            return -1;
         nvt_nvtx_push_number(&context->nvtx, names->warmup, (uint64_t)i);
         /* No ranges inside: a report of all ranges shall not mix timed phases with these. */
         context->nvtx.silent = 1;
         status = run_phases(context, state, first, end, err);
         context->nvtx.silent = 0;
         nvt_nvtx_pop(&context->nvtx);
+        end_turn(context);
     }
     return status;
 }
@@ -104,9 +119,14 @@ static int measure(struct nvt_run_context *context, void *state, const struct na
 {
     struct nvt_run_result *result = context->result;
     for (int64_t i = 0; i < context->settings->iterations; i++) {
+        if (begin_turn(context, err))
+            return -1;
+        int64_t start = nvt_monotonic_ns();
         nvt_nvtx_push_number(&context->nvtx, names->iteration, (uint64_t)i);
         int status = run_phases(context, state, first, end, err);
         nvt_nvtx_pop(&context->nvtx);
+        result->timed_ns += nvt_monotonic_ns() - start;
+        end_turn(context);
         if (status)
             return -1;
         for (size_t phase = first; phase < end; phase++)
@@ -126,6 +146,9 @@ static int measure_loop(struct nvt_run_context *context, void *state, const stru
     struct nvt_phase_clock clock;
     int64_t calls = context->settings->iterations;
     int status = 0;
+    if (begin_turn(context, err))
+        return -1;
+    int64_t start = nvt_monotonic_ns();
     nvt_nvtx_push_number(&context->nvtx, names->loop, (uint64_t)calls);
     context->phase_ns[phase] = 0;
     result->work.flops *= (uint64_t)calls;
@@ -136,6 +159,8 @@ static int measure_loop(struct nvt_run_context *context, void *state, const stru
     nvt_phase_end(context, phase, &clock);
     result->work = once;
     nvt_nvtx_pop(&context->nvtx);
+    context->result->timed_ns += nvt_monotonic_ns() - start;
+    end_turn(context);
     result->ns[0] = context->phase_ns[phase] / (double)calls;
     result->calls = calls;
     context->result->iterations = calls;
@@ -217,7 +242,11 @@ static int run_workload(struct nvt_run_context *context, struct nvt_error *err)
     if (prepare_result(context, err) || workload->setup(context, &state, err))
         return -1;
     describe_state(context, state);
+    end_turn(context);
     int status = run_iterations(context, state, err);
+    /* The others have their last iteration before we end. */
+    if (!status)
+        status = begin_turn(context, err);
     struct nvt_memory_use use = nvt_allocator_use(context->allocator);
     result->peak_allocated = use.peak_allocated;
     result->peak_reserved = use.peak_reserved;
@@ -245,6 +274,10 @@ static int start_run(struct nvt_run_context *context, struct nvt_error *err)
     context->workload = find_workload(settings->workload);
     if (!context->workload)
         return nvt_fail(err, "no workload %s in this library", settings->workload);
+    if (settings->turns &&
+        (nvt_turns_join(settings->turns, settings->place, &context->turns, err) ||
+         begin_turn(context, err)))
+        return -1;
     if (nvt_workload_backend(&context->result->backend, err))
         return -1;
     context->nvtx = nvt_nvtx_open("nvtally");
@@ -279,6 +312,7 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
         refused = nvt_allocator_use(context.allocator).refused;
     nvt_faults_close(&context.faults, &context.nvtx);
     nvt_allocator_free(context.allocator);
+    nvt_turns_close(context.turns);
     if (!status)
         return;
     result->status = refused ? NVT_RUN_OOM : NVT_RUN_ERROR;

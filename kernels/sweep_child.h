@@ -1,0 +1,54 @@
+/*
+ * One run of a sweep: a process that measures one configuration once at one level of collection. It is started,
+ * recorded where the level asks for it, and waited for. Only kernels/sweep*.c use this.
+ */
+#ifndef NVT_SWEEP_CHILD_H
+#define NVT_SWEEP_CHILD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sweep.h"
+
+struct nvt_child {
+    const struct nvt_sweep *sweep;
+    const struct nvt_configuration *configuration;
+    int64_t warmup, level, repeat; /* repeat: from 1 */
+    const char *turns;             /* file of those that it takes turns with, NULL: none */
+    int64_t place;                 /* its number among them */
+    char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
+    char why[600]; /* it ended without a result, "" when it left one */
+};
+
+/* How it ended. */
+struct nvt_child_end {
+    int wait_status;
+    int64_t recorder_ns; /* processor time of the one that recorded it, 0 when nobody did */
+    char message[1200];  /* it could not be started or recorded, "" when it could */
+};
+
+/* Whether a run at this level goes without any collection. */
+int nvt_child_is_bare(int64_t level);
+
+/* Start it and wait for its end. Signals that are caught (see below) are passed on to it. */
+void nvt_child_run(const struct nvt_child *child, struct nvt_child_end *end);
+
+/* --- signals that end the sweep: SIGINT, SIGTERM, SIGHUP ------------------------------------------- */
+
+/* Catch them until nvt_signals_leave; they are kept and passed on, as SIGTERM, to those in the list. */
+void nvt_signals_catch(void);
+void nvt_signals_leave(void);
+
+/* The one that was caught, 0: none. nvt_signals_set: take this one for caught, and pass it on. */
+int nvt_signals_caught(void);
+void nvt_signals_set(int number);
+
+/* Whether a process that ended so was ended by one of them; the signal, or 0. */
+int nvt_signals_ended(int wait_status);
+
+/* Fork, with the child in the list at `place` (from 0, below NVT_TURNS_MOST) before any of them can come; as
+ * fork() returns. The child's list is empty, and they end it. nvt_signals_forget: it has ended. */
+int nvt_signals_fork(size_t place);
+void nvt_signals_forget(size_t place);
+
+#endif

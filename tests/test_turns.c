@@ -1,0 +1,562 @@
+/*
+ * Turns: their order, those that leave or die, and what is no file of turns; then `run --interleave
+ * iterations`, with every level alive at once, one of them killed, and the whole interrupted.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../analyze/reader.h"
+#include "../analyze/runs.h"
+#include "../kernels/frame/turns.h"
+#include "../lib/clock.h"
+#include "cli.h"
+
+#define S INT64_C(1000000000)
+
+static char *directory;
+
+static int make_directory(void **state)
+{
+    (void)state;
+    directory = cli_tempdir();
+    return directory ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    cli_tempdir_remove(directory);
+    return 0;
+}
+
+/* --- the order ---------------------------------------------------------------------------------- */
+
+static struct nvt_turns *create(const char *path, int count)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_turns *turns = NULL;
+    if (nvt_turns_create(path, count, &turns, &err))
+        fail_msg("%s: %s", err.file, err.message);
+    return turns;
+}
+
+/* What one that takes part does: write its letter in each of its turns, and die, or leave, behind the last. It
+ * never returns. */
+static void take_part(const char *path, int who, int turn_count, int dies, int log)
+{
+    struct nvt_turns *turns;
+    char letter = (char)('a' + who);
+    if (nvt_turns_join(path, who, &turns, NULL))
+        _exit(3);
+    for (int i = 0; i < turn_count; i++) {
+        if (nvt_turns_take(turns, NULL))
+            _exit(4);
+        if (write(log, &letter, 1) != 1)
+            _exit(5);
+        if (dies && i + 1 == turn_count)
+            raise(SIGKILL);
+        nvt_turns_pass(turns);
+    }
+    nvt_turns_close(turns);
+    _exit(0);
+}
+
+struct part {
+    int turns, dies, delay_ms;
+};
+
+/* All letters in the order in which they were written. Nobody tells the others who has died. */
+static void expect_order(const struct part *parts, int count, const char *order)
+{
+    const char *path = cli_in(directory, "turns"), *log_path = cli_in(directory, "log");
+    struct nvt_turns *turns = create(path, count);
+    int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+    pid_t pids[NVT_TURNS_MOST];
+    assert_true(log >= 0);
+    for (int i = 0; i < count; i++) {
+        pids[i] = fork();
+        assert_true(pids[i] >= 0);
+        if (!pids[i]) {
+            struct timespec delay = {0, parts[i].delay_ms * 1000000L};
+            alarm(30); /* what hangs fails */
+            nanosleep(&delay, NULL);
+            take_part(path, i, parts[i].turns, parts[i].dies, log);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        int status;
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        if (parts[i].dies)
+            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        else
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    close(log);
+    char *written = cli_read_file(log_path, NULL);
+    assert_string_equal(written, order);
+    free(written);
+    nvt_turns_close(turns);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void turns_go_round(void **state)
+{
+    (void)state;
+    /* The first to have a turn comes last. */
+    static const struct part parts[] = {{4, 0, 200}, {4, 0, 100}, {4, 0, 0}};
+    expect_order(parts, 3, "abcabcabcabc");
+}
+
+static void one_alone_has_every_turn(void **state)
+{
+    (void)state;
+    static const struct part parts[] = {{5, 0, 0}};
+    expect_order(parts, 1, "aaaaa");
+}
+
+static void who_leaves_is_left_out(void **state)
+{
+    (void)state;
+    static const struct part parts[] = {{4, 0, 0}, {2, 0, 0}, {4, 0, 0}};
+    expect_order(parts, 3, "abcabcacac");
+}
+
+static void who_dies_in_its_turn_is_left_out(void **state)
+{
+    (void)state;
+    static const struct part parts[] = {{4, 0, 0}, {2, 1, 0}, {4, 0, 0}};
+    expect_order(parts, 3, "abcabcacac");
+}
+
+/* The one that starts them has died before all had come. */
+static void who_never_comes_is_not_waited_for(void **state)
+{
+    (void)state;
+    const char *path = cli_in(directory, "orphans");
+    int ready[2], status;
+    struct nvt_turns *turns;
+    assert_int_equal(pipe(ready), 0);
+    pid_t maker = fork();
+    assert_true(maker >= 0);
+    if (!maker) {
+        _exit(nvt_turns_create(path, 2, &turns, NULL) || write(ready[1], "", 1) != 1);
+    }
+    assert_int_equal(waitpid(maker, &status, 0), maker);
+    assert_int_equal(status, 0);
+    assert_int_equal(nvt_turns_join(path, 1, &turns, NULL), 0);
+    int64_t start = nvt_monotonic_ns();
+    assert_int_equal(nvt_turns_take(turns, NULL), 0);
+    int64_t waited = nvt_monotonic_ns() - start;
+    assert_true(waited >= S / 2 && waited < 20 * S);
+    nvt_turns_close(turns);
+    unlink(path);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+static void who_was_told_to_be_gone_is_told_so(void **state)
+{
+    (void)state;
+    const char *path = cli_in(directory, "told");
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_turns *made = create(path, 2), *turns;
+    /* Of one process only one may take part, so that this one stands for a process of its own. */
+    pid_t part = fork();
+    assert_true(part >= 0);
+    if (!part) {
+        int wrong = nvt_turns_join(path, 0, &turns, &err) || nvt_turns_take(turns, &err);
+        nvt_turns_leave(made, 0);
+        wrong |= !nvt_turns_take(turns, &err) || !strstr(err.message, "taken for dead");
+        nvt_turns_pass(turns); /* nothing to pass on, and no harm */
+        _exit(wrong);
+    }
+    int status;
+    assert_int_equal(waitpid(part, &status, 0), part);
+    assert_int_equal(status, 0);
+    nvt_turns_close(made);
+}
+
+static void what_is_no_file_of_turns_is_refused(void **state)
+{
+    (void)state;
+    const char *path = cli_in(directory, "none");
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_turns *turns;
+    static const char zeros[64];
+    assert_int_equal(nvt_turns_join(path, 0, &turns, &err), -1);
+    for (size_t size = 0; size <= sizeof(zeros); size += 8) {
+        cli_write_file(path, zeros, size);
+        assert_int_equal(nvt_turns_join(path, 0, &turns, &err), -1);
+        assert_non_null(strstr(err.message, "is no file of turns"));
+    }
+    assert_int_equal(nvt_turns_create(path, 2, &turns, &err), -1); /* it is there */
+    unlink(path);
+    assert_int_equal(nvt_turns_create(path, 0, &turns, &err), -1);
+    assert_int_equal(nvt_turns_create(path, NVT_TURNS_MOST + 1, &turns, &err), -1);
+    pid_t maker = fork();
+    assert_true(maker >= 0);
+    if (!maker)
+        _exit(nvt_turns_create(path, 2, &turns, NULL));
+    int status;
+    assert_int_equal(waitpid(maker, &status, 0), maker);
+    assert_int_equal(status, 0);
+    static const int64_t places[] = {-1, 2, INT64_MAX};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(nvt_turns_join(path, places[i], &turns, &err), -1);
+        assert_non_null(strstr(err.message, "has no place"));
+    }
+    unlink(path);
+}
+
+/* --- the command -------------------------------------------------------------------------------- */
+
+static struct nvt_runs *read_runs(const char *path)
+{
+    char text[1200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_runs *runs = nvt_runs_read(path, &err);
+    if (!runs)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return runs;
+}
+
+/* Names in a folder that begin with a dot: what is there only while a sweep goes on. */
+static void expect_nothing_left(const char *folder)
+{
+    DIR *open_folder = opendir(folder);
+    assert_non_null(open_folder);
+    for (struct dirent *entry; (entry = readdir(open_folder));)
+        if (entry->d_name[0] == '.' && strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            fail_msg("%s is left in %s", entry->d_name, folder);
+    closedir(open_folder);
+}
+
+static uint32_t iterations_in(const char *path)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    uint32_t count = 0;
+    if (!trace)
+        fail_msg("%s: %s", path, err.message);
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        count += !strcmp(nvt_name(trace, trace->ranges.name[i]), "iteration");
+    nvt_trace_free(trace);
+    return count;
+}
+
+static void levels_take_turns(void **state)
+{
+    (void)state;
+    const char *out = cli_in(directory, "together");
+    const char *argv[] = {
+        "nvtally",    "run",       "linear", "--size",    "64",       "--batch",
+        "2",          "--backend", "host",   "--collect", "off,nvtx", "--interleave",
+        "iterations", "--repeat",  "2",      "--warmup",  "2",        "--iterations",
+        "4",          "-o",        out,      NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs(out);
+    assert_int_equal(runs->count, 4);
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        const char *trace = nvt_record_text(record, "trace");
+        assert_string_equal(nvt_record_text(record, "status"), "ok");
+        assert_string_equal(nvt_record_text(record, "interleave"), "iterations");
+        assert_string_equal(nvt_record_text(record, "collect"), i % 2 ? "nvtx" : "off");
+        assert_true(nvt_record_number(record, "loss") == nvt_record_number(runs->records, "loss"));
+        assert_true(nvt_record_number(record, "timed_ns") >=
+                    4 * nvt_record_number(record, "forward_ns_mean"));
+        double recorder = nvt_record_number(record, "recorder_cpu_ns");
+        if (i % 2) {
+            assert_non_null(trace);
+            assert_int_equal(iterations_in(cli_in(out, trace)), 4);
+            assert_true(recorder > 0 && recorder < 10e9);
+        } else {
+            assert_null(trace);
+            assert_false(recorder > 0);
+        }
+    }
+    nvt_runs_free(runs);
+    expect_nothing_left(out);
+}
+
+#define ITERATIONS 20
+#define APART_NS   200000 /* two traces have their axes by CLOCK_REALTIME, each read it for itself */
+
+struct side {
+    int64_t start[ITERATIONS], end[ITERATIONS];
+};
+
+static void read_side(const char *path, struct side *side)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    int count = 0;
+    assert_non_null(trace);
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        if (strcmp(nvt_name(trace, trace->ranges.name[i]), "iteration"))
+            continue;
+        assert_true(count < ITERATIONS);
+        side->start[count] = trace->ranges.start[i] + trace->origin_ns;
+        side->end[count++] = trace->ranges.end[i] + trace->origin_ns;
+    }
+    assert_int_equal(count, ITERATIONS);
+    nvt_trace_free(trace);
+}
+
+/* What the traces of two levels say: one timed iteration of each in turn, none beside another one. The first
+ * level has the first turn, and of the second repeat the second one. */
+static void no_iteration_lies_beside_another(void **state)
+{
+    (void)state;
+    const char *out = cli_in(directory, "apart");
+    const char *argv[] = {"nvtally",    "run",       "linear",    "--size",
+                          "512",        "--batch",   "64",        "--backend",
+                          "host",       "--collect", "nvtx,full", "--interleave",
+                          "iterations", "--warmup",  "2",         "--iterations",
+                          "20",         "--repeat",  "2",         "-o",
+                          out,          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs(out);
+    assert_int_equal(runs->count, 4);
+    for (size_t repeat = 0; repeat < 2; repeat++) {
+        struct side sides[2];
+        for (size_t i = 0; i < 2; i++)
+            read_side(cli_in(out, nvt_record_text(&runs->records[2 * repeat + i], "trace")),
+                      &sides[i]);
+        const struct side *first = &sides[repeat], *second = &sides[1 - repeat];
+        for (int i = 0; i < ITERATIONS; i++) {
+            assert_true(first->end[i] <= second->start[i] + APART_NS);
+            assert_true(!i || second->end[i - 1] <= first->start[i] + APART_NS);
+            assert_true(first->end[i] - first->start[i] > 2 * APART_NS); /* or it shows nothing */
+        }
+    }
+    nvt_runs_free(runs);
+}
+
+static void out_of_memory_hangs_nobody(void **state)
+{
+    (void)state;
+    const char *out = cli_in(directory, "oom");
+    const char *argv[] = {"nvtally",
+                          "run",
+                          "linear",
+                          "--size",
+                          "512",
+                          "--batch",
+                          "2",
+                          "--backend",
+                          "host",
+                          "--memory-limit",
+                          "1M",
+                          "--collect",
+                          "off,nvtx,control",
+                          "--interleave",
+                          "iterations",
+                          "--iterations",
+                          "4",
+                          "-o",
+                          out,
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = read_runs(out);
+    assert_int_equal(runs->count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(nvt_record_text(&runs->records[i], "status"), "oom");
+    nvt_runs_free(runs);
+    expect_nothing_left(out);
+}
+
+/* --- one of them killed, all of them interrupted ------------------------------------------------ */
+
+/* The worker whose command line has this text, or 0. */
+static pid_t find_worker(const char *text)
+{
+    DIR *processes = opendir("/proc");
+    pid_t found = 0;
+    assert_non_null(processes);
+    for (struct dirent *entry; !found && (entry = readdir(processes));) {
+        char path[300], line[4096] = "";
+        snprintf(path, sizeof(path), "/proc/%s/cmdline", entry->d_name);
+        FILE *file = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+        size_t size = file ? fread(line, 1, sizeof(line) - 1, file) : 0;
+        if (file)
+            fclose(file);
+        if (memmem(line, size, "--worker", 8) && memmem(line, size, text, strlen(text)))
+            found = (pid_t)strtol(entry->d_name, NULL, 10);
+    }
+    closedir(processes);
+    return found;
+}
+
+static pid_t wait_for_worker(const char *text)
+{
+    struct timespec moment = {0, 20000000};
+    for (int i = 0; i < 1500; i++) {
+        pid_t found = find_worker(text);
+        if (found)
+            return found;
+        nanosleep(&moment, NULL);
+    }
+    fail_msg("no worker with %s", text);
+    return 0;
+}
+
+/* `nvtally run` of two levels in a process group of its own. */
+static pid_t start_run(const char *out, const char *iterations)
+{
+    const char *program = cli_built("nvtally");
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child)
+        return child;
+    setpgid(0, 0);
+    int nowhere = open("/dev/null", O_RDWR);
+    dup2(nowhere, STDIN_FILENO);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    alarm(50); /* what hangs fails */
+    execl(program, program, "run", "linear", "--size", "512", "--batch", "32", "--backend", "host",
+          "--collect", "off,nvtx", "--interleave", "iterations", "--warmup", "1", "--iterations",
+          iterations, "-o", out, (char *)NULL);
+    _exit(127);
+}
+
+/* The middle of the run of both: each has come, and a second has gone. */
+static void wait_for_both(const char *out)
+{
+    struct timespec second = {1, 0};
+    wait_for_worker(cli_in(out, ".result-0.json"));
+    wait_for_worker(cli_in(out, ".result-1.json"));
+    nanosleep(&second, NULL);
+}
+
+static void who_is_killed_stops_nobody(void **state)
+{
+    (void)state;
+    static const char *const results[] = {".result-0.json", ".result-1.json"};
+    for (size_t killed = 0; killed < 2; killed++) {
+        const char *out = cli_in(directory, killed ? "killed_recorded" : "killed_bare");
+        pid_t run = start_run(out, "600");
+        wait_for_both(out);
+        kill(wait_for_worker(cli_in(out, results[killed])), SIGKILL);
+        int status;
+        assert_int_equal(waitpid(run, &status, 0), run);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        struct nvt_runs *runs = read_runs(out);
+        assert_int_equal(runs->count, 2);
+        assert_string_equal(nvt_record_text(&runs->records[killed], "status"), "error");
+        assert_non_null(strstr(nvt_record_text(&runs->records[killed], "message"), "signal 9"));
+        assert_string_equal(nvt_record_text(&runs->records[1 - killed], "status"), "ok");
+        nvt_runs_free(runs);
+        expect_nothing_left(out);
+    }
+}
+
+/* Ctrl-C goes to the whole group, kill to the program alone. */
+static void who_is_interrupted_leaves_nothing(void **state)
+{
+    (void)state;
+    for (int alone = 0; alone < 2; alone++) {
+        const char *out = cli_in(directory, alone ? "told_alone" : "told_all");
+        pid_t run = start_run(out, "1000000");
+        int status, number = alone ? SIGTERM : SIGINT;
+        wait_for_both(out);
+        kill(alone ? run : -run, number);
+        assert_int_equal(waitpid(run, &status, 0), run);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) >= 128 + SIGINT);
+        assert_int_equal(find_worker(out), 0);
+        expect_nothing_left(out);
+        char *rows = cli_read_file(cli_in(out, "results.jsonl"), NULL);
+        assert_string_equal(rows, "");
+        free(rows);
+        assert_int_equal(access(cli_in(out, "linear-size512-batch32-linear.nvt"), F_OK), -1);
+    }
+}
+
+static void what_cannot_take_turns_is_refused(void **state)
+{
+    (void)state;
+    const char *one[] = {"nvtally", "run",          "linear",     "--collect",
+                         "nvtx",    "--interleave", "iterations", NULL};
+    const char *word[] = {"nvtally", "run", "linear", "--interleave", "phases", NULL};
+    struct cli_result result = cli_run(one);
+    cli_expect_failure(&result, "needs levels to take turns");
+    cli_result_free(&result);
+    result = cli_run(word);
+    cli_expect_failure(&result, "runs or iterations");
+    cli_result_free(&result);
+}
+
+/* A worker that is told of turns that are not there has an error, and hangs nobody. */
+static void a_worker_without_its_turns_says_so(void **state)
+{
+    (void)state;
+    const char *row = cli_in(directory, "row.json"), *file = cli_in(directory, "not_there");
+    static const char *const places[] = {"0", "x", ""};
+    for (int i = 0; i < 3; i++) {
+        const char *argv[] = {"nvtally",
+                              "run",
+                              "--worker",
+                              "run",
+                              cli_built("libnvtally-host.so"),
+                              row,
+                              "linear",
+                              "size=32 batch=1 mode=linear",
+                              "1",
+                              "2",
+                              "1",
+                              "0",
+                              file,
+                              places[i],
+                              NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+        char *text = cli_read_file(row, NULL);
+        assert_non_null(text);
+        assert_non_null(strstr(text, "\"status\": \"error\""));
+        assert_non_null(strstr(text, i ? "not_there" : "cannot be opened"));
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(turns_go_round),
+        cmocka_unit_test(one_alone_has_every_turn),
+        cmocka_unit_test(who_leaves_is_left_out),
+        cmocka_unit_test(who_dies_in_its_turn_is_left_out),
+        cmocka_unit_test(who_never_comes_is_not_waited_for),
+        cmocka_unit_test(who_was_told_to_be_gone_is_told_so),
+        cmocka_unit_test(what_is_no_file_of_turns_is_refused),
+        cmocka_unit_test(levels_take_turns),
+        cmocka_unit_test(no_iteration_lies_beside_another),
+        cmocka_unit_test(out_of_memory_hangs_nobody),
+        cmocka_unit_test(who_is_killed_stops_nobody),
+        cmocka_unit_test(who_is_interrupted_leaves_nothing),
+        cmocka_unit_test(what_cannot_take_turns_is_refused),
+        cmocka_unit_test(a_worker_without_its_turns_says_so),
+    };
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
