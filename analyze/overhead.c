@@ -15,7 +15,8 @@ struct run {
     char *configuration;
     const char *level;
     int64_t warmup;
-    size_t turn; /* how many runs alike came before it */
+    int takes_turns; /* with the other levels, by iterations */
+    size_t turn;     /* how many runs alike came before it */
 };
 
 struct runs {
@@ -70,7 +71,8 @@ void nvt_ratio_interval(double *ratios, size_t count, double *median, double *lo
 
 static int is_alike(const struct run *a, const struct run *b)
 {
-    return a->warmup == b->warmup && !strcmp(a->configuration, b->configuration);
+    return a->warmup == b->warmup && a->takes_turns == b->takes_turns &&
+           !strcmp(a->configuration, b->configuration);
 }
 
 static void free_runs(struct runs *runs)
@@ -83,9 +85,11 @@ static void free_runs(struct runs *runs)
 static int read_run(struct run *run, const struct nvt_record *record)
 {
     const char *workload = nvt_record_text(record, "workload");
+    const char *interleave = nvt_record_text(record, "interleave");
     double warmup = nvt_record_number(record, "warmup");
     char *axes = nvt_record_configuration(record);
     *run = (struct run){.record = record, .level = nvt_record_text(record, "collect")};
+    run->takes_turns = interleave && !strcmp(interleave, "iterations");
     run->warmup = warmup >= 0 && warmup <= 9e15 ? (int64_t)warmup : -1;
     if (!axes || asprintf(&run->configuration, "%s%s%s", workload ? workload : "?",
                           *axes ? " " : "", axes) < 0)
@@ -165,14 +169,39 @@ static void measure_one_pair(struct nvt_slowdown_row *row, const struct nvt_reco
     row->high = change.high;
 }
 
+/* The recorder's processor time beside the time of the iterations that it recorded. NaN: not known. */
+static double recorder_share(const struct nvt_record *record)
+{
+    double used = nvt_record_number(record, "recorder_cpu_ns");
+    double timed = nvt_record_number(record, "timed_ns");
+    return used >= 0 && timed > 0 ? used / timed : NAN;
+}
+
+/* The medians of all pairs. */
+static void summarize(struct nvt_slowdown_row *row, double *const values[4], size_t share_count)
+{
+    double *const to[] = {&row->bare, &row->with, &row->recorder};
+    const size_t counts[] = {row->pairs, row->pairs, share_count};
+    for (size_t i = 0; i < 3; i++) {
+        if (!counts[i])
+            continue;
+        nvt_sample_sort(values[i], counts[i]);
+        *to[i] = nvt_sample_quantile(values[i], counts[i], 0.5);
+    }
+    if (row->pairs)
+        nvt_ratio_interval(values[3], row->pairs, &row->ratio, &row->low, &row->high);
+}
+
 /* All pairs of this level and phase that the run is the first of. */
 static int measure(struct nvt_slowdown_row *row, const struct runs *runs, const struct run *first)
 {
-    double *values = malloc(3 * runs->count * sizeof(*values));
+    double *values = malloc(4 * runs->count * sizeof(*values));
     if (!values)
         return -1;
-    double *ratios = values, *bares = values + runs->count, *withs = bares + runs->count;
+    double *const of[] = {values, values + runs->count, values + 2 * runs->count,
+                          values + 3 * runs->count};
     const struct run *single = NULL;
+    size_t shares = 0;
     for (size_t i = 0; i < runs->count; i++) {
         const struct run *run = &runs->items[i], *bare;
         if (strcmp(run->level, first->level) || !is_alike(run, first) ||
@@ -182,17 +211,14 @@ static int measure(struct nvt_slowdown_row *row, const struct runs *runs, const 
         if (!(with > 0) || !(without > 0))
             continue;
         single = run;
-        ratios[row->pairs] = with / without;
-        bares[row->pairs] = without;
-        withs[row->pairs++] = with;
+        of[0][row->pairs] = without;
+        of[1][row->pairs] = with;
+        double share = recorder_share(run->record);
+        if (isfinite(share))
+            of[2][shares++] = share;
+        of[3][row->pairs++] = with / without;
     }
-    if (row->pairs) {
-        nvt_sample_sort(bares, row->pairs);
-        nvt_sample_sort(withs, row->pairs);
-        row->bare = nvt_sample_quantile(bares, row->pairs, 0.5);
-        row->with = nvt_sample_quantile(withs, row->pairs, 0.5);
-        nvt_ratio_interval(ratios, row->pairs, &row->ratio, &row->low, &row->high);
-    }
+    summarize(row, of, shares);
     if (row->pairs == 1)
         measure_one_pair(row, bare_of(runs, single)->record, single->record);
     free(values);
@@ -215,6 +241,8 @@ static struct nvt_slowdown_row *add_row(struct nvt_slowdowns *overheads, const s
                                      .level = run->level,
                                      .phase = strndup(phase, length),
                                      .warmup = run->warmup,
+                                     .takes_turns = run->takes_turns,
+                                     .recorder = NAN,
                                      .bare = NAN,
                                      .with = NAN,
                                      .ratio = NAN,

@@ -4,7 +4,8 @@
  * own clock is the same at every level.
  *
  * A level's j-th run of a configuration is paired with the j-th bare one: `nvtally run` interleaves
- * levels, so that both met the machine in the same state. With two pairs and more the slow-down is
+ * levels, so that both met the machine in the same state: runs one after the other or, by --interleave
+ * iterations, side by side. These two are not mixed. With two pairs and more the slow-down is
  * the median of the ratios of their medians. Its 95 % interval is, from six pairs on, that between
  * the order statistics that the sign test allows (Conover, "Practical Nonparametric Statistics",
  * 1999, section 3.2: distribution-free); with two to five Student's t of the logarithms of the
@@ -22,8 +23,14 @@ struct nvt_slowdown_row {
     const char *level;   /* belongs to the input */
     char *phase;
     int64_t warmup;          /* -1: the record does not say it */
+    int takes_turns;         /* levels were side by side and took turns by iterations */
     double bare, with;       /* ns: medians over the pairs */
     double ratio, low, high; /* NaN: nothing can be said */
+    /* Processor time of the recorder, as a share of the time in timed iterations: the median over the pairs,
+     * NaN when nothing is known of it. The ratio is what the workload's clock shows, and a recorder that does its
+     * work while the workload rests is not in it; had it taken all of that from the workload, the slow-down would
+     * have been ratio · (1 + recorder). */
+    double recorder;
     size_t pairs;
 };
 

@@ -5,7 +5,7 @@
 #include "overhead.h"
 #include "published_transformer.h"
 
-enum { CONFIGURATION, WARMUP, LEVEL, PHASE, BARE, WITH, RATIO, LOW, HIGH, PAIRS, BASIS };
+enum { CONFIGURATION, WARMUP, LEVEL, PHASE, BARE, WITH, RATIO, LOW, HIGH, PAIRS, BASIS, RECORDER, INTERLEAVE };
 
 static const struct nvt_column_spec columns[] = {
     [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
@@ -19,6 +19,8 @@ static const struct nvt_column_spec columns[] = {
     [HIGH] = {"high", "", NVT_REAL, 4, 0},
     [PAIRS] = {"pairs", "", NVT_INT, 0, 0},
     [BASIS] = {"interval from", "", NVT_TEXT, 0, 0},
+    [RECORDER] = {"recorder", "", NVT_REAL, 4, 0},
+    [INTERLEAVE] = {"interleaved", "", NVT_TEXT, 0, 0},
 };
 
 static const char *basis_of(const struct nvt_slowdown_row *row)
@@ -45,6 +47,8 @@ static void put_row(struct nvt_table *table, const struct nvt_slowdown_row *from
     nvt_table_set_real(table, row, HIGH, from->high);
     nvt_table_set_int(table, row, PAIRS, (int64_t)from->pairs);
     nvt_table_set_text(table, row, BASIS, basis_of(from));
+    nvt_table_set_real(table, row, RECORDER, from->recorder);
+    nvt_table_set_text(table, row, INTERLEAVE, from->takes_turns ? "iterations" : "runs");
 }
 
 static int refuse(const struct nvt_report_input *input, const struct nvt_slowdowns *overheads,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "facts.h"
@@ -31,20 +32,31 @@ static int children_left(const struct nvt_launch *launch, int wait_for_all, int 
     }
 }
 
+/* Processor time of this process, all its threads, in ns. */
+static int64_t own_time(void)
+{
+    struct timespec used;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used))
+        return 0;
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
 static void record_until_end(struct nvt_recorder *recorder, const struct nvt_launch *launch,
-                             int wait_for_all, int *wait_status)
+                             int wait_for_all, struct nvt_record_result *result)
 {
     int command_ended = 0;
     uint64_t taken;
     sigset_t hearing;
+    int64_t start = own_time();
     nvt_launch_listen(launch, recorder->control, &hearing);
-    while (children_left(launch, wait_for_all, &command_ended, wait_status)) {
+    while (children_left(launch, wait_for_all, &command_ended, &result->wait_status)) {
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
         nvt_recorder_sleep(recorder, fullest, &hearing);
     }
     nvt_launch_listen_no_more();
+    result->recorder_ns = own_time() - start;
     atomic_store(&recorder->control->ended, 1);
     nvt_recorder_look(recorder);
     recorder->waiting = 0;
@@ -114,7 +126,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         result->other_tool = launch.other_tool;
         result->other_device_tool = launch.other_device_tool;
         if (!launch.exec_error)
-            record_until_end(&recorder, &launch, options->wait_for_all, &result->wait_status);
+            record_until_end(&recorder, &launch, options->wait_for_all, result);
         finish(&recorder, result);
         if (launch.exec_error)
             unlink(options->output);

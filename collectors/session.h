@@ -42,6 +42,9 @@ struct nvt_record_result {
     uint64_t homeless;  /* events of threads that could get no ring */
     uint64_t unwritten; /* events drained that could not be written */
     uint64_t waited_ns; /* time that producers waited for room, summed */
+    /* Processor time of this process from the command's start to its end: what it may have taken from the
+     * command. Setting up before and writing the rest behind are not in it. */
+    int64_t recorder_ns;
     uint32_t processes, threads;
     uint64_t bytes;               /* of the file */
     struct nvt_error write_error; /* the first failed write, message "" when none */

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,16 +124,6 @@ static int start_bare(char *const argv[], int *wait_status, struct nvt_error *er
     return 0;
 }
 
-/* Processor time of this process, of all its threads and none of its children. */
-static int64_t own_time(void)
-{
-    struct rusage used;
-    if (getrusage(RUSAGE_SELF, &used))
-        return 0;
-    return ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000 +
-           ((int64_t)used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
-}
-
 static int start_recorded(const struct nvt_child *run, char *const argv[],
                           struct nvt_child_end *end, struct nvt_error *err)
 {
@@ -148,11 +137,9 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     options.output = run->trace;
     options.trace = traced[run->level];
     options.facts = facts;
-    int64_t start = own_time();
-    int status = nvt_record_run(&options, argv, &recorded, err);
-    end->recorder_ns = own_time() - start;
-    if (status)
+    if (nvt_record_run(&options, argv, &recorded, err))
         return -1;
+    end->recorder_ns = recorded.recorder_ns;
     if (recorded.write_error.message[0])
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&recorded.write_error, text, sizeof(text)));
     end->wait_status = recorded.wait_status;

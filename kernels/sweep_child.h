@@ -23,7 +23,7 @@ struct nvt_child {
 /* How it ended. */
 struct nvt_child_end {
     int wait_status;
-    int64_t recorder_ns; /* processor time of the one that recorded it, 0 when nobody did */
+    int64_t recorder_ns; /* processor time of its recorder while it lived, 0 when there was none */
     char message[1200];  /* it could not be started or recorded, "" when it could */
 };
 

@@ -21,7 +21,8 @@ static const struct {
 } styles[] = {{"nvtx", NVT_BLUE, 7},
               {"kernel", NVT_GREEN, 5},
               {"full", NVT_ORANGE, 9},
-              {"nsys", NVT_RED, 13}};
+              {"nsys", NVT_RED, 13},
+              {"control", NVT_BLACK, 4}};
 #define LEVELS (sizeof(styles) / sizeof(styles[0]))
 
 struct sheet {
@@ -33,8 +34,8 @@ struct sheet {
 
 static int same_line(const struct nvt_slowdown_row *a, const struct nvt_slowdown_row *b)
 {
-    return a->warmup == b->warmup && !strcmp(a->phase, b->phase) &&
-           !strcmp(a->configuration, b->configuration);
+    return a->warmup == b->warmup && a->takes_turns == b->takes_turns &&
+           !strcmp(a->phase, b->phase) && !strcmp(a->configuration, b->configuration);
 }
 
 static void fill(struct sheet *sheet)

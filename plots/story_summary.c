@@ -66,7 +66,8 @@ static int put_cost(const struct nvt_report_input *input, struct nvt_buffer *tex
     const struct nvt_slowdown_row *most = NULL;
     int failed = nvt_slowdowns_make(&slowdowns, input, err);
     for (size_t i = 0; !failed && i < slowdowns.count; i++)
-        if (isfinite(slowdowns.rows[i].ratio) && (!most || slowdowns.rows[i].ratio > most->ratio))
+        if (isfinite(slowdowns.rows[i].ratio) && strcmp(slowdowns.rows[i].level, "control") &&
+            (!most || slowdowns.rows[i].ratio > most->ratio))
             most = &slowdowns.rows[i];
     if (!failed && most)
         failed = nvt_buffer_printf(text, "\nProfiler: at most %.3f times the bare time (%s, %s)",

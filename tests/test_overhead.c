@@ -101,9 +101,10 @@ static void pairs_take_out_what_drifts(void **state)
     (void)state;
     /* Ratios 1.01 … 1.06: the median is 1.035. Bare: between 1000·1.5² and ·1.5³ (2812.5); with:
      * 2250·1.03 and 3375·1.04. */
-    expect_report(make_runs("drift", drifting),
-                  "toy size=3,5,nvtx,forward,2812,2914,1.0350,1.0100,1.0600,6,order of pairs\n"
-                  "toy size=3,9,nvtx,forward,,,,,,0,\n");
+    expect_report(
+        make_runs("drift", drifting),
+        "toy size=3,5,nvtx,forward,2812,2914,1.0350,1.0100,1.0600,6,order of pairs,,runs\n"
+        "toy size=3,9,nvtx,forward,,,,,,0,,,runs\n");
 }
 
 static void single(FILE *out)
@@ -118,7 +119,46 @@ static void one_pair_has_its_iterations(void **state)
     /* Means 1000 and 1100, deviations 10 of 100 each: ± 1.96 · √(1 + 1) = 2.77 of 1000. */
     expect_report(
         make_runs("single", single),
-        "toy size=3,1,full,forward,999,1099,1.1000,1.0972,1.1028,1,iterations of one run\n");
+        "toy size=3,1,full,forward,999,1099,1.1000,1.0972,1.1028,1,iterations of one run,,runs\n");
+}
+
+static void put_turn(FILE *out, const char *level, double median, double recorder)
+{
+    fprintf(out,
+            "{\"workload\": \"toy\", \"size\": 3, \"backend\": \"host\", \"collect\": \"%s\", "
+            "\"warmup\": 1, \"interleave\": \"iterations\", \"iterations\": 10, \"status\": "
+            "\"ok\", \"forward_ns_mean\": %g, \"forward_ns_median\": %g, \"timed_ns\": 1000000, ",
+            level, median, median);
+    if (recorder >= 0)
+        fprintf(out, "\"recorder_cpu_ns\": %g, ", recorder);
+    fputs("\"trace\": null}\n", out);
+}
+
+/* Runs one after the other, and others that took turns: the pair of single() of the ones, 1020 / 1000 and
+ * 1040 / 1000 of the others. The recorder took 1, 3 and 2 of 1000. */
+static void both_ways(FILE *out)
+{
+    put(out, "off", 1, "ok", 999);
+    put(out, "nvtx", 1, "ok", 1099);
+    for (int i = 0; i < 3; i++) {
+        put_turn(out, "off", 1000, -1);
+        put_turn(out, "nvtx", 1020 + 20 * (i == 1), i == 0 ? 1000 : i == 1 ? 3000 : 2000);
+        put_turn(out, "control", 1000, -1);
+    }
+}
+
+static void turns_are_not_mixed_with_runs(void **state)
+{
+    (void)state;
+    /* Logarithms of 1.02, 1.04, 1.02: mean 0.026275, deviation 0.011211, t of two degrees 4.302653: ±
+     * 0.027849 about it. */
+    expect_report(make_runs("both", both_ways),
+                  "toy size=3,1,nvtx,forward,999,1099,1.1000,1.0972,1.1028,1,iterations of one "
+                  "run,,runs\n"
+                  "toy size=3,1,nvtx,forward,1000,1020,1.0200,0.9984,1.0556,3,t of "
+                  "pairs,0.0020,iterations\n"
+                  "toy size=3,1,control,forward,1000,1000,1.0000,1.0000,1.0000,3,t of "
+                  "pairs,,iterations\n");
 }
 
 static void bare_only(FILE *out)
@@ -194,6 +234,7 @@ int main(void)
         cmocka_unit_test(intervals_are_those_by_hand),
         cmocka_unit_test(pairs_take_out_what_drifts),
         cmocka_unit_test(one_pair_has_its_iterations),
+        cmocka_unit_test(turns_are_not_mixed_with_runs),
         cmocka_unit_test(without_both_there_is_one_line),
         cmocka_unit_test(run_report_and_chart),
     };
