@@ -482,37 +482,57 @@ static int read_group(struct nvt_device_chunk *chunk, struct nvt_device_group *g
     return status;
 }
 
-static int read_columns(struct nvt_device_chunk *chunk, const struct nvt_cursor *cursor)
+/* What has to be in order is of no interest to lanes; calls are left for later there. */
+static int read_columns(struct nvt_device_reading *reading, const struct nvt_cursor *cursor)
 {
-    struct nvt_device_columns columns;
+    struct nvt_device_columns *columns = &reading->columns;
+    struct nvt_device_chunk *chunk = &reading->chunk;
     struct nvt_device_row row;
-    int status = nvt_device_columns_open(&columns, cursor->at, cursor->end);
-    while (!status && columns.order && nvt_device_columns_next(&columns, &row))
+    int has_lanes = chunk->reader->lanes != NULL;
+    int status = nvt_device_columns_open(columns, cursor->at, cursor->end);
+    int in_order = !status && !has_lanes && columns->order;
+    while (!status && in_order && nvt_device_columns_next(columns, &row))
         status = read_row(chunk, &row);
-    for (uint32_t i = 0; !status && !columns.order && i < columns.groups; i++)
-        status = read_group(chunk, &columns.group[i]);
+    for (uint32_t i = 0; !status && !in_order && i < columns->groups; i++) {
+        struct nvt_device_group *group = &columns->group[i];
+        if (has_lanes && group->kind == NVT_DEVICE_API && !reading->calls)
+            reading->calls = group;
+        else
+            status = read_group(chunk, group);
+    }
     return status;
 }
 
-int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                         const uint8_t *payload)
+int nvt_nvt_device_chunk(struct nvt_device_reading *reading, struct nvt_nvt_reader *reader,
+                         const struct nvt_nvt_later *later, const uint8_t *payload)
 {
     const struct nvt_chunk *header = &later->header;
     struct nvt_cursor cursor = {payload, payload + header->raw_size};
     if (header->process >= reader->process_count)
         return -1;
-    struct nvt_device_chunk chunk = {.reader = reader,
-                                     .devices = &reader->devices,
-                                     .trace = reader->trace,
-                                     .process = header->process,
-                                     .owner = reader->processes[header->process].row,
-                                     .ticks = header->last,
-                                     .caller = NVT_NONE};
-    int status = read_names(&chunk, &cursor, later->strings);
-    if (!status)
-        status = header->kind == NVT_CHUNK_DEVICE ? read_rows(&chunk, &cursor)
-                                                  : read_columns(&chunk, &cursor);
-    free(chunk.names);
-    free(chunk.known);
-    return status;
+    reading->chunk = (struct nvt_device_chunk){.reader = reader,
+                                               .devices = &reader->devices,
+                                               .trace = reader->trace,
+                                               .process = header->process,
+                                               .owner = reader->processes[header->process].row,
+                                               .ticks = header->last,
+                                               .caller = NVT_NONE};
+    if (read_names(&reading->chunk, &cursor, later->strings))
+        return -1;
+    return header->kind == NVT_CHUNK_DEVICE ? read_rows(&reading->chunk, &cursor)
+                                            : read_columns(reading, &cursor);
+}
+
+int nvt_nvt_device_calls(struct nvt_device_reading *reading)
+{
+    return reading->calls ? nvt_device_lane_group(&reading->chunk, reading->calls) : 0;
+}
+
+void nvt_nvt_device_done(struct nvt_device_reading *reading)
+{
+    free(reading->chunk.names);
+    free(reading->chunk.known);
+    reading->chunk.names = NULL;
+    reading->chunk.known = NULL;
+    reading->calls = NULL;
 }

@@ -69,9 +69,18 @@ struct nvt_nvt_devices {
 struct nvt_device_process *nvt_nvt_device_process(struct nvt_nvt_devices *devices,
                                                   uint32_t process);
 
-/* Read a DEVICE chunk. 0, or -1 when it is malformed or there is no memory. */
-int nvt_nvt_device_chunk(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                         const uint8_t *payload);
+/*
+ * Read a chunk about devices, in the order of the file. Where lanes are filled, the calls of a
+ * DEVICE_COLUMNS chunk are left for a second step, which others than the next chunk's first may be
+ * at: kernels and calls touch nothing in common. 0, or -1 when the chunk is malformed or there is no
+ * memory. `reading` is read_nvt_device_chunk.h's, zero-initialised before the first chunk; `done` comes
+ * behind each.
+ */
+struct nvt_device_reading;
+int nvt_nvt_device_chunk(struct nvt_device_reading *reading, struct nvt_nvt_reader *reader,
+                         const struct nvt_nvt_later *later, const uint8_t *payload);
+int nvt_nvt_device_calls(struct nvt_device_reading *reading);
+void nvt_nvt_device_done(struct nvt_device_reading *reading);
 
 /* A thread of the process was last seen alive at `ticks` (THREAD_END). 0, or -1 when out of memory.
  */

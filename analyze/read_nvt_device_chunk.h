@@ -28,6 +28,13 @@ struct nvt_device_chunk {
     uint32_t caller; /* the same as an index, NVT_NONE: nobody did */
 };
 
+/* A chunk and its columns; calls: they are still to be read. */
+struct nvt_device_reading {
+    struct nvt_device_chunk chunk;
+    struct nvt_device_columns columns;
+    struct nvt_device_group *calls;
+};
+
 /* A kernel's name as people write it, once for every name, and the part of it that is the
  * function's. NVT_NO_STRING when out of memory. */
 uint32_t nvt_device_full_name(const struct nvt_device_chunk *chunk, uint32_t mangled);

@@ -20,6 +20,17 @@ static inline int fits(const struct nvt_device_times *times, uint32_t *length)
     return ns <= UINT32_MAX && times->start < TIME_MOST && times->correlation < UINT32_MAX;
 }
 
+/* Kernels and calls may be read by two threads at once. */
+static void give_up(const struct nvt_device_chunk *chunk)
+{
+    __atomic_store_n(&chunk->reader->lanes->complex_rows, 1, __ATOMIC_RELAXED);
+}
+
+static void count_untimed(const struct nvt_device_chunk *chunk, uint64_t count)
+{
+    __atomic_fetch_add(&chunk->devices->untimed, count, __ATOMIC_RELAXED);
+}
+
 /* 0, or -1 when out of memory. */
 static inline int add_op(const struct nvt_device_chunk *chunk, const struct nvt_device_times *times,
                          uint32_t name)
@@ -27,7 +38,7 @@ static inline int add_op(const struct nvt_device_chunk *chunk, const struct nvt_
     struct nvt_lanes *lanes = chunk->reader->lanes->lanes;
     uint32_t length;
     if (!fits(times, &length)) {
-        chunk->reader->lanes->complex_rows = 1;
+        give_up(chunk);
         return 0;
     }
     if (lanes->op_count == lanes->op_capacity && nvt_lanes_reserve_ops(lanes, 1))
@@ -67,7 +78,7 @@ static inline int add_call(const struct nvt_device_chunk *chunk,
     if (!to)
         return -1;
     if (!fits(times, &length)) {
-        chunk->reader->lanes->complex_rows = 1;
+        give_up(chunk);
         return 0;
     }
     if (to->calls.count == to->calls.capacity && nvt_lane_calls_reserve(&to->calls, 1))
@@ -109,7 +120,7 @@ int nvt_device_lane_row(const struct nvt_device_chunk *chunk, const struct nvt_d
         return nvt_device_read_row(chunk, row);
     if (row->kind < NVT_DEVICE_TIMED && row->kind && row->kind <= NVT_DEVICE_OVERHEAD &&
         !is_timed) {
-        chunk->devices->untimed++;
+        count_untimed(chunk, 1);
         return 0;
     }
     switch (row->kind) {
@@ -166,7 +177,7 @@ static size_t take_block(struct nvt_device_chunk *chunk, struct nvt_device_group
         values[kept] = values[i];
         kept += start[i] && end;
     }
-    chunk->devices->untimed += count - kept;
+    count_untimed(chunk, count - kept);
     return kept;
 }
 

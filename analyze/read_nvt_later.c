@@ -2,7 +2,9 @@
  * The chunks that a file mostly consists of, events and device rows. Chunks of device rows are
  * decoded one after the other in the order of the file, by whoever unpacked them: a thread unpacks
  * its next one while another one decodes, and what was unpacked is still near the processor that
- * wants it. Events are read by one of the threads beside it, from the first to the last.
+ * wants it. Where lanes are filled there are two turns: one thread decodes the calls of a chunk while
+ * another one is at the kernels of the next. Events are read by one of the threads beside it, from
+ * the first to the last.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -11,20 +13,23 @@
 
 #include "parallel.h"
 #include "read_nvt.h"
+#include "read_nvt_device_chunk.h"
 
 /* Helping threads, at most: unpacking is done by then. */
 #define HELPERS 3
+
+enum turn { KERNELS, CALLS, TURNS };
 
 struct work {
     struct nvt_nvt_reader *reader;
     const struct nvt_trace_file *file;
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t changed;
-    size_t next; /* chunk of device rows that nobody has taken yet */
-    size_t turn; /* the one that is to be decoded next */
+    size_t next;        /* chunk of device rows that nobody has taken yet */
+    size_t turn[TURNS]; /* the one that is to be decoded next */
     int events_taken;
     struct nvt_nvt_damage events; /* of whoever took them */
-    struct nvt_nvt_damage rows;   /* of whose turn it is */
+    struct nvt_nvt_damage rows;   /* of the first chunk that has some */
 };
 
 static void load(const struct work *work, const struct nvt_nvt_later *later,
@@ -55,7 +60,8 @@ static int events_are_in_vain(const struct work *work)
 
 static int rows_are_in_vain(const struct work *work)
 {
-    return work->reader->lanes && work->reader->lanes->complex_rows;
+    return work->reader->lanes &&
+           __atomic_load_n(&work->reader->lanes->complex_rows, __ATOMIC_RELAXED);
 }
 
 static void read_events(struct work *work)
@@ -85,45 +91,70 @@ static int take_rows(struct work *work, size_t *index)
 }
 
 /* Chunks in front of this one have been decoded when it returns. 0: there was damage in them. */
-static int wait_for_turn(struct work *work, size_t index)
+static int wait_for_turn(struct work *work, enum turn turn, size_t index)
 {
     pthread_mutex_lock(&work->lock);
-    while (work->turn < index)
+    while (work->turn[turn] < index)
         pthread_cond_wait(&work->changed, &work->lock);
     int wanted = work->rows.number == NVT_NONE;
     pthread_mutex_unlock(&work->lock);
     return wanted;
 }
 
-static void end_turn(struct work *work, const struct nvt_nvt_damage *damage)
+static void end_turn(struct work *work, enum turn turn, const struct nvt_nvt_damage *damage)
 {
     pthread_mutex_lock(&work->lock);
-    if (work->rows.number == NVT_NONE)
+    if (damage->number < work->rows.number)
         work->rows = *damage;
-    work->turn++;
+    work->turn[turn]++;
     pthread_cond_broadcast(&work->changed);
     pthread_mutex_unlock(&work->lock);
+}
+
+/* What a step of decoding came to. */
+static void note_outcome(const struct work *work, const struct nvt_nvt_later *later, int status,
+                         struct nvt_nvt_damage *damage)
+{
+    if (status) {
+        nvt_fail(&damage->err, "a chunk of kind %u is malformed", later->header.kind);
+        fail(damage, later);
+    }
+    if (rows_are_in_vain(work))
+        damage->number = later->number;
+}
+
+static void decode(struct work *work, size_t index, const uint8_t *payload,
+                   struct nvt_device_reading *reading, struct nvt_nvt_damage *damage)
+{
+    const struct nvt_nvt_later *later = &work->reader->device_rows.items[index];
+    /* Kernels and calls mixed: nobody else may be at either. */
+    int is_mixed = later->header.kind == NVT_CHUNK_DEVICE;
+    int wanted = wait_for_turn(work, KERNELS, index);
+    if (is_mixed)
+        wanted = wait_for_turn(work, CALLS, index);
+    errno = 0;
+    if (wanted && damage->number == NVT_NONE)
+        note_outcome(work, later, nvt_nvt_device_chunk(reading, work->reader, later, payload),
+                     damage);
+    end_turn(work, KERNELS, damage);
+    wanted = wait_for_turn(work, CALLS, index);
+    errno = 0;
+    if (wanted && damage->number == NVT_NONE)
+        note_outcome(work, later, nvt_nvt_device_calls(reading), damage);
+    end_turn(work, CALLS, damage);
+    nvt_nvt_device_done(reading);
 }
 
 static void read_device_rows(struct work *work)
 {
     struct nvt_chunk_memory memory = {0};
+    struct nvt_device_reading reading = {.calls = NULL};
     const uint8_t *payload;
     size_t index;
     while (take_rows(work, &index)) {
-        const struct nvt_nvt_later *later = &work->reader->device_rows.items[index];
         struct nvt_nvt_damage damage = {.err = NVT_ERROR_INIT};
-        load(work, later, &memory, &payload, &damage);
-        int wanted = wait_for_turn(work, index);
-        errno = 0;
-        if (wanted && damage.number == NVT_NONE &&
-            nvt_nvt_device_chunk(work->reader, later, payload)) {
-            nvt_fail(&damage.err, "a chunk of kind %u is malformed", later->header.kind);
-            fail(&damage, later);
-        }
-        if (wanted && rows_are_in_vain(work))
-            damage.number = later->number;
-        end_turn(work, &damage);
+        load(work, &work->reader->device_rows.items[index], &memory, &payload, &damage);
+        decode(work, index, payload, &reading, &damage);
     }
     nvt_chunk_memory_free(&memory);
 }
