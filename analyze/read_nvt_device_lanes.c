@@ -163,14 +163,14 @@ static int put_calls(struct nvt_device_chunk *chunk, const struct nvt_device_tim
 /* The times of a block of rows that have some, and with them one field more. Returns how many. */
 static size_t take_block(struct nvt_device_chunk *chunk, struct nvt_device_group *group,
                          size_t count, uint32_t field, struct nvt_device_times *times,
-                         uint64_t *values, int has_pext)
+                         uint64_t *values)
 {
     uint64_t start[NVT_DEVICE_BLOCK], length[NVT_DEVICE_BLOCK], id[NVT_DEVICE_BLOCK];
     size_t kept = 0;
-    nvt_device_column_take(&group->column[NVT_ROW_START], start, count, has_pext);
-    nvt_device_column_take(&group->column[NVT_ROW_END], length, count, has_pext);
-    nvt_device_column_take(&group->column[NVT_ROW_CORRELATION], id, count, has_pext);
-    nvt_device_column_take(&group->column[field], values, count, has_pext);
+    nvt_device_column_take(&group->column[NVT_ROW_START], start, count);
+    nvt_device_column_take(&group->column[NVT_ROW_END], length, count);
+    nvt_device_column_take(&group->column[NVT_ROW_CORRELATION], id, count);
+    nvt_device_column_take(&group->column[field], values, count);
     for (size_t i = 0; i < count; i++) {
         uint64_t end = start[i] + (uint64_t)nvt_unzigzag(length[i]);
         times[kept] = (struct nvt_device_times){start[i], end, id[i]};
@@ -185,11 +185,11 @@ int nvt_device_lane_group(struct nvt_device_chunk *chunk, struct nvt_device_grou
 {
     struct nvt_device_times times[NVT_DEVICE_BLOCK];
     uint64_t values[NVT_DEVICE_BLOCK];
-    int is_kernel = group->kind == NVT_DEVICE_KERNEL, status = 0, has_pext = nvt_has_pext();
+    int is_kernel = group->kind == NVT_DEVICE_KERNEL, status = 0;
     uint32_t field = is_kernel ? NVT_OP_NAME : NVT_CALL_THREAD;
     for (uint32_t left = group->rows, count; left && !status; left -= count) {
         count = left < NVT_DEVICE_BLOCK ? left : NVT_DEVICE_BLOCK;
-        size_t kept = take_block(chunk, group, count, field, times, values, has_pext);
+        size_t kept = take_block(chunk, group, count, field, times, values);
         status = is_kernel ? put_kernels(chunk, times, values, kept)
                            : put_calls(chunk, times, values, kept);
     }

@@ -147,13 +147,13 @@ int nvt_device_plain_group(struct nvt_device_chunk *chunk, struct nvt_device_gro
 {
     struct block block;
     uint32_t fields = group->kind == NVT_DEVICE_KERNEL ? NVT_KERNEL_FIELDS : NVT_CALL_FIELDS;
-    int status = 0, has_pext = nvt_has_pext();
+    int status = 0;
     find_shape_fields(&block, group);
     for (uint32_t left = group->rows, count; left && !status; left -= count) {
         count = left < NVT_DEVICE_BLOCK ? left : NVT_DEVICE_BLOCK;
         for (uint32_t i = 0; i < fields; i++)
             if (left == group->rows || !is_same(&group->column[i]))
-                nvt_device_column_take(&group->column[i], block.of[i], count, has_pext);
+                nvt_device_column_take(&group->column[i], block.of[i], count);
         status = group->kind == NVT_DEVICE_KERNEL ? put_kernels(chunk, &block, count)
                                                   : put_calls(chunk, &block, count);
     }

@@ -3,17 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "varints.h"
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* --- writing ------------------------------------------------------------------------------------ */
 
 /* A column in the making: what it takes in each encoding, and where it goes. */
 struct making {
     uint64_t first, last;
-    uint64_t run;                /* of `last`, so far */
-    uint64_t plain, delta, runs; /* bytes; runs without the last one */
+    uint64_t run;          /* of `last`, so far */
+    uint64_t plain, delta; /* all bits that values and differences have */
+    uint64_t runs;         /* bytes, without the last one */
     int varies;
     enum nvt_device_encoding encoding;
+    unsigned planes;
     uint64_t bytes;
     size_t at; /* in the buffer */
 };
@@ -52,6 +56,17 @@ static void unfold_end(struct nvt_device_row *row)
             row->fields[NVT_ROW_START] + (uint64_t)nvt_unzigzag(row->fields[NVT_ROW_END]);
 }
 
+static unsigned varint_length(uint64_t value)
+{
+    return (70u - (unsigned)__builtin_clzll(value | 1)) / 7;
+}
+
+/* Bytes that a number with these bits has. */
+static unsigned byte_length(uint64_t bits)
+{
+    return (71u - (unsigned)__builtin_clzll(bits | 1)) / 8;
+}
+
 static struct group *group_of(struct maker *maker, uint32_t kind)
 {
     for (uint32_t i = 0; i < maker->count; i++)
@@ -65,19 +80,18 @@ static struct group *group_of(struct maker *maker, uint32_t kind)
 
 static uint64_t run_bytes(const struct making *column)
 {
-    return nvt_varint_length(column->last) + nvt_varint_length(column->run);
+    return varint_length(column->last) + varint_length(column->run);
 }
 
 static inline void weigh(struct making *column, uint64_t value)
 {
-    column->plain += nvt_varint_length(value);
     if (value == column->last) {
-        column->delta++;
         column->run++;
         return;
     }
     column->varies = 1;
-    column->delta += nvt_varint_length(nvt_zigzag((int64_t)(value - column->last)));
+    column->plain |= value;
+    column->delta |= nvt_zigzag((int64_t)(value - column->last));
     column->runs += run_bytes(column);
     column->last = value;
     column->run = 1;
@@ -86,14 +100,9 @@ static inline void weigh(struct making *column, uint64_t value)
 /* A field that the rows before did not have. */
 static void begin_column(struct group *group, const struct nvt_device_row *row)
 {
-    struct making *column = &group->column[group->fields];
     uint64_t value = group->rows ? 0 : row->fields[group->fields];
-    *column = (struct making){.first = value,
-                              .last = value,
-                              .run = group->rows,
-                              .plain = group->rows,
-                              .delta = group->rows + nvt_varint_length(value)};
-    group->fields++;
+    group->column[group->fields++] =
+        (struct making){.first = value, .last = value, .run = group->rows, .plain = value};
 }
 
 static void weigh_row(struct group *group, const struct nvt_device_row *row)
@@ -139,24 +148,23 @@ static int weigh_rows(struct maker *maker, const uint8_t *rows, size_t size)
     return more;
 }
 
-static void choose(struct making *column)
+static void choose(struct making *column, uint64_t rows)
 {
+    unsigned plain = byte_length(column->plain), delta = byte_length(column->delta);
     uint64_t runs = column->runs + run_bytes(column);
-    column->encoding = NVT_COLUMN_PLAIN;
-    column->bytes = column->plain;
     if (!column->varies) {
         column->encoding = column->first ? NVT_COLUMN_CONSTANT : NVT_COLUMN_ZERO;
-        column->bytes = column->first ? nvt_varint_length(column->first) : 0;
+        column->bytes = column->first ? varint_length(column->first) : 0;
         return;
     }
-    if (column->delta < column->bytes) {
-        column->encoding = NVT_COLUMN_DELTA;
-        column->bytes = column->delta;
-    }
-    /* Runs are quicker where they are long. */
+    column->encoding = delta < plain ? NVT_COLUMN_DELTA : NVT_COLUMN_PLAIN;
+    column->planes = delta < plain ? delta : plain;
+    column->bytes = rows * column->planes;
     if (runs <= column->bytes / 2) {
         column->encoding = NVT_COLUMN_RUNS;
         column->bytes = runs;
+    } else if (delta < plain) {
+        column->bytes += varint_length(column->first);
     }
 }
 
@@ -172,7 +180,7 @@ static int lay_out(struct maker *maker, struct nvt_buffer *out)
             return -1;
         for (uint32_t k = 0; k < group->fields; k++) {
             struct making *column = &group->column[k];
-            choose(column);
+            choose(column, group->rows);
             if (nvt_buffer_varint(out, column->bytes << 3 | column->encoding) ||
                 nvt_buffer_reserve(out, column->bytes))
                 return -1;
@@ -188,12 +196,19 @@ static inline void put(struct making *column, uint8_t *data, uint64_t value)
     column->at = (size_t)(nvt_varint_put(data + column->at, value) - data);
 }
 
-static inline void put_value(struct making *column, uint8_t *data, uint64_t value)
+static inline void put_planes(struct making *column, uint8_t *data, uint64_t value, uint64_t rows)
+{
+    for (unsigned i = 0; i < column->planes; i++)
+        data[column->at + i * rows] = (uint8_t)(value >> 8 * i);
+    column->at++;
+}
+
+static inline void put_value(struct making *column, uint8_t *data, uint64_t value, uint64_t rows)
 {
     if (column->encoding == NVT_COLUMN_PLAIN) {
-        put(column, data, value);
+        put_planes(column, data, value, rows);
     } else if (column->encoding == NVT_COLUMN_DELTA) {
-        put(column, data, nvt_zigzag((int64_t)(value - column->last)));
+        put_planes(column, data, nvt_zigzag((int64_t)(value - column->last)), rows);
         column->last = value;
     } else if (column->encoding == NVT_COLUMN_RUNS) {
         if (value == column->last) {
@@ -247,7 +262,7 @@ static int put_rows(struct maker *maker, struct nvt_buffer *out, const uint8_t *
             return -1;
         fold_end(&row);
         for (uint32_t i = 0; i < group->fields; i++)
-            put_value(&group->column[i], out->data, row.fields[i]);
+            put_value(&group->column[i], out->data, row.fields[i], group->rows);
     }
     return maker->has_order ? put_order(maker, out, UINT32_MAX) : 0;
 }
@@ -312,23 +327,32 @@ static int are_runs(const uint8_t *at, const uint8_t *end, uint64_t rows)
     return at && !rows;
 }
 
-static int open_column(struct nvt_device_column *column, uint64_t rows)
+/* So many planes of as many bytes as there are rows. */
+static int open_planes(struct nvt_device_column *column, uint32_t rows)
 {
-    const uint8_t *at = column->at;
+    size_t size = (size_t)(column->end - column->at);
+    if (!rows || size % rows || size / rows > sizeof(uint64_t))
+        return rows || size ? -1 : 0;
+    column->rows = rows;
+    column->planes = (uint8_t)(size / rows);
+    return 0;
+}
+
+static int open_column(struct nvt_device_column *column, uint32_t rows)
+{
     switch (column->encoding) {
     case NVT_COLUMN_ZERO:
-        return at == column->end ? 0 : -1;
+        return column->at == column->end ? 0 : -1;
     case NVT_COLUMN_CONSTANT:
-        column->value = number(&at, column->end);
-        return at == column->end ? 0 : -1;
+        column->value = number(&column->at, column->end);
+        return column->at == column->end ? 0 : -1;
     case NVT_COLUMN_PLAIN:
-        return nvt_varints_are(at, column->end, rows) ? 0 : -1;
+        return open_planes(column, rows);
     case NVT_COLUMN_DELTA:
-        column->value = number(&at, column->end);
-        column->at = at;
-        return at && nvt_varints_are(at, column->end, rows) ? 0 : -1;
+        column->value = number(&column->at, column->end);
+        return column->at ? open_planes(column, rows) : -1;
     case NVT_COLUMN_RUNS:
-        return are_runs(at, column->end, rows) ? 0 : -1;
+        return are_runs(column->at, column->end, rows) ? 0 : -1;
     default:
         return -1;
     }
@@ -350,7 +374,7 @@ static const uint8_t *open_group(struct nvt_device_group *group, const uint8_t *
         group->column[i] = (struct nvt_device_column){
             .at = at, .end = at + (size >> 3), .encoding = (uint8_t)(size & 7)};
         at += size >> 3;
-        if (open_column(&group->column[i], rows))
+        if (open_column(&group->column[i], (uint32_t)rows))
             return NULL;
     }
     return at;
@@ -396,8 +420,68 @@ int nvt_device_columns_open(struct nvt_device_columns *columns, const uint8_t *a
     columns->order = at < end ? at : NULL;
     columns->end = end;
     columns->run = columns->run_left = 0;
-    columns->has_pext = nvt_has_pext();
     return columns->order && !is_order(columns) ? -1 : 0;
+}
+
+/* --- planes --- */
+
+/* Rows put together at once. */
+#define TOGETHER 16
+
+#ifdef __SSE2__
+static inline __m128i plane(const struct nvt_device_column *column, unsigned i)
+{
+    return i < column->planes
+               ? _mm_loadu_si128((const __m128i *)(column->at + (size_t)i * column->rows))
+               : _mm_setzero_si128();
+}
+
+/* Four numbers of 32 bits as ones of 64. */
+static inline void store_four(uint64_t *values, __m128i low, __m128i high)
+{
+    _mm_storeu_si128((__m128i *)values, _mm_unpacklo_epi32(low, high));
+    _mm_storeu_si128((__m128i *)(values + 2), _mm_unpackhi_epi32(low, high));
+}
+
+/* The next rows' lowest four bytes, and their highest. */
+static inline void weave(const struct nvt_device_column *column, unsigned from, __m128i *out)
+{
+    __m128i a = plane(column, from), b = plane(column, from + 1);
+    __m128i c = plane(column, from + 2), d = plane(column, from + 3);
+    __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
+    out[0] = _mm_unpacklo_epi16(ab, cd);
+    out[1] = _mm_unpackhi_epi16(ab, cd);
+    ab = _mm_unpackhi_epi8(a, b);
+    cd = _mm_unpackhi_epi8(c, d);
+    out[2] = _mm_unpacklo_epi16(ab, cd);
+    out[3] = _mm_unpackhi_epi16(ab, cd);
+}
+
+static inline void take_together(struct nvt_device_column *column, uint64_t *values)
+{
+    __m128i low[4], high[4] = {_mm_setzero_si128(), _mm_setzero_si128(), _mm_setzero_si128(),
+                               _mm_setzero_si128()};
+    weave(column, 0, low);
+    if (column->planes > 4)
+        weave(column, 4, high);
+    for (size_t i = 0; i < 4; i++)
+        store_four(values + 4 * i, low[i], high[i]);
+    column->at += TOGETHER;
+}
+#endif
+
+static void take_planes(struct nvt_device_column *column, uint64_t *values, size_t count)
+{
+#ifdef __SSE2__
+    for (; count >= TOGETHER; count -= TOGETHER, values += TOGETHER)
+        take_together(column, values);
+#endif
+    for (; count; count--, column->at++) {
+        uint64_t value = 0;
+        for (unsigned i = 0; i < column->planes; i++)
+            value |= (uint64_t)column->at[(size_t)i * column->rows] << 8 * i;
+        *values++ = value;
+    }
 }
 
 static void take_runs(struct nvt_device_column *column, uint64_t *values, size_t count)
@@ -416,16 +500,15 @@ static void take_runs(struct nvt_device_column *column, uint64_t *values, size_t
     }
 }
 
-void nvt_device_column_take(struct nvt_device_column *column, uint64_t *values, size_t count,
-                            int has_pext)
+void nvt_device_column_take(struct nvt_device_column *column, uint64_t *values, size_t count)
 {
     uint64_t value = column->value;
     switch (column->encoding) {
     case NVT_COLUMN_PLAIN:
-        column->at = nvt_varints_take(column->at, column->end, values, count, has_pext);
+        take_planes(column, values, count);
         return;
     case NVT_COLUMN_DELTA:
-        column->at = nvt_varints_take(column->at, column->end, values, count, has_pext);
+        take_planes(column, values, count);
         for (size_t i = 0; i < count; i++)
             values[i] = value += (uint64_t)nvt_unzigzag(values[i]);
         column->value = value;
@@ -447,7 +530,7 @@ int nvt_device_group_row(struct nvt_device_group *group, struct nvt_device_row *
     row->kind = group->kind;
     row->count = group->columns;
     for (uint32_t i = 0; i < group->columns; i++)
-        nvt_device_column_take(&group->column[i], &row->fields[i], 1, 0);
+        nvt_device_column_take(&group->column[i], &row->fields[i], 1);
     memset(row->fields + group->columns, 0,
            (NVT_DEVICE_FIELDS_MAX - group->columns) * sizeof(*row->fields));
     unfold_end(row);

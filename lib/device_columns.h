@@ -22,8 +22,8 @@
 enum nvt_device_encoding {
     NVT_COLUMN_ZERO,     /* all 0; no bytes */
     NVT_COLUMN_CONSTANT, /* a varint: what all of them are */
-    NVT_COLUMN_PLAIN,    /* a varint each */
-    NVT_COLUMN_DELTA,    /* a varint, then for each one zigzag: the difference to that before it */
+    NVT_COLUMN_PLAIN,    /* planes: the lowest byte of each, then the second of each, … */
+    NVT_COLUMN_DELTA,    /* a varint, then planes: zigzag of the difference to that before it */
     NVT_COLUMN_RUNS,     /* for each run varints: value, count */
     NVT_COLUMN_ENCODINGS
 };
@@ -45,7 +45,8 @@ struct nvt_device_column {
     const uint8_t *at, *end;
     uint64_t value; /* constant; that of the run; the one before */
     uint64_t left;  /* of the run */
-    uint8_t encoding;
+    uint32_t rows;  /* in each plane */
+    uint8_t planes, encoding;
 };
 
 struct nvt_device_group {
@@ -61,7 +62,6 @@ struct nvt_device_columns {
     uint64_t rows;              /* of all groups: half as many as there are bytes at most */
     const uint8_t *order, *end; /* NULL: groups one after the other */
     uint32_t run, run_left;     /* group, and rows of it in the order's run */
-    int has_pext;
 };
 
 /* Find out what is where. 0, or -1 when anything of it is not as it has to be: what is read
@@ -70,8 +70,7 @@ int nvt_device_columns_open(struct nvt_device_columns *columns, const uint8_t *a
                             const uint8_t *end);
 
 /* The next `count` values of a column, which has so many left, as they are encoded. */
-void nvt_device_column_take(struct nvt_device_column *column, uint64_t *values, size_t count,
-                            int has_pext);
+void nvt_device_column_take(struct nvt_device_column *column, uint64_t *values, size_t count);
 
 /* The next row of a group. 1, or 0 behind the last. */
 int nvt_device_group_row(struct nvt_device_group *group, struct nvt_device_row *row);

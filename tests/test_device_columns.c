@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "../lib/device_columns.h"
-#include "../lib/varints.h"
 
 static uint64_t state = 1;
 
@@ -43,60 +42,6 @@ static uint8_t *tight(const void *bytes, size_t size)
     if (size)
         memcpy(copy, bytes, size);
     return copy;
-}
-
-/* --- varints --- */
-
-enum { VALUES = 400 };
-
-static void varints_come_back(void **unused)
-{
-    (void)unused;
-    for (int trial = 0; trial < 3000; trial++) {
-        uint64_t values[VALUES], got[VALUES];
-        uint8_t bytes[VALUES * NVT_VARINT_MAX], *end = bytes;
-        size_t count = pick(VALUES), split = count ? pick((uint32_t)count) : 0;
-        uint32_t longest = 1 + pick(10);
-        for (size_t i = 0; i < count; i++) {
-            uint8_t *next = nvt_varint_put(end, values[i] = random_value(longest));
-            assert_int_equal(nvt_varint_length(values[i]), next - end);
-            end = next;
-        }
-        size_t size = (size_t)(end - bytes);
-        uint8_t *copy = tight(bytes, size);
-        assert_true(nvt_varints_are(copy, copy + size, count));
-        assert_false(nvt_varints_are(copy, copy + size, count + 1));
-        assert_true(!count || !nvt_varints_are(copy, copy + size, count - 1));
-        assert_true(!size || !nvt_varints_are(copy, copy + size - 1, count));
-        for (int has_pext = 0; has_pext <= !!nvt_has_pext(); has_pext++) {
-            const uint8_t *at = nvt_varints_take(copy, copy + size, got, split, has_pext);
-            at = nvt_varints_take(at, copy + size, got + split, count - split, has_pext);
-            assert_ptr_equal(at, copy + size);
-            assert_memory_equal(got, values, count * sizeof(*got));
-        }
-        free(copy);
-    }
-}
-
-/* A varint of eleven bytes, or one without an end, wherever it stands. */
-static void long_varints_are_none(void **unused)
-{
-    (void)unused;
-    for (size_t before = 0; before < 140; before++)
-        for (size_t length = 9; length < 13; length++)
-            for (size_t after = 0; after < 70; after += 23) {
-                uint8_t bytes[256];
-                size_t size = before + length + after;
-                memset(bytes, 1, sizeof(bytes));
-                memset(bytes + before, 0x81, length - 1);
-                uint8_t *copy = tight(bytes, size);
-                assert_int_equal(nvt_varints_are(copy, copy + size, before + 1 + after),
-                                 length <= NVT_VARINT_MAX);
-                copy[size - 1] |= 0x80;
-                assert_false(nvt_varints_are(copy, copy + size, before + 1 + after));
-                assert_false(nvt_varints_are(copy, copy + size, before + after));
-                free(copy);
-            }
 }
 
 /* --- rows --- */
@@ -301,14 +246,19 @@ static void claims_need_bytes(void **unused)
     } claims[] = {
         {"\1\x28\xff\xff\xff\xff\xf\1\0", 9}, /* 2^32 - 1 rows that are all zero */
         {"\1\x28\x50\1\x09\5", 6},            /* 80 rows that are all 5 */
-        {"\1\x28\x50\1\x24\5\x50\0", 8},      /* a run of 80 */
+        {"\1\x28\x50\1\x14\5\x50", 7},        /* a run of 80 */
+        {"\1\x28\x50\1\2", 5},                /* 80 rows in no plane */
         {"\1\x28\2\1\x0f\1", 6},              /* an encoding that there is not */
         {"\1\x28\2\x19", 4},                  /* 25 columns */
         {"\1\5\1\1\x0a\1", 6},                /* times without an end */
         {"\x21", 1},                          /* 33 groups */
-        {"\1\x28\2\1\x1a\1\2\3", 8},          /* three values for two rows */
-        {"\1\x28\2\1\x0a\1", 6},              /* one */
-        {"\1\x28\2\1\x12\1\2\1", 8},          /* an order that leaves a row out */
+        {"\1\x28\2\1\x1a\1\2\3", 8},          /* three bytes for two rows */
+        {"\1\x28\2\1\x92\1"
+         "123456789012345678",
+         24},                              /* nine planes */
+        {"\1\x28\2\1\x1b\x81\x81\x81", 8}, /* no first value */
+        {"\1\x28\2\1\x14\5\3", 7},         /* a run of three in two rows */
+        {"\1\x28\2\1\x12\1\2\1", 8},       /* an order that leaves a row out */
         {"", 0},
     };
     for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
@@ -325,8 +275,6 @@ static void claims_need_bytes(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(varints_come_back),
-        cmocka_unit_test(long_varints_are_none),
         cmocka_unit_test(rows_come_back),
         cmocka_unit_test(some_stay_rows),
         cmocka_unit_test(damage_is_seen_when_opened),
