@@ -5,7 +5,21 @@
 #include "overhead.h"
 #include "published_transformer.h"
 
-enum { CONFIGURATION, WARMUP, LEVEL, PHASE, BARE, WITH, RATIO, LOW, HIGH, PAIRS, BASIS, RECORDER, INTERLEAVE };
+enum {
+    CONFIGURATION,
+    WARMUP,
+    LEVEL,
+    PHASE,
+    BARE,
+    WITH,
+    RATIO,
+    LOW,
+    HIGH,
+    PAIRS,
+    BASIS,
+    RECORDER,
+    INTERLEAVE
+};
 
 static const struct nvt_column_spec columns[] = {
     [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},

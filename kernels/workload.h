@@ -108,7 +108,7 @@ struct nvt_run_context {
     struct nvt_run_result *result;
     nvtxStringHandle_t names[NVT_PHASES_MOST];
     struct nvt_faults faults;
-    struct nvt_turns *turns; /* NULL: it is alone */
+    struct nvt_turns *turns;          /* NULL: it is alone */
     double phase_ns[NVT_PHASES_MOST]; /* of this iteration; NaN: it could not be told apart */
     uint64_t memory_limit;            /* bytes that all allocators together may hold, 0: no bound */
     uint64_t refused; /* bytes that an allocator of the workload's own could not give, 0: none */

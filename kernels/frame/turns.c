@@ -116,13 +116,13 @@ static struct nvt_turns *new_turns(int descriptor, const char *path)
         return NULL;
     turns->descriptor = descriptor;
     turns->path = path ? strdup(path) : NULL;
-    void *page =
-        mmap(NULL, sizeof(*turns->page), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    turns->page = page == MAP_FAILED ? NULL : (struct page *)page;
-    if (turns->page && (!path || turns->path))
+    turns->page = (struct page *)mmap(NULL, sizeof(*turns->page), PROT_READ | PROT_WRITE,
+                                      MAP_SHARED, descriptor, 0);
+    int is_mapped = turns->page != MAP_FAILED;
+    if (is_mapped && (!path || turns->path))
         return turns;
-    if (turns->page)
-        munmap(page, sizeof(*turns->page));
+    if (is_mapped)
+        munmap(turns->page, sizeof(*turns->page));
     free(turns->path);
     free(turns);
     return NULL;
