@@ -59,7 +59,11 @@ static void without_a_device_it_says_why(void **state)
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_backend_facts facts;
     struct nvt_run_result result;
-    struct nvt_run_settings settings = {"linear", "size=32 batch=1 mode=linear", 1, 1, 1, 0};
+    struct nvt_run_settings settings = {.workload = "linear",
+                                        .configuration = "size=32 batch=1 mode=linear",
+                                        .warmup = 1,
+                                        .iterations = 1,
+                                        .seed = 1};
     void *library = dlopen(cli_built("libnvtally-cuda.so"), RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);
     int (*backend)(struct nvt_backend_facts *, struct nvt_error *);
