@@ -72,7 +72,7 @@ static void make_batch(struct nvt_device_batch *batch, uint8_t *memory, const ui
                        uint32_t kind_count)
 {
     uint64_t last[8][NVT_DEVICE_FIELDS_MAX];
-    uint32_t manner[8][NVT_DEVICE_FIELDS_MAX], fields[8], rows = pick(ROWS);
+    uint32_t manner[8][NVT_DEVICE_FIELDS_MAX], fields[8] = {0}, rows = pick(ROWS);
     nvt_device_batch_init(batch, memory, ROOM);
     for (uint32_t k = 0; k < kind_count; k++) {
         fields[k] = pick(NVT_DEVICE_FIELDS_MAX + 1);
