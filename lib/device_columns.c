@@ -383,18 +383,20 @@ static const uint8_t *open_group(struct nvt_device_group *group, const uint8_t *
 /* Whether every row of every group has its place. */
 static int is_order(const struct nvt_device_columns *columns)
 {
-    uint64_t left[NVT_DEVICE_GROUPS];
+    const uint32_t groups = columns->groups;
+    uint64_t left[NVT_DEVICE_GROUPS] = {0};
     const uint8_t *at = columns->order;
-    for (uint32_t i = 0; i < columns->groups; i++)
+    if (!groups)
+        return at == columns->end;
+    for (uint32_t i = 0; i < groups; i++)
         left[i] = columns->group[i].rows;
-    while (at && at < columns->end && columns->groups) {
-        uint64_t run = number(&at, columns->end), group = run % columns->groups;
-        run /= columns->groups;
+    while (at && at < columns->end) {
+        uint64_t value = number(&at, columns->end), run = value / groups, group = value % groups;
         if (!at || !run || run > left[group])
             return 0;
         left[group] -= run;
     }
-    for (uint32_t i = 0; i < columns->groups; i++)
+    for (uint32_t i = 0; i < groups; i++)
         if (left[i])
             return 0;
     return at == columns->end;
