@@ -28,7 +28,7 @@ bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BU
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-analyze
 
-bench-disturbance: all ## what collecting does to every workload on the host, with intervals (10 minutes)
+bench-disturbance: all ## what collecting does to every workload on the host, with intervals (a quarter of an hour)
 	$(Q)BUILD=$(BUILD) tests/bench/disturbance
 
 # What is written goes to LOAD_DIR and is removed: a minute at full rate is some hundred megabytes.
