@@ -454,13 +454,13 @@ static int read_names(struct nvt_device_chunk *chunk, struct nvt_cursor *cursor,
     return cursor->at ? 0 : -1;
 }
 
-static int read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
+static int read_row(struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     return chunk->reader->lanes ? nvt_device_lane_row(chunk, row) : nvt_device_read_row(chunk, row);
 }
 
 /* Rows one after the other. 0, or -1 when they are malformed or there is no memory. */
-static int read_rows(const struct nvt_device_chunk *chunk, const struct nvt_cursor *cursor)
+static int read_rows(struct nvt_device_chunk *chunk, const struct nvt_cursor *cursor)
 {
     struct nvt_device_reader rows = {cursor->at, cursor->end, 0};
     struct nvt_device_row row;

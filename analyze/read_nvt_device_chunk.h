@@ -79,11 +79,6 @@ int nvt_device_lane_group(struct nvt_device_chunk *chunk, struct nvt_device_grou
 
 /* A row of any kind into the model, and into lanes. 0, or -1 when out of memory. */
 int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
-int nvt_device_lane_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
-
-/* What kernels, other operations and calls begin with. */
-struct nvt_device_times {
-    uint64_t start, end, correlation;
-};
+int nvt_device_lane_row(struct nvt_device_chunk *chunk, const struct nvt_device_row *row);
 
 #endif
