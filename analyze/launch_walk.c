@@ -155,23 +155,22 @@ static void name_nodes(struct nvt_walk *walk, uint32_t count)
 
 /* A kernel of a name, for all ranges in which there was none yet: where there was one, there was
  * one around it. */
-static void count_ranges(struct nvt_walk *walk, uint32_t count, uint32_t name)
+static inline void count_ranges(const struct nvt_walk_open *open, uint32_t count,
+                                struct nvt_launch_cell *cells, size_t names)
 {
     for (uint32_t i = count; i-- > 0;) {
-        const struct nvt_walk_open *open = &walk->open[i];
-        struct nvt_launch_cell *cell =
-            &walk->out->cells[(size_t)open->class * walk->lanes->names + name];
-        if (cell->last == open->node)
+        struct nvt_launch_cell *cell = &cells[open[i].class * names];
+        if (cell->last == open[i].node)
             break;
-        cell->last = open->node;
+        cell->last = open[i].node;
         cell->instances++;
     }
 }
 
 /* An operation in the first `count` ranges. */
-static void put(struct nvt_walk *walk, uint32_t count, const struct nvt_lane_op *op)
+static inline void put(struct nvt_walk *walk, uint32_t count, const struct nvt_lane_op *op)
 {
-    uint32_t class = 0;
+    size_t class = 0, names = walk->lanes->names;
     walk->ops++;
     if (count) {
         struct nvt_walk_open *open = &walk->open[count - 1];
@@ -183,12 +182,11 @@ static void put(struct nvt_walk *walk, uint32_t count, const struct nvt_lane_op 
     }
     if (op->name == NVT_NONE)
         return;
-    uint32_t name = walk->lanes->number[op->name];
-    if (nvt_launch_add_time(&walk->out->cells[(size_t) class * walk->lanes->names + name].times,
-                            op->length))
+    /* Those of this kernel, of one class behind the other. */
+    struct nvt_launch_cell *cells = walk->out->cells + walk->lanes->number[op->name];
+    if (nvt_launch_add_time(&cells[class * names].times, op->length))
         nvt_walk_give_up(walk, NVT_WALK_NO_MEMORY);
-    if (count)
-        count_ranges(walk, count, name);
+    count_ranges(walk->open, count, cells, names);
 }
 
 /* The first operation of a call + 1, 0 none. Relaxed: where calls of several threads have the same

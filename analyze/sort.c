@@ -330,26 +330,24 @@ static void insert_values(uint32_t *values, size_t count)
 void nvt_sort_values(uint32_t *values, uint32_t *scratch, size_t count)
 {
     uint32_t *from = values, *to = scratch, differing = 0;
-    size_t places[4][256] = {{0}};
     if (count <= INSERTED) {
         insert_values(values, count);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         differing |= values[i] ^ values[0];
-        for (int byte = 0; byte < 4; byte++)
-            places[byte][values[i] >> 8 * byte & 0xff]++;
-    }
     for (int byte = 0; byte < 4; byte++) {
-        size_t at = 0, next;
+        size_t places[256] = {0}, at = 0, next;
         if (!(differing >> 8 * byte & 0xff))
             continue;
+        for (size_t i = 0; i < count; i++)
+            places[from[i] >> 8 * byte & 0xff]++;
         for (int i = 0; i < 256; i++, at = next) {
-            next = at + places[byte][i];
-            places[byte][i] = at;
+            next = at + places[i];
+            places[i] = at;
         }
         for (size_t i = 0; i < count; i++)
-            to[places[byte][from[i] >> 8 * byte & 0xff]++] = from[i];
+            to[places[from[i] >> 8 * byte & 0xff]++] = from[i];
         uint32_t *swapped = from;
         from = to;
         to = swapped;
