@@ -21,11 +21,19 @@ $(BUILD)/bench/timed: tests/bench/timed.c lib/clock.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(WARN) $< -o $@
 
+$(BUILD)/bench/columns: $(call obj,tests/bench/columns.c) $(BUILD)/libnvtally.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+bench-columns: $(BUILD)/bench/columns ## device rows as columns against one after the other: bytes, writing, reading
+	$(Q)sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1; echo "$$(nproc) cores, $$(date -u +%Y-%m-%dT%H:%MZ), load $$(cut -d' ' -f1 /proc/loadavg), host"; $<
+
 bench-analyze: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of reports, beside SQL's and HTA's
 	$(Q)BUILD=$(BUILD) tests/bench/analyze
 
 bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
+	$(Q)$(MAKE) --no-print-directory bench-columns
 	$(Q)$(MAKE) --no-print-directory bench-analyze
 
 bench-disturbance: all ## what collecting does to every workload on the host, with intervals (a quarter of an hour)
@@ -47,4 +55,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-analyze bench-load bench-disturbance
+.PHONY: bench bench-columns bench-analyze bench-load bench-disturbance
