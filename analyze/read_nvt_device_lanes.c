@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column.h"
 #include "read_nvt_device_chunk.h"
 
 /* Later than any clock shows. */

@@ -25,7 +25,6 @@ enum nvt_device_encoding {
     NVT_COLUMN_PLAIN,    /* planes: the lowest byte of each, then the second of each, … */
     NVT_COLUMN_DELTA,    /* a varint, then planes: zigzag of the difference to that before it */
     NVT_COLUMN_RUNS,     /* for each run varints: value, count */
-    NVT_COLUMN_ENCODINGS
 };
 
 /* --- writing --- */

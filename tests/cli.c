@@ -21,6 +21,8 @@
 
 #include <cmocka.h>
 
+#include "../analyze/runs.h"
+
 enum { DEFAULT_TIMEOUT_S = 60, PATHS_KEPT = 32 };
 /* What a sanitizer costs: limits tell a hang, not a time. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -278,6 +280,27 @@ int cli_folder_tear_down(void **state)
     cli_tempdir_remove(cli_folder);
     cli_folder = NULL;
     return 0;
+}
+
+struct nvt_runs *cli_read_runs(const char *path)
+{
+    char text[1200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_runs *runs = nvt_runs_read(path, &err);
+    if (!runs)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return runs;
+}
+
+void cli_expect_one_run(const char *name, bool (*is_right)(const char *directory))
+{
+    char folder[64];
+    for (int i = 0; i < CLI_TRIES; i++) {
+        snprintf(folder, sizeof(folder), "%s-%d", name, i);
+        if (is_right(cli_in(cli_folder, folder)))
+            return;
+    }
+    fail_msg("in none of %d runs", CLI_TRIES);
 }
 
 void cli_write_file(const char *path, const void *data, size_t size)

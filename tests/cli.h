@@ -69,6 +69,12 @@ extern char *cli_folder;
 int cli_folder_set_up(void **state);
 int cli_folder_tear_down(void **state);
 
+/* The records of a run's directory, which nvt_runs_free releases; without any the test fails. */
+struct nvt_runs *cli_read_runs(const char *path);
+
+/* Of CLI_TRIES runs, each into a directory NAME-i of the fixture's, one has to be right. */
+void cli_expect_one_run(const char *name, bool (*is_right)(const char *directory));
+
 /* Whole files. cli_read_file returns owned bytes with a NUL behind them, or NULL when there is no
  * such file; *size may be NULL. */
 void cli_write_file(const char *path, const void *data, size_t size);

@@ -43,16 +43,6 @@ static const char obedient[] = "here=$(dirname \"$0\")\n"
                                "echo 'Generating a report'\n"
                                "\"$@\"\n";
 
-static struct nvt_runs *read_runs(const char *path)
-{
-    char text[1200];
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_runs *runs = nvt_runs_read(path, &err);
-    if (!runs)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return runs;
-}
-
 static void levels_are_interleaved(void **state)
 {
     (void)state;
@@ -80,7 +70,7 @@ static void levels_are_interleaved(void **state)
     cli_expect_status(&result, 0);
     assert_null(strstr(result.out, "Generating a report"));
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 10);
     for (size_t i = 0; i < runs->count; i++) {
         const struct nvt_record *record = &runs->records[i];
@@ -154,7 +144,7 @@ static void a_failing_nsys_is_a_row(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "1 of 2 configurations"));
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "error");
     assert_string_equal(nvt_record_text(&runs->records[0], "message"), "exit status 3");
     assert_null(nvt_record_text(&runs->records[0], "trace"));

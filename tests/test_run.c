@@ -19,16 +19,6 @@
 #include "../analyze/runs.h"
 #include "cli.h"
 
-static struct nvt_runs *read_runs(const char *path)
-{
-    char text[1200];
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_runs *runs = nvt_runs_read(path, &err);
-    if (!runs)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return runs;
-}
-
 static struct nvt_trace *read_trace_of(const char *folder, const struct nvt_record *record)
 {
     char text[1200];
@@ -59,7 +49,7 @@ static void a_sweep_has_a_row_and_a_trace_each(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     /* size × batch × (linear + train·F + inference·F·variant) */
     assert_int_equal(runs->count, 2 * 2 * (1 + 2 + 2 * 2));
     size_t longer_backward = 0;
@@ -109,7 +99,7 @@ static void both_variants_agree(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 4);
     for (size_t i = 0; i < 4; i += 2) {
         double looped = nvt_record_number(&runs->records[i], "loss");
@@ -198,7 +188,7 @@ static bool a_run_and_its_trace_agree(const char *out)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     const char *trace = cli_in(out, nvt_record_text(&runs->records[0], "trace"));
     const char *stats[] = {"nvtally", "stats", trace, "-r", "phases", "-f", "csv", NULL};
     result = cli_run(stats);
@@ -215,17 +205,8 @@ static bool a_run_and_its_trace_agree(const char *out)
 static void the_trace_tells_what_the_run_measured(void **state)
 {
     (void)state;
-    char name[32];
-#ifdef __SANITIZE_THREAD__
-    print_message("skipped: what the sanitizer does between two clocks takes milliseconds\n");
-    skip();
-#endif
-    for (int i = 0; i < CLI_TRIES; i++) {
-        snprintf(name, sizeof(name), "story-%d", i);
-        if (a_run_and_its_trace_agree(cli_in(cli_folder, name)))
-            return;
-    }
-    fail_msg("in none of %d runs", CLI_TRIES);
+    CLI_SKIP_THREAD_SANITIZED("what it does between two clocks takes milliseconds");
+    cli_expect_one_run("story", a_run_and_its_trace_agree);
 }
 
 /* Runs that differ only in how they were measured are rows of their own. */
@@ -262,7 +243,7 @@ static void memory_that_runs_out_is_a_row(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "1 of 2 configurations"));
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 2);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
     assert_string_equal(nvt_record_text(&runs->records[1], "status"), "oom");
@@ -295,7 +276,7 @@ static void ctrl_c_keeps_what_was_finished(void **state)
     assert_int_equal(result.status, 128 + SIGTERM);
     assert_non_null(strstr(result.err, "what was finished is kept"));
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_null(runs->warning);
     assert_in_range(runs->count, 1, 2);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");

@@ -205,16 +205,6 @@ static void what_is_no_file_of_turns_is_refused(void **state)
 
 /* --- the command -------------------------------------------------------------------------------- */
 
-static struct nvt_runs *read_runs(const char *path)
-{
-    char text[1200];
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_runs *runs = nvt_runs_read(path, &err);
-    if (!runs)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return runs;
-}
-
 /* Names in a folder that begin with a dot: what is there only while a sweep goes on. */
 static void expect_nothing_left(const char *folder)
 {
@@ -250,7 +240,7 @@ static void levels_take_turns(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 4);
     for (size_t i = 0; i < runs->count; i++) {
         const struct nvt_record *record = &runs->records[i];
@@ -330,7 +320,7 @@ static bool traces_take_turns(const char *out)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 4);
     for (size_t repeat = 0; repeat < 2; repeat++) {
         struct side sides[2] = {{{0}, {0}}, {{0}, {0}}};
@@ -347,13 +337,7 @@ static bool traces_take_turns(const char *out)
 static void no_iteration_lies_beside_another(void **state)
 {
     (void)state;
-    char name[32];
-    for (int i = 0; i < CLI_TRIES; i++) {
-        snprintf(name, sizeof(name), "apart-%d", i);
-        if (traces_take_turns(cli_in(cli_folder, name)))
-            return;
-    }
-    fail_msg("in none of %d runs", CLI_TRIES);
+    cli_expect_one_run("apart", traces_take_turns);
 }
 
 static void out_of_memory_hangs_nobody(void **state)
@@ -383,7 +367,7 @@ static void out_of_memory_hangs_nobody(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_runs *runs = read_runs(out);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 3);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(nvt_record_text(&runs->records[i], "status"), "oom");
@@ -468,7 +452,7 @@ static void who_is_killed_stops_nobody(void **state)
         int status;
         assert_int_equal(waitpid(run, &status, 0), run);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        struct nvt_runs *runs = read_runs(out);
+        struct nvt_runs *runs = cli_read_runs(out);
         assert_int_equal(runs->count, 2);
         assert_string_equal(nvt_record_text(&runs->records[killed], "status"), "error");
         assert_non_null(strstr(nvt_record_text(&runs->records[killed], "message"), "signal 9"));
