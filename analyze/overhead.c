@@ -15,8 +15,8 @@ struct run {
     char *configuration;
     const char *level;
     int64_t warmup;
-    int takes_turns; /* with the other levels, by iterations */
-    size_t turn;     /* how many runs alike came before it */
+    const char *interleave;
+    size_t turn; /* how many runs alike came before it */
 };
 
 struct runs {
@@ -71,7 +71,7 @@ void nvt_ratio_interval(double *ratios, size_t count, double *median, double *lo
 
 static int is_alike(const struct run *a, const struct run *b)
 {
-    return a->warmup == b->warmup && a->takes_turns == b->takes_turns &&
+    return a->warmup == b->warmup && !strcmp(a->interleave, b->interleave) &&
            !strcmp(a->configuration, b->configuration);
 }
 
@@ -89,7 +89,7 @@ static int read_run(struct run *run, const struct nvt_record *record)
     double warmup = nvt_record_number(record, "warmup");
     char *axes = nvt_record_configuration(record);
     *run = (struct run){.record = record, .level = nvt_record_text(record, "collect")};
-    run->takes_turns = interleave && !strcmp(interleave, "iterations");
+    run->interleave = interleave ? interleave : "runs";
     run->warmup = warmup >= 0 && warmup <= 9e15 ? (int64_t)warmup : -1;
     if (!axes || asprintf(&run->configuration, "%s%s%s", workload ? workload : "?",
                           *axes ? " " : "", axes) < 0)
@@ -192,6 +192,31 @@ static void summarize(struct nvt_slowdown_row *row, double *const values[4], siz
         nvt_ratio_interval(values[3], row->pairs, &row->ratio, &row->low, &row->high);
 }
 
+/* Whether its iterations have twins without NVTX, so that it needs no other run to be compared with. */
+static int is_its_own_bare(const struct run *run)
+{
+    return !strcmp(run->interleave, "within");
+}
+
+struct pair {
+    double without, with, ratio; /* of positive numbers, else there is none */
+};
+
+/* What a run says of a phase beside its bare one, or by itself. */
+static struct pair pair_of(const struct runs *runs, const struct run *run, const char *phase)
+{
+    struct pair pair = {NAN, typical(run->record, phase), NAN};
+    const struct run *bare = is_its_own_bare(run) ? run : bare_of(runs, run);
+    if (bare == run) {
+        pair.without = number(run->record, phase, "mute_median");
+        pair.ratio = number(run->record, phase, "twins_ratio");
+    } else if (bare) {
+        pair.without = typical(bare->record, phase);
+        pair.ratio = pair.with / pair.without;
+    }
+    return pair;
+}
+
 /* All pairs of this level and phase that the run is the first of. */
 static int measure(struct nvt_slowdown_row *row, const struct runs *runs, const struct run *first)
 {
@@ -203,23 +228,22 @@ static int measure(struct nvt_slowdown_row *row, const struct runs *runs, const 
     const struct run *single = NULL;
     size_t shares = 0;
     for (size_t i = 0; i < runs->count; i++) {
-        const struct run *run = &runs->items[i], *bare;
-        if (strcmp(run->level, first->level) || !is_alike(run, first) ||
-            !(bare = bare_of(runs, run)))
+        const struct run *run = &runs->items[i];
+        if (strcmp(run->level, first->level) || !is_alike(run, first))
             continue;
-        double with = typical(run->record, row->phase), without = typical(bare->record, row->phase);
-        if (!(with > 0) || !(without > 0))
+        struct pair pair = pair_of(runs, run, row->phase);
+        if (!(pair.with > 0) || !(pair.without > 0) || !(pair.ratio > 0))
             continue;
         single = run;
-        of[0][row->pairs] = without;
-        of[1][row->pairs] = with;
+        of[0][row->pairs] = pair.without;
+        of[1][row->pairs] = pair.with;
         double share = recorder_share(run->record);
         if (isfinite(share))
             of[2][shares++] = share;
-        of[3][row->pairs++] = with / without;
+        of[3][row->pairs++] = pair.ratio;
     }
     summarize(row, of, shares);
-    if (row->pairs == 1)
+    if (row->pairs == 1 && !is_its_own_bare(single))
         measure_one_pair(row, bare_of(runs, single)->record, single->record);
     free(values);
     return 0;
@@ -241,7 +265,7 @@ static struct nvt_slowdown_row *add_row(struct nvt_slowdowns *overheads, const s
                                      .level = run->level,
                                      .phase = strndup(phase, length),
                                      .warmup = run->warmup,
-                                     .takes_turns = run->takes_turns,
+                                     .interleave = run->interleave,
                                      .recorder = NAN,
                                      .bare = NAN,
                                      .with = NAN,
@@ -278,9 +302,9 @@ int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_
     int status = read_runs(&runs, input);
     for (size_t i = 0; i < runs.count && !status; i++) {
         const struct run *run = &runs.items[i];
-        if (!strcmp(run->level, "off"))
-            overheads->bare++;
-        else if (!run->turn)
+        int is_off = !strcmp(run->level, "off");
+        overheads->bare += is_off || is_its_own_bare(run);
+        if (!is_off && !run->turn)
             status = add_phases(overheads, &runs, run);
     }
     free_runs(&runs);

@@ -5,8 +5,10 @@
  *
  * A level's j-th run of a configuration is paired with the j-th bare one: `nvtally run` interleaves
  * levels, so that both met the machine in the same state: runs one after the other or, by --interleave
- * iterations, side by side. These two are not mixed. With two pairs and more the slow-down is
- * the median of the ratios of their medians. Its 95 % interval is, from six pairs on, that between
+ * iterations, side by side. By --interleave within a run is a pair by itself: each of its iterations has a
+ * twin next to it without NVTX, its ratio is the median of theirs, and where its memory lies is the same for
+ * both. These three are not mixed. With two pairs and more the slow-down is the median of the ratios, which
+ * between two runs are those of their medians. Its 95 % interval is, from six pairs on, that between
  * the order statistics that the sign test allows (Conover, "Practical Nonparametric Statistics",
  * 1999, section 3.2: distribution-free); with two to five Student's t of the logarithms of the
  * ratios. A single pair has the ratio of its means and the interval of Welch's t by the normal
@@ -23,7 +25,7 @@ struct nvt_slowdown_row {
     const char *level;   /* belongs to the input */
     char *phase;
     int64_t warmup;          /* -1: the record does not say it */
-    int takes_turns;         /* levels were side by side and took turns by iterations */
+    const char *interleave;  /* what --interleave was told; belongs to the input */
     double bare, with;       /* ns: medians over the pairs */
     double ratio, low, high; /* NaN: nothing can be said */
     /* Processor time of the recorder, as a share of the time in timed iterations: the median over the pairs,
@@ -37,7 +39,7 @@ struct nvt_slowdown_row {
 struct nvt_slowdowns {
     struct nvt_slowdown_row *rows;
     size_t count, capacity;
-    size_t bare; /* runs without collection */
+    size_t bare; /* runs without collection, and such as are their own bare one */
 };
 
 /* Of all run directories of the input, by configuration, warm-up, phase and level in the order in

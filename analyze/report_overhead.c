@@ -62,7 +62,7 @@ static void put_row(struct nvt_table *table, const struct nvt_slowdown_row *from
     nvt_table_set_int(table, row, PAIRS, (int64_t)from->pairs);
     nvt_table_set_text(table, row, BASIS, basis_of(from));
     nvt_table_set_real(table, row, RECORDER, from->recorder);
-    nvt_table_set_text(table, row, INTERLEAVE, from->takes_turns ? "iterations" : "runs");
+    nvt_table_set_text(table, row, INTERLEAVE, from->interleave);
 }
 
 static int refuse(const struct nvt_report_input *input, const struct nvt_slowdowns *overheads,

@@ -25,7 +25,8 @@ static const char options_text[] =
     "  --iterations N     timed iterations (100)\n"
     "  --repeat N         runs of each at each level, interleaved (1)\n"
     "  --interleave HOW   runs: one level after the other; iterations: all at once, taking\n"
-    "                     turns by iterations (runs)\n"
+    "                     turns by iterations; within: each run is its own bare one, with\n"
+    "                     every iteration once more without NVTX (runs)\n"
     "  --peak             measure what the backend reaches, for the shares of 'phases'\n"
     "  --seed N           of weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most (K, M, G behind the number)\n"
@@ -185,10 +186,10 @@ static int parse_option(struct request *request, int option, int index, char **a
     case REPEAT:
         return parse_number("--repeat", optarg, 1, 1000, &sweep->repeat, err);
     case INTERLEAVE:
-        sweep->takes_turns = !strcmp(optarg, "iterations");
-        if (!sweep->takes_turns && strcmp(optarg, "runs"))
-            return nvt_fail(err, "--interleave %s: runs or iterations", optarg);
-        return 0;
+        for (sweep->interleave = 0; nvt_interleave_words[sweep->interleave]; sweep->interleave++)
+            if (!strcmp(optarg, nvt_interleave_words[sweep->interleave]))
+                return 0;
+        return nvt_fail(err, "--interleave %s: runs, iterations or within", optarg);
     case SEED:
         status = parse_number("--seed", optarg, 0, INT64_MAX, &seed, err);
         sweep->seed = (uint64_t)seed;
@@ -278,13 +279,17 @@ static void set_lengths(struct nvt_sweep *sweep)
         sweep->iterations = has_own ? sweep->axes->iterations : 100;
 }
 
-static int check_turns(const struct nvt_sweep *sweep, struct nvt_error *err)
+/* Whether the levels are such as can be compared in the way that was asked for. */
+static int check_interleave(const struct nvt_sweep *sweep, struct nvt_error *err)
 {
-    return sweep->takes_turns && sweep->collect.count < 2
-               ? nvt_fail(err,
-                          "--interleave iterations: needs levels to take turns: give --collect "
-                          "off,nvtx")
-               : 0;
+    if (sweep->interleave == NVT_INTERLEAVE_ITERATIONS && sweep->collect.count < 2)
+        return nvt_fail(err, "--interleave iterations: needs levels to take turns: give --collect "
+                             "off,nvtx");
+    for (size_t i = 0; sweep->interleave == NVT_INTERLEAVE_WITHIN && i < sweep->collect.count; i++)
+        if (sweep->collect.values[i] == NVT_COLLECT_OFF)
+            return nvt_fail(err, "--interleave within: each run is its own bare one: leave off out "
+                                 "of --collect");
+    return 0;
 }
 
 /* 0 to go on, 1 when --help was answered, -1 with err. */
@@ -307,7 +312,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     if (optind + 1 < argc)
         return nvt_fail(err, "one workload at a time: %s", argv[optind + 1]);
     set_lengths(&request->sweep);
-    if (check_turns(&request->sweep, err))
+    if (check_interleave(&request->sweep, err))
         return -1;
     return nvt_sweep_find_nsys(&request->sweep, request->nsys, err) ? -1 : expand(request, err);
 }

@@ -16,6 +16,7 @@
 #include "sweep_group.h"
 
 const char *const nvt_collect_levels[] = {"off", "nvtx", "kernel", "full", "nsys", "control", NULL};
+const char *const nvt_interleave_words[] = {"runs", "iterations", "within", NULL};
 
 /* Why a child's object is not ok, as it says itself; "" without a message. */
 static void keep_message(const char *object, char *why, size_t size)
@@ -80,8 +81,8 @@ static int write_row(struct nvt_child *run, const struct nvt_child_end *end, str
     nvt_json_integer(&json, "warmup", run->warmup);
     if (sweep->repeat > 1)
         nvt_json_integer(&json, "repeat", run->repeat);
-    if (run->turns)
-        nvt_json_text(&json, "interleave", "iterations");
+    if (sweep->interleave)
+        nvt_json_text(&json, "interleave", nvt_interleave_words[sweep->interleave]);
     nvt_json_integer(&json, "iterations", sweep->iterations);
     nvt_json_integer(&json, "seed", (int64_t)sweep->seed);
     if (sweep->ranks.size > 1)
@@ -225,7 +226,8 @@ static int prepare(struct nvt_child *run, struct nvt_error *err)
 
 void nvt_quiet_threads(void)
 {
-    setenv("OMP_WAIT_POLICY", "passive", 0);
+    if (!getenv("OMP_WAIT_POLICY"))
+        setenv("GOMP_SPINCOUNT", "1000", 0);
     setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
 }
 
@@ -269,7 +271,8 @@ static int run_all(struct nvt_child *run, struct nvt_error *err)
     const struct nvt_sweep *sweep = run->sweep;
     size_t total = nvt_sweep_runs(sweep), levels = sweep->collect.count;
     size_t repeats = (size_t)sweep->repeat, warmups = sweep->warmup.count;
-    size_t step = sweep->takes_turns ? levels : 1;
+    int takes_turns = sweep->interleave == NVT_INTERLEAVE_ITERATIONS;
+    size_t step = takes_turns ? levels : 1;
     struct nvt_progress progress;
     int not_ok = 0, status = 0;
     nvt_progress_begin(&progress, STDERR_FILENO, total);
@@ -279,7 +282,7 @@ static int run_all(struct nvt_child *run, struct nvt_error *err)
         run->warmup = sweep->warmup.values[i / levels / repeats % warmups];
         run->configuration = &sweep->configurations[i / levels / repeats / warmups];
         nvt_progress_show(&progress, i, run->configuration->text);
-        status = sweep->takes_turns ? run_levels(run, err) : run_one(run, err);
+        status = takes_turns ? run_levels(run, err) : run_one(run, err);
         if (status < 0)
             break;
         not_ok += status;

@@ -23,13 +23,19 @@ enum nvt_collect_level {
 };
 extern const char *const nvt_collect_levels[];
 
+/* What of two levels lies next to each other, "runs", "iterations", "within": runs; iterations of runs that are
+ * side by side and take turns (sweep_group.h); or the twins of each run's own iterations, with NVTX and
+ * without (workload.h), so that each run is its own bare one. NULL-terminated. */
+enum nvt_interleave { NVT_INTERLEAVE_RUNS, NVT_INTERLEAVE_ITERATIONS, NVT_INTERLEAVE_WITHIN };
+extern const char *const nvt_interleave_words[];
+
 struct nvt_sweep {
     const struct nvt_workload_axes *axes;
     struct nvt_configuration *configurations;
     size_t count;
     struct nvt_axis warmup, collect; /* collect: positions in nvt_collect_levels */
     int64_t iterations, repeat;      /* repeat: runs of each at each level, interleaved */
-    int takes_turns; /* levels run side by side and take turns by iterations (sweep_group.h) */
+    int interleave;                  /* enum nvt_interleave */
     uint64_t seed, memory_limit;
     char library[4096]; /* path of the backend's */
     char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */
@@ -57,7 +63,8 @@ int nvt_sweep_find_nsys(struct nvt_sweep *sweep, const char *given, struct nvt_e
 /* Write env.json. 0 or -1 with err. */
 int nvt_environment_write(const struct nvt_sweep *sweep, struct nvt_error *err);
 
-/* Idle threads of the children must not spin beside those that compute. */
+/* Idle threads of the children must not spin for long beside those that compute. They do spin for some 10 us, in
+ * which the next operation mostly comes: to be woken for each takes as long as many of them. */
 void nvt_quiet_threads(void);
 
 /* What a backend's library finds here, asked in a process of its own, as drivers may crash or leave

@@ -4,7 +4,7 @@
  *   nvtally run --worker backend LIBRARY              struct nvt_backend_answer on stdout
  *   nvtally run --worker peak LIBRARY                 the same, with the peak measured
  *   nvtally run --worker run LIBRARY RESULT WORKLOAD CONFIGURATION WARMUP ITERATIONS SEED LIMIT
- *                            [TURNS PLACE]            one JSON object in the file RESULT
+ *                            WITHIN [TURNS PLACE]     one JSON object in the file RESULT
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -73,6 +73,22 @@ static void put_times(struct nvt_json *json, const struct nvt_phase_result *phas
     }
 }
 
+/* What the iterations take without the calls of NVTX, and the ratio of the two that are next to each other:
+ * medians. */
+static void put_twins(struct nvt_json *json, struct nvt_phase_result *phase, int64_t count)
+{
+    struct nvt_summary mute, ratio;
+    char key[128];
+    nvt_sample_summary(phase->mute_ns, (size_t)count, &mute);
+    for (int64_t i = 0; i < count; i++)
+        phase->mute_ns[i] = phase->ns[i] / phase->mute_ns[i];
+    nvt_sample_summary(phase->mute_ns, (size_t)count, &ratio);
+    snprintf(key, sizeof(key), "%s_ns_mute_median", phase->name);
+    nvt_json_number(json, key, mute.median);
+    snprintf(key, sizeof(key), "%s_ns_twins_ratio", phase->name);
+    nvt_json_number(json, key, ratio.median);
+}
+
 /* "flops_forward", or "forward_peak_allocated_bytes". */
 static void put_count(struct nvt_json *json, const char *before, const char *phase,
                       const char *behind, uint64_t value)
@@ -82,11 +98,14 @@ static void put_count(struct nvt_json *json, const char *before, const char *pha
     nvt_json_integer(json, key, (int64_t)value);
 }
 
-static void put_phases(struct nvt_json *json, const struct nvt_run_result *result)
+static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
 {
     int64_t count = result->status == NVT_RUN_OK ? result->iterations : 0;
     for (size_t i = 0; i < result->phase_count; i++)
         put_times(json, &result->phases[i], result->phases[i].is_absent ? 0 : count);
+    for (size_t i = 0; i < result->phase_count; i++)
+        if (result->phases[i].mute_ns && !result->phases[i].is_absent && count)
+            put_twins(json, &result->phases[i], count);
     nvt_json_integer(json, "peak_allocated_bytes", (int64_t)result->peak_allocated);
     nvt_json_integer(json, "peak_reserved_bytes", (int64_t)result->peak_reserved);
     nvt_json_integer(json, "parameters", (int64_t)result->parameters);
@@ -99,7 +118,7 @@ static void put_phases(struct nvt_json *json, const struct nvt_run_result *resul
     }
 }
 
-static int write_result(const char *path, const struct nvt_run_result *result)
+static int write_result(const char *path, struct nvt_run_result *result)
 {
     static const char *const statuses[] = {"ok", "oom", "error"};
     struct nvt_buffer out = {0};
@@ -139,8 +158,9 @@ static int run_configuration(const struct library *library, char **argv)
                                         strtoll(argv[4], NULL, 10),
                                         strtoull(argv[5], NULL, 10),
                                         strtoull(argv[6], NULL, 10),
-                                        argv[7],
-                                        argv[7] ? place_of(argv[8]) : 0};
+                                        !strcmp(argv[7], "1"),
+                                        argv[8],
+                                        argv[8] ? place_of(argv[9]) : 0};
     struct nvt_run_result *result = calloc(1, sizeof(*result));
     if (!result)
         return 2;
@@ -172,7 +192,7 @@ int nvt_worker_main(int argc, char **argv)
     char text[1200];
     int wants_peak = argc == 3 && !strcmp(argv[1], "peak");
     int is_question = wants_peak || (argc == 3 && !strcmp(argv[1], "backend"));
-    if (!is_question && ((argc != 10 && argc != 12) || strcmp(argv[1], "run")))
+    if (!is_question && ((argc != 11 && argc != 13) || strcmp(argv[1], "run")))
         return 2;
     int status = load(argv[2], &library, &err);
     if (is_question)

@@ -14,6 +14,9 @@
  * clock, they have one range instead of the iterations, "loop" with their number as payload, and in it the
  * phase's, with the FLOPs and bytes of all of them.
  *
+ * Where a run is to be compared within itself, each timed iteration has a twin next to it, before and behind
+ * it in turn, that does the same but for the calls of NVTX. Only the times tell the two apart.
+ *
  * Where several runs take turns, all of setup, each warm-up iteration, each timed iteration or loop, and
  * all that comes behind the last one are a turn each: nothing of one run goes on beside a timed iteration of
  * another.
@@ -54,6 +57,7 @@ struct nvt_run_settings {
     int64_t warmup, iterations;
     uint64_t seed;
     uint64_t memory_limit; /* bytes, 0: what the backend has */
+    int within;            /* each iteration twice, once with the calls of NVTX and once without */
     const char *turns;     /* file of those that it takes turns with (frame/turns.h), NULL: none */
     int64_t place;         /* its number among them */
 };
@@ -64,6 +68,7 @@ struct nvt_phase_result {
     const char *name; /* static text */
     int is_absent;    /* not run in this configuration: it has no times */
     double *ns;       /* of every timed iteration, `iterations` of them; see calls */
+    double *mute_ns;  /* likewise of its twin without NVTX; NULL: there is none */
     int64_t calls;    /* 1. Else ns[0], the mean of so many under one clock, is all that is known */
     struct nvt_work_payload work;
     uint64_t peak_allocated, peak_reserved; /* bytes within the phase, over all timed iterations */

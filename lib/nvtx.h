@@ -20,6 +20,7 @@ struct nvt_nvtx {
     nvtxDomainHandle_t domain;
     uint64_t work_schema;
     int silent;                    /* the helpers below do nothing */
+    int mute;                      /* they do all they do but the call of NVTX itself */
     void (*boundary)(void *owner); /* called before a range opens or closes; may be NULL */
     void *owner;
 };
@@ -90,7 +91,8 @@ static inline void nvt_nvtx_push(const struct nvt_nvtx *nvtx, nvtxStringHandle_t
         return;
     nvt_nvtx_boundary(nvtx);
     nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
-    nvtxDomainRangePushEx(nvtx->domain, &attributes);
+    if (!nvtx->mute)
+        nvtxDomainRangePushEx(nvtx->domain, &attributes);
 }
 
 /* Open a range with a number. */
@@ -103,7 +105,8 @@ static inline void nvt_nvtx_push_number(const struct nvt_nvtx *nvtx, nvtxStringH
     nvtxEventAttributes_t attributes = nvt_nvtx_attributes(name);
     attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
     attributes.payload.ullValue = number;
-    nvtxDomainRangePushEx(nvtx->domain, &attributes);
+    if (!nvtx->mute)
+        nvtxDomainRangePushEx(nvtx->domain, &attributes);
 }
 
 /* The attributes of an event with a payload of a schema; *data must live until the event was sent. */
@@ -131,7 +134,8 @@ static inline void nvt_nvtx_push_work(const struct nvt_nvtx *nvtx, nvtxStringHan
     nvtxPayloadData_t data;
     nvtxEventAttributes_t attributes =
         nvt_nvtx_with_payload(name, nvtx->work_schema, work, sizeof(*work), &data);
-    nvtxDomainRangePushEx(nvtx->domain, &attributes);
+    if (!nvtx->mute)
+        nvtxDomainRangePushEx(nvtx->domain, &attributes);
 }
 
 static inline void nvt_nvtx_pop(const struct nvt_nvtx *nvtx)
@@ -139,7 +143,8 @@ static inline void nvt_nvtx_pop(const struct nvt_nvtx *nvtx)
     if (nvtx->silent)
         return;
     nvt_nvtx_boundary(nvtx);
-    nvtxDomainRangePop(nvtx->domain);
+    if (!nvtx->mute)
+        nvtxDomainRangePop(nvtx->domain);
 }
 
 /* A mark with a payload of a schema. */
@@ -148,7 +153,8 @@ static inline void nvt_nvtx_mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t
 {
     nvtxPayloadData_t data;
     nvtxEventAttributes_t attributes = nvt_nvtx_with_payload(name, schema, payload, size, &data);
-    nvtxDomainMarkEx(nvtx->domain, &attributes);
+    if (!nvtx->mute)
+        nvtxDomainMarkEx(nvtx->domain, &attributes);
 }
 
 #endif

@@ -34,7 +34,7 @@ struct sheet {
 
 static int same_line(const struct nvt_slowdown_row *a, const struct nvt_slowdown_row *b)
 {
-    return a->warmup == b->warmup && a->takes_turns == b->takes_turns &&
+    return a->warmup == b->warmup && !strcmp(a->interleave, b->interleave) &&
            !strcmp(a->phase, b->phase) && !strcmp(a->configuration, b->configuration);
 }
 

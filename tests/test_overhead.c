@@ -161,6 +161,30 @@ static void turns_are_not_mixed_with_runs(void **state)
                   "pairs,,iterations\n");
 }
 
+/* Runs that are their own bare ones: ratios 1.01 … 1.06, and one that says nothing. A run by itself, of
+ * another configuration, has no interval. */
+static void with_twins(FILE *out)
+{
+    for (int i = 1; i <= 8; i++)
+        fprintf(
+            out,
+            "{\"workload\": \"toy\", \"size\": %d, \"backend\": \"host\", \"collect\": \"nvtx\", "
+            "\"warmup\": 1, \"interleave\": \"within\", \"iterations\": 10, \"status\": "
+            "\"%s\", \"forward_ns_mean\": 9999, \"forward_ns_median\": %d, "
+            "\"forward_ns_mute_median\": %d, \"forward_ns_twins_ratio\": %g, "
+            "\"timed_ns\": 1000000, \"recorder_cpu_ns\": 2000, \"trace\": null}\n",
+            i < 8 ? 3 : 4, i == 7 ? "error" : "ok", 1000 + 20 * i, 1000, 1 + 0.01 * i);
+}
+
+static void twins_need_no_other_run(void **state)
+{
+    (void)state;
+    expect_report(make_runs("twins", with_twins),
+                  "toy size=3,1,nvtx,forward,1000,1070,1.0350,1.0100,1.0600,6,order of "
+                  "pairs,0.0020,within\n"
+                  "toy size=4,1,nvtx,forward,1000,1160,1.0800,,,1,,0.0020,within\n");
+}
+
 static void bare_only(FILE *out)
 {
     put(out, "off", 1, "ok", 999);
@@ -228,6 +252,108 @@ static void run_report_and_chart(void **state)
     cli_result_free(&result);
 }
 
+/* Each iteration has a twin: the trace has the ranges of half of them, and the row the times of both. */
+static void twins_are_without_ranges(void **state)
+{
+    (void)state;
+    const char *out = cli_in(cli_folder, "within");
+    const char *run[] = {"nvtally",
+                         "run",
+                         "linear",
+                         "--size",
+                         "64",
+                         "--batch",
+                         "2",
+                         "--warmup",
+                         "1",
+                         "--iterations",
+                         "5",
+                         "--collect",
+                         "nvtx,control",
+                         "--interleave",
+                         "within",
+                         "--backend",
+                         "host",
+                         "-o",
+                         out,
+                         NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_runs *runs = nvt_runs_read(out, &err);
+    assert_non_null(runs);
+    assert_int_equal(runs->count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        assert_string_equal(nvt_record_text(record, "interleave"), "within");
+        assert_true(nvt_record_number(record, "iterations") == 5);
+        assert_true(nvt_record_number(record, "forward_ns_mute_median") > 0);
+        assert_true(nvt_record_number(record, "backward_ns_twins_ratio") > 0);
+    }
+    nvt_runs_free(runs);
+    const char *stats[] = {"nvtally",
+                           "stats",
+                           "-r",
+                           "nvtx_pushpop_sum",
+                           "-f",
+                           "csv",
+                           cli_in(out, "linear-size64-batch2-linear.nvt"),
+                           NULL};
+    result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    size_t ranges = 0;
+    for (const char *at = result.out; (at = strstr(at, "nvtally:iteration")); at++)
+        ranges++;
+    assert_int_equal(ranges, 1);
+    char *line = strstr(result.out, "nvtally:iteration");
+    while (line > result.out && line[-1] != '\n')
+        line--;
+    line[strcspn(line, "\n")] = 0;
+    assert_non_null(strstr(line, ",5,")); /* instances */
+    cli_result_free(&result);
+}
+
+static void what_cannot_have_twins(void **state)
+{
+    (void)state;
+    const char *off[] = {"nvtally",  "run",          "linear", "--collect",
+                         "off,nvtx", "--interleave", "within", NULL};
+    struct cli_result result = cli_run(off);
+    cli_expect_failure(&result, "leave off out of --collect");
+    cli_result_free(&result);
+    const char *loop[] = {"nvtally",
+                          "run",
+                          "switchback",
+                          "--dim",
+                          "64",
+                          "--batch",
+                          "64",
+                          "--timing",
+                          "loop",
+                          "--warmup",
+                          "1",
+                          "--iterations",
+                          "2",
+                          "--interleave",
+                          "within",
+                          "--backend",
+                          "host",
+                          "-o",
+                          cli_in(cli_folder, "loop"),
+                          NULL};
+    result = cli_run(loop);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_runs *runs = nvt_runs_read(cli_in(cli_folder, "loop"), &err);
+    assert_non_null(runs);
+    assert_int_equal(runs->count, 2);
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "error");
+    assert_non_null(strstr(nvt_record_text(&runs->records[0], "message"), "under one clock"));
+    nvt_runs_free(runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +361,9 @@ int main(void)
         cmocka_unit_test(pairs_take_out_what_drifts),
         cmocka_unit_test(one_pair_has_its_iterations),
         cmocka_unit_test(turns_are_not_mixed_with_runs),
+        cmocka_unit_test(twins_need_no_other_run),
+        cmocka_unit_test(twins_are_without_ranges),
+        cmocka_unit_test(what_cannot_have_twins),
         cmocka_unit_test(without_both_there_is_one_line),
         cmocka_unit_test(run_report_and_chart),
     };

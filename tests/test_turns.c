@@ -493,7 +493,7 @@ static void what_cannot_take_turns_is_refused(void **state)
     cli_expect_failure(&result, "needs levels to take turns");
     cli_result_free(&result);
     result = cli_run(word);
-    cli_expect_failure(&result, "runs or iterations");
+    cli_expect_failure(&result, "runs, iterations or within");
     cli_result_free(&result);
 }
 
@@ -515,6 +515,7 @@ static void a_worker_without_its_turns_says_so(void **state)
                               "1",
                               "2",
                               "1",
+                              "0",
                               "0",
                               file,
                               places[i],

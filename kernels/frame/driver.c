@@ -114,24 +114,41 @@ static int warm_up(struct nvt_run_context *context, void *state, const struct na
     return status;
 }
 
+/* A timed iteration, or its twin without the calls of NVTX. */
+static int iterate(struct nvt_run_context *context, void *state, const struct names *names,
+                   size_t first, size_t end, int64_t i, int mute, struct nvt_error *err)
+{
+    struct nvt_run_result *result = context->result;
+    int64_t start = nvt_monotonic_ns();
+    context->nvtx.mute = mute;
+    nvt_nvtx_push_number(&context->nvtx, names->iteration, (uint64_t)i);
+    int status = run_phases(context, state, first, end, err);
+    nvt_nvtx_pop(&context->nvtx);
+    context->nvtx.mute = 0;
+    if (!mute)
+        result->timed_ns += nvt_monotonic_ns() - start;
+    for (size_t phase = first; phase < end; phase++)
+        (mute ? result->phases[phase].mute_ns : result->phases[phase].ns)[i] =
+            context->phase_ns[phase];
+    return status;
+}
+
 static int measure(struct nvt_run_context *context, void *state, const struct names *names,
                    size_t first, size_t end, struct nvt_error *err)
 {
-    struct nvt_run_result *result = context->result;
+    int twins = context->settings->within;
     for (int64_t i = 0; i < context->settings->iterations; i++) {
         if (begin_turn(context, err))
             return -1;
-        int64_t start = nvt_monotonic_ns();
-        nvt_nvtx_push_number(&context->nvtx, names->iteration, (uint64_t)i);
-        int status = run_phases(context, state, first, end, err);
-        nvt_nvtx_pop(&context->nvtx);
-        result->timed_ns += nvt_monotonic_ns() - start;
+        /* Which of the two comes first changes each time. */
+        int mute_first = twins && i % 2 == 0;
+        int status = iterate(context, state, names, first, end, i, mute_first, err);
+        if (!status && twins)
+            status = iterate(context, state, names, first, end, i, !mute_first, err);
         end_turn(context);
         if (status)
             return -1;
-        for (size_t phase = first; phase < end; phase++)
-            result->phases[phase].ns[i] = context->phase_ns[phase];
-        result->iterations = i + 1;
+        context->result->iterations = i + 1;
     }
     return 0;
 }
@@ -180,6 +197,10 @@ static void forget_peaks(struct nvt_run_context *context, size_t first, size_t e
 static int run_span(struct nvt_run_context *context, void *state, const struct names *names,
                     enum nvt_timing timing, size_t first, size_t end, struct nvt_error *err)
 {
+    if (timing == NVT_TIME_LOOP && context->settings->within)
+        return nvt_fail(err,
+                        "all calls of a phase lie under one clock here: there are no iterations "
+                        "to be compared within the run");
     if (warm_up(context, state, names, first, end, err))
         return -1;
     forget_peaks(context, first, end);
@@ -218,8 +239,11 @@ static int prepare_result(struct nvt_run_context *context, struct nvt_error *err
         phase->name = workload->phases[i].name;
         phase->calls = 1;
         phase->ns = (double *)calloc((size_t)context->settings->iterations, sizeof(double));
+        if (context->settings->within)
+            phase->mute_ns =
+                (double *)calloc((size_t)context->settings->iterations, sizeof(double));
         result->phase_count = i + 1;
-        if (!phase->ns)
+        if (!phase->ns || (context->settings->within && !phase->mute_ns))
             return nvt_fail(err, "out of memory");
     }
     return 0;
@@ -324,7 +348,9 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
 
 void nvt_workload_release(struct nvt_run_result *result)
 {
-    for (size_t i = 0; i < result->phase_count; i++)
+    for (size_t i = 0; i < result->phase_count; i++) {
         free(result->phases[i].ns);
+        free(result->phases[i].mute_ns);
+    }
     result->phase_count = 0;
 }
