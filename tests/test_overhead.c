@@ -280,9 +280,7 @@ static void twins_are_without_ranges(void **state)
     struct cli_result result = cli_run(run);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_runs *runs = nvt_runs_read(out, &err);
-    assert_non_null(runs);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 2);
     for (size_t i = 0; i < 2; i++) {
         const struct nvt_record *record = &runs->records[i];
@@ -345,9 +343,7 @@ static void what_cannot_have_twins(void **state)
     result = cli_run(loop);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_runs *runs = nvt_runs_read(cli_in(cli_folder, "loop"), &err);
-    assert_non_null(runs);
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "loop"));
     assert_int_equal(runs->count, 2);
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "error");
     assert_non_null(strstr(nvt_record_text(&runs->records[0], "message"), "under one clock"));
