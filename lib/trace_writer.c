@@ -103,10 +103,6 @@ struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struc
     return NULL;
 }
 
-/* A smaller chunk stays as it is. Where little is recorded, ten of them a second are all there is, and zstd,
- * whose tables are out of every cache by then, took half of the recorder's time to save a kilobyte. */
-#define PACK_FROM 2048
-
 /* The payload behind room for the header in writer->out, compressed when that is shorter. 0 or -1.
  */
 static int store(struct nvt_trace_writer *writer, const void *payload, size_t size, int *packed)
@@ -114,7 +110,7 @@ static int store(struct nvt_trace_writer *writer, const void *payload, size_t si
     writer->out.size = 0;
     *packed = 0;
 #ifdef HAVE_ZSTD
-    if (writer->level > 0 && size >= PACK_FROM) {
+    if (writer->level > 0 && size > 64) {
         if (nvt_buffer_reserve(&writer->out, NVT_CHUNK_HEADER + ZSTD_compressBound(size)))
             return -1;
         size_t length = ZSTD_compressCCtx(writer->zstd, writer->out.data + NVT_CHUNK_HEADER,
