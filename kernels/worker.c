@@ -101,11 +101,13 @@ static void put_count(struct nvt_json *json, const char *before, const char *pha
 static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
 {
     int64_t count = result->status == NVT_RUN_OK ? result->iterations : 0;
-    for (size_t i = 0; i < result->phase_count; i++)
-        put_times(json, &result->phases[i], result->phases[i].is_absent ? 0 : count);
-    for (size_t i = 0; i < result->phase_count; i++)
-        if (result->phases[i].mute_ns && !result->phases[i].is_absent && count)
-            put_twins(json, &result->phases[i], count);
+    for (size_t i = 0; i < result->phase_count; i++) {
+        struct nvt_phase_result *phase = &result->phases[i];
+        int64_t times = phase->is_absent ? 0 : count;
+        put_times(json, phase, times);
+        if (phase->mute_ns && times)
+            put_twins(json, phase, times);
+    }
     nvt_json_integer(json, "peak_allocated_bytes", (int64_t)result->peak_allocated);
     nvt_json_integer(json, "peak_reserved_bytes", (int64_t)result->peak_reserved);
     nvt_json_integer(json, "parameters", (int64_t)result->parameters);

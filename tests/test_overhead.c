@@ -221,8 +221,7 @@ static void run_report_and_chart(void **state)
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_runs *runs = nvt_runs_read(out, &err);
-    assert_non_null(runs);
+    struct nvt_runs *runs = cli_read_runs(out);
     assert_int_equal(runs->count, 6);
     for (size_t i = 0; i < 6; i++) {
         const struct nvt_record *record = &runs->records[i];
