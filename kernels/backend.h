@@ -49,10 +49,14 @@ typedef float real;
 #define NVT_LAUNCH(name, rows, args)                                                               \
     do {                                                                                           \
         if ((rows) > 0) {                                                                          \
-            name<<<(unsigned)(rows), NVT_BLOCK, 0, nvt_backend_stream()>>>(args);                  \
+            NVT_START(name, rows, NVT_BLOCK, args);                                                \
             nvt_backend_launched(#name);                                                           \
         }                                                                                          \
     } while (0)
+#ifndef NVT_START /* tests/emulated has its own */
+#define NVT_START(name, blocks, threads, args)                                                     \
+    name<<<(unsigned)(blocks), threads, 0, nvt_backend_stream()>>>(args)
+#endif
 /* The stream of this thread; and: keep the error, if any, of the launch that was just made. */
 cudaStream_t nvt_backend_stream(void);
 void nvt_backend_launched(const char *kernel);

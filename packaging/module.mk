@@ -71,7 +71,8 @@ check-offline: ## a fresh copy built and tested with no network
 PROGRAM_C := $(wildcard nvtally.c lib/*.c analyze/*.c plots/*.c collectors/*.c collectors/inject/*.c library/*.c kernels/*.c kernels/*/*.c)
 LINT_SRC  := $(filter-out $(if $(MPI_CFLAGS),,kernels/transports/mpi.c),$(PROGRAM_C)) $(wildcard tests/*.c tests/*/*.c examples/*.c)
 LINT_FLAGS = $(CPPFLAGS) $(CUPTI_FLAGS) $(MPI_CFLAGS) -Iinclude
-ANY_SRC   := $(LINT_SRC) $(wildcard include/*.h lib/*.h analyze/*.h plots/*.h collectors/*.h collectors/*/*.h kernels/*.h kernels/*/*.h library/*.h tests/*.h tests/*/*.h)
+ANY_SRC   := $(LINT_SRC) $(wildcard include/*.h lib/*.h analyze/*.h plots/*.h collectors/*.h collectors/*/*.h kernels/*.h kernels/*/*.h library/*.h tests/*.h tests/*/*.h \
+             kernels/*/*.cu tests/*/*.cpp examples/*.cpp)
 # clang-tidy over what TIDY names: a minute of a processor for every 25 files.
 TIDY ?= $(LINT_SRC)
 

@@ -101,7 +101,7 @@ int nvt_cuda_expert_forward(real *out, const real *x, const real *e, const int32
         !(columns % 2) && !((uintptr_t)e % sizeof(float2)) && !((uintptr_t)out % sizeof(float2));
     if (!aligned || blocks > INT32_MAX)
         return -1;
-    expert_forward_device<<<(unsigned)blocks, 32 * WARPS, 0, nvt_backend_stream()>>>(args);
+    NVT_START(expert_forward_device, blocks, 32 * WARPS, args);
     nvt_backend_launched("expert_forward_device");
     return 0;
 }

@@ -48,7 +48,7 @@ template <typename low> static const void *rounded(int which, const real *in, in
     round_args<low> args = {(low *)nvt_cuda_scratch(which, (size_t)n * sizeof(low)), in, n};
     if (!args.out)
         return NULL;
-    round_numbers<<<(unsigned)NVT_CHUNKS(n), NVT_BLOCK, 0, nvt_backend_stream()>>>(args);
+    NVT_START(round_numbers, NVT_CHUNKS(n), NVT_BLOCK, args);
     nvt_backend_launched("round_numbers");
     return args.out;
 }

@@ -3,6 +3,7 @@
  */
 #include "../../kernels/ops/copy.h"
 #include "../../kernels/ops/ops.h"
+#include "../../kernels/ops/vector.h"
 #include "check_arrays.h"
 
 /* --- the backend itself: m, n, k, and the number of products --- */
@@ -63,6 +64,27 @@ OP(batched_fp16)
     batched(c, s, NVT_FP16);
 }
 
+/* Each one larger than the one before, none waited for: what a backend keeps for rounded copies is given
+ * back and taken anew while the products before may not have begun. */
+OP(scratch_growing)
+{
+    static const char *const names[] = {"first", "second", "third"};
+    const real *a[3], *b[3];
+    real *out[3];
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t times = i + 1;
+        a[i] = check_in(c, "a", times * s[0] * s[2]);
+        b[i] = check_in(c, "b", times * s[2] * s[1]);
+        out[i] = check_out(c, names[i], times * s[0] * s[1]);
+    }
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t times = i + 1, each = s[0] * s[1];
+        struct nvt_matmul shape = {0, 0,     s[0],        s[1],        s[2], 1,
+                                   0, times, s[0] * s[2], s[2] * s[1], each, NVT_BF16};
+        nvt_backend_matmul_batched(&shape, a[i], b[i], out[i]);
+    }
+}
+
 OP(zero)
 {
     nvt_backend_zero(check_out(c, "memory", s[0]), (size_t)s[0] * sizeof(real));
@@ -79,13 +101,17 @@ OP(fill)
     nvt_fill(check_out(c, "out", s[0]), s[0], (real)0.1f);
 }
 
-/* A second stream, which waits for the first by an event, and the first for it. */
+/* A second stream, which waits for the first by an event, and the first for it: additions here and
+ * cuts at zero there, which cannot change places. */
 OP(streams)
 {
     real *x = check_both(c, "x", s[0] * s[1]);
     const real *b = check_in(c, "b", s[1]);
     for (int i = 0; i < 4; i++) {
-        nvt_bias_forward(x, b, s[0], s[1]);
+        if (i % 2)
+            nvt_relu_forward(x, x, s[0] * s[1]);
+        else
+            nvt_bias_forward(x, b, s[0], s[1]);
         void *event = nvt_backend_event();
         nvt_backend_use_stream(i % 2 ? 0 : 1);
         nvt_backend_wait_event(event);
@@ -103,6 +129,7 @@ OP(random_normal)
 
 /* clang-format off */
 const struct check_line check_backend[] = {
+    LINE(scratch_growing, SUMS, {5, 7, 3}, {32, 96, 130}, {90, 120, 300}), /* the first: there is none yet */
     LINE(matmul_nn, SUMS, MATRICES),
     LINE(matmul_nt, SUMS, MATRICES),
     LINE(matmul_tn, SUMS, MATRICES),

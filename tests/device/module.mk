@@ -33,8 +33,8 @@ $(eval $(call check_library,host,,$(CHECK_LIBS)))
 $(eval $(call check_library,broken,-DNVT_CHECK_BROKEN=1,$(CHECK_LIBS)))
 
 # Of the library that is checked on a device, only the table is built apart.
-CHECK_CUDA_OBJ := $(patsubst %,$(BUILD)/cuda/%.o,$(CUDA_SRC) $(CUDA_OPS_SRC) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c $(CHECK_SRC))
-$(BUILD)/device/libcheck-cuda.so: $(CHECK_CUDA_OBJ)
+CHECK_CUDA_SRC := $(CUDA_SRC) $(CUDA_OPS_SRC) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c $(CHECK_SRC)
+$(BUILD)/device/libcheck-cuda.so: $(patsubst %,$(BUILD)/cuda/%.o,$(CHECK_CUDA_SRC))
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $^ $(CUDA_LINK) -Xlinker -z$(,)defs -o $@
 

@@ -1,0 +1,163 @@
+/*
+ * A stand-in for CUDA's runtime, for tests on machines without a device: the sources of
+ * libnvtally-cuda.so, kernels and all, compiled by the C++ compiler and run by the processor. It is
+ * no device: it says nothing about speed, and its results are never shown as a device's.
+ *
+ * It is as unkind as the rules allow, so that what holds here by chance is rare:
+ *
+ *   - A block's threads are threads: each has a stack, and they meet only at __syncthreads and in
+ *     shuffles. Between these they run in an order that EMULATED_SEED makes; so do blocks. Shared
+ *     memory holds NaN when a block begins. A thread that misses a barrier, or meets others at
+ *     another one, ends the program with a line.
+ *   - What is given to a stream runs when somebody waits, not before, and of several streams that
+ *     could go on a random one does. Memory is filled with NaN when the stream gets to taking it,
+ *     and nobody may touch it any more when the stream gets to giving it back, nor what lies
+ *     behind it.
+ *   - A copy, a memset or a product beyond an allocation ends the program with a line.
+ *
+ * What it has is what the backend uses; anything else is missing when it is compiled. Environment:
+ *   EMULATED_SEED=N        another order of everything that has none (1)
+ *   EMULATED_MEMORY=BYTES  of the device (1 GiB); what the pool keeps counts
+ *   EMULATED_POOL=0        a device without memory pools
+ *   EMULATED_DEVICES=N     how many there are (1)
+ *   EMULATED_FAIL=CALL:N   the N-th call of that name fails with cudaErrorUnknown
+ *   EMULATED_IGNORE=LIST   barriers and waits do nothing, frees are done at once: to see that a
+ *                          test finds it
+ */
+#ifndef EMULATED_CUDA_RUNTIME_H
+#define EMULATED_CUDA_RUNTIME_H
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+/* --- the language ------------------------------------------------------------------------------ */
+
+#define __host__
+#define __device__
+#define __global__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(threads)
+/* One block runs at a time, so one copy does; the section lets it be poisoned as a whole. */
+#define __shared__     static __attribute__((section("emulated_shared")))
+#define __ldg(address) (*(address))
+
+struct uint3 {
+    unsigned x, y, z;
+};
+
+struct float2 {
+    float x, y;
+};
+
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+
+/* Where the thread that runs just now stands. */
+struct emulated_place {
+    uint3 thread, block;
+};
+extern emulated_place *emulated_here;
+#define threadIdx (emulated_here->thread)
+#define blockIdx  (emulated_here->block)
+
+/* Wait for the block, or exchange with lane ^ step of the warp. `at` tells places in the source
+ * apart. */
+void emulated_barrier(int at, const char *file, int line);
+uint64_t emulated_exchange(uint64_t bits, int step, int at, const char *file, int line);
+#define __syncthreads() emulated_barrier(__COUNTER__, __FILE__, __LINE__)
+
+template <typename T>
+static inline T emulated_shuffle(T value, int step, int at, const char *file, int line)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof(value));
+    bits = emulated_exchange(bits, step, at, file, line);
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+/* All lanes take part: the mask is all ones wherever the sources use it. */
+#define __shfl_xor_sync(mask, value, step)                                                         \
+    emulated_shuffle(value, (static_cast<void>(mask), step), __COUNTER__, __FILE__, __LINE__)
+
+/* --- the runtime ------------------------------------------------------------------------------- */
+
+enum cudaError_t {
+    cudaSuccess,
+    cudaErrorInvalidValue,
+    cudaErrorMemoryAllocation,
+    cudaErrorInvalidConfiguration,
+    cudaErrorNoDevice,
+    cudaErrorInvalidDevice,
+    cudaErrorInvalidResourceHandle,
+    cudaErrorStreamCaptureUnsupported,
+    cudaErrorStreamCaptureInvalidated,
+    cudaErrorIllegalState,
+    cudaErrorUnknown,
+};
+
+typedef struct emulated_stream *cudaStream_t;
+typedef struct emulated_event *cudaEvent_t;
+typedef struct emulated_graph *cudaGraph_t, *cudaGraphExec_t;
+typedef struct emulated_pool *cudaMemPool_t;
+
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
+enum cudaDeviceAttr { cudaDevAttrMemoryPoolsSupported };
+enum cudaMemPoolAttr { cudaMemPoolAttrReleaseThreshold };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
+enum { cudaStreamNonBlocking, cudaEventDisableTiming };
+
+struct cudaDeviceProp {
+    char name[256];
+};
+
+cudaError_t cudaGetLastError(void);
+const char *cudaGetErrorString(cudaError_t status);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaDriverGetVersion(int *version);
+
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceSynchronize(void);
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes);
+cudaError_t cudaMalloc(void **memory, size_t bytes);
+cudaError_t cudaFree(void *memory);
+cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                 unsigned long long flags);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+
+/* Only nvcc knows <<<…>>>. */
+void emulated_launch(int64_t blocks, unsigned threads, cudaStream_t stream,
+                     std::function<void()> thread);
+#define NVT_START(kernel, blocks, threads, args)                                                   \
+    emulated_launch(blocks, threads, nvt_backend_stream(), [args_ = args] { kernel(args_); })
+
+#endif

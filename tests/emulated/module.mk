@@ -1,0 +1,44 @@
+# The CUDA backend on a stand-in for CUDA, for machines without a device or nvcc:
+#   build/emulated/libnvtally-cuda.so    with the program beside it, which loads it as it would the real one
+#   build/device/libcheck-emulated.so    the same operations for tests/device/check
+EMULATED       := $(BUILD)/emulated
+EMULATED_SRC   := $(sort $(wildcard tests/emulated/*.cpp))
+EMULATED_FLAGS := -std=gnu++20 -Itests/emulated -I. -D__CUDACC__ $(CFLAGS) -fPIC -fvisibility=hidden $(OPENMP) -Wall -Wextra \
+                  -Wno-unknown-pragmas $(WERROR)
+# ThreadSanitizer knows nothing of threads that are no system's: there it is built without.
+$(EMULATED)/%.o $(EMULATED)/%.so $(BUILD)/device/libcheck-emulated.so: override SANITIZE := $(if $(findstring thread,$(SANITIZE)),,$(SANITIZE))
+emulated = $(patsubst %,$(EMULATED)/obj/%.o,$(1))
+
+$(EMULATED)/obj/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(Q)$(HERE) $(CXX) -x c++ $(EMULATED_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+
+$(EMULATED)/obj/%.cpp.o: %.cpp
+	@mkdir -p $(@D)
+	$(Q)$(HERE) $(CXX) $(EMULATED_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+
+$(EMULATED)/obj/kernels/ops/%.c.o: kernels/ops/%.c
+	@mkdir -p $(@D)
+	$(Q)$(HERE) $(CXX) -x c++ $(EMULATED_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+
+$(EMULATED)/obj/%.c.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) -DNVT_NO_KERNELS=1 $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
+
+$(EMULATED)/libnvtally-cuda.so: $(call emulated,$(EMULATED_SRC) $(CUDA_SRC) $(CUDA_OPS_SRC) $(CUDA_C_SRC))
+	$(Q)$(CXX) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) -shared $^ -Wl,-z,defs -ldl -lm -o $@
+
+$(BUILD)/device/libcheck-emulated.so: $(call emulated,$(EMULATED_SRC) $(CHECK_CUDA_SRC))
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) -shared $^ -Wl,-z,defs -ldl -lm -o $@
+
+# The program finds its libraries beside itself.
+$(EMULATED)/%: $(BUILD)/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+EMULATED_ALL := $(EMULATED)/libnvtally-cuda.so $(BUILD)/device/libcheck-emulated.so \
+                $(patsubst %,$(EMULATED)/%,nvtally libnvtally-host.so libnvtally-inject.so)
+$(BUILD)/tests/test_emulated: | $(EMULATED_ALL) $(CHECK_HERE)
+emulated: $(EMULATED_ALL) ## the CUDA backend on the processor, on a stand-in for CUDA
+.PHONY: emulated

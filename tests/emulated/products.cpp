@@ -1,0 +1,236 @@
+/* Products of matrices of the stand-in for cuBLAS, in plain loops. */
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <type_traits>
+#include <vector>
+
+#include "emulated.h"
+
+struct emulated_products {
+    cudaStream_t stream;
+};
+
+namespace
+{
+struct operand {
+    const void *memory;
+    cudaDataType_t type;
+    bool along; /* whether a sum runs along a line */
+    int64_t lines, length, stride,
+        between; /* lines of `length`, `stride` apart; matrices `between` */
+};
+
+size_t bytes_of(cudaDataType_t type)
+{
+    return type == CUDA_R_8I ? 1 : type == CUDA_R_16F || type == CUDA_R_16BF ? 2 : 4;
+}
+
+float rounded_to_tf32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    bits = (bits + 0x1000) & ~0x1fffu;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+float float_at(const void *memory, cudaDataType_t type, int64_t i)
+{
+    if (type == CUDA_R_16F)
+        return __half2float(static_cast<const __half *>(memory)[i]);
+    if (type == CUDA_R_16BF)
+        return __bfloat162float(static_cast<const __nv_bfloat16 *>(memory)[i]);
+    return static_cast<const float *>(memory)[i];
+}
+
+/* Matrix `index` of an operand as lines of k numbers: what a sum runs along lies side by side. */
+template <typename T> std::vector<T> packed(const operand &of, int64_t index, int64_t k, bool tf32)
+{
+    int64_t across = of.along ? of.lines : of.length;
+    std::vector<T> out(static_cast<size_t>(across * k));
+    for (int64_t i = 0; i < across; i++) {
+        for (int64_t j = 0; j < k; j++) {
+            int64_t at = index * of.between + (of.along ? i * of.stride + j : j * of.stride + i);
+            T value;
+            if constexpr (std::is_same_v<T, int32_t>)
+                value = static_cast<const int8_t *>(of.memory)[at];
+            else
+                value = tf32 ? rounded_to_tf32(float_at(of.memory, of.type, at))
+                             : float_at(of.memory, of.type, at);
+            out[static_cast<size_t>(i * k + j)] = value;
+        }
+    }
+    return out;
+}
+
+struct product {
+    operand a, b;
+    int64_t m, n, k, ldc, between, count;
+    void *c;
+    cudaDataType_t type_c;
+    float alpha, beta;
+    bool tf32;
+};
+
+/* What is not asked for is not read: it may be NaN. */
+template <typename T> void store(const product &p, int64_t at, T sum)
+{
+    if constexpr (std::is_same_v<T, int64_t>) {
+        int32_t *out = static_cast<int32_t *>(p.c) + at;
+        T before = p.beta != 0 ? static_cast<T>(p.beta) * *out : 0;
+        *out = static_cast<int32_t>(static_cast<T>(p.alpha) * sum + before);
+    } else {
+        T before = p.beta != 0 ? static_cast<T>(p.beta) * float_at(p.c, p.type_c, at) : 0;
+        float value = static_cast<float>(static_cast<T>(p.alpha) * sum + before);
+        if (p.type_c == CUDA_R_16F)
+            static_cast<__half *>(p.c)[at] = __float2half_rn(value);
+        else
+            static_cast<float *>(p.c)[at] = value;
+    }
+}
+
+/* Sums of T over numbers of N. */
+template <typename T, typename N> void multiply(const product &p)
+{
+    for (int64_t index = 0; index < p.count; index++) {
+        std::vector<N> a = packed<N>(p.a, index, p.k, p.tf32),
+                       b = packed<N>(p.b, index, p.k, p.tf32);
+#pragma omp parallel for
+        for (int64_t j = 0; j < p.n; j++) {
+            for (int64_t i = 0; i < p.m; i++) {
+                const N *x = a.data() + i * p.k, *y = b.data() + j * p.k;
+                T sum = 0;
+#pragma omp simd reduction(+ : sum)
+                for (int64_t l = 0; l < p.k; l++)
+                    sum += static_cast<T>(x[l]) * static_cast<T>(y[l]);
+                store(p, index * p.between + j * p.ldc + i, sum);
+            }
+        }
+    }
+}
+
+void check(const char *call, const operand &of, int64_t count)
+{
+    int64_t elements = (count - 1) * of.between + (of.lines - 1) * of.stride + of.length;
+    if (of.lines && of.length)
+        emulated_check_range(call, of.memory, static_cast<size_t>(elements) * bytes_of(of.type));
+}
+
+cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
+{
+    bool integers = p.a.type == CUDA_R_8I;
+    if (emulated_fails(call))
+        return CUBLAS_STATUS_INTERNAL_ERROR;
+    if (p.m < 0 || p.n < 0 || p.k < 0 || p.a.stride < p.a.length || p.b.stride < p.b.length ||
+        p.ldc < p.m || p.a.type != p.b.type)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (integers && (p.a.stride % 4 || p.b.stride % 4 || p.ldc % 4 ||
+                     reinterpret_cast<uintptr_t>(p.a.memory) % 4 ||
+                     reinterpret_cast<uintptr_t>(p.b.memory) % 4))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    check(call, p.a, p.count);
+    check(call, p.b, p.count);
+    check(call, {p.c, p.type_c, false, p.n, p.m, p.ldc, p.between}, p.count);
+    return emulated_enqueue(handle->stream,
+                            [p, integers] {
+                                if (integers)
+                                    multiply<int64_t, int32_t>(p);
+                                else
+                                    multiply<double, float>(p);
+                            }) == cudaSuccess
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_INTERNAL_ERROR;
+}
+} // namespace
+
+const char *cublasGetStatusString(cublasStatus_t status)
+{
+    static const char *const names[] = {"CUBLAS_STATUS_SUCCESS", "CUBLAS_STATUS_INVALID_VALUE",
+                                        "CUBLAS_STATUS_NOT_SUPPORTED",
+                                        "CUBLAS_STATUS_INTERNAL_ERROR"};
+    return names[status];
+}
+
+cublasStatus_t cublasGetProperty(libraryPropertyType, int *value)
+{
+    *value = 0;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasCreate(cublasHandle_t *handle)
+{
+    if (emulated_fails(__func__))
+        return CUBLAS_STATUS_INTERNAL_ERROR;
+    *handle = new emulated_products{nullptr};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasDestroy(cublasHandle_t handle)
+{
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
+{
+    if (emulated_fails(__func__))
+        return CUBLAS_STATUS_INTERNAL_ERROR;
+    handle->stream = stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSgemm_64(cublasHandle_t handle, cublasOperation_t transpose_a,
+                              cublasOperation_t transpose_b, int64_t m, int64_t n, int64_t k,
+                              const float *alpha, const float *a, int64_t lda, const float *b,
+                              int64_t ldb, const float *beta, float *c, int64_t ldc)
+{
+    return cublasGemmStridedBatchedEx_64(
+        handle, transpose_a, transpose_b, m, n, k, alpha, a, CUDA_R_32F, lda, 0, b, CUDA_R_32F, ldb,
+        0, beta, c, CUDA_R_32F, ldc, 0, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t transpose_a,
+                               cublasOperation_t transpose_b, int64_t m, int64_t n, int64_t k,
+                               const void *alpha, const void *a, cudaDataType_t type_a, int64_t lda,
+                               const void *b, cudaDataType_t type_b, int64_t ldb, const void *beta,
+                               void *c, cudaDataType_t type_c, int64_t ldc,
+                               cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
+{
+    return cublasGemmStridedBatchedEx_64(handle, transpose_a, transpose_b, m, n, k, alpha, a,
+                                         type_a, lda, 0, b, type_b, ldb, 0, beta, c, type_c, ldc, 0,
+                                         1, compute, algorithm);
+}
+
+/* Columns are the lines: m by k in k columns, or its transpose in m. */
+cublasStatus_t cublasGemmStridedBatchedEx_64(
+    cublasHandle_t handle, cublasOperation_t transpose_a, cublasOperation_t transpose_b, int64_t m,
+    int64_t n, int64_t k, const void *alpha, const void *a, cudaDataType_t type_a, int64_t lda,
+    int64_t stride_a, const void *b, cudaDataType_t type_b, int64_t ldb, int64_t stride_b,
+    const void *beta, void *c, cudaDataType_t type_c, int64_t ldc, int64_t stride_c, int64_t count,
+    cublasComputeType_t compute, cublasGemmAlgo_t)
+{
+    bool integers = compute == CUBLAS_COMPUTE_32I, turned_a = transpose_a == CUBLAS_OP_T,
+         turned_b = transpose_b == CUBLAS_OP_T;
+    if (integers != (type_a == CUDA_R_8I) || integers != (type_c == CUDA_R_32I) ||
+        type_c == CUDA_R_16BF || type_c == CUDA_R_8I || count < 1)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    product p = {};
+    p.a = {a, type_a, turned_a, turned_a ? m : k, turned_a ? k : m, lda, stride_a};
+    p.b = {b, type_b, !turned_b, turned_b ? k : n, turned_b ? n : k, ldb, stride_b};
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.ldc = ldc;
+    p.between = stride_c;
+    p.count = count;
+    p.c = c;
+    p.type_c = type_c;
+    p.alpha = integers ? static_cast<float>(*static_cast<const int32_t *>(alpha))
+                       : *static_cast<const float *>(alpha);
+    p.beta = integers ? static_cast<float>(*static_cast<const int32_t *>(beta))
+                      : *static_cast<const float *>(beta);
+    p.tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    return start(handle, integers ? "cublasGemmEx_64" : "cublasGemm", p);
+}

@@ -1,0 +1,373 @@
+/*
+ * The CUDA backend as it is compiled for a device, kernels, streams, graphs and memory, on the stand-in for
+ * CUDA in tests/emulated: that it computes what the host computes, in whatever order the rules allow, and
+ * what it says when the device refuses.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/runs.h"
+#include "cli.h"
+
+#define WORDS_MOST 48
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+static struct cli_result check(const char *setting, const char *only)
+{
+    const char *argv[] = {cli_built("device/check"),
+                          cli_built("device/libcheck-reference.so"),
+                          cli_built("device/libcheck-emulated.so"),
+                          only ? "--only" : NULL,
+                          only,
+                          NULL};
+    const char *const environment[] = {"ASAN_OPTIONS=detect_leaks=0", setting, NULL};
+    struct cli_options options = {.environment = environment, .timeout_s = 300};
+    return cli_run_with(&options, argv);
+}
+
+static void every_operation_agrees_in_any_order(void **state)
+{
+    (void)state;
+    static const char *const seeds[] = {"EMULATED_SEED=1", "EMULATED_SEED=20261122"};
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+        struct cli_result result = check(seeds[i], NULL);
+        if (result.status)
+            print_error("%s\n%s", result.out, result.err);
+        cli_expect_status(&result, 0);
+        assert_non_null(strstr(result.out, "emulated device"));
+        assert_null(strstr(result.out, "FAILED"));
+        cli_result_free(&result);
+    }
+}
+
+/* The stand-in is a test only as far as it finds what is wrong. */
+static void what_is_left_out_is_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *setting, *operation;
+    } broken[] = {{"EMULATED_IGNORE=barriers", "softmax_forward"},
+                  {"EMULATED_IGNORE=barriers", "expert_forward"},
+                  {"EMULATED_IGNORE=barriers", "quantize_all_transposed"},
+                  {"EMULATED_IGNORE=waits", "streams"}};
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        struct cli_result result = check(broken[i].setting, broken[i].operation);
+        cli_expect_status(&result, 1);
+        assert_non_null(strstr(result.out, "FAILED: "));
+        cli_result_free(&result);
+    }
+    /* Memory that is touched after its time ends the program. */
+    struct cli_result result = check("EMULATED_IGNORE=frees", "scratch_growing");
+    assert_int_not_equal(result.status, 0);
+    assert_null(strstr(result.out, "operations agree"));
+    cli_result_free(&result);
+}
+
+/* --- workloads -------------------------------------------------------------------------------- */
+
+/* A run of words apart by blanks, into a folder of the fixture's. */
+static struct cli_result run(const char *words, const char *backend, const char *folder,
+                             const char *const *environment)
+{
+    char text[512];
+    const char *argv[WORDS_MOST];
+    size_t count = 0;
+    snprintf(text, sizeof(text), "run %s", words);
+    argv[count++] = cli_built("emulated/nvtally");
+    char *rest = NULL;
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        argv[count++] = word;
+    assert_true(count + 7 <= WORDS_MOST);
+    argv[count++] = "--backend";
+    argv[count++] = backend;
+    argv[count++] = "--collect";
+    argv[count++] = "off";
+    argv[count++] = "-o";
+    argv[count++] = cli_in(cli_folder, folder);
+    argv[count] = NULL;
+    struct cli_options options = {.environment = environment, .timeout_s = 300};
+    return cli_run_with(&options, argv);
+}
+
+static struct nvt_runs *rows_of(const char *words, const char *backend, const char *folder,
+                                const char *const *environment)
+{
+    struct cli_result result = run(words, backend, folder, environment);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    return cli_read_runs(cli_in(cli_folder, folder));
+}
+
+static int is_near(double value, double expected)
+{
+    return fabs(value - expected) <= 2e-5 * fabs(expected);
+}
+
+/* Rows of both in pairs: the same loss, the same memory. */
+static void expect_the_hosts(const char *words, const char *folder, const char *seed)
+{
+    char of_host[64], of_device[64];
+    const char *const environment[] = {seed, NULL};
+    snprintf(of_host, sizeof(of_host), "%s-host", folder);
+    snprintf(of_device, sizeof(of_device), "%s-device", folder);
+    struct nvt_runs *host = rows_of(words, "host", of_host, NULL);
+    struct nvt_runs *device = rows_of(words, "cuda", of_device, environment);
+    assert_int_equal(host->count, device->count);
+    assert_true(host->count > 0);
+    for (size_t i = 0; i < host->count; i++) {
+        const struct nvt_record *here = &host->records[i], *there = &device->records[i];
+        assert_string_equal(nvt_record_text(there, "status"), "ok");
+        assert_string_equal(nvt_record_text(there, "backend"), "cuda");
+        assert_non_null(strstr(nvt_record_text(there, "device"), "emulated"));
+        double loss = nvt_record_number(there, "loss"), want = nvt_record_number(here, "loss");
+        if (!is_near(loss, want))
+            fail_msg("%s, row %zu: the loss is %.9g, not %.9g", words, i, loss, want);
+        assert_true(nvt_record_number(here, "peak_allocated_bytes") ==
+                    nvt_record_number(there, "peak_allocated_bytes"));
+    }
+    nvt_runs_free(host);
+    nvt_runs_free(device);
+}
+
+static void layers_give_the_losses_of_the_host(void **state)
+{
+    (void)state;
+    expect_the_hosts("fragmented --size 64,96 --batch 5 --fragments 2,8 --iterations 2 --warmup 1",
+                     "layers", "EMULATED_SEED=3");
+}
+
+#define SMALL_MODEL                                                                                \
+    "--d-model 32 --d-ff 64 --layers 2 --heads 4 --context 12 --vocabulary 101 --batch 2 "
+
+static void the_model_gives_the_losses_of_the_host(void **state)
+{
+    (void)state;
+    expect_the_hosts("transformer " SMALL_MODEL "--phase forward,forward_backward,train "
+                     "--iterations 2 --warmup 1",
+                     "model", "EMULATED_SEED=4");
+}
+
+/* A replayed graph is the same work: the same loss to the bit, in every precision. */
+static void graphs_change_nothing(void **state)
+{
+    (void)state;
+    struct nvt_runs *runs =
+        rows_of("transformer " SMALL_MODEL "--phase forward_backward,train --graph off,on "
+                "--precision fp32,tf32,bf16,fp16 --iterations 3 --warmup 1",
+                "cuda", "graphs", NULL);
+    assert_int_equal(runs->count, 16);
+    for (size_t i = 0; i < runs->count; i += 2) {
+        const struct nvt_record *off = &runs->records[i], *on = &runs->records[i + 1];
+        assert_string_equal(nvt_record_text(off, "graph"), "false");
+        assert_string_equal(nvt_record_text(on, "graph"), "true");
+        assert_string_equal(nvt_record_text(on, "status"), "ok");
+        assert_string_equal(nvt_record_text(on, "loss"), nvt_record_text(off, "loss"));
+    }
+    nvt_runs_free(runs);
+}
+
+#define SMALL_PIPELINE                                                                             \
+    "gpipe --layers 4 --d-model 16 --heads 2 --d-ff 32 --batch 4 --sequence 6 --vocabulary 31 "    \
+    "--iterations 2 --warmup 1 "
+
+/* Partitions have a thread and a stream each: any order that their events allow must do. */
+static void pipelines_give_the_losses_of_the_host_in_any_order(void **state)
+{
+    (void)state;
+    static const char *const seeds[] = {"EMULATED_SEED=5", "EMULATED_SEED=6", "EMULATED_SEED=7"};
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+        expect_the_hosts(SMALL_PIPELINE "--partitions 4 --microbatches 4 --schedule gpipe,1f1b",
+                         "pipeline", seeds[i]);
+    expect_the_hosts(SMALL_PIPELINE "--partitions 2 --microbatches 4 --schedule interleaved "
+                                    "--checkpoint on --engine self",
+                     "interleaved", "EMULATED_SEED=8");
+}
+
+static void pipelines_need_their_events(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_IGNORE=waits", "EMULATED_SEED=5", NULL};
+    struct nvt_runs *runs =
+        rows_of(SMALL_PIPELINE "--partitions 4 --microbatches 4 --checkpoint off --engine self",
+                "cuda", "unordered", environment);
+    struct nvt_runs *right =
+        rows_of(SMALL_PIPELINE "--partitions 4 --microbatches 4 --checkpoint off --engine self",
+                "cuda", "ordered", NULL);
+    assert_false(is_near(nvt_record_number(&runs->records[0], "loss"),
+                         nvt_record_number(&right->records[0], "loss")));
+    nvt_runs_free(runs);
+    nvt_runs_free(right);
+}
+
+static void sums_are_those_of_the_host(void **state)
+{
+    (void)state;
+    struct nvt_runs *host = rows_of("accumulate", "host", "sums-host", NULL);
+    struct nvt_runs *device = rows_of("accumulate", "cuda", "sums-device", NULL);
+    assert_int_equal(host->count, device->count);
+    for (size_t i = 0; i < host->count; i++)
+        assert_string_equal(nvt_record_text(&host->records[i], "sum"),
+                            nvt_record_text(&device->records[i], "sum"));
+    nvt_runs_free(host);
+    nvt_runs_free(device);
+}
+
+static void the_int8_study_runs(void **state)
+{
+    (void)state;
+    struct nvt_runs *runs = rows_of("switchback --dim 64 --batch 96 --width-multiplier 1,4 "
+                                    "--iterations 2 --warmup 0",
+                                    "cuda", "switchback", NULL);
+    for (size_t i = 0; i < runs->count; i++) {
+        assert_string_equal(nvt_record_text(&runs->records[i], "status"), "ok");
+        assert_true(isfinite(nvt_record_number(&runs->records[i], "w_quantize_global_ns_mean")));
+    }
+    nvt_runs_free(runs);
+}
+
+/* --- devices that refuse ---------------------------------------------------------------------- */
+
+static void what_does_not_fit_is_a_row(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_MEMORY=8388608", NULL};
+    struct nvt_runs *runs =
+        rows_of("linear --size 64,2048,128 --batch 1 --iterations 1", "cuda", "full", environment);
+    assert_int_equal(runs->count, 3);
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
+    assert_string_equal(nvt_record_text(&runs->records[1], "status"), "oom");
+    assert_string_equal(nvt_record_text(&runs->records[2], "status"), "ok");
+    nvt_runs_free(runs);
+}
+
+static void a_device_without_pools_will_do(void **state)
+{
+    (void)state;
+    expect_the_hosts("fragmented --size 64 --batch 3 --fragments 4 --iterations 2", "poolless",
+                     "EMULATED_POOL=0");
+    expect_the_hosts(SMALL_PIPELINE "--partitions 2 --microbatches 2 --checkpoint on",
+                     "poolless-gpipe", "EMULATED_POOL=0");
+}
+
+/* Threads begin on the first device; their streams lie on the rank's. */
+static void a_rank_takes_its_device(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_DEVICES=3", "OMPI_COMM_WORLD_LOCAL_RANK=4",
+                                              NULL};
+    struct nvt_runs *runs = rows_of(SMALL_PIPELINE "--partitions 2 --microbatches 2 --engine self",
+                                    "cuda", "rank", environment);
+    assert_true(runs->count > 0);
+    for (size_t i = 0; i < runs->count; i++) {
+        assert_string_equal(nvt_record_text(&runs->records[i], "status"), "ok");
+        assert_non_null(strstr(nvt_record_text(&runs->records[i], "device"), "emulated device 1"));
+    }
+    nvt_runs_free(runs);
+}
+
+static void without_a_device_it_is_one_line(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_DEVICES=0", NULL};
+    struct cli_result result = run("linear --size 32 --batch 1", "cuda", "none", environment);
+    cli_expect_failure(&result, "no CUDA-capable device is detected");
+    cli_result_free(&result);
+}
+
+/* Whatever call fails, and when: a line, or a row that names it. */
+static void calls_that_fail_are_told(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cudaGetDeviceCount",
+                                        "cudaSetDevice",
+                                        "cudaGetDeviceProperties",
+                                        "cudaDeviceGetDefaultMemPool",
+                                        "cudaMemPoolSetAttribute",
+                                        "cudaStreamCreateWithFlags",
+                                        "cublasCreate",
+                                        "cublasSetStream",
+                                        "cublasGemm",
+                                        "launch",
+                                        "cudaMallocAsync",
+                                        "cudaFreeAsync",
+                                        "cudaMemsetAsync",
+                                        "cudaMemcpyAsync",
+                                        "cudaStreamSynchronize",
+                                        "cudaDeviceSynchronize",
+                                        "cudaEventCreateWithFlags",
+                                        "cudaEventRecord",
+                                        "cudaStreamWaitEvent",
+                                        "cudaEventDestroy"};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        char setting[96], folder[64];
+        const char *const environment[] = {setting, NULL};
+        snprintf(setting, sizeof(setting), "EMULATED_FAIL=%s:1", calls[i]);
+        snprintf(folder, sizeof(folder), "fails-%s", calls[i]);
+        struct cli_result result =
+            run(SMALL_PIPELINE "--partitions 2 --microbatches 2 --engine self --checkpoint on",
+                "cuda", folder, environment);
+        if (result.status == 2) {
+            cli_expect_failure(&result, "");
+        } else {
+            cli_expect_status(&result, 0);
+            struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, folder));
+            if (strcmp(nvt_record_text(&runs->records[0], "status"), "error") != 0)
+                fail_msg("%s fails, and the row is %s", calls[i],
+                         nvt_record_text(&runs->records[0], "status"));
+            assert_non_null(nvt_record_text(&runs->records[0], "message"));
+            print_message("%s: %s\n", calls[i], nvt_record_text(&runs->records[0], "message"));
+            nvt_runs_free(runs);
+        }
+        cli_result_free(&result);
+    }
+}
+
+static void captures_that_fail_are_told(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"cudaStreamBeginCapture", "cudaStreamEndCapture",
+                                        "cudaGraphInstantiate", "cudaGraphLaunch"};
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        char setting[96], folder[64];
+        const char *const environment[] = {setting, NULL};
+        snprintf(setting, sizeof(setting), "EMULATED_FAIL=%s:1", calls[i]);
+        snprintf(folder, sizeof(folder), "captures-%s", calls[i]);
+        struct nvt_runs *runs =
+            rows_of("transformer " SMALL_MODEL "--phase forward --graph on --iterations 1", "cuda",
+                    folder, environment);
+        assert_string_equal(nvt_record_text(&runs->records[0], "status"), "error");
+        assert_non_null(strstr(nvt_record_text(&runs->records[0], "message"), "graph"));
+        nvt_runs_free(runs);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_agrees_in_any_order),
+        cmocka_unit_test(what_is_left_out_is_found),
+        cmocka_unit_test(layers_give_the_losses_of_the_host),
+        cmocka_unit_test(the_model_gives_the_losses_of_the_host),
+        cmocka_unit_test(graphs_change_nothing),
+        cmocka_unit_test(pipelines_give_the_losses_of_the_host_in_any_order),
+        cmocka_unit_test(pipelines_need_their_events),
+        cmocka_unit_test(sums_are_those_of_the_host),
+        cmocka_unit_test(the_int8_study_runs),
+        cmocka_unit_test(what_does_not_fit_is_a_row),
+        cmocka_unit_test(a_device_without_pools_will_do),
+        cmocka_unit_test(a_rank_takes_its_device),
+        cmocka_unit_test(without_a_device_it_is_one_line),
+        cmocka_unit_test(calls_that_fail_are_told),
+        cmocka_unit_test(captures_that_fail_are_told),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
