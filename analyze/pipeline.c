@@ -133,6 +133,7 @@ static int add_span(struct reading *reading, uint32_t range)
     if (reading->projected && span.kind != NVT_PIPE_WAIT && reading->projected[range].ops) {
         span.start = reading->projected[range].start;
         span.end = reading->projected[range].end;
+        span.operations = reading->projected[range].busy;
         view->on_device = 1;
     }
     span.start += reading->offset;
@@ -307,6 +308,18 @@ int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, i
             sum += span->end - from;
         if (span->end > until)
             until = span->end;
+    }
+    return sum;
+}
+
+int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partition)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < view->span_count; i++) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        if (span->partition == partition &&
+            (span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD))
+            sum = nvt_clock_sum(sum, span->operations);
     }
     return sum;
 }

@@ -14,7 +14,8 @@ enum nvt_pipeline_kind { NVT_PIPE_FORWARD, NVT_PIPE_BACKWARD, NVT_PIPE_RECOMPUTE
  * are none in a wait; without operations on record it is the host's time. */
 struct nvt_pipeline_span {
     int64_t start, end;
-    int step; /* of the timed ones, from 0 */
+    int64_t operations; /* time of its device operations, added up; 0 on the host */
+    int step;           /* of the timed ones, from 0 */
     int partition, chunk, microbatch;
     enum nvt_pipeline_kind kind;
 };
@@ -58,6 +59,9 @@ void nvt_pipeline_views_free(struct nvt_pipeline_views *views);
 /* Time of a partition in a kind of span over all steps, overlaps counted once; -1: forward and backward
  * together. */
 int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind);
+/* Time of the device operations of a partition's forwards and backwards, those of others in between not
+ * counted. */
+int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partition);
 /* Time of all steps. */
 int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view);
 

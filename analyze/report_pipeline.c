@@ -1,7 +1,9 @@
 /*
  * pipeline: what each partition of a pipeline did with its time. Of all timed steps (forward and backward
  * together): Busy is the share in which it ran a forward or a backward, Waiting that in which it waited for a
- * neighbour's message, Bubble what is not busy. Recompute is the part of Busy that repeats forwards. The row
+ * neighbour's message, Bubble what is not busy. Recompute is the part of Busy that repeats forwards. On a
+ * device, forwards and backwards last from their first operation to their last one, with what others do in between
+ * where partitions share it; Own operations is the share in which the partition's own ran. The row
  * "all" has the means, and beside them the bubble of the schedule when all forwards take the same time, all
  * backwards too, and each partition has its own device or core: (K−1)/(M+K−1).
  *
@@ -15,7 +17,19 @@
 
 #include "pipeline.h"
 
-enum { CONFIGURATION, PARTITION, STEPS, STEP, BUSY, WAITING, BUBBLE, PREDICTED, RECOMPUTE, CLOCK };
+enum {
+    CONFIGURATION,
+    PARTITION,
+    STEPS,
+    STEP,
+    BUSY,
+    WAITING,
+    BUBBLE,
+    PREDICTED,
+    RECOMPUTE,
+    OPERATIONS,
+    CLOCK
+};
 
 static const struct nvt_column_spec columns[] = {
     [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
@@ -27,6 +41,7 @@ static const struct nvt_column_spec columns[] = {
     [BUBBLE] = {"bubble (%)", "%", NVT_REAL, 1, 0},
     [PREDICTED] = {"bubble predicted (%)", "%", NVT_REAL, 1, 0},
     [RECOMPUTE] = {"recompute of busy (%)", "%", NVT_REAL, 1, 0},
+    [OPERATIONS] = {"own operations (%)", "%", NVT_REAL, 1, 0},
     [CLOCK] = {"time of", "", NVT_TEXT, 0, 0},
 };
 
@@ -43,7 +58,8 @@ static const struct nvt_column_spec memory_columns[] = {
 };
 
 struct shares {
-    double busy, waiting, recompute; /* of the steps; the last one of busy */
+    double busy, waiting, operations; /* of the steps */
+    double recompute;                 /* of busy */
 };
 
 static struct shares shares_of(const struct nvt_pipeline_view *view, int partition)
@@ -52,6 +68,7 @@ static struct shares shares_of(const struct nvt_pipeline_view *view, int partiti
     double busy = (double)nvt_pipeline_time(view, partition, -1);
     struct shares shares = {
         100 * busy / steps, 100 * (double)nvt_pipeline_time(view, partition, NVT_PIPE_WAIT) / steps,
+        100 * (double)nvt_pipeline_operations(view, partition) / steps,
         busy > 0 ? 100 * (double)nvt_pipeline_time(view, partition, NVT_PIPE_RECOMPUTE) / busy : 0};
     return shares;
 }
@@ -69,6 +86,7 @@ static void put_row(struct nvt_table *table, const struct nvt_pipeline_view *vie
     nvt_table_set_real(table, row, WAITING, shares->waiting);
     nvt_table_set_real(table, row, BUBBLE, 100 - shares->busy);
     nvt_table_set_real(table, row, RECOMPUTE, shares->recompute);
+    nvt_table_set_real(table, row, OPERATIONS, view->on_device ? shares->operations : NAN);
     nvt_table_set_text(table, row, CLOCK, view->on_device ? "device" : "host");
     if (!strcmp(partition, "all"))
         nvt_table_set_real(table, row, PREDICTED, 100 * view->predicted);
@@ -76,7 +94,7 @@ static void put_row(struct nvt_table *table, const struct nvt_pipeline_view *vie
 
 static void put_view(struct nvt_table *table, const struct nvt_pipeline_view *view)
 {
-    struct shares all = {0, 0, 0};
+    struct shares all = {0, 0, 0, 0};
     char name[16];
     for (int i = 0; i < view->partitions; i++) {
         struct shares shares = shares_of(view, i);
@@ -84,6 +102,7 @@ static void put_view(struct nvt_table *table, const struct nvt_pipeline_view *vi
         put_row(table, view, name, &shares);
         all.busy += shares.busy / view->partitions;
         all.waiting += shares.waiting / view->partitions;
+        all.operations += shares.operations / view->partitions;
         all.recompute += shares.recompute / view->partitions;
     }
     put_row(table, view, "all", &all);

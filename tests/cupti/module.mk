@@ -1,9 +1,10 @@
 # The collector of device records, tested without a device: a stand-in for libcupti.
 STAND_IN := $(BUILD)/tests/libcupti-stand-in.so
 
-$(STAND_IN): tests/cupti/stand_in.c tests/cupti/stand_in.h
+STAND_IN_SRC := $(sort $(wildcard tests/cupti/*.c))
+$(STAND_IN): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h)
 	@mkdir -p $(@D)
-	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -lpthread
+	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SRC) -o $@ -lpthread
 
 $(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_session_device.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device

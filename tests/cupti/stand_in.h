@@ -26,4 +26,40 @@ typedef void (*stand_in_reset_function)(void);
 /* The next `count` records find no room. */
 typedef void (*stand_in_drop_function)(uint64_t count);
 
+/* --- of a device that really runs something (tests/emulated): each is recorded if it is wanted --- */
+
+/* The time as CUPTI has it, and a new number of a call, by which what the call gave to the device is known. */
+typedef uint64_t (*stand_in_now_function)(void);
+typedef uint32_t (*stand_in_correlation_function)(void);
+
+/* A call of the runtime by its name, "cudaLaunchKernel", by this thread; it ends now. */
+typedef void (*stand_in_call_function)(const char *function, uint64_t start, uint32_t correlation);
+
+/* What a stream ran. */
+enum stand_in_kind { STAND_IN_NOTHING, STAND_IN_KERNEL, STAND_IN_COPY, STAND_IN_SET };
+struct stand_in_operation {
+    enum stand_in_kind kind;
+    const char *name;         /* of a kernel; it stays */
+    uint32_t blocks, threads; /* of a kernel */
+    uint64_t bytes;           /* of a copy or a set */
+    int to_host;              /* of a copy */
+    uint32_t graph, node;     /* 0: no graph */
+    uint64_t start, end;
+    const void *stream;
+    uint32_t device, correlation;
+};
+typedef void (*stand_in_operation_function)(const struct stand_in_operation *operation);
+
+/* Memory taken (1) or given back (0) just now; of a pool, what it then has and uses. */
+struct stand_in_memory {
+    int taken, pooled;
+    uint64_t address, bytes, pool_bytes, pool_used;
+    const void *stream;
+    uint32_t device, correlation;
+};
+typedef void (*stand_in_memory_function)(const struct stand_in_memory *memory);
+
+/* A wait, for a stream or (NULL) the device, that ends now. */
+typedef void (*stand_in_wait_function)(const void *stream, uint64_t start, uint32_t correlation);
+
 #endif

@@ -155,9 +155,10 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 
 /* Only nvcc knows <<<…>>>. */
-void emulated_launch(int64_t blocks, unsigned threads, cudaStream_t stream,
+void emulated_launch(const char *name, int64_t blocks, unsigned threads, cudaStream_t stream,
                      std::function<void()> thread);
 #define NVT_START(kernel, blocks, threads, args)                                                   \
-    emulated_launch(blocks, threads, nvt_backend_stream(), [args_ = args] { kernel(args_); })
+    emulated_launch(#kernel, blocks, threads, nvt_backend_stream(),                                \
+                    [args_ = args] { kernel(args_); })
 
 #endif

@@ -2,7 +2,10 @@
 #ifndef EMULATED_H
 #define EMULATED_H
 
+#include "../cupti/stand_in.h"
 #include "cuda_runtime.h"
+
+#include <mutex>
 
 /* Run every thread of every block to its end. The device's lock is held. */
 void emulated_run_blocks(int64_t blocks, unsigned threads, const std::function<void()> &thread);
@@ -13,6 +16,24 @@ uint64_t emulated_random(uint64_t bound);
 /* Whether EMULATED_IGNORE names it. */
 bool emulated_ignores(const char *what);
 
+/* A number of the environment. */
+size_t emulated_number(const char *name, size_t otherwise);
+
+/* Everything below and all calls of the runtime hold this. */
+extern std::recursive_mutex emulated_lock;
+using emulated_guard = std::lock_guard<std::recursive_mutex>;
+
+/* The device that this thread has chosen, and whether the stream is of another one. */
+extern thread_local int emulated_device;
+bool emulated_is_foreign(cudaStream_t stream);
+
+/* Run what streams hold, in any order that is allowed, until this one, or each, is empty. */
+void emulated_drain(cudaStream_t stream);
+void emulated_drain_all();
+
+/* Whether this stream, or any (NULL), is being recorded, where waiting is forbidden: that spoils it. */
+bool emulated_spoils(cudaStream_t only);
+
 /* A broken rule: a line on stderr, and the program ends. */
 [[noreturn]] void emulated_stop(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -22,8 +43,39 @@ bool emulated_fails(const char *call);
 /* Keep and return this thread's last error. */
 cudaError_t emulated_error(cudaError_t status);
 
-/* Behind all that the stream was given before, or into the graph that it is recorded to. */
-cudaError_t emulated_enqueue(cudaStream_t stream, std::function<void()> work);
+/*
+ * A call of the runtime, from its beginning to the end of the block that this stands in, for who listens (the
+ * stand-in for CUPTI, where the collector has it loaded).
+ */
+struct emulated_call {
+    const char *name;
+    uint64_t start = 0;
+    uint32_t correlation = 0;
+    explicit emulated_call(const char *name);
+    ~emulated_call();
+    emulated_call(const emulated_call &) = delete;
+    emulated_call &operator=(const emulated_call &) = delete;
+};
+
+/* The time, what a stream ran, memory, a wait, for who listens. */
+uint64_t emulated_now();
+void emulated_tell(const stand_in_operation &operation);
+void emulated_tell(const stand_in_memory &memory);
+void emulated_tell_wait(const emulated_call &call, cudaStream_t stream);
+
+/* The driver comes up, which loads tools: once, before anything else. */
+void emulated_start_driver();
+
+/* A call begins: those who listen hear of it, and it fails if it was told to. */
+#define ENTER()                                                                                    \
+    emulated_call call(__func__);                                                                  \
+    if (emulated_fails(__func__))                                                                  \
+    return emulated_error(cudaErrorUnknown)
+
+/* Behind all that the stream was given before, or into the graph that it is recorded to. `what` says what
+ * it is; times, stream and numbers are filled in. */
+cudaError_t emulated_enqueue(cudaStream_t stream, stand_in_operation what,
+                             std::function<void()> work);
 
 /* The end of a range of memory must lie in the allocation in which it begins. */
 void emulated_check_range(const char *call, const void *memory, size_t bytes);

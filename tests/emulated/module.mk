@@ -39,6 +39,7 @@ $(EMULATED)/%: $(BUILD)/%
 
 EMULATED_ALL := $(EMULATED)/libnvtally-cuda.so $(BUILD)/device/libcheck-emulated.so \
                 $(patsubst %,$(EMULATED)/%,nvtally libnvtally-host.so libnvtally-inject.so)
-$(BUILD)/tests/test_emulated: | $(EMULATED_ALL) $(CHECK_HERE)
+$(call obj,tests/test_emulated_traces.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
+$(BUILD)/tests/test_emulated $(BUILD)/tests/test_emulated_traces: | $(EMULATED_ALL) $(CHECK_HERE) $(STAND_IN)
 emulated: $(EMULATED_ALL) ## the CUDA backend on the processor, on a stand-in for CUDA
 .PHONY: emulated

@@ -133,7 +133,15 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
     check(call, p.a, p.count);
     check(call, p.b, p.count);
     check(call, {p.c, p.type_c, false, p.n, p.m, p.ldc, p.between}, p.count);
-    return emulated_enqueue(handle->stream,
+    /* What cuBLAS does inside: it launches a kernel. */
+    emulated_call inside("cudaLaunchKernel");
+    stand_in_operation what = {};
+    what.kind = STAND_IN_KERNEL;
+    what.name = integers ? "emulated_gemm_int8" : "emulated_gemm";
+    what.blocks = static_cast<uint32_t>(p.count);
+    what.threads = 256;
+    what.correlation = inside.correlation;
+    return emulated_enqueue(handle->stream, what,
                             [p, integers] {
                                 if (integers)
                                     multiply<int64_t, int32_t>(p);

@@ -1,0 +1,217 @@
+/* Records that were made up: what tests/test_cupti.c and others expect. */
+#ifdef HAVE_CUPTI
+
+#include "stand_in_parts.h"
+
+#include <string.h>
+
+void stand_in_launch(const char *name, uint64_t ns, int complete);
+void stand_in_launch(const char *name, uint64_t ns, int complete)
+{
+    uint64_t start = stand_in_now();
+    uint32_t correlation = __atomic_add_fetch(&stand_in.correlation, 1, __ATOMIC_RELAXED);
+    stand_in_record_call(1, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020, start,
+                         correlation + 1000000);
+    stand_in_record_call(1, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, start, correlation);
+    if (!stand_in.on[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL])
+        return;
+    uint64_t begins = stand_in_now();
+    CUpti_ActivityKernel10 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                     .registersPerThread = 40,
+                                     .start = complete ? begins : 0,
+                                     .end = complete ? begins + ns : 0,
+                                     .contextId = 1,
+                                     .streamId = 7,
+                                     .gridX = 2,
+                                     .gridY = 3,
+                                     .gridZ = 4,
+                                     .blockX = 32,
+                                     .blockY = 2,
+                                     .blockZ = 1,
+                                     .staticSharedMemory = 128,
+                                     .dynamicSharedMemory = 256,
+                                     .localMemoryTotal_v2 = 4096,
+                                     .correlationId = correlation,
+                                     .name = name,
+                                     .graphId = 5,
+                                     .graphNodeId = 9};
+    stand_in_put(&kernel, sizeof(kernel), complete);
+}
+
+void stand_in_copy(uint64_t bytes, uint64_t ns);
+void stand_in_copy(uint64_t bytes, uint64_t ns)
+{
+    uint64_t at = stand_in_now();
+    uint32_t correlation = __atomic_add_fetch(&stand_in.correlation, 1, __ATOMIC_RELAXED);
+    CUpti_ActivityMemcpy6 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+                                  .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                                  .srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
+                                  .dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                                  .bytes = bytes,
+                                  .start = at,
+                                  .end = at + ns,
+                                  .streamId = 7,
+                                  .contextId = 1,
+                                  .correlationId = correlation};
+    stand_in_record_call(0, CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, at, correlation);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_MEMCPY])
+        PUT(copy);
+}
+
+static void copies(uint64_t at)
+{
+    CUpti_ActivityMemcpy6 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+                                  .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                                  .srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
+                                  .dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                                  .bytes = 1 << 20,
+                                  .start = at,
+                                  .end = at + 100,
+                                  .streamId = 7,
+                                  .contextId = 1};
+    CUpti_ActivityMemset4 set = {.kind = CUPTI_ACTIVITY_KIND_MEMSET,
+                                 .value = 7,
+                                 .bytes = 4096,
+                                 .start = at + 200,
+                                 .end = at + 250,
+                                 .streamId = 7,
+                                 .contextId = 1,
+                                 .memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE};
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_MEMCPY])
+        PUT(copy);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_MEMSET])
+        PUT(set);
+}
+
+static void memory(uint64_t at)
+{
+    uint32_t correlation = __atomic_add_fetch(&stand_in.correlation, 1, __ATOMIC_RELAXED);
+    CUpti_ActivityMemory4 single = {.kind = CUPTI_ACTIVITY_KIND_MEMORY2,
+                                    .memoryOperationType =
+                                        CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION,
+                                    .memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+                                    .correlationId = correlation,
+                                    .address = 0x1000,
+                                    .bytes = 1000,
+                                    .timestamp = at};
+    CUpti_ActivityMemory4 pooled = single;
+    pooled.address = 0x2000;
+    pooled.bytes = 300;
+    pooled.timestamp = at + 10;
+    pooled.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+    pooled.memoryPoolConfig.address = 0x9000;
+    pooled.memoryPoolConfig.pool.size = 2000;
+    pooled.memoryPoolConfig.utilizedSize = 300;
+    CUpti_ActivityMemoryPool3 trim = {.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL,
+                                      .memoryPoolOperationType =
+                                          CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_TRIMMED,
+                                      .address = 0x9000,
+                                      .size = 500,
+                                      .utilizedSize = 300,
+                                      .timestamp = at + 20};
+    stand_in_record_call(1, CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, at, correlation);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_MEMORY2]) {
+        PUT(single);
+        PUT(pooled);
+    }
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_MEMORY_POOL])
+        PUT(trim);
+}
+
+static void others(uint64_t at)
+{
+    CUpti_ActivitySynchronization2 wait = {
+        .kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+        .type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE,
+        .start = at,
+        .end = at + 30,
+        .contextId = 1,
+        .streamId = 7};
+    CUpti_ActivityOverhead3 overhead = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+                                        .overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE,
+                                        .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD,
+                                        .start = at,
+                                        .end = at + 40};
+    overhead.objectId.pt.threadId = stand_in_thread();
+    CUpti_ActivityExternalCorrelation external = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                                  .externalKind =
+                                                      CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
+                                                  .externalId = 77,
+                                                  .correlationId = 1};
+    CUpti_ActivityGraphTrace2 graph = {.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+                                       .start = at,
+                                       .end = at + 50,
+                                       .graphId = 5,
+                                       .contextId = 1,
+                                       .streamId = 7};
+    CUpti_ActivityDevice5 device = {.kind = CUPTI_ACTIVITY_KIND_DEVICE,
+                                    .globalMemorySize = UINT64_C(1) << 34,
+                                    .numMultiprocessors = 12,
+                                    .name = "stand-in"};
+    CUpti_ActivityContext3 context = {.kind = CUPTI_ACTIVITY_KIND_CONTEXT, .contextId = 1};
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_DEVICE])
+        PUT(device);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_CONTEXT])
+        PUT(context);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION])
+        PUT(wait);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_OVERHEAD])
+        PUT(overhead);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
+        PUT(external);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_GRAPH_TRACE])
+        PUT(graph);
+}
+
+void stand_in_everything(void);
+void stand_in_everything(void)
+{
+    uint64_t at = stand_in_now();
+    others(at);
+    copies(at);
+    memory(at);
+    stand_in_record_call(0, CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, at, 2000000);
+    stand_in_record_call(0, CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, at, 2000001);
+    stand_in_record_call(1, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, at, 2000002);
+}
+
+static void tell(CUpti_CallbackDomain domain, uint32_t id, CUpti_ApiCallbackSite site)
+{
+    CUpti_CallbackData data = {.callbackSite = site};
+    if (stand_in.callback && stand_in.callbacks[domain][id])
+        stand_in.callback(NULL, domain, id, &data);
+}
+
+void stand_in_profiler(int start);
+void stand_in_profiler(int start)
+{
+    uint32_t id =
+        start ? CUPTI_DRIVER_TRACE_CBID_cuProfilerStart : CUPTI_DRIVER_TRACE_CBID_cuProfilerStop;
+    tell(CUPTI_CB_DOMAIN_DRIVER_API, id, CUPTI_API_ENTER);
+    tell(CUPTI_CB_DOMAIN_DRIVER_API, id, CUPTI_API_EXIT);
+}
+
+void stand_in_reset(void);
+void stand_in_reset(void)
+{
+    tell(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020,
+         CUPTI_API_ENTER);
+    pthread_mutex_lock(&stand_in.lock);
+    stand_in.used = 0;
+    pthread_mutex_unlock(&stand_in.lock);
+    tell(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020,
+         CUPTI_API_EXIT);
+}
+
+void stand_in_drop(uint64_t count);
+void stand_in_drop(uint64_t count)
+{
+    pthread_mutex_lock(&stand_in.lock);
+    stand_in.dropping = count;
+    pthread_mutex_unlock(&stand_in.lock);
+}
+
+#else
+/* Nothing without CUPTI's headers. */
+typedef int nvt_made_up_is_empty;
+#endif

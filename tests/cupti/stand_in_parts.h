@@ -1,0 +1,49 @@
+/* What the parts of the stand-in for libcupti share. */
+#ifndef NVT_TESTS_STAND_IN_PARTS_H
+#define NVT_TESTS_STAND_IN_PARTS_H
+
+#include <cupti.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stand_in.h"
+
+struct stand_in_state {
+    pthread_mutex_t lock;
+    CUpti_BuffersCallbackRequestFunc requested;
+    CUpti_BuffersCallbackCompleteFunc completed;
+    CUpti_TimestampCallbackFunc timestamp;
+    CUpti_CallbackFunc callback;
+    int thread_ids;
+    uint8_t on[64];         /* kinds */
+    uint8_t calls[2][4096]; /* single calls: driver, runtime */
+    uint8_t callbacks[8][4096];
+    uint8_t *buffer;
+    size_t size, used;
+    int incomplete; /* records in the buffer that never end */
+    uint64_t dropping, dropped;
+    uint32_t correlation;
+};
+extern struct stand_in_state stand_in;
+
+/* The time as CUPTI has it. */
+uint64_t stand_in_now(void);
+
+/* A record into the buffer; complete = 0: it never ends. */
+void stand_in_put(const void *record, size_t size, int complete);
+#define PUT(record) stand_in_put(&(record), sizeof(record), 1)
+
+/* The calling thread, as records name it. */
+uint32_t stand_in_thread(void);
+
+/* A call of the runtime (1) or the driver (0) that ends now, if its record is wanted. */
+void stand_in_record_call(int runtime, uint32_t id, uint64_t start, uint32_t correlation);
+
+/* CUPTI's number of a stream. */
+uint32_t stand_in_stream(const void *handle);
+
+/* The number of a runtime call by its name without "_v3020"; 0 when there is none. */
+uint32_t stand_in_call_id(const char *function);
+
+#endif

@@ -1,0 +1,86 @@
+/* What a tool hears of the stand-in: it is loaded as the driver loads it, and the stand-in for CUPTI is told. */
+#include "emulated.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <mutex>
+
+namespace
+{
+struct {
+    stand_in_now_function now;
+    stand_in_correlation_function correlation;
+    stand_in_call_function call;
+    stand_in_operation_function operation;
+    stand_in_memory_function memory;
+    stand_in_wait_function wait;
+} listener;
+
+template <typename F> void find(void *library, const char *name, F *function)
+{
+    *function = reinterpret_cast<F>(dlsym(library, name));
+}
+
+void load_tools()
+{
+    const char *tool = getenv("CUDA_INJECTION64_PATH"), *cupti = getenv("NVTALLY_CUPTI");
+    void *library = tool ? dlopen(tool, RTLD_NOW) : nullptr;
+    int (*initialize)(void) = nullptr;
+    if (library)
+        find(library, "InitializeInjection", &initialize);
+    if (initialize)
+        initialize();
+    library = initialize && cupti ? dlopen(cupti, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+    if (!library)
+        return;
+    find(library, "stand_in_now", &listener.now);
+    find(library, "stand_in_correlation", &listener.correlation);
+    find(library, "stand_in_operation", &listener.operation);
+    find(library, "stand_in_memory", &listener.memory);
+    find(library, "stand_in_wait", &listener.wait);
+    find(library, "stand_in_call", &listener.call);
+}
+} // namespace
+
+void emulated_start_driver()
+{
+    static std::once_flag once;
+    std::call_once(once, load_tools);
+}
+
+emulated_call::emulated_call(const char *function) : name(function)
+{
+    if (!listener.call)
+        return;
+    start = listener.now();
+    correlation = listener.correlation();
+}
+
+emulated_call::~emulated_call()
+{
+    if (listener.call)
+        listener.call(name, start, correlation);
+}
+
+uint64_t emulated_now()
+{
+    return listener.now ? listener.now() : 0;
+}
+
+void emulated_tell(const stand_in_operation &operation)
+{
+    if (listener.operation)
+        listener.operation(&operation);
+}
+
+void emulated_tell(const stand_in_memory &memory)
+{
+    if (listener.memory)
+        listener.memory(&memory);
+}
+
+void emulated_tell_wait(const emulated_call &call, cudaStream_t stream)
+{
+    if (listener.wait)
+        listener.wait(stream, call.start, call.correlation);
+}

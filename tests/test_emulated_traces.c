@@ -1,0 +1,333 @@
+/*
+ * Traces of the CUDA backend, from end to end without a device: workloads run on the stand-in for CUDA, which
+ * loads the collector as the driver would and tells the stand-in for CUPTI what it ran. What is shown is that
+ * kernels, copies, waits and memory come back under the ranges, streams and graphs that they belong to; how long
+ * anything took says nothing.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifndef HAVE_CUPTI
+
+int main(void)
+{
+    puts("built without CUPTI's headers: there is no collector of device records to be tested");
+    return 0;
+}
+
+#else
+
+#include "../analyze/project.h"
+#include "../analyze/reader.h"
+#include "../analyze/runs.h"
+#include "cli.h"
+
+#define MODEL                                                                                      \
+    "transformer", "--d-model", "16", "--d-ff", "32", "--layers", "1", "--heads", "2",             \
+        "--context", "8", "--vocabulary", "31", "--batch", "2", "--phase", "train"
+#define PIPELINE                                                                                   \
+    "gpipe", "--layers", "4", "--d-model", "16", "--heads", "2", "--d-ff", "32", "--batch", "4",   \
+        "--sequence", "6", "--vocabulary", "31"
+#define TIMES "--warmup", "1", "--iterations", "3"
+
+/* `run` of these words into a folder of the fixture's. */
+static void run(const char *folder, const char *collect, const char *const *words)
+{
+    char cupti[4200];
+    const char *argv[64] = {
+        cli_built("emulated/nvtally"), "run", "--backend", "cuda", "--collect", collect, "-o",
+        cli_in(cli_folder, folder)};
+    size_t count = 8;
+    /* The workload's name comes first. */
+    memmove(argv + 3, argv + 2, 6 * sizeof(*argv));
+    argv[2] = words[0];
+    for (size_t i = 1; words[i]; i++)
+        argv[++count] = words[i];
+    snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s", cli_built("tests/libcupti-stand-in.so"));
+    const char *const environment[] = {cupti, NULL};
+    struct cli_options options = {.environment = environment, .timeout_s = 120};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
+/* The trace of a row. */
+static struct nvt_trace *trace_of(const char *folder, const struct nvt_record *record)
+{
+    char text[1200];
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_string_equal(nvt_record_text(record, "status"), "ok");
+    const char *path = cli_in(cli_in(cli_folder, folder), nvt_record_text(record, "trace"));
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
+    return trace;
+}
+
+static struct nvt_projected *project(const struct nvt_trace *trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_projected *projected = nvt_project_ranges(trace, 0, &err);
+    assert_non_null(projected);
+    return projected;
+}
+
+/* Kernels launched within each timed range of this name, which must be as many each time. */
+static uint32_t kernels_of(const struct nvt_trace *trace, const struct nvt_projected *projected,
+                           const char *name)
+{
+    uint32_t kernels = 0, found = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        uint32_t parent = trace->ranges.parent[i];
+        if (strcmp(nvt_name(trace, trace->ranges.name[i]), name) != 0 || parent == NVT_NONE ||
+            strcmp(nvt_name(trace, trace->ranges.name[parent]), "iteration") != 0)
+            continue;
+        if (found++)
+            assert_int_equal(projected[i].kernels, kernels);
+        kernels = projected[i].kernels;
+        /* The phase waits for what it has launched. */
+        assert_true(projected[i].start >= trace->ranges.start[i]);
+        assert_true(projected[i].end <= trace->ranges.end[i]);
+    }
+    assert_int_equal(found, 3);
+    return kernels;
+}
+
+static int is_launch(const char *name)
+{
+    static const char *const launches[] = {"cudaLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync",
+                                           "cudaGraphLaunch"};
+    for (size_t i = 0; i < sizeof(launches) / sizeof(launches[0]); i++)
+        if (!strcmp(name, launches[i]))
+            return 1;
+    return 0;
+}
+
+static uint32_t count_calls(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->apis.count; i++)
+        count += !strcmp(nvt_name(trace, trace->apis.name[i]), name);
+    return count;
+}
+
+/* Every kernel is linked to the call that launched it, and the levels hold what they promise. */
+static void check_level(const struct nvt_trace *trace, int is_full)
+{
+    for (uint32_t i = 0; i < trace->ops.count; i++) {
+        assert_int_not_equal(trace->ops.api[i], NVT_NONE);
+        assert_int_not_equal(trace->ops.thread[i], NVT_NONE);
+        assert_true(trace->ops.launch[i] <= trace->ops.start[i]);
+    }
+    for (uint32_t i = 0; i < trace->apis.count && !is_full; i++)
+        assert_true(is_launch(nvt_name(trace, trace->apis.name[i])));
+    assert_int_equal(count_calls(trace, "cudaDeviceSynchronize") > 0, is_full);
+    assert_int_equal(trace->syncs.count > 0, is_full);
+    assert_int_equal(trace->memory.count > 0, is_full);
+}
+
+static uint32_t kernels_in_graphs(const struct nvt_trace *trace)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        count +=
+            trace->ops.kind[i] == NVT_OP_KERNEL && trace->kernels.graph[trace->ops.detail[i]] != 0;
+    return count;
+}
+
+/* A graph has the kernels of the phase that it was captured from, under the phase that replays it. */
+static void kernels_lie_under_their_phases_with_and_without_graphs(void **state)
+{
+    (void)state;
+    static const char *const phases[] = {"forward", "backward", "optimizer"};
+    uint32_t kernels[3][2];
+    run("model", "kernel,full", (const char *const[]){MODEL, TIMES, "--graph", "off,on", NULL});
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "model"));
+    assert_int_equal(runs->count, 4);
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        int graph = !strcmp(nvt_record_text(record, "graph"), "true");
+        int is_full = !strcmp(nvt_record_text(record, "collect"), "full");
+        struct nvt_trace *trace = trace_of("model", record);
+        struct nvt_projected *projected = project(trace);
+        check_level(trace, is_full);
+        for (int p = 0; p < 3; p++)
+            kernels[p][graph] = kernels_of(trace, projected, phases[p]);
+        assert_int_equal(kernels_in_graphs(trace) > 0, graph);
+        assert_int_equal(count_calls(trace, "cudaGraphLaunch") > 0, graph);
+        free(projected);
+        nvt_trace_free(trace);
+    }
+    for (int p = 0; p < 3; p++) {
+        assert_true(kernels[p][0] > 0);
+        assert_int_equal(kernels[p][1], kernels[p][0]);
+    }
+    nvt_runs_free(runs);
+}
+
+/* What the pool says of its memory is what the run's allocator says that it reserved. */
+static void the_pools_memory_is_the_allocators(void **state)
+{
+    (void)state;
+    run("memory", "full",
+        (const char *const[]){"linear", "--size", "1024", "--batch", "4", TIMES, NULL});
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "memory"));
+    struct nvt_trace *trace = trace_of("memory", &runs->records[0]);
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < trace->memory.count; i++)
+        if (trace->memory.device[i] != NVT_NONE && trace->memory.allocated[i] != UINT64_MAX &&
+            trace->memory.allocated[i] > most)
+            most = trace->memory.allocated[i];
+    assert_true((double)most == nvt_record_number(&runs->records[0], "peak_reserved_bytes"));
+    nvt_trace_free(trace);
+    nvt_runs_free(runs);
+}
+
+/* Each partition's work lies on a stream of its own, whichever thread launches it. */
+static void partitions_have_streams(void **state)
+{
+    (void)state;
+    run("pipeline", "kernel",
+        (const char *const[]){PIPELINE, "--partitions", "4", "--microbatches", "2", "--checkpoint",
+                              "off", TIMES, NULL});
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "pipeline"));
+    assert_int_equal(runs->count, 2);
+    for (size_t i = 0; i < runs->count; i++) {
+        struct nvt_trace *trace = trace_of("pipeline", &runs->records[i]);
+        uint32_t streams[4] = {NVT_NONE, NVT_NONE, NVT_NONE, NVT_NONE}, seen = 0;
+        for (uint32_t op = 0; op < trace->ops.count; op++) {
+            for (uint32_t r = 0; r < trace->ranges.count; r++) {
+                const char *name = nvt_name(trace, trace->ranges.name[r]);
+                if (strncmp(name, "forward p", 9) != 0 ||
+                    trace->ranges.thread[r] != trace->ops.thread[op] ||
+                    trace->ops.launch[op] < trace->ranges.start[r] ||
+                    trace->ops.launch[op] > trace->ranges.end[r])
+                    continue;
+                uint32_t *stream = &streams[name[9] - '0'];
+                if (*stream != NVT_NONE)
+                    assert_int_equal(*stream, trace->ops.stream[op]);
+                *stream = trace->ops.stream[op];
+                seen++;
+            }
+        }
+        assert_true(seen > 0);
+        for (int p = 0; p < 4; p++)
+            for (int other = 0; other < p; other++)
+                assert_int_not_equal(streams[p], streams[other]);
+        nvt_trace_free(trace);
+    }
+    nvt_runs_free(runs);
+}
+
+/* The stand-in runs one kernel at a time: what partitions call busy overlaps, their own operations cannot. */
+static void own_operations_add_up_to_one_device(void **state)
+{
+    (void)state;
+    const char *argv[] = {cli_built("emulated/nvtally"),
+                          "stats",
+                          cli_in(cli_folder, "pipeline"),
+                          "-r",
+                          "pipeline",
+                          "-f",
+                          "csv",
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    double busy, own;
+    int rows = 0;
+    for (const char *line = result.out; (line = strstr(line, ",all,")); line++) {
+        /* Steps, their time, busy, waiting, bubble, predicted, recompute, own operations. */
+        assert_int_equal(sscanf(line, ",all,%*d,%*f,%lf,%*f,%*f,%*f,%*f,%lf,device", &busy, &own),
+                         2);
+        rows++;
+        assert_true(own > 15 && own <= 25.01); /* of four partitions */
+        assert_true(busy >= own);
+    }
+    if (rows != 2)
+        fail_msg("%d rows in %s", rows, result.out);
+    cli_result_free(&result);
+}
+
+static void levels_are_compared(void **state)
+{
+    (void)state;
+    run("levels", "off,nvtx,kernel,full",
+        (const char *const[]){MODEL, TIMES, "--repeat", "2", NULL});
+    const char *argv[] = {cli_built("emulated/nvtally"),
+                          "stats",
+                          cli_in(cli_folder, "levels"),
+                          "-r",
+                          "overhead",
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "nvtx"));
+    assert_non_null(strstr(result.out, "kernel"));
+    assert_non_null(strstr(result.out, "full"));
+    cli_result_free(&result);
+}
+
+/* Everything that speaks of devices finds something to say, and nothing ends badly. */
+static void every_report_reads_them(void **state)
+{
+    (void)state;
+    static const char *const reports[] = {"cuda_gpu_kern_sum",
+                                          "cuda_gpu_kern_gb_sum",
+                                          "cuda_api_sum",
+                                          "cuda_gpu_mem_time_sum",
+                                          "cuda_gpu_sum",
+                                          "cuda_kern_exec_sum",
+                                          "cuda_gpu_trace",
+                                          "cuda_api_trace",
+                                          "nvtx_kern_sum",
+                                          "nvtx_gpu_proj_sum",
+                                          "nvtx_gpu_proj_trace",
+                                          "range_tree",
+                                          "gpu_idle",
+                                          "overlap",
+                                          "launch_latency",
+                                          "memory_peak",
+                                          "memory_timeline",
+                                          "matmul_share",
+                                          "attention",
+                                          "phases"};
+    for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+        const char *argv[] = {cli_built("emulated/nvtally"),
+                              "stats",
+                              cli_in(cli_folder, "model"),
+                              "-r",
+                              reports[i],
+                              "-f",
+                              "csv",
+                              NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        const char *second = strchr(result.out, '\n');
+        if (!second || !second[1])
+            fail_msg("%s says nothing", reports[i]);
+        cli_result_free(&result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_lie_under_their_phases_with_and_without_graphs),
+        cmocka_unit_test(every_report_reads_them),
+        cmocka_unit_test(the_pools_memory_is_the_allocators),
+        cmocka_unit_test(partitions_have_streams),
+        cmocka_unit_test(own_operations_add_up_to_one_device),
+        cmocka_unit_test(levels_are_compared),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
+
+#endif
