@@ -83,7 +83,7 @@ static void a_part_is_resumed_and_packed(void **state)
                            "Not run: build check overhead beside_linear beside_transformer "
                            "beside_switchback beside_gpipe transformer switchback gpipe nccl "
                            "accumulate train sanitize"));
-    assert_non_null(strstr(result.out, "A dry run on the host"));
+    assert_non_null(strstr(result.out, "A dry run on the processor"));
     cli_result_free(&result);
     glob_t packed;
     assert_int_equal(glob(cli_in(cli_in(cli_folder, "packed"), "*"), 0, NULL, &packed), 0);

@@ -23,9 +23,9 @@
 
 static struct cli_result check(const char *setting, const char *only)
 {
-    const char *argv[] = {cli_built("device/check"),
-                          cli_built("device/libcheck-reference.so"),
-                          cli_built("device/libcheck-emulated.so"),
+    const char *argv[] = {cli_built("emulated/device/check"),
+                          cli_built("emulated/device/libcheck-reference.so"),
+                          cli_built("emulated/device/libcheck-cuda.so"),
                           only ? "--only" : NULL,
                           only,
                           NULL};

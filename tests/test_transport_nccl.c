@@ -1,7 +1,8 @@
 /*
- * `nvtally run gpipe --transport nccl` on the host, with a stand-in for NCCL (tests/nccl): every
- * schedule and engine gives the loss of one process alone, in one process and over ranks; a rank
- * that dies ends the others. What NCCL does on a device is shown by tests/device/run, not here.
+ * `nvtally run gpipe --transport nccl` with a stand-in for NCCL (tests/nccl), on the host and on the stand-in for
+ * CUDA (tests/emulated), where messages move when their streams get there: every schedule and engine gives the loss
+ * of one process alone, in one process and over ranks with a device each; a rank that dies ends the others. What NCCL
+ * does on a device is shown by tests/device/run, not here.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,20 +21,36 @@
 
 #define SMALL                                                                                      \
     "--d-model", "32", "--layers", "4", "--heads", "4", "--d-ff", "64", "--batch", "8",            \
-        "--sequence", "8", "--vocabulary", "50", "--backend", "host", "--collect", "off"
+        "--sequence", "8", "--vocabulary", "50"
 
 static char *directory;
 static char stand_in[4200], folder[4200];
+static const char *program, *backend;
 
-static int make_directory(void **state)
+static int make_directory(void)
 {
-    (void)state;
     directory = cli_tempdir();
     if (!directory)
         return -1;
     snprintf(stand_in, sizeof(stand_in), "NVTALLY_NCCL=%s", cli_built("tests/libnccl-stand-in.so"));
     snprintf(folder, sizeof(folder), "TMPDIR=%s", directory);
     return 0;
+}
+
+static int on_the_host(void **state)
+{
+    (void)state;
+    program = "nvtally";
+    backend = "host";
+    return make_directory();
+}
+
+static int on_emulated_devices(void **state)
+{
+    (void)state;
+    program = "emulated/nvtally";
+    backend = "cuda";
+    return make_directory();
 }
 
 static int remove_directory(void **state)
@@ -54,10 +71,10 @@ static int has_mpirun(void)
 static struct cli_result run(const char *ranks, const char *const words[])
 {
     const char *argv[64] = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks};
-    const char *const environment[] = {stand_in, folder, NULL};
+    const char *const environment[] = {stand_in, folder, "EMULATED_DEVICES=4", NULL};
     struct cli_options options = {.environment = environment, .timeout_s = 120};
     size_t count = ranks ? 5 : 0;
-    argv[count++] = cli_built("nvtally");
+    argv[count++] = cli_built(program);
     for (size_t i = 0; words[i]; i++)
         argv[count++] = words[i];
     return cli_run_with(&options, argv);
@@ -87,6 +104,10 @@ static double loss(const char *ranks, const char *partitions, const char *transp
                                  "--transport",
                                  transport,
                                  SMALL,
+                                 "--backend",
+                                 backend,
+                                 "--collect",
+                                 "off",
                                  "--warmup",
                                  "0",
                                  "--iterations",
@@ -150,7 +171,7 @@ static struct cli_result kill_one_rank(const char *option)
     static const char script[] =
         "mpirun $2 --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe --partitions 2 "
         "--microbatches 4 --checkpoint on --engine self --transport nccl --d-model 32 --layers 4 "
-        "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend host --iterations "
+        "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend $3 --iterations "
         "1000000 "
         "-o dead & "
         "for i in $(seq 300); do sleep 0.1; for r in 0 1; do "
@@ -160,10 +181,11 @@ static struct cli_result kill_one_rank(const char *option)
         "grep -qz \"$1\" /proc/$p/environ && grep -qz OMPI_COMM_WORLD_RANK=1 /proc/$p/environ && "
         "kill -9 $p && break; done; "
         "start=$(date +%s); wait; echo took $(($(date +%s) - start)); ls dead/*.nvt | wc -l";
-    const char *const environment[] = {stand_in, folder, NULL};
+    const char *const environment[] = {stand_in, folder, "EMULATED_DEVICES=2", NULL};
     struct cli_result result = cli_run_with(
         &(struct cli_options){.directory = directory, .environment = environment, .timeout_s = 60},
-        (const char *const[]){"bash", "-c", script, cli_built("nvtally"), folder, option, NULL});
+        (const char *const[]){"bash", "-c", script, cli_built(program), folder, option, backend,
+                              NULL});
     cli_expect_status(&result, 0);
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
@@ -205,10 +227,25 @@ static void without_nccl_one_line_says_so(void **state)
 {
     static const char *const environment[] = {"NVTALLY_NCCL=/nowhere/libnccl.so.2", NULL};
     (void)state;
-    const char *const argv[] = {
-        "nvtally",      "run", "gpipe",    "--partitions", "2",           "--microbatches", "2",
-        "--checkpoint", "off", "--engine", "self",         "--transport", "nccl",           SMALL,
-        "--iterations", "1",   NULL};
+    const char *const argv[] = {"nvtally",
+                                "run",
+                                "gpipe",
+                                "--partitions",
+                                "2",
+                                "--microbatches",
+                                "2",
+                                "--checkpoint",
+                                "off",
+                                "--engine",
+                                "self",
+                                "--transport",
+                                "nccl",
+                                SMALL,
+                                "--backend",
+                                "host",
+                                "--iterations",
+                                "1",
+                                NULL};
     struct cli_result result =
         cli_run_with(&(struct cli_options){.environment = environment}, argv);
     cli_expect_failure(&result, "NCCL is not found (/nowhere/libnccl.so.2");
@@ -217,15 +254,17 @@ static void without_nccl_one_line_says_so(void **state)
 
 int main(void)
 {
+#define HERE(test)   cmocka_unit_test_setup_teardown(test, on_the_host, remove_directory)
+#define DEVICE(test) cmocka_unit_test_setup_teardown(test, on_emulated_devices, remove_directory)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_rank_gives_the_same_losses, make_directory,
-                                        remove_directory),
-        cmocka_unit_test_setup_teardown(ranks_give_the_same_losses, make_directory,
-                                        remove_directory),
-        cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, make_directory,
-                                        remove_directory),
-        cmocka_unit_test_setup_teardown(a_rank_that_is_gone_is_noticed, make_directory,
-                                        remove_directory),
+        HERE(one_rank_gives_the_same_losses),
+        HERE(ranks_give_the_same_losses),
+        HERE(one_rank_that_dies_ends_all),
+        HERE(a_rank_that_is_gone_is_noticed),
+        DEVICE(one_rank_gives_the_same_losses),
+        DEVICE(ranks_give_the_same_losses),
+        DEVICE(one_rank_that_dies_ends_all),
+        DEVICE(a_rank_that_is_gone_is_noticed),
         cmocka_unit_test(without_nccl_one_line_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

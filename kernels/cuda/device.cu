@@ -19,10 +19,11 @@ static struct {
     void *memory;
     size_t bytes;
 } scratch[NVT_STREAMS_MOST][2];
-static int stream_count;         /* streams made so far */
-static int device;               /* of this process */
-static thread_local int current; /* this thread's stream */
-static thread_local int chosen;  /* whether this thread was told the device */
+static int stream_count;           /* streams made so far */
+static cudaStream_t memory_stream; /* on which memory comes and goes; nothing else waits in it */
+static int device;                 /* of this process */
+static thread_local int current;   /* this thread's stream */
+static thread_local int chosen;    /* whether this thread was told the device */
 
 /* --- errors --- */
 
@@ -120,6 +121,8 @@ static int make_streams(int up_to)
     int failed = 0;
     pthread_mutex_lock(&lock);
     cudaError_t status = cudaSuccess;
+    if (!memory_stream)
+        status = cudaStreamCreateWithFlags(&memory_stream, cudaStreamNonBlocking);
     while (stream_count <= up_to && status == cudaSuccess) {
         status = cudaStreamCreateWithFlags(&streams[stream_count], cudaStreamNonBlocking);
         if (status == cudaSuccess)
@@ -237,11 +240,22 @@ cublasHandle_t nvt_cublas_handle(void)
 
 /* --- memory --- */
 
-static void *take(size_t bytes)
+/* Streams are ordered by nobody here: where there are several, memory comes and goes on one of its own. A
+ * thread that waited for the stream it computes on could wait for another rank's message, with locks held
+ * that the thread needs which that rank waits for. */
+static cudaStream_t stream_for_memory(void)
+{
+    return stream_count > 1 ? memory_stream : streams[current];
+}
+
+/* On a stream of its own it is there before it is handed out, as the others are in no order with it. */
+static void *take(size_t bytes, cudaStream_t stream)
 {
     void *memory = NULL;
     cudaError_t status =
-        pool ? cudaMallocAsync(&memory, bytes, streams[current]) : cudaMalloc(&memory, bytes);
+        pool ? cudaMallocAsync(&memory, bytes, stream) : cudaMalloc(&memory, bytes);
+    if (status == cudaSuccess && pool && stream == memory_stream)
+        nvt_cuda_note(cudaStreamSynchronize(stream), "memory");
     if (status == cudaSuccess)
         return memory;
     /* Out of memory is an answer, not a failure, and must not be found by the next launch. */
@@ -251,24 +265,16 @@ static void *take(size_t bytes)
     return NULL;
 }
 
-/* Streams are ordered by nobody here: where there are several, memory is there before it is handed
- * out. */
-static void *settled(void *memory)
-{
-    if (memory && stream_count > 1)
-        nvt_cuda_note(cudaStreamSynchronize(streams[current]), "memory");
-    return memory;
-}
-
 /* What the pool keeps in pieces of other sizes goes back to the device before it is called full. */
 void *nvt_backend_alloc(size_t bytes)
 {
-    void *memory = take(bytes);
+    cudaStream_t stream = stream_for_memory();
+    void *memory = take(bytes, stream);
     if (memory || !pool)
-        return settled(memory);
+        return memory;
     nvt_backend_sync();
     nvt_cuda_note(cudaMemPoolTrimTo(pool, 0), "the memory pool");
-    return settled(take(bytes));
+    return take(bytes, stream);
 }
 
 void nvt_backend_free(void *memory)
@@ -281,7 +287,7 @@ void nvt_backend_free(void *memory)
      * then. */
     if (stream_count > 1)
         nvt_backend_sync();
-    nvt_cuda_note(cudaFreeAsync(memory, streams[current]), "memory");
+    nvt_cuda_note(cudaFreeAsync(memory, stream_for_memory()), "memory");
 }
 
 /* Given back and taken in the order of the stream, so what still runs on it keeps its own. */

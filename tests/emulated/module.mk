@@ -1,12 +1,12 @@
 # The CUDA backend on a stand-in for CUDA, for machines without a device or nvcc:
 #   build/emulated/libnvtally-cuda.so    with the program beside it, which loads it as it would the real one
-#   build/device/libcheck-emulated.so    the same operations for tests/device/check
+#   build/emulated/device                the operations for tests/device/check
 EMULATED       := $(BUILD)/emulated
 EMULATED_SRC   := $(sort $(wildcard tests/emulated/*.cpp))
 EMULATED_FLAGS := -std=gnu++20 -Itests/emulated -I. -D__CUDACC__ $(CFLAGS) -fPIC -fvisibility=hidden $(OPENMP) -Wall -Wextra \
                   -Wno-unknown-pragmas $(WERROR)
 # ThreadSanitizer knows nothing of threads that are no system's: there it is built without.
-$(EMULATED)/%.o $(EMULATED)/%.so $(BUILD)/device/libcheck-emulated.so: override SANITIZE := $(if $(findstring thread,$(SANITIZE)),,$(SANITIZE))
+$(EMULATED)/%.o $(EMULATED)/%.so: override SANITIZE := $(if $(findstring thread,$(SANITIZE)),,$(SANITIZE))
 emulated = $(patsubst %,$(EMULATED)/obj/%.o,$(1))
 
 $(EMULATED)/obj/%.cu.o: %.cu
@@ -28,7 +28,7 @@ $(EMULATED)/obj/%.c.o: %.c
 $(EMULATED)/libnvtally-cuda.so: $(call emulated,$(EMULATED_SRC) $(CUDA_SRC) $(CUDA_OPS_SRC) $(CUDA_C_SRC))
 	$(Q)$(CXX) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) -shared $^ -Wl,-z,defs -ldl -lm -o $@
 
-$(BUILD)/device/libcheck-emulated.so: $(call emulated,$(EMULATED_SRC) $(CHECK_CUDA_SRC))
+$(EMULATED)/device/libcheck-cuda.so: $(call emulated,$(EMULATED_SRC) $(CHECK_CUDA_SRC))
 	@mkdir -p $(@D)
 	$(Q)$(CXX) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) -shared $^ -Wl,-z,defs -ldl -lm -o $@
 
@@ -37,9 +37,9 @@ $(EMULATED)/%: $(BUILD)/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-EMULATED_ALL := $(EMULATED)/libnvtally-cuda.so $(BUILD)/device/libcheck-emulated.so \
-                $(patsubst %,$(EMULATED)/%,nvtally libnvtally-host.so libnvtally-inject.so)
+EMULATED_ALL := $(EMULATED)/libnvtally-cuda.so $(EMULATED)/device/libcheck-cuda.so \
+                $(patsubst %,$(EMULATED)/%,nvtally libnvtally-host.so libnvtally-inject.so libnvtally-nccl.so $(if $(MPI_PACKAGE),libnvtally-mpi.so) device/check device/libcheck-reference.so)
 $(call obj,tests/test_emulated_traces.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
-$(BUILD)/tests/test_emulated $(BUILD)/tests/test_emulated_traces: | $(EMULATED_ALL) $(CHECK_HERE) $(STAND_IN)
+$(BUILD)/tests/test_emulated $(BUILD)/tests/test_emulated_traces $(BUILD)/tests/test_transport_nccl: | $(EMULATED_ALL) $(STAND_IN) $(NCCL_STAND_IN)
 emulated: $(EMULATED_ALL) ## the CUDA backend on the processor, on a stand-in for CUDA
 .PHONY: emulated

@@ -1,4 +1,5 @@
 /* What a tool hears of the stand-in: it is loaded as the driver loads it, and the stand-in for CUPTI is told. */
+#include "../nccl/stand_in.h"
 #include "emulated.h"
 
 #include <cstdlib>
@@ -40,12 +41,26 @@ void load_tools()
     find(library, "stand_in_wait", &listener.wait);
     find(library, "stand_in_call", &listener.call);
 }
+
+void lend_streams()
+{
+    const char *nccl = getenv("NVTALLY_NCCL");
+    void *library = nccl ? dlopen(nccl, RTLD_NOW) : nullptr;
+    nccl_use_streams_function use_streams = nullptr;
+    if (library)
+        find(library, "nccl_stand_in_use_streams", &use_streams);
+    if (use_streams)
+        use_streams(emulated_on_stream);
+}
 } // namespace
 
 void emulated_start_driver()
 {
     static std::once_flag once;
-    std::call_once(once, load_tools);
+    std::call_once(once, [] {
+        load_tools();
+        lend_streams();
+    });
 }
 
 emulated_call::emulated_call(const char *function) : name(function)

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <unistd.h>
 #include <vector>
 
 /* A point in the order of a stream that others wait for. */
@@ -14,8 +15,9 @@ struct moment {
 struct operation {
     stand_in_operation what;
     std::function<void()> work;
-    std::shared_ptr<moment> waits; /* not before this, or NULL */
-    std::shared_ptr<moment> marks; /* this has passed then, or NULL */
+    std::shared_ptr<moment> waits;  /* not before this, or NULL */
+    std::shared_ptr<moment> marks;  /* this has passed then, or NULL */
+    std::function<bool()> is_there; /* not before this is true, of what comes from elsewhere */
 };
 
 struct emulated_graph {
@@ -40,8 +42,26 @@ std::vector<std::unique_ptr<emulated_stream>> streams;
 
 bool is_ready(const emulated_stream &stream)
 {
-    return !stream.queue.empty() &&
-           (!stream.queue.front().waits || stream.queue.front().waits->passed);
+    if (stream.queue.empty())
+        return false;
+    const operation &next = stream.queue.front();
+    return (!next.waits || next.waits->passed) && (!next.is_there || next.is_there());
+}
+
+/* Whether any stream waits for what comes from elsewhere: then others go on meanwhile. */
+bool waits_for_others()
+{
+    for (auto &stream : streams)
+        if (!stream->queue.empty() && stream->queue.front().is_there)
+            return true;
+    return false;
+}
+
+void let_others_go_on()
+{
+    emulated_lock.unlock();
+    usleep(200);
+    emulated_lock.lock();
 }
 
 void run(const operation &next)
@@ -64,6 +84,8 @@ void step()
     for (auto &stream : streams)
         if (is_ready(*stream))
             ready.push_back(stream.get());
+    if (ready.empty() && waits_for_others())
+        return let_others_go_on();
     if (ready.empty())
         emulated_stop("streams wait for each other");
     emulated_stream *stream = ready[emulated_random(ready.size())];
@@ -81,8 +103,9 @@ void emulated_drain(cudaStream_t stream)
 
 void emulated_drain_all()
 {
-    for (auto &stream : streams)
-        emulated_drain(stream.get());
+    /* Others may add some meanwhile. */
+    for (size_t i = 0; i < streams.size(); i++)
+        emulated_drain(streams[i].get());
 }
 
 /* Waiting is forbidden while this stream, or any, is recorded; it spoils the recording. */
@@ -117,7 +140,18 @@ cudaError_t emulated_enqueue(cudaStream_t stream, stand_in_operation what,
                              std::function<void()> work)
 {
     emulated_guard held(emulated_lock);
-    return give(stream, {what, std::move(work), nullptr, nullptr});
+    return give(stream, {what, std::move(work), nullptr, nullptr, nullptr});
+}
+
+void emulated_on_stream(void *stream, int (*is_ready)(void *), void (*work)(void *), void *argument)
+{
+    emulated_guard held(emulated_lock);
+    give(static_cast<cudaStream_t>(stream),
+         {{},
+          [work, argument] { work(argument); },
+          nullptr,
+          nullptr,
+          [is_ready, argument] { return is_ready(argument) != 0; }});
 }
 
 void emulated_launch(const char *name, int64_t blocks, unsigned threads, cudaStream_t stream,
@@ -169,7 +203,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     emulated_guard held(emulated_lock);
     if (!event->last || emulated_ignores("waits"))
         return cudaSuccess;
-    return give(stream, {{}, nullptr, event->last, nullptr});
+    return give(stream, {{}, nullptr, event->last, nullptr, nullptr});
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
@@ -184,7 +218,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     ENTER();
     emulated_guard held(emulated_lock);
     event->last = std::make_shared<moment>();
-    return give(stream, {{}, nullptr, nullptr, event->last});
+    return give(stream, {{}, nullptr, nullptr, event->last, nullptr});
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event)

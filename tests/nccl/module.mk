@@ -1,7 +1,7 @@
 # The transport over NCCL, tested without a device: a stand-in for libnccl.
 NCCL_STAND_IN := $(BUILD)/tests/libnccl-stand-in.so
 
-$(NCCL_STAND_IN): tests/nccl/stand_in.c kernels/transports/nccl_api.h
+$(NCCL_STAND_IN): tests/nccl/stand_in.c tests/nccl/stand_in.h kernels/transports/nccl_api.h
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE -I. $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $< -o $@ -lpthread
 

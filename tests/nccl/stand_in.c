@@ -2,9 +2,9 @@
  * A stand-in for libnccl, for the tests of the transport over it. It has the functions that are
  * used, with their signatures, and keeps NCCL's rules: messages of two ranks pair by order, what is
  * sent and received must be of the same size, a rank sends to itself only within a group. It copies
- * memory of the host, between processes through files in a folder that stands in the id, and knows
- * no streams: nothing here says how NCCL itself behaves on a device. Unlike NCCL's its send does
- * not wait for the receiver.
+ * memory of the host, between processes through files in a folder that stands in the id, in the
+ * order of streams where it was lent some (stand_in.h): nothing here says how NCCL itself behaves
+ * on a device. Unlike NCCL's its send does not wait for the receiver.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "kernels/transports/nccl_api.h"
+#include "stand_in.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -27,8 +28,19 @@ struct nccl_comm {
     char folder[128];
     int ranks, rank, peer_pid;
     unsigned sent, received;
-    volatile int aborted;
+    volatile int aborted, failed; /* failed: on a stream, where no call is told */
 };
+
+/* A message on its way: to a file, from one, or (both) within this rank. */
+struct message {
+    nccl_comm comm;
+    const void *from;
+    void *to;
+    size_t size;
+    unsigned number;
+};
+
+static nccl_on_stream_function on_stream;
 
 /* Of this thread: whether a group is open, and what it has sent to itself. */
 static _Thread_local int in_group;
@@ -64,23 +76,74 @@ static int peer_is_gone(const nccl_comm comm)
     return comm->peer_pid && kill(comm->peer_pid, 0) && errno == ESRCH;
 }
 
+static int is_there(const nccl_comm comm, char what, unsigned number)
+{
+    char path[200];
+    path_of(comm, path, sizeof(path), what, !comm->rank, number);
+    return comm->aborted || !access(path, F_OK);
+}
+
 /* Wait for the other rank's file; it must have this size. */
 static int take_file(const nccl_comm comm, char what, unsigned number, void *data, size_t size)
 {
     char path[200];
     path_of(comm, path, sizeof(path), what, !comm->rank, number);
-    FILE *file;
-    while (!(file = fopen(path, "re"))) {
-        if (comm->aborted)
-            return SYSTEM_ERROR;
+    while (!is_there(comm, what, number))
         pause_a_little();
-    }
+    FILE *file = fopen(path, "re");
     struct stat status;
+    if (!file)
+        return SYSTEM_ERROR;
     int is_right = !fstat(fileno(file), &status) && (size_t)status.st_size == size &&
                    fread(data, 1, size, file) == size;
     fclose(file);
     unlink(path);
     return is_right ? NCCL_SUCCESS : INVALID_ARGUMENT;
+}
+
+static int move(const struct message *message)
+{
+    if (message->from && message->to)
+        memcpy(message->to, message->from, message->size);
+    else if (message->from)
+        return put_file(message->comm, 'm', message->number, message->from, message->size);
+    else
+        return take_file(message->comm, 'm', message->number, message->to, message->size);
+    return NCCL_SUCCESS;
+}
+
+static int can_move(void *argument)
+{
+    const struct message *message = argument;
+    return message->from || is_there(message->comm, 'm', message->number);
+}
+
+static void move_on_stream(void *argument)
+{
+    struct message *message = argument;
+    int result = message->comm->aborted ? NCCL_SUCCESS : move(message);
+    if (result)
+        message->comm->failed = result;
+    free(message);
+}
+
+/* Now, or when the stream gets there. */
+static int move_in_order(struct message message, void *stream)
+{
+    if (!on_stream || !stream)
+        return move(&message);
+    struct message *copy = malloc(sizeof(*copy));
+    if (!copy)
+        return SYSTEM_ERROR;
+    *copy = message;
+    on_stream(stream, can_move, move_on_stream, copy);
+    return NCCL_SUCCESS;
+}
+
+EXPORT void nccl_stand_in_use_streams(nccl_on_stream_function function);
+void nccl_stand_in_use_streams(nccl_on_stream_function function)
+{
+    on_stream = function;
 }
 
 EXPORT int ncclGetVersion(int *version);
@@ -140,11 +203,10 @@ int ncclCommInitRank(nccl_comm *result, int ranks, nccl_id id, int rank)
 
 int ncclSend(const void *data, size_t count, int type, int peer, nccl_comm comm, void *stream)
 {
-    (void)stream;
     if (type != NCCL_INT8 || peer < 0 || peer >= comm->ranks)
         return INVALID_ARGUMENT;
     if (peer != comm->rank)
-        return put_file(comm, 'm', comm->sent++, data, count);
+        return move_in_order((struct message){comm, data, NULL, count, comm->sent++}, stream);
     if (!in_group || own)
         return INVALID_USAGE;
     own = data;
@@ -154,16 +216,15 @@ int ncclSend(const void *data, size_t count, int type, int peer, nccl_comm comm,
 
 int ncclRecv(void *data, size_t count, int type, int peer, nccl_comm comm, void *stream)
 {
-    (void)stream;
     if (type != NCCL_INT8 || peer < 0 || peer >= comm->ranks)
         return INVALID_ARGUMENT;
     if (peer != comm->rank)
-        return take_file(comm, 'm', comm->received++, data, count);
+        return move_in_order((struct message){comm, NULL, data, count, comm->received++}, stream);
     if (!in_group || !own || own_size != count)
         return INVALID_USAGE;
-    memcpy(data, own, count);
+    const void *from = own;
     own = NULL;
-    return NCCL_SUCCESS;
+    return move_in_order((struct message){comm, from, data, count, 0}, stream);
 }
 
 int ncclGroupStart(void)
@@ -179,7 +240,7 @@ int ncclGroupEnd(void)
 
 int ncclCommGetAsyncError(nccl_comm comm, int *result)
 {
-    *result = peer_is_gone(comm) ? REMOTE_ERROR : NCCL_SUCCESS;
+    *result = comm->failed ? comm->failed : peer_is_gone(comm) ? REMOTE_ERROR : NCCL_SUCCESS;
     return NCCL_SUCCESS;
 }
 
