@@ -4,7 +4,8 @@
  * sent and received must be of the same size, a rank sends to itself only within a group. It copies
  * memory of the host, between processes through files in a folder that stands in the id, in the
  * order of streams where it was lent some (stand_in.h): nothing here says how NCCL itself behaves
- * on a device. Unlike NCCL's its send does not wait for the receiver.
+ * on a device. On streams a send waits until the receiver's stream has got to the receiving, as
+ * NCCL's may; without, unlike NCCL's, it waits for nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,7 @@ struct message {
     void *to;
     size_t size;
     unsigned number;
+    int is_posted; /* the other rank knows that this one is about to receive it */
 };
 
 static nccl_on_stream_function on_stream;
@@ -112,16 +114,26 @@ static int move(const struct message *message)
     return NCCL_SUCCESS;
 }
 
+/* To another rank when that has posted 'r'; from there when 'm' has come, and first of all 'r' is posted. */
 static int can_move(void *argument)
 {
-    const struct message *message = argument;
-    return message->from || is_there(message->comm, 'm', message->number);
+    struct message *message = argument;
+    if (message->from)
+        return message->to || is_there(message->comm, 'r', message->number);
+    if (!message->is_posted && put_file(message->comm, 'r', message->number, "", 0))
+        message->comm->failed = SYSTEM_ERROR;
+    message->is_posted = 1;
+    return is_there(message->comm, 'm', message->number);
 }
 
 static void move_on_stream(void *argument)
 {
     struct message *message = argument;
     int result = message->comm->aborted ? NCCL_SUCCESS : move(message);
+    char posted[200];
+    path_of(message->comm, posted, sizeof(posted), 'r', !message->comm->rank, message->number);
+    if (message->from && !message->to)
+        unlink(posted);
     if (result)
         message->comm->failed = result;
     free(message);
@@ -206,7 +218,7 @@ int ncclSend(const void *data, size_t count, int type, int peer, nccl_comm comm,
     if (type != NCCL_INT8 || peer < 0 || peer >= comm->ranks)
         return INVALID_ARGUMENT;
     if (peer != comm->rank)
-        return move_in_order((struct message){comm, data, NULL, count, comm->sent++}, stream);
+        return move_in_order((struct message){comm, data, NULL, count, comm->sent++, 0}, stream);
     if (!in_group || own)
         return INVALID_USAGE;
     own = data;
@@ -219,12 +231,13 @@ int ncclRecv(void *data, size_t count, int type, int peer, nccl_comm comm, void 
     if (type != NCCL_INT8 || peer < 0 || peer >= comm->ranks)
         return INVALID_ARGUMENT;
     if (peer != comm->rank)
-        return move_in_order((struct message){comm, NULL, data, count, comm->received++}, stream);
+        return move_in_order((struct message){comm, NULL, data, count, comm->received++, 0},
+                             stream);
     if (!in_group || !own || own_size != count)
         return INVALID_USAGE;
     const void *from = own;
     own = NULL;
-    return move_in_order((struct message){comm, from, data, count, 0}, stream);
+    return move_in_order((struct message){comm, from, data, count, 0, 0}, stream);
 }
 
 int ncclGroupStart(void)
