@@ -24,7 +24,8 @@ static struct cli_result run(const char *dry, const char *work, const char *iter
 {
     static char variables[5][4200];
     const char *argv[16] = {"tests/device/run"};
-    snprintf(variables[0], sizeof(variables[0]), "BUILD=%s", cli_built(""));
+    snprintf(variables[0], sizeof(variables[0]), "BUILD=%s",
+             cli_built(strcmp(dry, "emulated") ? "" : "emulated"));
     snprintf(variables[1], sizeof(variables[1]), "WORK=%s", cli_in(cli_folder, work));
     snprintf(variables[2], sizeof(variables[2]), "OUT=%s", cli_in(cli_folder, "packed"));
     snprintf(variables[3], sizeof(variables[3]), "ITERATIONS=%s", iterations);
@@ -117,6 +118,27 @@ static void every_part_can_be_rehearsed(void **state)
                            "losses over NCCL with one rank those without, to 1e-6          "
                            "reached  12 of 12 cases"));
     assert_non_null(strstr(result.out, "sums, the host's to the bit"));
+    cli_result_free(&result);
+}
+
+/* The same with the CUDA backend, on the stand-in for CUDA: what a device has and the host has not, graphs and the
+ * levels of the collector, too. */
+static void a_device_can_be_rehearsed(void **state)
+{
+    (void)state;
+    CLI_SKIP_THREAD_SANITIZED("a script over every workload, which have tests of their own");
+    static const char *const parts[] = {"fragments",  "overhead", "transformer", "switchback",
+                                        "accumulate", "nccl",     NULL};
+    struct cli_result result = run("emulated", "emulated", "1", parts);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "39 of 39 rows"));
+    assert_non_null(strstr(result.out, "2 rounds of off,nvtx,kernel,full"));
+    assert_non_null(strstr(result.out, "12 of 12 rows"));
+    assert_non_null(strstr(result.out, "2 of 2 rows"));
+    assert_non_null(strstr(result.out, "24 of 24 rows"));
+    assert_non_null(strstr(result.out, "12 of 12 cases"));
+    assert_non_null(strstr(result.out, "sums, the host's to the bit"));
+    assert_non_null(strstr(result.out, "nothing below is a result of a device"));
     cli_result_free(&result);
 }
 
@@ -244,6 +266,7 @@ int main(void)
         cmocka_unit_test(without_a_device_parts_are_not_run),
         cmocka_unit_test(a_part_is_resumed_and_packed),
         cmocka_unit_test(every_part_can_be_rehearsed),
+        cmocka_unit_test(a_device_can_be_rehearsed),
         cmocka_unit_test(beside_pytorch_or_not_run),
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(packing_has_bounds),
