@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 /* The kernels take part in this test as source. */
+#include "../kernels/ops/quantize_one.h"
 #include "../kernels/frame/allocator.c"
 #include "../kernels/host/backend.c"
 #include "../kernels/host/low_precision.c"
@@ -186,6 +187,30 @@ static void zeros_nans_and_infinities_have_scales_of_their_own(void **state)
     x[255 * COLUMNS + 64] = 0xffff;
     check_all_forms(x);
     free(x);
+}
+
+/* A device multiplies by the reciprocal and corrects: every scale there is, with random halves below it and with
+ * those that lie on ties. */
+static void a_corrected_quotient_is_the_rounded_one(void **state)
+{
+    (void)state;
+    uint32_t random = 1;
+    for (uint32_t bits = 1; bits < NVT_HALF_INFINITY; bits++) {
+        float scale = nvt_half_value((nvt_half)bits), reciprocal = 1.0f / scale;
+        assert_true(nvt_is_divisor(scale));
+        for (uint32_t i = 0; i < 40; i++) {
+            random = random * 1664525 + 1013904223;
+            /* Of a scale 254·u, odd multiples of u. */
+            float x = i < 32 ? nvt_half_value((nvt_half)(random % (bits + 1)))
+                             : scale / 254 * (float)(2 * (random >> 16 & 127) - 1);
+            if (x > scale || (i >= 32 && nvt_half_value(nvt_half_of(x)) != x))
+                continue;
+            float expected = 127.0f * x / scale;
+            if (nvt_quotient(x, scale, reciprocal) != expected)
+                fail_msg("127 * %a / %a is %a, not %a", (double)x, (double)scale,
+                         (double)nvt_quotient(x, scale, reciprocal), (double)expected);
+        }
+    }
 }
 
 static void a_matrix_larger_than_a_share_has_one_scale(void **state)
@@ -531,6 +556,7 @@ int main(void)
         cmocka_unit_test(floats_are_rounded_to_the_nearest_half),
         cmocka_unit_test(quantisation_is_that_of_exact_arithmetic),
         cmocka_unit_test(zeros_nans_and_infinities_have_scales_of_their_own),
+        cmocka_unit_test(a_corrected_quotient_is_the_rounded_one),
         cmocka_unit_test(a_matrix_larger_than_a_share_has_one_scale),
         cmocka_unit_test(a_cast_cuts),
         cmocka_unit_test(integer_products_are_exact),

@@ -2,6 +2,16 @@
 
 #include <math.h>
 
+#include "quantize_one.h"
+
+/* A device has forms of its own for most shapes; what they leave is done as on the host. */
+#ifdef __CUDACC__
+#include "../cuda/quantize.h"
+#define DONE_BY_DEVICE(call) (!(call))
+#else
+#define DONE_BY_DEVICE(call) 0
+#endif
+
 /* One argument set for all of this file's quantisers: x is [rows][n]. */
 struct quantize_args {
     int8_t *q;
@@ -12,22 +22,10 @@ struct quantize_args {
     int shared; /* one scale for all */
 };
 
-/* What a group's scale says: a positive finite one divides, all else makes zeros. */
 NVT_DEVICE int8_t quantize_one(nvt_half x, float scale, int divides)
 {
     float quotient = 127.0f * nvt_half_value(x) / (divides ? scale : 1.0f);
     return divides ? (int8_t)rintf(quotient) : (int8_t)0;
-}
-
-NVT_DEVICE int is_divisor(float scale)
-{
-    return scale > 0 && scale <= 65504.0f;
-}
-
-NVT_DEVICE uint16_t larger(uint16_t top, nvt_half x)
-{
-    uint16_t magnitude = (uint16_t)(x & NVT_HALF_MAGNITUDE);
-    return magnitude > top ? magnitude : top;
 }
 
 /* --- a scale for each row --------------------------------------------------------------------- */
@@ -39,11 +37,11 @@ NVT_KERNEL(quantize_rows, quantize_args)
     uint16_t top = 0;
     FOR_THREADS(i, a.n)
     {
-        top = larger(top, x[i]);
+        top = nvt_larger(top, x[i]);
     }
     top = (uint16_t)block_max((real)top);
     float scale = nvt_half_value(top);
-    int divides = is_divisor(scale);
+    int divides = nvt_is_divisor(scale);
     FOR_THREADS(i, a.n)
     {
         q[i] = quantize_one(x[i], scale, divides);
@@ -57,7 +55,8 @@ NVT_KERNEL(quantize_rows, quantize_args)
 void nvt_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n)
 {
     struct quantize_args args = {q, s, NULL, x, rows, n, 0};
-    NVT_LAUNCH(quantize_rows, rows, args);
+    if (!DONE_BY_DEVICE(nvt_cuda_quantize_rows(q, s, x, rows, n)))
+        NVT_LAUNCH(quantize_rows, rows, args);
 }
 
 /* --- the largest of columns, and of all ------------------------------------------------------- */
@@ -84,7 +83,7 @@ NVT_KERNEL(top_of_columns, quantize_args)
         const nvt_half *x = a.x + r * a.n + column;
         FOR_THREADS(i, width)
         {
-            top[i] = larger(top[i], x[i]);
+            top[i] = nvt_larger(top[i], x[i]);
         }
     }
 }
@@ -97,7 +96,7 @@ NVT_KERNEL(scale_of_columns, quantize_args)
         int64_t i = row * NVT_CHUNK_ELEMENTS + j;
         uint16_t top = 0;
         for (int64_t stripe = 0; i < a.n && stripe < STRIPES(a.rows); stripe++)
-            top = larger(top, a.top[stripe * a.n + i]);
+            top = nvt_larger(top, a.top[stripe * a.n + i]);
         if (i < a.n)
             a.s[i] = nvt_half_value(top);
     }
@@ -114,7 +113,7 @@ NVT_KERNEL(top_of_share, quantize_args)
     uint16_t top = 0;
     FOR_THREADS(i, count < SHARE ? count : SHARE)
     {
-        top = larger(top, x[i]);
+        top = nvt_larger(top, x[i]);
     }
     top = (uint16_t)block_max((real)top);
     FOR_THREADS(i, 1)
@@ -128,7 +127,7 @@ NVT_KERNEL(scale_of_all, quantize_args)
     uint16_t top = 0;
     FOR_THREADS(i, SHARES(a.rows * a.n))
     {
-        top = larger(top, a.top[i]);
+        top = nvt_larger(top, a.top[i]);
     }
     top = (uint16_t)block_max((real)top);
     FOR_THREADS(i, 1)
@@ -145,7 +144,9 @@ int64_t nvt_quantize_scratch(int64_t rows, int64_t n)
 
 static void find_scale_of_all(const struct quantize_args *args)
 {
-    NVT_LAUNCH(top_of_share, SHARES(args->rows * args->n), *args);
+    int64_t count = args->rows * args->n;
+    if (!DONE_BY_DEVICE(nvt_cuda_top_of_shares(args->top, args->x, count, SHARE)))
+        NVT_LAUNCH(top_of_share, SHARES(count), *args);
     NVT_LAUNCH(scale_of_all, 1, *args);
 }
 
@@ -157,7 +158,7 @@ NVT_KERNEL(quantize_all, quantize_args)
     const nvt_half *x = a.x + row * SHARE;
     int8_t *q = a.q + row * SHARE;
     float scale = a.s[0];
-    int divides = is_divisor(scale);
+    int divides = nvt_is_divisor(scale);
     FOR_THREADS(i, count < SHARE ? count : SHARE)
     {
         q[i] = quantize_one(x[i], scale, divides);
@@ -169,7 +170,8 @@ void nvt_quantize_all(int8_t *q, float *s, const nvt_half *x, int64_t rows, int6
 {
     struct quantize_args args = {q, s, scratch, x, rows, n, 1};
     find_scale_of_all(&args);
-    NVT_LAUNCH(quantize_all, SHARES(rows * n), args);
+    if (!DONE_BY_DEVICE(nvt_cuda_quantize_all(q, s, x, rows * n)))
+        NVT_LAUNCH(quantize_all, SHARES(rows * n), args);
 }
 
 /* Side of the square that is turned at a time: a line of the result fills a line of the cache. */
@@ -190,7 +192,7 @@ NVT_DEVICE void read_tile(struct tile *tile, const struct quantize_args *a, cons
         int64_t r = i / TILE, c = i % TILE;
         float scale = scales[a->shared || c >= width ? 0 : c];
         if (c < width)
-            tile->at[r][c] = quantize_one(x[r * a->n + c], scale, is_divisor(scale));
+            tile->at[r][c] = quantize_one(x[r * a->n + c], scale, nvt_is_divisor(scale));
     }
 }
 
@@ -214,7 +216,7 @@ static void read_tile(struct tile *tile, const struct quantize_args *a, const nv
     float divisor[TILE];
     for (int64_t c = 0; c < width; c++) {
         float scale = scales[a->shared ? 0 : c];
-        divisor[c] = is_divisor(scale) ? scale : INFINITY;
+        divisor[c] = nvt_is_divisor(scale) ? scale : INFINITY;
     }
     for (int64_t r = 0; r < height; r++) {
         /* Two lines of the cache a row, far from the next row's: no processor guesses that. */
@@ -285,7 +287,9 @@ NVT_KERNEL(quantize_transposed, quantize_args)
 static void launch_transposed(const struct quantize_args *args)
 {
     int64_t across = (args->n + TILE - 1) / TILE, down = (args->rows + TILE - 1) / TILE;
-    NVT_LAUNCH(quantize_transposed, across * down, *args);
+    if (!DONE_BY_DEVICE(nvt_cuda_quantize_transposed(args->q, args->s, args->x, args->rows, args->n,
+                                                     args->shared)))
+        NVT_LAUNCH(quantize_transposed, across * down, *args);
 }
 
 void nvt_quantize_columns_transposed(int8_t *q, float *s, const nvt_half *x, int64_t rows,
@@ -293,8 +297,10 @@ void nvt_quantize_columns_transposed(int8_t *q, float *s, const nvt_half *x, int
 {
     struct quantize_args args = {q, s, scratch, x, rows, n, 0};
     int64_t across = (n + STRIPE_COLUMNS - 1) / STRIPE_COLUMNS;
-    NVT_LAUNCH(top_of_columns, STRIPES(rows) * across, args);
-    NVT_LAUNCH(scale_of_columns, NVT_CHUNKS(n), args);
+    if (!DONE_BY_DEVICE(nvt_cuda_top_of_columns(scratch, x, rows, n, STRIPE_ROWS)))
+        NVT_LAUNCH(top_of_columns, STRIPES(rows) * across, args);
+    if (!DONE_BY_DEVICE(nvt_cuda_scale_of_columns(s, scratch, STRIPES(rows), n)))
+        NVT_LAUNCH(scale_of_columns, NVT_CHUNKS(n), args);
     launch_transposed(&args);
 }
 

@@ -62,7 +62,7 @@ static double root_mean_square(const struct nvt_check_array *array)
 {
     double sum = 0;
     for (int64_t i = 0; i < array->count; i++)
-        if (!isnan(array->values[i]))
+        if (isfinite(array->values[i]))
             sum += array->values[i] * array->values[i];
     return array->count ? sqrt(sum / (double)array->count) : 0;
 }
@@ -75,7 +75,7 @@ static void compare_array(const struct nvt_check_array *expected,
     double scale = root_mean_square(expected);
     for (int64_t i = 0; i < expected->count; i++) {
         double want = expected->values[i], got = found->values[i];
-        double size = fabs(want) + scale, error = fabs(got - want);
+        double size = fabs(want) + scale, error = got == want ? 0 : fabs(got - want);
         if (isnan(want) && isnan(got))
             continue;
         if (error > 0 && size > 0)

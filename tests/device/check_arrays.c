@@ -208,6 +208,37 @@ const nvt_half *check_halves(struct check *check, const char *name, int64_t coun
     return (const nvt_half *)send(array);
 }
 
+/* Of a kind: zeros of both signs; one NaN; one infinity; ties, as odd multiples of 2^-5 are whose largest is
+ * 254 of them; subnormals. */
+static nvt_half odd_half(struct check *check, int64_t kind, int is_first)
+{
+    uint64_t bits = next(check);
+    switch (kind % 5) {
+    case 0:
+        return (nvt_half)(bits & 0x8000);
+    case 1:
+        return is_first ? 0x7e01 : nvt_half_of((float)normal(check));
+    case 2:
+        return is_first ? 0xfc00 : nvt_half_of((float)normal(check));
+    case 3:
+        return nvt_half_of((is_first ? 254.0f : (float)(2 * (int)(bits % 254) - 253)) / 32.0f);
+    default:
+        return (nvt_half)(bits & 0x83ff);
+    }
+}
+
+const nvt_half *check_odd_halves(struct check *check, const char *name, int64_t rows, int64_t n,
+                                 int by_column)
+{
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_HALF, rows * n);
+    for (int64_t i = 0; i < rows * n; i++) {
+        int64_t row = i / n, column = i % n;
+        ((nvt_half *)body(array))[i] =
+            by_column ? odd_half(check, column, !row) : odd_half(check, row, !column);
+    }
+    return (const nvt_half *)send(array);
+}
+
 const int8_t *check_bytes(struct check *check, const char *name, int64_t count)
 {
     struct check_array *array = add(check, name, CHECK_IN, CHECK_BYTE, count);

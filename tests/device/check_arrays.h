@@ -53,6 +53,9 @@ int32_t *check_out_indices(struct check *check, const char *name, int64_t count)
  */
 const float *check_floats(struct check *check, const char *name, int64_t count);
 const nvt_half *check_halves(struct check *check, const char *name, int64_t count);
+/* Zeros, ties, subnormals, infinities, NaN: a kind a row, or a column. */
+const nvt_half *check_odd_halves(struct check *check, const char *name, int64_t rows, int64_t n,
+                                 int by_column);
 const int8_t *check_bytes(struct check *check, const char *name, int64_t count);
 float *check_out_floats(struct check *check, const char *name, int64_t count);
 nvt_half *check_out_halves(struct check *check, const char *name, int64_t count);

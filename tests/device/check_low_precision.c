@@ -79,6 +79,21 @@ OP(quantize_columns_transposed)
     nvt_quantize_columns_transposed(q, scale, x, s[0], s[1], quantize_scratch(c, s));
 }
 
+OP(quantize_rows_odd)
+{
+    const nvt_half *x = check_odd_halves(c, "x", s[0], s[1], 0);
+    float *scale = check_out_floats(c, "s", s[0]);
+    nvt_quantize_rows(check_out_bytes(c, "q", s[0] * s[1]), scale, x, s[0], s[1]);
+}
+
+OP(quantize_columns_odd)
+{
+    const nvt_half *x = check_odd_halves(c, "x", s[0], s[1], 1);
+    int8_t *q = check_out_bytes(c, "q", s[0] * s[1]);
+    float *scale = check_out_floats(c, "s", s[1]);
+    nvt_quantize_columns_transposed(q, scale, x, s[0], s[1], quantize_scratch(c, s));
+}
+
 OP(quantize_all)
 {
     const nvt_half *x = check_halves(c, "x", s[0] * s[1]);
@@ -128,6 +143,9 @@ OP(accumulate)
 }
 
 /* clang-format off */
+/* As other rows, and of the shapes that a device has forms of its own for. */
+#define SQUARES ROWS, {2820, 72}, {4, 16400}
+
 const struct check_line check_low_precision[] = {
     LINE(half_nn, HALF, MATRICES),
     LINE(half_nt, HALF, MATRICES),
@@ -135,10 +153,12 @@ const struct check_line check_low_precision[] = {
     LINE(int8_product, EXACT, MATRICES),
     LINE(int8_linear_rows, HALF, MATRICES),
     LINE(int8_linear_shared, HALF, MATRICES),
-    LINE(quantize_rows, EXACT, ROWS),
-    LINE(quantize_columns_transposed, EXACT, ROWS),
-    LINE(quantize_all, EXACT, ROWS),
-    LINE(quantize_all_transposed, EXACT, ROWS),
+    LINE(quantize_rows, EXACT, SQUARES),
+    LINE(quantize_columns_transposed, EXACT, SQUARES),
+    LINE(quantize_rows_odd, EXACT, SQUARES),
+    LINE(quantize_columns_odd, EXACT, SQUARES),
+    LINE(quantize_all, EXACT, SQUARES),
+    LINE(quantize_all_transposed, EXACT, SQUARES),
     LINE(quantize_cast, EXACT, ROWS),
     LINE(dequantize, HALF, ROWS),
     LINE(half_from_float, EXACT, ROWS),

@@ -1,0 +1,304 @@
+#include "quantize.h"
+
+#include "../ops/quantize_one.h"
+
+/* Eight halves, and the eight bytes that they become. */
+#define WIDE 8
+struct alignas(16) wide {
+    uint32_t word[WIDE / 2];
+};
+struct alignas(8) narrow {
+    uint32_t word[WIDE / 4];
+};
+
+struct wide_args {
+    int8_t *q;
+    float *s;
+    uint16_t *top;
+    const nvt_half *x;
+    const float *scales;
+    int64_t rows, n, group; /* group: rows of a stripe, numbers of a share */
+    int shared;
+};
+
+struct divisor {
+    float scale, reciprocal; /* 1 and 0, where the scale makes zeros */
+};
+
+static int is_wide(const void *array)
+{
+    return !((uintptr_t)array % sizeof(struct wide));
+}
+
+static __device__ divisor divisor_of(float scale)
+{
+    return nvt_is_divisor(scale) ? divisor{scale, 1.0f / scale} : divisor{1, 0};
+}
+
+static __device__ nvt_half half_of(const wide &x, int i)
+{
+    return (nvt_half)(x.word[i / 2] >> 16 * (i % 2));
+}
+
+static __device__ uint32_t top_of(uint32_t top, const wide &x)
+{
+#pragma unroll
+    for (int i = 0; i < WIDE; i++)
+        top = nvt_larger((uint16_t)top, half_of(x, i));
+    return top;
+}
+
+/* The byte of round(127·x / scale): adding 1.5·2^23 leaves the whole number, ties to even, in the last bits. A scale
+ * that makes zeros has 0 as its reciprocal, but x may be infinite or NaN then. */
+static __device__ uint32_t byte_of(nvt_half x, const divisor &by)
+{
+    float quotient = nvt_quotient(nvt_half_value(x), by.scale, by.reciprocal) + 12582912.0f;
+    uint32_t bits;
+    memcpy(&bits, &quotient, sizeof(bits));
+    return by.reciprocal > 0 ? bits & 0xff : 0;
+}
+
+static __device__ narrow quantized(const wide &x, const divisor &by)
+{
+    narrow q = {{0, 0}};
+#pragma unroll
+    for (int i = 0; i < WIDE; i++)
+        q.word[i / 4] |= byte_of(half_of(x, i), by) << 8 * (i % 4);
+    return q;
+}
+
+/* --- a scale for each row: a block has a row, and keeps what it can of it ------------------------- */
+
+#define KEPT 4
+
+static __global__ void quantize_rows_device(wide_args a)
+{
+    int64_t row = blockIdx.x, wides = a.n / WIDE;
+    const wide *x = (const wide *)(a.x + row * a.n);
+    narrow *q = (narrow *)(a.q + row * a.n);
+    wide kept[KEPT];
+    uint32_t top = 0;
+#pragma unroll
+    for (int k = 0; k < KEPT; k++) {
+        int64_t i = threadIdx.x + k * NVT_BLOCK;
+        if (i < wides) {
+            kept[k] = x[i];
+            top = top_of(top, kept[k]);
+        }
+    }
+    for (int64_t i = threadIdx.x + KEPT * NVT_BLOCK; i < wides; i += NVT_BLOCK)
+        top = top_of(top, x[i]);
+    top = (uint32_t)block_max((real)top);
+    float scale = nvt_half_value((nvt_half)top);
+    divisor by = divisor_of(scale);
+#pragma unroll
+    for (int k = 0; k < KEPT; k++) {
+        int64_t i = threadIdx.x + k * NVT_BLOCK;
+        if (i < wides)
+            q[i] = quantized(kept[k], by);
+    }
+    for (int64_t i = threadIdx.x + KEPT * NVT_BLOCK; i < wides; i += NVT_BLOCK)
+        q[i] = quantized(x[i], by);
+    if (!threadIdx.x)
+        a.s[row] = scale;
+}
+
+int nvt_cuda_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n)
+{
+    wide_args args = {q, s, NULL, x, NULL, rows, n, 0, 0};
+    if (n % WIDE || !is_wide(x) || !is_wide(q) || rows < 1 || rows > INT32_MAX)
+        return -1;
+    NVT_START(quantize_rows_device, rows, NVT_BLOCK, args);
+    nvt_backend_launched("quantize_rows_device");
+    return 0;
+}
+
+/* --- the largest of columns, and of all ------------------------------------------------------------ */
+
+#define WARPS         (NVT_BLOCK / 32)
+#define BLOCK_COLUMNS (32 * WIDE)
+
+/* A block has 256 columns of a stripe: a lane eight neighbouring ones, warps take turns in the rows. */
+static __global__ void top_of_columns_device(wide_args a)
+{
+    __shared__ uint16_t tops[WARPS][BLOCK_COLUMNS];
+    int64_t across = (a.n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS, stripe = blockIdx.x / across;
+    int64_t first = stripe * a.group, end = first + a.group < a.rows ? first + a.group : a.rows;
+    int64_t column = blockIdx.x % across * BLOCK_COLUMNS;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    uint16_t top[WIDE] = {0};
+    if (column + lane * WIDE < a.n) {
+#pragma unroll 4
+        for (int64_t r = first + warp; r < end; r += WARPS) {
+            wide x = *(const wide *)(a.x + r * a.n + column + lane * WIDE);
+#pragma unroll
+            for (int i = 0; i < WIDE; i++)
+                top[i] = nvt_larger(top[i], half_of(x, i));
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < WIDE; i++)
+        tops[warp][lane * WIDE + i] = top[i];
+    __syncthreads();
+    int64_t own = column + threadIdx.x;
+    uint16_t most = 0;
+    for (int other = 0; other < WARPS; other++)
+        most = nvt_larger(most, tops[other][threadIdx.x]);
+    if (own < a.n)
+        a.top[stripe * a.n + own] = most;
+}
+
+int nvt_cuda_top_of_columns(uint16_t *top, const nvt_half *x, int64_t rows, int64_t n,
+                            int64_t stripe)
+{
+    wide_args args = {NULL, NULL, top, x, NULL, rows, n, stripe, 0};
+    int64_t blocks = (rows + stripe - 1) / stripe * ((n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
+    if (n % WIDE || !is_wide(x) || blocks < 1 || blocks > INT32_MAX)
+        return -1;
+    NVT_START(top_of_columns_device, blocks, NVT_BLOCK, args);
+    nvt_backend_launched("top_of_columns_device");
+    return 0;
+}
+
+/* A block has 32 columns, and its warps take turns in the stripes: there may be many of these and few columns. */
+static __global__ void scale_of_columns_device(wide_args a)
+{
+    __shared__ uint16_t tops[WARPS][32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int64_t column = (int64_t)blockIdx.x * 32 + lane;
+    uint16_t top = 0;
+    if (column < a.n) {
+#pragma unroll 8
+        for (int64_t stripe = warp; stripe < a.rows; stripe += WARPS)
+            top = nvt_larger(top, a.top[stripe * a.n + column]);
+    }
+    tops[warp][lane] = top;
+    __syncthreads();
+    for (int other = 0; other < WARPS; other++)
+        top = nvt_larger(top, tops[other][lane]);
+    if (!warp && column < a.n)
+        a.s[column] = nvt_half_value(top);
+}
+
+int nvt_cuda_scale_of_columns(float *s, const uint16_t *top, int64_t stripes, int64_t n)
+{
+    wide_args args = {NULL, s, (uint16_t *)top, NULL, NULL, stripes, n, 0, 0};
+    int64_t blocks = (n + 31) / 32;
+    if (blocks < 1 || blocks > INT32_MAX)
+        return -1;
+    NVT_START(scale_of_columns_device, blocks, NVT_BLOCK, args);
+    nvt_backend_launched("scale_of_columns_device");
+    return 0;
+}
+
+static __global__ void top_of_shares_device(wide_args a)
+{
+    int64_t first = blockIdx.x * a.group, rest = a.n - first;
+    int64_t wides = (rest < a.group ? rest : a.group) / WIDE;
+    const wide *x = (const wide *)(a.x + first);
+    uint32_t top = 0;
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < wides; i += NVT_BLOCK)
+        top = top_of(top, x[i]);
+    top = (uint32_t)block_max((real)top);
+    if (!threadIdx.x)
+        a.top[blockIdx.x] = (uint16_t)top;
+}
+
+int nvt_cuda_top_of_shares(uint16_t *top, const nvt_half *x, int64_t count, int64_t share)
+{
+    wide_args args = {NULL, NULL, top, x, NULL, 1, count, share, 0};
+    int64_t blocks = (count + share - 1) / share;
+    if (count % WIDE || !is_wide(x) || blocks < 1 || blocks > INT32_MAX)
+        return -1;
+    NVT_START(top_of_shares_device, blocks, NVT_BLOCK, args);
+    nvt_backend_launched("top_of_shares_device");
+    return 0;
+}
+
+/* --- with scales that are known -------------------------------------------------------------------- */
+
+static __global__ void quantize_all_device(wide_args a)
+{
+    int64_t wides = a.n / WIDE, first = (int64_t)blockIdx.x * KEPT * NVT_BLOCK + threadIdx.x;
+    divisor by = divisor_of(a.scales[0]);
+#pragma unroll
+    for (int k = 0; k < KEPT; k++) {
+        int64_t i = first + k * NVT_BLOCK;
+        if (i < wides)
+            ((narrow *)a.q)[i] = quantized(((const wide *)a.x)[i], by);
+    }
+}
+
+int nvt_cuda_quantize_all(int8_t *q, const float *s, const nvt_half *x, int64_t count)
+{
+    wide_args args = {q, NULL, NULL, x, s, 1, count, 0, 1};
+    const int64_t each = KEPT * NVT_BLOCK * WIDE;
+    int64_t blocks = (count + each - 1) / each;
+    if (count % WIDE || !is_wide(x) || !is_wide(q) || blocks < 1 || blocks > INT32_MAX)
+        return -1;
+    NVT_START(quantize_all_device, blocks, NVT_BLOCK, args);
+    nvt_backend_launched("quantize_all_device");
+    return 0;
+}
+
+/* A tile of the result: lines of 128 bytes, four more apart, which keeps the banks of shared memory apart. */
+#define TILE_COLUMNS 64
+#define TILE_ROWS    128
+
+struct tile {
+    alignas(4) uint8_t at[TILE_COLUMNS][TILE_ROWS + 4];
+};
+
+/* Eight threads have a row of the tile, eight columns each, and its scales. */
+static __device__ void read_tile(tile *tile, const wide_args &a, int64_t first, int64_t column)
+{
+    int group = threadIdx.x % (TILE_COLUMNS / WIDE) * WIDE;
+    divisor by[WIDE];
+    if (column + group >= a.n)
+        return;
+#pragma unroll
+    for (int i = 0; i < WIDE; i++)
+        by[i] = divisor_of(a.scales[a.shared ? 0 : column + group + i]);
+#pragma unroll
+    for (int r = threadIdx.x / (TILE_COLUMNS / WIDE); r < TILE_ROWS;
+         r += NVT_BLOCK * WIDE / TILE_COLUMNS) {
+        if (first + r >= a.rows)
+            break;
+        wide x = *(const wide *)(a.x + (first + r) * a.n + column + group);
+#pragma unroll
+        for (int i = 0; i < WIDE; i++)
+            tile->at[group + i][r] = (uint8_t)byte_of(half_of(x, i), by[i]);
+    }
+}
+
+/* A warp has a line of the result, a lane four bytes of it. */
+static __global__ void quantize_transposed_device(wide_args a)
+{
+    __shared__ tile tile;
+    int64_t across = (a.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    int64_t first = blockIdx.x / across * TILE_ROWS, column = blockIdx.x % across * TILE_COLUMNS;
+    read_tile(&tile, a, first, column);
+    __syncthreads();
+    int64_t row = threadIdx.x % 32 * 4;
+    if (first + row >= a.rows)
+        return;
+#pragma unroll
+    for (int c = threadIdx.x / 32; c < TILE_COLUMNS; c += WARPS) {
+        if (column + c < a.n)
+            *(uint32_t *)(a.q + (column + c) * a.rows + first + row) =
+                *(const uint32_t *)&tile.at[c][row];
+    }
+}
+
+int nvt_cuda_quantize_transposed(int8_t *q, const float *s, const nvt_half *x, int64_t rows,
+                                 int64_t n, int shared)
+{
+    wide_args args = {q, NULL, NULL, x, s, rows, n, 0, shared};
+    int64_t blocks = (n + TILE_COLUMNS - 1) / TILE_COLUMNS * ((rows + TILE_ROWS - 1) / TILE_ROWS);
+    if (n % WIDE || rows % 4 || !is_wide(x) || !is_wide(q) || blocks < 1 || blocks > INT32_MAX)
+        return -1;
+    NVT_START(quantize_transposed_device, blocks, NVT_BLOCK, args);
+    nvt_backend_launched("quantize_transposed_device");
+    return 0;
+}
