@@ -20,6 +20,15 @@ NVT_KERNEL(dropout, dropout_args)
         int64_t first = NVT_ELEMENT(row, 4 * j);
         uint32_t words[4];
         philox_block(words, (uint64_t)first / 4, a.stream, a.seed);
+#ifdef __CUDACC__
+        if (first + 4 <= a.n && !(((uintptr_t)a.x | (uintptr_t)a.y) % sizeof(struct nvt_four))) {
+            struct nvt_four four = *(const struct nvt_four *)(a.x + first);
+            for (int k = 0; k < 4; k++)
+                four.at[k] = words[k] >= a.threshold ? four.at[k] * a.scale : 0;
+            *(struct nvt_four *)(a.y + first) = four;
+            continue;
+        }
+#endif
         for (int64_t i = first; i < first + 4 && i < a.n; i++)
             a.y[i] = words[i - first] >= a.threshold ? a.x[i] * a.scale : 0;
     }

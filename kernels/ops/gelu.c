@@ -11,29 +11,23 @@ struct gelu_args {
     int64_t n;
 };
 
-NVT_KERNEL(gelu_forward, gelu_args)
+NVT_DEVICE real gelu(real x, real dy, const struct gelu_args *a)
 {
-    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
-    {
-        int64_t i = NVT_ELEMENT(row, j);
-        if (i < a.n)
-            a.out[i] = a.x[i] * (real)0.5 * (1 + real_erf(a.x[i] * SQRT_HALF));
-    }
+    (void)dy;
+    (void)a;
+    return x * (real)0.5 * (1 + real_erf(x * SQRT_HALF));
 }
 
-NVT_KERNEL(gelu_backward, gelu_args)
+NVT_DEVICE real gelu_gradient(real x, real dy, const struct gelu_args *a)
 {
-    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
-    {
-        int64_t i = NVT_ELEMENT(row, j);
-        if (i < a.n) {
-            real x = a.x[i];
-            real cumulative = (real)0.5 * (1 + real_erf(x * SQRT_HALF));
-            real density = INVERSE_SQRT_2_PI * real_exp(-(real)0.5 * x * x);
-            a.out[i] = a.dy[i] * (cumulative + x * density);
-        }
-    }
+    real cumulative = (real)0.5 * (1 + real_erf(x * SQRT_HALF));
+    real density = INVERSE_SQRT_2_PI * real_exp(-(real)0.5 * x * x);
+    (void)a;
+    return dy * (cumulative + x * density);
 }
+
+NVT_MAP(gelu_forward, gelu_args, out, x, x, gelu)
+NVT_MAP(gelu_backward, gelu_args, out, x, dy, gelu_gradient)
 
 void nvt_gelu_forward(real *y, const real *x, int64_t n)
 {

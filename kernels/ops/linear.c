@@ -3,6 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#ifdef __CUDACC__
+#include "../cuda/columns.h"
+#endif
+
 struct bias_args {
     real *y;
     const real *b;
@@ -13,10 +17,11 @@ NVT_KERNEL(bias_forward, bias_args)
 {
     FOR_THREADS(i, a.n)
     {
-        a.y[row * a.n + i] += a.b[i];
+        a.y[row * a.n + i] += NVT_READ(a.b[i]);
     }
 }
 
+#ifndef __CUDACC__
 /* A row is a chunk of columns: each sums its own. */
 NVT_KERNEL(bias_backward, bias_args)
 {
@@ -30,6 +35,7 @@ NVT_KERNEL(bias_backward, bias_args)
             a.y[i] += sum;
     }
 }
+#endif
 
 void nvt_bias_forward(real *y, const real *b, int64_t rows, int64_t n)
 {
@@ -39,8 +45,12 @@ void nvt_bias_forward(real *y, const real *b, int64_t rows, int64_t n)
 
 void nvt_bias_backward(real *db, const real *dy, int64_t rows, int64_t n)
 {
+#ifdef __CUDACC__
+    nvt_cuda_sum_columns(db, dy, rows, n);
+#else
     struct bias_args args = {db, dy, rows, n};
     NVT_LAUNCH(bias_backward, NVT_CHUNKS(n), args);
+#endif
 }
 
 struct mse_args {
@@ -49,16 +59,12 @@ struct mse_args {
     int64_t n;
 };
 
-NVT_KERNEL(mse_backward, mse_args)
+NVT_DEVICE real mse_gradient(real y, real t, const struct mse_args *a)
 {
-    real scale = 2 / (real)a.n;
-    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
-    {
-        int64_t i = row * NVT_CHUNK_ELEMENTS + j;
-        if (i < a.n)
-            a.dy[i] = scale * (a.y[i] - a.t[i]);
-    }
+    return 2 / (real)a->n * (y - t);
 }
+
+NVT_MAP(mse_backward, mse_args, dy, y, t, mse_gradient)
 
 void nvt_mse_backward(real *dy, const real *y, const real *t, int64_t n)
 {

@@ -101,6 +101,20 @@ NVT_KERNEL(norm_sum_groups, norm_backward_args)
     int64_t each = (a.rows + GROUPS - 1) / GROUPS;
     int64_t first = row * each, end = first + each < a.rows ? first + each : a.rows;
     real *weight = a.parts + row * a.n, *bias = a.parts + (GROUPS + row) * a.n;
+#ifdef __CUDACC__
+    /* Sums stay in registers; the host's rows stream by. */
+    for (int64_t i = threadIdx.x; i < a.n; i += NVT_BLOCK) {
+        real along = 0, sum = 0;
+#pragma unroll 8
+        for (int64_t k = first; k < end; k++) {
+            real m = a.m ? a.m[k] : 0, r = a.r[k], dy = a.dy[k * a.n + i];
+            along += dy * ((a.x[k * a.n + i] - m) * r);
+            sum += dy;
+        }
+        weight[i] = along;
+        bias[i] = sum;
+    }
+#else
     FOR_THREADS(i, a.n)
     {
         weight[i] = 0;
@@ -115,6 +129,7 @@ NVT_KERNEL(norm_sum_groups, norm_backward_args)
             bias[i] += dy[i];
         }
     }
+#endif
 }
 
 NVT_KERNEL(norm_add_groups, norm_backward_args)

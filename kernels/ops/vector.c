@@ -6,30 +6,28 @@ struct vector_args {
     int64_t n;
 };
 
-/* The elements of a chunk; the last one is shorter. */
-#define FOR_ELEMENTS(i)                                                                            \
-    const int64_t first = row * NVT_CHUNK_ELEMENTS, rest = a.n - first;                            \
-    const int64_t count = rest < NVT_CHUNK_ELEMENTS ? rest : NVT_CHUNK_ELEMENTS;                   \
-    real *out = a.out + first;                                                                     \
-    FOR_THREADS(i, count)
-
-NVT_KERNEL(vector_add, vector_args)
+NVT_DEVICE real sum_of(real x, real y, const struct vector_args *a)
 {
-    FOR_ELEMENTS(i)
-    out[i] += a.x[first + i];
+    (void)a;
+    return x + y;
 }
 
-NVT_KERNEL(relu_forward, vector_args)
+NVT_DEVICE real positive(real x, real y, const struct vector_args *a)
 {
-    FOR_ELEMENTS(i)
-    out[i] = a.x[first + i] > 0 ? a.x[first + i] : 0;
+    (void)y;
+    (void)a;
+    return x > 0 ? x : 0;
 }
 
-NVT_KERNEL(relu_backward, vector_args)
+NVT_DEVICE real where_positive(real x, real y, const struct vector_args *a)
 {
-    FOR_ELEMENTS(i)
-    out[i] = a.y[first + i] > 0 ? a.x[first + i] : 0;
+    (void)a;
+    return y > 0 ? x : 0;
 }
+
+NVT_MAP(vector_add, vector_args, out, out, x, sum_of)
+NVT_MAP(relu_forward, vector_args, out, x, x, positive)
+NVT_MAP(relu_backward, vector_args, out, x, y, where_positive)
 
 void nvt_add(real *y, const real *x, int64_t n)
 {
