@@ -146,7 +146,7 @@ NVT_KERNEL(rearrange_heads, heads_args)
         int64_t split = to + head * s->length * s->width + i - head * s->width;
         for (int64_t part = 0; part < s->parts; part++) {
             int64_t rows = at + part * features + i, groups = split + part * part_size;
-            a.out[a.merge ? rows : groups] = a.in[a.merge ? groups : rows];
+            a.out[a.merge ? rows : groups] = NVT_READ(a.in[a.merge ? groups : rows]);
         }
     }
 }

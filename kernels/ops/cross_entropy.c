@@ -40,7 +40,7 @@ NVT_KERNEL(cross_entropy_backward, cross_entropy_args)
     NVT_SIMD
     FOR_THREADS(i, a.n)
     {
-        dx[i] = a.scale * (real_exp(x[i] - lse) - (i == target));
+        dx[i] = a.scale * (real_exp(NVT_READ(x[i]) - lse) - (i == target));
     }
 }
 

@@ -16,7 +16,7 @@ NVT_KERNEL(embedding_forward, embedding_args)
     FOR_THREADS(i, a.n)
     {
         a.out[row * a.n + i] =
-            a.position ? table[i] + a.position[row % a.length * a.n + i] : table[i];
+            NVT_READ(table[i]) + (a.position ? NVT_READ(a.position[row % a.length * a.n + i]) : 0);
     }
 }
 

@@ -37,15 +37,21 @@ void nvt_score_forward(real *score, const real *x, const real *s, int64_t batch,
     NVT_LAUNCH(score_forward, batch * fragments, args);
 }
 
-/* A row is a fragment. */
+/* Features of a row of score_backward: two long fragments are work for more than two processors. */
+#define SCORE_FEATURES 256
+
+/* A row is a chunk of a fragment's features. */
 NVT_KERNEL(score_backward, fragment_args)
 {
-    FOR_THREADS(i, a.width)
+    int64_t chunks = (a.width + SCORE_FEATURES - 1) / SCORE_FEATURES;
+    int64_t f = row / chunks, first = row % chunks * SCORE_FEATURES, rest = a.width - first;
+    FOR_THREADS(j, rest < SCORE_FEATURES ? rest : SCORE_FEATURES)
     {
+        int64_t i = first + j;
         real sum = 0;
         for (int64_t b = 0; b < a.batch; b++)
-            sum += a.s[b * a.fragments + row] * a.x[(b * a.fragments + row) * a.width + i];
-        a.out[row * a.width + i] += sum;
+            sum += a.s[b * a.fragments + f] * a.x[(b * a.fragments + f) * a.width + i];
+        a.out[f * a.width + i] += sum;
     }
 }
 
@@ -53,7 +59,7 @@ void nvt_score_backward(real *ds, const real *dscore, const real *x, int64_t bat
                         int64_t fragments, int64_t width)
 {
     struct fragment_args args = {ds, NULL, x, dscore, NULL, NULL, batch, fragments, width, 0};
-    NVT_LAUNCH(score_backward, fragments, args);
+    NVT_LAUNCH(score_backward, fragments * ((width + SCORE_FEATURES - 1) / SCORE_FEATURES), args);
 }
 
 NVT_KERNEL(blend_forward, fragment_args)

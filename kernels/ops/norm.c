@@ -35,7 +35,7 @@ NVT_KERNEL(rmsnorm_forward, norm_args)
     real r = 1 / real_sqrt(sum / (real)a.n + a.eps);
     FOR_THREADS(i, a.n)
     {
-        y[i] = x[i] * r * a.g[i];
+        y[i] = NVT_READ(x[i]) * r * NVT_READ(a.g[i]);
     }
     FOR_THREADS(i, 1)
     {
@@ -63,7 +63,7 @@ NVT_KERNEL(layernorm_forward, norm_args)
     real r = 1 / real_sqrt(squares / (real)a.n + a.eps);
     FOR_THREADS(i, a.n)
     {
-        y[i] = (x[i] - m) * r * a.g[i] + a.b[i];
+        y[i] = (NVT_READ(x[i]) - m) * r * NVT_READ(a.g[i]) + NVT_READ(a.b[i]);
     }
     FOR_THREADS(i, 1)
     {
@@ -167,7 +167,8 @@ NVT_KERNEL(norm_backward, norm_backward_args)
         sum = 0;
     FOR_THREADS(i, a.n)
     {
-        real value = r * (a.g[i] * dy[i] - sum - (x[i] - m) * r * along);
+        real u = NVT_READ(a.g[i]) * NVT_READ(dy[i]);
+        real value = r * (u - sum - (NVT_READ(x[i]) - m) * r * along);
         dx[i] = a.add ? dx[i] + value : value;
     }
 }
