@@ -35,12 +35,12 @@ static __device__ divisor divisor_of(float scale)
     return nvt_is_divisor(scale) ? divisor{scale, 1.0f / scale} : divisor{1, 0};
 }
 
-static __device__ nvt_half half_of(const wide &x, int i)
+static __device__ nvt_half half_of(wide x, int i)
 {
     return (nvt_half)(x.word[i / 2] >> 16 * (i % 2));
 }
 
-static __device__ uint32_t top_of(uint32_t top, const wide &x)
+static __device__ uint32_t top_of(uint32_t top, wide x)
 {
 #pragma unroll
     for (int i = 0; i < WIDE; i++)
@@ -50,7 +50,7 @@ static __device__ uint32_t top_of(uint32_t top, const wide &x)
 
 /* The byte of round(127·x / scale): adding 1.5·2^23 leaves the whole number, ties to even, in the last bits. A scale
  * that makes zeros has 0 as its reciprocal, but x may be infinite or NaN then. */
-static __device__ uint32_t byte_of(nvt_half x, const divisor &by)
+static __device__ uint32_t byte_of(nvt_half x, divisor by)
 {
     float quotient = nvt_quotient(nvt_half_value(x), by.scale, by.reciprocal) + 12582912.0f;
     uint32_t bits;
@@ -58,7 +58,7 @@ static __device__ uint32_t byte_of(nvt_half x, const divisor &by)
     return by.reciprocal > 0 ? bits & 0xff : 0;
 }
 
-static __device__ narrow quantized(const wide &x, const divisor &by)
+static __device__ narrow quantized(wide x, divisor by)
 {
     narrow q = {{0, 0}};
 #pragma unroll
@@ -222,12 +222,15 @@ static __global__ void quantize_all_device(wide_args a)
 {
     int64_t wides = a.n / WIDE, first = (int64_t)blockIdx.x * KEPT * NVT_BLOCK + threadIdx.x;
     divisor by = divisor_of(a.scales[0]);
+    wide x[KEPT];
 #pragma unroll
-    for (int k = 0; k < KEPT; k++) {
-        int64_t i = first + k * NVT_BLOCK;
-        if (i < wides)
-            ((narrow *)a.q)[i] = quantized(((const wide *)a.x)[i], by);
-    }
+    for (int k = 0; k < KEPT; k++)
+        if (first + k * NVT_BLOCK < wides)
+            x[k] = ((const wide *)a.x)[first + k * NVT_BLOCK];
+#pragma unroll
+    for (int k = 0; k < KEPT; k++)
+        if (first + k * NVT_BLOCK < wides)
+            ((narrow *)a.q)[first + k * NVT_BLOCK] = quantized(x[k], by);
 }
 
 int nvt_cuda_quantize_all(int8_t *q, const float *s, const nvt_half *x, int64_t count)
@@ -300,5 +303,102 @@ int nvt_cuda_quantize_transposed(int8_t *q, const float *s, const nvt_half *x, i
         return -1;
     NVT_START(quantize_transposed_device, blocks, NVT_BLOCK, args);
     nvt_backend_launched("quantize_transposed_device");
+    return 0;
+}
+
+/* --- conversions ------------------------------------------------------------------------------------ */
+
+static __device__ uint32_t cut(nvt_half x)
+{
+    float value = nvt_half_value(x);
+    value = value > 127 ? 127.0f : value < -127 ? -127.0f : value;
+    return value == value ? (uint32_t)(int)value & 0xff : 0;
+}
+
+static __device__ narrow cut_all(wide x)
+{
+    narrow q = {{0, 0}};
+#pragma unroll
+    for (int i = 0; i < WIDE; i++)
+        q.word[i / 4] |= cut(half_of(x, i)) << 8 * (i % 4);
+    return q;
+}
+
+static __global__ void quantize_cast_device(wide_args a)
+{
+    int64_t wides = a.n / WIDE, first = (int64_t)blockIdx.x * KEPT * NVT_BLOCK + threadIdx.x;
+    wide x[KEPT];
+#pragma unroll
+    for (int k = 0; k < KEPT; k++)
+        if (first + k * NVT_BLOCK < wides)
+            x[k] = ((const wide *)a.x)[first + k * NVT_BLOCK];
+#pragma unroll
+    for (int k = 0; k < KEPT; k++)
+        if (first + k * NVT_BLOCK < wides)
+            ((narrow *)a.q)[first + k * NVT_BLOCK] = cut_all(x[k]);
+}
+
+int nvt_cuda_quantize_cast(int8_t *q, const nvt_half *x, int64_t n)
+{
+    wide_args args = {q, NULL, NULL, x, NULL, 1, n, 0, 0};
+    const int64_t each = KEPT * NVT_BLOCK * WIDE;
+    int64_t blocks = (n + each - 1) / each;
+    if (n % WIDE || !is_wide(x) || !is_wide(q) || blocks < 1 || blocks > INT32_MAX)
+        return -1;
+    NVT_START(quantize_cast_device, blocks, NVT_BLOCK, args);
+    nvt_backend_launched("quantize_cast_device");
+    return 0;
+}
+
+/* Eight sums, and the scales of their columns. */
+struct alignas(16) sums {
+    int32_t at[4];
+};
+struct alignas(16) scales {
+    float at[4];
+};
+
+struct dequantize_wide_args {
+    nvt_half *out;
+    const int32_t *acc;
+    const float *sa, *sb;
+    int64_t n;
+    int shared;
+};
+
+/* A block has a row. */
+static __global__ void dequantize_device(dequantize_wide_args a)
+{
+    int64_t row = blockIdx.x, wides = a.n / WIDE;
+    const sums *acc = (const sums *)(a.acc + row * a.n);
+    wide *out = (wide *)(a.out + row * a.n);
+    float scale = a.sa[row] * (1.0f / (127 * 127)) * (a.shared ? a.sb[0] : 1.0f);
+#pragma unroll 4
+    for (int64_t i = threadIdx.x; i < wides; i += NVT_BLOCK) {
+        sums sum[2] = {acc[2 * i], acc[2 * i + 1]};
+        scales by[2] = {{{1, 1, 1, 1}}, {{1, 1, 1, 1}}};
+        wide halves = {{0, 0, 0, 0}};
+        if (!a.shared) {
+            by[0] = ((const scales *)a.sb)[2 * i];
+            by[1] = ((const scales *)a.sb)[2 * i + 1];
+        }
+#pragma unroll
+        for (int j = 0; j < WIDE; j++) {
+            float value = (float)sum[j / 4].at[j % 4] * (scale * by[j / 4].at[j % 4]);
+            halves.word[j / 2] |= (uint32_t)nvt_half_of(value) << 16 * (j % 2);
+        }
+        out[i] = halves;
+    }
+}
+
+int nvt_cuda_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const float *sb,
+                        int shared, int64_t rows, int64_t n)
+{
+    dequantize_wide_args args = {out, acc, sa, sb, n, shared};
+    if (n % WIDE || !is_wide(out) || !is_wide(acc) || (!shared && !is_wide(sb)) || rows < 1 ||
+        rows > INT32_MAX)
+        return -1;
+    NVT_START(dequantize_device, rows, NVT_BLOCK, args);
+    nvt_backend_launched("dequantize_device");
     return 0;
 }

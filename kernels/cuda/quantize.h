@@ -26,6 +26,11 @@ int nvt_cuda_top_of_shares(uint16_t *top, const nvt_half *x, int64_t count, int6
 /* q[count] of x[count] with the scale s[1]. */
 int nvt_cuda_quantize_all(int8_t *q, const float *s, const nvt_half *x, int64_t count);
 
+/* nvt_quantize_cast; nvt_dequantize. */
+int nvt_cuda_quantize_cast(int8_t *q, const nvt_half *x, int64_t n);
+int nvt_cuda_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const float *sb,
+                        int shared, int64_t rows, int64_t n);
+
 /* q[n][rows] of x[rows][n] with the scales s[n], or s[1] where `shared`. */
 int nvt_cuda_quantize_transposed(int8_t *q, const float *s, const nvt_half *x, int64_t rows,
                                  int64_t n, int shared);

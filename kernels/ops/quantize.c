@@ -362,7 +362,8 @@ NVT_KERNEL(half_to_float, convert_args)
 void nvt_quantize_cast(int8_t *q, const nvt_half *x, int64_t n)
 {
     struct convert_args args = {q, NULL, NULL, x, NULL, n};
-    NVT_LAUNCH(quantize_cast, NVT_CHUNKS(n), args);
+    if (!DONE_BY_DEVICE(nvt_cuda_quantize_cast(q, x, n)))
+        NVT_LAUNCH(quantize_cast, NVT_CHUNKS(n), args);
 }
 
 void nvt_half_from_float(nvt_half *out, const float *x, int64_t n)
@@ -402,7 +403,8 @@ void nvt_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const fl
                     int64_t rows, int64_t n)
 {
     struct dequantize_args args = {out, acc, sa, sb, n, shared};
-    NVT_LAUNCH(dequantize, rows, args);
+    if (!DONE_BY_DEVICE(nvt_cuda_dequantize(out, acc, sa, sb, shared, rows, n)))
+        NVT_LAUNCH(dequantize, rows, args);
 }
 
 /* Rows of a chunk: sums of 64 MiB, enough to keep a device busy, but never fewer rows than 256. */
