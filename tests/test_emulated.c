@@ -234,6 +234,51 @@ static void the_int8_study_runs(void **state)
     nvt_runs_free(runs);
 }
 
+/* The published peak of a row, in bytes; NaN when there is none. */
+static double published_peak(const char *csv, const struct nvt_record *record)
+{
+    char key[96];
+    snprintf(key, sizeof(key), "\ngpt2,%s,%s,%s,%s,", nvt_record_text(record, "partitions"),
+             nvt_record_text(record, "microbatches"),
+             strcmp(nvt_record_text(record, "checkpoint"), "true") ? "off" : "on",
+             nvt_record_text(record, "engine"));
+    const char *at = strstr(csv, key);
+    if (!at)
+        return NAN;
+    at += strlen(key);
+    /* Four times and the throughput stand before it. */
+    for (int i = 0; i < 5; i++)
+        at = strchr(at, ',') + 1;
+    return strtod(at, NULL) * 1048576;
+}
+
+/* The published pipelines at their own size, nothing of which is computed: what the allocator takes does not depend
+ * on numbers. */
+static void pipelines_take_no_more_than_published(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_IGNORE=work",
+                                              "EMULATED_MEMORY=100000000000", NULL};
+    const char *argv[] = {"nvtally", "reference", "gpipe", "-f", "csv", NULL};
+    struct cli_result reference = cli_run(argv);
+    cli_expect_status(&reference, 0);
+    struct nvt_runs *runs = rows_of("gpipe --attention-axis batch --warmup 1 --iterations 1",
+                                    "cuda", "published", environment);
+    int no_more = 0;
+    assert_int_equal(runs->count, 84);
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        assert_string_equal(nvt_record_text(record, "status"), "ok");
+        double published = published_peak(reference.out, record);
+        assert_true(published > 0);
+        no_more += nvt_record_number(record, "peak_activation_bytes") <= published;
+    }
+    print_message("%d of 84 rows take no more than published\n", no_more);
+    assert_true(no_more >= 80);
+    nvt_runs_free(runs);
+    cli_result_free(&reference);
+}
+
 /* --- devices that refuse ---------------------------------------------------------------------- */
 
 static void what_does_not_fit_is_a_row(void **state)
@@ -362,6 +407,7 @@ int main(void)
         cmocka_unit_test(pipelines_need_their_events),
         cmocka_unit_test(sums_are_those_of_the_host),
         cmocka_unit_test(the_int8_study_runs),
+        cmocka_unit_test(pipelines_take_no_more_than_published),
         cmocka_unit_test(what_does_not_fit_is_a_row),
         cmocka_unit_test(a_device_without_pools_will_do),
         cmocka_unit_test(a_rank_takes_its_device),

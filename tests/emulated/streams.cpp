@@ -66,9 +66,10 @@ void let_others_go_on()
 
 void run(const operation &next)
 {
+    static const bool is_idle = emulated_ignores("work");
     stand_in_operation what = next.what;
     what.start = emulated_now();
-    if (next.work)
+    if (next.work && (!is_idle || what.kind == STAND_IN_NOTHING))
         next.work();
     what.end = emulated_now();
     if (next.marks)
