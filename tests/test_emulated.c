@@ -279,6 +279,35 @@ static void pipelines_take_no_more_than_published(void **state)
     cli_result_free(&reference);
 }
 
+/* Every row of the published studies, nothing of it computed: launches, products and memory have sizes that a device of
+ * 139 GiB takes. */
+static void studies_fit_a_device(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_IGNORE=work",
+                                              "EMULATED_MEMORY=149250000000", NULL};
+    static const struct {
+        const char *words;
+        size_t rows;
+    } studies[] = {
+        {"fragmented --warmup 1 --iterations 1", 117},
+        {"switchback --warmup 1 --iterations 1", 142},
+        {"transformer --precision fp32,tf32,bf16,fp16 --phase forward,forward_backward,train "
+         "--graph off,on --warmup 1 --iterations 1",
+         120}};
+    for (size_t i = 0; i < sizeof(studies) / sizeof(studies[0]); i++) {
+        char folder[16];
+        snprintf(folder, sizeof(folder), "study-%zu", i);
+        struct nvt_runs *runs = rows_of(studies[i].words, "cuda", folder, environment);
+        assert_int_equal(runs->count, studies[i].rows);
+        for (size_t row = 0; row < runs->count; row++)
+            if (strcmp(nvt_record_text(&runs->records[row], "status"), "ok") != 0)
+                fail_msg("%s, row %zu: %s", studies[i].words, row,
+                         nvt_record_text(&runs->records[row], "message"));
+        nvt_runs_free(runs);
+    }
+}
+
 /* --- devices that refuse ---------------------------------------------------------------------- */
 
 static void what_does_not_fit_is_a_row(void **state)
@@ -408,6 +437,7 @@ int main(void)
         cmocka_unit_test(sums_are_those_of_the_host),
         cmocka_unit_test(the_int8_study_runs),
         cmocka_unit_test(pipelines_take_no_more_than_published),
+        cmocka_unit_test(studies_fit_a_device),
         cmocka_unit_test(what_does_not_fit_is_a_row),
         cmocka_unit_test(a_device_without_pools_will_do),
         cmocka_unit_test(a_rank_takes_its_device),

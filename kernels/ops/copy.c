@@ -7,23 +7,23 @@ struct copy_args {
     real value;
 };
 
-NVT_DEVICE real same(real x, real y, const struct copy_args *a)
+NVT_DEVICE real copied(real x, real y, const struct copy_args *a)
 {
     (void)y;
     (void)a;
     return x;
 }
 
-NVT_DEVICE real value_of(real x, real y, const struct copy_args *a)
+NVT_DEVICE real filled(real x, real y, const struct copy_args *a)
 {
     (void)x;
     (void)y;
     return a->value;
 }
 
-NVT_MAP(copy, copy_args, out, x, x, same)
+NVT_MAP(copy, copy_args, out, x, x, copied)
 /* What was there is not looked at. */
-NVT_MAP(fill, copy_args, out, x, x, value_of)
+NVT_MAP(fill_with, copy_args, out, x, x, filled)
 
 void nvt_copy(real *out, const real *x, int64_t n)
 {
@@ -34,5 +34,5 @@ void nvt_copy(real *out, const real *x, int64_t n)
 void nvt_fill(real *out, int64_t n, real value)
 {
     struct copy_args args = {out, out, n, value};
-    NVT_LAUNCH(fill, NVT_CHUNKS(n), args);
+    NVT_LAUNCH(fill_with, NVT_CHUNKS(n), args);
 }

@@ -11,7 +11,7 @@ struct gelu_args {
     int64_t n;
 };
 
-NVT_DEVICE real gelu(real x, real dy, const struct gelu_args *a)
+NVT_DEVICE real gelu_of(real x, real dy, const struct gelu_args *a)
 {
     (void)dy;
     (void)a;
@@ -26,7 +26,7 @@ NVT_DEVICE real gelu_gradient(real x, real dy, const struct gelu_args *a)
     return dy * (cumulative + x * density);
 }
 
-NVT_MAP(gelu_forward, gelu_args, out, x, x, gelu)
+NVT_MAP(gelu_forward, gelu_args, out, x, x, gelu_of)
 NVT_MAP(gelu_backward, gelu_args, out, x, dy, gelu_gradient)
 
 void nvt_gelu_forward(real *y, const real *x, int64_t n)
