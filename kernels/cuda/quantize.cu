@@ -218,10 +218,10 @@ int nvt_cuda_top_of_shares(uint16_t *top, const nvt_half *x, int64_t count, int6
 
 /* --- with scales that are known -------------------------------------------------------------------- */
 
-static __global__ void quantize_all_device(wide_args a)
+/* Four eights a thread, all read before any is written. */
+template <typename F> static __device__ void for_wides(const wide_args &a, F become)
 {
     int64_t wides = a.n / WIDE, first = (int64_t)blockIdx.x * KEPT * NVT_BLOCK + threadIdx.x;
-    divisor by = divisor_of(a.scales[0]);
     wide x[KEPT];
 #pragma unroll
     for (int k = 0; k < KEPT; k++)
@@ -230,15 +230,27 @@ static __global__ void quantize_all_device(wide_args a)
 #pragma unroll
     for (int k = 0; k < KEPT; k++)
         if (first + k * NVT_BLOCK < wides)
-            ((narrow *)a.q)[first + k * NVT_BLOCK] = quantized(x[k], by);
+            ((narrow *)a.q)[first + k * NVT_BLOCK] = become(x[k]);
+}
+
+/* How many blocks that takes; 0 when the arrays or their length are not of this kind. */
+static int64_t blocks_of_wides(const wide_args &a)
+{
+    const int64_t each = KEPT * NVT_BLOCK * WIDE, blocks = (a.n + each - 1) / each;
+    return a.n % WIDE || !is_wide(a.x) || !is_wide(a.q) || blocks > INT32_MAX ? 0 : blocks;
+}
+
+static __global__ void quantize_all_device(wide_args a)
+{
+    divisor by = divisor_of(a.scales[0]);
+    for_wides(a, [&](wide x) { return quantized(x, by); });
 }
 
 int nvt_cuda_quantize_all(int8_t *q, const float *s, const nvt_half *x, int64_t count)
 {
     wide_args args = {q, NULL, NULL, x, s, 1, count, 0, 1};
-    const int64_t each = KEPT * NVT_BLOCK * WIDE;
-    int64_t blocks = (count + each - 1) / each;
-    if (count % WIDE || !is_wide(x) || !is_wide(q) || blocks < 1 || blocks > INT32_MAX)
+    int64_t blocks = blocks_of_wides(args);
+    if (!blocks)
         return -1;
     NVT_START(quantize_all_device, blocks, NVT_BLOCK, args);
     nvt_backend_launched("quantize_all_device");
@@ -326,24 +338,14 @@ static __device__ narrow cut_all(wide x)
 
 static __global__ void quantize_cast_device(wide_args a)
 {
-    int64_t wides = a.n / WIDE, first = (int64_t)blockIdx.x * KEPT * NVT_BLOCK + threadIdx.x;
-    wide x[KEPT];
-#pragma unroll
-    for (int k = 0; k < KEPT; k++)
-        if (first + k * NVT_BLOCK < wides)
-            x[k] = ((const wide *)a.x)[first + k * NVT_BLOCK];
-#pragma unroll
-    for (int k = 0; k < KEPT; k++)
-        if (first + k * NVT_BLOCK < wides)
-            ((narrow *)a.q)[first + k * NVT_BLOCK] = cut_all(x[k]);
+    for_wides(a, cut_all);
 }
 
 int nvt_cuda_quantize_cast(int8_t *q, const nvt_half *x, int64_t n)
 {
     wide_args args = {q, NULL, NULL, x, NULL, 1, n, 0, 0};
-    const int64_t each = KEPT * NVT_BLOCK * WIDE;
-    int64_t blocks = (n + each - 1) / each;
-    if (n % WIDE || !is_wide(x) || !is_wide(q) || blocks < 1 || blocks > INT32_MAX)
+    int64_t blocks = blocks_of_wides(args);
+    if (!blocks)
         return -1;
     NVT_START(quantize_cast_device, blocks, NVT_BLOCK, args);
     nvt_backend_launched("quantize_cast_device");
