@@ -295,13 +295,18 @@ void nvt_pipeline_views_free(struct nvt_pipeline_views *views)
     *views = (struct nvt_pipeline_views){0};
 }
 
+/* A forward or a backward. */
+static int is_work(const struct nvt_pipeline_span *span)
+{
+    return span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
+}
+
 int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind)
 {
     int64_t sum = 0, until = INT64_MIN;
     for (size_t i = 0; i < view->span_count; i++) {
         const struct nvt_pipeline_span *span = &view->spans[i];
-        int is_work = span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
-        if (span->partition != partition || (kind < 0 ? !is_work : (int)span->kind != kind))
+        if (span->partition != partition || (kind < 0 ? !is_work(span) : (int)span->kind != kind))
             continue;
         int64_t from = span->start > until ? span->start : until;
         if (span->end > from)
@@ -317,8 +322,7 @@ int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partit
     int64_t sum = 0;
     for (size_t i = 0; i < view->span_count; i++) {
         const struct nvt_pipeline_span *span = &view->spans[i];
-        if (span->partition == partition &&
-            (span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD))
+        if (span->partition == partition && is_work(span))
             sum = nvt_clock_sum(sum, span->operations);
     }
     return sum;

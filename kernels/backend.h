@@ -63,10 +63,12 @@ typedef float real;
         name##_row(blockIdx.x, a);                                                                 \
     }                                                                                              \
     static __device__ void name##_row(int64_t row, struct args a)
-#define NVT_LAUNCH(name, rows, args)                                                               \
+#define NVT_LAUNCH(name, rows, args) NVT_LAUNCH_THREADS(name, rows, NVT_BLOCK, args)
+/* The same with blocks of another size, for kernels of a device alone. */
+#define NVT_LAUNCH_THREADS(name, blocks, threads, args)                                            \
     do {                                                                                           \
-        if ((rows) > 0) {                                                                          \
-            NVT_START(name, rows, NVT_BLOCK, args);                                                \
+        if ((blocks) > 0) {                                                                        \
+            NVT_START(name, blocks, threads, args);                                                \
             nvt_backend_launched(#name);                                                           \
         }                                                                                          \
     } while (0)
@@ -104,34 +106,33 @@ NVT_BLOCK_REDUCE(block_max, value > other ? value : other)
 #define block_sync() __syncthreads()
 
 /* A chunk of an element-wise kernel: sixteen numbers a thread, all read before any is written. */
-struct alignas(4 * sizeof(real)) nvt_four {
-    real at[4];
+template <typename T> struct alignas(4 * sizeof(T)) nvt_four_of {
+    T at[4];
 };
-template <typename F>
-static __device__ __forceinline__ void nvt_map_chunk(int64_t row, int64_t n, real *out,
-                                                     const real *x, const real *y, F value)
+typedef nvt_four_of<real> nvt_four;
+template <typename T, typename F>
+static __device__ __forceinline__ void nvt_map_chunk(int64_t row, int64_t n, T *out, const real *x,
+                                                     const real *y, F value)
 {
-    const int each = 4, turns = NVT_CHUNK_ELEMENTS / NVT_BLOCK / each;
+    const int turns = NVT_CHUNK_ELEMENTS / NVT_BLOCK / 4;
     int64_t first = row * NVT_CHUNK_ELEMENTS, rest = n - first;
-    uintptr_t addresses = (uintptr_t)out | (uintptr_t)x | (uintptr_t)y;
-    if (rest < NVT_CHUNK_ELEMENTS || addresses % sizeof(struct nvt_four)) {
+    if (rest < NVT_CHUNK_ELEMENTS || ((uintptr_t)x | (uintptr_t)y) % sizeof(nvt_four) ||
+        (uintptr_t)out % sizeof(nvt_four_of<T>)) {
         for (int64_t i = threadIdx.x; i < rest && i < NVT_CHUNK_ELEMENTS; i += NVT_BLOCK)
             out[first + i] = value(x[first + i], y[first + i]);
         return;
     }
-    struct nvt_four xs[turns], ys[turns], outs;
+    nvt_four xs[turns], ys[turns];
 #pragma unroll
     for (int k = 0; k < turns; k++) {
-        xs[k] = ((const struct nvt_four *)(x + first))[threadIdx.x + k * NVT_BLOCK];
-        ys[k] = ((const struct nvt_four *)(y + first))[threadIdx.x + k * NVT_BLOCK];
+        xs[k] = ((const nvt_four *)(x + first))[threadIdx.x + k * NVT_BLOCK];
+        ys[k] = ((const nvt_four *)(y + first))[threadIdx.x + k * NVT_BLOCK];
     }
 #pragma unroll
-    for (int k = 0; k < turns; k++) {
-#pragma unroll
-        for (int i = 0; i < each; i++)
-            outs.at[i] = value(xs[k].at[i], ys[k].at[i]);
-        ((struct nvt_four *)(out + first))[threadIdx.x + k * NVT_BLOCK] = outs;
-    }
+    for (int k = 0; k < turns; k++)
+        ((nvt_four_of<T> *)(out + first))[threadIdx.x + k * NVT_BLOCK] = {
+            {value(xs[k].at[0], ys[k].at[0]), value(xs[k].at[1], ys[k].at[1]),
+             value(xs[k].at[2], ys[k].at[2]), value(xs[k].at[3], ys[k].at[3])}};
 }
 #define NVT_MAP(name, args, out, x, y, value)                                                      \
     NVT_KERNEL(name, args)                                                                         \

@@ -41,14 +41,27 @@ struct cli_result recorded_run(const char *client, const char *argument)
     return cli_run(argv);
 }
 
-struct nvt_trace *recorded_trace(void)
+struct nvt_trace *recorded_trace_at(const char *path)
 {
     char text[1200];
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_trace *trace = nvt_trace_read(recorded_path(), &err);
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
     if (!trace)
         fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
     return trace;
+}
+
+struct nvt_trace *recorded_trace(void)
+{
+    return recorded_trace_at(recorded_path());
+}
+
+uint32_t recorded_calls(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < trace->apis.count; i++)
+        count += !strcmp(nvt_name(trace, trace->apis.name[i]), name);
+    return count;
 }
 
 uint32_t recorded_count(const struct nvt_trace *trace, const char *name)

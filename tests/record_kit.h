@@ -24,6 +24,10 @@ struct cli_result recorded_run(const char *client, const char *argument);
 /* The trace in the folder, owned by the caller. */
 struct nvt_trace *recorded_trace(void);
 
+/* That of a path; calls of CUDA of that name in one. */
+struct nvt_trace *recorded_trace_at(const char *path);
+uint32_t recorded_calls(const struct nvt_trace *trace, const char *name);
+
 /* Ranges of that name that were closed; the first row of that name. */
 uint32_t recorded_count(const struct nvt_trace *trace, const char *name);
 uint32_t recorded_range(const struct nvt_trace *trace, const char *name);

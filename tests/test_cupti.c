@@ -27,7 +27,7 @@ int main(void)
 #else
 
 #include "../analyze/reader.h"
-#include "cli.h"
+#include "record_kit.h"
 
 #define KERNEL "void lib::kernel<float>(float*, int)"
 
@@ -41,8 +41,7 @@ struct run {
 
 static struct nvt_trace *record(const struct run *run, char **messages)
 {
-    char text[1200], cupti[600], refuses[200];
-    struct nvt_error err = NVT_ERROR_INIT;
+    char cupti[600], refuses[200];
     const char *path = cli_in(cli_folder, "t.nvt");
     const char *argv[12] = {"nvtally", "record", "-o", path, "--trace", run->levels};
     size_t count = 6;
@@ -65,10 +64,7 @@ static struct nvt_trace *record(const struct run *run, char **messages)
     if (messages)
         *messages = strdup(result.err);
     cli_result_free(&result);
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    if (!trace)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return trace;
+    return recorded_trace_at(path);
 }
 
 static struct nvt_trace *record_plainly(const char *how, const char *levels)
@@ -79,14 +75,6 @@ static struct nvt_trace *record_plainly(const char *how, const char *levels)
 static int has_note(const struct nvt_trace *trace, const char *text)
 {
     return trace->notes && strstr(trace->notes, text);
-}
-
-static uint32_t count_calls(const struct nvt_trace *trace, const char *name)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < trace->apis.count; i++)
-        count += !strcmp(nvt_name(trace, trace->apis.name[i]), name);
-    return count;
 }
 
 static uint32_t count_ops(const struct nvt_trace *trace, enum nvt_op_kind kind)
@@ -142,8 +130,8 @@ static void kernel_level_links_launches_and_no_more(void **state)
     assert_int_equal(count_ops(trace, NVT_OP_MEMCPY), 1);
     assert_int_equal(count_ops(trace, NVT_OP_MEMSET), 1);
     assert_plain_links(trace);
-    assert_int_equal(count_calls(trace, "cudaLaunchKernel"), 6);
-    assert_int_equal(count_calls(trace, "cuMemcpyHtoDAsync_v2"), 1);
+    assert_int_equal(recorded_calls(trace, "cudaLaunchKernel"), 6);
+    assert_int_equal(recorded_calls(trace, "cuMemcpyHtoDAsync_v2"), 1);
     assert_int_equal(trace->apis.count, 7);
     assert_int_equal(trace->syncs.count, 0);
     assert_int_equal(trace->memory.count, 0);
@@ -193,11 +181,11 @@ static void full_level(void **state)
     struct nvt_trace *trace = record_plainly("plain", "full");
     assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 6);
     assert_plain_links(trace);
-    assert_int_equal(count_calls(trace, "cudaDeviceSynchronize"), 1);
-    assert_int_equal(count_calls(trace, "cudaMalloc"), 1);
+    assert_int_equal(recorded_calls(trace, "cudaDeviceSynchronize"), 1);
+    assert_int_equal(recorded_calls(trace, "cudaMalloc"), 1);
     /* Calls that only ask are made all the time, and left out. */
-    assert_int_equal(count_calls(trace, "cudaGetDevice"), 0);
-    assert_int_equal(count_calls(trace, "cuCtxGetCurrent"), 0);
+    assert_int_equal(recorded_calls(trace, "cudaGetDevice"), 0);
+    assert_int_equal(recorded_calls(trace, "cuCtxGetCurrent"), 0);
     assert_int_equal(trace->syncs.count, 1);
     assert_int_equal(trace->syncs.end[0] - trace->syncs.start[0], 30);
     assert_int_equal(trace->overheads.count, 1);
@@ -224,8 +212,8 @@ static void memory_level(void **state)
     assert_int_equal(memory->allocated[2], 1300);
     assert_int_equal(memory->reserved[2], 1500);
     assert_int_equal(memory->thread[0], trace->ranges.thread[find_range(trace, "forward")]);
-    assert_int_equal(count_calls(trace, "cudaMalloc"), 1);
-    assert_int_equal(count_calls(trace, "cudaLaunchKernel"), 0);
+    assert_int_equal(recorded_calls(trace, "cudaMalloc"), 1);
+    assert_int_equal(recorded_calls(trace, "cudaLaunchKernel"), 0);
     nvt_trace_free(trace);
 }
 
@@ -302,7 +290,7 @@ static void without_choice_all_calls_are_recorded(void **state)
     struct nvt_trace *trace =
         record(&(struct run){.how = "plain", .levels = "nvtx,kernel", .refuses = "choice"}, NULL);
     assert_plain_links(trace);
-    assert_int_equal(count_calls(trace, "cudaGetDevice"), 6);
+    assert_int_equal(recorded_calls(trace, "cudaGetDevice"), 6);
     nvt_trace_free(trace);
 }
 

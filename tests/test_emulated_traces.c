@@ -26,9 +26,8 @@ int main(void)
 #else
 
 #include "../analyze/project.h"
-#include "../analyze/reader.h"
 #include "../analyze/runs.h"
-#include "cli.h"
+#include "record_kit.h"
 
 #define MODEL                                                                                      \
     "transformer", "--d-model", "16", "--d-ff", "32", "--layers", "1", "--heads", "2",             \
@@ -42,15 +41,14 @@ int main(void)
 static void run(const char *folder, const char *collect, const char *const *words)
 {
     char cupti[4200];
-    const char *argv[64] = {
-        cli_built("emulated/nvtally"), "run", "--backend", "cuda", "--collect", collect, "-o",
-        cli_in(cli_folder, folder)};
-    size_t count = 8;
-    /* The workload's name comes first. */
-    memmove(argv + 3, argv + 2, 6 * sizeof(*argv));
-    argv[2] = words[0];
-    for (size_t i = 1; words[i]; i++)
-        argv[++count] = words[i];
+    const char *argv[64] = {cli_built("emulated/nvtally"), "run"};
+    const char *const options_of_all[] = {
+        "--backend", "cuda", "--collect", collect, "-o", cli_in(cli_folder, folder), NULL};
+    size_t count = 2;
+    for (size_t i = 0; words[i]; i++)
+        argv[count++] = words[i];
+    for (size_t i = 0; options_of_all[i]; i++)
+        argv[count++] = options_of_all[i];
     snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s", cli_built("tests/libcupti-stand-in.so"));
     const char *const environment[] = {cupti, NULL};
     struct cli_options options = {.environment = environment, .timeout_s = 120};
@@ -62,14 +60,8 @@ static void run(const char *folder, const char *collect, const char *const *word
 /* The trace of a row. */
 static struct nvt_trace *trace_of(const char *folder, const struct nvt_record *record)
 {
-    char text[1200];
-    struct nvt_error err = NVT_ERROR_INIT;
     assert_string_equal(nvt_record_text(record, "status"), "ok");
-    const char *path = cli_in(cli_in(cli_folder, folder), nvt_record_text(record, "trace"));
-    struct nvt_trace *trace = nvt_trace_read(path, &err);
-    if (!trace)
-        fail_msg("%s", nvt_error_text(&err, text, sizeof(text)));
-    return trace;
+    return recorded_trace_at(cli_in(cli_in(cli_folder, folder), nvt_record_text(record, "trace")));
 }
 
 static struct nvt_projected *project(const struct nvt_trace *trace)
@@ -111,14 +103,6 @@ static int is_launch(const char *name)
     return 0;
 }
 
-static uint32_t count_calls(const struct nvt_trace *trace, const char *name)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < trace->apis.count; i++)
-        count += !strcmp(nvt_name(trace, trace->apis.name[i]), name);
-    return count;
-}
-
 /* Every kernel is linked to the call that launched it, and the levels hold what they promise. */
 static void check_level(const struct nvt_trace *trace, int is_full)
 {
@@ -129,7 +113,7 @@ static void check_level(const struct nvt_trace *trace, int is_full)
     }
     for (uint32_t i = 0; i < trace->apis.count && !is_full; i++)
         assert_true(is_launch(nvt_name(trace, trace->apis.name[i])));
-    assert_int_equal(count_calls(trace, "cudaDeviceSynchronize") > 0, is_full);
+    assert_int_equal(recorded_calls(trace, "cudaDeviceSynchronize") > 0, is_full);
     assert_int_equal(trace->syncs.count > 0, is_full);
     assert_int_equal(trace->memory.count > 0, is_full);
 }
@@ -162,7 +146,7 @@ static void kernels_lie_under_their_phases_with_and_without_graphs(void **state)
         for (int p = 0; p < 3; p++)
             kernels[p][graph] = kernels_of(trace, projected, phases[p]);
         assert_int_equal(kernels_in_graphs(trace) > 0, graph);
-        assert_int_equal(count_calls(trace, "cudaGraphLaunch") > 0, graph);
+        assert_int_equal(recorded_calls(trace, "cudaGraphLaunch") > 0, graph);
         free(projected);
         nvt_trace_free(trace);
     }

@@ -35,8 +35,5 @@ static __global__ void __launch_bounds__(32 * WARPS) sum_columns_device(columns_
 void nvt_cuda_sum_columns(real *out, const real *x, int64_t rows, int64_t n)
 {
     columns_args args = {out, x, rows, n};
-    if (n < 1)
-        return;
-    NVT_START(sum_columns_device, (n + 31) / 32, 32 * WARPS, args);
-    nvt_backend_launched("sum_columns_device");
+    NVT_LAUNCH_THREADS(sum_columns_device, (n + 31) / 32, 32 * WARPS, args);
 }

@@ -101,7 +101,6 @@ int nvt_cuda_expert_forward(real *out, const real *x, const real *e, const int32
         !(columns % 2) && !((uintptr_t)e % sizeof(float2)) && !((uintptr_t)out % sizeof(float2));
     if (!aligned || blocks > INT32_MAX)
         return -1;
-    NVT_START(expert_forward_device, blocks, 32 * WARPS, args);
-    nvt_backend_launched("expert_forward_device");
+    NVT_LAUNCH_THREADS(expert_forward_device, blocks, 32 * WARPS, args);
     return 0;
 }

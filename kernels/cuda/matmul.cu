@@ -33,29 +33,9 @@ template <typename low> struct round_args {
     int64_t n;
 };
 
-template <typename low> struct alignas(4 * sizeof(low)) four_of {
-    low at[4];
-};
-
-/* Of whole chunks sixteen numbers a thread, all read before any is written. */
 template <typename low> static __global__ void round_numbers(round_args<low> a)
 {
-    const int turns = NVT_CHUNK_ELEMENTS / NVT_BLOCK / 4;
-    int64_t first = (int64_t)blockIdx.x * NVT_CHUNK_ELEMENTS, rest = a.n - first;
-    if (rest < NVT_CHUNK_ELEMENTS || (uintptr_t)a.in % sizeof(nvt_four) ||
-        (uintptr_t)a.out % sizeof(four_of<low>)) {
-        for (int64_t i = threadIdx.x; i < rest && i < NVT_CHUNK_ELEMENTS; i += NVT_BLOCK)
-            a.out[first + i] = low(a.in[first + i]);
-        return;
-    }
-    nvt_four in[turns];
-#pragma unroll
-    for (int k = 0; k < turns; k++)
-        in[k] = ((const nvt_four *)(a.in + first))[threadIdx.x + k * NVT_BLOCK];
-#pragma unroll
-    for (int k = 0; k < turns; k++)
-        ((four_of<low> *)(a.out + first))[threadIdx.x + k * NVT_BLOCK] = {
-            {low(in[k].at[0]), low(in[k].at[1]), low(in[k].at[2]), low(in[k].at[3])}};
+    nvt_map_chunk(blockIdx.x, a.n, a.out, a.in, a.in, [](real x, real) { return low(x); });
 }
 
 template <typename low> static const void *rounded(int which, const real *in, int64_t n)
@@ -63,8 +43,7 @@ template <typename low> static const void *rounded(int which, const real *in, in
     round_args<low> args = {(low *)nvt_cuda_scratch(which, (size_t)n * sizeof(low)), in, n};
     if (!args.out)
         return NULL;
-    NVT_START(round_numbers, NVT_CHUNKS(n), NVT_BLOCK, args);
-    nvt_backend_launched("round_numbers");
+    NVT_LAUNCH(round_numbers, NVT_CHUNKS(n), args);
     return args.out;
 }
 

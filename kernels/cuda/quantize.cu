@@ -30,6 +30,12 @@ static int is_wide(const void *array)
     return !((uintptr_t)array % sizeof(struct wide));
 }
 
+/* Whether lines of x, and what becomes of them, can be had eight at a time, in so many blocks. */
+static int takes(const wide_args &a, int64_t blocks)
+{
+    return !(a.n % WIDE) && is_wide(a.x) && is_wide(a.q) && blocks >= 1 && blocks <= INT32_MAX;
+}
+
 static __device__ divisor divisor_of(float scale)
 {
     return nvt_is_divisor(scale) ? divisor{scale, 1.0f / scale} : divisor{1, 0};
@@ -106,10 +112,9 @@ static __global__ void quantize_rows_device(wide_args a)
 int nvt_cuda_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n)
 {
     wide_args args = {q, s, NULL, x, NULL, rows, n, 0, 0};
-    if (n % WIDE || !is_wide(x) || !is_wide(q) || rows < 1 || rows > INT32_MAX)
+    if (!takes(args, rows))
         return -1;
-    NVT_START(quantize_rows_device, rows, NVT_BLOCK, args);
-    nvt_backend_launched("quantize_rows_device");
+    NVT_LAUNCH(quantize_rows_device, rows, args);
     return 0;
 }
 
@@ -153,10 +158,9 @@ int nvt_cuda_top_of_columns(uint16_t *top, const nvt_half *x, int64_t rows, int6
 {
     wide_args args = {NULL, NULL, top, x, NULL, rows, n, stripe, 0};
     int64_t blocks = (rows + stripe - 1) / stripe * ((n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
-    if (n % WIDE || !is_wide(x) || blocks < 1 || blocks > INT32_MAX)
+    if (!takes(args, blocks))
         return -1;
-    NVT_START(top_of_columns_device, blocks, NVT_BLOCK, args);
-    nvt_backend_launched("top_of_columns_device");
+    NVT_LAUNCH(top_of_columns_device, blocks, args);
     return 0;
 }
 
@@ -186,8 +190,7 @@ int nvt_cuda_scale_of_columns(float *s, const uint16_t *top, int64_t stripes, in
     int64_t blocks = (n + 31) / 32;
     if (blocks < 1 || blocks > INT32_MAX)
         return -1;
-    NVT_START(scale_of_columns_device, blocks, NVT_BLOCK, args);
-    nvt_backend_launched("scale_of_columns_device");
+    NVT_LAUNCH(scale_of_columns_device, blocks, args);
     return 0;
 }
 
@@ -209,10 +212,9 @@ int nvt_cuda_top_of_shares(uint16_t *top, const nvt_half *x, int64_t count, int6
 {
     wide_args args = {NULL, NULL, top, x, NULL, 1, count, share, 0};
     int64_t blocks = (count + share - 1) / share;
-    if (count % WIDE || !is_wide(x) || blocks < 1 || blocks > INT32_MAX)
+    if (!takes(args, blocks))
         return -1;
-    NVT_START(top_of_shares_device, blocks, NVT_BLOCK, args);
-    nvt_backend_launched("top_of_shares_device");
+    NVT_LAUNCH(top_of_shares_device, blocks, args);
     return 0;
 }
 
@@ -233,11 +235,10 @@ template <typename F> static __device__ void for_wides(const wide_args &a, F bec
             ((narrow *)a.q)[first + k * NVT_BLOCK] = become(x[k]);
 }
 
-/* How many blocks that takes; 0 when the arrays or their length are not of this kind. */
-static int64_t blocks_of_wides(const wide_args &a)
+static int64_t blocks_of_wides(int64_t n)
 {
-    const int64_t each = KEPT * NVT_BLOCK * WIDE, blocks = (a.n + each - 1) / each;
-    return a.n % WIDE || !is_wide(a.x) || !is_wide(a.q) || blocks > INT32_MAX ? 0 : blocks;
+    const int64_t each = KEPT * NVT_BLOCK * WIDE;
+    return (n + each - 1) / each;
 }
 
 static __global__ void quantize_all_device(wide_args a)
@@ -249,11 +250,10 @@ static __global__ void quantize_all_device(wide_args a)
 int nvt_cuda_quantize_all(int8_t *q, const float *s, const nvt_half *x, int64_t count)
 {
     wide_args args = {q, NULL, NULL, x, s, 1, count, 0, 1};
-    int64_t blocks = blocks_of_wides(args);
-    if (!blocks)
+    int64_t blocks = blocks_of_wides(args.n);
+    if (!takes(args, blocks))
         return -1;
-    NVT_START(quantize_all_device, blocks, NVT_BLOCK, args);
-    nvt_backend_launched("quantize_all_device");
+    NVT_LAUNCH(quantize_all_device, blocks, args);
     return 0;
 }
 
@@ -311,10 +311,9 @@ int nvt_cuda_quantize_transposed(int8_t *q, const float *s, const nvt_half *x, i
 {
     wide_args args = {q, NULL, NULL, x, s, rows, n, 0, shared};
     int64_t blocks = (n + TILE_COLUMNS - 1) / TILE_COLUMNS * ((rows + TILE_ROWS - 1) / TILE_ROWS);
-    if (n % WIDE || rows % 4 || !is_wide(x) || !is_wide(q) || blocks < 1 || blocks > INT32_MAX)
+    if (rows % 4 || !takes(args, blocks))
         return -1;
-    NVT_START(quantize_transposed_device, blocks, NVT_BLOCK, args);
-    nvt_backend_launched("quantize_transposed_device");
+    NVT_LAUNCH(quantize_transposed_device, blocks, args);
     return 0;
 }
 
@@ -344,11 +343,10 @@ static __global__ void quantize_cast_device(wide_args a)
 int nvt_cuda_quantize_cast(int8_t *q, const nvt_half *x, int64_t n)
 {
     wide_args args = {q, NULL, NULL, x, NULL, 1, n, 0, 0};
-    int64_t blocks = blocks_of_wides(args);
-    if (!blocks)
+    int64_t blocks = blocks_of_wides(args.n);
+    if (!takes(args, blocks))
         return -1;
-    NVT_START(quantize_cast_device, blocks, NVT_BLOCK, args);
-    nvt_backend_launched("quantize_cast_device");
+    NVT_LAUNCH(quantize_cast_device, blocks, args);
     return 0;
 }
 
@@ -400,7 +398,6 @@ int nvt_cuda_dequantize(nvt_half *out, const int32_t *acc, const float *sa, cons
     if (n % WIDE || !is_wide(out) || !is_wide(acc) || (!shared && !is_wide(sb)) || rows < 1 ||
         rows > INT32_MAX)
         return -1;
-    NVT_START(dequantize_device, rows, NVT_BLOCK, args);
-    nvt_backend_launched("dequantize_device");
+    NVT_LAUNCH(dequantize_device, rows, args);
     return 0;
 }

@@ -21,11 +21,11 @@ NVT_KERNEL(dropout, dropout_args)
         uint32_t words[4];
         philox_block(words, (uint64_t)first / 4, a.stream, a.seed);
 #ifdef __CUDACC__
-        if (first + 4 <= a.n && !(((uintptr_t)a.x | (uintptr_t)a.y) % sizeof(struct nvt_four))) {
-            struct nvt_four four = *(const struct nvt_four *)(a.x + first);
+        if (first + 4 <= a.n && !(((uintptr_t)a.x | (uintptr_t)a.y) % sizeof(nvt_four))) {
+            nvt_four four = *(const nvt_four *)(a.x + first);
             for (int k = 0; k < 4; k++)
                 four.at[k] = words[k] >= a.threshold ? four.at[k] * a.scale : 0;
-            *(struct nvt_four *)(a.y + first) = four;
+            *(nvt_four *)(a.y + first) = four;
             continue;
         }
 #endif

@@ -61,24 +61,23 @@ void stand_in_call(const char *function, uint64_t start, uint32_t correlation)
         stand_in_record_call(1, id, start, correlation);
 }
 
+/* What the records of all operations have. */
+#define FROM_STREAM(of)                                                                            \
+    .start = (of)->start, .end = (of)->end, .deviceId = (of)->device,                              \
+    .contextId = (of)->device + 1, .streamId = stand_in_stream((of)->stream),                      \
+    .correlationId = (of)->correlation, .graphId = (of)->graph, .graphNodeId = (of)->node
+
 static void put_kernel(const struct stand_in_operation *of)
 {
     CUpti_ActivityKernel10 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                                     .start = of->start,
-                                     .end = of->end,
-                                     .deviceId = of->device,
-                                     .contextId = of->device + 1,
-                                     .streamId = stand_in_stream(of->stream),
                                      .gridX = (int32_t)of->blocks,
                                      .gridY = 1,
                                      .gridZ = 1,
                                      .blockX = (int32_t)of->threads,
                                      .blockY = 1,
                                      .blockZ = 1,
-                                     .correlationId = of->correlation,
                                      .name = of->name,
-                                     .graphId = of->graph,
-                                     .graphNodeId = of->node};
+                                     FROM_STREAM(of)};
     PUT(kernel);
 }
 
@@ -92,14 +91,7 @@ static void put_copy(const struct stand_in_operation *of)
                                   .dstKind = of->to_host ? CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE
                                                          : CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
                                   .bytes = of->bytes,
-                                  .start = of->start,
-                                  .end = of->end,
-                                  .deviceId = of->device,
-                                  .contextId = of->device + 1,
-                                  .streamId = stand_in_stream(of->stream),
-                                  .correlationId = of->correlation,
-                                  .graphId = of->graph,
-                                  .graphNodeId = of->node};
+                                  FROM_STREAM(of)};
     PUT(copy);
 }
 
@@ -107,15 +99,8 @@ static void put_set(const struct stand_in_operation *of)
 {
     CUpti_ActivityMemset4 set = {.kind = CUPTI_ACTIVITY_KIND_MEMSET,
                                  .bytes = of->bytes,
-                                 .start = of->start,
-                                 .end = of->end,
-                                 .deviceId = of->device,
-                                 .contextId = of->device + 1,
-                                 .streamId = stand_in_stream(of->stream),
-                                 .correlationId = of->correlation,
                                  .memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
-                                 .graphId = of->graph,
-                                 .graphNodeId = of->node};
+                                 FROM_STREAM(of)};
     PUT(set);
 }
 

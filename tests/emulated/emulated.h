@@ -70,6 +70,11 @@ void emulated_tell_wait(const emulated_call &call, cudaStream_t stream);
 /* The driver comes up, which loads tools: once, before anything else. */
 void emulated_start_driver();
 
+/* What a call gives to a stream; of a kernel with a name and its size. */
+stand_in_operation emulated_operation(stand_in_kind kind, const emulated_call &by);
+stand_in_operation emulated_kernel(const emulated_call &by, const char *name, int64_t blocks,
+                                   unsigned threads);
+
 /* A call begins: those who listen hear of it, and it fails if it was told to. */
 #define ENTER()                                                                                    \
     emulated_call call(__func__);                                                                  \

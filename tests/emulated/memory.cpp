@@ -236,10 +236,8 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
     ENTER();
     emulated_guard held(emulated_lock);
     emulated_check_range("cudaMemsetAsync", memory, bytes);
-    stand_in_operation what = {};
-    what.kind = STAND_IN_SET;
+    stand_in_operation what = emulated_operation(STAND_IN_SET, call);
     what.bytes = bytes;
-    what.correlation = call.correlation;
     return emulated_enqueue(stream, what, [memory, value, bytes] { memset(memory, value, bytes); });
 }
 
@@ -250,12 +248,10 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     ENTER();
     emulated_guard held(emulated_lock);
     emulated_check_range("cudaMemcpyAsync", kind == cudaMemcpyHostToDevice ? to : from, bytes);
-    stand_in_operation what = {};
-    what.kind = STAND_IN_COPY;
+    stand_in_operation what = emulated_operation(STAND_IN_COPY, call);
     what.bytes = bytes;
     what.to_host = kind == cudaMemcpyDeviceToHost;
-    what.correlation = call.correlation;
-    if (emulated_ignores("work") && kind == cudaMemcpyDeviceToHost)
+    if (emulated_ignores("work") && what.to_host)
         memset(to, 0, bytes);
     return emulated_enqueue(stream, what, [to, from, bytes] { memcpy(to, from, bytes); });
 }

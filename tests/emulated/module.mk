@@ -9,17 +9,14 @@ EMULATED_FLAGS := -std=gnu++20 -Itests/emulated -I. -D__CUDACC__ $(CFLAGS) -fPIC
 $(EMULATED)/%.o $(EMULATED)/%.so: override SANITIZE := $(if $(findstring thread,$(SANITIZE)),,$(SANITIZE))
 emulated = $(patsubst %,$(EMULATED)/obj/%.o,$(1))
 
-$(EMULATED)/obj/%.cu.o: %.cu
-	@mkdir -p $(@D)
-	$(Q)$(HERE) $(CXX) -x c++ $(EMULATED_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+# Kernels are C++ here, whatever their files are called.
+define emulated_cxx
+$(EMULATED)/obj/$(1).o: $(1)
+	@mkdir -p $$(@D)
+	$$(Q)$$(HERE) $$(CXX) -x c++ $$(EMULATED_FLAGS) $$(SANITIZE) -MMD -MP -c $$< -o $$@
 
-$(EMULATED)/obj/%.cpp.o: %.cpp
-	@mkdir -p $(@D)
-	$(Q)$(HERE) $(CXX) $(EMULATED_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
-
-$(EMULATED)/obj/kernels/ops/%.c.o: kernels/ops/%.c
-	@mkdir -p $(@D)
-	$(Q)$(HERE) $(CXX) -x c++ $(EMULATED_FLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+endef
+$(foreach pattern,%.cu %.cpp kernels/ops/%.c,$(eval $(call emulated_cxx,$(pattern))))
 
 $(EMULATED)/obj/%.c.o: %.c
 	@mkdir -p $(@D)

@@ -135,12 +135,8 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
     check(call, {p.c, p.type_c, false, p.n, p.m, p.ldc, p.between}, p.count);
     /* What cuBLAS does inside: it launches a kernel. */
     emulated_call inside("cudaLaunchKernel");
-    stand_in_operation what = {};
-    what.kind = STAND_IN_KERNEL;
-    what.name = integers ? "emulated_gemm_int8" : "emulated_gemm";
-    what.blocks = static_cast<uint32_t>(p.count);
-    what.threads = 256;
-    what.correlation = inside.correlation;
+    stand_in_operation what =
+        emulated_kernel(inside, integers ? "emulated_gemm_int8" : "emulated_gemm", p.count, 256);
     return emulated_enqueue(handle->stream, what,
                             [p, integers] {
                                 if (integers)

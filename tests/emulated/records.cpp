@@ -77,6 +77,24 @@ emulated_call::~emulated_call()
         listener.call(name, start, correlation);
 }
 
+stand_in_operation emulated_operation(stand_in_kind kind, const emulated_call &by)
+{
+    stand_in_operation operation = {};
+    operation.kind = kind;
+    operation.correlation = by.correlation;
+    return operation;
+}
+
+stand_in_operation emulated_kernel(const emulated_call &by, const char *name, int64_t blocks,
+                                   unsigned threads)
+{
+    stand_in_operation kernel = emulated_operation(STAND_IN_KERNEL, by);
+    kernel.name = name;
+    kernel.blocks = static_cast<uint32_t>(blocks);
+    kernel.threads = threads;
+    return kernel;
+}
+
 uint64_t emulated_now()
 {
     return listener.now ? listener.now() : 0;

@@ -159,12 +159,7 @@ void emulated_launch(const char *name, int64_t blocks, unsigned threads, cudaStr
                      std::function<void()> thread)
 {
     emulated_call call("cudaLaunchKernel");
-    stand_in_operation what = {};
-    what.kind = STAND_IN_KERNEL;
-    what.name = name;
-    what.blocks = static_cast<uint32_t>(blocks);
-    what.threads = threads;
-    what.correlation = call.correlation;
+    stand_in_operation what = emulated_kernel(call, name, blocks, threads);
     if (emulated_fails("launch"))
         emulated_error(cudaErrorUnknown);
     else if (blocks < 1 || blocks > INT32_MAX || threads < 1 || threads > 1024)
