@@ -125,8 +125,7 @@ static void every_part_can_be_rehearsed(void **state)
         "2 of 2 rows",
         "28 of 28 rows",
         "24 of 24 rows",
-        "losses over NCCL with one rank those without, to 1e-6          "
-        "reached  12 of 12 cases",
+        "losses over NCCL with one rank those without, to 1e-6          reached  12 of 12 cases",
         "sums, the host's to the bit",
         NULL};
     rehearse("1", "dry", parts, said);
