@@ -17,9 +17,6 @@
 
 /* Above this spread of the means a time axis is logarithmic. */
 #define LOG_RATIO 15
-/* More numbers of fragments than this get gnuplot's own tics. */
-#define TICS_MAX 12
-
 /* Columns of the data file, from 1. */
 enum { FRAGMENTS = 1, FORWARD, FORWARD_STD, BACKWARD, BACKWARD_STD, PEAK, PARAMETERS };
 
@@ -147,24 +144,13 @@ static void put_data(const struct sheet *sheet, FILE *out)
     }
 }
 
-struct span {
-    double least, most; /* of the means, and of mean plus deviation */
-    int any;
-};
-
-static struct span span_of(const struct sheet *sheet, const struct panel *panel)
+static struct nvt_extent extent_of(const struct sheet *sheet, const struct panel *panel)
 {
-    struct span span = {INFINITY, 0, 0};
-    for (size_t i = 0; i < sheet->count; i++) {
-        double value = value_of(sheet->rows[i], panel->column);
-        double std = panel->std ? value_of(sheet->rows[i], panel->std) : 0;
-        if (!isfinite(value))
-            continue;
-        span.least = fmin(span.least, value);
-        span.most = fmax(span.most, value + (isfinite(std) ? std : 0));
-        span.any = 1;
-    }
-    return span;
+    struct nvt_extent extent = nvt_extent_new();
+    for (size_t i = 0; i < sheet->count; i++)
+        nvt_extent_add_bar(&extent, value_of(sheet->rows[i], panel->column),
+                           panel->std ? value_of(sheet->rows[i], panel->std) : NAN);
+    return extent;
 }
 
 static int has_line(const struct sheet *sheet, enum nvt_fragment_line line)
@@ -182,19 +168,6 @@ static int has_bars(const struct sheet *sheet, int std)
         if (value_of(sheet->rows[i], std) > 0)
             return 1;
     return 0;
-}
-
-/* Time axes go logarithmic when one line would flatten the others; others start at zero. */
-static int put_y_axis(const struct panel *panel, struct span span, double scale, FILE *out)
-{
-    int is_log = panel->std && span.least > 0 && span.most / span.least > LOG_RATIO;
-    double low = is_log ? span.least / 2 : 0;
-    double high = is_log ? span.most * 1.6 : span.most * 1.12;
-    fprintf(out, "%s logscale y\nset yrange [%.9g:%.9g]\nfloor = %.9g\n", is_log ? "set" : "unset",
-            low / scale, high > 0 ? high / scale : 1, low / scale);
-    if (is_log)
-        fputs("set logscale y 10\n", out);
-    return is_log;
 }
 
 static void put_plot(const struct sheet *sheet, const struct panel *panel, const char *name,
@@ -241,47 +214,33 @@ static void put_panel(const struct sheet *sheet, size_t index, const struct nvt_
                       FILE *out)
 {
     const struct panel *panel = &panels[index];
-    struct span span = span_of(sheet, panel);
+    const struct nvt_extent extent = extent_of(sheet, panel);
     char text[64];
     int parameters = panel->column == PARAMETERS;
-    double scale = !parameters ? 1 : span.most >= 2e6 ? 1e6 : span.most >= 2e3 ? 1e3 : 1;
+    double scale = !parameters ? 1 : extent.most >= 2e6 ? 1e6 : extent.most >= 2e3 ? 1e3 : 1;
     const char *unit = !parameters    ? panel->unit
                        : scale == 1e6 ? "number (millions)"
                        : scale == 1e3 ? "number (thousands)"
                                       : "number";
     nvt_frame_panel(frame, (int)index, panel->title, out);
-    int is_log = put_y_axis(panel, span, scale, out);
+    /* Time axes go logarithmic when one line would flatten the others; others start at zero. */
+    int is_log = nvt_frame_scale('y', &extent, scale, panel->std ? LOG_RATIO : INFINITY, out);
     snprintf(text, sizeof(text), "%s%s", unit, is_log ? ", log scale" : "");
     nvt_frame_y_label(frame, (int)index, text, out);
-    if (span.any)
+    if (isfinite(extent.least))
         put_plot(sheet, panel, frame->name, scale, out);
     else
         fprintf(out, "plot NaN notitle\n");
 }
 
-static void put_x_axis(const struct sheet *sheet, FILE *out)
+static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
 {
-    int64_t tics[TICS_MAX];
-    size_t count = 0;
-    for (size_t i = 0; i < sheet->count && count <= TICS_MAX; i++) {
-        int64_t fragments = sheet->rows[i]->fragments;
-        size_t at = 0;
-        while (at < count && at < TICS_MAX && tics[at] != fragments)
-            at++;
-        if (!fragments || at < count)
-            continue;
-        if (count < TICS_MAX)
-            tics[count] = fragments;
-        count++;
-    }
-    fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xlabel 'number of fragments'\n",
-            sheet->left, sheet->right);
-    if (count > TICS_MAX)
-        return;
-    fputs("set xtics (", out);
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, "%s%" PRId64, i ? ", " : "", tics[i]);
-    fputs(")\n", out);
+    double *values = calloc(sheet->count + 1, sizeof(*values));
+    for (size_t i = 0; values && i < sheet->count; i++)
+        values[i] = (double)sheet->rows[i]->fragments;
+    nvt_frame_log_x(frame, sheet->left, sheet->right, values, values ? sheet->count : 0, out);
+    fputs("set xlabel 'number of fragments'\n", out);
+    free(values);
 }
 
 /* What the bars are, and what is known of the run. */
@@ -312,14 +271,10 @@ static void put_script(const struct nvt_chart_request *request, const struct she
              row->size, row->batch);
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.columns = frame.rows = 2;
-    frame.left = 58;
     frame.right = 8;
     put_frame(request->input, sheet, &frame);
     nvt_frame_open(&frame, 120, out);
-    fputs("low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
-          "high(mean, std) = std > 0 ? mean + std : mean\n",
-          out);
-    put_x_axis(sheet, out);
+    put_x_axis(sheet, &frame, out);
     for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++)
         put_panel(sheet, i, &frame, out);
     nvt_frame_close(&frame, out);

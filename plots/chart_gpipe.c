@@ -202,28 +202,18 @@ static void put_lines(const struct rows *rows, int engine, int column, int bars,
 }
 
 /* Tics at the numbers of micro-batches that were run. */
-static void put_x_axis(const struct rows *rows, FILE *out)
+static void put_x_axis(const struct rows *rows, const struct nvt_frame *frame, FILE *out)
 {
-    int least = INT_MAX, most = 1, last = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        least = rows->items[i].microbatches < least ? rows->items[i].microbatches : least;
-        most = rows->items[i].microbatches > most ? rows->items[i].microbatches : most;
+    double *values = calloc(rows->count + 1, sizeof(*values));
+    struct nvt_extent extent = nvt_extent_new();
+    for (size_t i = 0; values && i < rows->count; i++) {
+        values[i] = rows->items[i].microbatches;
+        nvt_extent_add(&extent, values[i], values[i]);
     }
-    fprintf(out,
-            "set logscale x 2\nset xlabel 'micro-batches M, log scale'\n"
-            "set xrange [%.3f:%.3f]\nset xtics (",
-            least / 1.2, most * 1.4);
-    for (size_t tics = 0; tics < 12; tics++) {
-        int next = INT_MAX;
-        for (size_t i = 0; i < rows->count; i++)
-            if (rows->items[i].microbatches > last && rows->items[i].microbatches < next)
-                next = rows->items[i].microbatches;
-        if (next == INT_MAX)
-            break;
-        fprintf(out, "%s%d", tics ? ", " : "", next);
-        last = next;
-    }
-    fputs(")\n", out);
+    if (values)
+        nvt_frame_log_x(frame, extent.least / 1.2, extent.most * 1.4, values, rows->count, out);
+    fputs("set xlabel 'micro-batches M (log)'\n", out);
+    free(values);
 }
 
 static void put_study(const struct nvt_chart_request *request, const struct rows *rows,
@@ -240,7 +230,6 @@ static void put_study(const struct nvt_chart_request *request, const struct rows
     }
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.columns = rows->engines[0] + rows->engines[1];
-    frame.left = 56;
     frame.right = 8;
     put_keys(rows, &frame);
     nvt_frame_note(&frame, column == 2 ? "Reserved without weights, gradients and momentum."
@@ -249,10 +238,9 @@ static void put_study(const struct nvt_chart_request *request, const struct rows
                                        : "Forward and backward, completed.");
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, 180, out);
-    put_x_axis(rows, out);
+    put_x_axis(rows, &frame, out);
     if (column == 2 && high > 0)
-        fprintf(out, "set logscale y 2\nset yrange [%.9g:%.9g]\nset format y '%%g'\n", low / 1.3,
-                high * 1.3);
+        fprintf(out, "set logscale y 2\nset yrange [%.9g:%.9g]\n", low / 1.3, high * 1.3);
     else
         fprintf(out, "set yrange [0:%.9g]\n", high * 1.05);
     for (int engine = 0; engine < 2; engine++) {

@@ -29,7 +29,7 @@ struct sheet {
     const struct row *rows;
     size_t count;
     struct nvt_time_unit unit;
-    struct nvt_extent extent; /* ns, deviations included where they are not below zero */
+    struct nvt_extent extent; /* ns, with the bars */
 };
 
 /* Workloads with a chart of their own. */
@@ -80,8 +80,7 @@ static void measure(struct sheet *sheet)
         for (int p = 0; p < PHASES; p++) {
             double mean = sheet->rows[i].mean[p], std = sheet->rows[i].std[p];
             if (mean > 0)
-                nvt_extent_add(&sheet->extent, std > 0 && std < mean ? mean - std : mean,
-                               std > 0 ? mean + std : mean);
+                nvt_extent_add_bar(&sheet->extent, mean, std);
         }
     sheet->unit = nvt_time_unit_for(sheet->extent.most);
 }
@@ -137,21 +136,18 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 {
     const struct sheet *sheet = what;
     const struct nvt_words words = {sheet->rows, sheet->count, name_of};
-    const struct nvt_extent *extent = &sheet->extent;
     char text[NAME_LONGEST];
-    int is_log = extent->most / extent->least > LOG_RATIO;
     struct nvt_frame frame = nvt_frame_new(request->format, name, "Time of each phase");
     struct nvt_series shown[PHASES];
     size_t series = shown_phases(sheet, shown);
     nvt_frame_series_keys(&frame, shown, series);
     put_frame(sheet, &frame);
     nvt_frame_open(&frame, 46 * (int)sheet->count, out);
+    int is_log = nvt_frame_scale('x', &sheet->extent, sheet->unit.ns, LOG_RATIO, out);
     fprintf(out,
-            "set border 1\nunset ytics\nset grid noytics\n%sset xrange [%.9g:%.9g]\n"
+            "set border 1\nunset ytics\nset grid noytics\n"
             "set xlabel 'time (%s)%s'\nset yrange [%zu:0]\n",
-            is_log ? "set logscale x\n" : "", is_log ? extent->least / 1.4 / sheet->unit.ns : 0,
-            extent->most * (is_log ? 1.4 : 1.06) / sheet->unit.ns, sheet->unit.name,
-            is_log ? ", log scale" : "", sheet->count);
+            sheet->unit.name, is_log ? ", log scale" : "", sheet->count);
     for (size_t i = 0; i < sheet->count; i++) {
         if (sheet->count < 2 || !nvt_words_pick(&words, sheet->rows[i].name, 0, text, sizeof(text)))
             snprintf(text, sizeof(text), "%s", sheet->rows[i].name);
@@ -159,7 +155,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
         nvt_gnuplot_text(text, 64, out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.24);
     }
-    nvt_frame_series(name, "1:3:($2>0?($2<$1?$1-$2:$1/2):$1):($2>0?$1+$2:$1)", shown, series, out);
+    nvt_frame_series(name, "1:3:(low($1,$2)):(high($1,$2))", shown, series, out);
     nvt_frame_close(&frame, out);
 }
 

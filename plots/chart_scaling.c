@@ -29,7 +29,9 @@ struct sheet {
     const char *axis;
     const struct nvt_curve *curves[2][LINES_MAX]; /* by phase */
     size_t counts[2];
-    double least, most; /* n */
+    double least, most;           /* n */
+    struct nvt_extent extents[2]; /* by phase, in ns, with the bars */
+    struct nvt_time_unit unit;
 };
 
 /* The workload and its numbers, but not the axis. */
@@ -80,7 +82,9 @@ static int fill_sheet(struct sheet *sheet, const struct nvt_curves *curves, size
 {
     char key[256];
     int comparable = 0;
-    *sheet = (struct sheet){.axis = curves->items[first].axis, .least = INFINITY};
+    *sheet = (struct sheet){.axis = curves->items[first].axis,
+                            .least = INFINITY,
+                            .extents = {nvt_extent_new(), nvt_extent_new()}};
     describe(&curves->items[first], sheet->key, sizeof(sheet->key));
     for (size_t i = first; i < curves->count; i++) {
         const struct nvt_curve *curve = &curves->items[i];
@@ -94,7 +98,11 @@ static int fill_sheet(struct sheet *sheet, const struct nvt_curves *curves, size
         sheet->curves[phase][sheet->counts[phase]++] = curve;
         sheet->least = fmin(sheet->least, curve->points[0].n);
         sheet->most = fmax(sheet->most, curve->points[curve->count - 1].n);
+        for (size_t p = 0; p < curve->count; p++)
+            nvt_extent_add_bar(&sheet->extents[phase], curve->points[p].ns,
+                               curve->points[p].std_ns);
     }
+    sheet->unit = nvt_time_unit_for(fmax(sheet->extents[0].most, sheet->extents[1].most));
     return comparable;
 }
 
@@ -117,14 +125,17 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     const struct sheet *sheet = what;
     (void)request;
     (void)name;
-    fprintf(out, "# n ms std_ms; a block a line, forward first\n");
+    fprintf(out, "# n %s std_%s; a block a line, forward first\n", sheet->unit.name,
+            sheet->unit.name);
     for (int phase = 0; phase < 2; phase++)
         for (size_t i = 0; i < sheet->counts[phase]; i++) {
             const struct nvt_curve *curve = sheet->curves[phase][i];
             fprintf(out, "# %s %s\n", curve->phase, curve->rest);
             for (size_t p = 0; p < curve->count; p++)
-                fprintf(out, "%.9g\t%.9g\t%.9g\n", curve->points[p].n, curve->points[p].ns / 1e6,
-                        isfinite(curve->points[p].std_ns) ? curve->points[p].std_ns / 1e6 : 0);
+                fprintf(out, "%.9g\t%.9g\t%.9g\n", curve->points[p].n,
+                        curve->points[p].ns / sheet->unit.ns,
+                        isfinite(curve->points[p].std_ns) ? curve->points[p].std_ns / sheet->unit.ns
+                                                          : 0);
             fputs("\n\n", out);
         }
 }
@@ -187,22 +198,27 @@ static void put_panel(const struct sheet *sheet, int phase, int index,
 {
     const struct nvt_curve *variants[2 * LINES_MAX];
     const char *separator = "plot ";
+    char text[64];
     size_t block = phase ? sheet->counts[0] : 0;
     variants_of(sheet, variants);
     nvt_frame_panel(frame, index, phases[phase], out);
-    nvt_frame_y_label(frame, index, "median (ms), log scale", out);
+    snprintf(text, sizeof(text), "median (%s)%s", sheet->unit.name,
+             nvt_frame_scale('y', &sheet->extents[phase], sheet->unit.ns, 0, out) ? ", log scale"
+                                                                                  : "");
+    nvt_frame_y_label(frame, index, text, out);
     put_crossings(sheet, phase, out);
     for (size_t i = 0; i < sheet->counts[phase]; i++, block++) {
         const struct nvt_curve *curve = sheet->curves[phase][i];
         size_t variant = variant_of(variants, curve);
-        fprintf(out,
-                "%s'%s.dat' index %zu using 1:($3<$2?$2-$3:$2):(0):($3<$2?2*$3:$3) with vectors "
-                "nohead linewidth 0.8 linecolor '%s', \\\n     '' index %zu using 1:2 with points "
-                "pointtype %zu pointsize 0.7 linecolor '%s', \\\n     %.9g + %.9g*x with lines "
-                "linecolor '%s' linewidth 1.6",
-                separator, frame->name, block, colors[variant % LINES_MAX], block,
-                5 + 2 * (variant % 3), colors[variant % LINES_MAX], curve->line.a / 1e6,
-                curve->line.b / 1e6, colors[variant % LINES_MAX]);
+        fprintf(
+            out,
+            "%s'%s.dat' index %zu using 1:(low($2,$3)):(0):(high($2,$3)-low($2,$3)) with vectors "
+            "nohead linewidth 0.8 linecolor '%s', \\\n     '' index %zu using 1:2 with points "
+            "pointtype %zu pointsize 0.7 linecolor '%s', \\\n     %.9g + %.9g*x with lines "
+            "linecolor '%s' linewidth 1.6",
+            separator, frame->name, block, colors[variant % LINES_MAX], block,
+            5 + 2 * (variant % 3), colors[variant % LINES_MAX], curve->line.a / sheet->unit.ns,
+            curve->line.b / sheet->unit.ns, colors[variant % LINES_MAX]);
         separator = ", \\\n     ";
     }
     putc('\n', out);
@@ -256,6 +272,28 @@ static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_frame_provenance(frame, "", &from);
 }
 
+/* Tics at what was measured. */
+static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
+{
+    double *values = NULL;
+    size_t count = 0;
+    char text[NVT_FRAME_TEXT];
+    for (int phase = 0; phase < 2; phase++)
+        for (size_t i = 0; i < sheet->counts[phase]; i++) {
+            const struct nvt_curve *curve = sheet->curves[phase][i];
+            double *more = realloc(values, (count + curve->count + 1) * sizeof(*values));
+            values = more ? more : values;
+            for (size_t p = 0; more && p < curve->count; p++)
+                values[count++] = curve->points[p].n;
+        }
+    nvt_frame_log_x(frame, sheet->least / 1.3, sheet->most * 1.3, values, count, out);
+    free(values);
+    snprintf(text, sizeof(text), "%s, log scale", sheet->axis);
+    fputs("set samples 400\nset xlabel ", out);
+    nvt_gnuplot_text(text, 40, out);
+    fputs(" noenhanced\n", out);
+}
+
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
@@ -266,14 +304,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
              sheet->axis);
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
-    frame.left = 58;
     frame.right = 8;
     put_frame(sheet, &frame);
     nvt_frame_open(&frame, 180, out);
-    fputs("set samples 400\nset logscale xy\nset xlabel ", out);
-    snprintf(text, sizeof(text), "%s, log scale", sheet->axis);
-    nvt_gnuplot_text(text, 40, out);
-    fprintf(out, " noenhanced\nset xrange [%.9g:%.9g]\n", sheet->least / 1.3, sheet->most * 1.3);
+    put_x_axis(sheet, &frame, out);
     for (int phase = 0; phase < 2; phase++)
         if (sheet->counts[phase])
             put_panel(sheet, phase, panel++, &frame, out);

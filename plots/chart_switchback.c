@@ -142,6 +142,15 @@ static int has_deviations(const struct points *points, int64_t batch)
     return 1;
 }
 
+static struct nvt_extent extent_of(const struct points *points, int64_t batch)
+{
+    struct nvt_extent extent = nvt_extent_new();
+    for (size_t i = 0; i < points->count; i++)
+        for (int k = 0; k < NVT_SWITCHBACK_STEPS && points->items[i].batch == batch; k++)
+            nvt_extent_add_bar(&extent, points->items[i].ms[k], sqrt(points->items[i].variance[k]));
+    return extent;
+}
+
 /* The published batch where it was measured, else the largest. */
 static int64_t batch_to_show(const struct points *points)
 {
@@ -218,34 +227,23 @@ static void put_frame(const struct nvt_report_input *input, struct nvt_frame *fr
     nvt_chart_provenance(input, frame);
 }
 
-/* Tics at the sides that were measured; of two that are too close to be read the second goes
- * unnamed. */
-static void put_x_axis(const struct points *points, int64_t batch, FILE *out)
+/* Tics at the sides that were measured with a batch, or with any (0). */
+static void put_x_axis(const struct points *points, int64_t batch, const struct nvt_frame *frame,
+                       FILE *out)
 {
-    int64_t least = INT64_MAX, most = 0, last = 0;
-    const char *separator = "set xtics (";
-    for (size_t i = 0; i < points->count; i++) {
-        int64_t dim = points->items[i].dim;
+    double *values = calloc(points->count + 1, sizeof(*values));
+    struct nvt_extent extent = nvt_extent_new();
+    size_t count = 0;
+    for (size_t i = 0; values && i < points->count; i++) {
         if (batch && points->items[i].batch != batch)
             continue;
-        least = dim < least ? dim : least;
-        most = dim > most ? dim : most;
+        values[count++] = (double)points->items[i].dim;
+        nvt_extent_add(&extent, values[count - 1], values[count - 1]);
     }
-    for (int64_t dim = least; dim <= most;) {
-        int64_t next = most + 1;
-        for (size_t i = 0; i < points->count; i++)
-            if (points->items[i].dim > dim && points->items[i].dim < next)
-                next = points->items[i].dim;
-        int is_near = last && (double)dim < 1.15 * (double)last;
-        fprintf(out, is_near ? "%s'' %" PRId64 : "%s%" PRId64, separator, dim);
-        last = is_near ? last : dim;
-        separator = ", ";
-        dim = next;
-    }
-    fprintf(out,
-            ")\nset xrange [%.9g:%.9g]\nset logscale x 2\n"
-            "set xlabel 'narrow side of the layer (features), log scale'\n",
-            (double)least / 1.15, (double)most * 1.15);
+    if (count)
+        nvt_frame_log_x(frame, extent.least / 1.15, extent.most * 1.15, values, count, out);
+    fputs("set xlabel 'narrow side of the layer (features), log scale'\n", out);
+    free(values);
 }
 
 static void put_times(const struct nvt_chart_request *request, const struct points *points,
@@ -264,16 +262,17 @@ static void put_times(const struct nvt_chart_request *request, const struct poin
                    : "Mean of the directions measured; calls were timed in one loop, which has no "
                      "deviation.");
     nvt_frame_open(&frame, 240, out);
-    put_x_axis(points, batch, out);
+    put_x_axis(points, batch, &frame, out);
     nvt_frame_y_label(&frame, 0, "time (ms), log scale", out);
-    fputs("set logscale y 10\nplot ", out);
+    const struct nvt_extent extent = extent_of(points, batch);
+    nvt_frame_scale('y', &extent, 1, 0, out);
+    fputs("plot ", out);
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++) {
         int column = i + 2, std = column + FIRST_STD;
         fprintf(out, "%s'switchback.dat' index 'batch%" PRId64 "' using 1:%d",
                 i ? ", \\\n     " : "", batch, column);
         if (bars)
-            fprintf(out, ":($%d>$%d?$%d-$%d:$%d/2):($%d+$%d)", column, std, column, std, column,
-                    column, std);
+            fprintf(out, ":(low($%d,$%d)):(high($%d,$%d))", column, std, column, std);
         fputs(bars ? " with yerrorlines" : " with linespoints", out);
         nvt_frame_style(NVT_KEY_LINE_POINT, styles[i].color, styles[i].dash, styles[i].point, out);
     }
@@ -304,7 +303,7 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
                    : "Of the layer's forward and backward, with one scale for the weights; mean of "
                      "the directions measured.");
     nvt_frame_open(&frame, 200, out);
-    put_x_axis(points, 0, out);
+    put_x_axis(points, 0, &frame, out);
     nvt_frame_y_label(&frame, 0, "speed-up (%)", out);
     fputs("set arrow 1 from graph 0,first 0 to graph 1,first 0 nohead "
           "linecolor '#555555' dashtype 2\nset yrange [*<0:0<*]\nplot ",

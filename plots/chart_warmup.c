@@ -76,14 +76,10 @@ static void put_axes(const struct sheet *sheet, const struct nvt_frame *frame, F
 {
     char text[64];
     const struct nvt_warmup_study *study = sheet->study;
-    const struct nvt_extent *extent = &sheet->extent;
-    const int is_log = extent->least > 0 && extent->most / extent->least > LOG_RATIO;
-    double low = is_log ? extent->least / 1.4 : 0, high = extent->most * (is_log ? 1.4 : 1.1);
+    int is_log = nvt_frame_scale('y', &sheet->extent, sheet->unit.ns, LOG_RATIO, out);
     fprintf(out,
-            "set xrange [0.5:%zu.5]\nset yrange [%.9g:%.9g]\n%s"
-            "set xlabel 'iteration since the start of the process'\n",
-            sheet->shown, low / sheet->unit.ns, high / sheet->unit.ns,
-            is_log ? "set logscale y\n" : "");
+            "set xrange [0.5:%zu.5]\n%sset xlabel 'iteration since the start of the process'\n",
+            sheet->shown, sheet->shown > SHOWN_LEAST ? "" : "set xtics 1\n");
     snprintf(text, sizeof(text), "time (%s)%s", sheet->unit.name, is_log ? ", log scale" : "");
     nvt_frame_y_label(frame, 0, text, out);
     if (study->slow)

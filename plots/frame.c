@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../lib/text.h"
@@ -12,6 +13,7 @@ enum {
     NOTE_LINE = 14,
     KEY_LINE = 16,
     X_AXIS = 50,       /* tics and label below a panel */
+    Y_AXIS = 64,       /* tics of six characters and label beside it */
     PANEL_TITLE = 22,  /* above it, with several panels */
     TITLE_CHARS = 48,  /* of 14 px in a line */
     NOTE_CHARS = 66,   /* of 11 px */
@@ -193,7 +195,7 @@ void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
 {
     frame->columns = frame->columns ? frame->columns : 1;
     frame->rows = frame->rows ? frame->rows : 1;
-    frame->left = frame->left ? frame->left : 58;
+    frame->left = frame->left ? frame->left : Y_AXIS;
     frame->right = frame->right ? frame->right : 14;
     frame->panel = panel;
     int several = panels(frame) > 1, notes = 0;
@@ -206,7 +208,9 @@ void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
     nvt_gnuplot_terminal(frame->format, NVT_FRAME_WIDTH, frame->height, frame->name, out);
     fputs("set border 3 linecolor '#555555'\n"
           "set tics nomirror textcolor '#333333' font ',11' scale 0.6\n"
-          "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\nunset key\n",
+          "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\nunset key\n"
+          /* gnuplot's own format has ten characters at times */
+          "set format x '%g'\nset format y '%g'\nset ytics offset 0.5,0\n",
           out);
     if (!strcmp(frame->format, "svg")) /* where gnuplot leaves more room above the label */
         fputs("set xlabel offset 0,0.5\n", out);
@@ -302,6 +306,76 @@ void nvt_extent_add(struct nvt_extent *extent, double low, double high)
 {
     extent->least = fmin(extent->least, low);
     extent->most = fmax(extent->most, high);
+}
+
+void nvt_extent_add_bar(struct nvt_extent *extent, double mean, double std)
+{
+    if (isfinite(mean))
+        nvt_extent_add(extent, mean, std > 0 ? mean + std : mean);
+}
+
+/* Tics of a logarithmic axis: gnuplot's are powers of ten, which leaves one or none where there is
+ * less than a decade or two. */
+static void put_log_tics(char axis, double low, double high, FILE *out)
+{
+    static const int steps[] = {1, 2, 5};
+    const char *separator = "";
+    if (high > 60 * low) {
+        int is_short = low >= 1e-3 && !(high >= 1e6 && isfinite(high));
+        fprintf(out, "set %ctics autofreq\nset format %c '%s'\n", axis, axis,
+                is_short ? "%g" : "1e%L");
+        return;
+    }
+    fprintf(out, "set format %c '%%g'\nset %ctics (", axis, axis);
+    for (int power = (int)floor(log10(low)); power <= (int)ceil(log10(high)); power++)
+        for (int i = 0; i < 3; i++, separator = ", ")
+            fprintf(out, "%s%.9g", separator, steps[i] * pow(10, power));
+    fputs(")\n", out);
+}
+
+int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, double log_ratio,
+                    FILE *out)
+{
+    int is_log = extent->least > 0 && extent->most / extent->least > log_ratio;
+    double low = is_log ? extent->least / 1.5 / unit : 0;
+    double high = extent->most > 0 ? extent->most * (is_log ? 1.5 : 1.1) / unit : 1;
+    fprintf(out,
+            "%s logscale %c%s\nset %crange [%.9g:%.9g]\nfloor = %.9g\n"
+            "low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
+            "high(mean, std) = std > 0 ? mean + std : mean\n",
+            is_log ? "set" : "unset", axis, is_log ? " 10" : "", axis, low, high, low);
+    put_log_tics(axis, is_log ? low : 1, is_log ? high : INFINITY, out);
+    return is_log;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    const double *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, double *values,
+                     size_t count, FILE *out)
+{
+    double width = (double)NVT_FRAME_WIDTH / frame->columns - frame->left - frame->right;
+    double named = -INFINITY, marked = -INFINITY; /* where the last label ends, the last tic is */
+    const char *separator = "";
+    char label[32];
+    fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (", left, right);
+    qsort(values, count, sizeof(*values), ascending);
+    for (size_t i = 0; i < count; i++) {
+        double at = width * log(values[i] / left) / log(right / left);
+        if (!(values[i] > 0) || at < marked + 2)
+            continue;
+        snprintf(label, sizeof(label), "%.6g", values[i]);
+        double half = KEY_CHAR / 2 * (double)strlen(label);
+        int fits = at - half > named + KEY_CHAR / 2;
+        fprintf(out, "%s'%s' %.9g", separator, fits ? label : "", values[i]);
+        named = fits ? at + half : named;
+        marked = at;
+        separator = ", ";
+    }
+    fputs(")\n", out);
 }
 
 struct nvt_time_unit nvt_time_unit_for(double ns)

@@ -37,7 +37,7 @@ struct nvt_frame {
     struct nvt_key keys[NVT_FRAME_KEYS];
     char notes[NVT_FRAME_NOTES][NVT_FRAME_TEXT];
     size_t key_count, note_count;
-    int left, right;           /* margins beside the panels; 0: 58 and 14 */
+    int left, right;           /* margins beside the panels; 0: 64 and 14 */
     int columns, rows;         /* of panels; 0: one */
     int height;                /* of the picture */
     int top, panel;            /* where panels begin, and the height of each */
@@ -92,6 +92,23 @@ struct nvt_extent {
 };
 struct nvt_extent nvt_extent_new(void);
 void nvt_extent_add(struct nvt_extent *extent, double low, double high);
+
+/* Add a mean that has a bar of `std` (NaN: none). The bar counts above only: a deviation just less
+ * than its mean ends anywhere near zero, and a logarithmic axis would be made of that. */
+void nvt_extent_add_bar(struct nvt_extent *extent, double mean, double std);
+
+/* Scale `axis` ('x' or 'y') for an extent whose unit is worth `unit`: from zero, or logarithmic
+ * where the most is more than `log_ratio` times the least (0: wherever nothing is zero). The script
+ * gets low(mean, std) and high(mean, std) for the ends of bars, which stop where the axis does.
+ * Whether it is logarithmic. */
+int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, double log_ratio,
+                    FILE *out);
+
+/* Make x logarithmic from `left` to `right`, with tics at the `count` values of `values`, which is
+ * sorted here and may have equal ones. Of labels that would touch, the second is left out. For an
+ * open frame. */
+void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, double *values,
+                     size_t count, FILE *out);
 
 /* A unit of time in which `ns` is a number of few digits. */
 struct nvt_time_unit {

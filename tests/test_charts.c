@@ -133,7 +133,7 @@ static const struct {
     {"gpipe-memory", {"memory (MiB), log scale", "micro-batches M"}},
     {"gpipe-throughput", {"samples per s", "micro-batches M"}},
     {"gpipe-schedule", {"partition", "time since the step began (ms)"}},
-    {"scaling-", {"median (ms), log scale", ", log scale"}},
+    {"scaling-", {"median (", ", log scale"}},
     {"phases-", {"time (", "forward", "one standard deviation"}},
     {"warmup-", {"time (", "iteration since the start"}},
     {"overhead", {"slow-down (1: none)", "95 % intervals"}},
@@ -288,6 +288,53 @@ static void test_studies(void **state)
         cli_tempdir_remove(directories[i]);
 }
 
+/* Numbers that stretch an axis: from `least` nanoseconds on, a hundred times as much with each
+ * step, and deviations a hair below their means, so that bars end next to zero. */
+static void write_hostile(const char *directory, double least)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/results.jsonl", directory);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    for (int i = 0; i < 12; i++) {
+        int step = i / 2, fragments = 2 << 2 * step, grouped = i % 2;
+        double value = least * pow(100, step);
+        fprintf(out,
+                "{\"workload\": \"fragmented\", \"size\": 64, \"batch\": 1, \"mode\": "
+                "\"inference\", \"fragments\": %d, \"variant\": \"%s\", \"backend\": \"host\", "
+                "\"device\": \"made\", \"iterations\": 9, \"status\": \"ok\"",
+                fragments, grouped ? "grouped" : "looped");
+        for (int phase = 0; phase < 2; phase++) {
+            const char *name = phase ? "backward" : "forward";
+            double mean = grouped && phase ? least : value;
+            fprintf(out, ", \"%s_ns_mean\": %.17g, \"%s_ns_std\": %.17g, \"%s_ns_median\": %.17g",
+                    name, mean, name, mean * (1 - 1e-9), name, mean);
+        }
+        fprintf(out, ", \"peak_allocated_bytes\": %.0f, \"parameters\": 4160}\n", value * 1e3);
+    }
+    assert_int_equal(fclose(out), 0);
+}
+
+static void test_hostile_numbers(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const double least[] = {1e-3, 1, 7.5e4, 3e9};
+    for (size_t i = 0; i < sizeof(least) / sizeof(least[0]); i++) {
+        int seen[CHARTS] = {0};
+        char *directory = cli_tempdir();
+        write_hostile(directory, least[i]);
+        const char *const plot[] = {"nvtally", "plot", directory, NULL};
+        struct cli_result result = cli_run(plot);
+        cli_expect_status(&result, 0);
+        expect_pictures(result.out, seen);
+        expect_all(seen, 0, 1);
+        cli_result_free(&result);
+        cli_tempdir_remove(directory);
+    }
+}
+
 #endif
 
 /* --- a trace --- */
@@ -412,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_studies),
+        cmocka_unit_test(test_hostile_numbers),
 #endif
         cmocka_unit_test(test_trace),
         cmocka_unit_test(test_words),
