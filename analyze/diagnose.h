@@ -139,7 +139,8 @@ static inline int nvt_is_steady(const struct nvt_view *view, int64_t moment)
     return moment >= view->from && moment <= view->to;
 }
 
-/* The name of an input trace for `where`: its configuration, or its file. */
+/* The name of an input trace for `where`: its configuration, with backend, level of collection, warm-ups and repetition where rows
+ * of one configuration differ in them, or its file. */
 void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size);
 
 #endif

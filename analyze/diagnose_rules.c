@@ -112,15 +112,46 @@ uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
     return rows;
 }
 
+static const char *text_of(const struct nvt_record *record, const char *key)
+{
+    const char *text = nvt_record_text(record, key);
+    return text ? text : "";
+}
+
+/* Whether another row of the run has the same configuration and another `key`. */
+static int is_varied(const struct nvt_runs *runs, const struct nvt_record *record,
+                     const char *configuration, const char *key)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct nvt_record *other = &runs->records[i];
+        if (!*text_of(other, "trace") || !strcmp(text_of(other, key), text_of(record, key)) ||
+            strcmp(text_of(other, "workload"), text_of(record, "workload")) != 0)
+            continue;
+        char *others = nvt_record_configuration(other);
+        int is_same = others && !strcmp(others, configuration);
+        free(others);
+        if (is_same)
+            return 1;
+    }
+    return 0;
+}
+
 void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
 {
+    static const char *const conditions[] = {"backend", "collect", "warmup", "repeat"};
     const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
     char *configuration = record ? nvt_record_configuration(record) : NULL;
-    const char *workload = record ? nvt_record_text(record, "workload") : NULL;
-    if (configuration)
-        snprintf(out, size, "%s%s%s", workload ? workload : "", workload ? " " : "", configuration);
-    else
+    if (!configuration) {
         snprintf(out, size, "%s", from->trace->path);
+        return;
+    }
+    const char *workload = text_of(record, "workload");
+    size_t used =
+        (size_t)snprintf(out, size, "%s%s%s", workload, *workload ? " " : "", configuration);
+    for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]) && used < size; i++)
+        if (is_varied(from->runs, record, configuration, conditions[i]))
+            used += (size_t)snprintf(out + used, size - used, " %s=%s", conditions[i],
+                                     text_of(record, conditions[i]));
     free(configuration);
 }
 

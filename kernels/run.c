@@ -285,10 +285,19 @@ static int check_interleave(const struct nvt_sweep *sweep, struct nvt_error *err
     if (sweep->interleave == NVT_INTERLEAVE_ITERATIONS && sweep->collect.count < 2)
         return nvt_fail(err, "--interleave iterations: needs levels to take turns: give --collect "
                              "off,nvtx");
-    for (size_t i = 0; sweep->interleave == NVT_INTERLEAVE_WITHIN && i < sweep->collect.count; i++)
+    if (sweep->interleave != NVT_INTERLEAVE_WITHIN)
+        return 0;
+    for (size_t i = 0; i < sweep->collect.count; i++)
         if (sweep->collect.values[i] == NVT_COLLECT_OFF)
             return nvt_fail(err, "--interleave within: each run is its own bare one: leave off out "
                                  "of --collect");
+    int timing = nvt_axes_find(sweep->axes, "timing");
+    for (size_t i = 0; timing >= 0 && i < sweep->count; i++)
+        if (!strcmp(sweep->axes->axes[timing].words[sweep->configurations[i].values[timing]],
+                    "loop"))
+            return nvt_fail(err,
+                            "--interleave within: the calls of a loop lie under one clock: add "
+                            "--timing single");
     return 0;
 }
 
@@ -312,9 +321,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     if (optind + 1 < argc)
         return nvt_fail(err, "one workload at a time: %s", argv[optind + 1]);
     set_lengths(&request->sweep);
-    if (check_interleave(&request->sweep, err))
+    if (nvt_sweep_find_nsys(&request->sweep, request->nsys, err) || expand(request, err))
         return -1;
-    return nvt_sweep_find_nsys(&request->sweep, request->nsys, err) ? -1 : expand(request, err);
+    return check_interleave(&request->sweep, err);
 }
 
 /* --- running ----------------------------------------------------------------------------------------- */

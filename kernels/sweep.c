@@ -153,6 +153,9 @@ static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, stru
             status = 1;
         if (status == 1)
             nvt_fail(err, "%s", run->why);
+        else if (*run->why)
+            fprintf(stderr, "nvtally: %s %s: %s\n", run->sweep->axes->workload,
+                    run->configuration->label, run->why);
     }
     unlink(run->result);
     nvt_buffer_free(&row);

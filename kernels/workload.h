@@ -83,7 +83,7 @@ struct nvt_run_number {
 /* Released with nvt_workload_release. */
 struct nvt_run_result {
     enum nvt_run_status status;
-    char message[512]; /* why it is not ok */
+    char message[512]; /* why it is not ok, or what to know of it when it is; "" for nothing */
     int64_t iterations;
     int64_t timed_ns; /* that the timed iterations took, with what lies between their phases */
     struct nvt_phase_result phases[NVT_PHASES_MOST];
@@ -176,7 +176,8 @@ NVT_LIBRARY_API void nvt_workload_run(const struct nvt_run_settings *settings,
                                       struct nvt_run_result *result);
 NVT_LIBRARY_API void nvt_workload_release(struct nvt_run_result *result);
 NVT_LIBRARY_API int nvt_workload_backend(struct nvt_backend_facts *facts, struct nvt_error *err);
-/* Measure the peak: 0, or -1 with err when there is no device or no memory (2 GiB of a device, 256 MiB of a host). */
+/* Measure the peak: 0, or -1 with err when there is no device or no memory. 2.3 GiB of a device or 260 MiB of a host
+ * where there is so much, a quarter of that at least. */
 NVT_LIBRARY_API int nvt_workload_peak(struct nvt_peak *peak, struct nvt_error *err);
 
 #define NVT_DECLARE_WORKLOAD(name) extern const struct nvt_workload nvt_workload_##name;

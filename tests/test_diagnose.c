@@ -308,6 +308,49 @@ static void runs_of_one_value_have_no_slope(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* Rows that only their conditions tell apart have them in their names; others have not. */
+static void conditions_are_named_where_they_differ(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *name;
+    } cases[] = {
+        {"{\"workload\": \"toy\", \"size\": 1, \"backend\": \"host\", \"collect\": \"nvtx\", "
+         "\"warmup\": 0, \"trace\": \"a\"}",
+         "toy size=1 collect=nvtx"},
+        {"{\"workload\": \"toy\", \"size\": 1, \"backend\": \"host\", \"collect\": \"full\", "
+         "\"warmup\": 0, \"trace\": \"b\"}",
+         "toy size=1 collect=full"},
+        {"{\"workload\": \"toy\", \"size\": 2, \"backend\": \"host\", \"collect\": \"nvtx\", "
+         "\"warmup\": 0, \"trace\": \"c\"}",
+         "toy size=2"},
+        /* Nothing was traced of this one. */
+        {"{\"workload\": \"toy\", \"size\": 2, \"backend\": \"host\", \"collect\": \"off\", "
+         "\"warmup\": 0, \"trace\": null}",
+         "toy size=2 collect=off"},
+        {"{\"workload\": \"other\", \"size\": 2, \"backend\": \"cuda\", \"collect\": \"nvtx\", "
+         "\"warmup\": 5, \"trace\": \"d\"}",
+         "other size=2"},
+    };
+    enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+    struct nvt_record records[CASES];
+    struct nvt_runs runs = {.records = records, .count = CASES};
+    char name[256];
+    memset(records, 0, sizeof(records));
+    for (size_t i = 0; i < CASES; i++)
+        assert_int_equal(nvt_record_parse(&records[i], cases[i].row, strlen(cases[i].row), NULL),
+                         0);
+    for (size_t i = 0; i < CASES; i++) {
+        const struct nvt_input_trace from = {.runs = &runs, .record = i};
+        nvt_case_name(&from, name, sizeof(name));
+        assert_string_equal(name, cases[i].name);
+        nvt_case_name(&from, name, 8); /* what is too long is cut */
+        assert_int_equal(strlen(name), 7);
+    }
+    for (size_t i = 0; i < CASES; i++)
+        nvt_record_free(&records[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +363,7 @@ int main(void)
         cmocka_unit_test(the_interval_of_a_crossing_covers_it),
         cmocka_unit_test(the_host_study_is_explained),
         cmocka_unit_test(runs_of_one_value_have_no_slope),
+        cmocka_unit_test(conditions_are_named_where_they_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,7 @@ static void what_is_left_out_is_found(void **state)
     } broken[] = {{"EMULATED_IGNORE=barriers", "softmax_forward"},
                   {"EMULATED_IGNORE=barriers", "expert_forward"},
                   {"EMULATED_IGNORE=barriers", "quantize_all_transposed"},
+                  {"EMULATED_IGNORE=products", "matmul_nn"},
                   {"EMULATED_IGNORE=waits", "streams"}};
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         struct cli_result result = check(broken[i].setting, broken[i].operation);
@@ -308,6 +309,26 @@ static void studies_fit_a_device(void **state)
     }
 }
 
+/* Products that nobody computed are NaN; the rows' times stand, and they say so. */
+static void a_loss_that_is_no_number_is_told(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_IGNORE=products", NULL};
+    struct cli_result result =
+        run("linear --size 64,128 --batch 1", "cuda", "no-loss", environment);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "nvtally: linear size64-batch1-linear: the loss is no "));
+    assert_non_null(strstr(result.err, "nvtally: linear size128-batch1-linear: the loss is no "));
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "no-loss"));
+    assert_int_equal(runs->count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(nvt_record_text(&runs->records[i], "status"), "ok");
+        assert_non_null(strstr(nvt_record_text(&runs->records[i], "message"), "no finite number"));
+    }
+    nvt_runs_free(runs);
+}
+
 /* --- devices that refuse ---------------------------------------------------------------------- */
 
 static void what_does_not_fit_is_a_row(void **state)
@@ -321,6 +342,22 @@ static void what_does_not_fit_is_a_row(void **state)
     assert_string_equal(nvt_record_text(&runs->records[1], "status"), "oom");
     assert_string_equal(nvt_record_text(&runs->records[2], "status"), "ok");
     nvt_runs_free(runs);
+}
+
+/* Of 2 GiB the peak is measured with half of what a device usually has for it; 400 MiB are too few. */
+static void a_small_device_has_a_peak_too(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"EMULATED_IGNORE=work", "EMULATED_MEMORY=2147483648", NULL};
+    static const char *const few[] = {"EMULATED_IGNORE=work", "EMULATED_MEMORY=419430400", NULL};
+    struct nvt_runs *runs =
+        rows_of("linear --size 64 --batch 1 --iterations 1 --peak", "cuda", "small", some);
+    assert_true(nvt_record_number(&runs->env, "peak_bytes") > 0);
+    nvt_runs_free(runs);
+    struct cli_result result = run("linear --size 64 --peak", "cuda", "smaller", few);
+    cli_expect_status(&result, 2);
+    assert_non_null(strstr(result.err, "no memory to measure the peak with: 528 MiB are needed"));
+    cli_result_free(&result);
 }
 
 static void a_device_without_pools_will_do(void **state)
@@ -438,7 +475,9 @@ int main(void)
         cmocka_unit_test(the_int8_study_runs),
         cmocka_unit_test(pipelines_take_no_more_than_published),
         cmocka_unit_test(studies_fit_a_device),
+        cmocka_unit_test(a_loss_that_is_no_number_is_told),
         cmocka_unit_test(what_does_not_fit_is_a_row),
+        cmocka_unit_test(a_small_device_has_a_peak_too),
         cmocka_unit_test(a_device_without_pools_will_do),
         cmocka_unit_test(a_rank_takes_its_device),
         cmocka_unit_test(without_a_device_it_is_one_line),

@@ -276,6 +276,9 @@ static int run_workload(struct nvt_run_context *context, struct nvt_error *err)
     result->peak_reserved = use.peak_reserved;
     if (!status && workload->loss)
         result->loss = workload->loss(state);
+    if (!status && workload->loss && !isfinite(result->loss))
+        snprintf(result->message, sizeof(result->message),
+                 "the loss is no finite number: its times are those of other numbers than meant");
     if (!status && workload->finish)
         workload->finish(context, state);
     if (!status && result->number_count > NVT_NUMBERS_MOST)

@@ -16,9 +16,14 @@
 
 /* Sizes that take a device or a processor a few ms, beyond its caches. */
 struct sizes {
-    int64_t square; /* rows and columns of the matrices */
+    int64_t square; /* rows and columns of the matrices, at most the root of `copied` */
     int64_t copied; /* numbers */
 };
+
+/* What is taken where there is room for it; then the half of each, down to a quarter of the rows. Less would lie in
+ * caches. */
+static const struct sizes of_host = {1024, 1 << 25}, of_device = {8192, 1 << 28};
+enum { HALVINGS = 2 };
 
 struct trial {
     real *a, *b, *c;
@@ -75,30 +80,49 @@ static void measure(struct trial *trial, struct nvt_peak *peak)
     peak->bytes = 2.0 * (double)sizeof(real) * (double)trial->sizes.copied / best_of(trial) * 1e9;
 }
 
+static int take(struct trial *trial)
+{
+    const size_t copied = (size_t)trial->sizes.copied * sizeof(real);
+    const size_t matrix = (size_t)(trial->sizes.square * trial->sizes.square) * sizeof(real);
+    trial->a = (real *)nvt_backend_alloc(copied);
+    trial->b = trial->a ? (real *)nvt_backend_alloc(matrix) : NULL;
+    trial->c = trial->b ? (real *)nvt_backend_alloc(copied) : NULL;
+    return trial->c ? 0 : -1;
+}
+
+static void give_back(struct trial *trial)
+{
+    real *const all[] = {trial->a, trial->b, trial->c};
+    for (int i = 0; i < 3; i++)
+        if (all[i])
+            nvt_backend_free(all[i]);
+    trial->a = trial->b = trial->c = NULL;
+}
+
 int nvt_workload_peak(struct nvt_peak *peak, struct nvt_error *err)
 {
     struct nvt_backend_facts facts;
     memset(peak, 0, sizeof(*peak));
     if (nvt_workload_backend(&facts, err))
         return -1;
-    const int is_host = !strcmp(facts.name, "host");
     struct trial trial;
     memset(&trial, 0, sizeof(trial));
-    trial.sizes.square = is_host ? 1024 : 8192;
-    trial.sizes.copied = is_host ? 1 << 25 : 1 << 28;
-    const size_t copied = (size_t)trial.sizes.copied * sizeof(real);
-    trial.a = (real *)nvt_backend_alloc(copied);
-    trial.b =
-        (real *)nvt_backend_alloc((size_t)(trial.sizes.square * trial.sizes.square) * sizeof(real));
-    trial.c = (real *)nvt_backend_alloc(copied);
-    int status =
-        trial.a && trial.b && trial.c ? 0 : nvt_fail(err, "no memory to measure the peak with");
-    if (!status) {
-        measure(&trial, peak);
-        status = nvt_backend_failed(err);
+    trial.sizes = strcmp(facts.name, "host") ? of_device : of_host;
+    int lacks = take(&trial);
+    for (int i = 0; i < HALVINGS && lacks; i++) {
+        give_back(&trial);
+        trial.sizes.square /= 2;
+        trial.sizes.copied /= 2;
+        lacks = take(&trial);
     }
-    nvt_backend_free(trial.a);
-    nvt_backend_free(trial.b);
-    nvt_backend_free(trial.c);
-    return status;
+    if (!lacks)
+        measure(&trial, peak);
+    give_back(&trial);
+    if (nvt_backend_failed(err))
+        return -1;
+    return lacks ? nvt_fail(err, "no memory to measure the peak with: %.0f MiB are needed",
+                            2 * (double)sizeof(real) * (double)trial.sizes.copied / 1048576 +
+                                (double)sizeof(real) * (double)trial.sizes.square *
+                                    (double)trial.sizes.square / 1048576)
+                 : 0;
 }

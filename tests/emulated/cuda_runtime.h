@@ -21,8 +21,8 @@
  *   EMULATED_POOL=0        a device without memory pools
  *   EMULATED_DEVICES=N     how many there are (1)
  *   EMULATED_FAIL=CALL:N   the N-th call of that name fails with cudaErrorUnknown
- *   EMULATED_IGNORE=LIST   barriers and waits do nothing, frees are done at once: to see that a
- *                          test finds it. work: nothing is computed or moved, and no memory is
+ *   EMULATED_IGNORE=LIST   barriers, waits and products do nothing, frees are done at once: to
+ *                          see that a test finds it. work: nothing is computed or moved, and no memory is
  *                          touched, so that what a run of any size would take is known in seconds
  */
 #ifndef EMULATED_CUDA_RUNTIME_H
