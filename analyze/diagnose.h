@@ -139,8 +139,15 @@ static inline int nvt_is_steady(const struct nvt_view *view, int64_t moment)
     return moment >= view->from && moment <= view->to;
 }
 
-/* The name of an input trace for `where`: its configuration, with backend, level of collection, warm-ups and repetition where rows
- * of one configuration differ in them, or its file. */
+struct nvt_gap_sum;
+
+/* Add up the gaps of a cause in the steady part, none where no calls are on record; *share gets
+ * their part of the devices' time there. 0, or -1 with err (out of memory). */
+int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
+                  struct nvt_error *err);
+
+/* The name of an input trace for `where`: its configuration, with backend, level of collection,
+ * warm-ups and repetition where rows of one configuration differ in them, or its file. */
 void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size);
 
 #endif

@@ -23,10 +23,10 @@ static uint32_t range_around(const struct nvt_trace *trace, uint32_t thread, int
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST, .from = view->from, .to = view->to};
-    if (!view->trace->apis.count || nvt_gaps_add_up(view->trace, &sum, err))
-        return view->trace->apis.count ? -1 : 0;
-    double share = (double)sum.host_ns / (view->span_ns * sum.devices);
+    struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST};
+    double share = 0;
+    if (nvt_view_gaps(view, &sum, &share, err))
+        return -1;
     if (sum.count < LEAST_COUNT || share < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);

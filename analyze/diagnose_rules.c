@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "diagnose.h"
+#include "gaps.h"
 
 #define RULE_ENTRY(name) &nvt_rule_##name,
 static const struct nvt_rule *const rules[] = {NVT_RULES(RULE_ENTRY)};
@@ -110,6 +111,20 @@ uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
         if (is_step(trace, i) && !(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED))
             rows[(*count)++] = i;
     return rows;
+}
+
+int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
+                  struct nvt_error *err)
+{
+    sum->from = view->from;
+    sum->to = view->to;
+    *share = 0;
+    if (!view->trace->apis.count)
+        return 0;
+    if (nvt_gaps_add_up(view->trace, sum, err))
+        return -1;
+    *share = (double)sum->host_ns / (view->span_ns * sum->devices);
+    return 0;
 }
 
 static const char *text_of(const struct nvt_record *record, const char *key)

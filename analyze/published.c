@@ -179,3 +179,21 @@ const char *nvt_number_repr(double value, char out[NVT_REPR_MAX])
         strncat(out, ".0", NVT_REPR_MAX - strlen(out) - 1);
     return out;
 }
+
+int nvt_published_records(const struct nvt_report_input *input, const char *workload,
+                          void (*put)(const struct nvt_record *record, FILE *out), FILE *out,
+                          struct nvt_error *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            const char *of = nvt_record_text(record, "workload");
+            const char *status = nvt_record_text(record, "status");
+            if (!of || strcmp(of, workload) != 0 || (status && strcmp(status, "ok") != 0))
+                continue;
+            put(record, out);
+            count++;
+        }
+    return count ? 0 : nvt_fail(err, "no run of %s that ended well", workload);
+}

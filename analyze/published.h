@@ -15,6 +15,7 @@
 #include "../lib/buffer.h"
 #include "../lib/error.h"
 #include "../lib/json.h"
+#include "report.h"
 #include "runs.h"
 
 /* The text that is being read, a line at a time. */
@@ -121,6 +122,11 @@ void nvt_published_origin(struct nvt_json *json);
 
 /* A time of the document in ns; `scale` is the ns of its unit. */
 void nvt_published_time(struct nvt_json *json, const char *key, double value, double scale);
+
+/* Write every record of a workload that ended well. 0, or -1 with err when there is none. */
+int nvt_published_records(const struct nvt_report_input *input, const char *workload,
+                          void (*put)(const struct nvt_record *record, FILE *out), FILE *out,
+                          struct nvt_error *err);
 
 /* Whether both records have the same text there, null being one too. */
 int nvt_same_member(const struct nvt_record *ours, const struct nvt_record *theirs,

@@ -164,16 +164,5 @@ static void put_line(const struct nvt_record *record, FILE *out)
 
 int nvt_published_switchback(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const struct nvt_record *record = &input->runs[i]->records[k];
-            const char *workload = nvt_record_text(record, "workload");
-            const char *status = nvt_record_text(record, "status");
-            if (!workload || strcmp(workload, "switchback") || (status && strcmp(status, "ok")))
-                continue;
-            put_line(record, out);
-            count++;
-        }
-    return count ? 0 : nvt_fail(err, "no run of switchback that ended well");
+    return nvt_published_records(input, "switchback", put_line, out, err);
 }

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "../lib/axis.h"
 #include "../lib/commands.h"
 #include "output_name.h"
 #include "session.h"
@@ -71,20 +72,6 @@ static int parse_trace(const char *text, uint64_t *trace)
     return *trace ? 0 : -1;
 }
 
-static int parse_size(const char *text, uint64_t *size)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    if (shift)
-        end++;
-    if (errno || end == text || *end || text[0] == '-' || value > (1u << 30) >> shift)
-        return -1;
-    *size = (uint64_t)value << shift;
-    return *size < 65536 || *size > (1u << 30) ? -1 : 0;
-}
-
 static int parse_level(const char *text, int *level)
 {
     char *end;
@@ -140,7 +127,8 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
             options->capture = optarg;
             break;
         case RING_SIZE:
-            if (parse_size(optarg, &options->ring_bytes))
+            if (nvt_axis_bytes(optarg, 1u << 30, &options->ring_bytes) ||
+                options->ring_bytes < 65536)
                 return complain("--ring-size %s: from 64K to 1G", optarg);
             break;
         case ON_FULL:

@@ -137,20 +137,6 @@ static int parse_number(const char *option, const char *text, int64_t least, int
     return 0;
 }
 
-static int parse_bytes(const char *text, uint64_t *bytes, struct nvt_error *err)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    if (shift)
-        end++;
-    if (errno || *text < '0' || *text > '9' || *end || value > UINT64_MAX >> 8 >> shift || !value)
-        return nvt_fail(err, "--memory-limit %s: a number of bytes, K, M or G may follow", text);
-    *bytes = (uint64_t)value << shift;
-    return 0;
-}
-
 static int keep_axis(struct request *request, const char *option, struct nvt_error *err)
 {
     if (request->given_count == AXES_GIVEN_MOST)
@@ -195,7 +181,10 @@ static int parse_option(struct request *request, int option, int index, char **a
         sweep->seed = (uint64_t)seed;
         return status;
     case LIMIT:
-        return parse_bytes(optarg, &sweep->memory_limit, err);
+        return nvt_axis_bytes(optarg, UINT64_MAX >> 8, &sweep->memory_limit)
+                   ? nvt_fail(err, "--memory-limit %s: a number of bytes, K, M or G may follow",
+                              optarg)
+                   : 0;
     case NSYS:
         request->nsys = optarg;
         return 0;

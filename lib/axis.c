@@ -126,3 +126,18 @@ int nvt_axis_words(struct nvt_axis *axis, const char *option, const char *text,
             return 0;
     }
 }
+
+int nvt_axis_bytes(const char *text, uint64_t most, uint64_t *bytes)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (shift)
+        end++;
+    /* strtoull takes signs and blanks. */
+    if (errno || *text < '0' || *text > '9' || *end || !value || value > most >> shift)
+        return -1;
+    *bytes = (uint64_t)value << shift;
+    return 0;
+}
