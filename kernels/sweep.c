@@ -153,7 +153,7 @@ static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, stru
             status = 1;
         if (status == 1)
             nvt_fail(err, "%s", run->why);
-        else if (*run->why)
+        else if (!status && *run->why)
             fprintf(stderr, "nvtally: %s %s: %s\n", run->sweep->axes->workload,
                     run->configuration->label, run->why);
     }
