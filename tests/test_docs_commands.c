@@ -167,9 +167,24 @@ static void expect_parts(const char *document, const char *line)
     free(script);
 }
 
+/* What lies in the folder that documents call build/, from the one that is tested. */
+static void find_build(char *line, size_t size)
+{
+    static const char part[] = "build/emulated/";
+    const char *at = strstr(line, part);
+    if (!at)
+        return;
+    char *whole;
+    assert_true(asprintf(&whole, "%.*s%s%s", (int)(at - line), line, cli_built("emulated/"),
+                         at + strlen(part)) > 0);
+    assert_true(strlen(whole) < size);
+    snprintf(line, size, "%s", whole);
+    free(whole);
+}
+
 static void run_line(const char *document, const char *directory, const char *line)
 {
-    char changed[LINE + 64];
+    char changed[LINE + 4096];
     const struct rule *rule = rule_of(document, line);
     if (is_left_out(document, line, rule))
         return;
@@ -178,6 +193,7 @@ static void run_line(const char *document, const char *directory, const char *li
         snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - line), line, rule->instead,
                  at + strlen(rule->part));
         printf("otherwise: %s: %s\n           %s\n", document, changed, rule->reason);
+        find_build(changed, sizeof(changed));
         directory = ".";
     }
     expect_parts(document, line);
