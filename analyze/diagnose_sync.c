@@ -24,10 +24,10 @@ static uint64_t count_questions(const struct nvt_view *view)
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    struct nvt_gap_sum sum = {.cause = NVT_GAP_WAIT, .from = view->from, .to = view->to};
-    if (!view->trace->apis.count || nvt_gaps_add_up(view->trace, &sum, err))
-        return view->trace->apis.count ? -1 : 0;
-    double share = (double)sum.host_ns / (view->span_ns * sum.devices);
+    struct nvt_gap_sum sum = {.cause = NVT_GAP_WAIT};
+    double share = 0;
+    if (nvt_view_gaps(view, &sum, &share, err))
+        return -1;
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : 0;
     if (sum.count < LEAST_COUNT || (double)sum.count <= least || share < LEAST_SHARE)
         return 0;

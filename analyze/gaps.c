@@ -72,6 +72,16 @@ static uint32_t first_from(const struct threads *threads, const struct nvt_apis 
     return low;
 }
 
+/* Whether a call waited for the device before the gap: by its name, or as the copy that the gap
+ * follows returned behind it (an asynchronous copy to pageable memory does). */
+static int waited(const struct nvt_trace *trace, const struct nvt_gap *gap, uint32_t call)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    return nvt_call_waits(nvt_name(trace, trace->apis.name[call])) ||
+           (ops->kind[gap->before] == NVT_OP_MEMCPY && ops->api[gap->before] == call &&
+            trace->apis.end[call] >= ops->end[gap->before]);
+}
+
 /* What the launching thread did from the start of the gap until its call returned. */
 static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
                     const struct threads *threads)
@@ -88,7 +98,7 @@ static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
         int64_t end = apis->end[call] < to ? apis->end[call] : to;
         if (apis->end[call] < from)
             continue;
-        if (wait == NVT_NONE && nvt_call_waits(nvt_name(trace, apis->name[call])))
+        if (wait == NVT_NONE && waited(trace, gap, call))
             wait = call;
         if (end > start) {
             inside += end - start;

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "../analyze/cuda_names.h"
+
 struct maker make_begin(void)
 {
     struct maker maker = {.trace = nvt_trace_new("made up", "nvt"), .now = 1000, .launch_ns = 4000};
@@ -20,6 +22,7 @@ void make_range(struct maker *maker, const char *name, int64_t start)
                             .end = maker->now,
                             .thread = maker->thread,
                             .end_thread = maker->thread,
+                            .domain = maker->domain,
                             .name = nvt_strings_add_text(maker->trace->strings, name)};
     assert_int_not_equal(nvt_range_add(maker->trace, &row), NVT_NONE);
 }
@@ -59,15 +62,21 @@ void make_launch(struct maker *maker, const char *name, int64_t ns)
     assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
 }
 
-static void copy(struct maker *maker, const struct program *program)
+/* A question's call returns 1 us behind it. */
+static void copy(struct maker *maker, const struct program *program, int is_question)
 {
-    int64_t launched = maker->now;
-    make_call(maker, "cudaMemcpyAsync", 3000);
-    struct nvt_op row = next_op(maker, "[CUDA memcpy Host-to-Device]", launched, program->copy_ns);
+    uint8_t host = program->pageable ? NVT_KIND_PAGEABLE : NVT_KIND_PINNED;
+    int64_t launched = maker->now, free = maker->device;
+    int64_t begins = launched + 5000 > free ? launched + 5000 : free;
+    make_call(maker, "cudaMemcpyAsync",
+              is_question ? begins + program->copy_ns + 1000 - launched : 3000);
+    struct nvt_op row = next_op(
+        maker, is_question ? "[CUDA memcpy Device-to-Host]" : "[CUDA memcpy Host-to-Device]",
+        launched, program->copy_ns);
     row.kind = NVT_OP_MEMCPY;
-    row.copy_kind = 1;
-    row.source_kind = program->pageable ? 1 : 2;
-    row.target_kind = 3;
+    row.copy_kind = is_question ? NVT_COPY_DTOH : NVT_COPY_HTOD;
+    row.source_kind = is_question ? NVT_KIND_DEVICE : host;
+    row.target_kind = is_question ? host : NVT_KIND_DEVICE;
     row.bytes = program->copy_bytes;
     assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
 }
@@ -115,7 +124,7 @@ static void work(struct maker *maker, const struct program *program, unsigned *s
         make_call(maker, program->allocation ? program->allocation : "cudaMalloc",
                   program->allocation_ns);
     for (int i = 0; i < program->copies; i++)
-        copy(maker, program);
+        copy(maker, program, 0);
     for (int i = 0; i < program->kernels; i++) {
         maker->thread = i >= program->kernels - program->backward
                             ? nvt_trace_thread(maker->trace, maker->process, 2)
@@ -125,6 +134,8 @@ static void work(struct maker *maker, const struct program *program, unsigned *s
             make_wait(maker);
     }
     maker->thread = first;
+    for (int i = 0; i < program->questions; i++)
+        copy(maker, program, 1);
     if (program->communication_ns)
         make_launch(maker, "ncclDevKernel_AllReduce", vary(program->communication_ns, seed));
     if (!program->no_wait)
@@ -138,6 +149,8 @@ struct nvt_trace *make_program(const struct program *program)
     struct maker maker = make_begin();
     unsigned seed = program->jitter;
     maker.launch_ns = program->launch_ns ? program->launch_ns : 6000;
+    if (program->domain)
+        maker.domain = nvt_trace_domain(maker.trace, maker.process, program->domain);
     maker.trace->processes.rank[maker.process] =
         program->rank ? (uint32_t)program->rank - 1 : NVT_NONE;
     for (int i = 0; i < (program->iterations ? program->iterations : 32); i++) {

@@ -15,6 +15,7 @@ struct maker {
     int64_t now;       /* of the thread */
     int64_t device;    /* when the device has done all that it was given */
     int64_t launch_ns; /* that a launch takes */
+    uint32_t domain;   /* of ranges */
     uint64_t correlation;
 };
 
@@ -37,13 +38,15 @@ struct program {
     int allocations;
     const char *allocation; /* the call, NULL: cudaMalloc */
     int64_t allocation_ns;
-    int copies; /* host to device */
+    int copies;    /* host to device */
+    int questions; /* copies to the host behind the kernels, whose calls wait for them */
     int64_t copy_ns;
     uint64_t copy_bytes;
     int pageable;
     int kernels;
     int64_t kernel_ns, launch_ns; /* launch_ns 0: 6000 */
     int wait_every;               /* kernels */
+    const char *domain;           /* of the iterations' ranges, NULL: the default one */
     int backward;                 /* so many of the kernels are launched by another thread */
     int64_t communication_ns;     /* one kernel of NCCL */
     int no_wait;                  /* at the end of the iteration */
