@@ -7,16 +7,21 @@
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
 
-/* The shortest range of that thread around a moment, or NVT_NONE. */
-static uint32_t range_around(const struct nvt_trace *trace, uint32_t thread, int64_t moment)
+/* The shortest range in which the launching thread was for at least half of what the host spent of
+ * a gap, or NVT_NONE. A small operator that happens to lie there explains nothing. */
+static uint32_t range_around(const struct nvt_trace *trace, const struct nvt_gap *gap)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
+    int64_t from = gap->start, to = gap->start + gap->host_ns;
     uint32_t best = NVT_NONE;
-    for (uint32_t i = 0; i < ranges->count && ranges->start[i] <= moment; i++)
-        if (ranges->thread[i] == thread && ranges->end[i] >= moment &&
+    for (uint32_t i = 0; i < ranges->count && ranges->start[i] < to; i++) {
+        int64_t start = ranges->start[i] > from ? ranges->start[i] : from;
+        int64_t end = ranges->end[i] < to ? ranges->end[i] : to;
+        if (ranges->thread[i] == gap->thread && end - start >= gap->host_ns - (end - start) &&
             (best == NVT_NONE ||
              ranges->end[i] - ranges->start[i] < ranges->end[best] - ranges->start[best]))
             best = i;
+    }
     return best;
 }
 
@@ -31,7 +36,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);
     const struct nvt_gap *gap = &sum.longest[0];
-    uint32_t range = range_around(view->trace, gap->thread, gap->start + gap->host_ns / 2);
+    uint32_t range = range_around(view->trace, gap);
     finding.cost_ns = (double)sum.host_ns / view->units / sum.devices;
     snprintf(finding.what, sizeof(finding.what),
              "the device has nothing to do while the host works%s%.100s",

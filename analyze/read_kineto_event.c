@@ -17,6 +17,9 @@ enum class {
     CLASS_IGNORED,
 };
 
+/* The category of operators before PyTorch 1.13, "cpu_op" since. */
+#define OLD_OPERATOR "Operator"
+
 static const struct {
     const char *category;
     enum class class;
@@ -32,6 +35,11 @@ static const struct {
     {"Trace", CLASS_IGNORED},
     {"gpu_user_annotation", CLASS_IGNORED},
     {"cuda_profiler_range", CLASS_IGNORED},
+    /* PyTorch 1.8 to 1.12. */
+    {"Kernel", CLASS_KERNEL},
+    {"Memcpy", CLASS_COPY},
+    {"Memset", CLASS_SET},
+    {"Runtime", CLASS_RUNTIME},
 };
 
 static enum class class_of(const char *category) {
@@ -304,14 +312,24 @@ static int add_overhead(struct nvt_kineto *reader)
 
 /* --- ranges and marks --- */
 
+/* PyTorch 1.8 to 1.12 called annotations operators too; operators have a namespace, or are nodes of
+ * autograd. */
+static int is_annotation(const struct nvt_kineto *reader, const char *category)
+{
+    const char *name = nvt_name(reader->trace, reader->event.name);
+    return !strcmp(category, "user_annotation") || !strcmp(category, "nvtx") ||
+           (!strcmp(category, OLD_OPERATOR) && !strstr(name, "::") && !strstr(name, "Backward"));
+}
+
 static uint32_t domain_of(struct nvt_kineto *reader, uint32_t process)
 {
     const char *category = nvt_name(reader->trace, reader->event.category);
-    if (!strcmp(category, "user_annotation") || !strcmp(category, "nvtx"))
+    if (is_annotation(reader, category))
         return 0;
     uint32_t *row = nvt_map_at(&reader->domains, (uint64_t)process << 32 | reader->event.category);
     if (row && *row == NVT_MAP_NONE)
-        *row = nvt_trace_domain(reader->trace, process, category);
+        *row = nvt_trace_domain(reader->trace, process,
+                                strcmp(category, OLD_OPERATOR) ? category : "cpu_op");
     return row ? *row : NVT_NONE;
 }
 

@@ -229,6 +229,34 @@ static void the_most_expensive_comes_first(void **state)
     free(findings.items);
 }
 
+/* The host is in `load` for most of a gap, in whose middle lies a small range. */
+static void idle_time_is_that_of_the_range_around_it(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    struct nvt_findings findings = {0};
+    for (int i = 0; i < 8; i++) {
+        int64_t start = maker.now;
+        maker.now += 200000;
+        int64_t small = maker.now;
+        maker.now += 10000;
+        make_range(&maker, "small", small);
+        maker.now += 200000;
+        make_range(&maker, "load", start);
+        make_launch(&maker, "gemm", 400000);
+        make_wait(&maker);
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_input_trace trace = {.trace = make_end(&maker)};
+    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_case facts = {&input, NULL};
+    assert_int_equal(nvt_rule_apply(&nvt_rule_idle, &facts, &findings, NULL), 0);
+    assert_int_equal(findings.count, 1);
+    assert_non_null(strstr(findings.items[0].what, "while the host works in range load"));
+    nvt_trace_free(trace.trace);
+    free(findings.items);
+}
+
 /* Four ranks, of which the third computes for so long; the others wait for it. */
 static size_t stragglers(int64_t kernel_ns, int with_rank, struct nvt_finding *finding)
 {
@@ -308,6 +336,7 @@ int main(void)
         cmocka_unit_test(each_rule_is_tested),
         cmocka_unit_test(nothing_is_found_in_clean_traces),
         cmocka_unit_test(the_most_expensive_comes_first),
+        cmocka_unit_test(idle_time_is_that_of_the_range_around_it),
         cmocka_unit_test(the_slow_rank_is_named),
         cmocka_unit_test(rules_are_listed_and_documented),
     };

@@ -182,6 +182,60 @@ static void reads_what_pytorch_writes(void **state)
     nvt_trace_free(trace);
 }
 
+/* What PyTorch 1.8 to 1.12 wrote: other categories, annotations among the operators, threads as
+ * texts and as numbers, streams as threads. */
+static const char old_pytorch[] =
+    "{\"schemaVersion\": 1, \"traceEvents\": [\n"
+    "{\"ph\": \"X\", \"cat\": \"Operator\", \"name\": \"ProfilerStep#5\", \"pid\": 77,"
+    " \"tid\": \"78\", \"ts\": 100, \"dur\": 50, \"args\": {\"External id\": 1}},\n"
+    "{\"ph\": \"X\", \"cat\": \"Operator\", \"name\": \"aten::mm\", \"pid\": 77, \"tid\": \"78\","
+    " \"ts\": 101, \"dur\": 10, \"args\": {\"External id\": 2}},\n"
+    "{\"ph\": \"X\", \"cat\": \"Operator\", \"name\": \"MmBackward\", \"pid\": 77, \"tid\": \"78\","
+    " \"ts\": 112, \"dur\": 5, \"args\": {\"External id\": 3}},\n"
+    "{\"ph\": \"i\", \"s\": \"t\", \"name\": \"[memory]\", \"pid\": 77, \"tid\": 78, \"ts\": 102,"
+    " \"args\": {\"Device Type\": 0, \"Device Id\": -1, \"Bytes\": 4}},\n"
+    "{\"ph\": \"X\", \"cat\": \"Runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 77,"
+    " \"tid\": \"78\", \"ts\": 103, \"dur\": 5, \"args\": {\"cbid\": 211, \"correlation\": 9,"
+    " \"external id\": 2}},\n"
+    "{\"ph\": \"X\", \"cat\": \"Kernel\", \"name\": \"volta_sgemm\", \"pid\": 0,"
+    " \"tid\": \"stream 7\", \"ts\": 110, \"dur\": 3, \"args\": {\"device\": 0, \"context\": 1,"
+    " \"stream\": 7, \"correlation\": 9, \"grid\": [2, 1, 1], \"block\": [128, 1, 1]}},\n"
+    "{\"ph\": \"X\", \"cat\": \"Memcpy\", \"name\": \"Memcpy HtoD (Pageable -> Device)\", \"pid\": "
+    "0,"
+    " \"tid\": \"stream 7\", \"ts\": 114, \"dur\": 1, \"args\": {\"device\": 0, \"stream\": 7,"
+    " \"correlation\": 10, \"bytes\": 640}},\n"
+    "{\"ph\": \"X\", \"cat\": \"Memset\", \"name\": \"Memset (Device)\", \"pid\": 0,"
+    " \"tid\": \"stream 7\", \"ts\": 116, \"dur\": 1, \"args\": {\"device\": 0, \"stream\": 7,"
+    " \"correlation\": 11, \"bytes\": 128}},\n"
+    "{\"ph\": \"X\", \"cat\": \"Trace\", \"ts\": 99, \"dur\": 60, \"pid\": \"Traces\","
+    " \"tid\": \"PyTorch Profiler\", \"name\": \"PyTorch Profiler (0)\"}\n]}";
+
+static void reads_what_old_pytorch_wrote(void **state)
+{
+    (void)state;
+    static const uint8_t kinds[] = {NVT_OP_KERNEL, NVT_OP_MEMCPY, NVT_OP_MEMSET};
+    static const char *const domains[] = {"", "cpu_op", "cpu_op"};
+    struct nvt_trace *trace = read_text(old_pytorch);
+    assert_int_equal(trace->ops.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(trace->ops.kind[i], kinds[i]);
+        assert_int_equal(trace->ops.stream[i], 7);
+    }
+    assert_int_equal(trace->apis.count, 1);
+    assert_int_equal(trace->ops.api[0], 0);
+    assert_int_equal(trace->ops.source_kind[1], NVT_KIND_PAGEABLE);
+    assert_int_equal(trace->ranges.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(name_of(trace, trace->domains.name[trace->ranges.domain[i]]),
+                            domains[i]);
+    /* All of the program's events are of one thread. */
+    assert_int_equal(trace->threads.tid[trace->ranges.thread[0]], 78);
+    assert_int_equal(trace->apis.thread[0], trace->ranges.thread[0]);
+    assert_int_equal(trace->memory.count, 1);
+    assert_int_equal(trace->memory.thread[0], trace->ranges.thread[0]);
+    nvt_trace_free(trace);
+}
+
 #ifdef HAVE_ZLIB
 static const char *compress_file(const void *data, size_t size)
 {
@@ -430,6 +484,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_pytorch_writes),
+        cmocka_unit_test(reads_what_old_pytorch_wrote),
 #ifdef HAVE_ZLIB
         cmocka_unit_test(reads_it_compressed),
         cmocka_unit_test(refuses_damaged_compression),
