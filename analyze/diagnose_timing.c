@@ -1,7 +1,6 @@
 /* un-synchronised timing: ranges that end before the device work that they launched. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "diagnose.h"
 #include "project.h"
@@ -15,22 +14,6 @@ struct early {
     int64_t examples[3];
 };
 
-/* Ranges of a framework's operators and of libraries, which nobody takes for a time: work is
- * launched there and not waited for, as a rule. */
-static int is_operator(const struct nvt_trace *trace, uint32_t range)
-{
-    static const char *const profiled[] = {"cpu_op", "python_function"};
-    uint32_t domain = trace->ranges.domain[range];
-    const char *of =
-        domain < trace->domains.count ? nvt_name(trace, trace->domains.name[domain]) : "";
-    for (size_t i = 0; i < sizeof(profiled) / sizeof(profiled[0]); i++)
-        if (!strcmp(of, profiled[i]))
-            return 1;
-    /* emit_nvtx writes operators into the default domain; PyTorch annotates its collectives. */
-    const char *name = nvt_name(trace, trace->ranges.name[range]);
-    return nvt_is_library_domain(of) || !strncmp(name, "aten::", 6) || !strncmp(name, "nccl:", 5);
-}
-
 /* By name of the range; malloc'ed, NULL with err when out of memory. */
 static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
 {
@@ -43,7 +26,7 @@ static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
     for (uint32_t i = 0; i < trace->ranges.count && names; i++) {
         struct early *early = &names[trace->ranges.name[i]];
         if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_UNCLOSED) ||
-            is_operator(trace, i))
+            nvt_is_operator(trace, i))
             continue;
         int64_t after = projected[i].end - trace->ranges.end[i];
         early->all++;

@@ -33,6 +33,16 @@ int nvt_is_library_domain(const char *name)
     return 0;
 }
 
+int nvt_is_operator(const struct nvt_trace *trace, uint32_t range)
+{
+    uint32_t domain = trace->ranges.domain[range];
+    /* emit_nvtx writes operators into the default domain; PyTorch annotates its collectives. */
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    return (domain < trace->domains.count &&
+            nvt_is_library_domain(nvt_name(trace, trace->domains.name[domain]))) ||
+           !strncmp(name, "aten::", 6) || !strncmp(name, "nccl:", 5);
+}
+
 /* Ranges that are open, in the order of their rows. */
 struct open {
     uint32_t *rows;

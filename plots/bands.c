@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../analyze/diagnose.h"
+#include "../analyze/project.h"
+
 /* Pale forms of the palette's colours: lines of any of them stand out before it. */
 static const char *const tints[NVT_BANDS_NAMES] = {"#DDEFFA", "#FBEBCB", "#D5EFE6", "#F6E4EE",
                                                    "#EEEEEE"};
@@ -25,13 +28,32 @@ static int is_phase(const struct nvt_trace *trace, uint32_t range, const uint32_
     return 0;
 }
 
+/* Whether a range could be a phase by where it lies. */
+static int is_candidate(const struct nvt_trace *trace, uint32_t range, unsigned level)
+{
+    return trace->ranges.level[range] == level && trace->ranges.style[range] == NVT_PUSH_POP &&
+           !nvt_is_operator(trace, range);
+}
+
+/* 0, the outermost ranges, or 1 where those are but the iterations. */
+static unsigned choose_level(const struct nvt_trace *trace)
+{
+    uint32_t iterations, outermost = 0, within = 0;
+    free(nvt_iterations(trace, &iterations));
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        outermost += (uint32_t)is_candidate(trace, i, 0);
+        within += (uint32_t)is_candidate(trace, i, 1);
+    }
+    return iterations && outermost == iterations && within;
+}
+
 /* The thread whose outermost ranges take most time, NVT_NONE: there are none. */
 static uint32_t main_thread(const struct nvt_trace *trace)
 {
     uint32_t best = NVT_NONE;
     double *sums = calloc((size_t)trace->threads.count + 1, sizeof(*sums));
     for (uint32_t i = 0; sums && i < trace->ranges.count; i++)
-        if (!trace->ranges.level[i]) {
+        if (is_candidate(trace, i, 0)) {
             uint32_t thread = trace->ranges.thread[i];
             sums[thread] += (double)(trace->ranges.end[i] - trace->ranges.start[i]);
             if (best == NVT_NONE || sums[thread] > sums[best])
@@ -63,11 +85,11 @@ struct nvt_bands nvt_bands_of(const struct nvt_trace *trace, int64_t first, int6
     for (uint32_t i = 0; i < trace->ranges.count && !phases; i++)
         phases = is_phase(trace, i, ids);
     uint32_t thread = phases ? NVT_NONE : main_thread(trace);
+    unsigned level = phases ? 0 : choose_level(trace);
     size_t next = 0;
     for (uint32_t i = 0; i < trace->ranges.count; i++) {
         if (phases ? !is_phase(trace, i, ids)
-                   : trace->ranges.thread[i] != thread || trace->ranges.level[i] ||
-                         trace->ranges.style[i] != NVT_PUSH_POP)
+                   : trace->ranges.thread[i] != thread || !is_candidate(trace, i, level))
             continue;
         size_t name = name_of(&bands, trace->ranges.name[i]);
         if (name == NVT_BANDS_NAMES)

@@ -25,7 +25,8 @@ struct nvt_bands {
 
 /*
  * The ranges named forward, backward and optimizer, of whatever domain, or else the outermost
- * ranges of the thread that has most of their time. Where there are more than fit, the last ones,
+ * ranges of the thread that has most of their time, or those within where the outermost ones are
+ * the iterations; operators of a framework are none. Where there are more than fit, the last ones,
  * and from and to are theirs; else they are those of the whole trace, cut to `first` and `last`.
  */
 struct nvt_bands nvt_bands_of(const struct nvt_trace *trace, int64_t first, int64_t last);

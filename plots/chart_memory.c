@@ -81,6 +81,7 @@ static void put_series(const struct sheet *sheet, size_t series, FILE *out)
     const struct columns *c = &sheet->columns;
     double length = (double)(sheet->bands.to - sheet->bands.from) / sheet->unit.ns;
     struct point most = {-1, 0, 0}, last = {-1, 0, 0};
+    double begun = -1; /* the column of the picture that both are in */
     for (size_t row = 0; row < nvt_table_rows(sheet->table); row++) {
         if (series_of(sheet, row) != series)
             continue;
@@ -92,9 +93,10 @@ static void put_series(const struct sheet *sheet, size_t series, FILE *out)
                                  nvt_table_is_null(sheet->table, row, c->reserved)
                                      ? NAN
                                      : (double)nvt_table_int(sheet->table, row, c->reserved) / MIB};
-        int next = at.time - most.time > length / POINTS;
+        int next = at.time - begun > length / POINTS;
         if (next && most.time >= 0)
             put_point(&most, &last, out);
+        begun = next ? at.time : begun;
         if (next || at.time <= 0 || at.allocated > most.allocated)
             most = at;
         last = at;

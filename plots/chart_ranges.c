@@ -5,6 +5,7 @@
  */
 #include "chart.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,36 @@
 
 #define BARS_MAX  20
 #define LABEL_MAX 62 /* characters of a name */
+
+/* A kernel's name without "void" and namespaces: what tells instances of a template apart is behind
+ * them, and a label has no room for both. */
+static void shorten(const char *name, char *out, size_t size)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    const size_t length = sizeof(anonymous) - 1;
+    size_t used = 0;
+    name += strncmp(name, "void ", 5) ? 0 : 5;
+    for (; *name && used + 1 < size; name++) {
+        out[used++] = *name;
+        if (*name != ':' || name[1] != ':')
+            continue;
+        name++;
+        used--;
+        if (used >= length && !memcmp(out + used - length, anonymous, length)) {
+            used -= length;
+            continue;
+        }
+        size_t end = used;
+        while (used && (isalnum((unsigned char)out[used - 1]) || out[used - 1] == '_'))
+            used--;
+        /* Behind a template's brackets it is no namespace. */
+        if (used == end && size - used > 2) {
+            out[used++] = ':';
+            out[used++] = ':';
+        }
+    }
+    out[used] = 0;
+}
 
 /* A name as a field of the data file: one line, no tab, no quote, at most LABEL_MAX characters. */
 static void put_label(const char *text, FILE *out)
@@ -38,6 +69,7 @@ struct bars {
     const char *what, *of; /* "NVTX ranges", heading of the names */
     size_t count;
     struct nvt_time_unit unit;
+    int are_kernels;
 };
 
 static double total_of(const struct bars *bars, size_t row)
@@ -58,7 +90,11 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
         fprintf(out, "%.9g\t%.1f\t%lld\t", total_of(bars, row) / bars->unit.ns,
                 nvt_table_real(bars->table, row, share),
                 (long long)nvt_table_int(bars->table, row, instances));
-        put_label(nvt_table_text(bars->table, row, nvt_table_find(bars->table, bars->of)), out);
+        const char *full = nvt_table_text(bars->table, row, nvt_table_find(bars->table, bars->of));
+        char shorter[4 * LABEL_MAX + 4];
+        if (bars->are_kernels)
+            shorten(full, shorter, sizeof(shorter));
+        put_label(bars->are_kernels ? shorter : full, out);
         putc('\n', out);
     }
 }
@@ -116,7 +152,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     const struct nvt_trace *trace = request->input->traces[0].trace;
     const struct bars ranges = {.what = "NVTX ranges", .of = "Range"};
-    const struct bars kernels = {.what = "Kernels", .of = "Name"};
+    const struct bars kernels = {.what = "Kernels", .of = "Name", .are_kernels = 1};
     int status = 0;
     if (trace->ranges.count)
         status = draw_table(request, &nvt_report_nvtx_sum, ranges, "-ranges", err);

@@ -17,9 +17,12 @@ enum {
     DEPTH_MOST = 4,
     STREAMS_MOST = 5,
     SOURCES_MOST = THREADS_MOST + STREAMS_MOST,
-    BOXES_MOST = 4000, /* more make a picture slow; the part shown ends there */
+    COLUMNS = 340, /* of the picture, about: what lies within one in a lane is one box */
+    LANES_MOST = THREADS_MOST * DEPTH_MOST + STREAMS_MOST,
+    BOXES_MOST = 2 * (COLUMNS + 1) * LANES_MOST, /* small ones and, between them, others */
     NAMES_MOST = 7,
     SEEN_MOST = 256, /* threads and streams that are told apart */
+    OPEN_MOST = 32,  /* ranges within each other whose ends are known */
 };
 
 static const char *const colors[NAMES_MOST + 1] = {NVT_SKY,    NVT_ORANGE, NVT_GREEN, NVT_PURPLE,
@@ -32,12 +35,14 @@ struct source {
     uint32_t thread;                  /* of a thread */
     double ns;                        /* that it was busy */
     int depth, lane;                  /* lanes that it has, and its first one */
+    int64_t open[OPEN_MOST];          /* ends of the ranges that lie around the last one */
+    int open_count;
 };
 
 struct box {
-    int64_t start, end;
+    int64_t start, end, longest; /* longest: what gave it its name */
     uint32_t name;
-    int source, depth;
+    int lane;
 };
 
 struct sheet {
@@ -46,6 +51,8 @@ struct sheet {
     int source_count, lanes;
     struct box *boxes;
     size_t count;
+    struct box *last[LANES_MOST]; /* of each lane */
+    double *shares;               /* time in it, by id of the name */
     uint32_t names[NAMES_MOST];
     size_t name_count;
     int64_t from, to;
@@ -125,6 +132,17 @@ static struct source stream_of(const struct nvt_trace *trace, uint32_t op)
                            .stream = trace->ops.stream[op]};
 }
 
+/* How deep a range lies within others of its thread, of whatever domain: they come by their starts. */
+static int depth_of(struct source *thread, int64_t start, int64_t end)
+{
+    while (thread->open_count && thread->open[thread->open_count - 1] <= start)
+        thread->open_count--;
+    int depth = thread->open_count;
+    if (depth < OPEN_MOST)
+        thread->open[thread->open_count++] = end;
+    return depth;
+}
+
 /* Threads first, then streams, each the busiest first; lanes from above. -1: out of memory. */
 static int choose_sources(struct sheet *sheet)
 {
@@ -136,10 +154,10 @@ static int choose_sources(struct sheet *sheet)
         if (!within(sheet, trace->ranges.start[i], trace->ranges.end[i]))
             continue;
         struct source *at = source_of(seen, &count, &thread);
-        int depth = trace->ranges.level[i] < DEPTH_MOST ? trace->ranges.level[i] + 1 : DEPTH_MOST;
-        if (at && at->depth < depth)
-            at->depth = depth;
-        if (at && !trace->ranges.level[i])
+        int depth = at ? depth_of(at, trace->ranges.start[i], trace->ranges.end[i]) : 0;
+        if (at && at->depth <= depth)
+            at->depth = depth < DEPTH_MOST ? depth + 1 : DEPTH_MOST;
+        if (at && !depth)
             at->ns += (double)(trace->ranges.end[i] - trace->ranges.start[i]);
     }
     for (uint32_t i = 0; seen && i < trace->ops.count; i++) {
@@ -160,6 +178,7 @@ static int choose_sources(struct sheet *sheet)
         if (taken[is_stream]++ >= (is_stream ? STREAMS_MOST : THREADS_MOST))
             continue;
         seen[i].lane = sheet->lanes;
+        seen[i].open_count = 0;
         sheet->lanes += seen[i].depth;
         sheet->sources[sheet->source_count++] = seen[i];
     }
@@ -180,45 +199,50 @@ static int place_of(const struct sheet *sheet, const struct source *what)
     return -1;
 }
 
-static void add_box(struct sheet *sheet, int source, int depth, int64_t start, int64_t end,
-                    uint32_t name)
+/* What begins in the column of a lane's last box makes that longer, and names it where it is the
+ * longest there: thousands of them would be no more to be seen than one. Lanes' boxes come by their
+ * starts. */
+static void add_box(struct sheet *sheet, int lane, int64_t start, int64_t end, uint32_t name)
 {
-    if (source < 0 || depth >= DEPTH_MOST || !within(sheet, start, end))
-        return;
-    sheet->boxes[sheet->count++] =
-        (struct box){start > sheet->from ? start : sheet->from, end, name, source, depth};
+    int64_t column = (sheet->to - sheet->from) / COLUMNS + 1;
+    struct box *last = sheet->last[lane];
+    start = start > sheet->from ? start : sheet->from;
+    end = end < sheet->to ? end : sheet->to;
+    sheet->shares[name] += (double)(end - start);
+    if (last && start < last->start + column && end < last->start + column) {
+        if (end - start > last->longest) {
+            last->longest = end - start;
+            last->name = name;
+        }
+        last->end = end > last->end ? end : last->end;
+    } else if (sheet->count < BOXES_MOST) {
+        sheet->last[lane] = &sheet->boxes[sheet->count++];
+        *sheet->last[lane] = (struct box){start, end, end - start, name, lane};
+    }
 }
 
-/* Ranges and operations are sorted by start: both are gone through together, until it is enough. */
 static int take_boxes(struct sheet *sheet)
 {
     const struct nvt_trace *trace = sheet->trace;
-    uint32_t range = 0, op = 0;
     sheet->boxes = calloc(BOXES_MOST, sizeof(*sheet->boxes));
-    if (!sheet->boxes)
+    sheet->shares = calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(*sheet->shares));
+    if (!sheet->boxes || !sheet->shares)
         return -1;
-    while (sheet->count < BOXES_MOST && (range < trace->ranges.count || op < trace->ops.count)) {
-        if (op == trace->ops.count ||
-            (range < trace->ranges.count && trace->ranges.start[range] <= trace->ops.start[op])) {
-            const struct source thread = {.thread = trace->ranges.thread[range]};
-            add_box(sheet, place_of(sheet, &thread), trace->ranges.level[range],
-                    trace->ranges.start[range], trace->ranges.end[range],
-                    trace->ranges.name[range]);
-            range++;
-        } else {
-            const struct source stream = stream_of(trace, op);
-            add_box(sheet, place_of(sheet, &stream), 0, trace->ops.start[op], trace->ops.end[op],
-                    trace->ops.short_name[op] ? trace->ops.short_name[op] : trace->ops.name[op]);
-            op++;
-        }
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        const struct source thread = {.thread = trace->ranges.thread[i]};
+        int64_t start = trace->ranges.start[i], end = trace->ranges.end[i];
+        int place = within(sheet, start, end) ? place_of(sheet, &thread) : -1;
+        int depth = place < 0 ? DEPTH_MOST : depth_of(&sheet->sources[place], start, end);
+        if (depth < DEPTH_MOST)
+            add_box(sheet, sheet->sources[place].lane + depth, start, end, trace->ranges.name[i]);
     }
-    if (sheet->count == BOXES_MOST) {
-        int64_t whole = sheet->to - sheet->from;
-        sheet->to = sheet->boxes[sheet->count - 1].start;
-        size_t used = strlen(sheet->part);
-        snprintf(sheet->part + used, sizeof(sheet->part) - used,
-                 "%sThe first %.3g %% of it, which is %d ranges and operations.", used ? " " : "",
-                 100 * (double)(sheet->to - sheet->from) / (double)whole, BOXES_MOST);
+    for (uint32_t i = 0; i < trace->ops.count; i++) {
+        const struct source stream = stream_of(trace, i);
+        int64_t start = trace->ops.start[i], end = trace->ops.end[i];
+        int place = within(sheet, start, end) ? place_of(sheet, &stream) : -1;
+        if (place >= 0)
+            add_box(sheet, sheet->sources[place].lane, start, end,
+                    trace->ops.short_name[i] ? trace->ops.short_name[i] : trace->ops.name[i]);
     }
     return 0;
 }
@@ -263,14 +287,15 @@ static int by_share(const void *left, const void *right)
 
 static int choose_names(struct sheet *sheet)
 {
-    struct share *shares = malloc((sheet->count + 1) * sizeof(*shares));
-    size_t count = 0;
-    for (size_t i = 0; shares && i < sheet->count; i++)
-        shares[i] = (struct share){sheet->trace, sheet->boxes[i].name,
-                                   (double)(sheet->boxes[i].end - sheet->boxes[i].start)};
-    if (shares && sheet->count)
-        qsort(shares, sheet->count, sizeof(*shares), by_name);
-    for (size_t i = 0; shares && i < sheet->count; i++)
+    uint32_t ids = nvt_strings_count(sheet->trace->strings);
+    struct share *shares = malloc(((size_t)ids + 1) * sizeof(*shares));
+    size_t used = 0, count = 0;
+    for (uint32_t id = 0; shares && id < ids; id++)
+        if (sheet->shares[id] > 0)
+            shares[used++] = (struct share){sheet->trace, id, sheet->shares[id]};
+    if (used)
+        qsort(shares, used, sizeof(*shares), by_name);
+    for (size_t i = 0; i < used; i++)
         if (count && !by_name(&shares[count - 1], &shares[i]))
             shares[count - 1].ns += shares[i].ns;
         else
@@ -307,8 +332,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
             if (color_of(sheet, box->name) == color)
                 fprintf(out, "%.9g\t%.9g\t%d\n",
                         (double)(box->start - sheet->from) / sheet->unit.ns,
-                        (double)(box->end - sheet->from) / sheet->unit.ns,
-                        sheet->sources[box->source].lane + box->depth);
+                        (double)(box->end - sheet->from) / sheet->unit.ns, box->lane);
         }
     }
 }
@@ -364,11 +388,12 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text), "What ran when: %.200s", slash ? slash + 1 : sheet->trace->path);
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
-    frame.left = 92;
+    frame.left = 104;
     put_keys(sheet, &frame);
     nvt_frame_note(&frame, sheet->part);
     nvt_frame_note(&frame, "Threads: ranges, each lane within the one above it. GPU D:S: kernels "
-                           "and copies of stream S of device D.");
+                           "and copies of stream S of device D. What is too narrow to be seen is "
+                           "drawn together, as the longest of it.");
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, sheet->lanes * 20 + 6, out);
     put_lanes(sheet, out);
@@ -401,6 +426,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     if (!status && sheet.count && sheet.to > sheet.from)
         status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
     free(sheet.boxes);
+    free(sheet.shares);
     return status;
 }
 

@@ -384,16 +384,13 @@ static struct nvt_trace *make_trace(void)
     return trace;
 }
 
-static void test_trace(void **state)
+/* All charts of a trace, which is freed, into a folder. */
+static void draw_trace(struct nvt_trace *trace, const char *directory)
 {
-    (void)state;
-    if (no_gnuplot())
-        skip();
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_trace *trace = make_trace();
     struct nvt_input_trace given = {.trace = trace};
     struct nvt_report_input input = {.traces = &given, .trace_count = 1};
-    char *directory = cli_tempdir(), *paths = NULL;
+    char *paths = NULL;
     size_t size = 0, count;
     int seen[CHARTS] = {0};
     FILE *out = open_memstream(&paths, &size);
@@ -407,6 +404,18 @@ static void test_trace(void **state)
     for (size_t i = CHARTS - 4; i < CHARTS; i++)
         if (!seen[i])
             fail_msg("no chart %s was drawn", said[i].name);
+    free(paths);
+    nvt_trace_free(trace);
+    nvt_buffer_free(&input.notes);
+}
+
+static void test_trace(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    draw_trace(make_trace(), directory);
     /* The iteration of median length is shown, 100 µs of it; each kernel in the lane of its stream,
      * below the two of the ranges. */
     char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
@@ -420,9 +429,98 @@ static void test_trace(void **state)
     assert_non_null(strstr(data, "\n44\t5\t6\n"));
     assert_non_null(strstr(data, "\n218\t5\t6\n"));
     free(data);
-    free(paths);
-    nvt_trace_free(trace);
-    nvt_buffer_free(&input.notes);
+    cli_tempdir_remove(directory);
+}
+
+/* A step as PyTorch's profiler has it: 20000 operators and kernels in the first 0.8 of a second,
+ * a phase around half of them, memory that grows with each. */
+enum { MANY = 20000, MANY_NS = 40000 };
+
+static struct nvt_trace *make_large_trace(void)
+{
+    static const char kernel[] =
+        "void at::native::(anonymous namespace)::matmul<4, at::AddFunctor<float> >(at::Iterator&)";
+    struct nvt_trace *trace = nvt_trace_new("/tmp/made.nvt", "test");
+    struct nvt_error err = NVT_ERROR_INIT;
+    uint32_t process = nvt_trace_process(trace, 1), thread = nvt_trace_thread(trace, process, 1);
+    struct nvt_range range = {.end = 1000000000,
+                              .thread = thread,
+                              .end_thread = thread,
+                              .name = nvt_strings_add_text(trace->strings, "ProfilerStep#7")};
+    assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+    range.end = 400000000;
+    range.name = nvt_strings_add_text(trace->strings, "forward and backward");
+    assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+    range.domain = nvt_trace_domain(trace, process, "cpu_op");
+    range.name = nvt_strings_add_text(trace->strings, "aten::matmul");
+    struct nvt_op op = {.process = process,
+                        .stream = 7,
+                        .thread = NVT_NONE,
+                        .launch = INT64_MIN,
+                        .api = NVT_NONE,
+                        .detail = NVT_NONE,
+                        .name = nvt_strings_add_text(trace->strings, kernel),
+                        .short_name = nvt_strings_add_text(trace->strings, "matmul")};
+    struct nvt_memory_event event = {.process = process,
+                                     .thread = thread,
+                                     .bytes = 1 << 20,
+                                     .reserved = (uint64_t)MANY << 20,
+                                     .kind = NVT_MEMORY_ALLOC};
+    for (int i = 0; i < MANY; i++) {
+        event.time = op.start = range.start = (int64_t)i * MANY_NS;
+        op.end = range.end = range.start + MANY_NS / 2;
+        event.address = event.allocated = (uint64_t)(i + 1) << 20;
+        assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+        assert_true(nvt_op_add(trace, &op) != NVT_NONE);
+        assert_true(nvt_memory_event_add(trace, &event) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_set_meta(trace, "device", "A made GPU"), 0);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static void test_large_trace(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    draw_trace(make_large_trace(), directory);
+    /* The whole step, each depth in a lane of its own; small boxes as one a column. */
+    char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
+    assert_non_null(strstr(data, "\n0\t1\t0\n"));
+    assert_non_null(strstr(data, "\n0\t0.4\t1\n"));
+    assert_in_range(lines_of(data), 500, 2000);
+    double last[4] = {0}, end;
+    int lane;
+    for (const char *at = data; at; at = strchr(at + 1, '\n'))
+        if (sscanf(at, "\n%*f\t%lf\t%d", &end, &lane) == 2 && lane >= 0 && lane < 4)
+            last[lane] = fmax(last[lane], end);
+    assert_true(last[1] > 0.799 && last[1] < 0.801); /* operators behind the range */
+    assert_true(last[2] > 0.399 && last[2] < 0.401); /* and within it */
+    assert_true(last[3] > 0.799 && last[3] < 0.801); /* kernels */
+    free(data);
+    /* Memory that grows without a rest has its points all the same. */
+    data = cli_read_file(cli_in(directory, "made-memory.dat"), NULL);
+    assert_in_range(lines_of(data), 900, 3000);
+    free(data);
+    /* Behind it lies the phase, neither the step nor an operator. */
+    data = cli_read_file(cli_in(directory, "made-memory.gp"), NULL);
+    assert_non_null(strstr(data, "'forward and backward'"));
+    assert_null(strstr(data, "aten::"));
+    assert_null(strstr(data, "ProfilerStep"));
+    free(data);
+    data = cli_read_file(cli_in(directory, "made-kernels.dat"), NULL);
+    assert_non_null(strstr(data, "\tmatmul<4, AddFunctor<float> >(Iterator&)\n"));
+    free(data);
     cli_tempdir_remove(directory);
 }
 
@@ -458,10 +556,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_YAJL
-        cmocka_unit_test(test_studies),
-        cmocka_unit_test(test_hostile_numbers),
+        cmocka_unit_test(test_studies), cmocka_unit_test(test_hostile_numbers),
 #endif
-        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_trace),   cmocka_unit_test(test_large_trace),
         cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
