@@ -16,24 +16,32 @@
 #define BARS_MAX  20
 #define LABEL_MAX 62 /* characters of a name */
 
-/* A kernel's name without "void" and namespaces: what tells instances of a template apart is behind
- * them, and a label has no room for both. */
+/* Take the end of a text off, if it ends so; whether it did. */
+static int take_off(const char *text, size_t *used, const char *end)
+{
+    size_t length = strlen(end);
+    if (*used < length || memcmp(text + *used - length, end, length) != 0)
+        return 0;
+    *used -= length;
+    return 1;
+}
+
+/* A kernel's name without "void", namespaces and the types of numbers: what tells instances of a
+ * template apart is behind them, and a label has no room for both. */
 static void shorten(const char *name, char *out, size_t size)
 {
-    static const char anonymous[] = "(anonymous namespace)";
-    const size_t length = sizeof(anonymous) - 1;
     size_t used = 0;
     name += strncmp(name, "void ", 5) ? 0 : 5;
     for (; *name && used + 1 < size; name++) {
         out[used++] = *name;
+        if (isdigit((unsigned char)name[1]))
+            take_off(out, &used, "(int)");
         if (*name != ':' || name[1] != ':')
             continue;
         name++;
         used--;
-        if (used >= length && !memcmp(out + used - length, anonymous, length)) {
-            used -= length;
+        if (take_off(out, &used, "(anonymous namespace)") || take_off(out, &used, "<unnamed>"))
             continue;
-        }
         size_t end = used;
         while (used && (isalnum((unsigned char)out[used - 1]) || out[used - 1] == '_'))
             used--;
