@@ -26,31 +26,35 @@ static int take_off(const char *text, size_t *used, const char *end)
     return 1;
 }
 
+/* Take off the namespace that a text ends with; behind a template's brackets there is none. */
+static void take_namespace_off(char *text, size_t *used, size_t size)
+{
+    size_t end = *used;
+    if (take_off(text, used, "(anonymous namespace)") || take_off(text, used, "<unnamed>"))
+        return;
+    while (*used && (isalnum((unsigned char)text[*used - 1]) || text[*used - 1] == '_'))
+        (*used)--;
+    if (*used == end && size - end > 2) {
+        text[(*used)++] = ':';
+        text[(*used)++] = ':';
+    }
+}
+
 /* A kernel's name without "void", namespaces and the types of numbers: what tells instances of a
  * template apart is behind them, and a label has no room for both. */
 static void shorten(const char *name, char *out, size_t size)
 {
     size_t used = 0;
     name += strncmp(name, "void ", 5) ? 0 : 5;
-    for (; *name && used + 1 < size; name++) {
-        out[used++] = *name;
-        if (isdigit((unsigned char)name[1]))
-            take_off(out, &used, "(int)");
-        if (*name != ':' || name[1] != ':')
-            continue;
-        name++;
-        used--;
-        if (take_off(out, &used, "(anonymous namespace)") || take_off(out, &used, "<unnamed>"))
-            continue;
-        size_t end = used;
-        while (used && (isalnum((unsigned char)out[used - 1]) || out[used - 1] == '_'))
-            used--;
-        /* Behind a template's brackets it is no namespace. */
-        if (used == end && size - used > 2) {
-            out[used++] = ':';
-            out[used++] = ':';
+    for (; *name && used + 1 < size; name++)
+        if (name[0] == ':' && name[1] == ':') {
+            take_namespace_off(out, &used, size);
+            name++;
+        } else {
+            out[used++] = *name;
+            if (isdigit((unsigned char)name[1]))
+                take_off(out, &used, "(int)");
         }
-    }
     out[used] = 0;
 }
 
