@@ -20,6 +20,7 @@
     X(launch)                                                                                      \
     X(kernels)                                                                                     \
     X(idle)                                                                                        \
+    X(stalled)                                                                                     \
     X(pageable)                                                                                    \
     X(transfers)                                                                                   \
     X(copies)                                                                                      \

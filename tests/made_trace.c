@@ -125,6 +125,8 @@ static void work(struct maker *maker, const struct program *program, unsigned *s
                   program->allocation_ns);
     for (int i = 0; i < program->copies; i++)
         copy(maker, program, 0);
+    if (program->stall_ns)
+        maker->device = maker->now + program->stall_ns;
     for (int i = 0; i < program->kernels; i++) {
         maker->thread = i >= program->kernels - program->backward
                             ? nvt_trace_thread(maker->trace, maker->process, 2)

@@ -51,6 +51,7 @@ struct program {
     int64_t communication_ns;     /* one kernel of NCCL */
     int no_wait;                  /* at the end of the iteration */
     int64_t tail_ns;              /* a kernel behind that wait */
+    int64_t stall_ns;             /* that the device does nothing before the first kernel */
     uint64_t leak_bytes;          /* taken and kept */
     int leak_until;               /* iteration, 0: all */
     int leak_freed_every;         /* iterations, of which this gives back what they took */
