@@ -36,11 +36,12 @@ int nvt_is_library_domain(const char *name)
 int nvt_is_operator(const struct nvt_trace *trace, uint32_t range)
 {
     uint32_t domain = trace->ranges.domain[range];
-    /* emit_nvtx writes operators into the default domain; PyTorch annotates its collectives. */
+    /* emit_nvtx writes operators into the default domain; PyTorch annotates its collectives, and the
+     * names of NCCL's own ranges are those of its functions. */
     const char *name = nvt_name(trace, trace->ranges.name[range]);
     return (domain < trace->domains.count &&
             nvt_is_library_domain(nvt_name(trace, trace->domains.name[domain]))) ||
-           !strncmp(name, "aten::", 6) || !strncmp(name, "nccl:", 5);
+           !strncmp(name, "aten::", 6) || !strncmp(name, "nccl", 4);
 }
 
 /* Ranges that are open, in the order of their rows. */
