@@ -106,7 +106,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static int add_argument(struct nvt_sides *groups, size_t side, const char *path,
                         struct nvt_error *err)
 {
-    struct nvt_report_input input = {0};
+    struct nvt_report_input input = {.plain_names = 1};
     int status = nvt_input_add(&input, path, err) || nvt_input_traces(&input, err) ||
                  nvt_sides_add(groups, side, &input, err);
     if (!status)
@@ -298,7 +298,7 @@ static int put_reference(const struct request *request, const struct nvt_report_
 static int compare_reference(const struct request *request, int count, char **paths,
                              struct nvt_error *err)
 {
-    struct nvt_report_input input = {0};
+    struct nvt_report_input input = {.plain_names = 1};
     int status = 0;
     if (!isnan(request->fail_above))
         status = nvt_fail(err, "--fail-above with --reference: published figures are of other "

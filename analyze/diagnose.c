@@ -191,7 +191,7 @@ static int print_rules(const struct nvt_format *format, struct nvt_error *err)
 
 static int diagnose(struct request *request, int count, char **arguments, struct nvt_error *err)
 {
-    struct nvt_report_input input = {0};
+    struct nvt_report_input input = {.plain_names = 1};
     struct nvt_findings findings = {0};
     int status = 0;
     for (int i = 0; i < count && !status; i++)

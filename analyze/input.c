@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "plain_names.h"
 #include "reader.h"
 #include "report.h"
 
@@ -67,7 +68,13 @@ static int read_trace(const struct nvt_report_input *input, const char *path,
         item->trace = nvt_trace_read_launches(path, &item->launches, err);
     else
         item->trace = nvt_trace_read(path, err);
-    return item->trace ? 0 : -1;
+    if (!item->trace)
+        return -1;
+    if (!input->plain_names || !nvt_plain_names(item->trace, err))
+        return 0;
+    nvt_trace_free(item->trace);
+    item->trace = NULL;
+    return -1;
 }
 
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)

@@ -70,6 +70,7 @@ struct nvt_report_input {
     unsigned project_flags; /* enum nvt_project_flags: how operations belong to ranges */
     int only_launches; /* reports need no more of traces (nvt_trace_read_launches); set it first */
     int compensate;    /* traces are read without the collector's own cost */
+    int plain_names;   /* ranges get plain names (plain_names.h); not with only_launches */
     struct nvt_launch_cache *launches; /* what several reports need, NULL: not kept */
     struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
 };

@@ -29,6 +29,7 @@ static const char usage_text[] =
     "  -o, --output FILE    write there instead of stdout\n"
     "      --across-threads operations of a thread without ranges belong to those open on the\n"
     "                       process's other threads (PyTorch's backward)\n"
+    "      --plain-names    ranges of PyTorch without the numbers of each call and step\n"
     "      --compensate     times without the collector's own cost, which the trace has on record\n"
     "      --help           this text\n";
 
@@ -39,7 +40,7 @@ struct request {
     const char *output;              /* NULL: stdout */
     int list, list_formats;
     unsigned project_flags;
-    int compensate;
+    int compensate, plain_names;
 };
 
 static int add_report(struct request *request, const char *name, struct nvt_error *err)
@@ -82,13 +83,11 @@ static int set_format(struct request *request, const char *name, struct nvt_erro
 /* 1: --help was given. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {{"report", required_argument, NULL, 'r'},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"across-threads", no_argument, NULL, 'a'},
-                                            {"compensate", no_argument, NULL, 'c'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"report", required_argument, NULL, 'r'}, {"format", required_argument, NULL, 'f'},
+        {"output", required_argument, NULL, 'o'}, {"across-threads", no_argument, NULL, 'a'},
+        {"plain-names", no_argument, NULL, 'p'},  {"compensate", no_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int status = 0;
     optind = 0;
     for (int option;
@@ -109,6 +108,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'c':
             request->compensate = 1;
             break;
+        case 'p':
+            request->plain_names = 1;
+            break;
         case 'h':
             status = 1;
             break;
@@ -122,7 +124,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static int takes_launches(const struct request *request)
 {
     int all = request->count > 0 && request->format && !request->compensate &&
-              !(request->project_flags & NVT_ACROSS_THREADS);
+              !request->plain_names && !(request->project_flags & NVT_ACROSS_THREADS);
     for (size_t i = 0; i < request->count; i++)
         all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES);
     return all;
@@ -287,6 +289,7 @@ int nvt_cmd_stats(int argc, char **argv)
     }
     input.project_flags = request.project_flags;
     input.compensate = request.compensate;
+    input.plain_names = request.plain_names;
     input.only_launches = takes_launches(&request);
     if (optind == argc)
         status = nvt_fail(&err, "stats: no trace and no directory was given");

@@ -250,34 +250,9 @@ static int take_boxes(struct sheet *sheet)
 /* --- names --- */
 
 struct share {
-    const struct nvt_trace *trace;
     uint32_t name;
     double ns;
 };
-
-/* A name without the numbers that PyTorch gives each call of an operator: "aten::mm, op_id = 7". */
-static size_t length_of(const char *name)
-{
-    const char *op = strstr(name, ", op_id = "), *sequence = strstr(name, ", seq = ");
-    const char *end = op && (!sequence || op < sequence) ? op : sequence;
-    return end && end > name ? (size_t)(end - name) : strlen(name);
-}
-
-static int compare_names(const struct nvt_trace *trace, uint32_t a, uint32_t b)
-{
-    const char *left = nvt_name(trace, a), *right = nvt_name(trace, b);
-    size_t left_length = length_of(left), right_length = length_of(right);
-    if (a == b)
-        return 0;
-    int order = memcmp(left, right, left_length < right_length ? left_length : right_length);
-    return order ? order : (left_length > right_length) - (left_length < right_length);
-}
-
-static int by_name(const void *left, const void *right)
-{
-    const struct share *a = left, *b = right;
-    return compare_names(a->trace, a->name, b->name);
-}
 
 static int by_share(const void *left, const void *right)
 {
@@ -289,17 +264,10 @@ static int choose_names(struct sheet *sheet)
 {
     uint32_t ids = nvt_strings_count(sheet->trace->strings);
     struct share *shares = malloc(((size_t)ids + 1) * sizeof(*shares));
-    size_t used = 0, count = 0;
+    size_t count = 0;
     for (uint32_t id = 0; shares && id < ids; id++)
         if (sheet->shares[id] > 0)
-            shares[used++] = (struct share){sheet->trace, id, sheet->shares[id]};
-    if (used)
-        qsort(shares, used, sizeof(*shares), by_name);
-    for (size_t i = 0; i < used; i++)
-        if (count && !by_name(&shares[count - 1], &shares[i]))
-            shares[count - 1].ns += shares[i].ns;
-        else
-            shares[count++] = shares[i];
+            shares[count++] = (struct share){id, sheet->shares[id]};
     if (count)
         qsort(shares, count, sizeof(*shares), by_share);
     for (size_t i = 0; i < count && i < NAMES_MOST; i++)
@@ -311,7 +279,7 @@ static int choose_names(struct sheet *sheet)
 static size_t color_of(const struct sheet *sheet, uint32_t name)
 {
     size_t i = 0;
-    while (i < sheet->name_count && compare_names(sheet->trace, sheet->names[i], name))
+    while (i < sheet->name_count && sheet->names[i] != name)
         i++;
     return i < sheet->name_count ? i : NAMES_MOST;
 }
@@ -343,7 +311,7 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     int others = 0;
     for (size_t i = 0; i < sheet->name_count; i++) {
         const char *full = nvt_name(sheet->trace, sheet->names[i]);
-        size_t length = length_of(full);
+        size_t length = strlen(full);
         snprintf(text, sizeof(text), "%.*s%s",
                  (int)(length > 48 ? 48
                        : *full     ? length

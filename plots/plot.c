@@ -184,7 +184,7 @@ static void help(void)
 int nvt_cmd_plot(int argc, char **argv)
 {
     struct options options = {"svg", NULL, 0};
-    struct nvt_report_input input = {0};
+    struct nvt_report_input input = {.plain_names = 1};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &options, &err);
     if (!status && options.help) {

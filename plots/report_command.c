@@ -217,7 +217,7 @@ static int print_paths(const struct request *request, struct nvt_error *err)
 
 static int report(struct request *request, int count, char **inputs, struct nvt_error *err)
 {
-    struct nvt_report_input input = {0};
+    struct nvt_report_input input = {.plain_names = 1};
     struct nvt_document document = {0};
     int status = 0;
     for (int i = 0; i < count && !status; i++)

@@ -1,0 +1,48 @@
+#include "plain_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a name's own part ends: at the first of the numbers that emit_nvtx appends. */
+static size_t plain_length(const char *name)
+{
+    const char *op = strstr(name, ", op_id = "), *sequence = strstr(name, ", seq = ");
+    const char *end = op && (!sequence || op < sequence) ? op : sequence;
+    return end && end > name ? (size_t)(end - name) : strlen(name);
+}
+
+/* The id of a name's plain form, NVT_NO_STRING when out of memory. */
+static uint32_t plain(struct nvt_trace *trace, uint32_t id)
+{
+    static const char step[] = "ProfilerStep#";
+    const char *name = nvt_name(trace, id);
+    size_t length = plain_length(name), prefix = sizeof(step) - 1;
+    if (!strncmp(name, step, prefix) && name[prefix] &&
+        !name[prefix + strspn(name + prefix, "0123456789")])
+        return nvt_strings_add_text(trace->strings, "ProfilerStep#*");
+    if (!name[length])
+        return id;
+    char *copy = strndup(name, length); /* the table may move while it grows */
+    uint32_t shorter = copy ? nvt_strings_add_text(trace->strings, copy) : NVT_NO_STRING;
+    free(copy);
+    return shorter;
+}
+
+int nvt_plain_names(struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t count = nvt_strings_count(trace->strings);
+    uint32_t *known = malloc(((size_t)count + 1) * sizeof(*known));
+    for (uint32_t id = 0; known && id < count; id++)
+        known[id] = NVT_NONE;
+    int status = known ? 0 : -1;
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        uint32_t id = ranges->name[i];
+        if (known[id] == NVT_NONE)
+            known[id] = plain(trace, id);
+        status = known[id] == NVT_NO_STRING ? -1 : 0;
+        ranges->name[i] = known[id];
+    }
+    free(known);
+    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+}
