@@ -325,25 +325,48 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
         nvt_frame_key(frame, NVT_KEY_BOX, colors[NAMES_MOST], 1, 0, "others");
 }
 
+static const char *thread_name(const struct sheet *sheet, int source)
+{
+    return nvt_name(sheet->trace, sheet->trace->threads.name[sheet->sources[source].thread]);
+}
+
+/* Whether another thread that is shown has the same name. */
+static int has_namesake(const struct sheet *sheet, int source)
+{
+    for (int i = 0; i < sheet->source_count; i++)
+        if (i != source && !sheet->sources[i].is_stream &&
+            !strcmp(thread_name(sheet, i), thread_name(sheet, source)))
+            return 1;
+    return 0;
+}
+
 /* "thread 123" or the name of the thread, "GPU 0:7" for stream 7 of device 0. */
+static void name_source(const struct sheet *sheet, int index, char *out, size_t size)
+{
+    const struct source *source = &sheet->sources[index];
+    if (source->is_stream) {
+        snprintf(out, size, "GPU %" PRIu32 ":%" PRIu32, source->device, source->stream);
+        return;
+    }
+    const char *name = thread_name(sheet, index);
+    int64_t tid = sheet->trace->threads.tid[source->thread];
+    if (!*name)
+        snprintf(out, size, "thread %" PRId64, tid);
+    else if (has_namesake(sheet, index))
+        snprintf(out, size, "%.7s %" PRId64, name, tid);
+    else
+        snprintf(out, size, "%.40s", name);
+}
+
 static void put_lanes(const struct sheet *sheet, FILE *out)
 {
-    const struct nvt_trace *trace = sheet->trace;
     char text[96];
     fputs("set ytics scale 0 (", out);
     for (int i = 0; i < sheet->source_count; i++) {
-        const struct source *source = &sheet->sources[i];
-        if (source->is_stream)
-            snprintf(text, sizeof(text), "GPU %" PRIu32 ":%" PRIu32, source->device,
-                     source->stream);
-        else if (*nvt_name(trace, trace->threads.name[source->thread]))
-            snprintf(text, sizeof(text), "%.40s",
-                     nvt_name(trace, trace->threads.name[source->thread]));
-        else
-            snprintf(text, sizeof(text), "thread %" PRId64, trace->threads.tid[source->thread]);
+        name_source(sheet, i, text, sizeof(text));
         fputs(i ? ", " : "", out);
         nvt_gnuplot_text(text, 13, out);
-        fprintf(out, " %d", source->lane);
+        fprintf(out, " %d", sheet->sources[i].lane);
     }
     fputs(")\n", out);
 }
