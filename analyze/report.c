@@ -43,6 +43,20 @@ static const struct nvt_report *study_of(const struct nvt_runs *runs)
     return NULL;
 }
 
+/* Of traces: their ranges, or else what the device did, or else the calls. */
+static const struct nvt_report *report_of_traces(const struct nvt_report_input *input)
+{
+    uint64_t ranges = 0, ops = 0, calls = 0;
+    for (size_t i = 0; i < input->trace_count; i++) {
+        ranges += input->traces[i].trace->ranges.count;
+        ops += input->traces[i].trace->ops.count;
+        calls += input->traces[i].trace->apis.count;
+    }
+    if (ranges || (!ops && !calls))
+        return &nvt_report_nvtx_sum;
+    return nvt_report_find(ops ? "cuda_gpu_sum" : "cuda_api_sum");
+}
+
 const struct nvt_report *nvt_report_default(const struct nvt_report_input *input)
 {
     for (size_t i = 0; i < input->run_count; i++) {
@@ -50,7 +64,7 @@ const struct nvt_report *nvt_report_default(const struct nvt_report_input *input
         if (report)
             return report;
     }
-    return input->run_count ? &nvt_report_phases : &nvt_report_nvtx_sum;
+    return input->run_count ? &nvt_report_phases : report_of_traces(input);
 }
 
 void nvt_note(struct nvt_report_input *input, const char *format, ...)

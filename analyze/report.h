@@ -104,7 +104,8 @@ const struct nvt_report *const *nvt_reports(size_t *count);
 /* A report by name, or NULL. */
 const struct nvt_report *nvt_report_find(const char *name);
 
-/* The report that fits what was given: the study of a run directory, the ranges of a trace. */
+/* The report that fits what was given: the study of a run directory, the ranges of a trace, or what
+ * its device did where it has none. */
 const struct nvt_report *nvt_report_default(const struct nvt_report_input *input);
 
 /*

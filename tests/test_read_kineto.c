@@ -465,6 +465,36 @@ static void survives_cuts_and_changes(void **state)
     free(text);
 }
 
+/* Without -r: the ranges where there are any, else the device's operations, else the calls. */
+static void the_report_is_one_that_fits(void **state)
+{
+    (void)state;
+    static const char *const events[][2] = {
+        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, \"tid\": 7, \"ts\": "
+         "1, "
+         "\"dur\": 2, \"args\": {\"device\": 0, \"stream\": 7}}",
+         "[cuda_gpu_sum]"},
+        {"{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaFree\", \"pid\": 1, \"tid\": "
+         "1, "
+         "\"ts\": 1, \"dur\": 2}",
+         "[cuda_api_sum]"},
+        {"{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, "
+         "\"ts\": "
+         "1, \"dur\": 2}, {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, "
+         "\"tid\": "
+         "7, \"ts\": 1, \"dur\": 2}",
+         "[nvtx_sum]"}};
+    char text[2000];
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        snprintf(text, sizeof(text), "{\"schemaVersion\": 1, \"traceEvents\": [%s]}", events[i][0]);
+        const char *argv[] = {"nvtally", "stats", make(text), NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        assert_non_null(strstr(result.out, events[i][1]));
+        cli_result_free(&result);
+    }
+}
+
 static void takes_one_file_a_rank(void **state)
 {
     (void)state;
@@ -498,6 +528,7 @@ int main(void)
         cmocka_unit_test(parses_numbers),
         cmocka_unit_test(survives_cuts_and_changes),
         cmocka_unit_test(takes_one_file_a_rank),
+        cmocka_unit_test(the_report_is_one_that_fits),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
