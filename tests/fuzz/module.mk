@@ -15,7 +15,7 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/device $(BUIL
 	$(Q)$(MAKE) BUILD=build-fuzz CC=$(FUZZ_CLANG) CFLAGS="-O1 -g" \
 	  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" \
 	  $(addprefix build-fuzz/fuzz/,$(FUZZERS))
-	$(Q)mkdir -p $(addprefix build-fuzz/corpus/,$(FUZZERS)) && \
+	$(Q)mkdir -p $(addprefix build-fuzz/corpus/,$(FUZZERS) nvt published runs) && \
 	  cp -rn tests/fuzz/corpus/. build-fuzz/corpus/ && \
 	  cp -n data/published/*.txt data/published/*.log data/published/*.md build-fuzz/corpus/published/ && \
 	  $(BUILD)/nvtally record --level 0 -o build-fuzz/corpus/nvt/everything.nvt -- \
