@@ -37,7 +37,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     struct nvt_finding finding = nvt_finding_of(rule, view);
     const struct nvt_gap *gap = &sum.longest[0];
     uint32_t range = range_around(view->trace, gap);
-    finding.cost_ns = (double)sum.host_ns / view->units / sum.devices;
+    finding.cost_ns = (double)sum.ns / view->units / sum.devices;
     snprintf(finding.what, sizeof(finding.what),
              "the device has nothing to do while the host works%s%.100s",
              range == NVT_NONE ? "" : " in range ",
@@ -45,7 +45,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.4g gaps %s, %.0f ns each, %.0f %% of the device's time, in which the "
              "launching thread was outside of CUDA; the longest %lld ns",
-             (double)sum.count / view->units, view->per, (double)sum.host_ns / (double)sum.count,
+             (double)sum.count / view->units, view->per, (double)sum.ns / (double)sum.count,
              100 * share, (long long)gap->host_ns);
     for (size_t i = 0; i < 3; i++)
         nvt_finding_point(&finding, sum.longest[i].start);

@@ -23,13 +23,13 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
             kernels++;
             kernels_ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
         }
-    finding->cost_ns = (double)sum->host_ns / view->units / sum->devices;
+    finding->cost_ns = (double)sum->ns / view->units / sum->devices;
     snprintf(finding->what, sizeof(finding->what),
              "the device waits for the next launch for %.0f %% of its time", 100 * share);
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%.4g such gaps %s, %.0f ns each; a launch takes the host %.0f ns, a kernel "
              "the device %.0f ns on average (%.4g launches, %.4g kernels %s)",
-             (double)sum->count / view->units, view->per, (double)sum->host_ns / (double)sum->count,
+             (double)sum->count / view->units, view->per, (double)sum->ns / (double)sum->count,
              calls > 0 ? calls_ns / calls : 0, kernels > 0 ? kernels_ns / kernels : 0,
              calls / view->units, kernels / view->units, view->per);
 }

@@ -123,7 +123,7 @@ int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *
         return 0;
     if (nvt_gaps_add_up(view->trace, sum, err))
         return -1;
-    *share = (double)sum->host_ns / (view->span_ns * sum->devices);
+    *share = (double)sum->ns / (view->span_ns * sum->devices);
     return 0;
 }
 

@@ -6,59 +6,30 @@
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
-#define LEAST_NS    100000
-
-struct stalls {
-    const struct nvt_view *view;
-    double count, ns;
-    struct nvt_gap longest[3]; /* from the launch on */
-};
-
-static void add(void *context, const struct nvt_gap *gap)
-{
-    struct stalls *stalls = context;
-    struct nvt_gap next = *gap;
-    next.start += gap->host_ns; /* when the call that launched what follows returned */
-    if (next.end - next.start < LEAST_NS || stalls->view->trace->ops.api[gap->after] == NVT_NONE ||
-        !nvt_is_steady(stalls->view, next.start))
-        return;
-    stalls->count++;
-    stalls->ns += (double)(next.end - next.start);
-    for (size_t i = 0; i < 3; i++) {
-        struct nvt_gap other = stalls->longest[i];
-        if (other.end - other.start >= next.end - next.start)
-            continue;
-        stalls->longest[i] = next;
-        next = other;
-    }
-}
 
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    const struct nvt_trace *trace = view->trace;
-    struct stalls stalls = {.view = view};
-    uint32_t devices = 0;
-    if (!trace->apis.count)
-        return 0;
-    if (nvt_gaps(trace, add, &stalls, &devices, err))
+    const struct nvt_ops *ops = &view->trace->ops;
+    struct nvt_gap_sum sum = {.stalls = 1};
+    double share = 0;
+    if (nvt_view_gaps(view, &sum, &share, err))
         return -1;
-    double share = stalls.ns / (view->span_ns * devices);
-    if (stalls.count < LEAST_COUNT || share < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || share < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    const struct nvt_gap *gap = &stalls.longest[0];
-    finding.cost_ns = stalls.ns / view->units / devices;
-    snprintf(finding.what, sizeof(finding.what),
-             "the device has nothing to do although %.100s had been launched",
-             nvt_name(trace, trace->ops.short_name[gap->after] ? trace->ops.short_name[gap->after]
-                                                               : trace->ops.name[gap->after]));
+    uint32_t held = sum.longest[0].after;
+    finding.cost_ns = (double)sum.ns / view->units / sum.devices;
+    snprintf(
+        finding.what, sizeof(finding.what),
+        "the device has nothing to do although %.100s had been launched",
+        nvt_name(view->trace, ops->short_name[held] ? ops->short_name[held] : ops->name[held]));
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.4g such gaps %s, %.0f ns each, %.0f %% of the device's time; the longest %lld ns",
-             stalls.count / view->units, view->per, stalls.ns / stalls.count, 100 * share,
-             (long long)(gap->end - gap->start));
+             (double)sum.count / view->units, view->per, (double)sum.ns / (double)sum.count,
+             100 * share, (long long)sum.longest_ns[0]);
     for (size_t i = 0; i < 3; i++)
-        nvt_finding_point(&finding, stalls.longest[i].start);
+        nvt_finding_point(&finding, sum.longest[i].start);
     return nvt_findings_add(findings, &finding, err);
 }
 

@@ -184,19 +184,29 @@ static void add_gap(void *context, const struct nvt_gap *gap)
 {
     struct nvt_gap_sum *sum = context;
     struct nvt_gap next = *gap;
-    if (gap->cause != sum->cause || gap->start < sum->from || gap->start > sum->to)
+    int64_t ns = gap->host_ns;
+    if (sum->stalls) {
+        next.start += gap->host_ns;
+        ns = next.end - next.start;
+    }
+    if ((sum->stalls ? gap->thread == NVT_NONE || ns < NVT_GAP_STALL_NS
+                     : gap->cause != sum->cause) ||
+        next.start < sum->from || next.start > sum->to)
         return;
     size_t kept = sum->count < 3 ? (size_t)sum->count : 3;
     sum->count++;
-    sum->host_ns = nvt_clock_sum(sum->host_ns, gap->host_ns);
+    sum->ns = nvt_clock_sum(sum->ns, ns);
     for (size_t i = 0; i < 3; i++) {
         struct nvt_gap other = sum->longest[i];
-        if (i < kept && other.host_ns >= next.host_ns)
+        int64_t other_ns = sum->longest_ns[i];
+        if (i < kept && other_ns >= ns)
             continue;
         sum->longest[i] = next;
+        sum->longest_ns[i] = ns;
         if (i >= kept)
             break;
         next = other;
+        ns = other_ns;
     }
 }
 

@@ -40,17 +40,25 @@ typedef void (*nvt_gap_visit)(void *context, const struct nvt_gap *gap);
 int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, uint32_t *devices,
              struct nvt_error *err);
 
-/* Gaps of one cause that begin in [from, to], added up. */
+/* From where on a device that does not begin what was launched is held by something: it takes 2 to
+ * 10 µs. */
+#define NVT_GAP_STALL_NS 100000
+
+/* Gaps of one cause that begin in [from, to], added up by the time that the host spent. Or, with
+ * `stalls` and whatever their cause, what is left of them behind the launch, from NVT_GAP_STALL_NS
+ * on; they begin with it then. */
 struct nvt_gap_sum {
     enum nvt_gap_cause cause;
+    int stalls;
     int64_t from, to;
     uint32_t devices;
     uint64_t count;
-    int64_t host_ns;
-    struct nvt_gap longest[3]; /* by host_ns, descending */
+    int64_t ns;
+    struct nvt_gap longest[3]; /* descending */
+    int64_t longest_ns[3];
 };
 
-/* cause, from and to are given. 0, or -1 with err filled. */
+/* cause or stalls, from and to are given. 0, or -1 with err filled. */
 int nvt_gaps_add_up(const struct nvt_trace *trace, struct nvt_gap_sum *sum, struct nvt_error *err);
 
 /* Whether a call waits for the device: cudaStreamSynchronize …, and copies that return when done.
