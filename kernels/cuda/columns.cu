@@ -1,7 +1,4 @@
-/*
- * A block has 32 neighbouring columns, and its warps take turns in the rows: as few columns as a gradient of a bias
- * has would keep a small part of a device busy if each block had more of them.
- */
+/* Sums of columns (columns.h). */
 #include "columns.h"
 
 #define WARPS 32
@@ -15,21 +12,12 @@ struct columns_args {
 static __global__ void __launch_bounds__(32 * WARPS) sum_columns_device(columns_args a)
 {
     __shared__ real parts[WARPS][32];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int64_t column = (int64_t)blockIdx.x * 32 + lane;
-    real sum = 0;
-    if (column < a.n) {
-#pragma unroll 8
-        for (int64_t r = warp; r < a.rows; r += WARPS)
-            sum += a.x[r * a.n + column];
-    }
-    parts[warp][lane] = sum;
-    __syncthreads();
-    if (warp || column >= a.n)
-        return;
-    for (int other = 1; other < WARPS; other++)
-        sum += parts[other][lane];
-    a.out[column] += sum;
+    int64_t column = (int64_t)blockIdx.x * 32 + threadIdx.x % 32;
+    real sum = nvt_join_column(
+        parts, a.rows, column < a.n, [&](int64_t row) { return a.x[row * a.n + column]; },
+        [](real left, real right) { return left + right; });
+    if (threadIdx.x < 32 && column < a.n)
+        a.out[column] += sum;
 }
 
 void nvt_cuda_sum_columns(real *out, const real *x, int64_t rows, int64_t n)

@@ -1,6 +1,7 @@
 #include "quantize.h"
 
 #include "../ops/quantize_one.h"
+#include "columns.h"
 
 /* Eight halves, and the eight bytes that they become. */
 #define WIDE 8
@@ -164,23 +165,14 @@ int nvt_cuda_top_of_columns(uint16_t *top, const nvt_half *x, int64_t rows, int6
     return 0;
 }
 
-/* A block has 32 columns, and its warps take turns in the stripes: there may be many of these and few columns. */
 static __global__ void scale_of_columns_device(wide_args a)
 {
     __shared__ uint16_t tops[WARPS][32];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int64_t column = (int64_t)blockIdx.x * 32 + lane;
-    uint16_t top = 0;
-    if (column < a.n) {
-#pragma unroll 8
-        for (int64_t stripe = warp; stripe < a.rows; stripe += WARPS)
-            top = nvt_larger(top, a.top[stripe * a.n + column]);
-    }
-    tops[warp][lane] = top;
-    __syncthreads();
-    for (int other = 0; other < WARPS; other++)
-        top = nvt_larger(top, tops[other][lane]);
-    if (!warp && column < a.n)
+    int64_t column = (int64_t)blockIdx.x * 32 + threadIdx.x % 32;
+    uint16_t top = nvt_join_column(
+        tops, a.rows, column < a.n, [&](int64_t stripe) { return a.top[stripe * a.n + column]; },
+        nvt_larger);
+    if (threadIdx.x < 32 && column < a.n)
         a.s[column] = nvt_half_value(top);
 }
 
@@ -358,16 +350,8 @@ struct alignas(16) scales {
     float at[4];
 };
 
-struct dequantize_wide_args {
-    nvt_half *out;
-    const int32_t *acc;
-    const float *sa, *sb;
-    int64_t n;
-    int shared;
-};
-
 /* A block has a row. */
-static __global__ void dequantize_device(dequantize_wide_args a)
+static __global__ void dequantize_device(dequantize_args a)
 {
     int64_t row = blockIdx.x, wides = a.n / WIDE;
     const sums *acc = (const sums *)(a.acc + row * a.n);
@@ -394,7 +378,7 @@ static __global__ void dequantize_device(dequantize_wide_args a)
 int nvt_cuda_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const float *sb,
                         int shared, int64_t rows, int64_t n)
 {
-    dequantize_wide_args args = {out, acc, sa, sb, n, shared};
+    dequantize_args args = {out, acc, sa, sb, n, shared};
     if (n % WIDE || !is_wide(out) || !is_wide(acc) || (!shared && !is_wide(sb)) || rows < 1 ||
         rows > INT32_MAX)
         return -1;

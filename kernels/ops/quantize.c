@@ -380,14 +380,6 @@ void nvt_half_to_float(float *out, const nvt_half *x, int64_t n)
 
 /* --- the layer -------------------------------------------------------------------------------- */
 
-struct dequantize_args {
-    nvt_half *out;
-    const int32_t *acc;
-    const float *sa, *sb;
-    int64_t n;
-    int shared;
-};
-
 NVT_KERNEL(dequantize, dequantize_args)
 {
     const int32_t *acc = a.acc + row * a.n;

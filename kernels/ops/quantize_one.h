@@ -34,4 +34,13 @@ NVT_DEVICE uint16_t nvt_larger(uint16_t top, nvt_half x)
     return magnitude > top ? magnitude : top;
 }
 
+/* What nvt_dequantize's kernels take, that of both backends and that of a device alone: a row of a block each. */
+struct dequantize_args {
+    nvt_half *out;
+    const int32_t *acc;
+    const float *sa, *sb;
+    int64_t n;
+    int shared;
+};
+
 #endif
