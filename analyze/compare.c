@@ -298,7 +298,7 @@ static int put_reference(const struct request *request, const struct nvt_report_
 static int compare_reference(const struct request *request, int count, char **paths,
                              struct nvt_error *err)
 {
-    struct nvt_report_input input = {.plain_names = 1};
+    struct nvt_report_input input = {0};
     int status = 0;
     if (!isnan(request->fail_above))
         status = nvt_fail(err, "--fail-above with --reference: published figures are of other "

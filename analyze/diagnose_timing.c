@@ -21,12 +21,16 @@ static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
     struct nvt_projected *projected = nvt_project_ranges(trace, 0, err);
     struct early *names =
         projected ? calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(*names)) : NULL;
-    if (projected && !names)
+    uint8_t *libraries = names ? nvt_library_domains(trace) : NULL;
+    if (projected && !libraries) {
         nvt_fail_at(err, trace->path, -1, "out of memory");
+        free(names);
+        names = NULL;
+    }
     for (uint32_t i = 0; i < trace->ranges.count && names; i++) {
         struct early *early = &names[trace->ranges.name[i]];
         if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_UNCLOSED) ||
-            nvt_is_operator(trace, i))
+            nvt_is_operator(trace, libraries, i))
             continue;
         int64_t after = projected[i].end - trace->ranges.end[i];
         early->all++;
@@ -37,6 +41,7 @@ static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
         early->count++;
         early->ns += after;
     }
+    free(libraries);
     free(projected);
     return names;
 }

@@ -33,15 +33,21 @@ int nvt_is_library_domain(const char *name)
     return 0;
 }
 
-int nvt_is_operator(const struct nvt_trace *trace, uint32_t range)
+uint8_t *nvt_library_domains(const struct nvt_trace *trace)
 {
-    uint32_t domain = trace->ranges.domain[range];
+    uint8_t *domains = calloc((size_t)trace->domains.count + 1, 1);
+    for (uint32_t i = 0; domains && i < trace->domains.count; i++)
+        domains[i] = (uint8_t)nvt_is_library_domain(nvt_name(trace, trace->domains.name[i]));
+    return domains;
+}
+
+int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uint32_t range)
+{
     /* emit_nvtx writes operators into the default domain; PyTorch annotates its collectives, and the
      * names of NCCL's own ranges are those of its functions. */
     const char *name = nvt_name(trace, trace->ranges.name[range]);
-    return (domain < trace->domains.count &&
-            nvt_is_library_domain(nvt_name(trace, trace->domains.name[domain]))) ||
-           !strncmp(name, "aten::", 6) || !strncmp(name, "nccl", 4);
+    return libraries[trace->ranges.domain[range]] || !strncmp(name, "aten::", 6) ||
+           !strncmp(name, "nccl", 4);
 }
 
 /* Ranges that are open, in the order of their rows. */
@@ -198,19 +204,14 @@ static int64_t find(struct sweep *sweep, uint32_t op)
 static int prepare(struct sweep *sweep)
 {
     const struct nvt_trace *trace = sweep->trace;
-    sweep->is_library = calloc((size_t)trace->domains.count + 1, 1);
+    sweep->is_library = nvt_library_domains(trace);
     sweep->threads = calloc((size_t)trace->threads.count + 1, sizeof(*sweep->threads));
     if (sweep->flags & NVT_ACROSS_THREADS) {
         sweep->processes = calloc((size_t)trace->processes.count + 1, sizeof(*sweep->processes));
         if (!sweep->processes)
             return -1;
     }
-    if (!sweep->is_library || !sweep->threads)
-        return -1;
-    for (uint32_t i = 0; i < trace->domains.count; i++)
-        sweep->is_library[i] =
-            (uint8_t)nvt_is_library_domain(nvt_name(trace, trace->domains.name[i]));
-    return 0;
+    return sweep->is_library && sweep->threads ? 0 : -1;
 }
 
 static void release(struct sweep *sweep)

@@ -56,8 +56,11 @@ int nvt_launch_order(const struct nvt_trace *trace, uint32_t **order);
 /* Whether a domain is known to be a library's: of no interest as a part of the program. */
 int nvt_is_library_domain(const char *name);
 
-/* Whether a range is a library's, or an operator or collective of PyTorch: nobody takes it for a
- * phase or a time, work is launched there and not waited for. */
-int nvt_is_operator(const struct nvt_trace *trace, uint32_t range);
+/* The same of every domain of a trace; malloc'ed, NULL when out of memory. */
+uint8_t *nvt_library_domains(const struct nvt_trace *trace);
+
+/* Whether a range is a library's (nvt_library_domains), or an operator or collective of PyTorch:
+ * nobody takes it for a phase or a time, work is launched there and not waited for. */
+int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uint32_t range);
 
 #endif

@@ -29,31 +29,32 @@ static int is_phase(const struct nvt_trace *trace, uint32_t range, const uint32_
 }
 
 /* Whether a range could be a phase by where it lies. */
-static int is_candidate(const struct nvt_trace *trace, uint32_t range, unsigned level)
+static int is_candidate(const struct nvt_trace *trace, const uint8_t *libraries, uint32_t range,
+                        unsigned level)
 {
     return trace->ranges.level[range] == level && trace->ranges.style[range] == NVT_PUSH_POP &&
-           !nvt_is_operator(trace, range);
+           !nvt_is_operator(trace, libraries, range);
 }
 
 /* 0, the outermost ranges, or 1 where those are but the iterations. */
-static unsigned choose_level(const struct nvt_trace *trace)
+static unsigned choose_level(const struct nvt_trace *trace, const uint8_t *libraries)
 {
     uint32_t iterations, outermost = 0, within = 0;
     free(nvt_iterations(trace, &iterations));
     for (uint32_t i = 0; i < trace->ranges.count; i++) {
-        outermost += (uint32_t)is_candidate(trace, i, 0);
-        within += (uint32_t)is_candidate(trace, i, 1);
+        outermost += (uint32_t)is_candidate(trace, libraries, i, 0);
+        within += (uint32_t)is_candidate(trace, libraries, i, 1);
     }
     return iterations && outermost == iterations && within;
 }
 
 /* The thread whose outermost ranges take most time, NVT_NONE: there are none. */
-static uint32_t main_thread(const struct nvt_trace *trace)
+static uint32_t main_thread(const struct nvt_trace *trace, const uint8_t *libraries)
 {
     uint32_t best = NVT_NONE;
     double *sums = calloc((size_t)trace->threads.count + 1, sizeof(*sums));
     for (uint32_t i = 0; sums && i < trace->ranges.count; i++)
-        if (is_candidate(trace, i, 0)) {
+        if (is_candidate(trace, libraries, i, 0)) {
             uint32_t thread = trace->ranges.thread[i];
             sums[thread] += (double)(trace->ranges.end[i] - trace->ranges.start[i]);
             if (best == NVT_NONE || sums[thread] > sums[best])
@@ -84,12 +85,13 @@ struct nvt_bands nvt_bands_of(const struct nvt_trace *trace, int64_t first, int6
     find_phases(trace, ids);
     for (uint32_t i = 0; i < trace->ranges.count && !phases; i++)
         phases = is_phase(trace, i, ids);
-    uint32_t thread = phases ? NVT_NONE : main_thread(trace);
-    unsigned level = phases ? 0 : choose_level(trace);
+    uint8_t *libraries = phases ? NULL : nvt_library_domains(trace);
+    uint32_t thread = libraries ? main_thread(trace, libraries) : NVT_NONE;
+    unsigned level = libraries ? choose_level(trace, libraries) : 0;
     size_t next = 0;
     for (uint32_t i = 0; i < trace->ranges.count; i++) {
         if (phases ? !is_phase(trace, i, ids)
-                   : trace->ranges.thread[i] != thread || !is_candidate(trace, i, level))
+                   : trace->ranges.thread[i] != thread || !is_candidate(trace, libraries, i, level))
             continue;
         size_t name = name_of(&bands, trace->ranges.name[i]);
         if (name == NVT_BANDS_NAMES)
@@ -98,6 +100,7 @@ struct nvt_bands nvt_bands_of(const struct nvt_trace *trace, int64_t first, int6
         next = (next + 1) % NVT_BANDS_MOST;
         bands.all++;
     }
+    free(libraries);
     bands.count = bands.all < NVT_BANDS_MOST ? bands.all : NVT_BANDS_MOST;
     if (bands.all > bands.count) {
         bands.from = INT64_MAX;

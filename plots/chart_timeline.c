@@ -311,12 +311,8 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     int others = 0;
     for (size_t i = 0; i < sheet->name_count; i++) {
         const char *full = nvt_name(sheet->trace, sheet->names[i]);
-        size_t length = strlen(full);
-        snprintf(text, sizeof(text), "%.*s%s",
-                 (int)(length > 48 ? 48
-                       : *full     ? length
-                                   : 9),
-                 *full ? full : "(no name)", length > 48 ? "…" : "");
+        snprintf(text, sizeof(text), "%.48s%s", *full ? full : "(no name)",
+                 strlen(full) > 48 ? "…" : "");
         nvt_frame_key(frame, NVT_KEY_BOX, colors[i], 1, 0, text);
     }
     for (size_t i = 0; i < sheet->count; i++)

@@ -314,18 +314,12 @@ void nvt_extent_add_bar(struct nvt_extent *extent, double mean, double std)
         nvt_extent_add(extent, mean, std > 0 ? mean + std : mean);
 }
 
-/* Tics of a logarithmic axis: gnuplot's are powers of ten, which leaves one or none where there is
+/* gnuplot's tics of a logarithmic axis are powers of ten, which leaves one or none where there is
  * less than a decade or two. */
-static void put_log_tics(char axis, double low, double high, FILE *out)
+static void put_few_log_tics(char axis, double low, double high, FILE *out)
 {
     static const int steps[] = {1, 2, 5};
     const char *separator = "";
-    if (high > 60 * low) {
-        int is_short = low >= 1e-3 && !(high >= 1e6 && isfinite(high));
-        fprintf(out, "set %ctics autofreq\nset format %c '%s'\n", axis, axis,
-                is_short ? "%g" : "1e%L");
-        return;
-    }
     fprintf(out, "set format %c '%%g'\nset %ctics (", axis, axis);
     for (int power = (int)floor(log10(low)); power <= (int)ceil(log10(high)); power++)
         for (int i = 0; i < 3; i++, separator = ", ")
@@ -344,7 +338,11 @@ int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, dou
             "low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
             "high(mean, std) = std > 0 ? mean + std : mean\n",
             is_log ? "set" : "unset", axis, is_log ? " 10" : "", axis, low, high, low);
-    put_log_tics(axis, is_log ? low : 1, is_log ? high : INFINITY, out);
+    if (is_log && high <= 60 * low)
+        put_few_log_tics(axis, low, high, out);
+    else
+        fprintf(out, "set %ctics autofreq\nset format %c '%s'\n", axis, axis,
+                is_log && (low < 1e-3 || high >= 1e6) ? "1e%L" : "%g");
     return is_log;
 }
 
@@ -362,7 +360,8 @@ void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, d
     const char *separator = "";
     char label[32];
     fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (", left, right);
-    qsort(values, count, sizeof(*values), ascending);
+    if (count)
+        qsort(values, count, sizeof(*values), ascending);
     for (size_t i = 0; i < count; i++) {
         double at = width * log(values[i] / left) / log(right / left);
         if (!(values[i] > 0) || at < marked + 2)

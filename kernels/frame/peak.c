@@ -80,10 +80,19 @@ static void measure(struct trial *trial, struct nvt_peak *peak)
     peak->bytes = 2.0 * (double)sizeof(real) * (double)trial->sizes.copied / best_of(trial) * 1e9;
 }
 
+static size_t copied_bytes(const struct sizes *sizes)
+{
+    return (size_t)sizes->copied * sizeof(real);
+}
+
+static size_t matrix_bytes(const struct sizes *sizes)
+{
+    return (size_t)(sizes->square * sizes->square) * sizeof(real);
+}
+
 static int take(struct trial *trial)
 {
-    const size_t copied = (size_t)trial->sizes.copied * sizeof(real);
-    const size_t matrix = (size_t)(trial->sizes.square * trial->sizes.square) * sizeof(real);
+    const size_t copied = copied_bytes(&trial->sizes), matrix = matrix_bytes(&trial->sizes);
     trial->a = (real *)nvt_backend_alloc(copied);
     trial->b = trial->a ? (real *)nvt_backend_alloc(matrix) : NULL;
     trial->c = trial->b ? (real *)nvt_backend_alloc(copied) : NULL;
@@ -121,8 +130,7 @@ int nvt_workload_peak(struct nvt_peak *peak, struct nvt_error *err)
     if (nvt_backend_failed(err))
         return -1;
     return lacks ? nvt_fail(err, "no memory to measure the peak with: %.0f MiB are needed",
-                            2 * (double)sizeof(real) * (double)trial.sizes.copied / 1048576 +
-                                (double)sizeof(real) * (double)trial.sizes.square *
-                                    (double)trial.sizes.square / 1048576)
+                            (double)(2 * copied_bytes(&trial.sizes) + matrix_bytes(&trial.sizes)) /
+                                1048576)
                  : 0;
 }
