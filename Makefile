@@ -90,6 +90,14 @@ INJECT_SANITIZE ?=
 $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC)) $(BUILD)/libnvtally-inject.so: override SANITIZE := $(INJECT_SANITIZE)
 $(call pic,$(HOST_SRC)): PIC_FLAGS := -O3 -march=$(HOST_ARCH) $(OPENMP) -fno-math-errno -DNVT_HOST=1
 
+# What env.json says of the sources; nothing where they are no checkout of their own, as in a package.
+REVISION := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null))
+$(BUILD)/revision: force
+	@mkdir -p $(@D)
+	@echo '$(REVISION)' | cmp -s - $@ || echo '$(REVISION)' >$@
+$(call obj,kernels/environment.c): $(BUILD)/revision
+$(call obj,kernels/environment.c): EXTRA_CPPFLAGS += -DNVT_GIT_REVISION='"$(REVISION)"'
+
 # The decoder is checked wherever CUPTI's headers are.
 $(call obj,collectors/cupti_decode.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 
@@ -202,5 +210,5 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-.PHONY: all objects clients tests check check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run demo clean help
+.PHONY: force all objects clients tests check check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

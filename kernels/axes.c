@@ -112,6 +112,8 @@ static int combine(const struct nvt_workload_axes *axes, const struct nvt_axis *
     memset(configuration, 0, sizeof(*configuration));
     for (size_t i = 0; i < axes->count; i++)
         configuration->values[i] = chosen[i].values[index[i]];
+    if (axes->settle)
+        axes->settle(configuration->values, typed);
     for (size_t i = 0; i < axes->count; i++) {
         configuration->present[i] =
             !axes->applies || axes->applies(configuration->values, i) ? 1 : 0;
@@ -120,7 +122,7 @@ static int combine(const struct nvt_workload_axes *axes, const struct nvt_axis *
     }
     if (axes->belongs && !axes->belongs(configuration->values, typed))
         return 0;
-    if (axes->check && axes->check(configuration->values, err))
+    if (axes->check && axes->check(configuration->values, typed, err))
         return -1;
     return write_texts(axes, configuration, err) ? -1 : 1;
 }
@@ -215,7 +217,8 @@ void nvt_axes_help(const struct nvt_workload_axes *axes, FILE *out)
         if (spec->kind == NVT_AXIS_FIXED)
             continue;
         option_of(spec->name, name, sizeof(name));
-        snprintf(option, sizeof(option), "--%s LIST", name);
-        fprintf(out, "  %-18s %s (%s)\n", option, spec->about, spec->defaults);
+        snprintf(option, sizeof(option), spec->kind == NVT_AXIS_FLAG ? "--%s [LIST]" : "--%s LIST",
+                 name);
+        fprintf(out, "  %-24s %s (%s)\n", option, spec->about, spec->defaults);
     }
 }

@@ -40,12 +40,15 @@ struct nvt_workload_axes {
     size_t count;
     /* Whether an axis has a meaning under the other values; where not, it is null. NULL: always. */
     int (*applies)(const int64_t *values, size_t axis);
+    /* Set what was not typed and depends on the other values (a bit in `typed` for each axis that was
+     * typed, here and below). NULL: nothing does. */
+    void (*settle)(int64_t *values, unsigned typed);
     /* 0, or -1 with err where the values do not go together. NULL: all do. */
-    int (*check)(const int64_t *values, struct nvt_error *err);
+    int (*check)(const int64_t *values, unsigned typed, struct nvt_error *err);
     /* 0, or -1 with err where the backend ("host", "cuda") has not got what they ask for. NULL: it has. */
     int (*check_backend)(const int64_t *values, const char *backend, struct nvt_error *err);
     /* Whether a combination is one of the study's, for studies that are no full grid: asked of every
-     * one, with a bit set for each axis that was typed. NULL: all are. */
+     * one. NULL: all are. */
     int (*belongs)(const int64_t *values, unsigned typed);
     int64_t warmup, iterations; /* without --warmup and --iterations; 0 iterations: 10 and 100 */
 };

@@ -47,8 +47,9 @@ static int applies(const int64_t *values, size_t axis)
     return axis != VARIANT || values[MODE] == MODE_INFERENCE;
 }
 
-static int check(const int64_t *values, struct nvt_error *err)
+static int check(const int64_t *values, unsigned typed, struct nvt_error *err)
 {
+    (void)typed;
     if (values[SIZE] % 32)
         return nvt_fail(err, "--size %" PRId64 ": must be a multiple of 32", values[SIZE]);
     if (applies(values, FRAGMENTS) && values[SIZE] % values[FRAGMENTS])

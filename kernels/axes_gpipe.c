@@ -55,7 +55,7 @@ static const struct nvt_axis_spec gpipe[] = {
     WORDS("model", "gpt2", "gpt2 or resnet", models),
     WORDS("attention_axis", "sequence", "of gpt2; batch: as published, across samples",
           attention_axes),
-    NUMBERS("batch", "64", "samples, a multiple of the micro-batches", 65536),
+    NUMBERS("batch", "64", "samples, a multiple of the micro-batches; 128 of resnet", 65536),
     NUMBERS("sequence", "128", "tokens a sample", 65536),
     NUMBERS("vocabulary", "3000", "different tokens", 1000000),
     NUMBERS("d_model", "768", "width of gpt2, a multiple of its heads", 65536),
@@ -73,8 +73,16 @@ static int applies(const int64_t *values, size_t axis)
     return 1;
 }
 
-static int check(const int64_t *values, struct nvt_error *err)
+/* The published batch of images is another than that of texts. */
+static void settle(int64_t *values, unsigned typed)
 {
+    if (values[MODEL] == MODEL_RESNET && !(typed & 1u << BATCH))
+        values[BATCH] = 128;
+}
+
+static int check(const int64_t *values, unsigned typed, struct nvt_error *err)
+{
+    (void)typed;
     int64_t chunks = values[SCHEDULE] == SCHEDULE_INTERLEAVED ? values[VIRTUAL_STAGES] : 1;
     int64_t parts = values[PARTITIONS] * chunks;
     int64_t modules = values[MODEL] == MODEL_GPT2 ? values[LAYERS] + 4 : 56;
@@ -115,7 +123,10 @@ const struct nvt_workload_axes nvt_axes_gpipe = {
     .axes = gpipe,
     .count = sizeof(gpipe) / sizeof(gpipe[0]),
     .applies = applies,
+    .settle = settle,
     .check = check,
     .check_backend = check_backend,
     .belongs = belongs,
+    .warmup = 0,
+    .iterations = 100,
 };

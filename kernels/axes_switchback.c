@@ -25,8 +25,9 @@ static const struct nvt_axis_spec axes[] = {
 };
 
 /* int8 products are summed in 32 bits: 133152 of them, each at most 127², are sure to fit. */
-static int check(const int64_t *values, struct nvt_error *err)
+static int check(const int64_t *values, unsigned typed, struct nvt_error *err)
 {
+    (void)typed;
     int64_t wide = values[DIM] * values[MULTIPLIER] / NVT_AXIS_SCALE;
     if (wide < 1 || wide > 131072)
         return nvt_fail(err,

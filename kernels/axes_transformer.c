@@ -62,8 +62,11 @@ static int applies(const int64_t *values, size_t axis)
     return axis < D_MODEL || axis > HEADS || values[axis] != 0;
 }
 
-static int check(const int64_t *values, struct nvt_error *err)
+static int check(const int64_t *values, unsigned typed, struct nvt_error *err)
 {
+    if (given(values) && typed & 1u << SIZE)
+        return nvt_fail(err, "--size is one way to say a size, --d-model, --d-ff, --layers and "
+                             "--heads the other");
     if (given(values) && given(values) < 4)
         return nvt_fail(err, "--d-model, --d-ff, --layers and --heads go together");
     if (given(values) && values[D_MODEL] % values[HEADS])

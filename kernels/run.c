@@ -80,18 +80,23 @@ struct request {
         const char *option, *text;
     } given[AXES_GIVEN_MOST];
     size_t given_count;
+    int wants_help;
     /* getopt's table: the common options and every axis of every workload, once. */
     struct option options[OPTIONS_MOST];
     char names[OPTIONS_MOST][64];
+    char on[OPTIONS_MOST][72]; /* "--graph=on", of flags that were given without a value */
 };
 
-static void print_help(void)
+/* Of one workload, or (NULL) of all. */
+static void print_help(const char *workload)
 {
     fputs("usage: nvtally run WORKLOAD [OPTIONS]\n\n"
           "Runs a documented workload over every combination of its axes, and records each one.\n"
           "An axis takes a list: --fragments 2,8,32\n",
           stdout);
     for (size_t i = 0; nvt_axes_at(i); i++) {
+        if (workload && nvt_axes_of(workload) && strcmp(workload, nvt_axes_at(i)->workload))
+            continue;
         printf("\n%s: %s\n", nvt_axes_at(i)->workload, nvt_axes_at(i)->about);
         nvt_axes_help(nvt_axes_at(i), stdout);
         if (nvt_axes_at(i)->iterations)
@@ -124,6 +129,32 @@ static void make_options(struct request *request)
         for (size_t a = 0; a < nvt_axes_at(i)->count; a++)
             if (nvt_axes_at(i)->axes[a].kind != NVT_AXIS_FIXED && count < OPTIONS_MOST - 1)
                 add_axis_option(request, &count, nvt_axes_at(i)->axes[a].name);
+}
+
+static int is_flag(const char *option)
+{
+    for (size_t i = 0; nvt_axes_at(i); i++) {
+        int at = nvt_axes_find(nvt_axes_at(i), option);
+        if (at >= 0 && nvt_axes_at(i)->axes[at].kind == NVT_AXIS_FLAG)
+            return 1;
+    }
+    return 0;
+}
+
+/* "--graph" before another option, a workload or nothing is "--graph=on". */
+static void set_bare_flags(struct request *request, int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+        const char *next = i + 1 < argc ? argv[i + 1] : "-";
+        if (strncmp(argv[i], "--", 2) || !is_flag(argv[i] + 2) ||
+            (*next != '-' && !nvt_axes_of(next)))
+            continue;
+        size_t option = 0;
+        while (strcmp(request->options[option].name, argv[i] + 2))
+            option++;
+        snprintf(request->on[option], sizeof(request->on[0]), "%s=on", argv[i]);
+        argv[i] = request->on[option];
+    }
 }
 
 static int parse_number(const char *option, const char *text, int64_t least, int64_t most,
@@ -297,13 +328,15 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     opterr = 0;
     optind = 0;
     make_options(request);
+    set_bare_flags(request, argc, argv);
     for (int option; (option = getopt_long(argc, argv, ":o:h", request->options, &index)) != -1;) {
-        if (option == HELP || option == 'h') {
-            print_help();
-            return 1;
-        }
-        if (parse_option(request, option, index, argv, err))
+        request->wants_help |= option == HELP || option == 'h';
+        if (!request->wants_help && parse_option(request, option, index, argv, err))
             return -1;
+    }
+    if (request->wants_help) {
+        print_help(argv[optind]);
+        return 1;
     }
     if (find_workload(request, argv[optind], err))
         return -1;
@@ -362,10 +395,11 @@ static int show_table(const struct nvt_sweep *sweep)
 }
 
 /* Say what was not ok, and where the results are. The exit status. */
-static int tell_end(const struct nvt_sweep *sweep, int is_temporary, int not_ok, int interrupted,
-                    int status, const struct nvt_error *err)
+static int tell_end(const struct nvt_sweep *sweep, int is_temporary,
+                    const struct nvt_sweep_end *end, int status, const struct nvt_error *err)
 {
     char text[1200];
+    int not_ok = end->not_ok, interrupted = end->interrupted;
     if (not_ok > 0 && sweep->ranks.size > 1)
         fprintf(stderr, "nvtally: rank %d of %d did not end well: %s\n", sweep->ranks.rank,
                 sweep->ranks.size, nvt_error_text(err, text, sizeof(text)));
@@ -384,7 +418,9 @@ static int tell_end(const struct nvt_sweep *sweep, int is_temporary, int not_ok,
         return 128 + interrupted;
     }
     /* The launcher shall end the others. */
-    return not_ok > 0 && sweep->ranks.size > 1 ? 2 : status;
+    if (not_ok > 0 && sweep->ranks.size > 1)
+        return 2;
+    return end->status ? end->status : status;
 }
 
 /* Run, show the study's table, and say what was not ok. */
@@ -392,18 +428,18 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
 {
     const struct nvt_sweep *sweep = &request->sweep;
     char text[1200];
-    int interrupted = 0, status = 0;
+    int status = 0;
+    struct nvt_sweep_end end;
     if (request->fell_back && !sweep->ranks.rank)
         fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
-    int not_ok = nvt_sweep_run(sweep, &interrupted, err);
-    if (not_ok < 0) {
+    if (nvt_sweep_run(sweep, &end, err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
         return 2;
     }
     (void)fflush(stdout); /* an error stays with the stream */
-    if (!interrupted && !sweep->ranks.rank)
+    if (!end.interrupted && !sweep->ranks.rank)
         status = show_table(sweep);
-    return tell_end(sweep, is_temporary, not_ok, interrupted, status, err);
+    return tell_end(sweep, is_temporary, &end, status, err);
 }
 
 static int list_configurations(const struct nvt_sweep *sweep)

@@ -136,6 +136,17 @@ static void name_trace(struct nvt_child *run)
     snprintf(run->trace, sizeof(run->trace), "%.3000s/%s", sweep->directory, run->trace_name);
 }
 
+/* What a shell would see of a run that is no row of status ok or oom: a run that says itself that it failed
+ * ends with 0. 0 for the others. */
+static int exit_status(const struct nvt_buffer *row, int wait_status)
+{
+    if (!memmem(row->data, row->size, "\"status\": \"error\"", 17))
+        return 0;
+    if (WIFSIGNALED(wait_status))
+        return 128 + WTERMSIG(wait_status);
+    return WEXITSTATUS(wait_status) ? WEXITSTATUS(wait_status) : 2;
+}
+
 /* A run that has ended to its row. 0 ok, 1 not, -1 nothing can be written. */
 static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, struct nvt_error *err)
 {
@@ -151,6 +162,8 @@ static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, stru
             status = append(run->results, &row, err);
         if (!status && !is_ok(&row))
             status = 1;
+        int failed = exit_status(&row, end->wait_status);
+        run->failed = failed ? failed : run->failed;
         if (status == 1)
             nvt_fail(err, "%s", run->why);
         else if (!status && *run->why)
@@ -176,7 +189,7 @@ static int run_one(struct nvt_child *run, struct nvt_error *err)
 }
 
 /* All levels of a configuration at once. The number that are not ok, or -1. */
-static int run_levels(const struct nvt_child *first, struct nvt_error *err)
+static int run_levels(struct nvt_child *first, struct nvt_error *err)
 {
     const struct nvt_sweep *sweep = first->sweep;
     size_t count = sweep->collect.count;
@@ -198,6 +211,7 @@ static int run_levels(const struct nvt_child *first, struct nvt_error *err)
     for (size_t i = 0; i < count && status >= 0; i++) {
         status = keep_run(&runs[i], &ends[i], err);
         not_ok += status > 0;
+        first->failed = runs[i].failed ? runs[i].failed : first->failed;
     }
     free(runs);
     free(ends);
@@ -294,10 +308,10 @@ static int run_all(struct nvt_child *run, struct nvt_error *err)
     return status < 0 ? -1 : not_ok;
 }
 
-int nvt_sweep_run(const struct nvt_sweep *sweep, int *interrupted, struct nvt_error *err)
+int nvt_sweep_run(const struct nvt_sweep *sweep, struct nvt_sweep_end *end, struct nvt_error *err)
 {
     struct nvt_child *run = calloc(1, sizeof(*run));
-    *interrupted = 0;
+    *end = (struct nvt_sweep_end){0};
     if (!run)
         return nvt_fail(err, "out of memory");
     run->sweep = sweep;
@@ -306,8 +320,10 @@ int nvt_sweep_run(const struct nvt_sweep *sweep, int *interrupted, struct nvt_er
         nvt_signals_catch();
         status = run_all(run, err);
         nvt_signals_leave();
-        *interrupted = nvt_signals_caught();
+        end->interrupted = nvt_signals_caught();
     }
+    end->not_ok = status > 0 ? status : 0;
+    end->status = run->failed;
     free(run);
-    return status;
+    return status < 0 ? -1 : 0;
 }

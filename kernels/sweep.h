@@ -52,10 +52,15 @@ struct nvt_sweep {
  * first, so that what drifts while the sweep goes on touches all levels alike. */
 size_t nvt_sweep_runs(const struct nvt_sweep *sweep);
 
-/* Run the sweep: results.jsonl, env.json and traces into the directory, which is made. The number of runs
- * that are not ok, err then telling why the last of them left no result; or -1 with err when something
- * cannot be written. Ends early at SIGINT, SIGTERM or SIGHUP; *interrupted is then the signal. */
-int nvt_sweep_run(const struct nvt_sweep *sweep, int *interrupted, struct nvt_error *err);
+struct nvt_sweep_end {
+    int not_ok; /* runs that are rows of another status than ok */
+    int status; /* exit status of the last that is a row of status error, 128 + its signal; 0: none */
+    int interrupted; /* the signal that ended the sweep early, SIGINT, SIGTERM or SIGHUP; 0 */
+};
+
+/* Run the sweep: results.jsonl, env.json and traces into the directory, which is made. 0 with *end, err
+ * telling why the last that is not ok left no result; or -1 with err when something cannot be written. */
+int nvt_sweep_run(const struct nvt_sweep *sweep, struct nvt_sweep_end *end, struct nvt_error *err);
 
 /* The nsys that was given, or that of PATH, when the level asks for it. 0, or -1 with err. */
 int nvt_sweep_find_nsys(struct nvt_sweep *sweep, const char *given, struct nvt_error *err);

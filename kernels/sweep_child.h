@@ -17,6 +17,7 @@ struct nvt_child {
     const char *turns;             /* file of those that it takes turns with, NULL: none */
     int64_t place;                 /* its number among them */
     char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
+    int failed;    /* exit status of the last run that is a row of status error, 0 */
     char why[600]; /* it is not ok, or what to know of it when it is; "" for nothing */
 };
 

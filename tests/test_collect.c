@@ -141,7 +141,7 @@ static void a_failing_nsys_is_a_row(void **state)
                           "1",        "--iterations", "1",      "--backend", "host", "--collect",
                           "nsys,off", "--nsys",       nsys,     "-o",        out,    NULL};
     struct cli_result result = cli_run(argv);
-    cli_expect_status(&result, 0);
+    cli_expect_status(&result, 3);
     assert_non_null(strstr(result.err, "1 of 2 configurations"));
     cli_result_free(&result);
     struct nvt_runs *runs = cli_read_runs(out);

@@ -450,6 +450,7 @@ static void captures(void **state)
     } expected[] = {{"measure", 6, 6, "inside"},
                     {"measure@", 6, 6, "inside"},
                     {"measure@work", 1, 2, "in the domain"},
+                    {"work@measure", 1, 2, "in the domain"},
                     {"measure@*", 7, 8, "in the domain"},
                     {"started", 1, 2, "in started"},
                     {"cudaProfilerApi", 1, 1, "profiled"}};

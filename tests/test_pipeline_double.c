@@ -172,6 +172,14 @@ static void parameters_are_the_published_ones(void **state)
     count = nvt_resnet_modules(modules, NVT_MODULES_MOST);
     assert_int_equal(count, 56);
     assert_int_equal(count_parameters(modules, count), 52284746);
+    assert_int_equal(nvt_pipeline_cut(modules, count, 2, cuts), 0);
+    assert_int_equal(cuts[0] * 100 + cuts[1], 3323);
+    /* As many modules, and another model: cut by parameters. */
+    shape.layers = 52;
+    count = nvt_gpt2_modules(&shape, modules, NVT_MODULES_MOST);
+    assert_int_equal(count, 56);
+    assert_int_equal(nvt_pipeline_cut(modules, count, 2, cuts), 0);
+    assert_int_equal(cuts[0] * 100 + cuts[1], 2828);
 }
 
 /* No other contiguous cut into three has a smaller largest part. */

@@ -299,6 +299,7 @@ static void bad_axes_run_nothing(void **state)
                {"--mode", "fast", "linear, train, inference"},
                {"--iterations", "0", "--iterations 0"},
                {"--memory-limit", "many", "--memory-limit many"},
+               {"--checkpoint", "maybe", "fragmented has no such axis"},
                {"--collect", "everything", "off, nvtx"},
                {"--backend", "tpu", "auto, host or cuda"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -315,6 +316,85 @@ static void bad_axes_run_nothing(void **state)
     cli_result_free(&result);
 }
 
+/* What `run WORDS --list` prints. */
+static struct cli_result list(const char *words)
+{
+    char command[600];
+    snprintf(command, sizeof(command), "exec \"$0\" run %s --list", words);
+    return cli_run((const char *const[]){"sh", "-c", command, cli_built("nvtally"), NULL});
+}
+
+static void expect_list(const char *words, const char *needle)
+{
+    struct cli_result result = list(words);
+    cli_expect_status(&result, 0);
+    if (!strstr(result.out, needle))
+        fail_msg("no '%s' of %s in\n%s", needle, words, result.out);
+    cli_result_free(&result);
+}
+
+static void what_was_not_typed_is_the_studys(void **state)
+{
+    (void)state;
+    expect_list("gpipe --model resnet --partitions 1", "model=resnet batch=128");
+    expect_list("gpipe --model resnet,gpt2 --partitions 1 --microbatches 4",
+                "model=gpt2 attention_axis=sequence batch=64");
+    expect_list("gpipe --model resnet --batch 32 --partitions 1 --microbatches 4",
+                "model=resnet batch=32");
+}
+
+static void a_flag_by_itself_is_on(void **state)
+{
+    (void)state;
+    expect_list("transformer --graph --size tiny", " graph=on");
+    expect_list("--graph transformer --size tiny", " graph=on");
+    expect_list("transformer --size tiny --graph", " graph=on");
+    expect_list("transformer --graph off --size tiny", " graph=off");
+    static const char *const bad[][2] = {
+        {"gpipe --checkpoint maybe", "--checkpoint maybe: a list out of off, on"},
+        {"transformer --size tiny --d-model 8 --d-ff 8 --layers 1 --heads 1", "--size is one way"}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct cli_result result = list(bad[i][0]);
+        cli_expect_failure(&result, bad[i][1]);
+        cli_result_free(&result);
+    }
+}
+
+static void help_is_of_the_workload(void **state)
+{
+    (void)state;
+    struct cli_result one =
+        cli_run((const char *const[]){"nvtally", "run", "--help", "linear", NULL});
+    struct cli_result all = cli_run((const char *const[]){"nvtally", "run", "--help", NULL});
+    cli_expect_status(&one, 0);
+    cli_expect_status(&all, 0);
+    assert_non_null(strstr(one.out, "linear: "));
+    assert_null(strstr(one.out, "gpipe: "));
+    assert_non_null(strstr(all.out, "gpipe: "));
+    cli_result_free(&one);
+    cli_result_free(&all);
+}
+
+/* Of a checkout, which is where this runs. */
+static void env_json_says_which_sources(void **state)
+{
+    (void)state;
+    if (access(".git", F_OK))
+        skip();
+    const char *out = cli_in(cli_folder, "sources");
+    struct cli_result result =
+        cli_run((const char *const[]){"nvtally", "run", "linear", "--size", "32", "--batch", "1",
+                                      "--iterations", "1", "--backend", "host", "-o", out, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(out);
+    const char *revision = nvt_record_text(&runs->env, "git_revision");
+    assert_non_null(revision);
+    assert_int_equal(strspn(revision, "0123456789abcdef"), 40);
+    assert_true(!revision[40] || !strcmp(revision + 40, "-dirty"));
+    nvt_runs_free(runs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +405,10 @@ int main(void)
         cmocka_unit_test(memory_that_runs_out_is_a_row),
         cmocka_unit_test(ctrl_c_keeps_what_was_finished),
         cmocka_unit_test(bad_axes_run_nothing),
+        cmocka_unit_test(what_was_not_typed_is_the_studys),
+        cmocka_unit_test(a_flag_by_itself_is_on),
+        cmocka_unit_test(help_is_of_the_workload),
+        cmocka_unit_test(env_json_says_which_sources),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -88,15 +88,18 @@ static int has_name(const nvtxEventAttributes_t *attributes, const char *wanted,
     }
 }
 
-/* RANGE: of the default domain; RANGE@DOMAIN; RANGE@*: of any. */
+/* RANGE: of the default domain; RANGE@DOMAIN or DOMAIN@RANGE; RANGE@*: of any. */
 static int matches(const struct nvt_event *event)
 {
     const char *capture = nvt_session.control->capture, *at = strrchr(capture, '@');
+    const char *domain = event->domain ? event->domain->name : "";
     size_t length = at ? (size_t)(at - capture) : strlen(capture);
-    const char *domain = at ? at + 1 : "";
-    if (strcmp(domain, "*") && strcmp(domain, event->domain ? event->domain->name : ""))
-        return 0;
-    return has_name(event->attributes, capture, length);
+    if (!at)
+        return !*domain && has_name(event->attributes, capture, length);
+    if ((!strcmp(at + 1, "*") || !strcmp(at + 1, domain)) &&
+        has_name(event->attributes, capture, length))
+        return 1;
+    return is_text(domain, capture, length) && has_name(event->attributes, at + 1, strlen(at + 1));
 }
 
 int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)

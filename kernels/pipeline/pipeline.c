@@ -68,19 +68,22 @@ static int parts_within(const struct nvt_module *modules, int count, int64_t lim
     return used + 1;
 }
 
-static const int *published_cut(int count, int parts)
+static const int *published_cut(const struct nvt_module *modules, int count, int parts)
 {
     static const int gpt2[][4] = {{16}, {8, 8}, {5, 3, 3, 5}};
     static const int resnet[][4] = {{56}, {33, 23}, {15, 13, 14, 14}};
     int row = parts == 1 ? 0 : parts == 2 ? 1 : parts == 4 ? 2 : -1;
     if (row < 0)
         return NULL;
-    return count == 16 ? gpt2[row] : count == NVT_RESNET_MODULES ? resnet[row] : NULL;
+    int has_words = modules[0].type && !strcmp(modules[0].type->name, "embedding");
+    if (has_words)
+        return count == 16 ? gpt2[row] : NULL;
+    return count == NVT_RESNET_MODULES ? resnet[row] : NULL;
 }
 
 int nvt_pipeline_cut(const struct nvt_module *modules, int count, int parts, int *cuts)
 {
-    const int *published = published_cut(count, parts);
+    const int *published = published_cut(modules, count, parts);
     int64_t low = 0, high = 0;
     if (count < parts || parts < 1)
         return -1;

@@ -149,8 +149,8 @@ void nvt_pipeline_reset_peaks(struct nvt_pipeline *pipeline);
 /* Parameters of the whole model. */
 int64_t nvt_pipeline_parameters(const struct nvt_pipeline *pipeline);
 
-/* The modules of each of `parts` contiguous parts: the published cuts where there are (16 stages in 1, 2 or
- * 4; 56 in 1, 2 or 4), else so that the largest part has as few parameters as possible. 0, or -1 when there
+/* The modules of each of `parts` contiguous parts: the published cuts where there are (16 of gpt2 and 56 of
+ * resnet in 1, 2 or 4), else so that the largest part has as few parameters as possible. 0, or -1 when there
  * are fewer modules than parts. */
 int nvt_pipeline_cut(const struct nvt_module *modules, int count, int parts, int *cuts);
 
