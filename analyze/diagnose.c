@@ -10,6 +10,7 @@
 #include "../lib/commands.h"
 #include "../lib/render.h"
 #include "command.h"
+#include "rows.h"
 
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
@@ -197,7 +198,7 @@ static int diagnose(struct request *request, int count, char **arguments, struct
     for (int i = 0; i < count && !status; i++)
         status = nvt_input_add(&input, arguments[i], err);
     if (!status)
-        status = nvt_input_traces(&input, err);
+        status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
     if (!status)
         status = nvt_diagnose(&input, request->by, &findings, err);
     if (!status) {

@@ -40,19 +40,26 @@ static int add_trace(struct nvt_report_input *input, struct nvt_input_trace item
     return 0;
 }
 
+int nvt_input_take(struct nvt_report_input *input, struct nvt_runs *runs)
+{
+    struct nvt_runs **all =
+        realloc(input->runs, (input->run_count + 1) * sizeof(struct nvt_runs *));
+    if (!all)
+        return -1;
+    input->runs = all;
+    input->runs[input->run_count++] = runs;
+    return 0;
+}
+
 static int add_runs(struct nvt_report_input *input, const char *path, struct nvt_error *err)
 {
     struct nvt_runs *runs = nvt_runs_read(path, err);
     if (!runs)
         return -1;
-    struct nvt_runs **all =
-        realloc(input->runs, (input->run_count + 1) * sizeof(struct nvt_runs *));
-    if (!all) {
+    if (nvt_input_take(input, runs)) {
         nvt_runs_free(runs);
         return nvt_fail(err, "out of memory");
     }
-    input->runs = all;
-    input->runs[input->run_count++] = runs;
     if (runs->warning)
         nvt_note(input, "warning: %s", runs->warning);
     return 0;

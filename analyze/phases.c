@@ -354,6 +354,19 @@ static const struct nvt_trace *trace_of(const struct nvt_report_input *input, si
     return NULL;
 }
 
+/* Whether some trace had phases of this name. */
+static int is_known(struct nvt_phases *phases, const char *full_name)
+{
+    for (size_t i = 0; i < phases->count; i++) {
+        const struct nvt_phase_row *row = &phases->groups[i].row;
+        size_t workload = row->workload ? strlen(row->workload) : 0;
+        if (workload && !strncmp(full_name, row->workload, workload) &&
+            full_name[workload] == ' ' && !strcmp(full_name + workload + 1, row->configuration))
+            return 1;
+    }
+    return 0;
+}
+
 static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *input,
                     const struct nvt_runs *runs, struct nvt_error *err)
 {
@@ -371,7 +384,8 @@ static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *in
         size_t before = phases->values;
         int status = trace ? add_trace(phases, trace, (struct fallback){name, 1, suffix}, err) : 0;
         /* A run's own clock was read with the collector's cost in it. */
-        if (!status && phases->values == before && !input->compensate)
+        if (!status && phases->values == before && !input->compensate &&
+            !(runs->is_of_traces && is_known(phases, name)))
             status =
                 add_record(phases, &runs->records[i], name) ? nvt_fail(err, "out of memory") : 0;
         free(name);
@@ -390,19 +404,32 @@ static void summarise(struct nvt_phases *phases)
     }
 }
 
+static int add_traces(struct nvt_phases *phases, const struct nvt_report_input *input,
+                      struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        const struct nvt_trace *trace = input->traces[i].trace;
+        if (!input->traces[i].runs)
+            status = add_trace(phases, trace, (struct fallback){trace->path, 0, ""}, err);
+    }
+    return status;
+}
+
 struct nvt_phases *nvt_phases_of(const struct nvt_report_input *input, struct nvt_error *err)
 {
     struct nvt_phases *phases = calloc(1, sizeof(*phases));
     if (phases)
         phases->strings = nvt_strings_new();
     int status = phases && phases->strings ? 0 : nvt_fail(err, "out of memory");
+    /* Rows that a trace of several runs carries: its own ranges say more. */
+    int traces_first = input->run_count && input->runs[0]->is_of_traces;
+    if (!status && traces_first)
+        status = add_traces(phases, input, err);
     for (size_t i = 0; i < input->run_count && !status; i++)
         status = add_runs(phases, input, input->runs[i], err);
-    for (size_t i = 0; i < input->trace_count && !status; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        if (!input->traces[i].runs)
-            status = add_trace(phases, trace, (struct fallback){trace->path, 0, ""}, err);
-    }
+    if (!status && !traces_first)
+        status = add_traces(phases, input, err);
     if (status) {
         nvt_phases_free(phases);
         return NULL;

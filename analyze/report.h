@@ -117,6 +117,9 @@ int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_e
 int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err);
 void nvt_input_free(struct nvt_report_input *input);
 
+/* Append runs, which become the input's. 0, or -1 when out of memory. */
+int nvt_input_take(struct nvt_report_input *input, struct nvt_runs *runs);
+
 /* Add a line to the notes (dropped when out of memory). */
 void nvt_note(struct nvt_report_input *input, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -118,7 +118,18 @@ static void warn(struct nvt_runs *runs, const struct nvt_error *err, const char 
         runs->warning = NULL;
 }
 
-static int add_record(struct nvt_runs *runs, const struct nvt_record *record)
+struct nvt_runs *nvt_runs_new(const char *name)
+{
+    struct nvt_runs *runs = calloc(1, sizeof(*runs));
+    if (runs)
+        runs->path = strdup(name);
+    if (runs && runs->path)
+        return runs;
+    nvt_runs_free(runs);
+    return NULL;
+}
+
+int nvt_runs_add(struct nvt_runs *runs, const struct nvt_record *record)
 {
     struct nvt_record *records = realloc(runs->records, (runs->count + 1) * sizeof(*records));
     if (!records)
@@ -147,7 +158,7 @@ static int read_line(struct nvt_runs *runs, const char *path, int64_t number, co
         warn(runs, &placed, "left out, the rest is used");
         return 0;
     }
-    if (add_record(runs, &record)) {
+    if (nvt_runs_add(runs, &record)) {
         nvt_record_free(&record);
         return nvt_fail_at(err, path, -1, "out of memory");
     }
@@ -235,12 +246,9 @@ struct nvt_runs *nvt_runs_read(const char *path, struct nvt_error *err)
         nvt_fail_at(err, path, -1, "is not a directory that 'nvtally run' wrote");
         return NULL;
     }
-    struct nvt_runs *runs = calloc(1, sizeof(*runs));
-    if (runs)
-        runs->path = strdup(path);
-    if (!runs || !runs->path) {
+    struct nvt_runs *runs = nvt_runs_new(path);
+    if (!runs) {
         nvt_fail_at(err, path, -1, "out of memory");
-        nvt_runs_free(runs);
         return NULL;
     }
     if (read_results(runs, err)) {
@@ -258,7 +266,7 @@ static int add_lines(struct nvt_runs *runs, const struct nvt_buffer *results, st
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t size = (size_t)((stop ? stop : end) - at);
         struct nvt_record record = {0};
-        if (nvt_record_parse(&record, at, size, err) || add_record(runs, &record)) {
+        if (nvt_record_parse(&record, at, size, err) || nvt_runs_add(runs, &record)) {
             nvt_record_free(&record);
             return nvt_fail_line(err, runs->path, number, "is no record");
         }
@@ -270,11 +278,8 @@ static int add_lines(struct nvt_runs *runs, const struct nvt_buffer *results, st
 struct nvt_runs *nvt_runs_of_text(const char *name, const struct nvt_buffer *results,
                                   const struct nvt_buffer *env, struct nvt_error *err)
 {
-    struct nvt_runs *runs = calloc(1, sizeof(*runs));
-    if (runs)
-        runs->path = strdup(name);
-    int failed =
-        runs && runs->path ? add_lines(runs, results, err) : nvt_fail(err, "out of memory");
+    struct nvt_runs *runs = nvt_runs_new(name);
+    int failed = runs ? add_lines(runs, results, err) : nvt_fail(err, "out of memory");
     if (!failed)
         failed = nvt_record_parse(&runs->env, (const char *)env->data, env->size, err);
     if (!failed)

@@ -39,6 +39,7 @@ struct nvt_runs {
     struct nvt_record *records; /* configurations, in the order of the file */
     size_t count;
     struct nvt_record env; /* empty without env.json */
+    int is_of_traces;      /* rows that traces carry (rows.h), and no directory */
     char *warning;         /* one line about what could not be read, or NULL */
 };
 
@@ -49,6 +50,11 @@ struct nvt_runs {
  */
 struct nvt_runs *nvt_runs_read(const char *path, struct nvt_error *err);
 void nvt_runs_free(struct nvt_runs *runs);
+
+/* One without records, by this name. NULL when out of memory. nvt_runs_add: append a record, which becomes its own. 0,
+ * or -1 when out of memory. */
+struct nvt_runs *nvt_runs_new(const char *name);
+int nvt_runs_add(struct nvt_runs *runs, const struct nvt_record *record);
 
 /*
  * The same of texts: results.jsonl and env.json as they would lie in a directory of this name. NULL

@@ -14,6 +14,7 @@
 #include "project.h"
 #include "report.h"
 #include "report_launches.h"
+#include "rows.h"
 
 #define REPORTS_MAX 64
 
@@ -152,6 +153,11 @@ static void list_formats(FILE *out)
 static int prepare(struct request *request, struct nvt_report_input *input, struct nvt_error *err)
 {
     unsigned needs = 0;
+    /* A trace by itself is looked into; of several, as of a directory, the study is asked for. */
+    if (!request->count && input->trace_count == 1 && !input->run_count)
+        request->reports[request->count++] = nvt_report_default(input);
+    if (nvt_input_rows(input, err))
+        return -1;
     if (!request->count)
         request->reports[request->count++] = nvt_report_default(input);
     for (size_t i = 0; i < request->count; i++) {
@@ -165,7 +171,8 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
                             "nvtx_pushpop_trace, range_tree and phases, in any format but "
                             "published");
         if ((report->needs & NVT_NEEDS_RUNS) && !input->run_count)
-            return nvt_fail(err, "report '%s' wants a directory that 'nvtally run' wrote",
+            return nvt_fail(err,
+                            "report '%s' wants a directory that 'nvtally run' wrote, or its traces",
                             report->name);
     }
     return needs & NVT_NEEDS_TRACES ? nvt_input_traces(input, err) : 0;

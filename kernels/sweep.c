@@ -63,9 +63,39 @@ static void put_outcome(struct nvt_json *json, struct nvt_child *run,
     nvt_json_text(json, "message", why);
 }
 
-static int write_row(struct nvt_child *run, const struct nvt_child_end *end, struct nvt_buffer *row)
+static void put_settings(struct nvt_json *json, const struct nvt_child *run)
 {
     const struct nvt_sweep *sweep = run->sweep;
+    nvt_json_text(json, "workload", sweep->axes->workload);
+    nvt_axes_put(sweep->axes, run->configuration, json);
+    nvt_json_text(json, "backend", sweep->backend.name);
+    nvt_json_text(json, "collect", nvt_collect_levels[run->level]);
+    nvt_json_integer(json, "warmup", run->warmup);
+    if (sweep->repeat > 1)
+        nvt_json_integer(json, "repeat", run->repeat);
+    if (sweep->interleave)
+        nvt_json_text(json, "interleave", nvt_interleave_words[sweep->interleave]);
+    nvt_json_integer(json, "iterations", sweep->iterations);
+    nvt_json_integer(json, "seed", (int64_t)sweep->seed);
+    if (sweep->ranks.size > 1)
+        nvt_json_integer(json, "ranks", sweep->ranks.size);
+}
+
+/* What the run itself has to say of how it is run: see worker.c. 0 or -1. */
+static int write_settings(struct nvt_child *run, struct nvt_error *err)
+{
+    struct nvt_json json;
+    nvt_buffer_free(&run->settings);
+    nvt_json_begin(&json, &run->settings);
+    put_settings(&json, run);
+    if (run->sweep->ranks.size > 1)
+        nvt_json_integer(&json, "rank", run->sweep->ranks.rank);
+    json.failed |= nvt_json_end(&json) || nvt_buffer_append(&run->settings, "", 1);
+    return json.failed ? nvt_fail(err, "out of memory") : 0;
+}
+
+static int write_row(struct nvt_child *run, const struct nvt_child_end *end, struct nvt_buffer *row)
+{
     struct nvt_json json;
     char date[64];
     struct tm calendar;
@@ -74,19 +104,7 @@ static int write_row(struct nvt_child *run, const struct nvt_child_end *end, str
     gmtime_r(&now, &calendar);
     (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
     nvt_json_begin(&json, row);
-    nvt_json_text(&json, "workload", sweep->axes->workload);
-    nvt_axes_put(sweep->axes, run->configuration, &json);
-    nvt_json_text(&json, "backend", sweep->backend.name);
-    nvt_json_text(&json, "collect", nvt_collect_levels[run->level]);
-    nvt_json_integer(&json, "warmup", run->warmup);
-    if (sweep->repeat > 1)
-        nvt_json_integer(&json, "repeat", run->repeat);
-    if (sweep->interleave)
-        nvt_json_text(&json, "interleave", nvt_interleave_words[sweep->interleave]);
-    nvt_json_integer(&json, "iterations", sweep->iterations);
-    nvt_json_integer(&json, "seed", (int64_t)sweep->seed);
-    if (sweep->ranks.size > 1)
-        nvt_json_integer(&json, "ranks", sweep->ranks.size);
+    put_settings(&json, run);
     put_outcome(&json, run, end);
     if (end->recorder_ns)
         nvt_json_integer(&json, "recorder_cpu_ns", end->recorder_ns);
@@ -180,6 +198,8 @@ static int run_one(struct nvt_child *run, struct nvt_error *err)
     struct nvt_child_end end;
     name_trace(run);
     unlink(run->result);
+    if (write_settings(run, err))
+        return -1;
     nvt_child_run(run, &end);
     /* Sent by somebody who meant all of us, such as a terminal's Ctrl-C. */
     int number = nvt_signals_ended(end.wait_status);
@@ -200,7 +220,9 @@ static int run_levels(struct nvt_child *first, struct nvt_error *err)
     snprintf(turns, sizeof(turns), "%.3000s/.turns", sweep->directory);
     for (size_t i = 0; i < count && !status; i++) {
         runs[i] = *first;
+        runs[i].settings = (struct nvt_buffer){0};
         runs[i].level = sweep->collect.values[i];
+        status = write_settings(&runs[i], err);
         snprintf(runs[i].result, sizeof(runs[i].result), "%.3000s/.result-%zu.json",
                  sweep->directory, i);
         name_trace(&runs[i]);
@@ -213,6 +235,8 @@ static int run_levels(struct nvt_child *first, struct nvt_error *err)
         not_ok += status > 0;
         first->failed = runs[i].failed ? runs[i].failed : first->failed;
     }
+    for (size_t i = 0; runs && i < count; i++)
+        nvt_buffer_free(&runs[i].settings);
     free(runs);
     free(ends);
     return status < 0 ? -1 : not_ok;
@@ -324,6 +348,7 @@ int nvt_sweep_run(const struct nvt_sweep *sweep, struct nvt_sweep_end *end, stru
     }
     end->not_ok = status > 0 ? status : 0;
     end->status = run->failed;
+    nvt_buffer_free(&run->settings);
     free(run);
     return status < 0 ? -1 : 0;
 }

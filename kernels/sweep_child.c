@@ -192,6 +192,7 @@ void nvt_child_run(const struct nvt_child *run, struct nvt_child_end *end)
                     numbers[2],
                     numbers[3],
                     (char *)(sweep->interleave == NVT_INTERLEAVE_WITHIN ? "1" : "0"),
+                    (char *)run->settings.data,
                     (char *)run->turns,
                     run->turns ? numbers[4] : NULL,
                     NULL};

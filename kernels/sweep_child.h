@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../lib/buffer.h"
 #include "sweep.h"
 
 struct nvt_child {
@@ -16,6 +17,8 @@ struct nvt_child {
     int64_t warmup, level, repeat; /* repeat: from 1 */
     const char *turns;             /* file of those that it takes turns with, NULL: none */
     int64_t place;                 /* its number among them */
+    struct nvt_buffer
+        settings; /* how it is run: its row's members up to what it measures, "{…}" and a line feed */
     char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
     int failed;    /* exit status of the last run that is a row of status error, 0 */
     char why[600]; /* it is not ok, or what to know of it when it is; "" for nothing */

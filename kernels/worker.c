@@ -4,7 +4,10 @@
  *   nvtally run --worker backend LIBRARY              struct nvt_backend_answer on stdout
  *   nvtally run --worker peak LIBRARY                 the same, with the peak measured
  *   nvtally run --worker run LIBRARY RESULT WORKLOAD CONFIGURATION WARMUP ITERATIONS SEED LIMIT
- *                            WITHIN [TURNS PLACE]     one JSON object in the file RESULT
+ *                            WITHIN SETTINGS [TURNS PLACE]     one JSON object in the file RESULT
+ *
+ * SETTINGS is another object: both together are the run's row, which it also leaves in whatever records its NVTX
+ * events, as the mark "result {…}" of the domain nvtally. So the tables can be made of traces alone.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/nvtx.h"
 #include "../lib/sample.h"
 #include "sweep.h"
 
@@ -120,7 +124,20 @@ static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
     }
 }
 
-static int write_result(const char *path, struct nvt_run_result *result)
+/* The two objects as one. Tools that are not there make it nothing. */
+static void mark_row(const char *settings, const struct nvt_buffer *result)
+{
+    struct nvt_buffer text = {0};
+    size_t size = strcspn(settings, "\n");
+    struct nvt_nvtx nvtx = nvt_nvtx_open("nvtally");
+    if (size > 1 && result->size > 2 &&
+        !nvt_buffer_printf(&text, NVT_NVTX_RESULT "%.*s, %.*s", (int)size - 1, settings,
+                           (int)result->size - 2, (const char *)result->data + 1))
+        nvt_nvtx_note(&nvtx, (const char *)text.data);
+    nvt_buffer_free(&text);
+}
+
+static int write_result(const char *path, const char *settings, struct nvt_run_result *result)
 {
     static const char *const statuses[] = {"ok", "oom", "error"};
     struct nvt_buffer out = {0};
@@ -135,6 +152,8 @@ static int write_result(const char *path, struct nvt_run_result *result)
     for (size_t i = 0; i < result->number_count && i < NVT_NUMBERS_MOST; i++)
         nvt_json_number(&json, result->numbers[i].key, result->numbers[i].value);
     int status = nvt_json_end(&json);
+    if (!status)
+        mark_row(settings, &out);
     FILE *file = status ? NULL : fopen(path, "we");
     if (!file || fwrite(out.data, 1, out.size, file) != out.size)
         status = -1;
@@ -161,13 +180,13 @@ static int run_configuration(const struct library *library, char **argv)
                                         strtoull(argv[5], NULL, 10),
                                         strtoull(argv[6], NULL, 10),
                                         !strcmp(argv[7], "1"),
-                                        argv[8],
-                                        argv[8] ? place_of(argv[9]) : 0};
+                                        argv[9],
+                                        argv[9] ? place_of(argv[10]) : 0};
     struct nvt_run_result *result = calloc(1, sizeof(*result));
     if (!result)
         return 2;
     library->run(&settings, result);
-    int status = write_result(argv[0], result) ? 2 : 0;
+    int status = write_result(argv[0], argv[8], result) ? 2 : 0;
     library->release(result);
     free(result);
     return status;
@@ -194,7 +213,7 @@ int nvt_worker_main(int argc, char **argv)
     char text[1200];
     int wants_peak = argc == 3 && !strcmp(argv[1], "peak");
     int is_question = wants_peak || (argc == 3 && !strcmp(argv[1], "backend"));
-    if (!is_question && ((argc != 11 && argc != 13) || strcmp(argv[1], "run")))
+    if (!is_question && ((argc != 12 && argc != 14) || strcmp(argv[1], "run")))
         return 2;
     int status = load(argv[2], &library, &err);
     if (is_question)

@@ -147,6 +147,18 @@ static inline void nvt_nvtx_pop(const struct nvt_nvtx *nvtx)
         nvtxDomainRangePop(nvtx->domain);
 }
 
+/* What the row of a run begins with, as a mark: then its JSON object. */
+#define NVT_NVTX_RESULT "result "
+
+/* A mark with a text that is not used again. */
+static inline void nvt_nvtx_note(const struct nvt_nvtx *nvtx, const char *text)
+{
+    nvtxEventAttributes_t attributes = nvt_nvtx_attributes(NULL);
+    attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    attributes.message.ascii = text;
+    nvtxDomainMarkEx(nvtx->domain, &attributes);
+}
+
 /* A mark with a payload of a schema. */
 static inline void nvt_nvtx_mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t name,
                                  uint64_t schema, const void *payload, size_t size)

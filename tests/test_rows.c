@@ -1,0 +1,216 @@
+/*
+ * Rows that traces carry: what is made of a directory is made of its traces alone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../analyze/rows.h"
+#include "cli.h"
+#include "small_trace.h"
+
+/* --- whole commands ---------------------------------------------------------------------------------- */
+
+/* A run of these words into a folder of this name, under mpirun where ranks are given. */
+static void run(const char *words, const char *ranks, const char *folder)
+{
+    char command[1200];
+    snprintf(command, sizeof(command), "cd \"$1\" && exec %s%s \"$0\" run %s --backend host -o %s",
+             ranks ? "mpirun --allow-run-as-root --oversubscribe -n " : "", ranks ? ranks : "",
+             words, folder);
+    struct cli_result result =
+        cli_run((const char *const[]){"sh", "-c", command, cli_built("nvtally"), cli_folder, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
+static struct cli_result ask(const char *command, const char *what)
+{
+    char line[600];
+    snprintf(line, sizeof(line), "cd \"$1\" && exec \"$0\" %s %s", command, what);
+    return cli_run((const char *const[]){"sh", "-c", line, cli_built("nvtally"), cli_folder, NULL});
+}
+
+/* The traces of a folder, however they are ordered, tell the same as the folder. */
+static void expect_the_same(const char *command, const char *folder)
+{
+    char all[128], turned[128];
+    snprintf(all, sizeof(all), "%s/*.nvt", folder);
+    snprintf(turned, sizeof(turned), "$(ls -r %s/*.nvt)", folder);
+    struct cli_result want = ask(command, folder);
+    cli_expect_status(&want, 0);
+    for (int i = 0; i < 2; i++) {
+        struct cli_result got = ask(command, i ? turned : all);
+        cli_expect_status(&got, 0);
+        if (strcmp(got.out, want.out) != 0)
+            fail_msg("%s: of the traces\n%s\nof the folder\n%s", command, got.out, want.out);
+        cli_result_free(&got);
+    }
+    cli_result_free(&want);
+}
+
+static void studies_are_made_of_traces(void **state)
+{
+    (void)state;
+    run("fragmented --size 64 --batch 2 --fragments 2,8,32 --mode train,inference --iterations 5",
+        NULL, "layers");
+    expect_the_same("stats -f csv", "layers");
+    expect_the_same("stats -f csv -r phases", "layers");
+    expect_the_same("stats -f published", "layers");
+    expect_the_same("diagnose --by fragments", "layers");
+    run("switchback --dim 64 --batch 128 --warmup 0 --iterations 2", NULL, "int8");
+    expect_the_same("stats -f csv", "int8");
+    expect_the_same("stats -f published", "int8");
+    run("accumulate --count 100 --iterations 2", NULL, "sums");
+    expect_the_same("stats -f csv", "sums");
+    run("transformer --size tiny --warmup 0,1 --iterations 2 --repeat 2", NULL, "model");
+    expect_the_same("stats -f csv", "model");
+    expect_the_same("stats -f csv -r warmup", "model");
+}
+
+static void ranks_are_one_run(void **state)
+{
+    (void)state;
+    struct cli_result result = cli_run((const char *const[]){"mpirun", "--version", NULL});
+    int has_mpi = !result.status && !access(cli_built("libnvtally-mpi.so"), R_OK);
+    cli_result_free(&result);
+    if (!has_mpi)
+        skip();
+    run("gpipe --transport mpi --partitions 2 --microbatches 4 --engine self --checkpoint off "
+        "--d-model 16 --layers 4 --heads 2 --d-ff 32 --batch 8 --sequence 4 --vocabulary 20 "
+        "--iterations 2",
+        "2", "ranks");
+    expect_the_same("stats -f csv", "ranks");
+    expect_the_same("stats -f csv -r pipeline", "ranks");
+}
+
+/* --- made by hand ------------------------------------------------------------------------------------- */
+
+static void mark(struct nvt_trace *trace, const char *domain, const char *text)
+{
+    struct nvt_mark row = {.thread = small_thread(trace, 1, 1),
+                           .domain = nvt_trace_domain(trace, 0, domain),
+                           .name = nvt_strings_add_text(trace->strings, text)};
+    assert_true(nvt_mark_add(trace, &row) != NVT_NONE);
+}
+
+static void rows_of(struct nvt_report_input *input, struct nvt_trace **traces, size_t count)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    *input = (struct nvt_report_input){0};
+    input->traces = calloc(count, sizeof(*input->traces));
+    input->trace_count = count;
+    for (size_t i = 0; i < count; i++) {
+        small_trace_finish(traces[i]);
+        input->traces[i].trace = traces[i];
+    }
+    assert_int_equal(nvt_input_rows(input, &err), 0);
+}
+
+#define ROW(n)                                                                                     \
+    "result {\"workload\": \"w\", \"n\": " n ", \"backend\": \"host\", \"device\": \"d" n "\"}"
+
+static void a_trace_is_of_its_row(void **state)
+{
+    (void)state;
+    struct nvt_report_input input;
+    struct nvt_trace *traces[] = {small_trace(), small_trace(), small_trace()};
+    mark(traces[0], "nvtally", "no row");
+    mark(traces[1], "nvtally", ROW("2"));
+    mark(traces[2], "nvtally", ROW("3"));
+    rows_of(&input, traces, 3);
+    assert_int_equal(input.run_count, 1);
+    assert_int_equal(input.runs[0]->count, 2);
+    /* The one without a row has moved behind. */
+    assert_ptr_equal(input.traces[0].trace, traces[1]);
+    assert_ptr_equal(input.traces[0].runs, input.runs[0]);
+    assert_ptr_equal(input.traces[1].trace, traces[2]);
+    assert_int_equal(input.traces[1].record, 1);
+    assert_null(input.traces[2].runs);
+    assert_string_equal(nvt_record_text(&input.runs[0]->env, "backend"), "host");
+    assert_string_equal(nvt_record_text(&input.runs[0]->env, "device"), "several");
+    nvt_input_free(&input);
+}
+
+static void a_trace_of_several_runs_is_of_none(void **state)
+{
+    (void)state;
+    struct nvt_report_input input;
+    struct nvt_trace *traces[] = {small_trace()};
+    mark(traces[0], "nvtally", ROW("2"));
+    mark(traces[0], "nvtally", ROW("3"));
+    rows_of(&input, traces, 1);
+    assert_int_equal(input.runs[0]->count, 2);
+    assert_null(input.traces[0].runs);
+    nvt_input_free(&input);
+}
+
+static void what_is_no_row_is_left(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *domain, *text;
+        int told;
+    } others[] = {{"", ROW("1"), 0},
+                  {"mine", ROW("1"), 0},
+                  {"nvtally", "result", 0},
+                  {"nvtally", "results {}", 0},
+                  {"nvtally", "result {\"workload\": ", 1},
+                  {"nvtally", "result {\"a\": 1} {", 1}};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        struct nvt_report_input input;
+        struct nvt_trace *traces[] = {small_trace()};
+        mark(traces[0], others[i].domain, others[i].text);
+        rows_of(&input, traces, 1);
+        assert_int_equal(input.run_count, 0);
+        assert_null(input.traces[0].runs);
+        assert_int_equal(input.notes.size > 0, others[i].told);
+        nvt_input_free(&input);
+    }
+}
+
+/* A rank whose rank 0 is not there has no row. */
+static void a_rank_alone_has_no_row(void **state)
+{
+    (void)state;
+    static const char rest[] = "result {\"workload\": \"w\", \"backend\": \"host\", \"ranks\": 2, "
+                               "\"rank\": %d, \"status\": \"ok\"}";
+    for (int first = 0; first < 2; first++) {
+        struct nvt_report_input input;
+        struct nvt_trace *traces[] = {small_trace(), small_trace()};
+        char text[200];
+        snprintf(text, sizeof(text), rest, 1);
+        mark(traces[0], "nvtally", text);
+        snprintf(text, sizeof(text), rest, first ? 0 : 2);
+        mark(traces[1], "nvtally", text);
+        rows_of(&input, traces, 2);
+        assert_int_equal(input.run_count, first);
+        if (first) {
+            assert_int_equal(input.runs[0]->count, 1);
+            assert_ptr_equal(input.traces[0].trace, traces[1]);
+            assert_ptr_equal(input.traces[1].runs, input.runs[0]);
+            assert_int_equal(input.traces[1].record, 0);
+        }
+        nvt_input_free(&input);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(studies_are_made_of_traces),
+        cmocka_unit_test(ranks_are_one_run),
+        cmocka_unit_test(a_trace_is_of_its_row),
+        cmocka_unit_test(a_trace_of_several_runs_is_of_none),
+        cmocka_unit_test(what_is_no_row_is_left),
+        cmocka_unit_test(a_rank_alone_has_no_row),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
