@@ -11,11 +11,15 @@
 /* What a range lies within: a bit a phase, and these. */
 enum { IN_ITERATION = 1 << NVT_PHASES_COUNT, IN_WARMUP = IN_ITERATION << 1 };
 
+/* Directly within what a phase stands. */
+enum step { STEP_NONE, STEP_ITERATION, STEP_LOOP };
+
 /* One configuration and phase. */
 struct group {
     struct nvt_phase_row row; /* texts belong to strings */
     double *values;           /* of traces; NULL: row.time comes from a record */
     size_t count, capacity;
+    double calls; /* of loops, whose means the values are; 0: values are single times */
 };
 
 struct nvt_phases {
@@ -23,13 +27,13 @@ struct nvt_phases {
     struct group *groups;
     size_t count, capacity;
     size_t values;         /* of traces, in all groups */
-    struct nvt_map by_key; /* workload and configuration, times phases, to its group */
+    struct nvt_map by_key; /* workload and configuration, with the phase, to its group */
 };
 
 /* The ids of a trace's names that mean something here. */
 struct vocabulary {
     uint32_t phase[NVT_PHASES_COUNT];
-    uint32_t iteration, warmup;
+    uint32_t iteration, warmup, loop;
 };
 
 static const char *const names[] = {"forward", "backward", "optimizer"};
@@ -67,8 +71,9 @@ static const char *keep(struct nvt_phases *phases, const char *text, size_t size
     return id == NVT_NO_STRING ? NULL : nvt_strings_get(phases->strings, id, NULL);
 }
 
+/* phase: NULL where there is none. */
 static struct group *add_group(struct nvt_phases *phases, const char *full_name, int has_workload,
-                               enum nvt_phase phase)
+                               const char *phase)
 {
     if (phases->count == phases->capacity) {
         size_t capacity = phases->capacity ? phases->capacity * 2 : 16;
@@ -81,10 +86,12 @@ static struct group *add_group(struct nvt_phases *phases, const char *full_name,
     struct group *group = &phases->groups[phases->count];
     size_t workload = has_workload ? strcspn(full_name, " ") : 0;
     const char *axes = full_name + workload + (full_name[workload] == ' ' && has_workload);
-    *group = (struct group){.row.phase = phase, .row.source = "measured"};
+    *group = (struct group){.row.source = "measured"};
+    group->row.phase = phase ? keep(phases, phase, strlen(phase)) : NULL;
     group->row.workload = has_workload ? keep(phases, full_name, workload) : NULL;
     group->row.configuration = keep(phases, axes, strlen(axes));
-    if (!group->row.configuration || (has_workload && !group->row.workload))
+    if (!group->row.configuration || (has_workload && !group->row.workload) ||
+        (phase && !group->row.phase))
         return NULL;
     phases->count++;
     return group;
@@ -92,11 +99,14 @@ static struct group *add_group(struct nvt_phases *phases, const char *full_name,
 
 /* The group of a configuration and phase, added when new. */
 static struct group *group_of(struct nvt_phases *phases, const char *full_name, int has_workload,
-                              enum nvt_phase phase)
+                              const char *phase)
 {
     uint32_t name = nvt_strings_add_text(phases->strings, full_name);
-    uint64_t key = ((uint64_t)name * 2 + (uint64_t)has_workload) * NVT_PHASES_COUNT + phase;
-    uint32_t *at = name == NVT_NO_STRING ? NULL : nvt_map_at(&phases->by_key, key);
+    uint32_t id = nvt_strings_add_text(phases->strings, phase);
+    if (name == NVT_NO_STRING || id == NVT_NO_STRING)
+        return NULL;
+    uint64_t key = (uint64_t)name << 32 | (uint64_t)id << 1 | (uint64_t)has_workload;
+    uint32_t *at = nvt_map_at(&phases->by_key, key);
     if (!at)
         return NULL;
     if (*at == NVT_MAP_NONE) {
@@ -151,6 +161,7 @@ static struct vocabulary learn(const struct nvt_trace *trace)
         words.phase[phase] = nvt_strings_find(trace->strings, names[phase], strlen(names[phase]));
     words.iteration = nvt_strings_find(trace->strings, "iteration", strlen("iteration"));
     words.warmup = nvt_strings_find(trace->strings, "warmup", strlen("warmup"));
+    words.loop = nvt_strings_find(trace->strings, "loop", strlen("loop"));
     return words;
 }
 
@@ -170,11 +181,17 @@ static unsigned own_bit(const struct vocabulary *words, uint32_t name)
     return name == words->iteration ? IN_ITERATION : name == words->warmup ? IN_WARMUP : 0;
 }
 
-int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range)
+/* Whether a range is of the domain that workloads use. */
+static int is_ours(const struct nvt_trace *trace, uint32_t range)
 {
     uint32_t domain = trace->ranges.domain[range];
-    if (domain >= trace->domains.count ||
-        strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally"))
+    return domain < trace->domains.count &&
+           !strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally");
+}
+
+int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range)
+{
+    if (!is_ours(trace, range))
         return 0;
     const char *name = nvt_name(trace, trace->ranges.name[range]);
     size_t workload = strcspn(name, " =");
@@ -190,13 +207,50 @@ struct fallback {
 
 /* The group of what a range says, with what sets the run apart behind it. */
 static struct group *group_named(struct nvt_phases *phases, const char *name, const char *suffix,
-                                 enum nvt_phase phase)
+                                 const char *phase)
 {
     char full[2048];
     if (!*suffix)
         return group_of(phases, name, 1, phase);
     snprintf(full, sizeof(full), "%s%s", name, suffix);
     return group_of(phases, full, 1, phase);
+}
+
+static enum step step_of(const struct nvt_trace *trace, const struct vocabulary *words,
+                         uint32_t parent, uint32_t range)
+{
+    uint32_t name = parent == NVT_NONE ? NVT_NO_STRING : trace->ranges.name[parent];
+    if (name == NVT_NO_STRING || (name != words->iteration && name != words->loop) ||
+        !is_ours(trace, parent) || !is_ours(trace, range))
+        return STEP_NONE;
+    return name == words->loop ? STEP_LOOP : STEP_ITERATION;
+}
+
+/* How many calls a loop is of. */
+static double calls_of(const struct nvt_trace *trace, uint32_t loop)
+{
+    if (!(trace->ranges.flags[loop] & NVT_RANGE_HAS_PAYLOAD))
+        return 1;
+    double calls = strtod(nvt_name(trace, trace->ranges.payload[loop]), NULL);
+    return calls >= 1 && calls < 1e15 ? calls : 1;
+}
+
+static void add_works(struct group *group, const struct nvt_trace *trace, uint32_t range, double ns)
+{
+    if (!(trace->ranges.flags[range] & NVT_RANGE_HAS_PAYLOAD))
+        return;
+    const char *payload = nvt_name(trace, trace->ranges.payload[range]);
+    add_work(&group->row.flops, nvt_declared_number(payload, "\"flops\""), ns);
+    add_work(&group->row.bytes, nvt_declared_number(payload, "\"bytes\""), ns);
+}
+
+/* Whether phases count within iterations only. */
+static unsigned wanted_around(const struct nvt_trace *trace, const struct vocabulary *words)
+{
+    for (uint32_t i = 0; i < trace->ranges.count && words->iteration != NVT_NO_STRING; i++)
+        if (trace->ranges.name[i] == words->iteration && trace->ranges.style[i] == NVT_PUSH_POP)
+            return IN_ITERATION;
+    return 0;
 }
 
 /* Parents precede their children, so what encloses a range is known when it is reached. */
@@ -206,10 +260,7 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     const struct vocabulary words = learn(trace);
-    unsigned wanted = 0;
-    for (uint32_t i = 0; i < ranges->count && words.iteration != NVT_NO_STRING; i++)
-        if (ranges->name[i] == words.iteration && ranges->style[i] == NVT_PUSH_POP)
-            wanted = IN_ITERATION;
+    const unsigned wanted = wanted_around(trace, &words);
     for (uint32_t i = 0; i < ranges->count; i++) {
         unsigned around = parent[i] == NVT_NONE ? 0 : within[parent[i]];
         within[i] = (uint8_t)(around | own_bit(&words, ranges->name[i]));
@@ -217,24 +268,24 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
         if (nvt_range_is_configuration(trace, i))
             configuration[i] = i;
         int phase = phase_of(&words, ranges->name[i]);
-        if (phase < 0 || (around & (IN_WARMUP | 1u << phase)) || (around & wanted) != wanted ||
-            (ranges->flags[i] & NVT_RANGE_UNCLOSED))
+        enum step step = step_of(trace, &words, parent[i], i);
+        int is_phase =
+            step || (phase >= 0 && !(around & 1u << phase) && (around & wanted) == wanted);
+        if (!is_phase || around & IN_WARMUP || ranges->flags[i] & NVT_RANGE_UNCLOSED)
             continue;
+        const char *name = nvt_name(trace, ranges->name[i]);
         uint32_t named = configuration[i];
         struct group *group =
             named == NVT_NONE
-                ? group_of(phases, otherwise.name, otherwise.has_workload, (enum nvt_phase)phase)
-                : group_named(phases, nvt_name(trace, ranges->name[named]), otherwise.suffix,
-                              (enum nvt_phase)phase);
+                ? group_of(phases, otherwise.name, otherwise.has_workload, name)
+                : group_named(phases, nvt_name(trace, ranges->name[named]), otherwise.suffix, name);
         double ns = (double)(ranges->end[i] - ranges->start[i]);
-        if (!group || add_value(group, ns))
+        double calls = step == STEP_LOOP ? calls_of(trace, parent[i]) : 0;
+        if (!group || add_value(group, calls ? ns / calls : ns))
             return -1;
+        group->calls += calls;
         phases->values++;
-        if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD) {
-            const char *payload = nvt_name(trace, ranges->payload[i]);
-            add_work(&group->row.flops, nvt_declared_number(payload, "\"flops\""), ns);
-            add_work(&group->row.bytes, nvt_declared_number(payload, "\"bytes\""), ns);
-        }
+        add_works(group, trace, i, ns);
     }
     return 0;
 }
@@ -257,18 +308,18 @@ static int add_trace(struct nvt_phases *phases, const struct nvt_trace *trace,
     return status;
 }
 
-static double measured(const struct nvt_record *record, enum nvt_phase phase, const char *what)
+static double measured(const struct nvt_record *record, const char *phase, const char *what)
 {
-    char key[64];
-    snprintf(key, sizeof(key), "%s_ns_%s", names[phase], what);
+    char key[128];
+    snprintf(key, sizeof(key), "%s_ns_%s", phase, what);
     return nvt_record_number(record, key);
 }
 
-static struct nvt_work declared(const struct nvt_record *record, enum nvt_phase phase,
+static struct nvt_work declared(const struct nvt_record *record, const char *phase,
                                 const char *what, double mean)
 {
-    char key[64];
-    snprintf(key, sizeof(key), "%s_%s", what, names[phase]);
+    char key[128];
+    snprintf(key, sizeof(key), "%s_%s", what, phase);
     struct nvt_work work = {0, 0};
     add_work(&work, nvt_record_number(record, key), mean);
     return work;
@@ -313,31 +364,72 @@ static char *record_name(const struct nvt_record *record, const char *suffix)
     return name;
 }
 
+static int add_phase(struct nvt_phases *phases, const struct nvt_record *record, const char *name,
+                     const char *phase)
+{
+    double mean = measured(record, phase, "mean");
+    double iterations = nvt_record_number(record, "iterations");
+    if (isnan(mean))
+        return 0;
+    struct group *group = add_group(phases, name, 1, phase);
+    if (!group)
+        return -1;
+    size_t n = iterations >= 1 && iterations < 1e15 ? (size_t)iterations : 0;
+    group->row.time = (struct nvt_summary){
+        .n = n,
+        .sum = mean * (double)n,
+        .mean = mean,
+        .std = measured(record, phase, "std"),
+        .min = measured(record, phase, "min"),
+        .median = measured(record, phase, "median"),
+        .max = measured(record, phase, "max"),
+        .ci95 = NAN,
+    };
+    group->row.source = nvt_record_source(record);
+    group->row.flops = declared(record, phase, "flops", mean);
+    group->row.bytes = declared(record, phase, "bytes", mean);
+    return 0;
+}
+
+static int is_one_of_three(const char *phase)
+{
+    for (int i = 0; i < NVT_PHASES_COUNT; i++)
+        if (!strcmp(phase, names[i]))
+            return 1;
+    return 0;
+}
+
+/* A run that was not ok: what its record says of it. */
+static int add_failure(struct nvt_phases *phases, const struct nvt_record *record, const char *name,
+                       const char *status)
+{
+    const char *message = nvt_record_text(record, "message");
+    struct group *group = add_group(phases, name, 1, NULL);
+    char text[700];
+    if (!group)
+        return -1;
+    snprintf(text, sizeof(text), "%s%s%s", status, message ? ": " : "", message ? message : "");
+    group->row.status = keep(phases, text, strlen(text));
+    group->row.source = nvt_record_source(record);
+    group->row.time = (struct nvt_summary){
+        .mean = NAN, .std = NAN, .min = NAN, .median = NAN, .max = NAN, .ci95 = NAN};
+    return group->row.status ? 0 : -1;
+}
+
+/* The three, then those others whose work is known, as run writes it of every phase of a workload. */
 static int add_record(struct nvt_phases *phases, const struct nvt_record *record, const char *name)
 {
-    for (int i = 0; i < NVT_PHASES_COUNT; i++) {
-        enum nvt_phase phase = (enum nvt_phase)i;
-        double mean = measured(record, phase, "mean");
-        double iterations = nvt_record_number(record, "iterations");
-        if (isnan(mean))
-            continue;
-        struct group *group = add_group(phases, name, 1, phase);
-        if (!group)
+    const char *status = nvt_record_text(record, "status");
+    if (status && strcmp(status, "ok") != 0)
+        return add_failure(phases, record, name, status);
+    for (int i = 0; i < NVT_PHASES_COUNT; i++)
+        if (add_phase(phases, record, name, names[i]))
             return -1;
-        size_t n = iterations >= 1 && iterations < 1e15 ? (size_t)iterations : 0;
-        group->row.time = (struct nvt_summary){
-            .n = n,
-            .sum = mean * (double)n,
-            .mean = mean,
-            .std = measured(record, phase, "std"),
-            .min = measured(record, phase, "min"),
-            .median = measured(record, phase, "median"),
-            .max = measured(record, phase, "max"),
-            .ci95 = NAN,
-        };
-        group->row.source = nvt_record_source(record);
-        group->row.flops = declared(record, phase, "flops", mean);
-        group->row.bytes = declared(record, phase, "bytes", mean);
+    for (size_t i = 0; i < record->count; i++) {
+        const char *key = record->members[i].key;
+        if (!strncmp(key, "flops_", 6) && !is_one_of_three(key + 6) &&
+            add_phase(phases, record, name, key + 6))
+            return -1;
     }
     return 0;
 }
@@ -399,8 +491,14 @@ static void summarise(struct nvt_phases *phases)
 {
     for (size_t i = 0; i < phases->count; i++) {
         struct group *group = &phases->groups[i];
-        if (group->values)
-            nvt_sample_summary(group->values, group->count, &group->row.time);
+        struct nvt_summary *time = &group->row.time;
+        if (!group->values)
+            continue;
+        nvt_sample_summary(group->values, group->count, time);
+        if (!group->calls)
+            continue;
+        time->n = (size_t)group->calls;
+        time->min = time->median = time->max = NAN;
     }
 }
 

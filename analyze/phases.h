@@ -1,10 +1,12 @@
 /*
  * Phases of a training loop: the times of the ranges `forward`, `backward` and `optimizer`, by
- * configuration. What the report `phases` prints and charts read.
+ * configuration; and of whatever else lies directly within a range `iteration` or `loop` of the
+ * domain `nvtally`, where both are of that domain. What the report `phases` prints.
  *
  * A phase counts when it lies, at any depth, within a range `iteration` of the same thread; in a
  * trace without any such range every phase counts. Phases within a range `warmup`, within a phase
- * of their own name, or without an end do not. The configuration is the name of the innermost
+ * of their own name, or without an end do not. A phase within a `loop`, whose payload is the number
+ * of its calls, is known by their mean alone. The configuration is the name of the innermost
  * enclosing range of the domain `nvtally` that reads "<workload> key=value key=value …"; without
  * one it is that of the trace's record in its run directory, or else the name of the file.
  */
@@ -28,8 +30,9 @@ struct nvt_work {
 struct nvt_phase_row {
     const char *workload;      /* NULL: unknown */
     const char *configuration; /* axes, or the name of a file */
-    enum nvt_phase phase;
-    struct nvt_summary time; /* ns; max is NaN when a record does not say it */
+    const char *phase;         /* NULL: of a run that was not ok, which has no times */
+    const char *status;        /* NULL: ok; else its status and what it says of it */
+    struct nvt_summary time;   /* ns; NaN what a record or a loop does not say */
     struct nvt_work flops, bytes;
     const char *source; /* "measured", "published": static text */
 };

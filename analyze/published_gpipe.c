@@ -243,8 +243,9 @@ static const char *matches(const struct nvt_record *ours, const struct nvt_recor
         if (!nvt_member_is(ours, usual[i][0], usual[i][1]))
             return NULL;
     return nvt_member_is(ours, "attention_axis", "batch")
-               ? "published times are launch times"
-               : "published times are launch times, and its attention is across the samples";
+               ? "published times are launch times, and its throughput is of them"
+               : "published times are launch times, its throughput is of them, and its attention "
+                 "is across the samples";
 }
 
 const struct nvt_layout nvt_layout_gpipe = {
@@ -394,10 +395,11 @@ static void put_record(const struct nvt_record *record, FILE *out)
     fprintf(out, "%s\nProfiling...\n%s\n", line_80, line_80);
     put_bytes("Peak Activation Memory", count_of(record, "peak_activation_bytes"), out);
     put_bytes("Total Memory", count_of(record, "total_reserved_bytes"), out);
-    fprintf(out,
-            "Average Forward Time: %.3f sec\nAverage Backward Time: %.3f sec\n"
-            "Throughput: %.3f samples/sec\nProfiling Completed.\n%s\nMax memory per device:\n",
-            launch_seconds(record, "forward"), launch_seconds(record, "backward"),
+    /* Schedules that mix the two have no time of either. */
+    if (isfinite(launch_seconds(record, "forward")))
+        fprintf(out, "Average Forward Time: %.3f sec\nAverage Backward Time: %.3f sec\n",
+                launch_seconds(record, "forward"), launch_seconds(record, "backward"));
+    fprintf(out, "Throughput: %.3f samples/sec\nProfiling Completed.\n%s\nMax memory per device:\n",
             nvt_record_number(record, "throughput_samples_per_s"), line_80);
     count = nvt_partition_bytes(record, "reserved_bytes_per_partition", bytes);
     for (size_t i = 0; i < count; i++)

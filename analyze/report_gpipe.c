@@ -16,6 +16,9 @@ enum {
     MICROBATCHES,
     CHECKPOINT,
     ENGINE,
+    SCHEDULE,
+    TRANSPORT,
+    ATTENTION,
     FORWARD,
     BACKWARD,
     FORWARD_LAUNCH,
@@ -35,6 +38,9 @@ static const struct nvt_column_spec columns[] = {
     [MICROBATCHES] = {"micro-batches", "", NVT_INT, 0, 0},
     [CHECKPOINT] = {"checkpoint", "", NVT_TEXT, 0, 0},
     [ENGINE] = {"engine", "", NVT_TEXT, 0, 0},
+    [SCHEDULE] = {"schedule", "", NVT_TEXT, 0, 0},
+    [TRANSPORT] = {"transport", "", NVT_TEXT, 0, 0},
+    [ATTENTION] = {"attention", "", NVT_TEXT, 0, 0},
     [FORWARD] = {"forward (s)", "s", NVT_REAL, 4, 0},
     [BACKWARD] = {"backward (s)", "s", NVT_REAL, 4, 0},
     [FORWARD_LAUNCH] = {"forward launch (s)", "s", NVT_REAL, 4, 0},
@@ -90,6 +96,9 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record)
                        : checkpoint && !strcmp(checkpoint, "false") ? "off"
                                                                     : checkpoint);
     nvt_table_set_text(table, row, ENGINE, nvt_record_text(record, "engine"));
+    nvt_table_set_text(table, row, SCHEDULE, nvt_record_text(record, "schedule"));
+    nvt_table_set_text(table, row, TRANSPORT, nvt_record_text(record, "transport"));
+    nvt_table_set_text(table, row, ATTENTION, nvt_record_text(record, "attention_axis"));
     for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++)
         nvt_table_set_real(table, row, reals[i].column,
                            nvt_record_number(record, reals[i].key) * reals[i].scale);

@@ -1,4 +1,4 @@
-/* phases: the time of forward, backward and optimizer by configuration (analyze/phases.h). */
+/* phases: the time of forward, backward, optimizer and the like by configuration (analyze/phases.h). */
 #include "phases.h"
 #include "published_switchback.h"
 #include "published_transformer.h"
@@ -21,6 +21,7 @@ enum {
     FLOPS_SHARE,
     BYTES,
     BYTES_SHARE,
+    STATUS,
     SOURCE
 };
 
@@ -38,6 +39,7 @@ static const struct nvt_column_spec columns[] = {
     [FLOPS_SHARE] = {"of the peak", "%", NVT_REAL, 1, 0},
     [BYTES] = {"GB/s", "", NVT_REAL, 3, 0},
     [BYTES_SHARE] = {"of a copy", "%", NVT_REAL, 1, 0},
+    [STATUS] = {"status", "", NVT_TEXT, 0, 0},
     [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
@@ -66,7 +68,7 @@ static double peak_of(const struct nvt_report_input *input, const struct nvt_pha
 static void put_rate(struct nvt_table *table, size_t row, size_t column,
                      const struct nvt_work *work, double unit, double peak)
 {
-    if (!(work->ns > 0))
+    if (!(work->ns > 0) || !(work->amount > 0))
         return;
     const double rate = work->amount / (work->ns / 1e9);
     nvt_table_set_real(table, row, column, rate / unit);
@@ -80,7 +82,8 @@ static void put_row(struct nvt_table *table, const struct nvt_report_input *inpu
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, WORKLOAD, phase->workload);
     nvt_table_set_text(table, row, CONFIGURATION, phase->configuration);
-    nvt_table_set_text(table, row, PHASE, nvt_phase_name(phase->phase));
+    nvt_table_set_text(table, row, PHASE, phase->phase);
+    nvt_table_set_text(table, row, STATUS, phase->status ? phase->status : "ok");
     if (phase->time.n)
         nvt_table_set_int(table, row, N, (int64_t)phase->time.n);
     nvt_table_set_real(table, row, MEAN, phase->time.mean);
@@ -124,7 +127,7 @@ static int published(struct nvt_report_input *input, FILE *out, struct nvt_error
 
 const struct nvt_report nvt_report_phases = {
     .name = "phases",
-    .about = "time of forward, backward and optimizer by configuration",
+    .about = "time of forward, backward, optimizer and other phases by configuration",
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

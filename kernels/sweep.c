@@ -184,7 +184,8 @@ static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, stru
         run->failed = failed ? failed : run->failed;
         if (status == 1)
             nvt_fail(err, "%s", run->why);
-        else if (!status && *run->why)
+        /* Of several ranks, their own line has it. */
+        if (status >= 0 && *run->why && (!status || run->sweep->ranks.size == 1))
             fprintf(stderr, "nvtally: %s %s: %s\n", run->sweep->axes->workload,
                     run->configuration->label, run->why);
     }

@@ -63,6 +63,8 @@ static void put_times(struct nvt_json *json, const struct nvt_phase_result *phas
     nvt_sample_summary(phase->ns, phase->calls > 1 && count ? 1 : (size_t)count, &summary);
     if (phase->calls > 1)
         summary.min = summary.median = summary.max = NAN;
+    if (isnan(summary.mean))
+        summary.std = NAN;
     const struct {
         const char *name;
         double value;
@@ -112,9 +114,11 @@ static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
         if (phase->mute_ns && times)
             put_twins(json, phase, times);
     }
-    nvt_json_integer(json, "peak_allocated_bytes", (int64_t)result->peak_allocated);
-    nvt_json_integer(json, "peak_reserved_bytes", (int64_t)result->peak_reserved);
-    nvt_json_integer(json, "parameters", (int64_t)result->parameters);
+    /* A run that was not ok reached no peak that means something, and may not have come to its parameters. */
+    double missing = result->status == NVT_RUN_OK ? 0 : NAN;
+    nvt_json_number(json, "peak_allocated_bytes", (double)result->peak_allocated + missing);
+    nvt_json_number(json, "peak_reserved_bytes", (double)result->peak_reserved + missing);
+    nvt_json_number(json, "parameters", result->parameters ? (double)result->parameters : missing);
     for (size_t i = 0; i < result->phase_count; i++) {
         const struct nvt_phase_result *phase = &result->phases[i];
         put_count(json, "flops_", phase->name, "", phase->work.flops);
@@ -137,6 +141,29 @@ static void mark_row(const char *settings, const struct nvt_buffer *result)
     nvt_buffer_free(&text);
 }
 
+/* Numbers KEY.0, KEY.1 … stand there as a list KEY, too. */
+static void put_numbers(struct nvt_json *json, const struct nvt_run_result *result)
+{
+    size_t count =
+        result->number_count < NVT_NUMBERS_MOST ? result->number_count : NVT_NUMBERS_MOST;
+    for (size_t i = 0; i < count; i++) {
+        const struct nvt_run_number *number = &result->numbers[i];
+        double list[NVT_NUMBERS_MOST];
+        char key[sizeof(number->key)];
+        size_t stem = strlen(number->key), length = 0;
+        stem -= stem > 2 && !strcmp(number->key + stem - 2, ".0") ? 1 : stem;
+        while (stem && i + length < count && !strncmp(number->key, number[length].key, stem)) {
+            list[length] = number[length].value;
+            length++;
+        }
+        if (length) {
+            snprintf(key, sizeof(key), "%.*s", (int)stem - 1, number->key);
+            nvt_json_numbers(json, key, list, length);
+        }
+        nvt_json_number(json, number->key, number->value);
+    }
+}
+
 static int write_result(const char *path, const char *settings, struct nvt_run_result *result)
 {
     static const char *const statuses[] = {"ok", "oom", "error"};
@@ -149,8 +176,7 @@ static int write_result(const char *path, const char *settings, struct nvt_run_r
     put_phases(&json, result);
     nvt_json_number(&json, "loss", result->loss);
     nvt_json_integer(&json, "timed_ns", result->status == NVT_RUN_OK ? result->timed_ns : 0);
-    for (size_t i = 0; i < result->number_count && i < NVT_NUMBERS_MOST; i++)
-        nvt_json_number(&json, result->numbers[i].key, result->numbers[i].value);
+    put_numbers(&json, result);
     int status = nvt_json_end(&json);
     if (!status)
         mark_row(settings, &out);

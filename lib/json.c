@@ -95,19 +95,31 @@ void nvt_json_integer(struct nvt_json *json, const char *key, int64_t value)
     json->failed |= nvt_buffer_printf(json->out, "%" PRId64, value);
 }
 
+static void put_number(struct nvt_json *json, double value)
+{
+    char text[40] = "null";
+    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    json->failed |= nvt_buffer_append(json->out, text, strlen(text));
+}
+
 void nvt_json_number(struct nvt_json *json, const char *key, double value)
 {
-    if (!isfinite(value)) {
-        nvt_json_null(json, key);
-        return;
-    }
     key_of(json, key);
-    char text[40];
-    int digits = 15;
-    do
-        snprintf(text, sizeof(text), "%.*g", digits, value);
-    while (strtod(text, NULL) != value && ++digits <= 17);
-    json->failed |= nvt_buffer_append(json->out, text, strlen(text));
+    put_number(json, value);
+}
+
+void nvt_json_numbers(struct nvt_json *json, const char *key, const double *values, size_t count)
+{
+    key_of(json, key);
+    for (size_t i = 0; i < count; i++) {
+        json->failed |= nvt_buffer_append(json->out, i ? ", " : "[", i ? 2 : 1);
+        put_number(json, values[i]);
+    }
+    json->failed |= nvt_buffer_append(json->out, count ? "]" : "[]", count ? 1 : 2);
 }
 
 int nvt_json_end(struct nvt_json *json)

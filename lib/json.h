@@ -20,6 +20,7 @@ void nvt_json_begin(struct nvt_json *json, struct nvt_buffer *out);
 void nvt_json_text(struct nvt_json *json, const char *key, const char *value); /* NULL: null */
 void nvt_json_integer(struct nvt_json *json, const char *key, int64_t value);
 void nvt_json_number(struct nvt_json *json, const char *key, double value); /* no digit is lost */
+void nvt_json_numbers(struct nvt_json *json, const char *key, const double *values, size_t count);
 void nvt_json_bool(struct nvt_json *json, const char *key, int value);
 void nvt_json_null(struct nvt_json *json, const char *key);
 /* Close it with a line feed behind. 0, or -1 when out of memory. */

@@ -55,6 +55,16 @@ static uint32_t count_ranges(const char *path, const char *name)
 }
 
 /* Every K, M, checkpointing and engine gives the loss of the same micro-batches at K = 1. */
+/* A forward of the batch. */
+static double expected_flops(const struct nvt_record *row)
+{
+    double d = nvt_record_number(row, "d_model"), h = nvt_record_number(row, "d_ff");
+    double t = nvt_record_number(row, "sequence"), v = nvt_record_number(row, "vocabulary");
+    double block = 2 * t * (4 * d * d + 2 * d * h) + 4 * d * t * t;
+    return nvt_record_number(row, "batch") *
+           (nvt_record_number(row, "layers") * block + 2 * t * d * v);
+}
+
 static void a_sweep_agrees_with_itself(void **state)
 {
     (void)state;
@@ -82,6 +92,20 @@ static void a_sweep_agrees_with_itself(void **state)
         double k = number(runs, i, "partitions");
         assert_true(fabs(number(runs, i, "bubble_predicted") - (k - 1) / (microbatches + k - 1)) <
                     1e-12);
+        /* By hand: docs/workloads.md. */
+        int is_kept = strcmp(nvt_record_text(row, "checkpoint"), "true") != 0;
+        double flops = number(runs, i, "flops_forward");
+        assert_true(flops == expected_flops(row));
+        assert_true(fabs(number(runs, i, "flops_backward") / flops - 2 -
+                         (is_kept ? 0 : 1 - 1.0 / microbatches)) < 1e-9);
+        assert_true(number(runs, i, "flops_optimizer") == 9 * number(runs, i, "parameters"));
+        assert_true(isnan(number(runs, i, "forward_ns_std")) == is_mixed);
+        if (!is_mixed)
+            assert_true(fabs(number(runs, i, "throughput_samples_per_s") *
+                                 (number(runs, i, "forward_ns_mean") +
+                                  number(runs, i, "backward_ns_mean")) /
+                                 1e9 / number(runs, i, "batch") -
+                             1) < 1e-6);
         /* Three timed steps: a forward of the first partition for each micro-batch. */
         assert_int_equal(
             count_ranges(cli_in(cli_folder, nvt_record_text(row, "trace")), "forward p0"),

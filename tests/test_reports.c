@@ -246,13 +246,48 @@ static void test_phases(void **state)
     expect_csv(
         trace, NULL, "phases",
         "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "
-        "copy,source\n"
+        "copy,status,source\n"
         "fragmented,size=256 batch=8 fragments=2 mode=train,forward,3,11.0,1.0,10,11.0,12,"
-        "0.020000,,10.000,,measured\n"
+        "0.020000,,10.000,,ok,measured\n"
         "fragmented,size=256 batch=8 fragments=2 mode=train,backward,3,30.0,0.0,30,30.0,30,,,,"
-        ",measured\n"
+        ",ok,measured\n"
         "fragmented,size=256 batch=8 fragments=2 "
-        "mode=train,optimizer,3,5.0,0.0,5,5.0,5,,,,,measured\n",
+        "mode=train,optimizer,3,5.0,0.0,5,5.0,5,,,,,ok,measured\n",
+        "");
+}
+
+/* What else a workload times: directly within its iterations, and calls under one clock. */
+static void test_other_phases(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("a.nvt");
+    push_in(trace, "nvtally", "switchback dim=64 batch=128", 0, 1000);
+    push_in(trace, "nvtally", "warmup", 1, 9);
+    push_in(trace, "nvtally", "quantize", 2, 8);
+    struct nvt_range loop = range(trace, "loop", 100, 300);
+    loop.domain = nvt_trace_domain(trace, 0, "nvtally");
+    loop.flags = NVT_RANGE_HAS_PAYLOAD;
+    loop.payload = nvt_strings_add_text(trace->strings, "4");
+    add(trace, loop);
+    struct nvt_range all = range(trace, "quantize", 110, 290);
+    all.domain = loop.domain;
+    all.flags = NVT_RANGE_HAS_PAYLOAD;
+    all.payload = nvt_strings_add_text(trace->strings, "{\"flops\":0,\"bytes\":360}");
+    add(trace, all);
+    push_in(trace, "nvtally", "part", 120, 130);
+    push_in(trace, "user", "loop", 310, 320);
+    push_in(trace, "user", "theirs", 312, 318);
+    push_in(trace, "nvtally", "iteration", 400, 500);
+    push_in(trace, "nvtally", "step", 410, 430);
+    push_in(trace, "user", "note", 440, 450);
+    push_in(trace, "nvtally", "iteration", 500, 600);
+    push_in(trace, "nvtally", "step", 510, 550);
+    expect_csv(
+        trace, NULL, "phases",
+        "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "
+        "copy,status,source\n"
+        "switchback,dim=64 batch=128,quantize,4,45.0,,,,,,,2.000,,ok,measured\n"
+        "switchback,dim=64 batch=128,step,2,30.0,14.1,20,30.0,40,,,,,ok,measured\n",
         "");
 }
 
@@ -290,9 +325,9 @@ static void test_phases_of_anybody(void **state)
     add(trace, lost);
     expect_csv(trace, NULL, "phases",
                "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of "
-               "a copy,source\n"
-               ",their run.nvt,forward,2,60.0,14.1,50,60.0,70,,,,,measured\n"
-               ",their run.nvt,backward,1,100.0,,100,100.0,100,,,,,measured\n",
+               "a copy,status,source\n"
+               ",their run.nvt,forward,2,60.0,14.1,50,60.0,70,,,,,ok,measured\n"
+               ",their run.nvt,backward,1,100.0,,100,100.0,100,,,,,ok,measured\n",
                "");
 }
 
@@ -305,7 +340,7 @@ static void test_phases_of_none(void **state)
     expect_csv(
         trace, NULL, "phases",
         "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "
-        "copy,source\n",
+        "copy,status,source\n",
         "note: no range forward, backward or optimizer was found, or none within an iteration\n");
 }
 
@@ -388,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_pushpop_trace),
         cmocka_unit_test(test_nesting_of_random_ranges),
         cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_other_phases),
         cmocka_unit_test(test_phases_of_two_traces),
         cmocka_unit_test(test_phases_of_anybody),
         cmocka_unit_test(test_phases_of_none),

@@ -230,11 +230,14 @@ static void test_fragments(void **state)
 
 #define PHASES_HEADINGS                                                                            \
     "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "        \
-    "copy,source\n"
+    "copy,status,source\n"
 #define LINEAR_PHASES                                                                              \
     "fragmented,size=64 batch=2 "                                                                  \
-    "mode=linear,forward,10,1000000.0,100.0,1,2.5,,0.000003,,,,measured\n"                         \
-    "fragmented,size=64 batch=2 mode=linear,backward,10,2004000.0,,,,,,,,,measured\n"
+    "mode=linear,forward,10,1000000.0,100.0,1,2.5,,0.000003,,,,ok,measured\n"                      \
+    "fragmented,size=64 batch=2 mode=linear,backward,10,2004000.0,,,,,,,,,ok,measured\n"
+#define FAILED_PHASES                                                                              \
+    "fragmented,size=64 batch=2 mode=inference fragments=8 "                                       \
+    "variant=looped,,,,,,,,,,,,oom,measured\n"
 
 /* The trace that the second record names is not there: a note, and the record stands in. */
 static void test_phases_of_records(void **state)
@@ -248,9 +251,9 @@ static void test_phases_of_records(void **state)
     char *text = render(&nvt_report_phases, &input, 0);
     assert_string_equal(text, PHASES_HEADINGS LINEAR_PHASES
                         "fragmented,size=64 batch=2 mode=train fragments=8,forward,10,1500000.0,"
-                        "100.0,1,2.5,,0.000002,,,,measured\n"
+                        "100.0,1,2.5,,0.000002,,,,ok,measured\n"
                         "fragmented,size=64 batch=2 mode=train fragments=8,backward,10,3000000.0,"
-                        ",,,,,,,,measured\n");
+                        ",,,,,,,,ok,measured\n" FAILED_PHASES);
     nvt_buffer_append(&input.notes, "", 1);
     assert_non_null(strstr((char *)input.notes.data, "t1.nvt"));
     free(text);
@@ -277,7 +280,7 @@ static void test_phases_of_a_trace(void **state)
     char *text = render(&nvt_report_phases, &input, 0);
     assert_string_equal(text, PHASES_HEADINGS LINEAR_PHASES
                         "fragmented,size=64 batch=2 mode=train fragments=8,forward,1,20.0,,20,20.0,"
-                        "20,,,,,measured\n");
+                        "20,,,,,ok,measured\n" FAILED_PHASES);
     free(text);
     nvt_input_free(&input);
     cli_tempdir_remove(directory);

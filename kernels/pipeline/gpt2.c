@@ -139,8 +139,9 @@ static int head_backward(const struct nvt_module *module, struct nvt_pass *pass,
     return 0;
 }
 
-static double head_flops(const struct nvt_module *module)
+static double head_flops(const struct nvt_module *module, int64_t samples)
 {
+    (void)samples;
     const int64_t *shape = module->shape;
     return 2.0 * (double)shape[LENGTH] * (double)shape[WORDS] * (double)shape[WIDTH];
 }
@@ -428,13 +429,13 @@ static int block_backward(const struct nvt_module *module, struct nvt_pass *pass
     return status;
 }
 
-/* Per token: 2·4·d² of the four projections, 2·2·d·h of the mlp; attention 2·2·d a pair of places. Across
- * the batch the number of pairs depends on the micro-batch: it is left out there. */
-static double block_flops(const struct nvt_module *module)
+/* Per token: 2·4·d² of the four projections, 2·2·d·h of the mlp; attention 2·2·d a pair of places, or of samples
+ * of the micro-batch where it goes across them. */
+static double block_flops(const struct nvt_module *module, int64_t samples)
 {
     double d = (double)module->shape[WIDTH], h = (double)module->shape[HIDDEN];
     double length = (double)module->shape[LENGTH];
-    double pairs = module->shape[ACROSS] ? 0 : length * length;
+    double pairs = length * (module->shape[ACROSS] ? (double)samples : length);
     return length * (8 * d * d + 4 * d * h) + 4 * d * pairs;
 }
 

@@ -47,9 +47,9 @@ struct nvt_module_type {
      * dx is NULL for the first module of a model. dy may be written to. 0, or -1 when out of memory. */
     int (*backward)(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
                     const real *y, real *dy, real *dx);
-    /* FLOPs of a forward of one sample; the backward of a matrix product takes twice as many. NULL: none
-     * worth counting. */
-    double (*flops)(const struct nvt_module *module);
+    /* FLOPs of a forward of one sample of a micro-batch of so many; the backward of a matrix product takes twice
+     * as many. NULL: none worth counting. */
+    double (*flops)(const struct nvt_module *module, int64_t samples);
 };
 
 struct nvt_module {

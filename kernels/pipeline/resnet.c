@@ -94,8 +94,9 @@ static int stem_backward(const struct nvt_module *module, struct nvt_pass *pass,
                              module->shape[OUT_CHANNELS]);
 }
 
-static double stem_flops(const struct nvt_module *module)
+static double stem_flops(const struct nvt_module *module, int64_t samples)
 {
+    (void)samples;
     return 2.0 * 49 * (double)module->shape[CHANNELS] * (double)module->out;
 }
 
@@ -326,8 +327,9 @@ static int block_backward(const struct nvt_module *module, struct nvt_pass *pass
     return status;
 }
 
-static double block_flops(const struct nvt_module *module)
+static double block_flops(const struct nvt_module *module, int64_t samples)
 {
+    (void)samples;
     double in = (double)module->shape[CHANNELS], out = (double)module->shape[OUT_CHANNELS];
     double projection = block_of(module, 1).projects ? in : 0;
     return 2 * (double)module->out * (9 * in + 9 * out + projection);
@@ -393,8 +395,9 @@ static int classify_backward(const struct nvt_module *module, struct nvt_pass *p
     return 0;
 }
 
-static double classify_flops(const struct nvt_module *module)
+static double classify_flops(const struct nvt_module *module, int64_t samples)
 {
+    (void)samples;
     return 2.0 * (double)module->in * (double)module->out;
 }
 
