@@ -17,6 +17,8 @@
 
 #include "devices.h"
 #include "groups.h"
+#include "memory_runs.h"
+#include "pipeline.h"
 #include "report.h"
 
 #define MIB (1024.0 * 1024.0)
@@ -350,9 +352,14 @@ static int make(const struct nvt_report *report, const char *what,
                 int (*fill)(struct nvt_table *, const struct nvt_trace *, struct nvt_error *),
                 struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
+    size_t without = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
         char title[600];
+        /* Of several, and of a run, those that have some. */
+        without += !trace->memory.count;
+        if (!trace->memory.count && (input->trace_count > 1 || input->run_count))
+            continue;
         snprintf(title, sizeof(title), input->trace_count > 1 ? "%s of %.500s" : "%s", what,
                  trace->path);
         struct nvt_table *table = nvt_report_table(report, input, title, err);
@@ -362,18 +369,31 @@ static int make(const struct nvt_report *report, const char *what,
             nvt_table_free(table);
             return -1;
         }
-        if (!nvt_table_rows(table))
-            nvt_note(input, "note: there is no memory event in %s", trace->path);
         if (nvt_report_add(tables, table, err))
             return -1;
     }
+    /* Of runs, there are the peaks of their own allocator. */
+    if (input->run_count && report == &nvt_report_memory_peak)
+        return 0;
+    if (without == 1 && input->trace_count == 1)
+        nvt_note(input, "note: there is no memory event in %s", input->traces[0].trace->path);
+    else if (without)
+        nvt_note(input, "note: there is no memory event in %zu of %zu traces", without,
+                 input->trace_count);
     return 0;
 }
 
 static int make_peak(struct nvt_report_input *input, struct nvt_tables *tables,
                      struct nvt_error *err)
 {
-    return make(&nvt_report_memory_peak, "Peak memory by range", peaks_of, input, tables, err);
+    size_t before = tables->count;
+    if (make(&nvt_report_memory_peak, "Peak memory by range", peaks_of, input, tables, err))
+        return -1;
+    if (nvt_memory_of_runs(input, tables, err) || nvt_pipeline_memory(input, tables, err))
+        return -1;
+    if (tables->count == before)
+        nvt_note(input, "note: no trace has a memory event, and no run a peak");
+    return 0;
 }
 
 static int make_timeline(struct nvt_report_input *input, struct nvt_tables *tables,
@@ -384,7 +404,7 @@ static int make_timeline(struct nvt_report_input *input, struct nvt_tables *tabl
 
 const struct nvt_report nvt_report_memory_peak = {
     .name = "memory_peak",
-    .about = "peak of allocated and reserved memory, by range and device",
+    .about = "peak of allocated and reserved memory, by range and device, or by phase of a run",
     .needs = NVT_NEEDS_TRACES,
     .columns = peak_columns,
     .column_count = sizeof(peak_columns) / sizeof(peak_columns[0]),

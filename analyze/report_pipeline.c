@@ -153,21 +153,42 @@ static int put_memory(struct nvt_table *table, const struct nvt_pipeline_view *v
     return 0;
 }
 
-static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+/* An empty table, or NULL with err. */
+static struct nvt_table *memory_table(const struct nvt_report_input *input, struct nvt_error *err)
 {
     static const struct nvt_report memory = {.name = "pipeline_memory",
                                              .columns = memory_columns,
                                              .column_count = sizeof(memory_columns) /
                                                              sizeof(memory_columns[0])};
+    return nvt_report_table(&memory, input,
+                            "Memory of a pipeline by partition, phase and micro-batch", err);
+}
+
+int nvt_pipeline_memory(struct nvt_report_input *input, struct nvt_tables *tables,
+                        struct nvt_error *err)
+{
+    struct nvt_pipeline_views views;
+    int status = nvt_pipeline_views_make(&views, input, err);
+    struct nvt_table *table = status ? NULL : memory_table(input, err);
+    for (size_t i = 0; table && i < views.count && !status; i++)
+        if (put_memory(table, &views.items[i]))
+            status = nvt_fail(err, "out of memory");
+    nvt_pipeline_views_free(&views);
+    if (!table || status || !nvt_table_rows(table)) {
+        nvt_table_free(table);
+        return table && !status ? 0 : -1;
+    }
+    return nvt_report_add(tables, table, err);
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
     struct nvt_pipeline_views views;
     int shared = 0;
     int status = nvt_pipeline_views_make(&views, input, err);
     struct nvt_table *time =
         status ? NULL : nvt_report_table(&nvt_report_pipeline, input, "Time of a pipeline", err);
-    struct nvt_table *levels =
-        time ? nvt_report_table(&memory, input,
-                                "Memory of a pipeline by partition, phase and micro-batch", err)
-             : NULL;
+    struct nvt_table *levels = time ? memory_table(input, err) : NULL;
     for (size_t i = 0; levels && i < views.count; i++) {
         put_view(time, &views.items[i]);
         shared |= !views.items[i].on_device && !views.items[i].has_workers &&

@@ -252,6 +252,33 @@ static void one_rank_that_dies_ends_all(void **state)
     }
 }
 
+/* Of a host there are no memory events: its allocator's peaks, by phase, and by partition and micro-batch. */
+static void memory_is_reported_by_phase_and_part(void **state)
+{
+    (void)state;
+    const char *out = cli_in(cli_folder, "peaks");
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "run", "gpipe", "--partitions", "2", "--microbatches", "2", "--engine", "self",
+        "--checkpoint", "on", SMALL, "--iterations", "2", "-o", out, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run(
+        (const char *const[]){"nvtally", "stats", out, "-r", "memory_peak", "-f", "csv", NULL});
+    cli_expect_status(&result, 0);
+    struct nvt_runs *runs = cli_read_runs(out);
+    char line[100];
+    snprintf(line, sizeof(line), ",nvtx,forward,%.0f,%.0f\n",
+             number(runs, 0, "forward_peak_allocated_bytes"),
+             number(runs, 0, "forward_peak_reserved_bytes"));
+    nvt_runs_free(runs);
+    const char *const lines[] = {line, ",0,forward,0,", ",0,backward,1,", ",1,forward,1,"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        if (!strstr(result.out, lines[i]))
+            fail_msg("no '%s' in\n%s", lines[i], result.out);
+    assert_null(strstr(result.err, "no memory event"));
+    cli_result_free(&result);
+}
+
 static void bad_configurations_run_nothing(void **state)
 {
     static const char *const bad[][3] = {
@@ -301,6 +328,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_of_mpi_give_the_same_loss, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(memory_is_reported_by_phase_and_part, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test(bad_configurations_run_nothing),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_is_a_row, cli_folder_set_up,
