@@ -9,7 +9,7 @@
 
 #define REFERENCES (sizeof(((struct nvt_besides *)NULL)->references) / sizeof(struct nvt_runs *))
 
-/* What is set side by side, by the end of a record's key. */
+/* What is set side by side, by the end of a record's key; what has no unit, by the whole key. */
 static const struct quantity {
     const char *end, *unit;
     double scale;
@@ -17,6 +17,7 @@ static const struct quantity {
     {"_ns_mean", "ms", 1e-6},
     {"_bytes", "MiB", 1 / (1024.0 * 1024.0)},
     {"throughput_samples_per_s", "samples/s", 1},
+    {"sum", "", 1},
 };
 
 void nvt_besides_free(struct nvt_besides *besides)
@@ -33,7 +34,8 @@ static const struct quantity *quantity_of(const struct nvt_member *member, size_
     for (size_t i = 0; i < sizeof(quantities) / sizeof(quantities[0]); i++) {
         size_t end = strlen(quantities[i].end);
         if (member->type != NVT_VALUE_NUMBER || length < end ||
-            strcmp(member->key + length - end, quantities[i].end))
+            strcmp(member->key + length - end, quantities[i].end) ||
+            (length > end && !*quantities[i].unit))
             continue;
         *stem = length == end ? length : length - end;
         return &quantities[i];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "curves.h"
 #include "map.h"
 #include "nesting.h"
 
@@ -346,7 +347,9 @@ static void suffix_of(const struct nvt_record *record, const int *varied, char *
     *suffix = 0;
     for (size_t i = 0; i < CONDITIONS; i++) {
         const char *own = nvt_record_text(record, conditions[i]);
-        if (varied[i] && own)
+        /* What is an axis stands among them. */
+        const struct nvt_member *member = nvt_record_find(record, conditions[i]);
+        if (varied[i] && own && !nvt_record_is_axis(record, (size_t)(member - record->members)))
             snprintf(suffix + strlen(suffix), size - strlen(suffix), " %s=%.40s", conditions[i],
                      own);
     }

@@ -190,7 +190,7 @@ static int64_t offset_of(const struct nvt_trace *trace)
     return 0;
 }
 
-/* Add a trace to a view: the first of its ranks brings the steps, the others have the same ones. */
+/* Add a trace to a view: the first of its ranks brings the steps, the others widen them. */
 static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *trace,
                       struct nvt_error *err)
 {
@@ -213,6 +213,13 @@ static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *tr
         if (is_ours(trace, trace->marks.domain[i]))
             status = add_level(&reading, i);
     if (!is_first) {
+        /* A step of the pipeline is under way while it is in any rank. */
+        for (size_t i = 0; i < own.step_count && i < view->step_count; i++) {
+            if (view->steps[i].start < own.steps[i].start)
+                own.steps[i].start = view->steps[i].start;
+            if (view->steps[i].end > own.steps[i].end)
+                own.steps[i].end = view->steps[i].end;
+        }
         free(view->steps);
         view->steps = own.steps;
         view->step_count = own.step_count;

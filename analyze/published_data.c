@@ -34,7 +34,7 @@ static const struct document {
       "2023-03-29", "not stated", 0},
      nvt_document_switchback,
      nvt_document_switchback_end},
-    {{"transformer",
+    {{"transformer accumulate",
       "write-up of a transformer's forward and backward times (\"Benchmarking script\"), author "
       "and "
       "year not stated",

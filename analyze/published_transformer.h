@@ -16,4 +16,8 @@
  */
 int nvt_published_transformer(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
 
+/* The words by which its sum of a form ("fp32", of the workload accumulate) is known; NULL of forms that it has
+ * not. */
+const char *nvt_published_sum_words(const char *form);
+
 #endif

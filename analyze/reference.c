@@ -29,6 +29,7 @@ static void help(void)
 }
 
 struct request {
+    const char *workload;
     const struct nvt_reference *reference;
     const struct nvt_format *format; /* NULL: published */
 };
@@ -36,6 +37,7 @@ struct request {
 static int find(const char *workload, struct request *request, struct nvt_error *err)
 {
     char known[256] = "";
+    request->workload = workload;
     request->reference = nvt_reference_of(workload);
     if (request->reference)
         return 0;
@@ -74,6 +76,21 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     return find(argv[optind], request, err);
 }
 
+/* Of a document with several workloads, the records of the one that was asked for. */
+static void pick(struct nvt_runs *runs, const char *workload)
+{
+    size_t kept = 0, matching = 0;
+    for (size_t i = 0; i < runs->count; i++)
+        matching += nvt_record_is_of(&runs->records[i], workload) ? 1 : 0;
+    for (size_t i = 0; i < runs->count && matching; i++) {
+        if (nvt_record_is_of(&runs->records[i], workload))
+            runs->records[kept++] = runs->records[i];
+        else
+            nvt_record_free(&runs->records[i]);
+    }
+    runs->count = matching ? kept : runs->count;
+}
+
 static int print(const struct request *request, struct nvt_report_input *input,
                  struct nvt_error *err)
 {
@@ -104,6 +121,7 @@ int nvt_cmd_reference(int argc, char **argv)
     struct nvt_runs *runs = nvt_reference_runs(request.reference, &layout, &err);
     if (!runs)
         return nvt_command_fail(&err);
+    pick(runs, request.workload);
     struct nvt_report_input input = {.runs = &runs, .run_count = 1};
     status = print(&request, &input, &err);
     nvt_buffer_free(&input.notes);

@@ -32,14 +32,13 @@ static const struct {
     {"switchback", &nvt_report_switchback},
 };
 
+/* What comes first says it: a published document may have something of another behind. */
 static const struct nvt_report *study_of(const struct nvt_runs *runs)
 {
-    for (size_t i = 0; i < runs->count; i++) {
-        const char *workload = nvt_record_text(&runs->records[i], "workload");
-        for (size_t k = 0; workload && k < sizeof(studies) / sizeof(studies[0]); k++)
-            if (!strcmp(workload, studies[k].workload))
-                return studies[k].report;
-    }
+    const char *workload = runs->count ? nvt_record_text(&runs->records[0], "workload") : NULL;
+    for (size_t k = 0; workload && k < sizeof(studies) / sizeof(studies[0]); k++)
+        if (!strcmp(workload, studies[k].workload))
+            return studies[k].report;
     return NULL;
 }
 

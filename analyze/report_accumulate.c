@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "published_transformer.h"
 #include "report.h"
 
-enum { FORM, COUNT, SUM, BITS, EXACT, ERROR, STATUS };
+enum { FORM, COUNT, SUM, BITS, EXACT, ERROR, STATUS, SOURCE };
 
 static const struct nvt_column_spec columns[] = {
     [FORM] = {"form", "", NVT_TEXT, 0, 0},
@@ -19,6 +20,7 @@ static const struct nvt_column_spec columns[] = {
     [EXACT] = {"exact", "", NVT_REAL, NVT_SHORTEST, 0},
     [ERROR] = {"error", "%", NVT_REAL, 4, 0},
     [STATUS] = {"status", "", NVT_TEXT, 0, 0},
+    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
 /* The next record of the workload at or behind *i. NULL behind the last. */
@@ -59,6 +61,7 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record)
     nvt_table_set_real(table, row, EXACT, exact);
     nvt_table_set_real(table, row, ERROR, 100 * (sum - exact) / exact);
     nvt_table_set_text(table, row, STATUS, status ? status : "ok");
+    nvt_table_set_text(table, row, SOURCE, nvt_record_source(record));
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
@@ -73,9 +76,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     return nvt_report_add(tables, table, err);
 }
 
-/* As PyTorch prints a tensor of one number: the type follows unless it is float32. */
+/* As PyTorch prints a tensor of one number: the type follows unless it is float32. Behind it the words of the
+ * write-up. */
 static void put_tensor(const struct nvt_record *record, FILE *out)
 {
+    char text[80];
     const char *form = nvt_record_text(record, "form"), *type = "";
     double sum = nvt_record_number(record, "sum");
     if (form && (!strcmp(form, "fp16") || !strcmp(form, "kahan") || !strcmp(form, "pairwise")))
@@ -85,11 +90,16 @@ static void put_tensor(const struct nvt_record *record, FILE *out)
         type = ", dtype=torch.bfloat16";
     /* PyTorch leaves the decimals off a whole number: "4." */
     if (isfinite(sum) && sum == floor(sum))
-        fprintf(out, "tensor(%.0f.%s)\n", sum, type);
+        snprintf(text, sizeof(text), "tensor(%.0f.%s)", sum, type);
     else if (isfinite(sum))
-        fprintf(out, "tensor(%.4f%s)\n", sum, type);
+        snprintf(text, sizeof(text), "tensor(%.4f%s)", sum, type);
     else
-        fputs("Status: error\n", out);
+        snprintf(text, sizeof(text), "Status: error");
+    const char *words = isfinite(sum) ? nvt_published_sum_words(form) : NULL;
+    if (words)
+        fprintf(out, "%-40s-> %s\n", text, words);
+    else
+        fprintf(out, "%s\n", text);
 }
 
 static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)

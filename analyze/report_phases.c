@@ -113,16 +113,27 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     return nvt_report_add(tables, table, err);
 }
 
+static int has_any(const struct nvt_report_input *input, const char *workload)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++)
+            if (nvt_record_is_of(&input->runs[i]->records[k], workload))
+                return 1;
+    return 0;
+}
+
 /* The layout of the workload that was run. */
 static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
 {
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const char *workload = nvt_record_text(&input->runs[i]->records[k], "workload");
-            if (workload && !strcmp(workload, "switchback"))
-                return nvt_published_switchback(input, out, err);
-        }
-    return nvt_published_transformer(input, out, err);
+    if (has_any(input, "switchback"))
+        return nvt_published_switchback(input, out, err);
+    if (nvt_published_transformer(input, out, err))
+        return -1;
+    /* The write-up has sums behind its tables. */
+    if (!has_any(input, "accumulate"))
+        return 0;
+    putc('\n', out);
+    return nvt_report_accumulate.published(input, out, err);
 }
 
 const struct nvt_report nvt_report_phases = {

@@ -53,6 +53,12 @@ double nvt_record_number(const struct nvt_record *record, const char *key)
     return member && member->type == NVT_VALUE_NUMBER ? member->number : NAN;
 }
 
+int nvt_record_is_of(const struct nvt_record *record, const char *workload)
+{
+    const char *of = nvt_record_text(record, "workload");
+    return of && !strcmp(of, workload);
+}
+
 const char *nvt_record_source(const struct nvt_record *record)
 {
     const char *source = nvt_record_text(record, "source");

@@ -77,6 +77,9 @@ const char *nvt_record_text(const struct nvt_record *record, const char *key);
 /* A member's number, or NaN when it is missing or none. */
 double nvt_record_number(const struct nvt_record *record, const char *key);
 
+/* Whether a record is of this workload. */
+int nvt_record_is_of(const struct nvt_record *record, const char *workload);
+
 /* Where a record's numbers come from: "published" (nvtally import) or "measured". */
 const char *nvt_record_source(const struct nvt_record *record);
 

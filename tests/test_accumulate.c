@@ -173,10 +173,12 @@ static void the_published_sums_come_out(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     /* The write-up's lines (transformer write-up, "Mixed precision"), which PyTorch printed. */
-    assert_string_equal(result.out, "tensor(10.0001)\n"
-                                    "tensor(9.9531, dtype=torch.float16)\n"
-                                    "tensor(10.0021)\n"
-                                    "tensor(10.0021)\n");
+    assert_string_equal(result.out,
+                        "tensor(10.0001)                         -> Pure float32\n"
+                        "tensor(9.9531, dtype=torch.float16)     -> Pure float16\n"
+                        "tensor(10.0021)                         -> Accumulate result in float32\n"
+                        "tensor(10.0021)                         -> explicitly casting float16 to "
+                        "float32\n");
     cli_result_free(&result);
 }
 
