@@ -1,6 +1,7 @@
 /*
  * The command table, nothing else. Each command lives in the folder that owns it.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ static void usage(FILE *out)
           out);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
@@ -58,5 +59,18 @@ int main(int argc, char **argv)
         if (!strcmp(argv[1], commands[i].name))
             return commands[i].run(argc - 1, argv + 1);
     fprintf(stderr, "nvtally: no command '%s'; 'nvtally --help' lists them\n", argv[1]);
+    return 2;
+}
+
+/* What could not be written to stdout is no success of any command. One that failed has said why. */
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+    errno = 0;
+    if (!(fflush(stdout) || ferror(stdout)) || status == 2)
+        return status;
+    /* Where the write failed long before, its reason is forgotten. */
+    fprintf(stderr, "nvtally: stdout: cannot be written%s%s\n", errno ? ": " : "",
+            errno ? strerror(errno) : "");
     return 2;
 }

@@ -1,7 +1,6 @@
 /*
  * The command `info`.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,9 +98,5 @@ int nvt_cmd_info(int argc, char **argv)
     if (peak)
         count += nvt_probe_peaks(items + count, NVT_PROBE_MAX - count);
     (json ? print_json : print_text)(items, count);
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "nvtally: writing to stdout: %s\n", strerror(errno));
-        return 2;
-    }
     return 0;
 }

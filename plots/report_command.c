@@ -205,14 +205,11 @@ static int write_document(const struct request *request, const struct nvt_docume
     return status;
 }
 
-static int print_paths(const struct request *request, struct nvt_error *err)
+static void print_paths(const struct request *request)
 {
     printf("%s\n", request->path);
     for (size_t i = 0; i < request->picture_count && !request->format->pictures_within; i++)
         printf("%s\n", request->pictures[i].path);
-    return fflush(stdout) || ferror(stdout)
-               ? nvt_fail_at(err, "stdout", -1, "cannot be written: %s", strerror(errno))
-               : 0;
 }
 
 static int report(struct request *request, int count, char **inputs, struct nvt_error *err)
@@ -238,7 +235,7 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
     if (!status)
         status = write_document(request, &document, err);
     if (!status)
-        status = print_paths(request, err);
+        print_paths(request);
     nvt_document_free(&document);
     nvt_input_free(&input);
     return status ? -1 : 0;

@@ -280,11 +280,21 @@ static void test_full_stdout(void **state)
         shell, sizeof(shell),
         "'%s' record -o '%s/full.nvt' -- true 2>/dev/null && '%s' stats '%s/full.nvt' >/dev/full",
         cli_built("nvtally"), commands->directory, cli_built("nvtally"), commands->directory);
-    const char *const stats[] = {"sh", "-c", shell, NULL};
-    expect_failure(stats, "No space left");
+    const char *const in_shell[] = {"sh", "-c", shell, NULL};
+    expect_failure(in_shell, "No space left");
     snprintf(shell, sizeof(shell), "'%s' info >/dev/full", cli_built("nvtally"));
-    const char *const info[] = {"sh", "-c", shell, NULL};
-    expect_failure(info, "No space left");
+    expect_failure(in_shell, "No space left");
+    snprintf(shell, sizeof(shell), "'%s' --help >/dev/full", cli_built("nvtally"));
+    expect_failure(in_shell, "stdout: cannot be written: No space left");
+    snprintf(shell, sizeof(shell), "'%s' --version >/dev/full", cli_built("nvtally"));
+    expect_failure(in_shell, "stdout: cannot be written: No space left");
+    for (size_t i = 0; i < commands->count; i++) {
+        snprintf(shell, sizeof(shell), "'%s' %s --help >/dev/full", cli_built("nvtally"),
+                 commands->of[i]->name);
+        expect_failure(in_shell, "stdout: cannot be written");
+    }
+    snprintf(shell, sizeof(shell), "'%s' stats -r list >/dev/full", cli_built("nvtally"));
+    expect_failure(in_shell, "stdout: cannot be written: No space left");
 }
 
 int main(void)
