@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/shell.h"
 #include "../lib/version.h"
 
 static void read_processor(char *out, size_t size)
@@ -25,19 +26,23 @@ static void read_processor(char *out, size_t size)
         fclose(file);
 }
 
-static void join(char *const argv[], char *out, size_t size)
+/* The longest command line that is kept. */
+enum { COMMAND_BYTES_MAX = 4095 };
+
+static int join(char *const argv[], struct nvt_buffer *out)
 {
-    size_t used = 0;
-    out[0] = 0;
-    for (int i = 0; argv[i] && used < size - 1; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? " " : "", argv[i]);
+    if (nvt_shell_join(out, argv))
+        return -1;
+    out->size = out->size < COMMAND_BYTES_MAX ? out->size : COMMAND_BYTES_MAX;
+    return nvt_buffer_append(out, "", 1);
 }
 
 int nvt_facts_write(struct nvt_output *output, const char *const *given, char *const argv[],
                     enum nvt_clock clock)
 {
     static const char *const clocks[] = {"CLOCK_MONOTONIC", "TSC", "CNTVCT"};
-    char date[64], processor[256], command[4096], system[256];
+    char date[64], processor[256], system[256];
+    struct nvt_buffer command = {0};
     struct utsname names;
     time_t now = time(NULL);
     struct tm calendar;
@@ -45,19 +50,18 @@ int nvt_facts_write(struct nvt_output *output, const char *const *given, char *c
     gmtime_r(&now, &calendar);
     (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
     read_processor(processor, sizeof(processor));
-    join(argv, command, sizeof(command));
+    int failed = join(argv, &command);
     snprintf(system, sizeof(system), "%s %s", names.sysname, names.release);
     const char *const ours[][2] = {
         {"host", names.nodename},   {"date", date},
         {"device", processor},      {"system", system},
-        {"machine", names.machine}, {"command", command},
+        {"machine", names.machine}, {"command", failed ? "" : (const char *)command.data},
         {"nvtally", NVT_VERSION},   {"clock", clocks[clock]},
     };
-    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-        if (nvt_output_fact(output, ours[i][0], ours[i][1]))
-            return -1;
-    for (; given && given[0] && given[1]; given += 2)
-        if (nvt_output_fact(output, given[0], given[1]))
-            return -1;
-    return 0;
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]) && !failed; i++)
+        failed = nvt_output_fact(output, ours[i][0], ours[i][1]);
+    for (; given && given[0] && given[1] && !failed; given += 2)
+        failed = nvt_output_fact(output, given[0], given[1]);
+    nvt_buffer_free(&command);
+    return failed ? -1 : 0;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../lib/create_file.h"
+#include "../lib/shell.h"
 #include "../lib/version.h"
 #include "sweep.h"
 
@@ -17,12 +18,12 @@
 #define NVT_GIT_REVISION ""
 #endif
 
-static void join_command(const struct nvt_sweep *sweep, struct nvt_buffer *out)
+static int join_command(const struct nvt_sweep *sweep, struct nvt_buffer *out)
 {
-    nvt_buffer_printf(out, "nvtally");
-    for (int i = 0; i < sweep->argc; i++)
-        nvt_buffer_printf(out, " %s", sweep->argv[i]);
-    nvt_buffer_append(out, "", 1);
+    return nvt_buffer_printf(out, "nvtally ") || nvt_shell_join(out, sweep->argv) ||
+                   nvt_buffer_append(out, "", 1)
+               ? -1
+               : 0;
 }
 
 static void join_levels(const struct nvt_sweep *sweep, char *out, size_t size)
@@ -106,7 +107,7 @@ int nvt_environment_write(const struct nvt_sweep *sweep, struct nvt_error *err)
     time_t now = time(NULL);
     gmtime_r(&now, &calendar);
     (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
-    join_command(sweep, &command);
+    int failed = join_command(sweep, &command);
     join_levels(sweep, levels, sizeof(levels));
     nvt_json_begin(&json, &out);
     nvt_json_text(&json, "date", date);
@@ -115,8 +116,8 @@ int nvt_environment_write(const struct nvt_sweep *sweep, struct nvt_error *err)
     nvt_json_text(&json, "nvtally", NVT_VERSION);
     nvt_json_text(&json, "compiler", __VERSION__);
     nvt_json_text(&json, "git_revision", NVT_GIT_REVISION[0] ? NVT_GIT_REVISION : NULL);
-    nvt_json_text(&json, "command", (const char *)command.data);
-    int status = nvt_json_end(&json) ? nvt_fail(err, "out of memory") : 0;
+    nvt_json_text(&json, "command", failed ? NULL : (const char *)command.data);
+    int status = nvt_json_end(&json) || failed ? nvt_fail(err, "out of memory") : 0;
     snprintf(path, sizeof(path), "%.4000s/env.json", sweep->directory);
     if (!status)
         status = write_file(path, &out, err);

@@ -486,7 +486,6 @@ static int run_command(int argc, char **argv, char **typed)
     request->backend = "auto";
     request->sweep.collect = (struct nvt_axis){1, {1}};
     request->sweep.seed = 1;
-    request->sweep.argc = argc;
     request->sweep.argv = typed;
     int status = parse(argc, argv, request, &err);
     if (status < 0)

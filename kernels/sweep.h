@@ -44,8 +44,7 @@ struct nvt_sweep {
     const char *directory;
     /* Of a run over several processes: each has a trace of its own, rank 0 writes the row. Else {0, 1}. */
     struct nvt_ranks ranks;
-    int argc; /* the command line, for env.json */
-    char **argv;
+    char **argv; /* the command line from "run" on, for env.json */
 };
 
 /* Runs of a sweep: every configuration with every warm-up, `repeat` times, at every level, the level changing

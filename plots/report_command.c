@@ -13,6 +13,7 @@
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
+#include "../lib/shell.h"
 #include "chart.h"
 #include "story.h"
 
@@ -241,16 +242,12 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
     return status ? -1 : 0;
 }
 
-/* The command line, arguments with blanks in quotes. malloc'ed, NULL when out of memory. */
-static char *join(int argc, char **argv)
+/* The command line, malloc'ed, NULL when out of memory. */
+static char *join(char **argv)
 {
     struct nvt_buffer text = {0};
-    int failed = nvt_buffer_printf(&text, "nvtally");
-    for (int i = 0; i < argc; i++) {
-        const char *quote = strpbrk(argv[i], " \t'\"\\$`*?&;|<>()") ? "'" : "";
-        failed |= nvt_buffer_printf(&text, " %s%s%s", quote, argv[i], quote);
-    }
-    if (failed || nvt_buffer_append(&text, "", 1)) {
+    if (nvt_buffer_printf(&text, "nvtally ") || nvt_shell_join(&text, argv) ||
+        nvt_buffer_append(&text, "", 1)) {
         nvt_buffer_free(&text);
         return NULL;
     }
@@ -263,7 +260,7 @@ int nvt_cmd_report(int argc, char **argv)
     char text[1200];
     struct request *request = calloc(1, sizeof(*request));
     int status = request ? 0 : nvt_fail(&err, "out of memory");
-    if (!status && !(request->command = join(argc, argv)))
+    if (!status && !(request->command = join(argv)))
         status = nvt_fail(&err, "out of memory");
     if (!status)
         status = parse(argc, argv, request, &err);

@@ -1,0 +1,129 @@
+/*
+ * What report and plot leave behind: the documents' and the pictures' names, nothing when they are ended
+ * early, and the command lines that they tell. gnuplot is a script of ours here, and is found as `info` finds it.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../lib/shell.h"
+#include "cli.h"
+
+static char path_here[4200]; /* "PATH=…" with the programs of the folder before others */
+
+static struct cli_result run_here(const char *const argv[])
+{
+    const char *const environment[] = {path_here, NULL};
+    const struct cli_options options = {.directory = cli_folder, .environment = environment};
+    return cli_run_with(&options, argv);
+}
+
+#define RUN(...) run_here((const char *const[]){"nvtally", __VA_ARGS__, NULL})
+
+/* What it printed, owned. */
+static char *expect_good(struct cli_result result)
+{
+    cli_expect_status(&result, 0);
+    char *out = strdup(result.out);
+    cli_result_free(&result);
+    return out;
+}
+
+static void expect_printed(struct cli_result result, const char *expected)
+{
+    char *out = expect_good(result);
+    assert_string_equal(out, expected);
+    free(out);
+}
+
+static void record(const char *name)
+{
+    free(expect_good(RUN("record", "-o", name, "--", cli_client("nested"), "3")));
+}
+
+/* A gnuplot that makes the picture of a script, and a trace. */
+static int set_up(void **state)
+{
+    static const char drawing[] =
+        "#!/bin/sh\nname=$(sed -n \"s/^set output '\\(.*\\)'$/\\1/p\" \"$2\")\n"
+        "echo '<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>' >\"$name\"\n";
+    if (cli_folder_set_up(state))
+        return -1;
+    snprintf(path_here, sizeof(path_here), "PATH=%s/bin:%s", cli_folder, getenv("PATH"));
+    mkdir(cli_in(cli_folder, "bin"), 0777);
+    cli_write_file(cli_in(cli_folder, "bin/gnuplot"), drawing, strlen(drawing));
+    record("a.nvt");
+    return chmod(cli_in(cli_folder, "bin/gnuplot"), 0777);
+}
+
+/* --- command lines ---------------------------------------------------------------------------- */
+
+static void words_come_back_from_a_shell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *joined;
+    } words[] = {{"plain-1.2_/:=@%+,", NULL},
+                 {"ö", NULL},
+                 {"ö ü", "'ö ü'"},
+                 {"", "''"},
+                 {"it's", "'it'\\''s'"},
+                 {"~", "'~'"},
+                 {"a#b", "'a#b'"},
+                 {"*", "'*'"},
+                 {"{a,b}", "'{a,b}'"},
+                 {"[x]", "'[x]'"},
+                 {"!", "'!'"},
+                 {"a\nb", "'a\nb'"},
+                 {"$HOME`x`\"\\", "'$HOME`x`\"\\'"}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        struct nvt_buffer text = {0};
+        const char *word = words[i].word, *joined = words[i].joined ? words[i].joined : word;
+        char *const argv[] = {(char *)"printf", (char *)"%s|", (char *)word, (char *)"end", NULL};
+        char expected[200], command[200];
+        assert_int_equal(nvt_shell_join(&text, argv), 0);
+        snprintf(command, sizeof(command), "%.*s", (int)text.size, (const char *)text.data);
+        snprintf(expected, sizeof(expected), "printf '%%s|' %s end", joined);
+        assert_string_equal(command, expected);
+        snprintf(expected, sizeof(expected), "%s|end|", word);
+        expect_printed(run_here((const char *const[]){"sh", "-c", command, NULL}), expected);
+        nvt_buffer_free(&text);
+    }
+}
+
+static void documents_tell_commands_for_a_shell(void **state)
+{
+    (void)state;
+    free(expect_good(RUN("run", "linear", "--size", "32", "--batch", "1", "--iterations", "1",
+                         "--backend", "host", "-o", "ö ü")));
+    free(expect_good(RUN("report", "ö ü", "-o", "c d.md")));
+    char *text = cli_read_file(cli_in(cli_folder, "c d.md"), NULL);
+    assert_non_null(strstr(text, "nvtally run linear --size 32 --batch 1 --iterations 1 "
+                                 "--backend host -o 'ö ü'\n"));
+    assert_non_null(strstr(text, "nvtally report 'ö ü' -o 'c d.md'\n"));
+    free(text);
+    free(expect_good(RUN("record", "-o", "s.nvt", "--", "sh", "-c", "exit 0")));
+    free(expect_good(RUN("report", "s.nvt", "-o", "s.md")));
+    text = cli_read_file(cli_in(cli_folder, "s.md"), NULL);
+    assert_non_null(strstr(text, "sh -c 'exit 0'\n"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_come_back_from_a_shell),
+        cmocka_unit_test(documents_tell_commands_for_a_shell),
+    };
+    return cmocka_run_group_tests(tests, set_up, cli_folder_tear_down);
+}
