@@ -35,7 +35,16 @@ static int open_link(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 }
 
-int nvt_create_file(const char *path)
+/* -1 with the errno of what went wrong before. */
+static int close_failed(int descriptor)
+{
+    int cause = errno;
+    close(descriptor);
+    errno = cause;
+    return -1;
+}
+
+int nvt_open_file(const char *path)
 {
     struct stat file;
     int descriptor = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -46,20 +55,20 @@ int nvt_create_file(const char *path)
     if (descriptor < 0)
         return -1;
     int failed = fstat(descriptor, &file);
-    if (!failed && S_ISREG(file.st_mode)) {
-        if (!is_link && is_planted(path, &file)) {
-            errno = EPERM;
-            failed = -1;
-        } else if (file.st_size) {
-            failed = ftruncate(descriptor, 0);
-        }
+    if (!failed && S_ISREG(file.st_mode) && !is_link && is_planted(path, &file)) {
+        errno = EPERM;
+        failed = -1;
     }
-    if (failed) {
-        int cause = errno;
-        close(descriptor);
-        errno = cause;
-        return -1;
-    }
+    return failed ? close_failed(descriptor) : descriptor;
+}
+
+int nvt_create_file(const char *path)
+{
+    struct stat file;
+    int descriptor = nvt_open_file(path);
+    if (descriptor >= 0 && !fstat(descriptor, &file) && S_ISREG(file.st_mode) && file.st_size &&
+        ftruncate(descriptor, 0))
+        return close_failed(descriptor);
     return descriptor;
 }
 

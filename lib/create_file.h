@@ -15,6 +15,9 @@
  */
 int nvt_create_file(const char *path);
 
+/* The same, with what a file that is there holds left in it. */
+int nvt_open_file(const char *path);
+
 /* The same as a stream; NULL with errno. */
 FILE *nvt_create_stream(const char *path);
 

@@ -85,8 +85,9 @@ enum nvt_definition {
 
 struct nvt_trace_writer;
 
-/* Create the file, or cut an existing one, and write its header. NULL with err: cannot be created.
- * `level` is zstd's compression level, 0 stores chunks as they are. */
+/* Create the file, or cut an existing one, and write its header. NULL with err: it cannot be created; a
+ * regular file is there that does not begin as a trace, or that another writer has open, and stays as it
+ * is. `level` is zstd's compression level, 0 stores chunks as they are. */
 struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err);
 
 /*

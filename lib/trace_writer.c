@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,6 +59,66 @@ static void free_writer(struct nvt_trace_writer *writer)
     free(writer);
 }
 
+/* The first bytes of a file; how many, or -1 with errno. */
+static ssize_t read_start(const char *path, char *start, size_t size)
+{
+    ssize_t got = -1;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return -1;
+    do
+        got = read(file, start, size);
+    while (got < 0 && errno == EINTR);
+    int cause = errno;
+    close(file);
+    errno = cause;
+    return got;
+}
+
+/* Of a file that has something in it only a trace is replaced. */
+static int check_trace(const char *path, struct nvt_error *err)
+{
+    char start[8];
+    ssize_t got = read_start(path, start, sizeof(start));
+    if (got < 0)
+        return nvt_fail_at(err, path, -1, "cannot be read and is not replaced: %s",
+                           strerror(errno));
+    return memcmp(start, NVT_FILE_MAGIC, (size_t)got)
+               ? nvt_fail_at(err, path, -1, "is no trace and is not replaced: choose another name")
+               : 0;
+}
+
+/* None is replaced that is being written: whoever writes one holds a lock on it, where the file system has
+ * locks. The size is asked for behind it. */
+static int take_file(int descriptor, const char *path, struct nvt_error *err)
+{
+    struct stat status;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return nvt_fail_at(err, path, -1, "is being written by another recorder");
+    if (!fstat(descriptor, &status) && !status.st_size)
+        return 0;
+    if (check_trace(path, err))
+        return -1;
+    return ftruncate(descriptor, 0)
+               ? nvt_fail_at(err, path, -1, "cannot be created: %s", strerror(errno))
+               : 0;
+}
+
+/* The descriptor of the file, empty; or -1 with err. */
+static int open_trace(const char *path, struct nvt_error *err)
+{
+    struct stat status;
+    int descriptor = nvt_open_file(path);
+    if (descriptor < 0)
+        return nvt_fail_at(err, path, -1, "cannot be created: %s", strerror(errno));
+    if (!fstat(descriptor, &status) && S_ISREG(status.st_mode) &&
+        take_file(descriptor, path, err)) {
+        close(descriptor);
+        return -1;
+    }
+    return descriptor;
+}
+
 static int set_up(struct nvt_trace_writer *writer, const char *path, int level)
 {
     struct stat status;
@@ -81,9 +142,8 @@ struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struc
         nvt_fail_at(err, path, -1, "out of memory");
         return NULL;
     }
-    writer->descriptor = nvt_create_file(path);
+    writer->descriptor = open_trace(path, err);
     if (writer->descriptor < 0) {
-        nvt_fail_at(err, path, -1, "cannot be created: %s", strerror(errno));
         free_writer(writer);
         return NULL;
     }
