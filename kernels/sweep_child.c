@@ -140,7 +140,8 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     if (nvt_record_run(&options, argv, &recorded, err))
         return -1;
     end->recorder_ns = recorded.recorder_ns;
-    if (recorded.write_error.message[0])
+    /* Of a process that was not started there is no trace that could lack something. */
+    if (recorded.write_error.message[0] && !recorded.exec_error)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&recorded.write_error, text, sizeof(text)));
     end->wait_status = recorded.wait_status;
     return recorded.exec_error
