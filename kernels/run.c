@@ -11,7 +11,7 @@
 
 #include "../collectors/session.h"
 #include "../lib/commands.h"
-#include "../lib/folder.h"
+#include "../lib/temporary.h"
 #include "sweep.h"
 
 static const char options_text[] =
@@ -451,7 +451,7 @@ static int list_configurations(const struct nvt_sweep *sweep)
 
 static int run_sweep(struct request *request, struct nvt_error *err)
 {
-    char temporary[] = "/tmp/nvtally-run-XXXXXX", text[1200];
+    char text[1200];
     int is_temporary = !request->sweep.directory;
     nvt_quiet_threads();
     int status = choose_backend(request, err);
@@ -460,7 +460,7 @@ static int run_sweep(struct request *request, struct nvt_error *err)
     if (!status && request->peak)
         status = nvt_ask_peak(request->sweep.library, &request->sweep.peak, err);
     if (!status && is_temporary) {
-        request->sweep.directory = mkdtemp(temporary);
+        request->sweep.directory = nvt_temporary_make("run");
         if (!request->sweep.directory)
             status = nvt_fail(err, "no temporary folder: %s", strerror(errno));
     }
@@ -469,8 +469,7 @@ static int run_sweep(struct request *request, struct nvt_error *err)
         return 2;
     }
     status = run_and_show(request, is_temporary, err);
-    if (is_temporary)
-        nvt_folder_remove(request->sweep.directory);
+    nvt_temporary_remove();
     return status;
 }
 

@@ -12,8 +12,8 @@
 
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
-#include "../lib/folder.h"
 #include "../lib/shell.h"
+#include "../lib/temporary.h"
 #include "chart.h"
 #include "story.h"
 
@@ -34,10 +34,10 @@ static const char usage_text[] =
 struct request {
     const char *output, *title;
     const struct nvt_document_format *format;
-    char path[4096];   /* of the document */
-    char folder[4096]; /* that pictures are drawn in, "": none yet */
-    char *command;     /* line that was typed */
-    char *reason;      /* why there are no pictures, or NULL */
+    char path[4096];    /* of the document */
+    const char *folder; /* that pictures are drawn in, temporary */
+    char *command;      /* line that was typed */
+    char *reason;       /* why there are no pictures, or NULL */
     struct nvt_story_picture pictures[PICTURES_MOST];
     size_t picture_count;
 };
@@ -167,10 +167,9 @@ static int draw_all(struct request *request, struct nvt_report_input *input, str
 {
     size_t count;
     const struct nvt_chart *const *charts = nvt_charts(&count);
-    char folder[] = "/tmp/nvtally-report-XXXXXX";
-    if (!mkdtemp(folder))
+    request->folder = nvt_temporary_make("report");
+    if (!request->folder)
         return nvt_fail(err, "no temporary folder: %s", strerror(errno));
-    snprintf(request->folder, sizeof(request->folder), "%s", folder);
     int status = 0;
     for (size_t i = 0; i < count && !status && !request->reason; i++)
         if (charts[i]->fits(input))
@@ -268,9 +267,8 @@ int nvt_cmd_report(int argc, char **argv)
         status = report(request, argc - optind, argv + optind, &err);
     if (status < 0)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+    nvt_temporary_remove();
     if (request) {
-        if (request->folder[0])
-            nvt_folder_remove(request->folder);
         for (size_t i = 0; i < request->picture_count; i++) {
             free((char *)request->pictures[i].path);
             free((char *)request->pictures[i].title);

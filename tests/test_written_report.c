@@ -66,6 +66,60 @@ static int set_up(void **state)
     return chmod(cli_in(cli_folder, "bin/gnuplot"), 0777);
 }
 
+/* --- ended early ------------------------------------------------------------------------------ */
+
+/* The report's folder, where it waits for its gnuplot. */
+static pid_t start_report(char *folder, size_t size)
+{
+    const char *told = cli_in(cli_folder, "told");
+    unlink(told);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        if (chdir(cli_folder) || !freopen("/dev/null", "w", stderr))
+            _exit(120);
+        putenv(path_here);
+        execl(cli_built("nvtally"), "nvtally", "report", "a.nvt", (char *)NULL);
+        _exit(121);
+    }
+    for (int i = 0; i < 2000; i++) {
+        size_t length = 0;
+        char *text = cli_read_file(told, &length);
+        if (length > 1 && text[length - 1] == '\n') {
+            snprintf(folder, size, "%.*s", (int)length - 1, text);
+            free(text);
+            return child;
+        }
+        free(text);
+        usleep(10000);
+    }
+    fail_msg("no gnuplot was started");
+    return -1;
+}
+
+static void who_is_ended_leaves_no_folder(void **state)
+{
+    (void)state;
+    static const char waiting[] = "#!/bin/sh\n"
+                                  "echo \"$PWD\" >%s/told\n"
+                                  "for i in $(seq 400); do [ -d \"$PWD\" ] || exit; echo >made; "
+                                  "sleep 0.05; done\n";
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    char script[5000], folder[300];
+    snprintf(script, sizeof(script), waiting, cli_folder);
+    cli_write_file(cli_in(cli_folder, "bin/gnuplot"), script, strlen(script));
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        int status;
+        pid_t child = start_report(folder, sizeof(folder));
+        assert_int_equal(strncmp(folder, "/tmp/nvtally-report-", 20), 0);
+        assert_int_equal(kill(child, signals[i]), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), signals[i]);
+        assert_int_equal(access(folder, F_OK), -1);
+    }
+}
+
 /* --- command lines ---------------------------------------------------------------------------- */
 
 static void words_come_back_from_a_shell(void **state)
@@ -124,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_come_back_from_a_shell),
         cmocka_unit_test(documents_tell_commands_for_a_shell),
+        cmocka_unit_test(who_is_ended_leaves_no_folder),
     };
     return cmocka_run_group_tests(tests, set_up, cli_folder_tear_down);
 }
