@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static const char usage_text[] =
     "figures beside them, findings, and how to reproduce it.\n\n"
     "  -o, --output FILE    NAME.html, one file that loads nothing; NAME.md; NAME.tex, with its\n"
     "                       pictures as NAME-….pdf beside it (default: report.html in the\n"
-    "                       directory, or beside the file)\n"
+    "                       directory; of a trace NAME.report.html beside it)\n"
     "      --title TEXT     instead of the names of the workloads\n"
     "      --help           this text\n";
 
@@ -72,19 +73,25 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     return optind < argc ? 0 : nvt_fail(err, "report: no directory and no trace was given");
 }
 
-/* Where the document goes: what was asked for, or report.html in or beside the first input. */
-static int find_output(struct request *request, const char *first, struct nvt_error *err)
+/* report.html in the directory; of one trace NAME.report.html beside it, of several report.html there. */
+static int default_path(char *path, size_t size, int count, const char *first)
 {
     struct stat status;
-    const char *slash = strrchr(first, '/');
-    int length;
-    if (request->output)
-        length = snprintf(request->path, sizeof(request->path), "%s", request->output);
-    else if (!stat(first, &status) && S_ISDIR(status.st_mode))
-        length = snprintf(request->path, sizeof(request->path), "%s/report.html", first);
-    else
-        length = snprintf(request->path, sizeof(request->path), "%.*sreport.html",
-                          slash ? (int)(slash - first) + 1 : 0, first);
+    const char *slash = strrchr(first, '/'), *name = slash ? slash + 1 : first;
+    const char *dot = strrchr(name, '.');
+    size_t stem = dot && dot > name ? (size_t)(dot - first) : strlen(first);
+    if (!stat(first, &status) && S_ISDIR(status.st_mode))
+        return snprintf(path, size, "%s/report.html", first);
+    if (count > 1)
+        return snprintf(path, size, "%.*sreport.html", (int)(name - first), first);
+    return snprintf(path, size, "%.*s.report.html", (int)stem, first);
+}
+
+static int find_output(struct request *request, int count, const char *first, struct nvt_error *err)
+{
+    int length = request->output
+                     ? snprintf(request->path, sizeof(request->path), "%s", request->output)
+                     : default_path(request->path, sizeof(request->path), count, first);
     if (length >= (int)sizeof(request->path) - 300)
         return nvt_fail(err, "the path of the document is too long");
     request->format = nvt_document_format(request->path);
@@ -94,21 +101,47 @@ static int find_output(struct request *request, const char *first, struct nvt_er
 
 /* --- pictures --------------------------------------------------------------------------------- */
 
-/* The picture beside the document, as NAME-CHART.pdf of plain characters, which TeX takes. */
+static int is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+}
+
+/* A document's name in plain characters, none of them '-' at the beginning: what TeX and shells take. One
+ * that was not so gets a number of its own behind it, by which it stays apart from others. */
+static void plain_name(const char *name, size_t length, char *out, size_t size)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    size_t used = 0;
+    int is_same = length > 0 && *name != '-';
+    for (size_t i = 0; i < length; i++) {
+        char c = is_plain(name[i]) ? name[i] : '-';
+        is_same = is_same && c == name[i];
+        hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+        int follows = used && (c == name[i] || out[used - 1] != '-');
+        if ((c != '-' || follows) && used + 1 < size)
+            out[used++] = c;
+    }
+    while (!is_same && used && out[used - 1] == '-')
+        used--;
+    out[used] = 0;
+    if (!is_same)
+        snprintf(out + used, size - used, "%s-%08" PRIx32, used ? "" : "report", hash);
+}
+
+/* The picture beside the document, as NAME-CHART.pdf. */
 static int place_beside(const struct request *request, const char *picture, char *path, size_t size,
                         struct nvt_error *err)
 {
-    const char *dot = strrchr(request->path, '.'), *slash = strrchr(request->path, '/');
-    size_t start = slash ? (size_t)(slash - request->path) + 1 : 0, length;
+    const char *slash = strrchr(request->path, '/'), *name = slash ? slash + 1 : request->path;
+    char stem[400];
+    size_t length;
+    plain_name(name, (size_t)(strrchr(name, '.') - name), stem, sizeof(stem));
+    snprintf(path, size, "%.*s%s-%.200s", (int)(name - request->path), request->path, stem,
+             strrchr(picture, '/') + 1);
     char *data = nvt_document_read(picture, &length, err);
     if (!data)
         return -1;
-    snprintf(path, size, "%.*s-%.200s", (int)(dot - request->path), request->path,
-             strrchr(picture, '/') + 1);
-    for (char *at = path + start; *at; at++)
-        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
-              (*at >= '0' && *at <= '9') || *at == '.' || *at == '_'))
-            *at = '-';
     FILE *file = nvt_create_stream(path);
     int failed = !file || fwrite(data, 1, length, file) != length;
     if (file && fclose(file))
@@ -220,7 +253,7 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
     for (int i = 0; i < count && !status; i++)
         status = nvt_input_add(&input, inputs[i], err);
     if (!status)
-        status = find_output(request, inputs[0], err) || nvt_input_traces(&input, err);
+        status = find_output(request, count, inputs[0], err) || nvt_input_traces(&input, err);
     if (!status)
         status = draw_all(request, &input, err);
     if (!status) {

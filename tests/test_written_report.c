@@ -66,6 +66,62 @@ static int set_up(void **state)
     return chmod(cli_in(cli_folder, "bin/gnuplot"), 0777);
 }
 
+static void a_report_is_named_after_its_trace(void **state)
+{
+    (void)state;
+    record("b.c.nvt");
+    record(".nvt");
+    record("plain");
+    expect_printed(RUN("report", "a.nvt"), "a.report.html\n");
+    expect_printed(RUN("report", "./b.c.nvt"), "./b.c.report.html\n");
+    expect_printed(RUN("report", ".nvt"), ".nvt.report.html\n");
+    expect_printed(RUN("report", "plain"), "plain.report.html\n");
+    expect_printed(RUN("report", "a.nvt", "plain"), "report.html\n");
+    free(expect_good(RUN("run", "linear", "--size", "32", "--batch", "1", "--iterations", "1",
+                         "--backend", "host", "-o", "out")));
+    expect_printed(RUN("report", "out/"), "out//report.html\n");
+}
+
+/* The pictures of a document of this name; the first, owned. */
+static char *first_picture(const char *name)
+{
+    char *out = expect_good(RUN("report", "a.nvt", "-o", name)), *rest = out;
+    const char *document = strsep(&rest, "\n");
+    assert_string_equal(document, name);
+    char *first = strdup(strsep(&rest, "\n"));
+    const char *slash = strrchr(first, '/'), *file = slash ? slash + 1 : first;
+    assert_int_equal(access(cli_in(cli_folder, first), F_OK), 0);
+    assert_int_equal(
+        strspn(file, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"),
+        strlen(file));
+    assert_int_not_equal(*file, '-');
+    free(out);
+    return first;
+}
+
+static void pictures_have_plain_names_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const plain[][2] = {{"p.tex", "p-a-timeline.pdf"},
+                                           {"out/p.q_r-s.tex", "out/p.q_r-s-a-timeline.pdf"}};
+    static const char *const other[] = {"ü ß.tex",   "ä ß.tex", "./-x.tex", "./x.tex",
+                                        "./--x.tex", ".tex",    "a ü.tex",  "a-.tex"};
+    enum { OTHERS = sizeof(other) / sizeof(other[0]) };
+    char *names[OTHERS];
+    for (size_t i = 0; i < 2; i++) {
+        char *name = first_picture(plain[i][0]);
+        assert_string_equal(name, plain[i][1]);
+        free(name);
+    }
+    for (size_t i = 0; i < OTHERS; i++) {
+        names[i] = first_picture(other[i]);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(names[k], names[i]);
+    }
+    for (size_t i = 0; i < OTHERS; i++)
+        free(names[i]);
+}
+
 /* --- ended early ------------------------------------------------------------------------------ */
 
 /* The report's folder, where it waits for its gnuplot. */
@@ -176,6 +232,8 @@ static void documents_tell_commands_for_a_shell(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_report_is_named_after_its_trace),
+        cmocka_unit_test(pictures_have_plain_names_of_their_own),
         cmocka_unit_test(words_come_back_from_a_shell),
         cmocka_unit_test(documents_tell_commands_for_a_shell),
         cmocka_unit_test(who_is_ended_leaves_no_folder),
