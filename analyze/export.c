@@ -90,13 +90,6 @@ static char *made_up_name(const char *input, const char *ending)
     return name;
 }
 
-static int same_file(const char *a, const char *b)
-{
-    struct stat left, right;
-    return !stat(a, &left) && !stat(b, &right) && left.st_dev == right.st_dev &&
-           left.st_ino == right.st_ino;
-}
-
 static int write_stream(const struct request *request, const struct nvt_trace *trace,
                         struct nvt_error *err)
 {
@@ -126,6 +119,10 @@ static int write_file(const struct request *request, const char *path,
         return nvt_fail_at(err, path, -1, "is no file that could be replaced");
     if (asprintf(&partial, "%s.partial", path) < 0)
         return nvt_fail_at(err, path, -1, "out of memory");
+    if (nvt_check_output(partial, request->input, err)) {
+        free(partial);
+        return -1;
+    }
     unlink(partial);
     int failed = request->exporter->write_file(trace, partial, err);
     if (!failed && rename(partial, path))
@@ -157,10 +154,9 @@ static int export_trace(const struct request *request, struct nvt_error *err)
             nvt_fail_at(err, made_up, -1, "exists; name it with -o to replace it");
         else
             status = 0;
-    } else if (path && same_file(path, request->input))
-        nvt_fail_at(err, path, -1, "is the trace itself");
-    else
-        status = 0;
+    } else {
+        status = path ? nvt_check_output(path, request->input, err) : 0;
+    }
     if (!status)
         status = path && request->exporter->write_file ? write_file(request, path, trace, err)
                                                        : write_stream(request, trace, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../lib/create_file.h"
 #include "plain_names.h"
 #include "reader.h"
 #include "report.h"
@@ -156,6 +157,40 @@ int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err)
             if (add_recorded(input, input->runs[i], record, err))
                 return -1;
     return 0;
+}
+
+/* The file of a run directory, read or not. */
+static int check_named(const struct nvt_runs *runs, const char *name, const char *output,
+                       struct nvt_error *err)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", runs->path, name) < 0)
+        return nvt_fail(err, "out of memory");
+    int status = nvt_check_output(output, path, err);
+    free(path);
+    return status;
+}
+
+static int check_runs(const struct nvt_runs *runs, const char *output, struct nvt_error *err)
+{
+    int status = check_named(runs, "results.jsonl", output, err) ||
+                 check_named(runs, "env.json", output, err);
+    for (size_t i = 0; i < runs->count && !status; i++) {
+        const char *trace = nvt_record_text(&runs->records[i], "trace");
+        status = trace ? check_named(runs, trace, output, err) : 0;
+    }
+    return status;
+}
+
+int nvt_input_check_output(const struct nvt_report_input *input, const char *output,
+                           struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        status = nvt_check_output(output, input->traces[i].trace->path, err);
+    for (size_t i = 0; i < input->run_count && !status; i++)
+        status = check_runs(input->runs[i], output, err);
+    return status ? -1 : 0;
 }
 
 void nvt_input_free(struct nvt_report_input *input)

@@ -120,6 +120,11 @@ void nvt_input_free(struct nvt_report_input *input);
 /* Append runs, which become the input's. 0, or -1 when out of memory. */
 int nvt_input_take(struct nvt_report_input *input, struct nvt_runs *runs);
 
+/* Whether `output` would go over what was read: a trace, or the files of a run directory. 0, or -1 with
+ * err: it would. */
+int nvt_input_check_output(const struct nvt_report_input *input, const char *output,
+                           struct nvt_error *err);
+
 /* Add a line to the notes (dropped when out of memory). */
 void nvt_note(struct nvt_report_input *input, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -261,6 +261,8 @@ static int write_out(const struct request *request, struct nvt_report_input *inp
                      struct nvt_error *err)
 {
     const char *name = request->output ? request->output : "stdout";
+    if (request->output && nvt_input_check_output(input, request->output, err))
+        return -1;
     FILE *out = request->output ? nvt_create_stream(request->output) : stdout;
     if (!out)
         return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));

@@ -80,3 +80,12 @@ FILE *nvt_create_stream(const char *path)
         close(descriptor);
     return stream;
 }
+
+int nvt_check_output(const char *output, const char *input, struct nvt_error *err)
+{
+    struct stat out, in;
+    if (stat(output, &out) || stat(input, &in) || !S_ISREG(in.st_mode) || out.st_dev != in.st_dev ||
+        out.st_ino != in.st_ino)
+        return 0;
+    return nvt_fail_at(err, output, -1, "is an input itself: give another name with -o");
+}

@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "error.h"
+
 /*
  * Create a file for writing, or empty the one that is there. In a folder where everybody may write
  * (/tmp), a link or a file that somebody else has put there is not taken: it could lead to a file
@@ -20,5 +22,8 @@ int nvt_open_file(const char *path);
 
 /* The same as a stream; NULL with errno. */
 FILE *nvt_create_stream(const char *path);
+
+/* Whether `output` would go over a file that is read, by whatever name. 0, or -1 with err: it would. */
+int nvt_check_output(const char *output, const char *input, struct nvt_error *err);
 
 #endif

@@ -43,6 +43,8 @@ FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, 
         nvt_fail_at(err, request->directory, -1, "is too long a path");
         return NULL;
     }
+    if (nvt_input_check_output(request->input, path, err))
+        return NULL;
     FILE *file = nvt_create_stream(path);
     if (!file)
         nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
@@ -62,7 +64,10 @@ int nvt_chart_close(FILE *file, const char *name, struct nvt_error *err)
 int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
                      struct nvt_error *err)
 {
-    char script[512];
+    char script[512], picture[4096];
+    snprintf(picture, sizeof(picture), "%s/%s.%s", request->directory, name, request->format);
+    if (nvt_input_check_output(request->input, picture, err))
+        return -1;
     snprintf(script, sizeof(script), "%s.gp", name);
     if (nvt_gnuplot_run(request->directory, script, err))
         return -1;

@@ -99,6 +99,24 @@ static int find_output(struct request *request, int count, const char *first, st
                            : nvt_fail(err, "-o %s: a report is .html, .md or .tex", request->path);
 }
 
+/* The file that takes the document's place when it is whole. */
+static void name_part(const struct request *request, char *part, size_t size)
+{
+    snprintf(part, size, "%s.part", request->path);
+}
+
+/* Whether no input is in its way. */
+static int prepare_output(const struct request *request, const struct nvt_report_input *input,
+                          struct nvt_error *err)
+{
+    char part[4400];
+    name_part(request, part, sizeof(part));
+    return nvt_input_check_output(input, request->path, err) ||
+                   nvt_input_check_output(input, part, err)
+               ? -1
+               : 0;
+}
+
 /* --- pictures --------------------------------------------------------------------------------- */
 
 static int is_plain(char c)
@@ -130,8 +148,8 @@ static void plain_name(const char *name, size_t length, char *out, size_t size)
 }
 
 /* The picture beside the document, as NAME-CHART.pdf. */
-static int place_beside(const struct request *request, const char *picture, char *path, size_t size,
-                        struct nvt_error *err)
+static int place_beside(const struct request *request, const struct nvt_report_input *input,
+                        const char *picture, char *path, size_t size, struct nvt_error *err)
 {
     const char *slash = strrchr(request->path, '/'), *name = slash ? slash + 1 : request->path;
     char stem[400];
@@ -139,6 +157,8 @@ static int place_beside(const struct request *request, const char *picture, char
     plain_name(name, (size_t)(strrchr(name, '.') - name), stem, sizeof(stem));
     snprintf(path, size, "%.*s%s-%.200s", (int)(name - request->path), request->path, stem,
              strrchr(picture, '/') + 1);
+    if (nvt_input_check_output(input, path, err))
+        return -1;
     char *data = nvt_document_read(picture, &length, err);
     if (!data)
         return -1;
@@ -158,7 +178,7 @@ static int add_picture(struct request *request, const struct nvt_report_input *i
         return 0;
     snprintf(placed, sizeof(placed), "%s", picture);
     if (!request->format->pictures_within &&
-        place_beside(request, picture, placed, sizeof(placed), err))
+        place_beside(request, input, picture, placed, sizeof(placed), err))
         return -1;
     snprintf(what, sizeof(what), "%s", chart->about);
     what[0] = (char)toupper((unsigned char)what[0]);
@@ -217,7 +237,7 @@ static int write_document(const struct request *request, const struct nvt_docume
                           struct nvt_error *err)
 {
     char part[4400];
-    snprintf(part, sizeof(part), "%s.part", request->path);
+    name_part(request, part, sizeof(part));
     FILE *out = nvt_create_stream(part);
     if (!out)
         return nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(errno));
@@ -253,7 +273,8 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
     for (int i = 0; i < count && !status; i++)
         status = nvt_input_add(&input, inputs[i], err);
     if (!status)
-        status = find_output(request, count, inputs[0], err) || nvt_input_traces(&input, err);
+        status = find_output(request, count, inputs[0], err) || nvt_input_traces(&input, err) ||
+                 prepare_output(request, &input, err);
     if (!status)
         status = draw_all(request, &input, err);
     if (!status) {

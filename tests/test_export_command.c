@@ -79,7 +79,7 @@ static void the_command_says_what_it_cannot_do(void **state)
         {(const char *const[]){"nvtally", "export", path, path, "--to", "csv", NULL},
          "give one trace"},
         {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", path, NULL},
-         "is the trace itself"},
+         "is an input itself"},
         {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", "/nonexistent/x",
                                NULL},
          "cannot be opened"},

@@ -55,6 +55,69 @@ static int is_there(const char *name)
     return !access(cli_in(cli_folder, name), F_OK);
 }
 
+/* --- inputs ----------------------------------------------------------------------------------- */
+
+/* A trace by several names, and a run's directory that names it. */
+static void make_inputs(void)
+{
+    static const char row[] = "{\"workload\": \"linear\", \"size\": 32, \"backend\": \"host\", "
+                              "\"status\": \"ok\", \"forward_ns_mean\": 1, \"trace\": \"r.nvt\"}\n";
+    static const char *const copies[] = {"u.html", "v.html.part", "w.sqlite.partial", "run/r.nvt"};
+    size_t size;
+    expect_good(RUN("record", "-o", "t.nvt", "--", cli_client("nested"), "3"));
+    char *trace = cli_read_file(cli_in(cli_folder, "t.nvt"), &size);
+    assert_int_equal(mkdir(cli_in(cli_folder, "run"), 0777), 0);
+    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
+        cli_write_file(cli_in(cli_folder, copies[i]), trace, size);
+    cli_write_file(cli_in(cli_folder, "run/results.jsonl"), row, strlen(row));
+    cli_write_file(cli_in(cli_folder, "run/env.json"), "{}\n", 3);
+    assert_int_equal(link(cli_in(cli_folder, "t.nvt"), cli_in(cli_folder, "hard.nvt")), 0);
+    assert_int_equal(link(cli_in(cli_folder, "t.nvt"), cli_in(cli_folder, "t-timeline.dat")), 0);
+    assert_int_equal(symlink("t.nvt", cli_in(cli_folder, "soft.nvt")), 0);
+    free(trace);
+}
+
+static void no_input_is_written_over(void **state)
+{
+    (void)state;
+    static const char *const cases[][8] = {
+        {"stats", "t.nvt", "-o", "t.nvt"},
+        {"stats", "t.nvt", "-o", "hard.nvt"},
+        {"stats", "soft.nvt", "-o", "./run/../t.nvt"},
+        {"stats", "run/r.nvt", "t.nvt", "-r", "nvtx_sum", "-o", "soft.nvt"},
+        {"stats", "run", "-o", "run/results.jsonl"},
+        {"stats", "run", "-o", "run/env.json"},
+        {"stats", "run", "-o", "run/r.nvt"},
+        {"export", "t.nvt", "--to", "csv", "-o", "hard.nvt"},
+#ifdef HAVE_SQLITE
+        {"export", "t.nvt", "--to", "sqlite", "-o", "soft.nvt"},
+        {"export", "w.sqlite.partial", "--to", "sqlite", "-o", "w.sqlite"},
+#endif
+        {"report", "u.html", "-o", "u.html"},
+        {"report", "t.nvt", "v.html.part", "-o", "v.html"},
+        {"plot", "t.nvt"},
+    };
+    make_inputs();
+    expect_good(run_shell("cp t.nvt before && cksum run/* >sums"));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *argv[10] = {"nvtally"};
+        memcpy(argv + 1, cases[i], sizeof(cases[i]));
+        struct cli_result result = run_here(argv);
+        if (result.status != 2)
+            fail_msg("%s %s %s %s: %s", argv[1], argv[2], argv[3], argv[4], result.err);
+        cli_expect_failure(&result, "is an input itself");
+        cli_result_free(&result);
+    }
+    expect_good(run_shell("cksum run/* | cmp - sums"));
+    expect_good(
+        run_shell("for file in t.nvt hard.nvt soft.nvt u.html v.html.part "
+                  "w.sqlite.partial t-timeline.dat run/r.nvt; do cmp $file before || exit 1; "
+                  "done"));
+    /* By another name they are written, and what is no regular file may be both. */
+    expect_good(RUN("stats", "t.nvt", "-o", "table"));
+    expect_good(RUN("stats", "t.nvt", "-o", "/dev/null"));
+}
+
 /* --- record ----------------------------------------------------------------------------------- */
 
 static void record_replaces_traces_only(void **state)
@@ -102,6 +165,7 @@ static void one_recorder_writes_a_trace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_input_is_written_over),
         cmocka_unit_test(record_replaces_traces_only),
         cmocka_unit_test(one_recorder_writes_a_trace),
     };
