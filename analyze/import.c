@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../lib/commands.h"
+#include "../lib/folder.h"
 #include "command.h"
 #include "published.h"
 
@@ -148,7 +148,7 @@ static int write_directory(const struct request *request, const struct nvt_publi
     char results[4400];
     int status;
     snprintf(results, sizeof(results), "%.4096s/results.jsonl", request->directory);
-    if (mkdir(request->directory, 0777) && errno != EEXIST)
+    if (nvt_folder_make(request->directory))
         return nvt_fail_at(err, request->directory, -1, "cannot be made: %s", strerror(errno));
     if (!access(results, F_OK))
         return nvt_fail_at(err, results, -1, "is there already: import into another directory");

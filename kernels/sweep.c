@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../lib/create_file.h"
+#include "../lib/folder.h"
 #include "../lib/progress.h"
 #include "sweep_child.h"
 #include "sweep_group.h"
@@ -252,7 +253,7 @@ static int prepare(struct nvt_child *run, struct nvt_error *err)
     run->self[length] = 0;
     if (strlen(directory) > 3000)
         return nvt_fail(err, "the output folder's name is too long");
-    if (mkdir(directory, 0777) && errno != EEXIST)
+    if (nvt_folder_make(directory))
         return nvt_fail_at(err, directory, -1, "cannot be made: %s", strerror(errno));
     snprintf(run->result, sizeof(run->result), "%.3000s/.result-%d.json", directory,
              run->sweep->ranks.rank);

@@ -1,4 +1,4 @@
-/* Folders: their entries, and how one of ours goes away. */
+/* Folders: their entries, and how they are made. */
 #ifndef NVT_FOLDER_H
 #define NVT_FOLDER_H
 
@@ -11,7 +11,9 @@ static inline struct dirent *nvt_folder_next(DIR *folder)
     return readdir(folder);
 }
 
-/* Removes the files of a folder and the folder; what is in folders below it stays, and it then too. */
-void nvt_folder_remove(const char *path);
+/* Make the folder and those above it, where they are not there; of a file those that it lies in. 0, or -1
+ * with errno. */
+int nvt_folder_make(const char *path);
+int nvt_folder_make_above(const char *file);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
+#include "../lib/folder.h"
 #include "chart.h"
 #include "frame.h"
 #include "gnuplot.h"
@@ -169,7 +170,7 @@ static int draw(struct nvt_report_input *input, const struct options *options, c
         fitting += charts[i]->fits(input);
     if (!fitting)
         return nvt_fail_at(err, path, -1, "holds nothing that a chart shows");
-    if (options->output && mkdir(options->output, 0777) && errno != EEXIST)
+    if (options->output && nvt_folder_make(options->output))
         return nvt_fail_at(err, options->output, -1, "cannot be made: %s", strerror(errno));
     for (size_t i = 0; i < CHARTS && !status; i++)
         if (charts[i]->fits(input))

@@ -13,6 +13,7 @@
 
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
+#include "../lib/folder.h"
 #include "../lib/shell.h"
 #include "../lib/temporary.h"
 #include "chart.h"
@@ -105,16 +106,18 @@ static void name_part(const struct request *request, char *part, size_t size)
     snprintf(part, size, "%s.part", request->path);
 }
 
-/* Whether no input is in its way. */
+/* Folders for it, where no input is in its way. */
 static int prepare_output(const struct request *request, const struct nvt_report_input *input,
                           struct nvt_error *err)
 {
     char part[4400];
     name_part(request, part, sizeof(part));
-    return nvt_input_check_output(input, request->path, err) ||
-                   nvt_input_check_output(input, part, err)
-               ? -1
-               : 0;
+    if (nvt_input_check_output(input, request->path, err) ||
+        nvt_input_check_output(input, part, err))
+        return -1;
+    if (nvt_folder_make_above(request->path))
+        return nvt_fail_at(err, request->path, -1, "cannot be written: %s", strerror(errno));
+    return 0;
 }
 
 /* --- pictures --------------------------------------------------------------------------------- */

@@ -222,8 +222,8 @@ static void test_nothing_to_draw(void **state)
     cli_expect_failure(&result, "bmp");
     cli_result_free(&result);
     write_rows(directory, "A CPU");
-    result = plot("-o/no/such/place", directory, NULL);
-    cli_expect_failure(&result, "/no/such/place");
+    result = plot("-o/proc/no/place", directory, NULL);
+    cli_expect_failure(&result, "/proc/no/place");
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }

@@ -464,9 +464,9 @@ static void test_refused(void **state)
     struct cli_result result = report(directory, "-o", "a.docx", NULL, NULL);
     cli_expect_failure(&result, ".html, .md or .tex");
     cli_result_free(&result);
-    snprintf(below, sizeof(below), "%s/none/a.html", directory);
+    snprintf(below, sizeof(below), "%s/env.json/a.html", directory);
     result = report(directory, "-o", below, NULL, NULL);
-    cli_expect_failure(&result, "none/a.html");
+    cli_expect_failure(&result, "env.json/a.html");
     cli_result_free(&result);
     /* What stands there stays when the new one cannot be written. */
     snprintf(below, sizeof(below), "%s/a.html", directory);

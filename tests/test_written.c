@@ -162,12 +162,30 @@ static void one_recorder_writes_a_trace(void **state)
                   "$0 record -o left.nvt -- true; said=$?; kill $(cat sleeper); exit $said"));
 }
 
+/* --- run -------------------------------------------------------------------------------------- */
+
+#define SMALL "--batch", "1", "--warmup", "0", "--iterations", "1", "--backend", "host"
+
+static void folders_are_made(void **state)
+{
+    (void)state;
+    expect_good(RUN("run", "linear", "--size", "32", SMALL, "-o", "new/out/x"));
+    assert_true(is_there("new/out/x/results.jsonl"));
+    expect_good(RUN("report", "new/out/x", "-o", "docs/y/z.html"));
+    assert_true(is_there("docs/y/z.html"));
+    cli_write_file(cli_in(cli_folder, "file"), "kept", 4);
+    expect_refused(RUN("run", "linear", "--size", "32", SMALL, "-o", "file/out"), "file/out");
+    expect_refused(RUN("report", "new/out/x", "-o", "file/z.html"), "file/z.html");
+    expect_text("file", "kept");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_input_is_written_over),
         cmocka_unit_test(record_replaces_traces_only),
         cmocka_unit_test(one_recorder_writes_a_trace),
+        cmocka_unit_test(folders_are_made),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

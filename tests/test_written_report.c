@@ -122,6 +122,15 @@ static void pictures_have_plain_names_of_their_own(void **state)
         free(names[i]);
 }
 
+static void plot_makes_its_folders(void **state)
+{
+    (void)state;
+    char *out = expect_good(RUN("plot", "a.nvt", "-o", "x/y/z"));
+    assert_int_equal(strncmp(out, "x/y/z/a-timeline.svg\n", 21), 0);
+    assert_int_equal(access(cli_in(cli_folder, "x/y/z/a-timeline.svg"), F_OK), 0);
+    free(out);
+}
+
 /* --- ended early ------------------------------------------------------------------------------ */
 
 /* The report's folder, where it waits for its gnuplot. */
@@ -234,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_report_is_named_after_its_trace),
         cmocka_unit_test(pictures_have_plain_names_of_their_own),
+        cmocka_unit_test(plot_makes_its_folders),
         cmocka_unit_test(words_come_back_from_a_shell),
         cmocka_unit_test(documents_tell_commands_for_a_shell),
         cmocka_unit_test(who_is_ended_leaves_no_folder),
