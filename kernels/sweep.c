@@ -14,6 +14,7 @@
 #include "../lib/folder.h"
 #include "../lib/progress.h"
 #include "sweep_child.h"
+#include "sweep_earlier.h"
 #include "sweep_group.h"
 
 const char *const nvt_collect_levels[] = {"off", "nvtx", "kernel", "full", "nsys", "control", NULL};
@@ -260,6 +261,7 @@ static int prepare(struct nvt_child *run, struct nvt_error *err)
     if (run->sweep->ranks.rank)
         return 0;
     snprintf(run->results, sizeof(run->results), "%.3000s/results.jsonl", directory);
+    nvt_earlier_remove(directory, run->sweep->ranks.size);
     FILE *results = nvt_create_stream(run->results);
     if (!results)
         return nvt_fail_at(err, run->results, -1, "cannot be written: %s", strerror(errno));

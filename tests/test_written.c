@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/runs.h"
 #include "cli.h"
 
 /* All in a folder of the test's own, which is the current one of every program. */
@@ -166,6 +167,34 @@ static void one_recorder_writes_a_trace(void **state)
 
 #define SMALL "--batch", "1", "--warmup", "0", "--iterations", "1", "--backend", "host"
 
+static void a_run_replaces_what_an_earlier_one_left(void **state)
+{
+    (void)state;
+    struct cli_result result = RUN("run", "linear", "--size", "32,64", SMALL, "-o", "again");
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "replaced"));
+    cli_result_free(&result);
+    expect_good(run_shell(
+        "cd again && cp linear-size32-*.nvt mine.nvt && cp mine.nvt ../outside.nvt && "
+        "cp mine.nvt named.txt && ln -s mine.nvt link.nvt && mkdir below && "
+        "cp mine.nvt below/x.nvt && "
+        "for name in ../outside.nvt named.txt link.nvt below/x.nvt \"$PWD/mine.nvt\" missing.nvt; "
+        "do sed -n '1s|\"trace\": \"[^\"]*\"|\"trace\": \"'\"$name\"'\"|p' results.jsonl; "
+        "done >>results.jsonl"));
+    result = RUN("run", "linear", "--size", "96", SMALL, "-o", "again");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(
+        result.err, "nvtally: the results in again are replaced and 2 traces of theirs removed\n"));
+    cli_result_free(&result);
+    expect_good(
+        run_shell("[ \"$(ls again/linear-*.nvt)\" = again/linear-size96-batch1-linear.nvt ] && "
+                  "cd again && ls mine.nvt ../outside.nvt named.txt below/x.nvt && "
+                  "test -h link.nvt"));
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "again"));
+    assert_int_equal(runs->count, 1);
+    nvt_runs_free(runs);
+}
+
 static void folders_are_made(void **state)
 {
     (void)state;
@@ -185,6 +214,7 @@ int main(void)
         cmocka_unit_test(no_input_is_written_over),
         cmocka_unit_test(record_replaces_traces_only),
         cmocka_unit_test(one_recorder_writes_a_trace),
+        cmocka_unit_test(a_run_replaces_what_an_earlier_one_left),
         cmocka_unit_test(folders_are_made),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
