@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../collectors/session.h"
@@ -394,12 +395,32 @@ static int show_table(const struct nvt_sweep *sweep)
 #endif
 }
 
+/* Whether there is a row to show. */
+static int has_rows(const struct nvt_sweep *sweep)
+{
+    char path[4096];
+    struct stat status;
+    snprintf(path, sizeof(path), "%.3000s/results.jsonl", sweep->directory);
+    return !stat(path, &status) && status.st_size;
+}
+
+/* What is left of a sweep that a signal ended. The exit status. */
+static int tell_signal(const struct nvt_sweep *sweep, int is_temporary, int number)
+{
+    const char *left = !is_temporary     ? "what was finished is kept"
+                       : has_rows(sweep) ? "the table is of what was finished"
+                                         : "nothing was finished";
+    fprintf(stderr, "nvtally: stopped by signal %d; %s%s\n", number, left,
+            sweep->ranks.size > 1 ? " (a launcher of MPI ends all ranks when one has ended)" : "");
+    return 128 + number;
+}
+
 /* Say what was not ok, and where the results are. The exit status. */
 static int tell_end(const struct nvt_sweep *sweep, int is_temporary,
                     const struct nvt_sweep_end *end, int status, const struct nvt_error *err)
 {
     char text[1200];
-    int not_ok = end->not_ok, interrupted = end->interrupted;
+    int not_ok = end->not_ok;
     if (not_ok > 0 && sweep->ranks.size > 1)
         fprintf(stderr, "nvtally: rank %d of %d did not end well: %s\n", sweep->ranks.rank,
                 sweep->ranks.size, nvt_error_text(err, text, sizeof(text)));
@@ -411,12 +432,8 @@ static int tell_end(const struct nvt_sweep *sweep, int is_temporary,
                 is_temporary ? "" : sweep->directory, is_temporary ? "" : "/results.jsonl");
     if (!is_temporary && !sweep->ranks.rank)
         fprintf(stderr, "nvtally: results in %s\n", sweep->directory);
-    if (interrupted) {
-        fprintf(stderr, "nvtally: stopped by signal %d; what was finished is kept%s\n", interrupted,
-                sweep->ranks.size > 1 ? " (a launcher of MPI ends all ranks when one has ended)"
-                                      : "");
-        return 128 + interrupted;
-    }
+    if (end->interrupted)
+        return tell_signal(sweep, is_temporary, end->interrupted);
     /* The launcher shall end the others. */
     if (not_ok > 0 && sweep->ranks.size > 1)
         return 2;
@@ -437,7 +454,7 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
         return 2;
     }
     (void)fflush(stdout); /* an error stays with the stream */
-    if (!end.interrupted && !sweep->ranks.rank)
+    if (!sweep->ranks.rank && (!end.interrupted || has_rows(sweep)))
         status = show_table(sweep);
     return tell_end(sweep, is_temporary, &end, status, err);
 }

@@ -195,6 +195,24 @@ static void a_run_replaces_what_an_earlier_one_left(void **state)
     nvt_runs_free(runs);
 }
 
+static void an_interrupt_shows_what_was_finished(void **state)
+{
+    (void)state;
+    struct cli_result result = run_shell(
+        "$0 run linear --size 32,4096 --batch 16 --warmup 0 --iterations 20000 --backend host & "
+        "p=$!; for i in $(seq 1000); do sleep 0.05; "
+        "for c in $(cat /proc/$p/task/$p/children); do tr '\\0' ' ' </proc/$c/cmdline; done >line; "
+        "grep -q size=4096 line && break; done; "
+        "folder=$(grep -o '/tmp/nvtally-run-[^/]*' line); [ -s \"$folder/results.jsonl\" ] || exit "
+        "1; "
+        "kill -TERM $p; wait $p; said=$?; [ -e \"$folder\" ] && exit 1; exit $said");
+    cli_expect_status(&result, 128 + 15);
+    assert_non_null(strstr(result.err, "stopped by signal 15; the table is of what was finished"));
+    assert_non_null(strstr(result.out, " 32 "));
+    assert_null(strstr(result.out, "4096"));
+    cli_result_free(&result);
+}
+
 static void folders_are_made(void **state)
 {
     (void)state;
@@ -215,6 +233,7 @@ int main(void)
         cmocka_unit_test(record_replaces_traces_only),
         cmocka_unit_test(one_recorder_writes_a_trace),
         cmocka_unit_test(a_run_replaces_what_an_earlier_one_left),
+        cmocka_unit_test(an_interrupt_shows_what_was_finished),
         cmocka_unit_test(folders_are_made),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
