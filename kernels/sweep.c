@@ -12,6 +12,7 @@
 
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
+#include "../lib/program.h"
 #include "../lib/progress.h"
 #include "sweep_child.h"
 #include "sweep_earlier.h"
@@ -276,19 +277,12 @@ void nvt_quiet_threads(void)
     setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
 }
 
-static int is_program(const char *path)
-{
-    struct stat status;
-    return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, X_OK);
-}
-
 int nvt_sweep_find_nsys(struct nvt_sweep *sweep, const char *given, struct nvt_error *err)
 {
-    const char *folders = getenv("PATH");
     int asked = 0;
     for (size_t i = 0; i < sweep->collect.count; i++)
         asked |= sweep->collect.values[i] == NVT_COLLECT_NSYS;
-    if (given && !is_program(given))
+    if (given && !nvt_is_program(given))
         return nvt_fail(err, "--nsys %s: is no program that can be run", given);
     if (!asked)
         return given ? nvt_fail(err, "--nsys is for --collect nsys") : 0;
@@ -296,11 +290,8 @@ int nvt_sweep_find_nsys(struct nvt_sweep *sweep, const char *given, struct nvt_e
         snprintf(sweep->nsys, sizeof(sweep->nsys), "%s", given);
         return 0;
     }
-    for (const char *at = folders; at && *at; at += strcspn(at, ":"), at += *at == ':') {
-        snprintf(sweep->nsys, sizeof(sweep->nsys), "%.*s/nsys", (int)strcspn(at, ":"), at);
-        if (is_program(sweep->nsys))
-            return 0;
-    }
+    if (!nvt_find_program("nsys", sweep->nsys, sizeof(sweep->nsys)))
+        return 0;
     sweep->nsys[0] = 0;
     return nvt_fail(err, "--collect nsys: there is no nsys on PATH; give it with --nsys PATH");
 }

@@ -28,6 +28,7 @@
 
 #include "../collectors/session.h"
 #include "clock.h"
+#include "program.h"
 
 struct probe {
     struct nvt_probe_item *items;
@@ -301,13 +302,13 @@ static int toolkit_version(struct nvt_probe_item *item)
 }
 
 /* Whether a folder of this colon-separated list holds the file; its path goes to the item. */
-static bool find_file(struct nvt_probe_item *item, const char *folders, const char *name, int mode)
+static bool find_file(struct nvt_probe_item *item, const char *folders, const char *name)
 {
     while (folders && *folders) {
         char path[PATH_MAX];
         int length = (int)strcspn(folders, ":");
         int size = snprintf(path, sizeof(path), "%.*s/%s", length, folders, name);
-        if (size > 0 && size < PATH_MAX && !access(path, mode)) {
+        if (size > 0 && size < PATH_MAX && !access(path, R_OK)) {
             found(item, "%s", path);
             return true;
         }
@@ -327,7 +328,7 @@ static void probe_shared(struct probe *probe, const char *name, const char *cons
     struct nvt_probe_item *item = add(probe, name, remedy);
     for (; *names; names++)
         for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-            if (find_file(item, lists[i], *names, R_OK))
+            if (find_file(item, lists[i], *names))
                 return;
 }
 
@@ -352,7 +353,10 @@ static void probe_cuda(struct probe *probe)
 
 static void probe_program(struct probe *probe, const char *name, const char *remedy)
 {
-    find_file(add(probe, name, remedy), getenv("PATH"), name, X_OK);
+    char path[PATH_MAX];
+    struct nvt_probe_item *item = add(probe, name, remedy);
+    if (!nvt_find_program(name, path, sizeof(path)))
+        found(item, "%s", path);
 }
 
 size_t nvt_probe(struct nvt_probe_item items[NVT_PROBE_MAX])

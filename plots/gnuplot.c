@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/program.h"
 #include "../lib/text.h"
 
 int nvt_picture_format(const char *format)
@@ -80,6 +82,10 @@ int nvt_gnuplot_run(const char *directory, const char *script, struct nvt_error 
 {
     int complaint[2];
     pid_t child;
+    char path[PATH_MAX];
+    if (nvt_find_program("gnuplot", path, sizeof(path)))
+        return nvt_fail(err, "charts are drawn by gnuplot, which was not found: install it "
+                             "(Debian: apt install gnuplot-nox)");
     if (pipe2(complaint, O_CLOEXEC))
         return nvt_fail(err, "cannot make a pipe: %s", strerror(errno));
     /* -d: what is in somebody's ~/.gnuplot does not change our charts. */
@@ -94,15 +100,12 @@ int nvt_gnuplot_run(const char *directory, const char *script, struct nvt_error 
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, 2, 1);
     posix_spawn_file_actions_adddup2(&actions, complaint[1], 2);
-    int failed = posix_spawnp(&child, program, &actions, NULL, arguments, environ);
+    int failed = posix_spawn(&child, path, &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(complaint[1]);
     if (failed) {
         close(complaint[0]);
-        return failed == ENOENT
-                   ? nvt_fail(err, "charts are drawn by gnuplot, which was not found: install it "
-                                   "(Debian: apt install gnuplot-nox)")
-                   : nvt_fail(err, "gnuplot cannot be started: %s", strerror(failed));
+        return nvt_fail(err, "gnuplot cannot be started: %s", strerror(failed));
     }
     char line[400];
     read_complaint(complaint[0], line, sizeof(line));

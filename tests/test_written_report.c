@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/program.h"
 #include "../lib/shell.h"
 #include "cli.h"
 
@@ -238,6 +239,51 @@ static void documents_tell_commands_for_a_shell(void **state)
     free(text);
 }
 
+/* --- programs --------------------------------------------------------------------------------- */
+
+static void programs_are_found_as_exec_finds_them(void **state)
+{
+    (void)state;
+    const char *before = getenv("PATH");
+    assert_non_null(before);
+    char found[4200], folders[9000], *kept = strdup(before);
+    const char *program = cli_in(cli_folder, "bin/gnuplot");
+    assert_int_equal(mkdir(cli_in(cli_folder, "folders"), 0777), 0);
+    assert_int_equal(mkdir(cli_in(cli_folder, "folders/gnuplot"), 0777), 0);
+    snprintf(folders, sizeof(folders), "/nonexistent:%s/folders:%s/bin", cli_folder, cli_folder);
+    setenv("PATH", folders, 1);
+    assert_int_equal(nvt_find_program("gnuplot", found, sizeof(found)), 0);
+    assert_string_equal(found, program);
+    assert_int_equal(nvt_find_program("gnuplot", found, 3), -1);
+    assert_int_equal(nvt_find_program("no-such-program", found, sizeof(found)), -1);
+    unsetenv("PATH");
+    assert_int_equal(nvt_find_program("sh", found, sizeof(found)), 0);
+    assert_int_equal(*found, '/');
+    setenv("PATH", kept, 1);
+    free(kept);
+}
+
+/* `info` says of gnuplot what `plot` does with it, without PATH too. */
+static void info_and_plot_look_in_the_same_places(void **state)
+{
+    (void)state;
+    static const char *const without[] = {"PATH", NULL}, *const nowhere[] = {"PATH=/nonexistent",
+                                                                             NULL};
+    const char *const *const environments[] = {without, nowhere};
+    const char *const info[] = {"nvtally", "info", "--json", NULL};
+    const char *const plot[] = {"nvtally", "plot", "a.nvt", NULL};
+    static const char found[] = "\"gnuplot\", \"present\": true";
+    for (size_t i = 0; i < 2; i++) {
+        const struct cli_options options = {.directory = cli_folder,
+                                            .environment = environments[i]};
+        struct cli_result said = cli_run_with(&options, info), drawn = cli_run_with(&options, plot);
+        assert_int_equal(strstr(said.out, found) != NULL,
+                         strstr(drawn.err, "gnuplot, which was not found") == NULL);
+        cli_result_free(&said);
+        cli_result_free(&drawn);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +292,8 @@ int main(void)
         cmocka_unit_test(plot_makes_its_folders),
         cmocka_unit_test(words_come_back_from_a_shell),
         cmocka_unit_test(documents_tell_commands_for_a_shell),
+        cmocka_unit_test(programs_are_found_as_exec_finds_them),
+        cmocka_unit_test(info_and_plot_look_in_the_same_places),
         cmocka_unit_test(who_is_ended_leaves_no_folder),
     };
     return cmocka_run_group_tests(tests, set_up, cli_folder_tear_down);

@@ -1,0 +1,14 @@
+/* Programs by their names. */
+#ifndef NVT_PROGRAM_H
+#define NVT_PROGRAM_H
+
+#include <stddef.h>
+
+/* Whether there is such a program, and we may start it. */
+int nvt_is_program(const char *path);
+
+/* Look where execvp() does: in the folders of PATH, without PATH in the system's. path[size] gets an
+ * absolute one. 0, or -1: there is none. */
+int nvt_find_program(const char *name, char *path, size_t size);
+
+#endif
