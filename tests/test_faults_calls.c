@@ -141,8 +141,8 @@ static int lines_of(const char *text)
     return lines;
 }
 
-/* One line of ours, beside warnings, the traces that `run` could not write, and where it has left
- * what it had measured by then. */
+/* One line of ours, beside warnings, the traces that `run` could not write, the reason that a run of it had,
+ * and where it has left what it had measured by then. */
 static int is_clear(const char *text)
 {
     static const char of_a_trace[] = ".nvt: cannot be written: ";
@@ -155,7 +155,8 @@ static int is_clear(const char *text)
         if (memmem(text, length, of_a_trace, strlen(of_a_trace)))
             traces++;
         else
-            errors += strncmp(text + 9, "warning: ", 9) && strncmp(text + 9, "results in ", 11);
+            errors += strncmp(text + 9, "warning: ", 9) && strncmp(text + 9, "results in ", 11) &&
+                      strncmp(text + 9, "linear ", 7);
     }
     return errors == 1 || (!errors && traces == 1);
 }
