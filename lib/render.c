@@ -51,6 +51,13 @@ static void shortest(double value, char out[NVT_NUMBER_MAX])
     }
 }
 
+/* What is rounded to nothing has no sign. */
+static void unsign_zero(char *number)
+{
+    if (*number == '-' && !number[1 + strspn(number + 1, "0.")])
+        memmove(number, number + 1, strlen(number));
+}
+
 const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t column,
                               int separators, char out[NVT_NUMBER_MAX])
 {
@@ -66,6 +73,7 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
         shortest(nvt_table_real(table, row, column), out);
     else
         snprintf(out, NVT_NUMBER_MAX, "%.*f", spec->decimals, nvt_table_real(table, row, column));
+    unsign_zero(out);
     if (separators && !(spec->flags & NVT_PLAIN))
         separate(out);
     return out;

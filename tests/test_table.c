@@ -475,6 +475,24 @@ static void test_separators(void **state)
     nvt_table_free(table);
 }
 
+/* What is rounded to nothing has no sign; what is not keeps it. */
+static void test_zero(void **state)
+{
+    (void)state;
+    const struct {
+        double value;
+        const char *text;
+    } cases[] = {{-0.0, "0.0"}, {-0.04, "0.0"}, {-0.06, "-0.1"}, {-10, "-10.0"}, {0.04, "0.0"}};
+    struct nvt_table *table = new_table();
+    char out[NVT_NUMBER_MAX];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        add(table, "x", 1, cases[i].value);
+        assert_string_equal(nvt_render_number(table, i, MEAN, 1, out), cases[i].text);
+    }
+    assert_string_equal(nvt_render_number(table, 0, RATIO, 0, out), "0");
+    nvt_table_free(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,7 +500,7 @@ int main(void)
         cmocka_unit_test(test_cells),        cmocka_unit_test(test_sort),
         cmocka_unit_test(test_column),       cmocka_unit_test(test_separators),
         cmocka_unit_test(test_grid),         cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_tsv),
+        cmocka_unit_test(test_tsv),          cmocka_unit_test(test_zero),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_json),         cmocka_unit_test(test_json_of_several),
 #endif
