@@ -25,6 +25,9 @@ enum {
 /* DejaVu Sans at 11 px. */
 #define KEY_CHAR 6.7
 
+/* Room beside the only value of a logarithmic axis: for its half and its double. */
+#define ALONE 3.0
+
 struct nvt_frame nvt_frame_new(const char *format, const char *name, const char *title)
 {
     struct nvt_frame frame = {.format = format, .name = name};
@@ -253,7 +256,7 @@ void nvt_frame_panel(const struct nvt_frame *frame, int index, const char *title
     if (title) {
         fputs("set title ", out);
         nvt_gnuplot_text(title, 60, out);
-        fputs(" font ',12' offset 0,-0.5 noenhanced\n", out);
+        fprintf(out, " font ',%d' offset 0,-0.5 noenhanced\n", frame->columns > 1 ? 11 : 12);
     }
 }
 
@@ -314,16 +317,38 @@ void nvt_extent_add_bar(struct nvt_extent *extent, double mean, double std)
         nvt_extent_add(extent, mean, std > 0 ? mean + std : mean);
 }
 
+/* Tics of a decade, the fewer the better. */
+static const struct {
+    double steps[7];
+    int count;
+} log_tics[] = {{{1, 2, 5}, 3}, {{1, 1.5, 2, 3, 4, 5, 7}, 7}};
+enum { LOG_TICS = sizeof(log_tics) / sizeof(log_tics[0]), TICS_LEAST = 3 };
+
+/* Write the tics of a choice that lie on an axis, NULL: only count them. */
+static int put_log_tics(int choice, double low, double high, FILE *out)
+{
+    int count = 0;
+    for (int power = (int)floor(log10(low)); power <= (int)ceil(log10(high)); power++)
+        for (int i = 0; i < log_tics[choice].count; i++) {
+            double tic = log_tics[choice].steps[i] * pow(10, power);
+            if (tic < low || tic > high)
+                continue;
+            if (out)
+                fprintf(out, "%s%.9g", count ? ", " : "", tic);
+            count++;
+        }
+    return count;
+}
+
 /* gnuplot's tics of a logarithmic axis are powers of ten, which leaves one or none where there is
  * less than a decade or two. */
 static void put_few_log_tics(char axis, double low, double high, FILE *out)
 {
-    static const int steps[] = {1, 2, 5};
-    const char *separator = "";
+    int choice = 0;
+    while (choice + 1 < LOG_TICS && put_log_tics(choice, low, high, NULL) < TICS_LEAST)
+        choice++;
     fprintf(out, "set format %c '%%g'\nset %ctics (", axis, axis);
-    for (int power = (int)floor(log10(low)); power <= (int)ceil(log10(high)); power++)
-        for (int i = 0; i < 3; i++, separator = ", ")
-            fprintf(out, "%s%.9g", separator, steps[i] * pow(10, power));
+    put_log_tics(choice, low, high, out);
     fputs(")\n", out);
 }
 
@@ -334,11 +359,13 @@ int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, dou
     double low = is_log ? extent->least / 1.5 / unit : 0;
     double high = extent->most > 0 ? extent->most * (is_log ? 1.5 : 1.1) / unit : 1;
     fprintf(out,
-            "%s logscale %c%s\nset %crange [%.9g:%.9g]\nfloor = %.9g\n"
+            "%s logscale %c%s\nset %crange [%.9g:%.9g]\nfloor = %.9g\nceiling = %.9g\n"
+            "lower(value) = value > floor ? value : floor\n"
+            "upper(value) = value < ceiling ? value : ceiling\n"
             "low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
             "high(mean, std) = std > 0 ? mean + std : mean\n",
-            is_log ? "set" : "unset", axis, is_log ? " 10" : "", axis, low, high, low);
-    if (is_log && high <= 60 * low)
+            is_log ? "set" : "unset", axis, is_log ? " 10" : "", axis, low, high, low, high);
+    if (is_log && high < 100 * low)
         put_few_log_tics(axis, low, high, out);
     else
         fprintf(out, "set %ctics autofreq\nset format %c '%s'\n", axis, axis,
@@ -352,6 +379,29 @@ static int ascending(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
+void nvt_frame_log_range(const struct nvt_extent *extent, double factor, double *left,
+                         double *right)
+{
+    factor = extent->most > extent->least ? factor : ALONE;
+    *left = extent->most > 0 ? extent->least / factor : 1;
+    *right = extent->most > 0 ? extent->most * factor : 4;
+}
+
+/* A value with no others has its half and its double beside it. */
+static const char *put_neighbours(double value, double left, double right, FILE *out)
+{
+    const char *separator = "";
+    if (value / 2 >= fmax(left, 1)) {
+        fprintf(out, "'%.6g' %.9g", value / 2, value / 2);
+        separator = ", ";
+    }
+    if (value * 2 <= right) {
+        fprintf(out, "%s'%.6g' %.9g", separator, value * 2, value * 2);
+        separator = ", ";
+    }
+    return separator;
+}
+
 void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, double *values,
                      size_t count, FILE *out)
 {
@@ -362,6 +412,8 @@ void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, d
     fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (", left, right);
     if (count)
         qsort(values, count, sizeof(*values), ascending);
+    if (count && values[0] == values[count - 1])
+        separator = put_neighbours(values[0], left, right, out);
     for (size_t i = 0; i < count; i++) {
         double at = width * log(values[i] / left) / log(right / left);
         if (!(values[i] > 0) || at < marked + 2)

@@ -61,7 +61,7 @@ void nvt_frame_provenance(struct nvt_frame *frame, const char *before,
 void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out);
 
 /* Begin panel `index`, by rows from the left; what is drawn once is taken off from the second on.
- * The title may be NULL. */
+ * The title may be NULL; a panel alone has no room for one. */
 void nvt_frame_panel(const struct nvt_frame *frame, int index, const char *title, FILE *out);
 
 /* Name the y axis of panel `index`, at the left edge of its place whatever its tics are. */
@@ -99,14 +99,20 @@ void nvt_extent_add_bar(struct nvt_extent *extent, double mean, double std);
 
 /* Scale `axis` ('x' or 'y') for an extent whose unit is worth `unit`: from zero, or logarithmic
  * where the most is more than `log_ratio` times the least (0: wherever nothing is zero). The script
- * gets low(mean, std) and high(mean, std) for the ends of bars, which stop where the axis does.
+ * gets low(mean, std) and high(mean, std) for the ends of bars, which stop where the axis begins,
+ * and lower(value) and upper(value), which cut at its ends, floor and ceiling.
  * Whether it is logarithmic. */
 int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, double log_ratio,
                     FILE *out);
 
+/* Where a logarithmic axis begins and ends that holds an extent: `factor` before and behind it, more
+ * where there is only one value. */
+void nvt_frame_log_range(const struct nvt_extent *extent, double factor, double *left,
+                         double *right);
+
 /* Make x logarithmic from `left` to `right`, with tics at the `count` values of `values`, which is
- * sorted here and may have equal ones. Of labels that would touch, the second is left out. For an
- * open frame. */
+ * sorted here and may have equal ones; a value alone has tics at its half and its double beside
+ * it. Of labels that would touch, the second is left out. For an open frame. */
 void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, double *values,
                      size_t count, FILE *out);
 

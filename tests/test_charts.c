@@ -337,6 +337,53 @@ static void test_hostile_numbers(void **state)
 
 #endif
 
+/* --- looks and axes --- */
+
+/* Whatever an extent is, an axis has two labels or more; a value alone too. */
+static void test_tics(void **state)
+{
+    (void)state;
+    struct nvt_frame frame = nvt_frame_new("svg", "a", "a");
+    frame.columns = 1;
+    for (int i = 0; i < 240; i++)
+        for (int k = 0; k < 26; k++) {
+            const double least = 1e-3 * pow(1.07, i), ratio = pow(1.3, k);
+            char *script = NULL, *end;
+            size_t size = 0, tics = 0;
+            const struct nvt_extent extent = {least, least * ratio};
+            FILE *out = open_memstream(&script, &size);
+            int is_log = nvt_frame_scale('y', &extent, 1, 0, out);
+            fclose(out);
+            assert_true(is_log);
+            double low = least / 1.5, high = least * ratio * 1.5;
+            const char *list = strstr(script, "set ytics (");
+            for (const char *at = list ? list + 11 : NULL; at; at = *end == ',' ? end + 1 : NULL) {
+                double tic = strtod(at, &end);
+                tics += tic >= low && tic <= high;
+            }
+            /* gnuplot's own are the powers of ten. */
+            for (int power = -8; !list && power < 9; power++)
+                tics += pow(10, power) >= low && pow(10, power) <= high;
+            assert_in_range(tics, 2, 12);
+            free(script);
+        }
+    for (int i = 0; i < 9; i++) {
+        const double value = pow(3, i);
+        char *script = NULL;
+        size_t size = 0, labels = 0;
+        double left, right, values[] = {value, value};
+        struct nvt_extent extent = {value, value};
+        FILE *out = open_memstream(&script, &size);
+        nvt_frame_log_range(&extent, 1.2, &left, &right);
+        nvt_frame_log_x(&frame, left, right, values, 2, out);
+        fclose(out);
+        for (const char *at = strstr(script, "xtics ("); (at = strstr(at, "' ")); at++)
+            labels++;
+        assert_in_range(labels, 2, 3);
+        free(script);
+    }
+}
+
 /* --- a trace --- */
 
 /* Two iterations with phases, kernels on one stream, and an allocator that takes and gives. */
@@ -559,7 +606,7 @@ int main(void)
         cmocka_unit_test(test_studies), cmocka_unit_test(test_hostile_numbers),
 #endif
         cmocka_unit_test(test_trace),   cmocka_unit_test(test_large_trace),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_words),   cmocka_unit_test(test_tics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
