@@ -5,10 +5,15 @@
 
 #include "../analyze/diagnose.h"
 #include "../analyze/project.h"
+#include "gnuplot.h"
+#include "looks.h"
 
-/* Pale forms of the palette's colours: lines of any of them stand out before it. */
-static const char *const tints[NVT_BANDS_NAMES] = {"#DDEFFA", "#FBEBCB", "#D5EFE6", "#F6E4EE",
-                                                   "#EEEEEE"};
+/* Pale forms of colours, which lines of any of them stand out before: of well-known names, and of
+ * others in their order. */
+static const char *const pale[][2] = {
+    {NVT_SKY, "#DDEFFA"}, {NVT_ORANGE, "#FBEBCB"}, {NVT_GREEN, "#D5EFE6"}};
+static const char *const tints[NVT_BANDS_NAMES] = {"#F6E4EE", "#EEEEEE", "#F3F0D0", "#DFE0F3",
+                                                   "#F7DFD3"};
 
 enum { PHASES = 3 };
 
@@ -64,14 +69,24 @@ static uint32_t main_thread(const struct nvt_trace *trace, const uint8_t *librar
     return best;
 }
 
+static const char *tint_of(const struct nvt_trace *trace, uint32_t name, size_t index)
+{
+    const char *color = nvt_known_color(nvt_name(trace, name));
+    for (size_t i = 0; color && i < sizeof(pale) / sizeof(pale[0]); i++)
+        if (!strcmp(pale[i][0], color))
+            return pale[i][1];
+    return tints[index];
+}
+
 /* The place of a name among the bands', or the last one for those that came too late. */
-static size_t name_of(struct nvt_bands *bands, uint32_t name)
+static size_t name_of(struct nvt_bands *bands, const struct nvt_trace *trace, uint32_t name)
 {
     for (size_t i = 0; i < bands->name_count; i++)
         if (bands->names[i] == name)
             return i;
     if (bands->name_count < NVT_BANDS_NAMES) {
         bands->names[bands->name_count] = name;
+        bands->tints[bands->name_count] = tint_of(trace, name, bands->name_count);
         return bands->name_count++;
     }
     return NVT_BANDS_NAMES;
@@ -93,7 +108,7 @@ struct nvt_bands nvt_bands_of(const struct nvt_trace *trace, int64_t first, int6
         if (phases ? !is_phase(trace, i, ids)
                    : trace->ranges.thread[i] != thread || !is_candidate(trace, libraries, i, level))
             continue;
-        size_t name = name_of(&bands, trace->ranges.name[i]);
+        size_t name = name_of(&bands, trace, trace->ranges.name[i]);
         if (name == NVT_BANDS_NAMES)
             continue;
         bands.items[next] = (struct nvt_band){trace->ranges.start[i], trace->ranges.end[i], name};
@@ -116,7 +131,7 @@ void nvt_bands_keys(const struct nvt_bands *bands, const struct nvt_trace *trace
     char text[128];
     for (size_t i = 0; i < bands->name_count; i++) {
         snprintf(text, sizeof(text), "%.40s", nvt_name(trace, bands->names[i]));
-        nvt_frame_key(frame, NVT_KEY_BOX, tints[i], 1, 0, *text ? text : "(no name)");
+        nvt_frame_key(frame, NVT_KEY_BOX, bands->tints[i], 1, 0, *text ? text : "(no name)");
     }
     snprintf(text, sizeof(text), "The last %zu of %zu such ranges.", bands->count, bands->all);
     if (bands->all > bands->count)
@@ -135,6 +150,6 @@ void nvt_bands_put(const struct nvt_bands *bands, double unit, FILE *out)
                     "set object %d rectangle from %.9g,graph 0 to %.9g,graph 1 behind fillcolor "
                     "'%s' fillstyle solid 1 noborder\n",
                     ++tag, (double)(start - bands->from) / unit, (double)(end - bands->from) / unit,
-                    tints[band->name]);
+                    bands->tints[band->name]);
     }
 }

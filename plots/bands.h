@@ -19,6 +19,7 @@ struct nvt_bands {
     struct nvt_band items[NVT_BANDS_MOST];
     size_t count, all;               /* all: that there are in the trace */
     uint32_t names[NVT_BANDS_NAMES]; /* ids of the trace's strings */
+    const char *tints[NVT_BANDS_NAMES];
     size_t name_count;
     int64_t from, to; /* ns: what of the trace is shown */
 };

@@ -82,4 +82,21 @@ int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,
                    nvt_chart_put *put_data, nvt_chart_put *put_script, const void *what,
                    struct nvt_error *err);
 
+/* Traces given by themselves, of which charts draw the first ones, each in pictures of its own. */
+enum { NVT_CHART_TRACES = 3 };
+
+/* How many there are in the input, those of run directories left out. */
+size_t nvt_chart_own_traces(const struct nvt_report_input *input);
+
+/* Call `draw` for each that is drawn, alone in its request, with the name that its pictures begin
+ * with, which no other trace of the input has. 0, or -1 with err filled. */
+typedef int nvt_chart_draw_trace(const struct nvt_chart_request *request, const char *base,
+                                 struct nvt_error *err);
+int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw_trace *draw,
+                         struct nvt_error *err);
+
+/* That name of the trace at `index`. */
+void nvt_chart_trace_name(const struct nvt_report_input *input, size_t index, char *out,
+                          size_t size);
+
 #endif

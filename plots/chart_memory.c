@@ -167,13 +167,13 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 }
 
 /* Where the picture begins and ends: ranges and operations too, so that phases are seen whole. */
-static int draw_trace(const struct nvt_chart_request *request, struct nvt_input_trace *from,
-                      struct nvt_error *err)
+static int draw_trace(const struct nvt_chart_request *request, size_t index, struct nvt_error *err)
 {
+    struct nvt_input_trace *from = &request->input->traces[index];
     struct nvt_report_input one = {.traces = from, .trace_count = 1};
     struct nvt_tables tables = {0};
     const struct nvt_report *report = nvt_report_find("memory_timeline");
-    char name[NAME_LONGEST];
+    char name[NAME_LONGEST], base[NAME_LONGEST - 16];
     int status = report->make(&one, &tables, err);
     if (!status && nvt_table_rows(tables.items[0])) {
         const struct nvt_table *table = tables.items[0];
@@ -187,7 +187,8 @@ static int draw_trace(const struct nvt_chart_request *request, struct nvt_input_
             .bands = nvt_bands_of(from->trace, from->trace->first_ns, from->trace->last_ns)};
         sheet.unit = nvt_time_unit_for((double)(sheet.bands.to - sheet.bands.from));
         fill(&sheet);
-        nvt_frame_file_name(from->trace->path, "-memory", name, sizeof(name));
+        nvt_chart_trace_name(request->input, index, base, sizeof(base));
+        snprintf(name, sizeof(name), "%s-memory", base);
         if (sheet.bands.to > sheet.bands.from)
             status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
     }
@@ -202,7 +203,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     int status = input->trace_count ? 0 : nvt_input_traces(input, err);
     for (size_t i = 0, drawn = 0; i < input->trace_count && !status && drawn < TRACES_MOST; i++)
         if (input->traces[i].trace->memory.count) {
-            status = draw_trace(request, &input->traces[i], err);
+            status = draw_trace(request, i, err);
             drawn++;
         }
     return status;

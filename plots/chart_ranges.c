@@ -141,16 +141,14 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 }
 
 static int draw_table(const struct nvt_chart_request *request, const struct nvt_report *report,
-                      struct bars bars, const char *suffix, struct nvt_error *err)
+                      struct bars bars, const char *name, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
-    char name[128];
     int status = report->make(request->input, &tables, err);
     bars.trace = request->input->traces[0].trace;
     bars.table = status ? NULL : tables.items[0];
     bars.count = status ? 0 : nvt_table_rows(bars.table);
     bars.count = bars.count < BARS_MAX ? bars.count : BARS_MAX;
-    nvt_frame_file_name(bars.trace->path, suffix, name, sizeof(name));
     if (bars.count) {
         bars.unit = nvt_time_unit_for(total_of(&bars, 0));
         status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
@@ -159,25 +157,36 @@ static int draw_table(const struct nvt_chart_request *request, const struct nvt_
     return status;
 }
 
-/* The command takes one input, so there is one trace. */
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_trace(const struct nvt_chart_request *request, const char *base,
+                      struct nvt_error *err)
 {
+    char name[160];
     const struct nvt_trace *trace = request->input->traces[0].trace;
     const struct bars ranges = {.what = "NVTX ranges", .of = "Range"};
     const struct bars kernels = {.what = "Kernels", .of = "Name", .are_kernels = 1};
     int status = 0;
+    snprintf(name, sizeof(name), "%s-ranges", base);
     if (trace->ranges.count)
-        status = draw_table(request, &nvt_report_nvtx_sum, ranges, "-ranges", err);
+        status = draw_table(request, &nvt_report_nvtx_sum, ranges, name, err);
+    snprintf(name, sizeof(name), "%s-kernels", base);
     if (!status && trace->ops.count)
-        status =
-            draw_table(request, nvt_report_find("cuda_gpu_kern_sum"), kernels, "-kernels", err);
+        status = draw_table(request, nvt_report_find("cuda_gpu_kern_sum"), kernels, name, err);
     return status;
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    return nvt_chart_each_trace(request, draw_trace, err);
 }
 
 static int fits(const struct nvt_report_input *input)
 {
-    return input->trace_count == 1 && !input->run_count &&
-           (input->traces[0].trace->ranges.count > 0 || input->traces[0].trace->ops.count > 0);
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_input_trace *from = &input->traces[i];
+        if (!from->runs && (from->trace->ranges.count || from->trace->ops.count))
+            return 1;
+    }
+    return 0;
 }
 
 const struct nvt_chart nvt_chart_ranges = {

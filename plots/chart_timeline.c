@@ -1,7 +1,8 @@
 /*
  * timeline: what ran when: the ranges of the busiest threads, a lane for each depth, above the
  * kernels and copies of the busiest streams, during one iteration where the trace names them, else
- * from its beginning on. The names with the most time have a colour each.
+ * from its beginning on. The names with the most time have a colour each. Functions of a Python
+ * stack are drawn only where there is nothing else: a hundred of them lie around each range.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "chart.h"
 #include "frame.h"
 #include "gnuplot.h"
+#include "looks.h"
 
 enum {
     THREADS_MOST = 3,
@@ -20,13 +22,9 @@ enum {
     COLUMNS = 340, /* of the picture, about: what lies within one in a lane is one box */
     LANES_MOST = THREADS_MOST * DEPTH_MOST + STREAMS_MOST,
     BOXES_MOST = 2 * (COLUMNS + 1) * LANES_MOST, /* small ones and, between them, others */
-    NAMES_MOST = 7,
-    SEEN_MOST = 256, /* threads and streams that are told apart */
-    OPEN_MOST = 32,  /* ranges within each other whose ends are known */
+    SEEN_MOST = 256,                             /* threads and streams that are told apart */
+    OPEN_MOST = 32,                              /* ranges within each other whose ends are known */
 };
-
-static const char *const colors[NAMES_MOST + 1] = {NVT_SKY,    NVT_ORANGE, NVT_GREEN, NVT_PURPLE,
-                                                   NVT_YELLOW, NVT_RED,    NVT_BLUE,  "#BBBBBB"};
 
 /* A thread, or a stream of a device. */
 struct source {
@@ -47,13 +45,17 @@ struct box {
 
 struct sheet {
     const struct nvt_trace *trace;
+    uint32_t
+        functions; /* the name of the domain of Python's functions, when left out; or NVT_NONE */
+    size_t undrawn[2]; /* threads and streams */
     struct source sources[SOURCES_MOST];
     int source_count, lanes;
     struct box *boxes;
     size_t count;
     struct box *last[LANES_MOST]; /* of each lane */
     double *shares;               /* time in it, by id of the name */
-    uint32_t names[NAMES_MOST];
+    uint32_t names[NVT_NAMES_MOST];
+    const char *colors[NVT_NAMES_MOST + 1]; /* of them, then of the others */
     size_t name_count;
     int64_t from, to;
     char part[NVT_FRAME_TEXT]; /* which part of the trace it is */
@@ -68,7 +70,35 @@ static int by_length(const void *left, const void *right)
     return (a[0] > b[0]) - (a[0] < b[0]);
 }
 
-/* The iteration whose length is the median, or the whole trace. -1: out of memory. */
+static int within(const struct sheet *sheet, int64_t start, int64_t end)
+{
+    return end > sheet->from && start < sheet->to;
+}
+
+/* Whether a range is drawn where its thread is. */
+static int is_shown(const struct sheet *sheet, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &sheet->trace->ranges;
+    return sheet->trace->domains.name[ranges->domain[range]] != sheet->functions &&
+           within(sheet, ranges->start[range], ranges->end[range]);
+}
+
+/* Leave Python's functions out where anything else is to be seen. */
+static void choose_ranges(struct sheet *sheet)
+{
+    static const char domain[] = "python_function";
+    uint32_t found = nvt_strings_find(sheet->trace->strings, domain, strlen(domain));
+    int others = 0, functions = 0;
+    sheet->functions = found;
+    for (uint32_t i = 0; i < sheet->trace->ranges.count && !(others && functions); i++) {
+        others |= is_shown(sheet, i);
+        functions |= sheet->trace->domains.name[sheet->trace->ranges.domain[i]] == found;
+    }
+    sheet->functions = others && functions ? found : NVT_NONE;
+}
+
+/* The iteration whose length is the median, or the whole trace, and what is shown of it. -1: out of
+ * memory. */
 static int choose_window(struct sheet *sheet)
 {
     const struct nvt_trace *trace = sheet->trace;
@@ -89,15 +119,11 @@ static int choose_window(struct sheet *sheet)
                  "Iteration %" PRId64 " of %" PRIu32 ", the one of median length.", chosen + 1,
                  count);
     }
+    choose_ranges(sheet);
     int failed = !rows || !lengths;
     free(rows);
     free(lengths);
     return failed ? -1 : 0;
-}
-
-static int within(const struct sheet *sheet, int64_t start, int64_t end)
-{
-    return end > sheet->from && start < sheet->to;
 }
 
 static int by_time(const void *left, const void *right)
@@ -151,7 +177,7 @@ static int choose_sources(struct sheet *sheet)
     size_t count = 0;
     for (uint32_t i = 0; seen && i < trace->ranges.count; i++) {
         const struct source thread = {.thread = trace->ranges.thread[i]};
-        if (!within(sheet, trace->ranges.start[i], trace->ranges.end[i]))
+        if (!is_shown(sheet, i))
             continue;
         struct source *at = source_of(seen, &count, &thread);
         int depth = at ? depth_of(at, trace->ranges.start[i], trace->ranges.end[i]) : 0;
@@ -175,8 +201,10 @@ static int choose_sources(struct sheet *sheet)
     int taken[2] = {0, 0};
     for (size_t i = 0; i < count; i++) {
         int is_stream = seen[i].is_stream;
-        if (taken[is_stream]++ >= (is_stream ? STREAMS_MOST : THREADS_MOST))
+        if (taken[is_stream]++ >= (is_stream ? STREAMS_MOST : THREADS_MOST)) {
+            sheet->undrawn[is_stream]++;
             continue;
+        }
         seen[i].lane = sheet->lanes;
         seen[i].open_count = 0;
         sheet->lanes += seen[i].depth;
@@ -231,7 +259,7 @@ static int take_boxes(struct sheet *sheet)
     for (uint32_t i = 0; i < trace->ranges.count; i++) {
         const struct source thread = {.thread = trace->ranges.thread[i]};
         int64_t start = trace->ranges.start[i], end = trace->ranges.end[i];
-        int place = within(sheet, start, end) ? place_of(sheet, &thread) : -1;
+        int place = is_shown(sheet, i) ? place_of(sheet, &thread) : -1;
         int depth = place < 0 ? DEPTH_MOST : depth_of(&sheet->sources[place], start, end);
         if (depth < DEPTH_MOST)
             add_box(sheet, sheet->sources[place].lane + depth, start, end, trace->ranges.name[i]);
@@ -270,9 +298,13 @@ static int choose_names(struct sheet *sheet)
             shares[count++] = (struct share){id, sheet->shares[id]};
     if (count)
         qsort(shares, count, sizeof(*shares), by_share);
-    for (size_t i = 0; i < count && i < NAMES_MOST; i++)
+    for (size_t i = 0; i < count && i < NVT_NAMES_MOST; i++)
         sheet->names[sheet->name_count++] = shares[i].name;
     free(shares);
+    const char *names[NVT_NAMES_MOST];
+    for (size_t i = 0; i < sheet->name_count; i++)
+        names[i] = nvt_name(sheet->trace, sheet->names[i]);
+    nvt_name_colors(names, sheet->name_count, sheet->colors);
     return shares ? 0 : -1;
 }
 
@@ -281,7 +313,7 @@ static size_t color_of(const struct sheet *sheet, uint32_t name)
     size_t i = 0;
     while (i < sheet->name_count && sheet->names[i] != name)
         i++;
-    return i < sheet->name_count ? i : NAMES_MOST;
+    return i < sheet->name_count ? i : NVT_NAMES_MOST;
 }
 
 /* --- files --- */
@@ -293,7 +325,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     (void)request;
     (void)name;
     fprintf(out, "# start_%s end_%s lane; a block a colour\n", sheet->unit.name, sheet->unit.name);
-    for (size_t color = 0; color <= NAMES_MOST; color++) {
+    for (size_t color = 0; color <= NVT_NAMES_MOST; color++) {
         fprintf(out, "%s# c%zu\n-1\t-1\t0\n", color ? "\n\n" : "", color);
         for (size_t i = 0; i < sheet->count; i++) {
             const struct box *box = &sheet->boxes[i];
@@ -313,12 +345,12 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
         const char *full = nvt_name(sheet->trace, sheet->names[i]);
         snprintf(text, sizeof(text), "%.48s%s", *full ? full : "(no name)",
                  strlen(full) > 48 ? "…" : "");
-        nvt_frame_key(frame, NVT_KEY_BOX, colors[i], 1, 0, text);
+        nvt_frame_key(frame, NVT_KEY_BOX, sheet->colors[i], 1, 0, text);
     }
     for (size_t i = 0; i < sheet->count; i++)
-        others |= color_of(sheet, sheet->boxes[i].name) == NAMES_MOST;
+        others |= color_of(sheet, sheet->boxes[i].name) == NVT_NAMES_MOST;
     if (others)
-        nvt_frame_key(frame, NVT_KEY_BOX, colors[NAMES_MOST], 1, 0, "others");
+        nvt_frame_key(frame, NVT_KEY_BOX, NVT_OTHERS_COLOR, 1, 0, "others");
 }
 
 static const char *thread_name(const struct sheet *sheet, int source)
@@ -367,6 +399,21 @@ static void put_lanes(const struct sheet *sheet, FILE *out)
     fputs(")\n", out);
 }
 
+/* "2 more threads and 1 more stream not drawn." and what else was left out. */
+static void put_undrawn(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT], streams[64] = "", threads[64] = "";
+    size_t t = sheet->undrawn[0], s = sheet->undrawn[1];
+    if (t)
+        snprintf(threads, sizeof(threads), "%zu more thread%s", t, t > 1 ? "s" : "");
+    if (s)
+        snprintf(streams, sizeof(streams), "%zu more stream%s", s, s > 1 ? "s" : "");
+    snprintf(text, sizeof(text), "%s%s%s not drawn.", threads, t && s ? " and " : "", streams);
+    nvt_frame_note(frame, t || s ? text : "");
+    if (sheet->functions != NVT_NONE)
+        nvt_frame_note(frame, "Functions of the Python stack not drawn.");
+}
+
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
@@ -378,38 +425,45 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     frame.left = 104;
     put_keys(sheet, &frame);
     nvt_frame_note(&frame, sheet->part);
+    put_undrawn(sheet, &frame);
     nvt_frame_note(&frame, "Threads: ranges, each lane within the one above it. GPU D:S: kernels "
                            "and copies of stream S of device D. What is too narrow to be seen is "
                            "drawn together, as the longest of it.");
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, sheet->lanes * 20 + 6, out);
     put_lanes(sheet, out);
+    /* Boxes wide enough end a little sooner, so that neighbours of a colour are told apart. */
+    double pixel = (double)(sheet->to - sheet->from) / sheet->unit.ns / COLUMNS;
+    fprintf(out, "until(start, end) = end - start > %.9g ? end - %.9g : end\n", 3 * pixel,
+            0.8 * pixel);
     fprintf(out,
             "set grid noytics\nset style fill solid 1 noborder\nset xrange [0:%.9g]\n"
             "set yrange [%.1f:-0.6]\nset xlabel 'time (%s)'\n",
             (double)(sheet->to - sheet->from) / sheet->unit.ns, sheet->lanes - 0.4,
             sheet->unit.name);
-    for (size_t color = 0; color <= NAMES_MOST; color++) {
+    for (size_t color = 0; color <= NVT_NAMES_MOST; color++) {
         fprintf(out,
-                "%s'%s.dat' index 'c%zu' using 1:3:1:2:($3-0.42):($3+0.42) with boxxyerror "
-                "fillcolor '%s'",
-                separator, name, color, colors[color]);
+                "%s'%s.dat' index 'c%zu' using 1:3:1:(until($1,$2)):($3-0.42):"
+                "($3+0.42) with boxxyerror fillcolor '%s'",
+                separator, name, color,
+                color < sheet->name_count ? sheet->colors[color] : NVT_OTHERS_COLOR);
         separator = ", \\\n     ";
     }
     putc('\n', out);
     nvt_frame_close(&frame, out);
 }
 
-static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+static int draw_trace(const struct nvt_chart_request *request, const char *base,
+                      struct nvt_error *err)
 {
     struct sheet sheet = {.trace = request->input->traces[0].trace};
-    char name[128];
+    char name[160];
     int status = choose_window(&sheet) || choose_sources(&sheet) || take_boxes(&sheet) ||
                          choose_names(&sheet)
                      ? nvt_fail(err, "out of memory")
                      : 0;
     sheet.unit = nvt_time_unit_for((double)(sheet.to - sheet.from));
-    nvt_frame_file_name(sheet.trace->path, "-timeline", name, sizeof(name));
+    snprintf(name, sizeof(name), "%s-timeline", base);
     if (!status && sheet.count && sheet.to > sheet.from)
         status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
     free(sheet.boxes);
@@ -417,10 +471,19 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status;
 }
 
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    return nvt_chart_each_trace(request, draw_trace, err);
+}
+
 static int fits(const struct nvt_report_input *input)
 {
-    return input->trace_count == 1 && !input->run_count &&
-           (input->traces[0].trace->ranges.count > 0 || input->traces[0].trace->ops.count > 0);
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_input_trace *from = &input->traces[i];
+        if (!from->runs && (from->trace->ranges.count || from->trace->ops.count))
+            return 1;
+    }
+    return 0;
 }
 
 const struct nvt_chart nvt_chart_timeline = {

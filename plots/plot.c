@@ -104,6 +104,57 @@ int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,
     return nvt_chart_render(request, name, err);
 }
 
+/* --- traces --- */
+
+size_t nvt_chart_own_traces(const struct nvt_report_input *input)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        count += !input->traces[i].runs;
+    return count;
+}
+
+void nvt_chart_trace_name(const struct nvt_report_input *input, size_t index, char *out,
+                          size_t size)
+{
+    char other[128];
+    size_t namesakes = 0;
+    nvt_frame_file_name(input->traces[index].trace->path, "", out, size);
+    for (size_t i = 0; i < index; i++) {
+        nvt_frame_file_name(input->traces[i].trace->path, "", other, sizeof(other));
+        namesakes += !strcmp(other, out);
+    }
+    if (namesakes)
+        snprintf(out + strlen(out), size - strlen(out), "-%zu", namesakes + 1);
+}
+
+int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw_trace *draw,
+                         struct nvt_error *err)
+{
+    const struct nvt_report_input *input = request->input;
+    size_t drawn = 0;
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && drawn < NVT_CHART_TRACES && !status; i++) {
+        char base[128];
+        if (input->traces[i].runs)
+            continue;
+        struct nvt_report_input one = *input;
+        one.traces = &input->traces[i];
+        one.trace_count = 1;
+        one.run_count = 0;
+        one.runs = NULL;
+        one.launches = NULL;
+        one.notes = (struct nvt_buffer){0};
+        struct nvt_chart_request alone = *request;
+        alone.input = &one;
+        nvt_chart_trace_name(input, i, base, sizeof(base));
+        status = draw(&alone, base, err);
+        nvt_buffer_free(&one.notes);
+        drawn++;
+    }
+    return status;
+}
+
 struct options {
     const char *format;
     const char *output; /* NULL: beside the input */

@@ -17,6 +17,7 @@
 
 #include "../plots/chart.h"
 #include "../plots/frame.h"
+#include "../plots/looks.h"
 #include "../plots/words.h"
 #include "cli.h"
 
@@ -339,6 +340,42 @@ static void test_hostile_numbers(void **state)
 
 /* --- looks and axes --- */
 
+static void test_looks(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"aten::mm", "backward", "load", "forward", "step"};
+    static const char *const other[] = {"forward", "Backward", "ProfilerStep#12", "fwd"};
+    const char *colors[5], *others[4];
+    nvt_name_colors(names, 5, colors);
+    nvt_name_colors(other, 4, others);
+    assert_string_equal(colors[3], others[0]);
+    assert_string_equal(colors[1], others[1]);
+    assert_string_equal(colors[4], others[2]);
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < i; k++) {
+            assert_string_not_equal(colors[i], colors[k]);
+            assert_true(i >= 4 || strcmp(others[i], others[k]) != 0);
+        }
+    /* In another order, and without the well-known ones, names keep their colours. */
+    static const char *const turned[] = {"load", "aten::mm"};
+    nvt_name_colors(turned, 2, others);
+    assert_string_equal(colors[0], others[1]);
+    assert_string_equal(colors[2], others[0]);
+    assert_null(nvt_known_color("aten::mm"));
+    struct nvt_record record = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    static const char json[] = "{\"workload\": \"fragmented\", \"mode\": \"inference\", "
+                               "\"variant\": \"grouped\"}";
+#ifdef HAVE_YAJL
+    assert_int_equal(nvt_record_parse(&record, json, strlen(json), &err), 0);
+    assert_string_equal(nvt_look_of_record(&record, 0).color,
+                        nvt_look_of_fragments(NVT_GROUPED).color);
+#endif
+    (void)json;
+    (void)err;
+    nvt_record_free(&record);
+}
+
 /* Whatever an extent is, an axis has two labels or more; a value alone too. */
 static void test_tics(void **state)
 {
@@ -534,6 +571,60 @@ static size_t lines_of(const char *text)
     return count;
 }
 
+/* Five threads, functions of a Python stack around the phases of one, and a phase again and again. */
+static struct nvt_trace *make_stack(void)
+{
+    struct nvt_trace *trace = nvt_trace_new("/tmp/made.nvt", "test");
+    struct nvt_error err = NVT_ERROR_INIT;
+    uint32_t process = nvt_trace_process(trace, 1);
+    for (int i = 0; i < 50; i++) {
+        uint32_t thread = nvt_trace_thread(trace, process, 1 + (i < 46 ? 0 : i - 45));
+        struct nvt_range range = {.start = i * 1000,
+                                  .end = i * 1000 + 1000,
+                                  .thread = thread,
+                                  .end_thread = thread,
+                                  .domain = nvt_trace_domain(trace, process, "python_function"),
+                                  .name = nvt_strings_add_text(trace->strings, "<module>")};
+        assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+        range.domain = nvt_trace_domain(trace, process, "user_annotation");
+        range.name = nvt_strings_add_text(trace->strings, "forward");
+        assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+/* Phases are shown and no functions; what is not shown is said; neighbours are told apart. */
+static void test_stack(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir(), *paths = NULL;
+    size_t size = 0;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = make_stack();
+    struct nvt_input_trace given = {.trace = trace};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    FILE *out = open_memstream(&paths, &size);
+    struct nvt_chart_request request = {&input, directory, "svg", out};
+    assert_int_equal(nvt_chart_timeline.draw(&request, &err), 0);
+    fclose(out);
+    free(paths);
+    char *svg = cli_read_file(cli_in(directory, "made-timeline.svg"), NULL);
+    char *script = cli_read_file(cli_in(directory, "made-timeline.gp"), NULL);
+    assert_non_null(strstr(svg, "forward"));
+    assert_null(strstr(svg, "module"));
+    assert_non_null(strstr(svg, "2 more threads not drawn."));
+    assert_non_null(strstr(svg, "Functions of the Python stack not drawn."));
+    assert_non_null(strstr(script, "until(start, end) = end - start > 0.44"));
+    assert_non_null(strstr(script, nvt_known_color("forward")));
+    free(svg);
+    free(script);
+    nvt_trace_free(trace);
+    cli_tempdir_remove(directory);
+}
+
 static void test_large_trace(void **state)
 {
     (void)state;
@@ -606,7 +697,8 @@ int main(void)
         cmocka_unit_test(test_studies), cmocka_unit_test(test_hostile_numbers),
 #endif
         cmocka_unit_test(test_trace),   cmocka_unit_test(test_large_trace),
-        cmocka_unit_test(test_words),   cmocka_unit_test(test_tics),
+        cmocka_unit_test(test_words),   cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_tics),    cmocka_unit_test(test_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
