@@ -2,7 +2,8 @@
  * fragments: the fragment study, a sheet for each size and batch. Forward and backward time, peak
  * memory and parameters against the number of fragments; a line for the layer in training and for
  * each way of inference, with error bars of one standard deviation, and the linear layer as the
- * horizontal line to beat.
+ * horizontal line to beat. Linear layers with no fragments of their size beside them are left to
+ * the chart of phases.
  */
 #include "chart.h"
 
@@ -14,6 +15,8 @@
 #include "../analyze/fragments.h"
 #include "frame.h"
 #include "gnuplot.h"
+#include "looks.h"
+#include "studied.h"
 
 /* Above this spread of the means a time axis is logarithmic. */
 #define LOG_RATIO 15
@@ -22,6 +25,7 @@ enum { FRAGMENTS = 1, FORWARD, FORWARD_STD, BACKWARD, BACKWARD_STD, PEAK, PARAME
 
 /* One sheet: the measured rows of one size and batch, by line and fragments. */
 struct sheet {
+    const struct nvt_studied *studied;
     const struct nvt_fragment_row **rows;
     size_t count;
     size_t failed;      /* configurations without a measurement */
@@ -29,16 +33,15 @@ struct sheet {
 };
 
 struct style {
-    const char *title, *color;
-    int point;
+    const char *title;
     double shift; /* factor on x, so that error bars do not hide each other */
 };
 
 static const struct style styles[NVT_FRAGMENT_LINES] = {
-    [NVT_LINEAR] = {"linear", "#555555", 0, 1},
-    [NVT_TRAIN] = {"train", NVT_BLUE, 7, 0.95},
-    [NVT_LOOPED] = {"inference, looped", NVT_RED, 5, 1},
-    [NVT_GROUPED] = {"inference, grouped", NVT_GREEN, 9, 1.05},
+    [NVT_LINEAR] = {"linear", 1},
+    [NVT_TRAIN] = {"train", 0.95},
+    [NVT_LOOPED] = {"inference, looped", 1},
+    [NVT_GROUPED] = {"inference, grouped", 1.05},
 };
 
 struct panel {
@@ -83,11 +86,11 @@ static int by_line_and_fragments(const void *left, const void *right)
     return (a->fragments > b->fragments) - (a->fragments < b->fragments);
 }
 
-/* Take the rows of the size and batch of rows[first]. */
+/* Take the rows of the size and batch of rows[first], none where no fragments are among them. */
 static void fill_sheet(struct sheet *sheet, const struct nvt_fragment_row *rows, size_t count,
                        size_t first)
 {
-    double least = INFINITY, most = 0;
+    struct nvt_extent extent = nvt_extent_new();
     sheet->count = sheet->failed = 0;
     for (size_t i = first; i < count; i++) {
         const struct nvt_fragment_row *row = &rows[i];
@@ -98,14 +101,12 @@ static void fill_sheet(struct sheet *sheet, const struct nvt_fragment_row *rows,
             continue;
         }
         sheet->rows[sheet->count++] = row;
-        if (row->fragments) {
-            least = fmin(least, (double)row->fragments);
-            most = fmax(most, (double)row->fragments);
-        }
+        if (row->fragments)
+            nvt_extent_add(&extent, (double)row->fragments, (double)row->fragments);
     }
     qsort(sheet->rows, sheet->count, sizeof(*sheet->rows), by_line_and_fragments);
-    sheet->left = most > 0 ? least / 1.5 : 1;
-    sheet->right = most > 0 ? most * 1.5 : 4;
+    nvt_frame_log_range(&extent, 1.5, &sheet->left, &sheet->right);
+    sheet->count = extent.most > 0 ? sheet->count : 0;
 }
 
 static void put_number(double value, FILE *out)
@@ -178,6 +179,7 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
     int with_bars = panel->std && has_bars(sheet, panel->std);
     for (int line = 0; line < NVT_FRAGMENT_LINES; line++) {
         const struct style *style = &styles[line];
+        const struct nvt_look look = nvt_look_of_fragments((enum nvt_fragment_line)line);
         if (!has_line(sheet, (enum nvt_fragment_line)line))
             continue;
         fprintf(out, "%s", separator);
@@ -187,25 +189,23 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
                 out,
                 "'%s.dat' index 'linear' using 1:(low($%d,$%d)):(high($%d,$%d)) with filledcurves "
                 "fillcolor '%s' fillstyle transparent solid 0.15 noborder%s",
-                name, panel->column, panel->std, panel->column, panel->std, style->color,
-                separator);
+                name, panel->column, panel->std, panel->column, panel->std, look.color, separator);
         if (line == NVT_LINEAR)
             fprintf(out,
                     "'%s.dat' index 'linear' using 1:($%d/%g) with lines linecolor '%s' "
                     "dashtype 2 linewidth 1.6",
-                    name, panel->column, scale, style->color);
+                    name, panel->column, scale, look.color);
         else if (with_bars)
             fprintf(out,
                     "'%s.dat' index '%s' using ($1*%g):%d:(low($%d,$%d)):(high($%d,$%d)) "
                     "with yerrorlines linecolor '%s' pointtype %d pointsize 0.6 linewidth 1.3",
                     name, blocks[line], style->shift, panel->column, panel->column, panel->std,
-                    panel->column, panel->std, style->color, style->point);
+                    panel->column, panel->std, look.color, look.point);
         else
             fprintf(out,
                     "'%s.dat' index '%s' using ($1*%g):($%d/%g) with linespoints linecolor '%s' "
                     "pointtype %d pointsize 0.6 linewidth 1.3",
-                    name, blocks[line], style->shift, panel->column, scale, style->color,
-                    style->point);
+                    name, blocks[line], style->shift, panel->column, scale, look.color, look.point);
     }
     putc('\n', out);
 }
@@ -248,13 +248,14 @@ static void put_frame(const struct nvt_report_input *input, const struct sheet *
                       struct nvt_frame *frame)
 {
     char failed[64];
-    for (int line = 0; line < NVT_FRAGMENT_LINES; line++)
+    for (int line = 0; line < NVT_FRAGMENT_LINES; line++) {
+        const struct nvt_look look = nvt_look_of_fragments((enum nvt_fragment_line)line);
         if (has_line(sheet, (enum nvt_fragment_line)line))
-            nvt_frame_key(frame, line == NVT_LINEAR ? NVT_KEY_LINE : NVT_KEY_LINE_POINT,
-                          styles[line].color, line == NVT_LINEAR ? 2 : 1, styles[line].point,
-                          styles[line].title);
-    if (has_bars(sheet, FORWARD_STD) || has_bars(sheet, BACKWARD_STD))
-        nvt_frame_note(frame, "Bars and band: ± one standard deviation.");
+            nvt_frame_key(frame, line == NVT_LINEAR ? NVT_KEY_LINE : NVT_KEY_LINE_POINT, look.color,
+                          look.dash, look.point, styles[line].title);
+    }
+    int bars = has_bars(sheet, FORWARD_STD) || has_bars(sheet, BACKWARD_STD);
+    nvt_studied_notes(sheet->studied, bars ? "bars and band" : NULL, frame);
     snprintf(failed, sizeof(failed), "%zu not measured (out of memory or error).", sheet->failed);
     if (sheet->failed)
         nvt_frame_note(frame, failed);
@@ -271,7 +272,6 @@ static void put_script(const struct nvt_chart_request *request, const struct she
              row->size, row->batch);
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.columns = frame.rows = 2;
-    frame.right = 8;
     put_frame(request->input, sheet, &frame);
     nvt_frame_open(&frame, 120, out);
     put_x_axis(sheet, &frame, out);
@@ -303,10 +303,12 @@ static int draw_sheet(const struct nvt_chart_request *request, const struct shee
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    size_t count;
-    struct nvt_fragment_row *rows =
-        nvt_fragment_rows(request->input->runs, request->input->run_count, &count, err);
-    struct sheet sheet = {0};
+    size_t count = 0;
+    struct nvt_studied studied;
+    struct sheet sheet = {.studied = &studied};
+    struct nvt_fragment_row *rows = NULL;
+    if (!nvt_studied_of(request->input, 0, &studied, err))
+        rows = nvt_fragment_rows(studied.input.runs, studied.input.run_count, &count, err);
     int status = rows ? 0 : -1;
     if (rows)
         sheet.rows = malloc((count + 1) * sizeof(struct nvt_fragment_row *));
@@ -324,6 +326,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     }
     free(sheet.rows);
     free(rows);
+    nvt_studied_free(&studied);
     return status;
 }
 
@@ -332,7 +335,7 @@ static int fits(const struct nvt_report_input *input)
     size_t count = 0, measured = 0;
     struct nvt_fragment_row *rows = nvt_fragment_rows(input->runs, input->run_count, &count, NULL);
     for (size_t i = 0; rows && i < count; i++)
-        measured += (size_t)nvt_fragment_ok(&rows[i]);
+        measured += (size_t)(nvt_fragment_ok(&rows[i]) && rows[i].fragments);
     free(rows);
     return measured > 0;
 }

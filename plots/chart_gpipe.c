@@ -13,6 +13,8 @@
 #include "../analyze/pipeline.h"
 #include "frame.h"
 #include "gnuplot.h"
+#include "looks.h"
+#include "studied.h"
 
 #define MIB           (1024.0 * 1024.0)
 #define SHOWN_MOST    8  /* micro-batches that a Gantt chart should have */
@@ -28,8 +30,10 @@ struct row {
 };
 
 struct rows {
+    struct nvt_studied studied;
     struct row *items;
     size_t count;
+    size_t others;  /* of another model or size than the first one */
     int engines[2]; /* whether there are rows of it */
 };
 
@@ -44,7 +48,7 @@ static int belongs(const struct nvt_record *record, const struct nvt_record *fir
 {
     static const char *const same[] = {"model", "schedule",   "transport", "attention_axis",
                                        "batch", "d_model",    "layers",    "sequence",
-                                       "d_ff",  "vocabulary", "heads",     "collect"};
+                                       "d_ff",  "vocabulary", "heads"};
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
         if (!is_same(record, first, same[i]))
             return 0;
@@ -91,27 +95,41 @@ static struct row row_of(const struct nvt_record *record)
     return row;
 }
 
-static int read_rows(const struct nvt_report_input *input, struct rows *rows)
+static void free_rows(struct rows *rows)
+{
+    nvt_studied_free(&rows->studied);
+    free(rows->items);
+}
+
+static int read_rows(const struct nvt_report_input *from, struct rows *rows)
 {
     const struct nvt_record *first = NULL;
     size_t most = 0;
+    *rows = (struct rows){0};
+    if (nvt_studied_of(from, 0, &rows->studied, NULL))
+        return -1;
+    const struct nvt_report_input *input = &rows->studied.input;
     for (size_t i = 0; i < input->run_count; i++)
         most += input->runs[i]->count;
-    *rows = (struct rows){.items = malloc((most + 1) * sizeof(*rows->items))};
+    rows->items = malloc((most + 1) * sizeof(*rows->items));
     for (size_t i = 0; rows->items && i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             const struct nvt_record *record = &input->runs[i]->records[k];
             if (!is_ours(record) || !(nvt_record_number(record, "microbatches") >= 1))
                 continue;
             first = first ? first : record;
-            if (!belongs(record, first))
+            if (!belongs(record, first)) {
+                rows->others++;
                 continue;
+            }
             rows->items[rows->count] = row_of(record);
             rows->engines[rows->items[rows->count++].engine] = 1;
         }
+    if (!rows->items)
+        return -1;
     if (rows->count)
         qsort(rows->items, rows->count, sizeof(*rows->items), by_place);
-    return rows->items ? 0 : -1;
+    return 0;
 }
 
 /* --- the study's pictures --- */
@@ -121,6 +139,11 @@ static int is_new_line(const struct rows *rows, size_t i)
     const struct row *row = &rows->items[i], *before = row - 1;
     return !i || row->engine != before->engine || row->partitions != before->partitions ||
            row->checkpoint != before->checkpoint;
+}
+
+static int are_both(const struct rows *rows)
+{
+    return rows->engines[0] && rows->engines[1];
 }
 
 /* One block a line, named after it. */
@@ -144,20 +167,8 @@ static const char *color_of(int index)
     return colors[(unsigned)index % 6]; /* -1: a file that states no partitions */
 }
 
-/* Where a line's colour changes: it is that of the number of partitions. */
-static int color_index(const struct rows *rows, size_t i)
-{
-    int color = 0;
-    for (size_t k = 1; k <= i; k++)
-        color = rows->items[k].engine != rows->items[i].engine ? -1
-                : rows->items[k].partitions != rows->items[k - 1].partitions ||
-                        rows->items[k - 1].engine != rows->items[i].engine
-                    ? color + 1
-                    : color;
-    return color;
-}
-
-/* A colour for each number of partitions, dashes with checkpointing; each once in the legend. */
+/* A colour for each number of partitions, dashes with checkpointing; each once in the legend, with
+ * its mark where there is one engine. */
 static void put_keys(const struct rows *rows, struct nvt_frame *frame)
 {
     char text[64];
@@ -168,9 +179,11 @@ static void put_keys(const struct rows *rows, struct nvt_frame *frame)
                  row->checkpoint ? ", checkpointing" : "");
         for (size_t k = 0; k < frame->key_count; k++)
             known |= !strcmp(frame->keys[k].text, text);
+        const struct nvt_look look =
+            nvt_look_of_pipeline(row->partitions, row->checkpoint, row->engine);
         if (!known)
-            nvt_frame_key(frame, NVT_KEY_LINE_POINT, color_of(color_index(rows, i)),
-                          row->checkpoint ? 2 : 1, row->checkpoint ? 6 : 7, text);
+            nvt_frame_key(frame, are_both(rows) ? NVT_KEY_LINE : NVT_KEY_LINE_POINT, look.color,
+                          look.dash, look.point, text);
     }
 }
 
@@ -184,17 +197,16 @@ static void put_lines(const struct rows *rows, int engine, int column, int bars,
         const struct row *row = &rows->items[i];
         if (row->engine != engine || !is_new_line(rows, i))
             continue;
-        const char *color = color_of(color_index(rows, i));
+        const struct nvt_look look = nvt_look_of_pipeline(row->partitions, row->checkpoint, engine);
         if (bars)
             fprintf(out,
                     "%s'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):($%d-$4):(0):(2*$4) "
                     "with vectors nohead linecolor '%s' linewidth 0.8",
-                    separator, engine, row->partitions, row->checkpoint, shift, column, color);
+                    separator, engine, row->partitions, row->checkpoint, shift, column, look.color);
         separator = bars ? ", \\\n     " : separator;
         fprintf(out, "%s'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):%d with linespoints",
                 separator, engine, row->partitions, row->checkpoint, shift, column);
-        nvt_frame_style(NVT_KEY_LINE_POINT, color, row->checkpoint ? 2 : 1, row->checkpoint ? 6 : 7,
-                        out);
+        nvt_frame_style(NVT_KEY_LINE_POINT, look.color, look.dash, look.point, out);
         separator = ", \\\n     ";
         shift += bars ? 0.04 : 0;
     }
@@ -210,47 +222,77 @@ static void put_x_axis(const struct rows *rows, const struct nvt_frame *frame, F
         values[i] = rows->items[i].microbatches;
         nvt_extent_add(&extent, values[i], values[i]);
     }
+    double left, right;
+    nvt_frame_log_range(&extent, 1.3, &left, &right);
     if (values)
-        nvt_frame_log_x(frame, extent.least / 1.2, extent.most * 1.4, values, rows->count, out);
+        nvt_frame_log_x(frame, left, right, values, rows->count, out);
     fputs("set xlabel 'micro-batches M (log)'\n", out);
     free(values);
 }
 
-static void put_study(const struct nvt_chart_request *request, const struct rows *rows,
-                      const char *name, const char *title, const char *label, int column, FILE *out)
+/* What is plotted over micro-batches: columns of the data. */
+enum { MEMORY = 2, THROUGHPUT };
+
+static struct nvt_extent extent_of(const struct rows *rows, int column)
 {
-    int panel = 0, bars = 0;
-    double low = INFINITY, high = 0;
+    struct nvt_extent extent = nvt_extent_new();
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->items[i];
-        double value = column == 2 ? row->memory : row->throughput;
-        bars |= column == 3 && row->deviation > 0;
-        low = value > 0 && value < low ? value : low;
-        high = fmax(high, value + (column == 3 && row->deviation > 0 ? row->deviation : 0));
+        if (column == THROUGHPUT)
+            nvt_extent_add_bar(&extent, row->throughput, row->deviation);
+        else if (row->memory > 0)
+            nvt_extent_add_bar(&extent, row->memory, NAN);
     }
+    return extent;
+}
+
+static int has_bars(const struct rows *rows, int column)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        if (column == THROUGHPUT && rows->items[i].deviation > 0)
+            return 1;
+    return 0;
+}
+
+static const char *const engines[] = {"engine self", "engine torchgpipe"};
+
+/* One engine is named below the panel, two above theirs. */
+static void put_study_frame(const struct nvt_chart_request *request, const struct rows *rows,
+                            int column, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT];
+    put_keys(rows, frame);
+    snprintf(text, sizeof(text), "%s%s%s.",
+             column == MEMORY ? "Reserved without weights, gradients and momentum"
+                              : "Forward and backward, completed",
+             are_both(rows) ? "" : "; ", are_both(rows) ? "" : engines[rows->engines[1]]);
+    nvt_frame_note(frame, text);
+    nvt_studied_notes(&rows->studied, has_bars(rows, column) ? "bars, points side by side" : NULL,
+                      frame);
+    snprintf(text, sizeof(text), "%zu of other models or sizes are not shown.", rows->others);
+    nvt_frame_note(frame, rows->others ? text : "");
+    nvt_chart_provenance(request->input, frame);
+}
+
+static void put_study(const struct nvt_chart_request *request, const struct rows *rows,
+                      const char *name, const char *title, int column, FILE *out)
+{
+    char text[64];
+    const struct nvt_extent extent = extent_of(rows, column);
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.columns = rows->engines[0] + rows->engines[1];
-    frame.right = 8;
-    put_keys(rows, &frame);
-    nvt_frame_note(&frame, column == 2 ? "Reserved without weights, gradients and momentum."
-                           : bars      ? "Forward and backward, completed; bars: ± one standard "
-                                         "deviation, points side by side."
-                                       : "Forward and backward, completed.");
-    nvt_chart_provenance(request->input, &frame);
+    put_study_frame(request, rows, column, &frame);
     nvt_frame_open(&frame, 180, out);
     put_x_axis(rows, &frame, out);
-    if (column == 2 && high > 0)
-        fprintf(out, "set logscale y 2\nset yrange [%.9g:%.9g]\n", low / 1.3, high * 1.3);
-    else
-        fprintf(out, "set yrange [0:%.9g]\n", high * 1.05);
-    for (int engine = 0; engine < 2; engine++) {
-        char text[32];
+    int is_log = nvt_frame_scale('y', &extent, 1, column == MEMORY ? 0 : INFINITY, out);
+    snprintf(text, sizeof(text), "%s%s", column == MEMORY ? "memory (MiB)" : "samples per s",
+             is_log ? ", log scale" : "");
+    for (int engine = 0, panel = 0; engine < 2; engine++) {
         if (!rows->engines[engine])
             continue;
-        snprintf(text, sizeof(text), "engine %s", engine ? "torchgpipe" : "self");
-        nvt_frame_panel(&frame, panel, text, out);
-        nvt_frame_y_label(&frame, panel++, label, out);
-        put_lines(rows, engine, column, bars, out);
+        nvt_frame_panel(&frame, panel, are_both(rows) ? engines[engine] : NULL, out);
+        nvt_frame_y_label(&frame, panel++, text, out);
+        put_lines(rows, engine, column, has_bars(rows, column), out);
     }
     nvt_frame_close(&frame, out);
 }
@@ -259,12 +301,11 @@ static int draw_study(const struct nvt_chart_request *request, const struct rows
                       struct nvt_error *err)
 {
     static const struct {
-        const char *name, *title, *label;
+        const char *name, *title;
         int column;
     } pictures[] = {
-        {"gpipe-memory", "Peak activation memory of a pipeline of K partitions",
-         "memory (MiB), log scale", 2},
-        {"gpipe-throughput", "Throughput of a pipeline of K partitions", "samples per s", 3}};
+        {"gpipe-memory", "Peak activation memory of a pipeline of K partitions", MEMORY},
+        {"gpipe-throughput", "Throughput of a pipeline of K partitions", THROUGHPUT}};
     FILE *data = nvt_chart_open(request, "gpipe", "dat", err);
     if (!data)
         return -1;
@@ -275,8 +316,7 @@ static int draw_study(const struct nvt_chart_request *request, const struct rows
         FILE *script = nvt_chart_open(request, pictures[i].name, "gp", err);
         if (!script)
             return -1;
-        put_study(request, rows, pictures[i].name, pictures[i].title, pictures[i].label,
-                  pictures[i].column, script);
+        put_study(request, rows, pictures[i].name, pictures[i].title, pictures[i].column, script);
         if (nvt_chart_close(script, pictures[i].name, err) ||
             nvt_chart_render(request, pictures[i].name, err))
             return -1;
@@ -484,7 +524,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     int status = read_rows(request->input, &rows) ? nvt_fail(err, "out of memory") : 0;
     if (!status && rows.count)
         status = draw_study(request, &rows, err);
-    free(rows.items);
+    free_rows(&rows);
     return status ? status : draw_step(request, err);
 }
 
@@ -492,7 +532,7 @@ static int fits(const struct nvt_report_input *input)
 {
     struct rows rows;
     int is_any = !read_rows(input, &rows) && rows.count;
-    free(rows.items);
+    free_rows(&rows);
     return is_any;
 }
 

@@ -1,14 +1,16 @@
 /*
- * phases: mean time of each phase of runs that have no chart of their own, with error bars of one
- * standard deviation; a row a configuration, a mark a phase, a sheet for each thirty rows.
+ * phases: mean time of each phase of runs that have no chart of their own (linear layers without
+ * fragments among them), with error bars of one standard deviation; a row a configuration, a mark a phase, a sheet for each thirty rows.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../analyze/fragments.h"
 #include "chart.h"
 #include "frame.h"
 #include "gnuplot.h"
+#include "studied.h"
 #include "words.h"
 
 enum { SHEET_ROWS = 30, PHASES = 3, NAME_LONGEST = 400 };
@@ -24,7 +26,15 @@ struct row {
     double mean[PHASES], std[PHASES]; /* ns, NaN: unknown */
 };
 
+/* Of all directories. */
+struct source {
+    struct nvt_studied studied;
+    struct nvt_fragment_row *fragments; /* what the fragment study shows, among others */
+    size_t fragment_count;
+};
+
 struct sheet {
+    const struct source *source;
     const struct nvt_runs *runs;
     const struct row *rows;
     size_t count;
@@ -32,24 +42,46 @@ struct sheet {
     struct nvt_extent extent; /* ns, with the bars */
 };
 
-/* Workloads with a chart of their own. */
-static int has_own(const char *workload)
+/* Whether fragments were measured with the size and batch of a record: they have a sheet then. */
+static int has_fragments(const struct source *source, const struct nvt_record *record)
 {
-    static const char *const own[] = {"fragmented", "linear", "switchback", "gpipe"};
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-        if (!strcmp(workload, own[i]))
+    double size = nvt_record_number(record, "size"), batch = nvt_record_number(record, "batch");
+    for (size_t i = 0; i < source->fragment_count; i++) {
+        const struct nvt_fragment_row *row = &source->fragments[i];
+        if (row->fragments && nvt_fragment_ok(row) && (double)row->size == size &&
+            (double)row->batch == batch)
             return 1;
+    }
     return 0;
 }
 
-static int read_row(const struct nvt_record *record, struct row *row)
+/* Whether a record is in another chart. */
+static int has_own(const struct source *source, const char *workload,
+                   const struct nvt_record *record)
+{
+    if (!strcmp(workload, "linear") || !strcmp(workload, "fragmented"))
+        return has_fragments(source, record);
+    return !strcmp(workload, "switchback") || !strcmp(workload, "gpipe");
+}
+
+/* Append "key=value" unless the configuration has it, as a published one may. */
+static void add_word(struct row *row, const char *key, const char *value)
+{
+    char word[64];
+    size_t used = strlen(row->name);
+    snprintf(word, sizeof(word), " %s=", key);
+    if (value && !strstr(row->name, word))
+        snprintf(row->name + used, sizeof(row->name) - used, "%s%.12s", word, value);
+}
+
+static int read_row(const struct source *source, const struct nvt_record *record, struct row *row)
 {
     const char *workload = nvt_record_text(record, "workload");
     const char *warmup = nvt_record_text(record, "warmup");
     const char *collect = nvt_record_text(record, "collect");
     char key[64], *configuration;
     int any = 0;
-    if (!workload || has_own(workload))
+    if (!workload || has_own(source, workload, record))
         return 0;
     for (int i = 0; i < PHASES; i++) {
         snprintf(key, sizeof(key), "%s_ns_mean", phases[i].block);
@@ -59,10 +91,12 @@ static int read_row(const struct nvt_record *record, struct row *row)
         any |= row->mean[i] > 0;
     }
     configuration = any ? nvt_record_configuration(record) : NULL;
-    if (any)
-        snprintf(row->name, sizeof(row->name), "%.40s %.300s%s%.12s%s%.12s", workload,
-                 configuration ? configuration : "", warmup ? " warmup=" : "", warmup ? warmup : "",
-                 collect ? " collect=" : "", collect ? collect : "");
+    if (any) {
+        snprintf(row->name, sizeof(row->name), "%.40s %.300s", workload,
+                 configuration ? configuration : "");
+        add_word(row, "warmup", warmup);
+        add_word(row, "collect", collect);
+    }
     free(configuration);
     return any;
 }
@@ -124,7 +158,9 @@ static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
     for (int p = 0; p < PHASES; p++)
         for (size_t i = 0; i < sheet->count; i++)
             bars |= sheet->rows[i].std[p] > 0;
-    nvt_frame_note(frame, bars ? "Means; bars: ± one standard deviation." : "Means.");
+    if (sheet->source->studied.repeats < 2)
+        nvt_frame_note(frame, "Means over the iterations.");
+    nvt_studied_notes(&sheet->source->studied, bars ? "bars" : NULL, frame);
     if (sheet->count > 1 && nvt_words_pick(&words, sheet->rows[0].name, 1, text, sizeof(text)))
         nvt_frame_note(frame, text);
     nvt_frame_provenance(frame, "", &from);
@@ -159,16 +195,16 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
-static int draw_runs(const struct nvt_chart_request *request, const struct nvt_runs *runs,
-                     size_t *number, struct nvt_error *err)
+static int draw_runs(const struct nvt_chart_request *request, const struct source *source,
+                     const struct nvt_runs *runs, size_t *number, struct nvt_error *err)
 {
     struct row *rows = calloc(runs->count + 1, sizeof(*rows));
     size_t count = 0;
     int status = rows ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; rows && i < runs->count; i++)
-        count += (size_t)read_row(&runs->records[i], &rows[count]);
+        count += (size_t)read_row(source, &runs->records[i], &rows[count]);
     for (size_t first = 0; first < count && !status; first += SHEET_ROWS) {
-        struct sheet sheet = {.runs = runs, .rows = rows + first};
+        struct sheet sheet = {.source = source, .runs = runs, .rows = rows + first};
         char name[32];
         sheet.count = count - first < SHEET_ROWS ? count - first : SHEET_ROWS;
         measure(&sheet);
@@ -179,23 +215,45 @@ static int draw_runs(const struct nvt_chart_request *request, const struct nvt_r
     return status;
 }
 
+static void close_source(struct source *source)
+{
+    nvt_studied_free(&source->studied);
+    free(source->fragments);
+}
+
+/* To be closed after a failure as well. */
+static int open_source(struct source *source, const struct nvt_report_input *input,
+                       struct nvt_error *err)
+{
+    *source = (struct source){0};
+    if (nvt_studied_of(input, NVT_STUDIED_WARMUPS, &source->studied, err))
+        return -1;
+    source->fragments =
+        nvt_fragment_rows(input->runs, input->run_count, &source->fragment_count, err);
+    return source->fragments ? 0 : -1;
+}
+
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
+    struct source source;
     size_t number = 0;
-    int status = 0;
-    for (size_t i = 0; i < request->input->run_count && !status; i++)
-        status = draw_runs(request, request->input->runs[i], &number, err);
+    int status = open_source(&source, request->input, err);
+    for (size_t i = 0; i < source.studied.input.run_count && !status; i++)
+        status = draw_runs(request, &source, source.studied.input.runs[i], &number, err);
+    close_source(&source);
     return status;
 }
 
 static int fits(const struct nvt_report_input *input)
 {
+    struct source source;
     struct row row;
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++)
-            if (read_row(&input->runs[i]->records[k], &row))
-                return 1;
-    return 0;
+    int any = 0, failed = open_source(&source, input, NULL);
+    for (size_t i = 0; i < input->run_count && !failed; i++)
+        for (size_t k = 0; k < input->runs[i]->count && !any; k++)
+            any = read_row(&source, &input->runs[i]->records[k], &row);
+    close_source(&source);
+    return any;
 }
 
 const struct nvt_chart nvt_chart_phases = {

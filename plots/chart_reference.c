@@ -12,6 +12,7 @@
 #include "chart.h"
 #include "frame.h"
 #include "gnuplot.h"
+#include "studied.h"
 #include "words.h"
 
 enum { SHEET_ROWS = 30 };
@@ -55,6 +56,7 @@ static double deviation_of(const struct nvt_beside *pair)
 
 /* A part of the pairs with at most SHEET_ROWS configurations. */
 struct sheet {
+    const struct nvt_studied *studied;
     const struct nvt_beside *pairs;
     size_t count;
     size_t rows;
@@ -170,9 +172,9 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
     for (size_t i = 0; i < count; i++)
         free((char *)configurations[i]);
     nvt_frame_note(frame, text);
-    if (has_bars(sheet))
-        nvt_frame_note(frame,
-                       "Bars: ± one standard deviation of the ratio, from those that are known.");
+    nvt_studied_notes(sheet->studied,
+                      has_bars(sheet) ? "bars of the ratio, from those that are known" : NULL,
+                      frame);
     nvt_frame_provenance(frame, "Ours: ", &from);
     snprintf(text, sizeof(text), "Published: %s; device: %s", theirs ? theirs->title : "?",
              theirs ? theirs->device : "not stated");
@@ -198,7 +200,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     const struct sheet *sheet = what;
     struct nvt_series shown[SERIES];
     size_t series = shown_series(sheet, shown);
-    struct nvt_extent extent = {1, 1};
+    struct nvt_extent extent = {1, 1}; /* with the line of equal times */
     for (size_t i = 0; i < sheet->count; i++)
         if (is_shown(&sheet->pairs[i])) {
             double ratio = sheet->pairs[i].our_value / sheet->pairs[i].their_value;
@@ -211,10 +213,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     put_notes(sheet, &frame);
     nvt_frame_open(&frame, 34 * (int)sheet->rows, out);
     fprintf(out,
-            "set border 1\nunset ytics\nset grid noytics\nset logscale x\n"
-            "set xrange [%.9g:%.9g]\nset xlabel 'ours / published, log scale'\n"
-            "set yrange [%zu:0]\n",
-            extent.least / 1.6, extent.most * 1.6, sheet->rows);
+            "set border 1\nunset ytics\nset grid noytics\n"
+            "set xlabel 'ours / published, log scale'\nset yrange [%zu:0]\n",
+            sheet->rows);
+    nvt_frame_scale('x', &extent, 1, 0, out);
     for (size_t row = 0; row < sheet->rows; row++)
         fprintf(out, "set arrow %zu from 1,%zu.44 to 1,%zu nohead linecolor '#333333' dashtype 2\n",
                 row + 1, row, row + 1);
@@ -227,12 +229,15 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_besides besides = {0};
+    struct nvt_studied studied;
     size_t rows, done = 0, number = 1;
-    int status = nvt_beside_reference(request->input, &besides, err);
+    int status = nvt_studied_of(request->input, NVT_STUDIED_WARMUPS, &studied, err);
+    if (!status)
+        status = nvt_beside_reference(&studied.input, &besides, err);
     while (!status && done < besides.count) {
         while (done < besides.count && !is_shown(&besides.rows[done]))
             done++;
-        struct sheet sheet = {.pairs = besides.rows + done};
+        struct sheet sheet = {.studied = &studied, .pairs = besides.rows + done};
         sheet.count = cut_sheet(sheet.pairs, besides.count - done, &rows);
         sheet.rows = rows;
         snprintf(sheet.name, sizeof(sheet.name), "reference-%zu", number++);
@@ -241,6 +246,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
         done += sheet.count;
     }
     nvt_besides_free(&besides);
+    nvt_studied_free(&studied);
     return status;
 }
 

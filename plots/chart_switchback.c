@@ -14,6 +14,7 @@
 #include "../analyze/switchback.h"
 #include "frame.h"
 #include "gnuplot.h"
+#include "studied.h"
 
 /* The published charts' batch, and the least of their lines; other runs show what they have. */
 #define PUBLISHED_BATCH 32768
@@ -33,6 +34,7 @@ struct point {
 #define FIRST_STD (NVT_SWITCHBACK_STEPS + NVT_SWITCHBACK_TOTALS + 1)
 
 struct points {
+    struct nvt_studied studied;
     struct point *items;
     size_t count;
 };
@@ -74,19 +76,30 @@ static int by_batch_and_dim(const void *left, const void *right)
     return (a->dim > b->dim) - (a->dim < b->dim);
 }
 
+static void free_points(struct points *points)
+{
+    nvt_studied_free(&points->studied);
+    free(points->items);
+}
+
+/* To be freed after a failure as well. */
 static int read_points(const struct nvt_report_input *input, struct points *points,
                        struct nvt_error *err)
 {
-    size_t count;
-    struct nvt_switchback_row *rows =
-        nvt_switchback_rows(input->runs, input->run_count, &count, err);
-    points->count = 0;
-    points->items = rows ? malloc((count + 1) * sizeof(*points->items)) : NULL;
+    size_t count = 0;
+    struct nvt_switchback_row *rows = NULL;
+    *points = (struct points){0};
+    if (!nvt_studied_of(input, 0, &points->studied, err))
+        rows = nvt_switchback_rows(points->studied.input.runs, points->studied.input.run_count,
+                                   &count, err);
+    if (!rows)
+        return -1;
+    points->items = calloc(count + 1, sizeof(*points->items));
     for (size_t i = 0; points->items && i < count; i++)
         if (nvt_switchback_ok(&rows[i]))
             add_row(points, &rows[i]);
     free(rows);
-    if (rows && !points->items)
+    if (!points->items)
         return nvt_fail(err, "out of memory");
     for (size_t i = 0; i < points->count; i++)
         for (int k = 0; k < NVT_SWITCHBACK_STEPS; k++) {
@@ -95,7 +108,7 @@ static int read_points(const struct nvt_report_input *input, struct points *poin
         }
     if (points->count)
         qsort(points->items, points->count, sizeof(*points->items), by_batch_and_dim);
-    return rows ? 0 : -1;
+    return 0;
 }
 
 static double total_of(const struct point *point, enum nvt_switchback_total total)
@@ -220,10 +233,11 @@ static const struct {
 };
 
 /* What both charts have below them. */
-static void put_frame(const struct nvt_report_input *input, struct nvt_frame *frame,
-                      const char *note)
+static void put_frame(const struct nvt_report_input *input, const struct points *points,
+                      struct nvt_frame *frame, const char *note, const char *bars)
 {
     nvt_frame_note(frame, note);
+    nvt_studied_notes(&points->studied, bars, frame);
     nvt_chart_provenance(input, frame);
 }
 
@@ -240,8 +254,10 @@ static void put_x_axis(const struct points *points, int64_t batch, const struct 
         values[count++] = (double)points->items[i].dim;
         nvt_extent_add(&extent, values[count - 1], values[count - 1]);
     }
+    double left, right;
+    nvt_frame_log_range(&extent, 1.15, &left, &right);
     if (count)
-        nvt_frame_log_x(frame, extent.least / 1.15, extent.most * 1.15, values, count, out);
+        nvt_frame_log_x(frame, left, right, values, count, out);
     fputs("set xlabel 'narrow side of the layer (features), log scale'\n", out);
     free(values);
 }
@@ -257,10 +273,11 @@ static void put_times(const struct nvt_chart_request *request, const struct poin
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++)
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, styles[i].color, styles[i].dash, styles[i].point,
                       nvt_switchback_steps[i].name);
-    put_frame(request->input, &frame,
-              bars ? "Mean of the directions measured; bars: ± one standard deviation."
+    put_frame(request->input, points, &frame,
+              bars ? "Mean of the directions measured."
                    : "Mean of the directions measured; calls were timed in one loop, which has no "
-                     "deviation.");
+                     "deviation.",
+              bars ? "bars" : NULL);
     nvt_frame_open(&frame, 240, out);
     put_x_axis(points, batch, &frame, out);
     nvt_frame_y_label(&frame, 0, "time (ms), log scale", out);
@@ -296,12 +313,10 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, colors[i], 1, marks[i], text);
     }
     int bars = has_deviations(points, 0);
-    put_frame(request->input, &frame,
-              bars ? "Of the layer's forward and backward, with one scale for the weights; mean of "
-                     "the directions measured; bars: ± one standard deviation, from those of the "
-                     "operations."
-                   : "Of the layer's forward and backward, with one scale for the weights; mean of "
-                     "the directions measured.");
+    put_frame(request->input, points, &frame,
+              "Of the layer's forward and backward, with one scale for the weights; mean of the "
+              "directions measured.",
+              bars ? "bars, from those of the operations" : NULL);
     nvt_frame_open(&frame, 200, out);
     put_x_axis(points, 0, &frame, out);
     nvt_frame_y_label(&frame, 0, "speed-up (%)", out);
@@ -356,7 +371,7 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     int status = read_points(request->input, &points, err);
     if (!status)
         status = draw_points(request, &points, err);
-    free(points.items);
+    free_points(&points);
     return status;
 }
 
@@ -364,7 +379,7 @@ static int fits(const struct nvt_report_input *input)
 {
     struct points points;
     int is_any = !read_points(input, &points, NULL) && points.count > 0;
-    free(points.items);
+    free_points(&points);
     return is_any;
 }
 

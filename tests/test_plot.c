@@ -237,7 +237,6 @@ static void test_odd_values(void **state)
     static const char *const rows[] = {
         "\"mode\": \"train\", \"fragments\": 4, \"forward_ns_mean\": 0",
         "\"mode\": \"train\", \"fragments\": 4, \"forward_ns_mean\": 5, \"forward_ns_std\": 1e300",
-        "\"mode\": \"linear\", \"forward_ns_mean\": 7",
         "\"mode\": \"train\", \"fragments\": 4503599627370496, \"forward_ns_mean\": 1e18",
         "\"mode\": \"train\", \"fragments\": 1, \"forward_ns_mean\": 1e-300, \"parameters\": -1",
         "\"mode\": \"train\", \"fragments\": 1, \"forward_ns_mean\": -4",
@@ -255,6 +254,47 @@ static void test_odd_values(void **state)
         cli_result_free(&result);
         cli_tempdir_remove(directory);
     }
+}
+
+/* Linear layers alone are no fragment study: their phases are drawn, with axes of their own. */
+static void test_linear_alone(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const char rows[] =
+        "{\"workload\": \"linear\", \"size\": 8, \"batch\": 1, \"backend\": \"host\", "
+        "\"forward_ns_mean\": 7, \"backward_ns_mean\": 9}\n"
+        "{\"workload\": \"linear\", \"size\": 16, \"batch\": 1, \"backend\": \"host\", "
+        "\"forward_ns_mean\": 9, \"backward_ns_mean\": 9}\n";
+    static const char fragments[] =
+        "{\"workload\": \"fragmented\", \"size\": 16, \"batch\": 1, \"mode\": \"train\", "
+        "\"fragments\": 4, \"backend\": \"host\", \"forward_ns_mean\": 5}\n";
+    char *directory = cli_tempdir(), text[2000], expected[4200];
+    cli_write_file(cli_in(directory, "results.jsonl"), rows, strlen(rows));
+    struct cli_result result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    snprintf(expected, sizeof(expected), "%s/phases-1.svg\n", directory);
+    assert_string_equal(result.out, expected);
+    cli_result_free(&result);
+    char *svg = read_text(directory, "phases-1.svg");
+    assert_null(strstr(svg, "ragment"));
+    assert_non_null(strstr(svg, "size=16"));
+    free(svg);
+    /* With fragments of one of the sizes, that has a sheet, and the other is left with the phases. */
+    snprintf(text, sizeof(text), "%s%s", rows, fragments);
+    cli_write_file(cli_in(directory, "results.jsonl"), text, strlen(text));
+    result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    snprintf(expected, sizeof(expected), "%s/fragments-size16-batch1.svg\n%s/phases-1.svg\n",
+             directory, directory);
+    assert_string_equal(result.out, expected);
+    svg = read_text(directory, "phases-1.svg");
+    assert_non_null(strstr(svg, "size=8"));
+    assert_null(strstr(svg, "size=16"));
+    free(svg);
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
 }
 
 /* A trace whose ranges have names that would be commands, formats, fields or lines of their own. */
@@ -349,6 +389,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_svg),
         cmocka_unit_test(test_scaling_with_a_crossing),
+        cmocka_unit_test(test_linear_alone),
         cmocka_unit_test(test_ranges_of_a_trace),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_restyle),

@@ -1,0 +1,319 @@
+#include "studied.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/buffer.h"
+
+/* From the one that disturbs least on; what else a record says comes behind them. */
+static const char *const levels[] = {"off", "control", "nvtx", "kernel", "full", "nsys"};
+#define LEVELS (sizeof(levels) / sizeof(levels[0]))
+
+/* A record, and what is known of it. */
+struct place {
+    const struct nvt_record *record;
+    char *key;
+    size_t group; /* index of the first record of the same configuration */
+    size_t level;
+    double warmup; /* -1: unknown */
+};
+
+/* --- which records are of one configuration --- */
+
+static int is_any_of(const char *key, const char *const *keys)
+{
+    for (; *keys; keys++)
+        if (!strcmp(key, *keys))
+            return 1;
+    return 0;
+}
+
+/* Whether a member tells how a configuration was run, not which one it is. Published records have
+ * such members among their axes. */
+static int tells_how(const char *key, unsigned flags)
+{
+    static const char *const how[] = {"collect", "repeat", "interleave", "seed", NULL};
+    return is_any_of(key, how) || (!strcmp(key, "warmup") && !(flags & NVT_STUDIED_WARMUPS));
+}
+
+/* Whether a member is a result, as all are from the first one on. */
+static int is_result(const char *key)
+{
+    return !strcmp(key, "status") || strstr(key, "_ns_");
+}
+
+/* What is the same in all rows of a configuration, as a text; malloc'ed, NULL: out of memory. */
+static char *key_of(const struct nvt_record *record, unsigned flags)
+{
+    static const char *const behind[] = {"date", "iterations", NULL};
+    static const char *const results[] = {"status", "source"};
+    struct nvt_buffer text = {0};
+    int failed = 0;
+    for (size_t i = 0; i < record->count && !is_result(record->members[i].key); i++)
+        if (!tells_how(record->members[i].key, flags) && !is_any_of(record->members[i].key, behind))
+            failed |= nvt_buffer_printf(&text, "%s=%s\n", record->members[i].key,
+                                        record->members[i].text);
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+        const char *value = nvt_record_text(record, results[i]);
+        failed |= nvt_buffer_printf(&text, "%s\n", value ? value : "");
+    }
+    if (failed || nvt_buffer_append(&text, "", 1)) {
+        nvt_buffer_free(&text);
+        return NULL;
+    }
+    return (char *)text.data;
+}
+
+/* --- which of them are shown --- */
+
+static size_t level_of(const struct nvt_record *record)
+{
+    const char *collect = nvt_record_text(record, "collect");
+    size_t level = 0;
+    while (collect && level < LEVELS && strcmp(collect, levels[level]))
+        level++;
+    return level;
+}
+
+/* Each record's place; the first ones of a configuration are groups of their own. 0, or -1: out of
+ * memory. */
+static int fill_places(const struct nvt_runs *runs, unsigned flags, struct place *places)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        double warmup = nvt_record_number(record, "warmup");
+        char *key = key_of(record, flags);
+        size_t group = 0;
+        if (!key)
+            return -1;
+        while (group < i && (places[group].group != group || strcmp(places[group].key, key) != 0))
+            group++;
+        places[i] = (struct place){record, key, group, level_of(record), warmup >= 0 ? warmup : -1};
+    }
+    return 0;
+}
+
+/* Whether `a` is rather shown than `b`, a record of the same configuration. */
+static int is_better(const struct place *a, const struct place *b)
+{
+    return a->level != b->level ? a->level < b->level : a->warmup > b->warmup;
+}
+
+static const struct place *best_of(const struct place *places, size_t count, size_t group)
+{
+    const struct place *best = &places[group];
+    for (size_t i = group + 1; i < count; i++)
+        if (places[i].group == group && is_better(&places[i], best))
+            best = &places[i];
+    return best;
+}
+
+/* Append the records of a group that are shown to `members`. Returns how many. */
+static size_t take_group(const struct place *places, size_t count, size_t group,
+                         const struct nvt_record **members)
+{
+    const struct place *best = best_of(places, count, group);
+    size_t taken = 0;
+    for (size_t i = group; i < count; i++)
+        if (places[i].group == group && !is_better(best, &places[i]))
+            members[taken++] = places[i].record;
+    return taken;
+}
+
+/* Say that a group has rows which are not shown, once. */
+static void say_left_out(struct nvt_studied *studied, const struct place *places, size_t count,
+                         size_t group)
+{
+    const struct place *best = best_of(places, count, group);
+    const char *collect = nvt_record_text(best->record, "collect");
+    for (size_t i = group; i < count && !*studied->left_out; i++)
+        if (places[i].group != group)
+            continue;
+        else if (places[i].level != best->level)
+            snprintf(studied->left_out, sizeof(studied->left_out),
+                     "Of rows that differ in what was collected: collect=%.40s.",
+                     collect ? collect : "off");
+        else if (places[i].warmup < best->warmup)
+            snprintf(studied->left_out, sizeof(studied->left_out),
+                     "Of rows that differ in their warm-ups: warmup=%.0f.", best->warmup);
+}
+
+/* --- repetitions together --- */
+
+static int ends_in(const char *key, const char *end)
+{
+    size_t length = strlen(key), size = strlen(end);
+    return length >= size && !strcmp(key + length - size, end);
+}
+
+static int ascending(const void *left, const void *right)
+{
+    const double *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static double mean_of(const double *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum / (double)count;
+}
+
+static double deviation_of(const double *values, size_t count)
+{
+    double mean = mean_of(values, count), sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (values[i] - mean) * (values[i] - mean);
+    return count > 1 ? sqrt(sum / (double)(count - 1)) : NAN;
+}
+
+/* The numbers behind a key in all records that have one, ascending. Returns how many. */
+static size_t numbers_of(const struct nvt_record *const *records, size_t count, const char *key,
+                         double *values)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        double value = nvt_record_number(records[i], key);
+        if (isfinite(value))
+            values[found++] = value;
+    }
+    if (found)
+        qsort(values, found, sizeof(*values), ascending);
+    return found;
+}
+
+/* What stands behind a key for all records together, NaN: nothing. */
+static double together(const struct nvt_record *const *records, size_t count, const char *key,
+                       double *values)
+{
+    char mean[96];
+    int is_deviation = ends_in(key, "_std");
+    snprintf(mean, sizeof(mean), "%.*s%s", (int)(strlen(key) - (is_deviation ? 4 : 0)), key,
+             is_deviation ? "_mean" : "");
+    size_t found = numbers_of(records, count, mean, values);
+    if (!found)
+        return NAN;
+    if (is_deviation)
+        return deviation_of(values, found);
+    if (ends_in(key, "_min"))
+        return values[0];
+    if (ends_in(key, "_max"))
+        return values[found - 1];
+    if (ends_in(key, "_median"))
+        return (values[(found - 1) / 2] + values[found / 2]) / 2;
+    return mean_of(values, found);
+}
+
+/* A copy of the first record with the numbers of all; its texts stay those of the first. */
+static int put_together(const struct nvt_record *const *records, size_t count, double *values,
+                        struct nvt_record *out)
+{
+    int behind = 0;
+    *out = (struct nvt_record){malloc((records[0]->count + 1) * sizeof(*out->members)),
+                               records[0]->count};
+    if (!out->members)
+        return -1;
+    for (size_t i = 0; i < out->count; i++) {
+        struct nvt_member *member = &out->members[i];
+        *member = records[0]->members[i];
+        behind |= is_result(member->key);
+        if (count < 2 || !behind || strlen(member->key) > 80 || member->type == NVT_VALUE_BOOL ||
+            member->type == NVT_VALUE_TEXT)
+            continue;
+        member->number = together(records, count, member->key, values);
+        member->type = isfinite(member->number) ? NVT_VALUE_NUMBER : NVT_VALUE_NULL;
+    }
+    return 0;
+}
+
+/* --- a directory --- */
+
+/* What is needed while the records of a directory are gone through. */
+struct work {
+    struct place *places;
+    const struct nvt_record **members; /* of a group */
+    double *values;
+};
+
+/* Append the records of a group to `to`. */
+static int add_group(const struct work *work, size_t count, size_t group, unsigned flags,
+                     struct nvt_studied *studied, struct nvt_runs *to)
+{
+    size_t taken = take_group(work->places, count, group, work->members);
+    size_t each = flags & NVT_STUDIED_REPEATS ? 1 : taken;
+    say_left_out(studied, work->places, count, group);
+    studied->repeats = taken > studied->repeats ? taken : studied->repeats;
+    for (size_t i = 0; i < taken; i += each)
+        if (put_together(work->members + i, each, work->values, &to->records[to->count++]))
+            return -1;
+    return 0;
+}
+
+static int add_runs(const struct nvt_runs *from, unsigned flags, struct nvt_studied *studied,
+                    struct nvt_runs *to)
+{
+    struct work work = {calloc(from->count + 1, sizeof(*work.places)),
+                        calloc(from->count + 1, sizeof(*work.members)),
+                        calloc(from->count + 1, sizeof(*work.values))};
+    *to = *from;
+    to->count = 0;
+    to->records = calloc(from->count + 1, sizeof(*to->records));
+    int failed = !work.places || !work.members || !work.values || !to->records ||
+                 fill_places(from, flags, work.places);
+    for (size_t i = 0; i < from->count && !failed; i++)
+        if (work.places[i].group == i)
+            failed = add_group(&work, from->count, i, flags, studied, to);
+    for (size_t i = 0; work.places && i < from->count; i++)
+        free(work.places[i].key);
+    free(work.places);
+    free((void *)work.members);
+    free(work.values);
+    return failed ? -1 : 0;
+}
+
+int nvt_studied_of(const struct nvt_report_input *input, unsigned flags,
+                   struct nvt_studied *studied, struct nvt_error *err)
+{
+    *studied = (struct nvt_studied){.repeats = 1};
+    studied->input.plain_names = input->plain_names;
+    studied->input.runs = calloc(input->run_count + 1, sizeof(*studied->input.runs));
+    for (size_t i = 0; studied->input.runs && i < input->run_count; i++) {
+        struct nvt_runs *runs = calloc(1, sizeof(*runs));
+        studied->input.runs[i] = runs;
+        studied->input.run_count += runs != NULL;
+        if (!runs || add_runs(input->runs[i], flags, studied, runs))
+            return nvt_fail(err, "out of memory");
+    }
+    return studied->input.runs ? 0 : nvt_fail(err, "out of memory");
+}
+
+void nvt_studied_free(struct nvt_studied *studied)
+{
+    for (size_t i = 0; i < studied->input.run_count; i++) {
+        struct nvt_runs *runs = studied->input.runs[i];
+        for (size_t k = 0; runs->records && k < runs->count; k++)
+            free(runs->records[k].members);
+        free(runs->records);
+        free(runs);
+    }
+    free(studied->input.runs);
+    nvt_buffer_free(&studied->input.notes);
+    *studied = (struct nvt_studied){0};
+}
+
+void nvt_studied_notes(const struct nvt_studied *studied, const char *bars, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT];
+    if (studied->repeats > 1)
+        snprintf(text, sizeof(text), "Means of up to %zu repetitions%s%s%s.", studied->repeats,
+                 bars ? "; " : "", bars ? bars : "",
+                 bars ? ": ± one standard deviation between their means" : "");
+    else if (bars)
+        snprintf(text, sizeof(text), "%c%s: ± one standard deviation.", bars[0] & ~0x20, bars + 1);
+    else
+        text[0] = 0;
+    nvt_frame_note(frame, text);
+    nvt_frame_note(frame, studied->left_out);
+}
