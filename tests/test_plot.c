@@ -297,6 +297,108 @@ static void test_linear_alone(void **state)
     cli_tempdir_remove(directory);
 }
 
+static const char *const repeated_levels[] = {"off", "nvtx"};
+
+/* Three fragment counts at two levels of collection, three times each: means of 1, 2 and 3 ms with
+ * fragments = 2, ten times as much when collected; medians are half of it. */
+static void write_repeated(const char *directory)
+{
+    FILE *file = fopen(cli_in(directory, "results.jsonl"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < 36; i++) {
+        int repeat = i / 12 + 1, fragments = 2 << i % 3, level = i / 3 % 2, grouped = i / 6 % 2;
+        fprintf(file,
+                "{\"workload\": \"fragmented\", \"size\": 8, \"batch\": 1, \"mode\": "
+                "\"inference\", \"fragments\": %d, \"variant\": \"%s\", \"backend\": \"host\", "
+                "\"collect\": \"%s\", \"warmup\": 1, \"repeat\": %d, \"device\": \"made\", "
+                "\"status\": \"ok\", \"forward_ns_mean\": %d, \"forward_ns_std\": 7, "
+                "\"forward_ns_min\": 1, \"forward_ns_median\": %d, \"forward_ns_max\": 9e9}\n",
+                fragments, grouped ? "grouped" : "looped", repeated_levels[level], repeat,
+                500000 * repeat * fragments * (level ? 10 : 1),
+                250000 * repeat * fragments * (level ? 10 : 1));
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* One point a configuration: the mean of its runs, the deviation between them, of the lowest level
+ * of collection; and each is said. */
+static void test_repetitions(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    write_repeated(directory);
+    struct cli_result result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *data = read_text(directory, "fragments-size8-batch1.dat");
+    assert_non_null(strstr(data, "# looped\n2\t2\t1\tNaN\tNaN\tNaN\tNaN\n4\t4\t2\t"));
+    assert_non_null(strstr(data, "# grouped\n2\t2\t1\t"));
+    assert_null(strstr(data, "\n2\t20\t"));
+    free(data);
+    char *svg = read_text(directory, "fragments-size8-batch1.svg");
+    assert_non_null(strstr(svg, "Means of up to 3 repetitions; bars and band"));
+    assert_non_null(strstr(svg, "collect=off."));
+    free(svg);
+    /* Medians of the runs: the middle one, from the least to the largest of them. */
+    data = read_text(directory, "scaling-fragments-fragmented_size_8_batch_1.dat");
+    assert_non_null(strstr(data, "2\t1\t0.5\t1.5\n4\t2\t1\t3\n8\t4\t2\t6\n"));
+    free(data);
+    cli_tempdir_remove(directory);
+}
+
+/* A line is drawn where there is one: neither through points that do not grow, nor through those
+ * that it misses. */
+static void test_scaling_without_a_line(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const double times[][5] = {{1e6, 1.1e6, 0.9e6, 1.05e6, 1e6}, /* flat */
+                                      {1e6, 2e6, 4e6, 8e6, 16e6},       /* twice for twice */
+                                      {1e6, 9e6, 1e6, 40e6, 9e6}};      /* no line at all */
+    static const char *const variants[] = {"flat", "straight", "wild"};
+    char *directory = cli_tempdir();
+    FILE *file = fopen(cli_in(directory, "results.jsonl"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < 15; i++)
+        fprintf(file,
+                "{\"workload\": \"made\", \"n\": %d, \"variant\": \"%s\", \"backend\": \"host\", "
+                "\"status\": \"ok\", \"forward_ns_mean\": 9e9, \"forward_ns_median\": %g, "
+                "\"forward_ns_min\": %g, \"forward_ns_max\": 9e12, \"forward_ns_std\": 9e9}\n",
+                4 << i % 5, variants[i / 5], times[i / 5][i % 5], times[i / 5][i % 5] * 0.9);
+    assert_int_equal(fclose(file), 0);
+    struct cli_result result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *script = read_text(directory, "scaling-n-made.gp");
+    char *data = read_text(directory, "scaling-n-made.dat");
+    char *svg = read_text(directory, "scaling-n-made.svg");
+    size_t lines = 0, joins = 0;
+    for (const char *at = script; (at = strstr(at, "*x : NaN")); at++)
+        lines++;
+    for (const char *at = script; (at = strstr(at, "dashtype 3")); at++)
+        joins++;
+    assert_int_equal(lines, 1);
+    assert_int_equal(joins, 2);
+    /* The line ends where its points do. */
+    assert_non_null(strstr(script, "(x >= 3.999996 && x <= 64.000064 ? "));
+    assert_non_null(strstr(data, "4\t1\t0.9\t9000000\n"));
+    /* A bar of hours does not make the axis, and is said to go on. */
+    double low, high;
+    const char *range = strstr(script, "set yrange [");
+    assert_non_null(range);
+    assert_int_equal(sscanf(range, "set yrange [%lf:%lf]", &low, &high), 2);
+    assert_true(low > 0.5 && low < 0.7 && high < 200);
+    assert_non_null(strstr(svg, "shortest iteration to the"));
+    assert_non_null(strstr(svg, "cut at a triangle"));
+    free(svg);
+    free(script);
+    free(data);
+    cli_tempdir_remove(directory);
+}
+
 /* A trace whose ranges have names that would be commands, formats, fields or lines of their own. */
 static void test_ranges_of_a_trace(void **state)
 {
@@ -374,7 +476,7 @@ static void test_scaling_with_a_crossing(void **state)
     char *script = read_text(directory, "scaling-n-made.gp");
     assert_non_null(strstr(svg, "meets variant=clever at 10 (10 to"));
     assert_non_null(strstr(svg, "clever"));
-    assert_non_null(strstr(data, "4\t3\t0\n8\t5\t0\n"));
+    assert_non_null(strstr(data, "4\t3\t3\t3\n8\t5\t5\t5\n"));
     assert_non_null(strstr(script, "1 + 0.5*x"));
     assert_non_null(strstr(script, "5 + 0.1*x"));
     free(svg);
@@ -389,7 +491,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_svg),
         cmocka_unit_test(test_scaling_with_a_crossing),
+        cmocka_unit_test(test_scaling_without_a_line),
         cmocka_unit_test(test_linear_alone),
+        cmocka_unit_test(test_repetitions),
         cmocka_unit_test(test_ranges_of_a_trace),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_restyle),
