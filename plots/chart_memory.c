@@ -201,11 +201,14 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
     struct nvt_report_input *input = request->input;
     int status = input->trace_count ? 0 : nvt_input_traces(input, err);
-    for (size_t i = 0, drawn = 0; i < input->trace_count && !status && drawn < TRACES_MOST; i++)
-        if (input->traces[i].trace->memory.count) {
-            status = draw_trace(request, i, err);
-            drawn++;
-        }
+    for (size_t i = 0, own = 0, drawn = 0; i < input->trace_count && !status; i++) {
+        own += !input->traces[i].runs;
+        if (drawn == TRACES_MOST || !input->traces[i].trace->memory.count ||
+            (!input->traces[i].runs && own > NVT_CHART_TRACES))
+            continue;
+        status = draw_trace(request, i, err);
+        drawn++;
+    }
     return status;
 }
 

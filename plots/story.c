@@ -12,9 +12,6 @@
 /* Rows of a trace's reports, which may have thousands; those of a study are all shown. */
 enum { TOP_ROWS = 25, WARMUP_ROWS = 30, STUDY_ROWS = 500, FINDINGS = 12 };
 
-static const struct nvt_column_spec fact_columns[] = {{"fact", "", NVT_TEXT, 0, 0},
-                                                      {"value", "", NVT_TEXT, 0, 0}};
-
 static void put_pictures(const struct nvt_story *story, enum nvt_chart_part part,
                          struct nvt_document *document)
 {
@@ -70,92 +67,6 @@ static void put_part(const struct nvt_story *story, const struct part *part,
     nvt_tables_free(&tables);
 }
 
-/* --- what was run and where ------------------------------------------------------------------- */
-
-static struct nvt_table *new_facts(const char *title)
-{
-    return nvt_table_new("facts", title, fact_columns, 2);
-}
-
-static void put_fact(struct nvt_table *table, const char *name, const char *value)
-{
-    if (!value || !*value)
-        return;
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, 0, name);
-    nvt_table_set_text(table, row, 1, value);
-}
-
-int nvt_story_published(const struct nvt_runs *runs)
-{
-    return runs->count && !strcmp(nvt_record_source(&runs->records[0]), "published");
-}
-
-static void put_runs(const struct nvt_runs *runs, struct nvt_document *document)
-{
-    size_t ok = 0, oom = 0;
-    for (size_t i = 0; i < runs->count; i++) {
-        const char *status = nvt_record_text(&runs->records[i], "status");
-        ok += !status || !strcmp(status, "ok");
-        oom += status && !strcmp(status, "oom");
-    }
-    const char *source = nvt_record_text(&runs->env, "source");
-    if (nvt_story_published(runs))
-        nvt_document_text(
-            document,
-            "%s: %zu published configurations, not measured here, of another machine. "
-            "Source: %s.",
-            runs->path, runs->count, source ? source : "not stated");
-    else
-        nvt_document_text(document,
-                          "%s: %zu configuration%s, %zu measured, %zu out of memory, %zu with an "
-                          "error.",
-                          runs->path, runs->count, runs->count == 1 ? "" : "s", ok, oom,
-                          runs->count - ok - oom);
-    struct nvt_table *table = new_facts(runs->path);
-    for (size_t i = 0; table && i < runs->env.count; i++)
-        put_fact(table, runs->env.members[i].key, runs->env.members[i].text);
-    if (table && nvt_table_rows(table))
-        nvt_document_table(document, table, NULL);
-    else
-        nvt_table_free(table);
-}
-
-static void put_count(struct nvt_table *table, const char *name, size_t count)
-{
-    char text[32];
-    snprintf(text, sizeof(text), "%zu", count);
-    put_fact(table, name, text);
-}
-
-static void put_trace(const struct nvt_trace *trace, struct nvt_document *document)
-{
-    struct nvt_table *table = new_facts(trace->path);
-    char length[64];
-    if (!table)
-        return;
-    snprintf(length, sizeof(length), "%.6f s", (double)(trace->last_ns - trace->first_ns) / 1e9);
-    put_fact(table, "format", trace->format);
-    put_fact(table, "length", length);
-    put_count(table, "ranges", trace->ranges.count);
-    put_count(table, "device operations", trace->ops.count);
-    put_count(table, "CUDA calls", trace->apis.count);
-    put_count(table, "threads", trace->threads.count);
-    for (uint32_t i = 0; i < trace->meta.count; i++)
-        put_fact(table, nvt_name(trace, trace->meta.key[i]), nvt_name(trace, trace->meta.value[i]));
-    nvt_document_table(document, table, NULL);
-}
-
-static void put_where(const struct nvt_story *story, struct nvt_document *document)
-{
-    nvt_document_heading(document, "What was run, and where");
-    for (size_t i = 0; i < story->input->run_count; i++)
-        put_runs(story->input->runs[i], document);
-    for (size_t i = 0; i < story->input->trace_count; i++)
-        if (!story->input->traces[i].runs)
-            put_trace(story->input->traces[i].trace, document);
-}
-
 /* --- the parts -------------------------------------------------------------------------------- */
 
 static int has_measured(const struct nvt_report_input *input)
@@ -178,15 +89,11 @@ static void put_results(const struct nvt_story *story, struct nvt_document *docu
                  : "Where the time of the ranges went, over the whole trace.",
         names,
         is_study ? STUDY_ROWS : TOP_ROWS,
-        NVT_CHART_NOWHERE,
+        NVT_CHART_RESULTS,
         NULL};
     put_part(story, &results, document);
-    if (!has_pictures(story, NVT_CHART_RESULTS) && !story->no_pictures)
-        return;
-    nvt_document_heading(document, "Charts");
     if (story->no_pictures)
-        nvt_document_text(document, "Left out: %s.", story->no_pictures);
-    put_pictures(story, NVT_CHART_RESULTS, document);
+        nvt_document_text(document, "Charts left out: %s.", story->no_pictures);
 }
 
 static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"overhead", NULL},
@@ -323,6 +230,32 @@ static void put_cost(const struct nvt_story *story, struct nvt_document *documen
     nvt_table_free(own);
 }
 
+/* The charts of traces, and which of them have none. */
+static void put_time(const struct nvt_story *story, struct nvt_document *document)
+{
+    const struct nvt_report_input *input = story->input;
+    struct nvt_buffer text = {0};
+    struct part part = time_part;
+    size_t count = nvt_chart_own_traces(input), seen = 0;
+    int failed = nvt_buffer_printf(&text, "%s", time_part.text);
+    if (count > NVT_CHART_TRACES)
+        failed |= nvt_buffer_printf(
+            &text, " Charts are of the first %d of %zu traces; left out:", NVT_CHART_TRACES, count);
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const char *path = input->traces[i].trace->path, *slash = strrchr(path, '/');
+        if (!input->traces[i].runs && ++seen > NVT_CHART_TRACES)
+            failed |= nvt_buffer_printf(&text, "%s %s", seen > NVT_CHART_TRACES + 1 ? "," : "",
+                                        slash ? slash + 1 : path);
+    }
+    if (count > NVT_CHART_TRACES)
+        failed |= nvt_buffer_printf(&text, ".");
+    failed |= nvt_buffer_append(&text, "", 1);
+    part.text = failed ? time_part.text : (const char *)text.data;
+    document->failed |= failed;
+    put_part(story, &part, document);
+    nvt_buffer_free(&text);
+}
+
 static void put_trace_reports(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_report_input *input = story->input;
@@ -334,7 +267,6 @@ static void put_trace_reports(const struct nvt_story *story, struct nvt_document
     put_part(story, &warmup_part, document);
     put_cost(story, document);
     put_memory(story, document);
-    put_part(story, &time_part, document);
     if (input->trace_count && input->run_count)
         put_part(story, &ranges_part, document);
     if (ops)
@@ -471,7 +403,7 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
     if (!status)
         status = nvt_story_summary(story->input, &findings, document, err);
     if (!status) {
-        put_where(story, document);
+        put_time(story, document);
         put_results(story, document);
         put_trace_reports(story, document);
         put_reference(story, document);
@@ -479,6 +411,7 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
     }
     if (!status) {
         put_notes(story, document);
+        nvt_story_where(story->input, document);
         put_again(story, document);
     }
     free(findings.items);

@@ -5,10 +5,14 @@
 #define NVT_STORY_PARTS_H
 
 #include "../analyze/diagnose.h"
+#include "../lib/buffer.h"
 #include "document.h"
 
 /* The first `most` rows of a table, as a document shows it; what was left out stands under it. */
 void nvt_story_table(struct nvt_document *document, const struct nvt_table *table, size_t most);
+
+/* What was run, and where: what all of the input has in common, and in what it differs. */
+void nvt_story_where(const struct nvt_report_input *input, struct nvt_document *document);
 
 /* Whether the figures of a directory are others'. */
 int nvt_story_published(const struct nvt_runs *runs);
@@ -17,9 +21,13 @@ int nvt_story_published(const struct nvt_runs *runs);
  * out of memory. */
 struct nvt_table *nvt_story_cost(const struct nvt_report_input *input);
 
-/* What was found, in a few lines: runs, warm-up, cost of collecting, memory, findings. 0, or -1
- * with err filled. */
-int nvt_story_summary(const struct nvt_report_input *input, const struct nvt_findings *findings,
+/* Append lines about devices to what was found; none without their operations. 0, or -1. */
+int nvt_story_device(struct nvt_report_input *input, struct nvt_buffer *text,
+                     struct nvt_error *err);
+
+/* What was found, in a few lines: runs, devices, warm-up, cost of collecting, memory, findings. 0,
+ * or -1 with err filled. */
+int nvt_story_summary(struct nvt_report_input *input, const struct nvt_findings *findings,
                       struct nvt_document *document, struct nvt_error *err);
 
 #endif

@@ -106,13 +106,14 @@ static int put_findings(const struct nvt_report_input *input, const struct nvt_f
     return nvt_buffer_printf(text, "\nFindings: %zu, the first: %s", findings->count, title);
 }
 
-int nvt_story_summary(const struct nvt_report_input *input, const struct nvt_findings *findings,
+int nvt_story_summary(struct nvt_report_input *input, const struct nvt_findings *findings,
                       struct nvt_document *document, struct nvt_error *err)
 {
     struct nvt_buffer text = {0};
-    int failed = put_runs(input, &text) || put_warmup(input, &text, err) ||
-                 put_cost(input, &text, err) || put_memory(input, &text) ||
-                 put_findings(input, findings, &text) || nvt_buffer_append(&text, "", 1);
+    int failed = put_runs(input, &text) || nvt_story_device(input, &text, err) ||
+                 put_warmup(input, &text, err) || put_cost(input, &text, err) ||
+                 put_memory(input, &text) || put_findings(input, findings, &text) ||
+                 nvt_buffer_append(&text, "", 1);
     if (!failed)
         nvt_document_item(document, "In short", (const char *)text.data);
     nvt_buffer_free(&text);

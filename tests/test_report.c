@@ -90,6 +90,12 @@ static void test_html(void **state)
     assert_non_null(strstr(text, "Beside the published figures"));
     assert_non_null(strstr(text, "published device: not stated"));
     assert_non_null(strstr(text, "data-v=\"2.000\""));
+    /* Charts before the tables of their part, and facts behind all results. */
+    if (has_gnuplot())
+        assert_true(strstr(text, "<svg") < strstr(text, "<table"));
+    assert_true(strstr(text, ">Results</h2>") < strstr(text, ">What was run, and where</h2>"));
+    assert_true(strstr(text, ">What was run, and where</h2>") <
+                strstr(text, ">How to reproduce it</h2>"));
     free(text);
     struct cli_result result = report(directory, "--title", "A < B & \"C\"", NULL, NULL);
     cli_expect_status(&result, 0);
@@ -117,7 +123,7 @@ static void test_without_gnuplot(void **state)
     char *text = cli_read_file(cli_in(directory, "report.html"), NULL);
     assert_non_null(text);
     expect_html(text);
-    assert_non_null(strstr(text, "Left out: "));
+    assert_non_null(strstr(text, "Charts left out: "));
     free(text);
     cli_tempdir_remove(directory);
 }
@@ -357,6 +363,57 @@ static void test_hostile_trace(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* Four traces, two with the same name: charts of the first three, what all have in common once, how
+ * busy their devices were. */
+static void test_several_traces(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir(), *text, trace[2000], path[4][4200];
+    for (int i = 0; i < 4; i++) {
+        snprintf(path[i], sizeof(path[i]), "%s/%s%s.json", directory, i == 1 ? "below/" : "",
+                 i < 2    ? "same"
+                 : i == 2 ? "other"
+                          : "last");
+        snprintf(
+            trace, sizeof(trace),
+            "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"A GPU\"}], "
+            "\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": "
+            "\"forward\", \"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": %d}, "
+            "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, \"tid\": 7, "
+            "\"ts\": 0, \"dur\": 30, \"args\": {\"correlation\": 1, \"device\": 0, \"stream\": "
+            "7}}, {\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", "
+            "\"pid\": 1, \"tid\": 1, \"ts\": 300, \"dur\": 10, \"args\": {\"correlation\": 2}}, "
+            "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"softmax\", \"pid\": 0, \"tid\": "
+            "7, \"ts\": 390, \"dur\": 10, \"args\": {\"correlation\": 2, \"device\": 0, "
+            "\"stream\": 7}}]}\n",
+            500 + i);
+        if (i == 1)
+            assert_int_equal(mkdir(cli_in(directory, "below"), 0777), 0);
+        cli_write_file(path[i], trace, strlen(trace));
+    }
+    const char *const argv[] = {"nvtally", "report", path[0], path[1],
+                                path[2],   path[3],  "-o",    cli_in(directory, "a.html"),
+                                NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    text = cli_read_file(cli_in(directory, "a.html"), NULL);
+    assert_non_null(text);
+    expect_html(text);
+    assert_non_null(strstr(text, "Charts are of the first 3 of 4 traces; left out: last.json."));
+    /* What ran when, ranges and kernels of each. */
+    assert_int_equal(count_of(text, "<svg"), has_gnuplot() ? 9 : 0);
+    assert_int_equal(count_of(text, "<td>kineto</td>"), 1);
+    assert_non_null(strstr(text, "What all of them have in common"));
+    assert_non_null(strstr(text, "0.000502 s"));
+    assert_non_null(strstr(text, "busy 10.0 % of the time"));
+    assert_non_null(strstr(text, "of their time 75.0 % gemm, 25.0 % softmax"));
+    assert_non_null(
+        strstr(text, "100.0 % of the devices&#39; idle time while the host was outside"));
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
 static void test_published(void **state)
 {
     (void)state;
@@ -482,11 +539,12 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_html),          cmocka_unit_test(test_without_gnuplot),
-        cmocka_unit_test(test_markdown),      cmocka_unit_test(test_latex),
-        cmocka_unit_test(test_published),     cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_browser),
-        cmocka_unit_test(test_hostile_trace), cmocka_unit_test(test_cost_of_recording),
+        cmocka_unit_test(test_html),           cmocka_unit_test(test_without_gnuplot),
+        cmocka_unit_test(test_markdown),       cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_published),      cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_browser),
+        cmocka_unit_test(test_hostile_trace),  cmocka_unit_test(test_cost_of_recording),
+        cmocka_unit_test(test_several_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

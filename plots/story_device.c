@@ -1,0 +1,110 @@
+/*
+ * The first lines of a report about devices: how busy they were, with which kernels, and what they
+ * waited for.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "../analyze/gaps.h"
+#include "story_parts.h"
+
+enum { KERNELS = 3, NAME_LONGEST = 48, CAUSES = NVT_GAP_HOST + 1 };
+
+static const char *const causes[CAUSES] = {
+    [NVT_GAP_LATENCY] = "although the next operation had been launched",
+    [NVT_GAP_WAIT] = "while the host waited for the device before it launched on",
+    [NVT_GAP_LAUNCH] = "while the host was launching, slower than the device works",
+    [NVT_GAP_CALL] = "while the host was in another CUDA call",
+    [NVT_GAP_HOST] = "while the host was outside of CUDA",
+};
+
+/* Between its first operation and its last, of each device; all together in the first line. */
+static int put_busy(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err)
+{
+    const struct nvt_report *report = nvt_report_find("gpu_idle");
+    struct nvt_tables tables = {0};
+    double span = 0, busy = 0, least = INFINITY, most = 0;
+    size_t devices = 0;
+    int failed = report->make(input, &tables, err);
+    const struct nvt_table *table = failed ? NULL : tables.items[0];
+    for (size_t row = 0; table && row < nvt_table_rows(table); row++) {
+        double all = (double)nvt_table_int(table, row, nvt_table_find(table, "Span (ns)"));
+        double some = (double)nvt_table_int(table, row, nvt_table_find(table, "Busy (ns)"));
+        if (!(all > 0))
+            continue;
+        span += all;
+        busy += some;
+        least = fmin(least, some / all);
+        most = fmax(most, some / all);
+        devices++;
+    }
+    if (!failed && devices)
+        failed = nvt_buffer_printf(
+            text, "\nDevice: busy %.1f %% of the time from its first operation to its last",
+            100 * busy / span);
+    if (!failed && devices > 1)
+        failed = nvt_buffer_printf(text, " (%zu of them, %.1f to %.1f %%)", devices, 100 * least,
+                                   100 * most);
+    nvt_tables_free(&tables);
+    return failed;
+}
+
+/* "41.2 % gemm, 20.1 % softmax" of the first rows of the kernels' table. */
+static int put_kernels(struct nvt_report_input *input, struct nvt_buffer *text,
+                       struct nvt_error *err)
+{
+    const struct nvt_report *report = nvt_report_find("cuda_gpu_kern_sum");
+    struct nvt_tables tables = {0};
+    int failed = report->make(input, &tables, err);
+    const struct nvt_table *table = failed ? NULL : tables.items[0];
+    for (size_t row = 0; table && row < nvt_table_rows(table) && row < KERNELS && !failed; row++) {
+        const char *name = nvt_table_text(table, row, nvt_table_find(table, "Name"));
+        size_t length = strlen(name) < NAME_LONGEST ? strlen(name) : NAME_LONGEST;
+        while (length && ((unsigned char)name[length] & 0xC0) == 0x80)
+            length--;
+        failed =
+            nvt_buffer_printf(text, "%s%.1f %% %.*s%s", row ? ", " : "\nKernels: of their time ",
+                              nvt_table_real(table, row, nvt_table_find(table, "Time (%)")),
+                              (int)length, name, name[length] ? "…" : "");
+    }
+    nvt_tables_free(&tables);
+    return failed;
+}
+
+static void add_gap(void *context, const struct nvt_gap *gap)
+{
+    double *sums = context;
+    sums[gap->cause] += (double)(gap->end - gap->start);
+}
+
+/* What the devices waited for longest, where calls are on record. */
+static int put_idle(const struct nvt_report_input *input, struct nvt_buffer *text,
+                    struct nvt_error *err)
+{
+    double sums[CAUSES] = {0}, all = 0;
+    int most = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->apis.count &&
+            nvt_gaps(input->traces[i].trace, add_gap, sums, NULL, err))
+            return -1;
+    for (int cause = 0; cause < CAUSES; cause++) {
+        all += sums[cause];
+        most = sums[cause] > sums[most] ? cause : most;
+    }
+    return all > 0 ? nvt_buffer_printf(text, "\nIdle: %.1f %% of the devices' idle time %s",
+                                       100 * sums[most] / all, causes[most])
+                   : 0;
+}
+
+int nvt_story_device(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err)
+{
+    size_t ops = 0, noted = input->notes.size;
+    for (size_t i = 0; i < input->trace_count; i++)
+        ops += input->traces[i].trace->ops.count;
+    if (!ops)
+        return 0;
+    int failed =
+        put_busy(input, text, err) || put_kernels(input, text, err) || put_idle(input, text, err);
+    input->notes.size = noted; /* the tables have them too */
+    return failed ? -1 : 0;
+}

@@ -1,0 +1,226 @@
+/*
+ * What was run, and where: facts about each directory and trace. Those that all of them have in
+ * common are said once, the others in a row for each.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "story_parts.h"
+
+enum { COLUMNS_MOST = 40 }; /* of facts that differ */
+
+static const struct nvt_column_spec fact_columns[] = {{"fact", "", NVT_TEXT, 0, 0},
+                                                      {"value", "", NVT_TEXT, 0, 0}};
+
+struct fact {
+    const char *name; /* the input's, or static: headings are not copied */
+    char *value;
+};
+
+/* What is known of a directory, or of a trace that was given by itself. */
+struct about {
+    const char *path;
+    struct fact *items;
+    size_t count;
+};
+
+struct facts {
+    struct about *of;
+    size_t count;
+    int failed; /* out of memory */
+};
+
+static void put_fact(struct facts *facts, const char *name, const char *value)
+{
+    struct about *about = &facts->of[facts->count - 1];
+    if (!value || !*value)
+        return;
+    char *copy = strdup(value);
+    struct fact *items = copy ? realloc(about->items, (about->count + 1) * sizeof(*items)) : NULL;
+    if (!items) {
+        free(copy);
+        facts->failed = 1;
+        return;
+    }
+    items[about->count].name = name;
+    items[about->count].value = copy;
+    about->items = items;
+    about->count++;
+}
+
+static void put_count(struct facts *facts, const char *name, size_t count)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%zu", count);
+    put_fact(facts, name, text);
+}
+
+static void add_runs(struct facts *facts, const struct nvt_runs *runs)
+{
+    facts->of[facts->count++].path = runs->path;
+    for (size_t i = 0; i < runs->env.count; i++)
+        put_fact(facts, runs->env.members[i].key, runs->env.members[i].text);
+}
+
+static void add_trace(struct facts *facts, const struct nvt_trace *trace)
+{
+    char length[64];
+    facts->of[facts->count++].path = trace->path;
+    snprintf(length, sizeof(length), "%.6f s", (double)(trace->last_ns - trace->first_ns) / 1e9);
+    put_fact(facts, "format", trace->format);
+    put_fact(facts, "length", length);
+    put_count(facts, "ranges", trace->ranges.count);
+    put_count(facts, "device operations", trace->ops.count);
+    put_count(facts, "CUDA calls", trace->apis.count);
+    put_count(facts, "threads", trace->threads.count);
+    for (uint32_t i = 0; i < trace->meta.count; i++)
+        put_fact(facts, nvt_name(trace, trace->meta.key[i]), nvt_name(trace, trace->meta.value[i]));
+}
+
+static void free_facts(struct facts *facts)
+{
+    for (size_t i = 0; i < facts->count; i++) {
+        for (size_t k = 0; k < facts->of[i].count; k++)
+            free(facts->of[i].items[k].value);
+        free(facts->of[i].items);
+    }
+    free(facts->of);
+}
+
+/* --- what they have in common --- */
+
+/* The value of a fact, or NULL. */
+static const char *value_of(const struct about *about, const char *name)
+{
+    for (size_t i = 0; i < about->count; i++)
+        if (!strcmp(about->items[i].name, name))
+            return about->items[i].value;
+    return NULL;
+}
+
+static int is_common(const struct facts *facts, const struct fact *fact)
+{
+    for (size_t i = 0; i < facts->count; i++) {
+        const char *other = value_of(&facts->of[i], fact->name);
+        if (!other || strcmp(other, fact->value) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Those that all have, which of one alone are all. */
+static void put_common(const struct facts *facts, struct nvt_document *document)
+{
+    const struct about *first = &facts->of[0];
+    struct nvt_table *table =
+        nvt_table_new("facts", facts->count > 1 ? "What all of them have in common" : first->path,
+                      fact_columns, 2);
+    for (size_t i = 0; table && i < first->count; i++)
+        if (is_common(facts, &first->items[i])) {
+            size_t row = nvt_table_add_row(table);
+            nvt_table_set_text(table, row, 0, first->items[i].name);
+            nvt_table_set_text(table, row, 1, first->items[i].value);
+        }
+    document->failed |= !table;
+    if (table && nvt_table_rows(table))
+        nvt_document_table(document, table, NULL);
+    else
+        nvt_table_free(table);
+}
+
+static int has_column(const struct nvt_column_spec *columns, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(columns[i].heading, name))
+            return 1;
+    return 0;
+}
+
+/* Columns for what differs, the first for the path. Returns how many. */
+static size_t different(const struct facts *facts, struct nvt_column_spec *columns)
+{
+    size_t count = 1;
+    columns[0] = (struct nvt_column_spec){"input", "", NVT_TEXT, 0, 0};
+    for (size_t i = 0; i < facts->count; i++)
+        for (size_t k = 0; k < facts->of[i].count; k++) {
+            const struct fact *fact = &facts->of[i].items[k];
+            if (count < COLUMNS_MOST && !is_common(facts, fact) &&
+                !has_column(columns, count, fact->name))
+                columns[count++] = (struct nvt_column_spec){fact->name, "", NVT_TEXT, 0, 0};
+        }
+    return count;
+}
+
+/* A row for each of them. */
+static void put_different(const struct facts *facts, struct nvt_document *document)
+{
+    struct nvt_column_spec columns[COLUMNS_MOST];
+    size_t count = different(facts, columns);
+    struct nvt_table *table = nvt_table_new("facts", "In what they differ", columns, count);
+    document->failed |= !table;
+    for (size_t i = 0; table && i < facts->count; i++) {
+        size_t row = nvt_table_add_row(table);
+        nvt_table_set_text(table, row, 0, facts->of[i].path);
+        for (size_t column = 1; column < count; column++) {
+            const char *value = value_of(&facts->of[i], columns[column].heading);
+            if (value)
+                nvt_table_set_text(table, row, column, value);
+        }
+    }
+    if (table)
+        nvt_document_table(document, table, NULL);
+}
+
+/* --- together --- */
+
+int nvt_story_published(const struct nvt_runs *runs)
+{
+    return runs->count && !strcmp(nvt_record_source(&runs->records[0]), "published");
+}
+
+static void tell_runs(const struct nvt_runs *runs, struct nvt_document *document)
+{
+    size_t ok = 0, oom = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        const char *status = nvt_record_text(&runs->records[i], "status");
+        ok += !status || !strcmp(status, "ok");
+        oom += status && !strcmp(status, "oom");
+    }
+    const char *source = nvt_record_text(&runs->env, "source");
+    if (nvt_story_published(runs))
+        nvt_document_text(
+            document,
+            "%s: %zu published configurations, not measured here, of another machine. "
+            "Source: %s.",
+            runs->path, runs->count, source ? source : "not stated");
+    else
+        nvt_document_text(document,
+                          "%s: %zu configuration%s, %zu measured, %zu out of memory, %zu with an "
+                          "error.",
+                          runs->path, runs->count, runs->count == 1 ? "" : "s", ok, oom,
+                          runs->count - ok - oom);
+}
+
+void nvt_story_where(const struct nvt_report_input *input, struct nvt_document *document)
+{
+    struct facts facts = {calloc(input->run_count + input->trace_count + 1, sizeof(*facts.of)), 0,
+                          0};
+    if (!facts.of) {
+        document->failed = 1;
+        return;
+    }
+    nvt_document_heading(document, "What was run, and where");
+    for (size_t i = 0; i < input->run_count; i++) {
+        tell_runs(input->runs[i], document);
+        add_runs(&facts, input->runs[i]);
+    }
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!input->traces[i].runs)
+            add_trace(&facts, input->traces[i].trace);
+    if (facts.count)
+        put_common(&facts, document);
+    if (facts.count > 1)
+        put_different(&facts, document);
+    document->failed |= facts.failed;
+    free_facts(&facts);
+}
