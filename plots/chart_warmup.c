@@ -1,6 +1,6 @@
 /*
- * warmup: iterations from the start of a process, a line a process, with the change-point. A
- * picture a configuration and collect level.
+ * warmup: iterations from the start of a process, a line a process, those with as many warm-ups in
+ * the same colour, with the change-point. A picture a configuration and collect level.
  */
 #include "chart.h"
 
@@ -89,6 +89,32 @@ static void put_axes(const struct sheet *sheet, const struct nvt_frame *frame, F
                 study->change.at, study->change.at, NVT_BLACK);
 }
 
+/* The first of the processes with as many warm-ups: repetitions look the same. */
+static size_t first_like(const struct sheet *sheet, size_t series)
+{
+    size_t first = 0;
+    while (sheet->study->series[first].warmups != sheet->study->series[series].warmups)
+        first++;
+    return first;
+}
+
+static size_t processes_like(const struct sheet *sheet, size_t series)
+{
+    size_t count = 0;
+    for (size_t s = 0; s < sheet->lines; s++)
+        count += first_like(sheet, s) == first_like(sheet, series);
+    return count;
+}
+
+/* How many other numbers of warm-ups come before that of a series. */
+static size_t look_of(const struct sheet *sheet, size_t series)
+{
+    size_t before = 0;
+    for (size_t s = 0; s < first_like(sheet, series); s++)
+        before += first_like(sheet, s) == s;
+    return before;
+}
+
 static void put_frame(const struct nvt_chart_request *request, const struct sheet *sheet,
                       struct nvt_frame *frame)
 {
@@ -97,8 +123,13 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
     char text[NVT_FRAME_TEXT];
     nvt_frame_key(frame, NVT_KEY_LINE, "#888888", 1, 0, "steady");
     for (size_t s = 0; s < sheet->lines; s++) {
+        size_t count = processes_like(sheet, s), at = look_of(sheet, s);
         snprintf(text, sizeof(text), "--warmup %zu", study->series[s].warmups);
-        nvt_frame_key(frame, NVT_KEY_LINE_POINT, colors[s % COLORS], 1, s < COLORS ? 7 : 4, text);
+        if (count > 1)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %zu processes", count);
+        if (first_like(sheet, s) == s)
+            nvt_frame_key(frame, NVT_KEY_LINE_POINT, colors[at % COLORS], 1, at < COLORS ? 7 : 4,
+                          text);
     }
     if (study->slow)
         snprintf(text, sizeof(text),
@@ -129,7 +160,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
             sheet->study->steady / sheet->unit.ns);
     for (size_t s = 0; s < sheet->lines; s++) {
         fprintf(out, ", \\\n     '%s.dat' using 1:%zu with linespoints", name, s + 2);
-        nvt_frame_style(NVT_KEY_LINE_POINT, colors[s % COLORS], 1, s < COLORS ? 7 : 4, out);
+        size_t at = look_of(sheet, s);
+        nvt_frame_style(NVT_KEY_LINE_POINT, colors[at % COLORS], 1, at < COLORS ? 7 : 4, out);
     }
     putc('\n', out);
     nvt_frame_close(&frame, out);
