@@ -15,7 +15,8 @@
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
     "Why is it slow? Findings over traces and runs, the most expensive first, each with its\n"
-    "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n\n"
+    "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n"
+    "Moments to look at count from the beginning of the trace, as in Perfetto after an export.\n\n"
     "      --by AXIS          look along this axis alone (fragments, batch …)\n"
     "      --rules            what is looked for, from where on and why; no trace is needed\n"
     "  -f, --format FORMAT    as a table: column, grid, markdown, latex, csv, tsv, json\n"
@@ -97,7 +98,7 @@ static void print_meanings(const struct nvt_findings *findings)
 
 static void print_paragraphs(const struct nvt_findings *findings)
 {
-    char title[600], moments[100];
+    char title[NVT_TITLE_MAX], moments[NVT_MOMENTS_MAX];
     for (size_t i = 0; i < findings->count; i++) {
         const struct nvt_finding *finding = &findings->items[i];
         nvt_finding_title(finding, title, sizeof(title));
@@ -119,7 +120,7 @@ static void print_paragraphs(const struct nvt_findings *findings)
 
 static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
 {
-    char moments[100];
+    char moments[NVT_MOMENTS_MAX];
     size_t row = nvt_table_add_row(table);
     nvt_finding_moments(finding, moments, sizeof(moments));
     nvt_table_set_text(table, row, 0, finding->cause);

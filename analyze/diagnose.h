@@ -50,9 +50,11 @@ struct nvt_finding {
     const char *per;   /* of what: "an iteration" …; static text */
     double cost_bytes; /* memory, likewise; 0: none */
     enum nvt_confidence confidence;
-    char where[256];              /* configuration or file */
-    char what[256];               /* one sentence */
-    char evidence[512];           /* numbers */
+    char where[256];    /* configuration or file */
+    char what[256];     /* one sentence */
+    char evidence[512]; /* numbers */
+    const struct nvt_trace
+        *trace;                   /* that the moments lie in; belongs to the input; NULL: none do */
     int64_t moments[NVT_MOMENTS]; /* ns on the trace's axis: examples */
     uint32_t moment_count;
     char remedy[256];
@@ -120,9 +122,34 @@ struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_
 /* One more moment to look at; those behind the third are dropped. */
 void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns);
 
-/* "cause: what (0.123 ms an iteration; seen)"; "12, 34, 56 ns", empty without moments. */
+/* "cause: what (123 µs an iteration; seen)"; "16.0 ms" or "1.2 MiB" of it, empty when it costs
+ * neither. */
 void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size);
+void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size);
+
+/* A moment as ns since the beginning of its trace (first_ns), where export_chrome.c has its 0; all
+ * of them as "11.780 ms, 12.034 ms of FILE", empty without any. */
+int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i);
 void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size);
+
+/* Room for a title, and for all moments. */
+#define NVT_TITLE_MAX   640
+#define NVT_MOMENTS_MAX 512
+
+/* Texts below go into `out`, which is returned. */
+#define NVT_TIME_MAX 32
+#define NVT_LINE_MAX 144
+
+/* "345 ns", "12.3 µs", "16.0 ms": three digits in the unit that fits. NVT_TIME: the same until the
+ * end of the block. */
+const char *nvt_time_text(double ns, char out[NVT_TIME_MAX]);
+#define NVT_TIME(ns) nvt_time_text((ns), (char[NVT_TIME_MAX]){0})
+
+/* "11.780 ms", to the microsecond or better, as viewers of traces show it. */
+const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX]);
+
+/* a + b·axis of times in ns: "12.3 µs + 456 ns·batch", "456 ns·batch - 12.3 µs". */
+const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX]);
 
 /* Append a copy. 0, or -1 with err when out of memory. */
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,

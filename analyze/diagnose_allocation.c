@@ -44,10 +44,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.what, sizeof(finding.what), "memory is allocated and freed %.4g times %s",
              count / view->units, view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.0f calls, %.0f ns each, %.0f %% of the time; the longest, %.100s, takes %lld ns",
-             count, ns / count, 100 * ns / view->span_ns,
+             "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", count,
+             NVT_TIME(ns / count), 100 * ns / view->span_ns,
              nvt_name(view->trace, apis->name[longest]),
-             (long long)(apis->end[longest] - apis->start[longest]));
+             NVT_TIME((double)(apis->end[longest] - apis->start[longest])));
     return nvt_findings_add(findings, &finding, err);
 }
 

@@ -66,9 +66,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              "%.4g copies of %.0f bytes between host and device %s", all.count / view->units,
              all.bytes / all.count, view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.0f ns each with its call, waits for earlier work left out, %.0f %% of the time, "
+             "%s each with its call, waits for earlier work left out, %.0f %% of the time, "
              "%.3g MB/s; %.0f of 100 go to the host",
-             all.ns / all.count, 100 * all.ns / view->span_ns, all.bytes / all.ns * 1e3,
+             NVT_TIME(all.ns / all.count), 100 * all.ns / view->span_ns, all.bytes / all.ns * 1e3,
              100 * all.to_host / all.count);
     return nvt_findings_add(findings, &finding, err);
 }

@@ -26,6 +26,7 @@ static void point_at_phase(const struct nvt_case *facts, const struct nvt_curve 
     const struct nvt_trace *trace = trace_of(facts, &curve->points[curve->count - 1]);
     uint32_t name =
         trace ? nvt_strings_find(trace->strings, curve->phase, strlen(curve->phase)) : 0;
+    finding->trace = trace;
     for (uint32_t i = 0; trace && i < trace->ranges.count; i++)
         if (trace->ranges.name[i] == name)
             nvt_finding_point(finding, trace->ranges.start[i]);
@@ -52,7 +53,7 @@ static int tell(const struct nvt_rule *rule, const struct nvt_case *facts,
     const struct nvt_curve *low = crossing->low, *high = crossing->high;
     const char *first = nvt_record_text(low->record, by);
     const char *second = nvt_record_text(high->record, by);
-    char seen[200];
+    char seen[200], lines[2][NVT_LINE_MAX];
     tell_measured(crossing, seen, sizeof(seen));
     finding.cost_ns = fmax(fmax(crossing->from_ns, crossing->to_ns), 0);
     nvt_record_rest(low->record, low->axis, by, finding.where, sizeof(finding.where));
@@ -60,11 +61,11 @@ static int tell(const struct nvt_rule *rule, const struct nvt_case *facts,
              "%s: %.60s=%.40s is cheaper up to %.60s=%.4g, %.40s from there on", low->phase, by,
              first, low->axis, crossing->n, second);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.40s costs %.0f + %.1f·%s ns, %.40s %.0f + %.1f·%s ns; they meet at %.4g (%.4g to "
+             "%.40s costs %s, %.40s %s; they meet at %.4g (%.4g to "
              "%.4g at 95 %%); %s; the moments are in the run of %.40s with %s=%g",
-             first, low->line.a, low->line.b, low->axis, second, high->line.a, high->line.b,
-             low->axis, crossing->n, crossing->from, crossing->to, seen, first, low->axis,
-             low->points[low->count - 1].n);
+             first, nvt_line_text(low->line.a, low->line.b, low->axis, lines[0]), second,
+             nvt_line_text(high->line.a, high->line.b, low->axis, lines[1]), crossing->n,
+             crossing->from, crossing->to, seen, first, low->axis, low->points[low->count - 1].n);
     snprintf(finding.remedy, sizeof(finding.remedy),
              "choose by %s: %.60s below %.4g, %.60s above %.4g", low->axis, first, crossing->from,
              second, crossing->to);

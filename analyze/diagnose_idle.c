@@ -43,10 +43,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              range == NVT_NONE ? "" : " in range ",
              range == NVT_NONE ? "" : nvt_name(view->trace, view->trace->ranges.name[range]));
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g gaps %s, %.0f ns each, %.0f %% of the device's time, in which the "
-             "launching thread was outside of CUDA; the longest %lld ns",
-             (double)sum.count / view->units, view->per, (double)sum.ns / (double)sum.count,
-             100 * share, (long long)gap->host_ns);
+             "%.4g gaps %s, %s each, %.0f %% of the device's time, in which the "
+             "launching thread was outside of CUDA; the longest %s",
+             (double)sum.count / view->units, view->per,
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
+             NVT_TIME((double)gap->host_ns));
     for (size_t i = 0; i < 3; i++)
         nvt_finding_point(&finding, sum.longest[i].start);
     return nvt_findings_add(findings, &finding, err);

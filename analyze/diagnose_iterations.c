@@ -65,10 +65,10 @@ static void tell(struct nvt_finding *finding, const struct slow *slow, uint32_t 
     snprintf(finding->what, sizeof(finding->what), "%u of %u iterations took far longer%s",
              slow->count, looked, every);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "the median is %.0f ns; these take more than %.0f ns, %.0f ns on average, the slowest "
-             "%.0f ns; without them the mean would be %.1f %% lower",
-             usual, limit, usual + slow->excess / slow->count, slow->longest,
-             100 * slow->excess / (slow->excess + usual * looked));
+             "the median is %s; these take more than %s, %s on average, the slowest %s; without "
+             "them the mean would be %.1f %% lower",
+             NVT_TIME(usual), NVT_TIME(limit), NVT_TIME(usual + slow->excess / slow->count),
+             NVT_TIME(slow->longest), 100 * slow->excess / (slow->excess + usual * looked));
     if (*every)
         snprintf(finding->remedy, sizeof(finding->remedy),
                  "look for what is done every %u iterations: a checkpoint, a log, an evaluation",

@@ -106,10 +106,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              100 * (double)small.count / (double)small.kernels,
              nvt_name(view->trace, small.busiest));
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g of %.4g kernels %s take less than the %.0f ns of a launch, %.0f ns on "
+             "%.4g of %.4g kernels %s take less than the %s of a launch, %s on "
              "average; with the gaps before them %.0f %% of the time",
              (double)small.count / view->units, (double)small.kernels / view->units, view->per,
-             small.limit, small.ns / (double)small.count, 100 * share);
+             NVT_TIME(small.limit), NVT_TIME(small.ns / (double)small.count), 100 * share);
     return nvt_findings_add(findings, &finding, err);
 }
 

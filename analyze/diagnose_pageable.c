@@ -48,8 +48,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.what, sizeof(finding.what), "%.3g MB are copied from or to pageable memory %s",
              pageable.bytes / view->units / 1e6, view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g copies %s, %.0f ns each, %.0f %% of the time, %.3g GB/s%s",
-             pageable.count / view->units, view->per, pageable.ns / pageable.count,
+             "%.4g copies %s, %s each, %.0f %% of the time, %.3g GB/s%s",
+             pageable.count / view->units, view->per, NVT_TIME(pageable.ns / pageable.count),
              100 * pageable.ns / view->span_ns, pageable.bytes / pageable.ns, rate);
     return nvt_findings_add(findings, &finding, err);
 }

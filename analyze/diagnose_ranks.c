@@ -142,14 +142,15 @@ static int judge(const struct nvt_rule *rule, const struct ranks *ranks,
     struct nvt_finding finding = nvt_finding_of(rule, NULL);
     nvt_case_name(slow->from, finding.where, sizeof(finding.where));
     name_rank(slow, name, sizeof(name));
+    finding.trace = slow->from->trace;
     finding.cost_ns = (waits < longer ? waits : longer) / slow->units;
     snprintf(finding.what, sizeof(finding.what),
              "%s is slower than the other %zu, which wait for it", name, ranks->count - 1);
-    snprintf(
-        finding.evidence, sizeof(finding.evidence),
-        "its own work takes %.0f ns, that of the others %.0f ns (median, +%.1f %%); it is in "
-        "communication for %.0f ns, the others for %.0f ns; the moments are its longest kernels",
-        slow->compute_ns, compute, 100 * longer / compute, slow->communication_ns, communication);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "its own work takes %s, that of the others %s (median, +%.1f %%); it is in "
+             "communication for %s, the others for %s; the moments are its longest kernels",
+             NVT_TIME(slow->compute_ns), NVT_TIME(compute), 100 * longer / compute,
+             NVT_TIME(slow->communication_ns), NVT_TIME(communication));
     for (size_t i = 0; i < 3 && slow->longest_ns[i]; i++)
         nvt_finding_point(&finding, slow->longest[i]);
     return nvt_findings_add(findings, &finding, err);

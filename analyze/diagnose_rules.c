@@ -41,7 +41,8 @@ struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_
 {
     struct nvt_finding finding = {.cause = rule->cause,
                                   .per = view ? view->per : "an iteration",
-                                  .confidence = rule->confidence};
+                                  .confidence = rule->confidence,
+                                  .trace = view ? view->trace : NULL};
     snprintf(finding.remedy, sizeof(finding.remedy), "%s", rule->remedy);
     if (view)
         nvt_case_name(view->input, finding.where, sizeof(finding.where));
@@ -52,28 +53,6 @@ void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns)
 {
     if (finding->moment_count < NVT_MOMENTS)
         finding->moments[finding->moment_count++] = moment_ns;
-}
-
-void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size)
-{
-    char cost[64] = "";
-    if (finding->cost_ns > 0)
-        snprintf(cost, sizeof(cost), "%.3f ms %s; ", finding->cost_ns / 1e6, finding->per);
-    else if (finding->cost_bytes > 0)
-        snprintf(cost, sizeof(cost), "%.3f MiB %s; ", finding->cost_bytes / 1048576, finding->per);
-    snprintf(out, size, "%s: %s (%s%s)", finding->cause, finding->what, cost,
-             nvt_confidence_name(finding->confidence));
-}
-
-void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size)
-{
-    size_t used = 0;
-    *out = 0;
-    for (uint32_t i = 0; i < finding->moment_count && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%lld", i ? ", " : "",
-                                 (long long)finding->moments[i]);
-    if (used && used < size)
-        snprintf(out + used, size - used, " ns");
 }
 
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,

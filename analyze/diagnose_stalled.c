@@ -25,9 +25,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         "the device has nothing to do although %.100s had been launched",
         nvt_name(view->trace, ops->short_name[held] ? ops->short_name[held] : ops->name[held]));
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g such gaps %s, %.0f ns each, %.0f %% of the device's time; the longest %lld ns",
-             (double)sum.count / view->units, view->per, (double)sum.ns / (double)sum.count,
-             100 * share, (long long)sum.longest_ns[0]);
+             "%.4g such gaps %s, %s each, %.0f %% of the device's time; the longest %s",
+             (double)sum.count / view->units, view->per,
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
+             NVT_TIME((double)sum.longest_ns[0]));
     for (size_t i = 0; i < 3; i++)
         nvt_finding_point(&finding, sum.longest[i].start);
     return nvt_findings_add(findings, &finding, err);

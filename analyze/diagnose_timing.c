@@ -77,10 +77,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                  "range %.100s ends before the device work that it launched",
                  nvt_name(view->trace, worst));
         snprintf(finding.evidence, sizeof(finding.evidence),
-                 "%llu of %llu times, by %.0f ns on average: its time is that of the launches; %u "
+                 "%llu of %llu times, by %s on average: its time is that of the launches; %u "
                  "name%s of ranges in all end%s so",
-                 (unsigned long long)early->count, (unsigned long long)early->all, finding.cost_ns,
-                 ranges, ranges == 1 ? "" : "s", ranges == 1 ? "s" : "");
+                 (unsigned long long)early->count, (unsigned long long)early->all,
+                 NVT_TIME(finding.cost_ns), ranges, ranges == 1 ? "" : "s", ranges == 1 ? "s" : "");
         for (uint64_t i = 0; i < early->count && i < 3; i++)
             nvt_finding_point(&finding, early->examples[i]);
         status = nvt_findings_add(findings, &finding, err);

@@ -80,10 +80,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.what, sizeof(finding.what),
              "for %.0f %% of its time the device only copies from or to the host", 100 * share);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g copies %s, %.4g MB and %.0f ns each, %.3g GB/s; %.0f of 100 ns of them "
-             "pass without any kernel at work",
+             "%.4g copies %s, %.4g MB and %s each, %.3g GB/s; %.0f %% of their "
+             "time passes without any kernel at work",
              copies.count / view->units, view->per, copies.bytes / copies.count / 1e6,
-             copies.ns / copies.count, copies.bytes / copies.ns,
+             NVT_TIME(copies.ns / copies.count), copies.bytes / copies.ns,
              100 * copies.exposed_ns / copies.ns);
     for (size_t i = 0; i < NVT_MOMENTS && copies.longest_ns[i]; i++)
         nvt_finding_point(&finding, copies.longest[i]);

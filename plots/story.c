@@ -296,7 +296,7 @@ static void put_reference(const struct nvt_story *story, struct nvt_document *do
 static int put_findings(const struct nvt_story *story, const struct nvt_findings *findings,
                         struct nvt_document *document, struct nvt_error *err)
 {
-    char title[600], moments[100], *text;
+    char title[NVT_TITLE_MAX], moments[NVT_MOMENTS_MAX], *text;
     if (!story->input->trace_count)
         return 0;
     nvt_document_heading(document, "Findings");

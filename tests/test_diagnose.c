@@ -82,12 +82,18 @@ static void make_study(struct nvt_report_input *input, struct nvt_trace *(*make)
     }
 }
 
-static int is_found(const struct nvt_findings *findings, const char *cause, const char *text)
+static const struct nvt_finding *find(const struct nvt_findings *findings, const char *cause,
+                                      const char *text)
 {
     for (size_t i = 0; i < findings->count; i++)
         if (!strcmp(findings->items[i].cause, cause) && strstr(findings->items[i].what, text))
-            return 1;
-    return 0;
+            return &findings->items[i];
+    return NULL;
+}
+
+static int is_found(const struct nvt_findings *findings, const char *cause, const char *text)
+{
+    return find(findings, cause, text) != NULL;
 }
 
 static void names_what_is_done_for_each_fragment(void **state)
@@ -140,6 +146,47 @@ static void the_looped_trace_alone_names_its_cause(void **state)
     assert_true(is_found(&findings, "many small kernels", "shorter than it takes to launch"));
     free(findings.items);
     nvt_trace_free(trace.trace);
+}
+
+/* --- texts ---------------------------------------------------------------------------------- */
+
+static void times_have_three_digits_and_a_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        double ns;
+        const char *text;
+    } times[] = {{0, "0 ns"},       {8, "8 ns"},           {2.5, "2.50 ns"},
+                 {999.4, "999 ns"}, {999.6, "1.00 µs"},    {12345, "12.3 µs"},
+                 {99960, "100 µs"}, {16033640, "16.0 ms"}, {999600000, "1.00 s"},
+                 {1.5e9, "1.50 s"}, {3.6e12, "3600 s"},    {-278.6, "-279 ns"}};
+    char out[NVT_TIME_MAX], line[NVT_LINE_MAX];
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        assert_string_equal(nvt_time_text(times[i].ns, out), times[i].text);
+    assert_string_equal(nvt_line_text(12345, 21.5, "n", line), "12.3 µs + 21.5 ns·n");
+    assert_string_equal(nvt_line_text(12345, -278.6, "n", line), "12.3 µs - 279 ns·n");
+    assert_string_equal(nvt_line_text(-12345, 21.5, "n", line), "21.5 ns·n - 12.3 µs");
+    assert_string_equal(nvt_moment_text(999, out), "0.999 µs");
+    assert_string_equal(nvt_moment_text(11780042, out), "11.780 ms");
+    assert_string_equal(nvt_moment_text(61203462602, out), "61.203463 s");
+}
+
+/* As export --to chrome has them, whose first event is at 0: not as the file's clock has them. */
+static void moments_count_from_the_beginning(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("profile.json", "kineto");
+    struct nvt_finding finding = {.trace = trace, .where = "profile.json"};
+    char moments[NVT_MOMENTS_MAX];
+    trace->first_ns = 1661203462590960000;
+    nvt_finding_moments(&finding, moments, sizeof(moments));
+    assert_string_equal(moments, "");
+    nvt_finding_point(&finding, 1661203462602740000);
+    nvt_finding_point(&finding, 1661203463602740000);
+    nvt_finding_moments(&finding, moments, sizeof(moments));
+    assert_string_equal(moments, "11.780 ms, 1.011780 s");
+    assert_int_equal(nvt_finding_moment(&finding, 0), 11780000);
+    nvt_trace_free(trace);
 }
 
 /* --- crossings -------------------------------------------------------------------------------- */
@@ -213,7 +260,7 @@ static void the_crossing_of_two_variants_is_found(void **state)
     assert_int_equal(findings.count, 1);
     assert_true(is_found(&findings, "crossing",
                          "forward: variant=simple is cheaper up to n=10, clever from there on"));
-    assert_non_null(strstr(findings.items[0].evidence, "simple costs 1000 + 500.0·n ns"));
+    assert_non_null(strstr(findings.items[0].evidence, "simple costs 1.00 µs + 500 ns·n,"));
     assert_non_null(strstr(findings.items[0].evidence, "up to n=8, the second from 16 on"));
     assert_true(fabs(findings.items[0].cost_ns - (1000 + 500 * 128 - 5000 - 100 * 128)) < 1);
     free(findings.items);
@@ -355,6 +402,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_what_is_done_for_each_fragment),
+        cmocka_unit_test(times_have_three_digits_and_a_unit),
+        cmocka_unit_test(moments_count_from_the_beginning),
         cmocka_unit_test(is_silent_where_nothing_grows),
         cmocka_unit_test(one_axis_can_be_asked_for),
         cmocka_unit_test(the_looped_trace_alone_names_its_cause),

@@ -1,0 +1,82 @@
+/* What findings have in common as text: times in fitting units, lines, moments, titles. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnose.h"
+
+const char *nvt_time_text(double ns, char out[NVT_TIME_MAX])
+{
+    static const struct {
+        double ns;
+        const char *name;
+    } units[] = {{1, "ns"}, {1e3, "µs"}, {1e6, "ms"}, {1e9, "s"}};
+    double size = fabs(ns);
+    size_t unit = 0;
+    /* 999.6 us would be written as 1000 us. */
+    while (unit + 1 < sizeof(units) / sizeof(units[0]) && size >= 999.5 * units[unit].ns)
+        unit++;
+    double value = size / units[unit].ns;
+    int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    if (!unit && value == floor(value))
+        decimals = 0;
+    snprintf(out, NVT_TIME_MAX, "%s%.*f %s", ns < 0 ? "-" : "", decimals, value, units[unit].name);
+    return out;
+}
+
+const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX])
+{
+    if (a < 0 && b >= 0)
+        snprintf(out, NVT_LINE_MAX, "%s·%.60s - %s", NVT_TIME(b), axis, NVT_TIME(-a));
+    else
+        snprintf(out, NVT_LINE_MAX, "%s %c %s·%.60s", NVT_TIME(a), b < 0 ? '-' : '+',
+                 NVT_TIME(fabs(b)), axis);
+    return out;
+}
+
+const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX])
+{
+    if (ns < 1000000)
+        snprintf(out, NVT_TIME_MAX, "%.3f µs", (double)ns / 1e3);
+    else if (ns < 1000000000)
+        snprintf(out, NVT_TIME_MAX, "%.3f ms", (double)ns / 1e6);
+    else
+        snprintf(out, NVT_TIME_MAX, "%.6f s", (double)ns / 1e9);
+    return out;
+}
+
+int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i)
+{
+    return finding->moments[i] - (finding->trace ? finding->trace->first_ns : 0);
+}
+
+void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size)
+{
+    const char *path = finding->trace ? finding->trace->path : finding->where;
+    char moment[NVT_TIME_MAX];
+    size_t used = 0;
+    *out = 0;
+    for (uint32_t i = 0; i < finding->moment_count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "",
+                                 nvt_moment_text(nvt_finding_moment(finding, i), moment));
+    if (used && used < size && strcmp(path, finding->where) != 0)
+        snprintf(out + used, size - used, " of %s", path);
+}
+
+void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size)
+{
+    *out = 0;
+    if (finding->cost_ns > 0)
+        snprintf(out, size, "%s", NVT_TIME(finding->cost_ns));
+    else if (finding->cost_bytes > 0)
+        snprintf(out, size, "%.3g MiB", finding->cost_bytes / 1048576);
+}
+
+void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size)
+{
+    char cost[NVT_TIME_MAX];
+    nvt_finding_cost(finding, cost, sizeof(cost));
+    snprintf(out, size, "%s: %s (%s%s%s%s%s)", finding->cause, finding->what, cost,
+             *cost ? " " : "", *cost ? finding->per : "", *cost ? "; " : "",
+             nvt_confidence_name(finding->confidence));
+}
