@@ -14,13 +14,14 @@
 
 #define MOST_POINTS 32
 
-enum item_kind { ITEM_RANGE, ITEM_CALL, ITEM_KERNEL };
+enum item_kind { ITEM_RANGE, ITEM_CALL, ITEM_KERNEL, ITEM_KINDS };
 
 /* What one name costs in one run. */
 struct point {
     double n;     /* the axis */
     double ns;    /* an iteration: the median, which a busy machine moves least */
     double count; /* an iteration, on average */
+    const struct nvt_trace *trace;
     int64_t examples[3];
     uint32_t example_count;
 };
@@ -43,10 +44,16 @@ struct family {
     double largest;
 };
 
+/* Names are kept as far as there is room for them. */
+static int is_named(const struct item *item, const char *name)
+{
+    return !strncmp(item->name, name, sizeof(item->name) - 1);
+}
+
 static struct item *find_item(struct family *family, enum item_kind kind, const char *name)
 {
     for (size_t i = 0; i < family->count; i++)
-        if (family->items[i].kind == kind && !strcmp(family->items[i].name, name))
+        if (family->items[i].kind == kind && is_named(&family->items[i], name))
             return &family->items[i];
     if (family->count == family->capacity) {
         size_t capacity = family->capacity ? family->capacity * 2 : 32;
@@ -86,8 +93,10 @@ static uint32_t holds(const struct window *window, int64_t moment)
 }
 
 /* Begin the item's point of this run. 0, 1 when it has no room for more points, or -1. */
-static int begin_point(struct family *family, struct item *item, double n, uint32_t iterations)
+static int begin_point(struct family *family, struct item *item, double n,
+                       const struct window *window)
 {
+    uint32_t iterations = window->count;
     if (item->count == MOST_POINTS)
         return 1;
     if (item->room < iterations) {
@@ -98,7 +107,7 @@ static int begin_point(struct family *family, struct item *item, double n, uint3
         item->room = iterations;
     }
     memset(item->sums, 0, iterations * sizeof(*item->sums));
-    item->points[item->count++] = (struct point){.n = n};
+    item->points[item->count++] = (struct point){.n = n, .trace = window->trace};
     item->run = family->run;
     return 0;
 }
@@ -111,9 +120,7 @@ static int add_time(struct family *family, const struct window *window, enum ite
     if (iteration == NVT_NONE)
         return 0;
     struct item *item = find_item(family, kind, nvt_name(window->trace, name));
-    int status = !item                      ? -1
-                 : item->run == family->run ? 0
-                                            : begin_point(family, item, n, window->count);
+    int status = !item ? -1 : item->run == family->run ? 0 : begin_point(family, item, n, window);
     if (status)
         return status < 0 ? -1 : 0;
     struct point *point = &item->points[item->count - 1];
@@ -143,28 +150,76 @@ static void end_run(struct family *family, uint32_t iterations, double n)
     }
 }
 
+/* Something that took time: what it is called, when it was launched or entered, and its own time. */
+struct entry {
+    uint32_t name;
+    int64_t moment, span[2];
+};
+
+/* How many rows of that kind a trace has, and one of them. 1, or 0 for one that does not count. */
+static uint32_t count_entries(const struct nvt_trace *trace, enum item_kind kind)
+{
+    return kind == ITEM_RANGE  ? trace->ranges.count
+           : kind == ITEM_CALL ? trace->apis.count
+                               : trace->ops.count;
+}
+
+static int read_entry(const struct nvt_trace *trace, enum item_kind kind, uint32_t i,
+                      struct entry *entry)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const struct nvt_apis *apis = &trace->apis;
+    const struct nvt_ops *ops = &trace->ops;
+    if (kind == ITEM_RANGE) {
+        *entry =
+            (struct entry){ranges->name[i], ranges->start[i], {ranges->start[i], ranges->end[i]}};
+        return !(ranges->flags[i] & NVT_RANGE_UNCLOSED);
+    }
+    if (kind == ITEM_CALL) {
+        *entry = (struct entry){apis->name[i], apis->start[i], {apis->start[i], apis->end[i]}};
+        return 1;
+    }
+    *entry = (struct entry){ops->name[i], ops->launch[i], {ops->start[i], ops->end[i]}};
+    return ops->launch[i] != INT64_MIN;
+}
+
 /* Add up what lies in the iterations of a run. */
 static int add_run(struct family *family, const struct nvt_trace *trace, double n)
 {
     struct window window = {trace, NULL, 0};
-    const struct nvt_ranges *ranges = &trace->ranges;
-    const struct nvt_apis *apis = &trace->apis;
-    const struct nvt_ops *ops = &trace->ops;
+    struct entry entry;
     window.rows = nvt_iterations(trace, &window.count);
     int status = window.rows ? 0 : -1;
     family->run++;
-    for (uint32_t i = 0; i < ranges->count && !status; i++)
-        if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED))
-            status = add_time(family, &window, ITEM_RANGE, ranges->name[i], n, ranges->start[i],
-                              (const int64_t[]){ranges->start[i], ranges->end[i]});
-    for (uint32_t i = 0; i < apis->count && !status; i++)
-        status = add_time(family, &window, ITEM_CALL, apis->name[i], n, apis->start[i],
-                          (const int64_t[]){apis->start[i], apis->end[i]});
-    for (uint32_t i = 0; i < ops->count && !status; i++)
-        if (ops->launch[i] != INT64_MIN)
-            status = add_time(family, &window, ITEM_KERNEL, ops->name[i], n, ops->launch[i],
-                              (const int64_t[]){ops->start[i], ops->end[i]});
+    for (enum item_kind kind = 0; kind < ITEM_KINDS; kind++)
+        for (uint32_t i = 0; i < count_entries(trace, kind) && !status; i++)
+            if (read_entry(trace, kind, i, &entry))
+                status = add_time(family, &window, kind, entry.name, n, entry.moment, entry.span);
     end_run(family, window.count, n);
+    free(window.rows);
+    return status;
+}
+
+/* The median time of an entry in the iterations of a point's run. 0 or -1. */
+static int median_entry(const struct item *item, const struct point *point, double *median)
+{
+    struct window window = {point->trace, NULL, 0};
+    const uint32_t rows = count_entries(point->trace, item->kind);
+    double *values = malloc(((size_t)rows + 1) * sizeof(*values));
+    struct nvt_summary summary;
+    struct entry entry;
+    size_t count = 0;
+    window.rows = nvt_iterations(point->trace, &window.count);
+    int status = window.rows && values ? 0 : -1;
+    for (uint32_t i = 0; i < rows && !status; i++)
+        if (read_entry(point->trace, item->kind, i, &entry) &&
+            is_named(item, nvt_name(point->trace, entry.name)) &&
+            holds(&window, entry.moment) != NVT_NONE)
+            values[count++] = (double)(entry.span[1] - entry.span[0]);
+    if (!status)
+        nvt_sample_summary(values, count, &summary);
+    *median = status ? 0 : summary.median;
+    free(values);
     free(window.rows);
     return status;
 }
@@ -213,12 +268,23 @@ static const struct point *at_largest(const struct item *item, double n)
 
 static void point_at(struct nvt_finding *finding, const struct point *point)
 {
+    finding->trace = point->trace;
     for (uint32_t i = 0; i < point->example_count; i++)
         nvt_finding_point(finding, point->examples[i]);
 }
 
+/* "; cost = 12.3 µs + 456 ns·batch (slope ± 78 ns at 95 %)" where it is certain to rise. */
+static void tell_line(const struct fit *fit, const char *axis, char *out, size_t size)
+{
+    char line[NVT_LINE_MAX];
+    *out = 0;
+    if (fit->b - fit->half > 0)
+        snprintf(out, size, "; cost = %s (slope ± %s at 95 %%)",
+                 nvt_line_text(fit->a, fit->b, axis, line), NVT_TIME(fit->half));
+}
+
 static void tell_entries(struct nvt_finding *finding, const struct item *item,
-                         const struct fit *fit, const char *axis, double share)
+                         const struct fit *fit, const char *axis, double share, double entry_ns)
 {
     static const char *const kinds[] = {"range", "call", "device operation"};
     static const char *const remedies[] = {
@@ -226,17 +292,18 @@ static void tell_entries(struct nvt_finding *finding, const struct item *item,
         "call it once for all of them: keep the decision on the device instead of asking it",
         "launch one operation for all of them (grouped or batched)"};
     const struct point *point = at_largest(item, fit->most);
+    char line[NVT_LINE_MAX + NVT_TIME_MAX + 40];
+    tell_line(fit, axis, line, sizeof(line));
     finding->cost_ns = point->ns;
     finding->confidence = NVT_SEEN;
     snprintf(finding->what, sizeof(finding->what),
              "%s %.100s is entered %g time%s for each of the %s", kinds[item->kind], item->name,
              fit->per_unit, fit->per_unit == 1 ? "" : "s", axis);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%g entries an iteration at %s=%g, %.0f ns of it (%.0f %% of the iteration); cost = "
-             "%.0f %c "
-             "%.1f·%s ns (slope ± %.1f at 95 %%)",
-             point->count, axis, fit->most, point->ns, 100 * share, fit->a, fit->b < 0 ? '-' : '+',
-             fabs(fit->b), axis, fit->half);
+             "%g entries an iteration at %s=%g, %s an entry (median), %s of it (%.0f %% of the "
+             "iteration)%s",
+             point->count, axis, fit->most, NVT_TIME(entry_ns), NVT_TIME(point->ns), 100 * share,
+             line);
     point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedies[item->kind]);
 }
@@ -245,15 +312,16 @@ static void tell_growth(struct nvt_finding *finding, const struct item *item, co
                         const char *axis)
 {
     const struct point *point = at_largest(item, fit->most);
+    char line[NVT_LINE_MAX];
     finding->cost_ns = fit->b * (fit->most - fit->least);
     finding->confidence = NVT_TESTED;
     snprintf(finding->what, sizeof(finding->what), "%.100s grows with %s", item->name, axis);
     snprintf(
         finding->evidence, sizeof(finding->evidence),
-        "cost = %.0f + %.1f·%s ns an iteration (slope ± %.1f at 95 %%), from %s=%g to %g; at the "
-        "largest %.0f ns in %g entr%s",
-        fit->a, fit->b, axis, fit->half, axis, fit->least, fit->most, point->ns, point->count,
-        point->count == 1 ? "y" : "ies");
+        "cost = %s an iteration (slope ± %s at 95 %%), from %s=%g to %g; at the largest %s in %g "
+        "entr%s",
+        nvt_line_text(fit->a, fit->b, axis, line), NVT_TIME(fit->half), axis, fit->least, fit->most,
+        NVT_TIME(point->ns), point->count, point->count == 1 ? "y" : "ies");
     point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy),
              "look at what is done in it once for each of the %s", axis);
@@ -272,12 +340,14 @@ static int judge(const struct family *family, const char *where, const char *axi
         if (!(fit.most > fit.least))
             continue;
         double share = at_largest(item, fit.most)->ns / family->iteration_ns;
-        double growth = fit.b * (fit.most - fit.least);
+        double growth = fit.b * (fit.most - fit.least), entry_ns = 0;
         struct nvt_finding finding = nvt_finding_of(&nvt_rule_scaling, NULL);
-        if (fit.per_unit >= 0.99 && share >= 0.05)
-            tell_entries(&finding, item, &fit, axis, share);
-        else if (fit.b - fit.half > 0 && growth > 0.25 * (fit.a + fit.b * fit.least) &&
-                 growth > 0.1 * family->iteration_ns)
+        if (fit.per_unit >= 0.99 && share >= 0.05) {
+            if (median_entry(item, at_largest(item, fit.most), &entry_ns))
+                return nvt_fail(err, "out of memory");
+            tell_entries(&finding, item, &fit, axis, share, entry_ns);
+        } else if (fit.b - fit.half > 0 && growth > 0.25 * (fit.a + fit.b * fit.least) &&
+                   growth > 0.1 * family->iteration_ns)
             tell_growth(&finding, item, &fit, axis);
         else
             continue;

@@ -56,6 +56,22 @@ static struct nvt_trace *grouped(int fragments)
     return make_end(&maker);
 }
 
+/* Fragments among which the same work is shared, which gets a little less with more of them. */
+static struct nvt_trace *shared(int fragments)
+{
+    struct maker maker = make_begin();
+    for (int i = 0; i < ITERATIONS; i++) {
+        int64_t iteration = maker.now;
+        for (int f = 0; f < fragments; f++) {
+            int64_t fragment = maker.now;
+            maker.now += (1000000 - 100 * fragments) / fragments;
+            make_range(&maker, "fragment", fragment);
+        }
+        make_range(&maker, "iteration", iteration);
+    }
+    return make_end(&maker);
+}
+
 /* Runs with 2, 8, 32 and 128 fragments as an input. */
 static void make_study(struct nvt_report_input *input, struct nvt_trace *(*make)(int),
                        const char *variant)
@@ -108,6 +124,49 @@ static void names_what_is_done_for_each_fragment(void **state)
     assert_true(is_found(&findings, "scaling", "forward grows with fragments"));
     assert_true(is_found(&findings, "sync-bound", "cudaStreamSynchronize"));
     assert_true(is_found(&findings, "many small kernels", "shorter than it takes to launch"));
+    free(findings.items);
+    nvt_input_free(&input);
+}
+
+static void expect_evidence(const struct nvt_findings *findings, const char *what,
+                            const char *evidence)
+{
+    const struct nvt_finding *finding = find(findings, "scaling", what);
+    assert_non_null(finding);
+    if (!strstr(finding->evidence, evidence))
+        fail_msg("%s: %s", what, finding->evidence);
+}
+
+/* What is entered for each unit tells an entry's own time, and a line only where that rises. */
+static void entries_tell_their_own_time(void **state)
+{
+    (void)state;
+    struct nvt_report_input input;
+    struct nvt_findings findings = {0};
+    char moments[NVT_MOMENTS_MAX];
+    make_study(&input, looped, "looped");
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    expect_evidence(&findings, "cudaLaunchKernel is entered 3 times",
+                    "384 entries an iteration at fragments=128, 4.00 µs an entry (median), 1.54 ms "
+                    "of it (");
+    expect_evidence(&findings, "cudaLaunchKernel is entered 3 times",
+                    "; cost = 0 ns + 12.0 µs·fragments (slope ± 0 ns at 95 %)");
+    const struct nvt_finding *finding = find(&findings, "scaling", "find_rows is entered 1 time");
+    assert_non_null(finding);
+    assert_ptr_equal(finding->trace, input.traces[3].trace);
+    nvt_finding_moments(finding, moments, sizeof(moments));
+    assert_string_equal(moments, "5.000 µs, 23.000 µs, 41.000 µs of made up");
+    free(findings.items);
+    nvt_input_free(&input);
+    /* Fewer fragments that take as long in all: entered for each of them, and yet no line. */
+    make_study(&input, shared, "shared");
+    findings = (struct nvt_findings){0};
+    assert_int_equal(nvt_diagnose(&input, "fragments", &findings, NULL), 0);
+    finding = find(&findings, "scaling", "fragment is entered 1 time");
+    assert_non_null(finding);
+    assert_non_null(strstr(finding->evidence, "128 entries an iteration at fragments=128, "));
+    assert_non_null(strstr(finding->evidence, " an entry (median), "));
+    assert_null(strstr(finding->evidence, "cost = "));
     free(findings.items);
     nvt_input_free(&input);
 }
@@ -402,6 +461,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_what_is_done_for_each_fragment),
+        cmocka_unit_test(entries_tell_their_own_time),
         cmocka_unit_test(times_have_three_digits_and_a_unit),
         cmocka_unit_test(moments_count_from_the_beginning),
         cmocka_unit_test(is_silent_where_nothing_grows),
