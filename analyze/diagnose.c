@@ -17,12 +17,13 @@ static const char usage_text[] =
     "Why is it slow? Findings over traces and runs, the most expensive first, each with its\n"
     "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n"
     "Moments to look at count from the beginning of the trace, as in Perfetto after an export.\n\n"
-    "      --by AXIS          look along this axis alone (fragments, batch …)\n"
+    "      --by AXIS          along this axis alone (fragments, batch …): what grows with it and\n"
+    "                         where variants cross, and nothing about single traces\n"
     "      --rules            what is looked for, from where on and why; no trace is needed\n"
     "  -f, --format FORMAT    as a table: column, grid, markdown, latex, csv, tsv, json\n"
     "                         (default: one paragraph a finding)\n"
     "      --help             this text\n\n"
-    "Exit status: 0 (with or without findings), 2 when nothing can be read.\n"
+    "Exit status: 0 (with or without findings), 2 when nothing can be read or no run has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
 
 static const struct nvt_column_spec columns[] = {

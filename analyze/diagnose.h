@@ -84,7 +84,7 @@ struct nvt_view {
 /* What rules read. */
 struct nvt_case {
     const struct nvt_report_input *input; /* with its traces */
-    const char *by; /* axis along which runs are compared, NULL: each one that varies */
+    const char *by; /* the axis along which runs are compared, NULL: each one that varies */
 };
 
 struct nvt_rule {
@@ -93,6 +93,7 @@ struct nvt_rule {
     const char *threshold; /* from where on it speaks, and why from there */
     const char *remedy;
     enum nvt_confidence confidence;
+    int is_along; /* it compares runs along an axis: what --by leaves */
     /* One of the two is NULL. Both append findings; 0, or -1 with err filled. */
     int (*look)(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err); /* at each trace */
@@ -111,8 +112,12 @@ const struct nvt_rule *const *nvt_rules(size_t *count);
 int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
                    struct nvt_findings *findings, struct nvt_error *err);
 
-/* All rules over the input (its traces read), the costliest finding first; `by` as in struct
- * nvt_case. The caller frees findings->items, also on failure. 0, or -1 with err. */
+/* Whether a run of the input has numbers of that axis. 0, or -1 with err, which lists the axes there
+ * are. */
+int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct nvt_error *err);
+
+/* All rules over the input (its traces read), the costliest finding first; with `by`, an axis that
+ * nvt_axis_check accepts, only rules that look along one. The caller frees findings->items, also on failure. 0, or -1 with err. */
 int nvt_diagnose(const struct nvt_report_input *input, const char *by,
                  struct nvt_findings *findings, struct nvt_error *err);
 

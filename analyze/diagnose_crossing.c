@@ -97,5 +97,6 @@ const struct nvt_rule nvt_rule_crossing = {
                  "values that were not run",
     .remedy = "choose the variant by the parameter",
     .confidence = NVT_TESTED,
+    .is_along = 1,
     .compare = compare,
 };

@@ -209,9 +209,10 @@ int nvt_diagnose(const struct nvt_report_input *input, const char *by,
                  struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_case facts = {input, by};
-    int status = 0;
+    int status = by ? nvt_axis_check(input, by, err) : 0;
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
-        status = nvt_rule_apply(rules[i], &facts, findings, err);
+        if (!by || rules[i]->is_along)
+            status = nvt_rule_apply(rules[i], &facts, findings, err);
     if (!status && findings->count)
         qsort(findings->items, findings->count, sizeof(*findings->items), by_cost);
     return status;

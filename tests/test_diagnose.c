@@ -87,11 +87,11 @@ static void make_study(struct nvt_report_input *input, struct nvt_trace *(*make)
     runs->count = 4;
     for (size_t i = 0; i < 4; i++) {
         char json[200];
-        int size =
-            snprintf(json, sizeof(json),
-                     "{\"workload\": \"fragmented\", \"fragments\": %d, \"variant\": \"%s\", "
-                     "\"backend\": \"cuda\"}",
-                     fragments[i], variant);
+        int size = snprintf(
+            json, sizeof(json),
+            "{\"workload\": \"fragmented\", \"fragments\": %d, \"size\": 64, \"variant\": \"%s\", "
+            "\"backend\": \"cuda\"}",
+            fragments[i], variant);
         assert_int_equal(nvt_record_parse(&runs->records[i], json, (size_t)size, NULL), 0);
         input->traces[i] =
             (struct nvt_input_trace){.trace = make(fragments[i]), .runs = runs, .record = i};
@@ -187,11 +187,32 @@ static void one_axis_can_be_asked_for(void **state)
     (void)state;
     struct nvt_report_input input;
     struct nvt_findings findings = {0};
-    struct nvt_case facts = {&input, "batch"};
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1100];
     make_study(&input, looped, "looped");
-    assert_int_equal(nvt_rule_apply(&nvt_rule_scaling, &facts, &findings, NULL), 0);
+    /* Waits and small kernels of single traces depend on no axis. */
+    assert_int_equal(nvt_diagnose(&input, "fragments", &findings, NULL), 0);
+    assert_true(findings.count > 0);
+    for (size_t i = 0; i < findings.count; i++)
+        assert_string_equal(findings.items[i].cause, "scaling");
+    free(findings.items);
+    findings = (struct nvt_findings){0};
+    assert_int_equal(nvt_diagnose(&input, "size", &findings, NULL), 0);
     assert_int_equal(findings.count, 0);
+    static const char *const refused[] = {"bogus", "fragment", "variant", "backend", ", "};
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        err = (struct nvt_error)NVT_ERROR_INIT;
+        assert_int_equal(nvt_diagnose(&input, refused[i], &findings, &err), -1);
+        nvt_error_text(&err, text, sizeof(text));
+        if (!strstr(text, refused[i]) || !strstr(text, "; there are: fragments, size"))
+            fail_msg("%s", text);
+    }
     nvt_input_free(&input);
+    struct nvt_input_trace alone = {.trace = looped(2)};
+    const struct nvt_report_input traces = {.traces = &alone, .trace_count = 1};
+    assert_int_equal(nvt_diagnose(&traces, "fragments", &findings, &err), -1);
+    assert_int_equal(findings.count, 0);
+    nvt_trace_free(alone.trace);
 }
 
 static void the_looped_trace_alone_names_its_cause(void **state)
@@ -386,6 +407,10 @@ static void the_host_study_is_explained(void **state)
         assert_false(!strncmp(row, "scaling", 7) && strstr(row, "grouped") &&
                      strstr(row, "is entered"));
     }
+    cli_result_free(&result);
+    const char *bogus[] = {"nvtally", "diagnose", out, "--by", "bogus", NULL};
+    result = cli_run(bogus);
+    cli_expect_failure(&result, "no axis 'bogus' with numbers in what was read; there are: size, ");
     cli_result_free(&result);
     const char *nowhere[] = {"nvtally", "diagnose", cli_in(directory, "nowhere"), NULL};
     result = cli_run(nowhere);
