@@ -2,6 +2,7 @@
  * The rules of the diagnosis, one by one: each on a trace that just has its trouble and on ones
  * that just have not, and all of them on traces without any.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +117,9 @@ static const struct trouble {
      "the first 2 of 32",
      {.kernels = 10, .kernel_ns = 80000, .slow_until = 2, .slow_ns = 700000},
      {{.kernels = 10, .kernel_ns = 80000, .slow_until = 2, .slow_ns = 600000},
-      {.kernels = 10, .kernel_ns = 80000, .slow_until = 8, .slow_ns = 390000}}},
+      {.kernels = 10, .kernel_ns = 80000, .slow_until = 8, .slow_ns = 390000},
+      /* One preempted iteration is no warm-up. */
+      {.kernels = 10, .kernel_ns = 80000, .slow_until = 1, .slow_ns = 9000000}}},
     {&nvt_rule_timing,
      "iteration ends before",
      {.kernels = 10, .kernel_ns = 80000, .tail_ns = 90000},
@@ -263,6 +266,114 @@ static void idle_time_is_that_of_the_range_around_it(void **state)
     free(findings.items);
 }
 
+/* Iterations of so many ns, behind so many warm-ups of so many; `findings` gets what the rule says. */
+static void warm_up(const int64_t *ns, int count, int warmups, int64_t warmup_ns,
+                    const struct nvt_runs *runs, struct nvt_findings *findings)
+{
+    struct maker maker = make_begin();
+    for (int i = 0; i < warmups + count; i++) {
+        int64_t start = maker.now;
+        maker.now += i < warmups ? warmup_ns : ns[i - warmups];
+        make_range(&maker, i < warmups ? "warmup" : "iteration", start);
+    }
+    struct nvt_input_trace trace = {.trace = make_end(&maker), .runs = runs};
+    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_case facts = {&input, NULL};
+    assert_int_equal(nvt_rule_apply(&nvt_rule_warmup, &facts, findings, NULL), 0);
+    nvt_trace_free(trace.trace);
+}
+
+/* What the run had and what is to be left out: fewer would make it worse. */
+static void warm_ups_are_added_to_those_there_were(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    static const char row[] = "{\"workload\": \"toy\", \"backend\": \"host\", \"warmup\": 10}";
+    int64_t ns[COUNT];
+    struct nvt_record record = {0};
+    struct nvt_runs runs = {.records = &record, .count = 1};
+    assert_int_equal(nvt_record_parse(&record, row, sizeof(row) - 1, NULL), 0);
+    for (int i = 0; i < COUNT; i++)
+        ns[i] = i < 3 ? 300000 : 100000;
+    const struct {
+        int warmups;
+        const struct nvt_runs *runs;
+        const char *remedy;
+    } cases[] = {{0, NULL, "leave out the first 3: --warmup 3"},
+                 {10, NULL, "leave out the first 3 too: --warmup 13"},
+                 {0, &runs, "leave out the first 3 too: --warmup 13"},
+                 {10, &runs, "leave out the first 3 too: --warmup 13"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct nvt_findings findings = {0};
+        warm_up(ns, COUNT, cases[i].warmups, 300000, cases[i].runs, &findings);
+        assert_int_equal(findings.count, 1);
+        assert_string_equal(findings.items[0].remedy, cases[i].remedy);
+        free(findings.items);
+    }
+    /* It had been warm: what is slow now is something else. */
+    struct nvt_findings findings = {0};
+    warm_up(ns, COUNT, 10, 101000, NULL, &findings);
+    assert_int_equal(findings.count, 0);
+    nvt_record_free(&record);
+}
+
+/* A number in (0, 1), by a 64-bit LCG (Knuth's MMIX). */
+static double uniform(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
+}
+
+/* An iteration of a busy machine: mostly flat, with a tail as heavy as 1/x; now and then preempted;
+ * or spread over decades. */
+static double noisy(int kind, uint64_t *seed)
+{
+    double chance = uniform(seed), jitter = 1 + 0.02 * uniform(seed);
+    if (kind == 0)
+        return jitter / pow(chance, 1 / 1.1);
+    if (kind == 1)
+        return chance < 0.1 ? jitter + 20 * uniform(seed) : jitter;
+    return exp(1.5 * sqrt(-2 * log(chance)) * cos(6.283185307179586 * uniform(seed)));
+}
+
+/* Without any warm-up in them, 1 of 100 may be taken for one (the threshold says so); a real one is
+ * found in the same noise. */
+static void noise_is_no_warm_up(void **state)
+{
+    (void)state;
+    enum { TRIALS = 1000, MOST = 200 };
+    static const int counts[] = {16, 20, 50, MOST};
+    for (int kind = 0; kind < 3; kind++)
+        for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+            uint64_t seed = 1 + c;
+            size_t alarms = 0;
+            for (int trial = 0; trial < TRIALS; trial++) {
+                int64_t ns[MOST];
+                struct nvt_findings findings = {0};
+                for (int i = 0; i < counts[c]; i++)
+                    ns[i] = (int64_t)(100000 * noisy(kind, &seed));
+                warm_up(ns, counts[c], 0, 0, NULL, &findings);
+                alarms += findings.count;
+                free(findings.items);
+            }
+            print_message("noise %d, %d iterations: %zu of %d\n", kind, counts[c], alarms, TRIALS);
+            assert_true(alarms <= TRIALS / 100);
+        }
+    uint64_t seed = 1;
+    size_t found = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        int64_t ns[50];
+        struct nvt_findings findings = {0};
+        for (int i = 0; i < 50; i++)
+            ns[i] = (int64_t)(100000 * noisy(1, &seed) * (i < 5 ? 4 : 1));
+        warm_up(ns, 50, 0, 0, NULL, &findings);
+        found += findings.count;
+        free(findings.items);
+    }
+    print_message("warm-up of 5 in 50: %zu of %d\n", found, TRIALS);
+    assert_true(found >= TRIALS * 9 / 10);
+}
+
 /* Four ranks, of which the third computes for so long; the others wait for it. */
 static size_t stragglers(int64_t kernel_ns, int with_rank, struct nvt_finding *finding)
 {
@@ -343,6 +454,8 @@ int main(void)
         cmocka_unit_test(nothing_is_found_in_clean_traces),
         cmocka_unit_test(the_most_expensive_comes_first),
         cmocka_unit_test(idle_time_is_that_of_the_range_around_it),
+        cmocka_unit_test(warm_ups_are_added_to_those_there_were),
+        cmocka_unit_test(noise_is_no_warm_up),
         cmocka_unit_test(the_slow_rank_is_named),
         cmocka_unit_test(rules_are_listed_and_documented),
     };
