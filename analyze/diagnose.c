@@ -16,22 +16,64 @@ static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
     "Why is it slow? Findings over traces and runs, the most expensive first, each with its\n"
     "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n"
-    "Moments to look at count from the beginning of the trace, as in Perfetto after an export.\n\n"
+    "Moments to look at count from the beginning of the trace, as in Perfetto after an export.\n"
+    "What several traces share is one finding, with the costliest as evidence.\n\n"
     "      --by AXIS          along this axis alone (fragments, batch …): what grows with it and\n"
     "                         where variants cross, and nothing about single traces\n"
     "      --rules            what is looked for, from where on and why; no trace is needed\n"
-    "  -f, --format FORMAT    as a table: column, grid, markdown, latex, csv, tsv, json\n"
+    "  -f, --format FORMAT    as a table: column, grid, markdown, latex; csv, tsv, json have\n"
+    "                         a row for each finding of each trace, and times in ns\n"
     "                         (default: one paragraph a finding)\n"
     "      --help             this text\n\n"
     "Exit status: 0 (with or without findings), 2 when nothing can be read or no run has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
 
+/* For people: findings that several traces share are one row. */
+enum { CAUSE, COST, TRACES, CONFIDENCE, WHERE, WHAT, EVIDENCE, LOOK_AT, REMEDY };
+
 static const struct nvt_column_spec columns[] = {
-    {"cause", "", NVT_TEXT, 0, 0},    {"cost", "ns", NVT_REAL, 0, 0},
-    {"memory", "B", NVT_REAL, 0, 0},  {"confidence", "", NVT_TEXT, 0, 0},
-    {"where", "", NVT_TEXT, 0, 0},    {"what", "", NVT_TEXT, 0, 0},
-    {"evidence", "", NVT_TEXT, 0, 0}, {"look at", "", NVT_TEXT, 0, 0},
-    {"remedy", "", NVT_TEXT, 0, 0},
+    [CAUSE] = {"cause", "", NVT_TEXT, 0, 0},
+    [COST] = {"cost", "", NVT_TEXT, 0, 0},
+    [TRACES] = {"traces", "", NVT_INT, 0, 0},
+    [CONFIDENCE] = {"confidence", "", NVT_TEXT, 0, 0},
+    [WHERE] = {"where", "", NVT_TEXT, 0, 0},
+    [WHAT] = {"what", "", NVT_TEXT, 0, 0},
+    [EVIDENCE] = {"evidence", "", NVT_TEXT, 0, 0},
+    [LOOK_AT] = {"look at", "", NVT_TEXT, 0, 0},
+    [REMEDY] = {"remedy", "", NVT_TEXT, 0, 0},
+};
+
+/* For programs: a row for each finding of each trace, and numbers in one unit. */
+enum {
+    ROW_CAUSE,
+    ROW_COST,
+    ROW_MEMORY,
+    ROW_PER,
+    ROW_CONFIDENCE,
+    ROW_WHERE,
+    ROW_WHAT,
+    ROW_EVIDENCE,
+    ROW_TRACE,
+    ROW_BEGINS,
+    ROW_MOMENT,
+    ROW_REMEDY = ROW_MOMENT + NVT_MOMENTS
+};
+
+static const struct nvt_column_spec row_columns[] = {
+    [ROW_CAUSE] = {"cause", "", NVT_TEXT, 0, 0},
+    [ROW_COST] = {"cost (ns)", "ns", NVT_REAL, 0, 0},
+    [ROW_MEMORY] = {"memory (B)", "B", NVT_REAL, 0, 0},
+    [ROW_PER] = {"per", "", NVT_TEXT, 0, 0},
+    [ROW_CONFIDENCE] = {"confidence", "", NVT_TEXT, 0, 0},
+    [ROW_WHERE] = {"where", "", NVT_TEXT, 0, 0},
+    [ROW_WHAT] = {"what", "", NVT_TEXT, 0, 0},
+    [ROW_EVIDENCE] = {"evidence", "", NVT_TEXT, 0, 0},
+    [ROW_TRACE] = {"trace", "", NVT_TEXT, 0, 0},
+    [ROW_BEGINS] = {"trace begins (ns)", "ns", NVT_INT, 0, NVT_PLAIN},
+    [ROW_MOMENT] = {"moment 1 (ns)", "ns", NVT_INT, 0, 0},
+    {"moment 2 (ns)", "ns", NVT_INT, 0, 0},
+    {"moment 3 (ns)", "ns", NVT_INT, 0, 0},
+    [ROW_REMEDY] = {"remedy", "", NVT_TEXT, 0, 0},
 };
 
 static const struct nvt_column_spec rule_columns[] = {
@@ -99,14 +141,15 @@ static void print_meanings(const struct nvt_findings *findings)
 
 static void print_paragraphs(const struct nvt_findings *findings)
 {
-    char title[NVT_TITLE_MAX], moments[NVT_MOMENTS_MAX];
+    char title[NVT_TITLE_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
     for (size_t i = 0; i < findings->count; i++) {
         const struct nvt_finding *finding = &findings->items[i];
         nvt_finding_title(finding, title, sizeof(title));
         printf("%s%zu. ", i ? "\n" : "", i + 1);
         nvt_render_visible(title, stdout);
         putchar('\n');
-        print_visible("where", finding->where);
+        nvt_finding_where(finding, where, sizeof(where));
+        print_visible("where", where);
         print_visible("evidence", finding->evidence);
         nvt_finding_moments(finding, moments, sizeof(moments));
         if (*moments)
@@ -119,22 +162,48 @@ static void print_paragraphs(const struct nvt_findings *findings)
         puts("Nothing was found.");
 }
 
+static void fill_shown(struct nvt_table *table, const struct nvt_finding *finding)
+{
+    char cost[NVT_TIME_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
+    char text[NVT_TIME_MAX + 64] = "";
+    size_t row = nvt_table_add_row(table);
+    nvt_finding_cost(finding, cost, sizeof(cost));
+    nvt_finding_where(finding, where, sizeof(where));
+    nvt_finding_moments(finding, moments, sizeof(moments));
+    if (*cost)
+        snprintf(text, sizeof(text), "%s %s", cost, finding->per);
+    nvt_table_set_text(table, row, CAUSE, finding->cause);
+    nvt_table_set_text(table, row, COST, text);
+    if (finding->traces)
+        nvt_table_set_int(table, row, TRACES, (int64_t)finding->traces);
+    nvt_table_set_text(table, row, CONFIDENCE, nvt_confidence_name(finding->confidence));
+    nvt_table_set_text(table, row, WHERE, where);
+    nvt_table_set_text(table, row, WHAT, finding->what);
+    nvt_table_set_text(table, row, EVIDENCE, finding->evidence);
+    nvt_table_set_text(table, row, LOOK_AT, moments);
+    nvt_table_set_text(table, row, REMEDY, finding->remedy);
+}
+
 static void fill_row(struct nvt_table *table, const struct nvt_finding *finding)
 {
-    char moments[NVT_MOMENTS_MAX];
     size_t row = nvt_table_add_row(table);
-    nvt_finding_moments(finding, moments, sizeof(moments));
-    nvt_table_set_text(table, row, 0, finding->cause);
+    nvt_table_set_text(table, row, ROW_CAUSE, finding->cause);
     if (finding->cost_ns > 0)
-        nvt_table_set_real(table, row, 1, finding->cost_ns);
+        nvt_table_set_real(table, row, ROW_COST, finding->cost_ns);
     if (finding->cost_bytes > 0)
-        nvt_table_set_real(table, row, 2, finding->cost_bytes);
-    nvt_table_set_text(table, row, 3, nvt_confidence_name(finding->confidence));
-    nvt_table_set_text(table, row, 4, finding->where);
-    nvt_table_set_text(table, row, 5, finding->what);
-    nvt_table_set_text(table, row, 6, finding->evidence);
-    nvt_table_set_text(table, row, 7, moments);
-    nvt_table_set_text(table, row, 8, finding->remedy);
+        nvt_table_set_real(table, row, ROW_MEMORY, finding->cost_bytes);
+    nvt_table_set_text(table, row, ROW_PER, finding->per);
+    nvt_table_set_text(table, row, ROW_CONFIDENCE, nvt_confidence_name(finding->confidence));
+    nvt_table_set_text(table, row, ROW_WHERE, finding->where);
+    nvt_table_set_text(table, row, ROW_WHAT, finding->what);
+    nvt_table_set_text(table, row, ROW_EVIDENCE, finding->evidence);
+    if (finding->trace) {
+        nvt_table_set_text(table, row, ROW_TRACE, finding->trace->path);
+        nvt_table_set_int(table, row, ROW_BEGINS, finding->trace->first_ns);
+    }
+    for (uint32_t i = 0; i < finding->moment_count; i++)
+        nvt_table_set_int(table, row, ROW_MOMENT + i, nvt_finding_moment(finding, i));
+    nvt_table_set_text(table, row, ROW_REMEDY, finding->remedy);
 }
 
 /* Render a table, taking ownership. */
@@ -151,11 +220,14 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_rep
 {
     const struct nvt_provenance provenance = nvt_report_provenance(input);
     struct nvt_table *table =
-        nvt_table_new("diagnose", "Findings", columns, sizeof(columns) / sizeof(columns[0]));
+        format->captions
+            ? nvt_table_new("diagnose", "Findings", columns, sizeof(columns) / sizeof(columns[0]))
+            : nvt_table_new("diagnose", "Findings", row_columns,
+                            sizeof(row_columns) / sizeof(row_columns[0]));
     if (table)
         nvt_table_set_provenance(table, &provenance);
     for (size_t i = 0; table && i < findings->count; i++)
-        fill_row(table, &findings->items[i]);
+        (format->captions ? fill_shown : fill_row)(table, &findings->items[i]);
     return render(table, format, err);
 }
 
@@ -203,12 +275,15 @@ static int diagnose(struct request *request, int count, char **arguments, struct
         status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
     if (!status)
         status = nvt_diagnose(&input, request->by, &findings, err);
+    if (!status && (!request->format || request->format->captions))
+        status = nvt_findings_fold(&findings, &input, err);
     if (!status) {
         nvt_command_notes(&input);
-        if (request->format)
+        if (request->format) {
             status = print_table(&findings, &input, request->format, err);
-        else
+        } else {
             print_paragraphs(&findings);
+        }
     }
     free(findings.items);
     nvt_input_free(&input);

@@ -50,8 +50,13 @@ struct nvt_finding {
     const char *per;   /* of what: "an iteration" …; static text */
     double cost_bytes; /* memory, likewise; 0: none */
     enum nvt_confidence confidence;
-    char where[256];    /* configuration or file */
-    char what[256];     /* one sentence */
+    char where[256]; /* configuration or file */
+    char
+        subject[104]; /* the name that it is about, if any: what tells findings of one rule apart */
+    size_t traces;    /* that have it: 1, more once folded; 0: it compares several */
+    size_t of;        /* traces in all, once folded */
+    char first[256];  /* `where` of the first of them, once folded */
+    char what[256];   /* one sentence */
     char evidence[512]; /* numbers */
     const struct nvt_trace
         *trace;                   /* that the moments lie in; belongs to the input; NULL: none do */
@@ -121,24 +126,40 @@ int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct 
 int nvt_diagnose(const struct nvt_report_input *input, const char *by,
                  struct nvt_findings *findings, struct nvt_error *err);
 
+/*
+ * Make one finding of those that one rule has of several traces and one subject: the costliest, which
+ * then counts them. The order stays, that of nvt_diagnose; the traces of the input are still there.
+ * What compares several traces is left as it is. 0, or -1 with err (out of memory).
+ */
+int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_input *input,
+                      struct nvt_error *err);
+
 /* A finding of a rule with its cause, confidence, remedy and, with a view, where. */
 struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view);
 
 /* One more moment to look at; those behind the third are dropped. */
 void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns);
 
-/* "cause: what (123 µs an iteration; seen)"; "16.0 ms" or "1.2 MiB" of it, empty when it costs
- * neither. */
+/*
+ * "cause: what (123 µs an iteration; seen)"; "16.0 ms" or "1.2 MiB" of it, empty when it costs
+ * neither; and where. Folded: "cause in 10 of 26 traces: what (up to 123 µs an iteration; seen)",
+ * "WHERE and in 9 more, first in FIRST".
+ */
 void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size);
 void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size);
+void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size);
 
 /* A moment as ns since the beginning of its trace (first_ns), where export_chrome.c has its 0; all
  * of them as "11.780 ms, 12.034 ms of FILE", empty without any. */
 int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i);
 void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size);
 
-/* Room for a title, and for all moments. */
+/* What the finding is about, which also goes into its `what`. */
+void nvt_finding_about(struct nvt_finding *finding, const char *subject);
+
+/* Room for a title, for where, and for all moments. */
 #define NVT_TITLE_MAX   640
+#define NVT_WHERE_MAX   640
 #define NVT_MOMENTS_MAX 512
 
 /* Texts below go into `out`, which is returned. */

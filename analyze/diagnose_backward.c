@@ -49,10 +49,10 @@ static void tell(const struct missed *missed, struct nvt_finding *finding)
     const struct nvt_trace *trace = missed->view->trace;
     finding->cost_ns =
         missed->ns / (missed->view->iteration_count ? missed->view->iteration_count : 1);
-    snprintf(
-        finding->what, sizeof(finding->what),
-        "range %.100s looks empty: its work is launched by another thread, which has no ranges",
-        nvt_name(trace, trace->ranges.name[missed->range]));
+    nvt_finding_about(finding, nvt_name(trace, trace->ranges.name[missed->range]));
+    snprintf(finding->what, sizeof(finding->what),
+             "range %s looks empty: its work is launched by another thread, which has no ranges",
+             finding->subject);
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%.0f operations, %.0f %% of the device's working time, come from thread %lld and are "
              "in no range; ranges are open on thread %lld meanwhile",

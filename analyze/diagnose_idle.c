@@ -38,10 +38,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     const struct nvt_gap *gap = &sum.longest[0];
     uint32_t range = range_around(view->trace, gap);
     finding.cost_ns = (double)sum.ns / view->units / sum.devices;
+    if (range != NVT_NONE)
+        nvt_finding_about(&finding, nvt_name(view->trace, view->trace->ranges.name[range]));
     snprintf(finding.what, sizeof(finding.what),
-             "the device has nothing to do while the host works%s%.100s",
-             range == NVT_NONE ? "" : " in range ",
-             range == NVT_NONE ? "" : nvt_name(view->trace, view->trace->ranges.name[range]));
+             "the device has nothing to do while the host works%s%s",
+             range == NVT_NONE ? "" : " in range ", finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.4g gaps %s, %s each, %.0f %% of the device's time, in which the "
              "launching thread was outside of CUDA; the longest %s",

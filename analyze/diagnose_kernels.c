@@ -101,10 +101,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if ((double)small.count < least || small.count * 2 < small.kernels || share < LEAST_SHARE)
         return 0;
     finding.cost_ns = (small.ns + small.gaps_ns) / view->units / small.devices;
+    nvt_finding_about(&finding, nvt_name(view->trace, small.busiest));
     snprintf(finding.what, sizeof(finding.what),
-             "%.0f of 100 kernels are shorter than it takes to launch one, most of them %.100s",
-             100 * (double)small.count / (double)small.kernels,
-             nvt_name(view->trace, small.busiest));
+             "%.0f of 100 kernels are shorter than it takes to launch one, most of them %s",
+             100 * (double)small.count / (double)small.kernels, finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.4g of %.4g kernels %s take less than the %s of a launch, %s on "
              "average; with the gaps before them %.0f %% of the time",

@@ -105,6 +105,7 @@ static int tell(const struct nvt_rule *rule, struct pools *pools, const struct p
     char device[32] = "host memory";
     if (pool->device != NVT_NONE)
         snprintf(device, sizeof(device), "device %u's memory", pool->device);
+    nvt_finding_about(&finding, device);
     finding.cost_bytes = growth / steps;
     snprintf(finding.what, sizeof(finding.what),
              "%s in use grows by %.4g KiB an iteration and is not given back", device,

@@ -42,11 +42,17 @@ struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_
     struct nvt_finding finding = {.cause = rule->cause,
                                   .per = view ? view->per : "an iteration",
                                   .confidence = rule->confidence,
-                                  .trace = view ? view->trace : NULL};
+                                  .trace = view ? view->trace : NULL,
+                                  .traces = view != NULL};
     snprintf(finding.remedy, sizeof(finding.remedy), "%s", rule->remedy);
     if (view)
         nvt_case_name(view->input, finding.where, sizeof(finding.where));
     return finding;
+}
+
+void nvt_finding_about(struct nvt_finding *finding, const char *subject)
+{
+    snprintf(finding->subject, sizeof(finding->subject), "%s", subject);
 }
 
 void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns)

@@ -20,10 +20,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     struct nvt_finding finding = nvt_finding_of(rule, view);
     uint32_t held = sum.longest[0].after;
     finding.cost_ns = (double)sum.ns / view->units / sum.devices;
-    snprintf(
-        finding.what, sizeof(finding.what),
-        "the device has nothing to do although %.100s had been launched",
-        nvt_name(view->trace, ops->short_name[held] ? ops->short_name[held] : ops->name[held]));
+    nvt_finding_about(&finding, nvt_name(view->trace, ops->short_name[held] ? ops->short_name[held]
+                                                                            : ops->name[held]));
+    snprintf(finding.what, sizeof(finding.what),
+             "the device has nothing to do although %s had been launched", finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.4g such gaps %s, %s each, %.0f %% of the device's time; the longest %s",
              (double)sum.count / view->units, view->per,

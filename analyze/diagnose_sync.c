@@ -34,9 +34,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     struct nvt_finding finding = nvt_finding_of(rule, view);
     const struct nvt_trace *trace = view->trace;
     finding.cost_ns = (double)sum.ns / view->units / sum.devices;
+    nvt_finding_about(&finding, nvt_name(trace, trace->apis.name[sum.longest[0].call]));
     snprintf(finding.what, sizeof(finding.what),
              "the device has nothing to do behind %.100s: launching goes on only after it",
-             nvt_name(trace, trace->apis.name[sum.longest[0].call]));
+             finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.4g such gaps %s, %s each, %.0f %% of the device's time; %.4g copies "
              "of at most %d bytes to the host %s",

@@ -74,9 +74,25 @@ void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size)
 
 void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size)
 {
-    char cost[NVT_TIME_MAX];
+    char cost[NVT_TIME_MAX], in[64] = "";
+    const char *most = "";
     nvt_finding_cost(finding, cost, sizeof(cost));
-    snprintf(out, size, "%s: %s (%s%s%s%s%s)", finding->cause, finding->what, cost,
+    if (finding->traces > 1) {
+        snprintf(in, sizeof(in), " in %zu of %zu traces", finding->traces, finding->of);
+        most = *cost ? "up to " : "";
+    }
+    snprintf(out, size, "%s%s: %s (%s%s%s%s%s%s)", finding->cause, in, finding->what, most, cost,
              *cost ? " " : "", *cost ? finding->per : "", *cost ? "; " : "",
              nvt_confidence_name(finding->confidence));
+}
+
+void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size)
+{
+    if (finding->traces <= 1)
+        snprintf(out, size, "%s", finding->where);
+    else if (!strcmp(finding->first, finding->where))
+        snprintf(out, size, "%s, the first, and in %zu more", finding->where, finding->traces - 1);
+    else
+        snprintf(out, size, "%s and in %zu more, first in %s", finding->where, finding->traces - 1,
+                 finding->first);
 }

@@ -73,9 +73,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         struct nvt_finding finding = nvt_finding_of(rule, view);
         finding.per = "each time";
         finding.cost_ns = (double)early->ns / (double)early->count;
+        nvt_finding_about(&finding, nvt_name(view->trace, worst));
         snprintf(finding.what, sizeof(finding.what),
-                 "range %.100s ends before the device work that it launched",
-                 nvt_name(view->trace, worst));
+                 "range %s ends before the device work that it launched", finding.subject);
         snprintf(finding.evidence, sizeof(finding.evidence),
                  "%llu of %llu times, by %s on average: its time is that of the launches; %u "
                  "name%s of ranges in all end%s so",

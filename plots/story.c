@@ -296,7 +296,7 @@ static void put_reference(const struct nvt_story *story, struct nvt_document *do
 static int put_findings(const struct nvt_story *story, const struct nvt_findings *findings,
                         struct nvt_document *document, struct nvt_error *err)
 {
-    char title[NVT_TITLE_MAX], moments[NVT_MOMENTS_MAX], *text;
+    char title[NVT_TITLE_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX], *text;
     if (!story->input->trace_count)
         return 0;
     nvt_document_heading(document, "Findings");
@@ -306,9 +306,10 @@ static int put_findings(const struct nvt_story *story, const struct nvt_findings
     for (size_t i = 0; i < findings->count && i < FINDINGS; i++) {
         const struct nvt_finding *finding = &findings->items[i];
         nvt_finding_title(finding, title, sizeof(title));
+        nvt_finding_where(finding, where, sizeof(where));
         nvt_finding_moments(finding, moments, sizeof(moments));
-        if (asprintf(&text, "Where: %s\nEvidence: %s\nLook at: %s\nRemedy: %s\nHow sure: %s",
-                     finding->where, finding->evidence, moments, finding->remedy,
+        if (asprintf(&text, "Where: %s\nEvidence: %s\nLook at: %s\nRemedy: %s\nHow sure: %s", where,
+                     finding->evidence, moments, finding->remedy,
                      nvt_confidence_meaning(finding->confidence)) < 0)
             return nvt_fail(err, "out of memory");
         nvt_document_item(document, title, text);
@@ -400,6 +401,8 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
     struct nvt_findings findings = {0};
     document->title = story->title ? strdup(story->title) : title_of(story->input);
     int status = story->input->trace_count ? nvt_diagnose(story->input, NULL, &findings, err) : 0;
+    if (!status)
+        status = nvt_findings_fold(&findings, story->input, err);
     if (!status)
         status = nvt_story_summary(story->input, &findings, document, err);
     if (!status) {

@@ -228,6 +228,149 @@ static void the_looped_trace_alone_names_its_cause(void **state)
     nvt_trace_free(trace.trace);
 }
 
+/* --- several traces -------------------------------------------------------------------------- */
+
+/* Four traces, of which the first, the third and the last have slow iterations, the third the
+ * slowest, and the last leaks memory too. */
+static void make_slow(struct nvt_report_input *input)
+{
+    static const struct {
+        const char *path;
+        int64_t slow_ns;
+        uint64_t leak_bytes;
+    } traces[] = {
+        {"a.nvt", 450000, 0}, {"b.nvt", 0, 0}, {"c.nvt", 900000, 0}, {"d.nvt", 600000, 70 << 10}};
+    *input = (struct nvt_report_input){.trace_count = 4};
+    input->traces = calloc(4, sizeof(*input->traces));
+    for (size_t i = 0; i < 4; i++) {
+        const struct program program = {.kernels = 10,
+                                        .kernel_ns = 80000,
+                                        .slow_every = traces[i].slow_ns ? 10 : 0,
+                                        .slow_ns = traces[i].slow_ns,
+                                        .leak_bytes = traces[i].leak_bytes};
+        input->traces[i].trace = make_program(&program);
+        free(input->traces[i].trace->path);
+        input->traces[i].trace->path = strdup(traces[i].path);
+    }
+}
+
+static void what_traces_share_is_said_once(void **state)
+{
+    (void)state;
+    struct nvt_report_input input;
+    struct nvt_findings findings = {0};
+    char text[NVT_TITLE_MAX];
+    make_slow(&input);
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
+    assert_int_equal(findings.count, 4);
+    assert_int_equal(nvt_findings_fold(&findings, &input, NULL), 0);
+    assert_int_equal(findings.count, 2);
+    const struct nvt_finding *slow = &findings.items[0], *leak = &findings.items[1];
+    assert_string_equal(slow->cause, "slow iterations");
+    assert_int_equal(slow->traces, 3);
+    assert_ptr_equal(slow->trace, input.traces[2].trace);
+    nvt_finding_title(slow, text, sizeof(text));
+    assert_string_equal(text,
+                        "slow iterations in 3 of 4 traces: 3 of 24 iterations took far longer, "
+                        "every 10. one (up to 112 µs an iteration; seen)");
+    nvt_finding_where(slow, text, sizeof(text));
+    assert_string_equal(text, "c.nvt and in 2 more, first in a.nvt");
+    assert_int_equal(leak->traces, 1);
+    nvt_finding_title(leak, text, sizeof(text));
+    assert_string_equal(text,
+                        "memory growth: device 0's memory in use grows by 70 KiB an iteration "
+                        "and is not given back (0.0684 MiB an iteration; seen)");
+    nvt_finding_where(leak, text, sizeof(text));
+    assert_string_equal(text, "d.nvt");
+    free(findings.items);
+    nvt_input_free(&input);
+}
+
+/* Ranges of two names that end early are two findings. */
+static void what_is_about_different_things_is_not_folded(void **state)
+{
+    (void)state;
+    struct nvt_trace traces[3] = {{.path = "a"}, {.path = "b"}, {.path = "c"}};
+    struct nvt_input_trace inputs[3];
+    struct nvt_report_input input = {.traces = inputs, .trace_count = 3};
+    static const char *const subjects[] = {"step", "load", "step"};
+    struct nvt_findings findings = {0};
+    for (size_t i = 0; i < 3; i++) {
+        inputs[i] = (struct nvt_input_trace){.trace = &traces[i]};
+        struct nvt_view view = {.input = &inputs[i], .trace = &traces[i], .per = "an iteration"};
+        struct nvt_finding finding = nvt_finding_of(&nvt_rule_timing, &view);
+        nvt_finding_about(&finding, subjects[i]);
+        assert_int_equal(nvt_findings_add(&findings, &finding, NULL), 0);
+        /* One that compares runs stands by itself. */
+        finding = nvt_finding_of(&nvt_rule_crossing, NULL);
+        assert_int_equal(nvt_findings_add(&findings, &finding, NULL), 0);
+    }
+    assert_int_equal(nvt_findings_fold(&findings, &input, NULL), 0);
+    assert_int_equal(findings.count, 5);
+    assert_int_equal(findings.items[0].traces, 2);
+    assert_string_equal(findings.items[0].first, "a");
+    assert_string_equal(findings.items[2].subject, "load");
+    assert_int_equal(findings.items[2].traces, 1);
+    free(findings.items);
+}
+
+/* People get one row or paragraph of it, programs a row for each trace. */
+static void programs_get_every_finding(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *needle;
+        size_t times;
+    } cases[] = {{"json", "\"cause\": \"slow iterations\"", 2},
+                 {"csv", "slow iterations,", 2},
+                 {"markdown", "| slow iterations |", 1}};
+    const char *profile = cli_in(cli_folder, "profile.json"),
+               *again = cli_in(cli_folder, "again.json");
+    struct nvt_buffer text = {0};
+    int64_t now = 5000000;
+    assert_int_equal(nvt_buffer_printf(&text, "{\"traceEvents\": [\n"), 0);
+    for (int i = 0; i < 32; i++) {
+        int64_t length = i == 20 ? 9000 : 1000;
+        assert_int_equal(nvt_buffer_printf(&text,
+                                           "%s{\"ph\": \"X\", \"cat\": \"user_annotation\", "
+                                           "\"name\": \"ProfilerStep#%d\", \"pid\": 1, \"tid\": 1, "
+                                           "\"ts\": %lld, \"dur\": %lld}\n",
+                                           i ? "," : "", i, (long long)now, (long long)length),
+                         0);
+        now += length;
+    }
+    assert_int_equal(nvt_buffer_printf(&text, "]}\n"), 0);
+    cli_write_file(profile, text.data, text.size);
+    cli_write_file(again, text.data, text.size);
+    nvt_buffer_free(&text);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *command[] = {"nvtally", "diagnose",      profile, again,
+                                 "-f",      cases[i].format, NULL};
+        struct cli_result result = cli_run(command);
+        cli_expect_status(&result, 0);
+        size_t times = 0;
+        for (const char *at = result.out; (at = strstr(at, cases[i].needle)); at++)
+            times++;
+        assert_int_equal(times, cases[i].times);
+        if (!i) {
+            assert_non_null(strstr(result.out, "\"cost (ns)\": 333333"));
+            assert_non_null(strstr(result.out,
+                                   "\"trace begins (ns)\": 5000000000, \"moment 1 (ns)\": "
+                                   "20000000, \"moment 2 (ns)\": null"));
+        }
+        cli_result_free(&result);
+    }
+    struct cli_result result =
+        cli_run((const char *[]){"nvtally", "diagnose", profile, again, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out,
+                           "1. slow iterations in 2 of 2 traces: 1 of 24 iterations took "
+                           "far longer (up to 333 µs an iteration; seen)\n"));
+    assert_non_null(strstr(result.out, "look at   20.000 ms\n"));
+    assert_null(strstr(result.out, "2. "));
+    cli_result_free(&result);
+}
+
 /* --- texts ---------------------------------------------------------------------------------- */
 
 static void times_have_three_digits_and_a_unit(void **state)
@@ -486,6 +629,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_what_is_done_for_each_fragment),
+        cmocka_unit_test(what_traces_share_is_said_once),
+        cmocka_unit_test(what_is_about_different_things_is_not_folded),
+        cmocka_unit_test_setup_teardown(programs_get_every_finding, cli_folder_set_up,
+                                        cli_folder_tear_down),
         cmocka_unit_test(entries_tell_their_own_time),
         cmocka_unit_test(times_have_three_digits_and_a_unit),
         cmocka_unit_test(moments_count_from_the_beginning),
