@@ -162,6 +162,17 @@ static void print_paragraphs(const struct nvt_findings *findings)
         puts("Nothing was found.");
 }
 
+/* What rules had nothing to look at. */
+static int print_missing(const struct nvt_report_input *input, struct nvt_error *err)
+{
+    struct nvt_buffer lines = {0};
+    int status = nvt_diagnose_missing(input, &lines, err);
+    if (!status && lines.size)
+        printf("\n%.*s", (int)lines.size, (const char *)lines.data);
+    nvt_buffer_free(&lines);
+    return status;
+}
+
 static void fill_shown(struct nvt_table *table, const struct nvt_finding *finding)
 {
     char cost[NVT_TIME_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
@@ -283,6 +294,7 @@ static int diagnose(struct request *request, int count, char **arguments, struct
             status = print_table(&findings, &input, request->format, err);
         } else {
             print_paragraphs(&findings);
+            status = request->by ? 0 : print_missing(&input, err);
         }
     }
     free(findings.items);

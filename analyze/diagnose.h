@@ -86,6 +86,15 @@ struct nvt_view {
     double span_ns;   /* to - from */
 };
 
+/* What must be on record for a rule to see anything. */
+enum nvt_rule_needs {
+    NVT_RULE_OPS = 1,        /* device operations */
+    NVT_RULE_CALLS = 2,      /* of CUDA */
+    NVT_RULE_MEMORY = 4,     /* memory events */
+    NVT_RULE_RANGES = 8,     /* any */
+    NVT_RULE_ITERATIONS = 16 /* nvt_iterations */
+};
+
 /* What rules read. */
 struct nvt_case {
     const struct nvt_report_input *input; /* with its traces */
@@ -98,7 +107,8 @@ struct nvt_rule {
     const char *threshold; /* from where on it speaks, and why from there */
     const char *remedy;
     enum nvt_confidence confidence;
-    int is_along; /* it compares runs along an axis: what --by leaves */
+    unsigned needs; /* enum nvt_rule_needs */
+    int is_along;   /* it compares runs along an axis: what --by leaves */
     /* One of the two is NULL. Both append findings; 0, or -1 with err filled. */
     int (*look)(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err); /* at each trace */
@@ -133,6 +143,11 @@ int nvt_diagnose(const struct nvt_report_input *input, const char *by,
  */
 int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_input *input,
                       struct nvt_error *err);
+
+/* Append a line for each kind of record that no trace has and rules need: how many of them had
+ * nothing to look at for it, and how to record it. 0, or -1 with err (out of memory). */
+int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
+                         struct nvt_error *err);
 
 /* A finding of a rule with its cause, confidence, remedy and, with a view, where. */
 struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view);

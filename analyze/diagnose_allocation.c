@@ -58,5 +58,6 @@ const struct nvt_rule nvt_rule_allocation = {
                  "iterations: by then caches are filled; calls of pools do not count",
     .remedy = "allocate before the loop, or use a pool (cudaMallocAsync, a caching allocator)",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_CALLS,
     .look = look,
 };

@@ -91,5 +91,6 @@ const struct nvt_rule nvt_rule_backward = {
                  "threads gives a range: less does not change what a range is read to cost",
     .remedy = "read reports with --across-threads, or open a range on that thread (hooks)",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
     .look = look,
 };

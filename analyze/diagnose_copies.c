@@ -81,5 +81,6 @@ const struct nvt_rule nvt_rule_copies = {
                  "waits for the device's earlier work is not the copy's",
     .remedy = "collect them into one buffer and copy it once, or leave the values on the device",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS,
     .look = look,
 };

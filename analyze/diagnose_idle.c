@@ -62,5 +62,6 @@ const struct nvt_rule nvt_rule_idle = {
     .remedy = "do that work on another thread, or one iteration ahead, or behind the launches of "
               "the iteration instead of in front of them",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .look = look,
 };

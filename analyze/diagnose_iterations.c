@@ -108,5 +108,6 @@ const struct nvt_rule nvt_rule_iterations = {
     .remedy = "look at what the host does there; keep other work off the machine, and read the "
               "median instead of the mean",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .look = look,
 };

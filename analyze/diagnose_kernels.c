@@ -123,5 +123,6 @@ const struct nvt_rule nvt_rule_kernels = {
     .remedy = "fuse elementwise kernels, do one grouped or batched operation instead of many, or "
               "capture the iteration into a CUDA graph",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS,
     .look = look,
 };

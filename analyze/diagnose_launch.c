@@ -60,5 +60,6 @@ const struct nvt_rule nvt_rule_launch = {
                  "work, no launch (2 to 10 us, with a framework's operator some tens)",
     .remedy = "fuse kernels, batch them, or capture them into a CUDA graph",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .look = look,
 };

@@ -167,5 +167,6 @@ const struct nvt_rule nvt_rule_memory = {
     .remedy = "free what the iteration took; in PyTorch do not keep a tensor with its graph "
               "(loss.item() or .detach() instead of loss)",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_MEMORY | NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .look = look,
 };

@@ -62,5 +62,6 @@ const struct nvt_rule nvt_rule_pageable = {
     .remedy = "use pinned memory (cudaMallocHost, pin_memory=True) and asynchronous copies "
               "(non_blocking=True) on a stream of their own",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS,
     .look = look,
 };

@@ -198,5 +198,6 @@ const struct nvt_rule nvt_rule_ranks = {
     .remedy = "give it less work (shorter sequences, fewer layers), or look at its clocks, its "
               "host and its link",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS,
     .compare = compare,
 };

@@ -436,6 +436,7 @@ const struct nvt_rule nvt_rule_scaling = {
                  "iteration from the least to the largest: less is no reason to change a program",
     .remedy = "do it once for all of them",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .is_along = 1,
     .compare = compare,
 };

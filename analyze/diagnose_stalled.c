@@ -44,5 +44,6 @@ const struct nvt_rule nvt_rule_stalled = {
     .remedy = "look at what it waited for: an event of another stream, process or rank, a function "
               "on the host, memory; or record what is missing (CUDA graphs by nodes, every device)",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .look = look,
 };

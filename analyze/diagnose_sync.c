@@ -57,5 +57,6 @@ const struct nvt_rule nvt_rule_sync = {
     .remedy = "keep the decision on the device, or ask for the answer later (pinned memory, an "
               "event) and wait once at the end",
     .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .look = look,
 };

@@ -97,5 +97,6 @@ const struct nvt_rule nvt_rule_timing = {
                  "not the operators of PyTorch and the ranges of libraries, which launch and go on",
     .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
     .look = look,
 };

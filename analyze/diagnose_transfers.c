@@ -98,5 +98,6 @@ const struct nvt_rule nvt_rule_transfers = {
     .remedy = "copy less (keep weights and data on the device, smaller types), or copy ahead on a "
               "stream of its own while kernels run",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS,
     .look = look,
 };

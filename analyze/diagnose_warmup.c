@@ -151,5 +151,6 @@ const struct nvt_rule nvt_rule_warmup = {
                  "warm-ups most of which were fast already",
     .remedy = "leave them out: --warmup",
     .confidence = NVT_SEEN,
+    .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .look = look,
 };

@@ -413,6 +413,55 @@ static void the_slow_rank_is_named(void **state)
     assert_int_equal(stragglers(97000, 0, &finding), 0); /* strangers to each other */
 }
 
+/* A line for each kind of record that is missing, and none where a trace has it. */
+static void what_rules_could_not_look_at_is_said(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    maker.now += 1000;
+    make_range(&maker, "forward", 0);
+    struct nvt_input_trace traces[] = {
+        {.trace = make_end(&maker)},
+        {.trace =
+             make_program(&(struct program){.kernels = 4, .kernel_ns = 80000, .no_ranges = 1})},
+        {.trace = make_program(
+             &(struct program){.kernels = 4, .kernel_ns = 80000, .leak_bytes = 1024})}};
+    static const struct {
+        size_t from, count;
+        const char *const lines[5]; /* of all of them */
+    } cases[] = {
+        {0,
+         1,
+         {"no device operations on record: 11 of ",
+          " rules had nothing to look at (nvtally record --trace kernel, on a machine with a "
+          "GPU)\n",
+          "no API calls on record: 1 of ", "no memory events on record: 1 of ",
+          "no iterations on record: 3 of "}},
+        {1, 1, {"no memory events on record: 1 of ", "no NVTX ranges on record: 5 of "}},
+        {0, 2, {"no memory events on record: 1 of ", "no iterations on record: 3 of "}},
+        {0, 3, {NULL}},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct nvt_report_input input = {.traces = traces + cases[i].from,
+                                         .trace_count = cases[i].count};
+        struct nvt_buffer text = {0};
+        size_t lines = 0;
+        assert_int_equal(nvt_diagnose_missing(&input, &text, NULL), 0);
+        assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+        for (size_t at = 0; at < text.size; at++)
+            lines += text.data[at] == '\n';
+        for (size_t j = 0; j < 5 && cases[i].lines[j]; j++) {
+            lines -= cases[i].lines[j][0] == 'n';
+            if (!strstr((const char *)text.data, cases[i].lines[j]))
+                fail_msg("%zu: no \"%s\" in\n%s", i, cases[i].lines[j], (const char *)text.data);
+        }
+        assert_int_equal(lines, 0);
+        nvt_buffer_free(&text);
+    }
+    for (size_t i = 0; i < 3; i++)
+        nvt_trace_free(traces[i].trace);
+}
+
 static void rules_are_listed_and_documented(void **state)
 {
     (void)state;
@@ -457,6 +506,7 @@ int main(void)
         cmocka_unit_test(warm_ups_are_added_to_those_there_were),
         cmocka_unit_test(noise_is_no_warm_up),
         cmocka_unit_test(the_slow_rank_is_named),
+        cmocka_unit_test(what_rules_could_not_look_at_is_said),
         cmocka_unit_test(rules_are_listed_and_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,57 @@
+/* What is not on record, and how many rules therefore had nothing to look at. */
+#include <stdlib.h>
+
+#include "diagnose.h"
+
+/* In this order: a rule is counted for the first that it needs and that no trace has. */
+static const struct {
+    unsigned need;
+    const char *what, *remedy;
+} records[] = {
+    {NVT_RULE_OPS, "device operations", "nvtally record --trace kernel, on a machine with a GPU"},
+    {NVT_RULE_CALLS, "API calls", "nvtally record --trace api"},
+    {NVT_RULE_MEMORY, "memory events", "nvtally record --trace memory"},
+    {NVT_RULE_RANGES, "NVTX ranges", "annotate the program with NVTX"},
+    {NVT_RULE_ITERATIONS, "iterations", "a range iteration around each, or PyTorch's ProfilerStep"},
+};
+
+#define RECORDS (sizeof(records) / sizeof(records[0]))
+
+/* What a trace has. 0 or -1. */
+static int add_trace(const struct nvt_trace *trace, unsigned *has)
+{
+    uint32_t iterations = 0;
+    uint32_t *rows = nvt_iterations(trace, &iterations);
+    *has |= (trace->ops.count ? NVT_RULE_OPS : 0u) | (trace->apis.count ? NVT_RULE_CALLS : 0u) |
+            (trace->memory.count ? NVT_RULE_MEMORY : 0u) |
+            (trace->ranges.count ? NVT_RULE_RANGES : 0u) | (iterations ? NVT_RULE_ITERATIONS : 0u);
+    free(rows);
+    return rows ? 0 : -1;
+}
+
+static size_t first_missing(unsigned needs, unsigned has)
+{
+    size_t i = 0;
+    while (i < RECORDS && !(needs & ~has & records[i].need))
+        i++;
+    return i;
+}
+
+int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
+                         struct nvt_error *err)
+{
+    size_t blind[RECORDS + 1] = {0}, count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    unsigned has = 0;
+    int failed = 0;
+    for (size_t i = 0; i < input->trace_count && !failed; i++)
+        failed = add_trace(input->traces[i].trace, &has);
+    for (size_t i = 0; i < count && input->trace_count; i++)
+        blind[first_missing(rules[i]->needs, has)]++;
+    for (size_t i = 0; i < RECORDS && !failed; i++)
+        if (blind[i])
+            failed = nvt_buffer_printf(
+                lines, "no %s on record: %zu of %zu rules had nothing to look at (%s)\n",
+                records[i].what, blind[i], count, records[i].remedy);
+    return failed ? nvt_fail(err, "out of memory") : 0;
+}
