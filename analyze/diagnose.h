@@ -26,6 +26,7 @@
     X(copies)                                                                                      \
     X(allocation)                                                                                  \
     X(memory)                                                                                      \
+    X(communication)                                                                               \
     X(ranks)                                                                                       \
     X(iterations)                                                                                  \
     X(warmup)                                                                                      \

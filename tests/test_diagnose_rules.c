@@ -108,6 +108,11 @@ static const struct trouble {
      {{.kernels = 1, .kernel_ns = 80000, .leak_bytes = 68 << 10},
       {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 4 << 20, .leak_until = 16},
       {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 4 << 20, .leak_freed_every = 2}}},
+    {&nvt_rule_communication,
+     "most of it in ncclDevKernel_AllReduce",
+     {.kernels = 10, .kernel_ns = 80000, .communication_ns = 95000},
+     {{.kernels = 10, .kernel_ns = 80000, .communication_ns = 85000},
+      {.kernels = 10, .kernel_ns = 80000, .communication_ns = 95000, .iterations = 4}}},
     {&nvt_rule_iterations,
      "3 of 24 iterations took far longer, every 10. one",
      {.kernels = 10, .kernel_ns = 80000, .slow_every = 10, .slow_ns = 450000},
@@ -374,6 +379,67 @@ static void noise_is_no_warm_up(void **state)
     assert_true(found >= TRIALS * 9 / 10);
 }
 
+static void add_kernel(struct maker *maker, const char *name, uint32_t stream, int64_t start,
+                       int64_t end)
+{
+    uint32_t id = nvt_strings_add_text(maker->trace->strings, name);
+    struct nvt_op row = {.start = start,
+                         .end = end,
+                         .process = maker->process,
+                         .stream = stream,
+                         .name = id,
+                         .short_name = id,
+                         .launch = INT64_MIN,
+                         .kind = NVT_OP_KERNEL,
+                         .detail = NVT_NONE};
+    assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
+}
+
+/* Ten steps of 1000 us: a collective beside the kernels of the first 600, or until `until` us. */
+static void communicate(int64_t until, struct nvt_findings *findings)
+{
+    struct maker maker = make_begin();
+    for (int i = 0; i < 10; i++) {
+        int64_t start = maker.now;
+        add_kernel(&maker, "gemm", 7, start, start + 600000);
+        add_kernel(&maker, "ncclKernel_ReduceScatter", 20, start + 100000, start + 650000);
+        add_kernel(&maker, "ncclKernel_AllReduce", 20, start + 660000, start + until * 1000);
+        add_kernel(&maker, "gemm", 7, start + 800000, start + 1000000);
+        maker.now += 1000000;
+        make_range(&maker, "iteration", start);
+    }
+    struct nvt_input_trace trace = {.trace = make_end(&maker)};
+    struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+    struct nvt_case facts = {&input, NULL};
+    assert_int_equal(nvt_rule_apply(&nvt_rule_communication, &facts, findings, NULL), 0);
+    nvt_trace_free(trace.trace);
+}
+
+/* Only what no kernel runs beside counts: 50 us of one collective, and of the other up to 140. */
+static void exposed_collectives_are_told_from_hidden_ones(void **state)
+{
+    (void)state;
+    struct nvt_findings findings = {0};
+    communicate(900, &findings);
+    assert_int_equal(findings.count, 1);
+    const struct nvt_finding *finding = &findings.items[0];
+    assert_string_equal(finding->what, "for 19 % of its time the device only communicates, most of "
+                                       "it in ncclKernel_AllReduce");
+    assert_string_equal(
+        finding->evidence,
+        "2 such stretches an iteration, 95.0 µs each, the longest 140 µs; no kernel "
+        "computes in 24 % of the time in communication; ncclKernel_AllReduce is 74 "
+        "% of that");
+    assert_true(finding->cost_ns > 189999 && finding->cost_ns < 190001);
+    assert_int_equal(finding->moment_count, 3);
+    assert_int_equal(finding->moments[0], 1000 + 5660000);
+    assert_int_equal(finding->moments[1], 1000 + 6660000);
+    free(findings.items);
+    findings = (struct nvt_findings){0};
+    communicate(708, &findings); /* 98 us of 1000 */
+    assert_int_equal(findings.count, 0);
+}
+
 /* Four ranks, of which the third computes for so long; the others wait for it. */
 static size_t stragglers(int64_t kernel_ns, int with_rank, struct nvt_finding *finding)
 {
@@ -432,9 +498,8 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"no device operations on record: 11 of ",
-          " rules had nothing to look at (nvtally record --trace kernel, on a machine with a "
-          "GPU)\n",
+         {"no device operations on record: 12 of ",
+          " rules had nothing to look at (nvtally record --trace kernel, on a ",
           "no API calls on record: 1 of ", "no memory events on record: 1 of ",
           "no iterations on record: 3 of "}},
         {1, 1, {"no memory events on record: 1 of ", "no NVTX ranges on record: 5 of "}},
@@ -506,6 +571,7 @@ int main(void)
         cmocka_unit_test(warm_ups_are_added_to_those_there_were),
         cmocka_unit_test(noise_is_no_warm_up),
         cmocka_unit_test(the_slow_rank_is_named),
+        cmocka_unit_test(exposed_collectives_are_told_from_hidden_ones),
         cmocka_unit_test(what_rules_could_not_look_at_is_said),
         cmocka_unit_test(rules_are_listed_and_documented),
     };
