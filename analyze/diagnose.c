@@ -139,7 +139,8 @@ static void print_meanings(const struct nvt_findings *findings)
                    nvt_confidence_meaning((enum nvt_confidence)i));
 }
 
-static void print_paragraphs(const struct nvt_findings *findings)
+/* `why`: lines about what could not be looked at. */
+static void print_paragraphs(const struct nvt_findings *findings, const struct nvt_buffer *why)
 {
     char title[NVT_TITLE_MAX], where[NVT_WHERE_MAX], moments[NVT_MOMENTS_MAX];
     for (size_t i = 0; i < findings->count; i++) {
@@ -160,17 +161,8 @@ static void print_paragraphs(const struct nvt_findings *findings)
         print_meanings(findings);
     else
         puts("Nothing was found.");
-}
-
-/* What rules had nothing to look at. */
-static int print_missing(const struct nvt_report_input *input, struct nvt_error *err)
-{
-    struct nvt_buffer lines = {0};
-    int status = nvt_diagnose_missing(input, &lines, err);
-    if (!status && lines.size)
-        printf("\n%.*s", (int)lines.size, (const char *)lines.data);
-    nvt_buffer_free(&lines);
-    return status;
+    if (why->size)
+        printf("\n%.*s", (int)why->size, (const char *)why->data);
 }
 
 static void fill_shown(struct nvt_table *table, const struct nvt_finding *finding)
@@ -242,6 +234,28 @@ static int print_table(const struct nvt_findings *findings, const struct nvt_rep
     return render(table, format, err);
 }
 
+/* Print what was found. 0, or -1 with err, when nothing is printed. */
+static int print_findings(struct nvt_findings *findings, struct nvt_report_input *input,
+                          const struct request *request, struct nvt_error *err)
+{
+    struct nvt_buffer why = {0};
+    int status = 0;
+    if (!request->format || request->format->captions)
+        status = nvt_findings_fold(findings, input, err);
+    if (!status && !request->format)
+        status = request->by ? nvt_axis_missing(input, request->by, &why, err)
+                             : nvt_diagnose_missing(input, &why, err);
+    if (!status) {
+        nvt_command_notes(input);
+        if (request->format)
+            status = print_table(findings, input, request->format, err);
+        else
+            print_paragraphs(findings, &why);
+    }
+    nvt_buffer_free(&why);
+    return status;
+}
+
 static int print_rule_table(const struct nvt_format *format, struct nvt_error *err)
 {
     size_t count;
@@ -286,17 +300,8 @@ static int diagnose(struct request *request, int count, char **arguments, struct
         status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ? -1 : 0;
     if (!status)
         status = nvt_diagnose(&input, request->by, &findings, err);
-    if (!status && (!request->format || request->format->captions))
-        status = nvt_findings_fold(&findings, &input, err);
-    if (!status) {
-        nvt_command_notes(&input);
-        if (request->format) {
-            status = print_table(&findings, &input, request->format, err);
-        } else {
-            print_paragraphs(&findings);
-            status = request->by ? 0 : print_missing(&input, err);
-        }
-    }
+    if (!status)
+        status = print_findings(&findings, &input, request, err);
     free(findings.items);
     nvt_input_free(&input);
     return status;

@@ -132,6 +132,11 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
  * are. */
 int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct nvt_error *err);
 
+/* Append a line when that axis has fewer values than rules need that look along it. 0, or -1 with
+ * err (out of memory). */
+int nvt_axis_missing(const struct nvt_report_input *input, const char *by, struct nvt_buffer *lines,
+                     struct nvt_error *err);
+
 /* All rules over the input (its traces read), the costliest finding first; with `by`, an axis that
  * nvt_axis_check accepts, only rules that look along one. The caller frees findings->items, also on failure. 0, or -1 with err. */
 int nvt_diagnose(const struct nvt_report_input *input, const char *by,

@@ -55,3 +55,36 @@ int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct 
     nvt_buffer_free(&list);
     return status ? -1 : 0;
 }
+
+#define LEAST_VALUES 3
+
+/* Add the number of a record to those there are, unless it is among them. */
+static void add_value(const struct nvt_record *record, const char *by, double *values,
+                      size_t *count)
+{
+    const double value = nvt_record_number(record, by);
+    for (size_t i = 0; i < *count; i++)
+        if (values[i] == value)
+            return;
+    if (value > 0 && *count < LEAST_VALUES)
+        values[(*count)++] = value;
+}
+
+int nvt_axis_missing(const struct nvt_report_input *input, const char *by, struct nvt_buffer *lines,
+                     struct nvt_error *err)
+{
+    double values[LEAST_VALUES];
+    size_t count = 0;
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t record = 0; record < input->runs[i]->count; record++)
+            add_value(&input->runs[i]->records[record], by, values, &count);
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].runs)
+            add_value(&input->traces[i].runs->records[input->traces[i].record], by, values, &count);
+    if (count >= LEAST_VALUES)
+        return 0;
+    return nvt_buffer_printf(lines, "%zu value%s of %s above 0 on record: rules along it need %d\n",
+                             count, count == 1 ? "" : "s", by, LEAST_VALUES)
+               ? nvt_fail(err, "out of memory")
+               : 0;
+}

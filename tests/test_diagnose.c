@@ -367,6 +367,10 @@ static void programs_get_every_finding(void **state)
                            "1. slow iterations in 2 of 2 traces: 1 of 24 iterations took "
                            "far longer (up to 333 µs an iteration; seen)\n"));
     assert_non_null(strstr(result.out, "look at   20.000 ms\n"));
+    assert_non_null(strstr(result.out,
+                           "\nno device operations on record: 12 of 18 rules had nothing "
+                           "to look at (nvtally record --trace kernel, on a machine "
+                           "with a GPU)\n"));
     assert_null(strstr(result.out, "2. "));
     cli_result_free(&result);
 }
@@ -550,6 +554,13 @@ static void the_host_study_is_explained(void **state)
         assert_false(!strncmp(row, "scaling", 7) && strstr(row, "grouped") &&
                      strstr(row, "is entered"));
     }
+    cli_result_free(&result);
+    const char *along[] = {"nvtally", "diagnose", out, "--by", "batch", NULL};
+    result = cli_run(along);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out,
+                        "Nothing was found.\n\n1 value of batch above 0 on record: rules "
+                        "along it need 3\n");
     cli_result_free(&result);
     const char *bogus[] = {"nvtally", "diagnose", out, "--by", "bogus", NULL};
     result = cli_run(bogus);
