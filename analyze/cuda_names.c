@@ -66,6 +66,19 @@ const char *nvt_copy_name(unsigned kind, char out[NVT_COPY_NAME_MAX])
     return out;
 }
 
+static const char graph_name[] = "[CUDA graph ";
+
+const char *nvt_graph_name(uint64_t graph, char out[NVT_GRAPH_NAME_MAX])
+{
+    snprintf(out, NVT_GRAPH_NAME_MAX, "%s%llu]", graph_name, (unsigned long long)graph);
+    return out;
+}
+
+int nvt_is_graph_name(const char *name)
+{
+    return !strncmp(name, graph_name, sizeof(graph_name) - 1);
+}
+
 static int is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '~' || c == '$';

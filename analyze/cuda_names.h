@@ -38,6 +38,15 @@ const char *nvt_copy_name(unsigned kind, char out[NVT_COPY_NAME_MAX]);
 /* The name of every memset. */
 #define NVT_MEMSET_NAME "[CUDA memset]"
 
+/* Room for nvt_graph_name. */
+#define NVT_GRAPH_NAME_MAX 48
+
+/* The name of a CUDA graph that was recorded as a whole, "[CUDA graph 7]". Returns out. */
+const char *nvt_graph_name(uint64_t graph, char out[NVT_GRAPH_NAME_MAX]);
+
+/* Whether it is such a name. */
+int nvt_is_graph_name(const char *name);
+
 /*
  * The function's own name within a demangled one: without return type, scope, template arguments
  * and parameters. Points into `name`; *length gets its length. The whole name when it has none of

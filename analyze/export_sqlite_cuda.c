@@ -131,13 +131,38 @@ static void put_shape(struct nvt_sql *sql, const struct nvt_kernels *kernels, ui
         nvt_sql_null(sql);
 }
 
+/* Whether an operation is a CUDA graph that was recorded as a whole, which has a table of its own. */
+static int is_graph(const struct nvt_trace *trace, uint32_t op)
+{
+    return trace->ops.kind[op] == NVT_OP_KERNEL && trace->ops.detail[op] < trace->kernels.count &&
+           nvt_is_graph_name(nvt_name(trace, trace->ops.name[op]));
+}
+
+static int put_graphs(struct nvt_sql *sql)
+{
+    const struct nvt_ops *ops = &sql->trace->ops;
+    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", 10))
+        return -1;
+    for (uint32_t i = 0; i < ops->count; i++) {
+        if (!is_graph(sql->trace, i))
+            continue;
+        int64_t graph = (int64_t)sql->trace->kernels.graph[ops->detail[i]];
+        put_op(sql, i);
+        nvt_sql_int(sql, graph);
+        nvt_sql_int(sql, graph);
+        if (nvt_sql_row(sql))
+            return -1;
+    }
+    return 0;
+}
+
 static int put_kernels(struct nvt_sql *sql)
 {
     const struct nvt_ops *ops = &sql->trace->ops;
     if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_KERNEL", 29))
         return -1;
     for (uint32_t i = 0; i < ops->count; i++) {
-        if (ops->kind[i] != NVT_OP_KERNEL)
+        if (ops->kind[i] != NVT_OP_KERNEL || is_graph(sql->trace, i))
             continue;
         put_op(sql, i);
         nvt_sql_string(sql, ops->name[i]);
@@ -301,8 +326,8 @@ static int put_overheads(struct nvt_sql *sql)
 int nvt_sql_cuda(struct nvt_sql *sql)
 {
     return put_calls(sql) || put_launches(sql) || put_library_calls(sql) || put_kernels(sql) ||
-                   put_copies(sql) || put_sets(sql) || put_syncs(sql) || put_memory(sql) ||
-                   put_overheads(sql)
+                   put_graphs(sql) || put_copies(sql) || put_sets(sql) || put_syncs(sql) ||
+                   put_memory(sql) || put_overheads(sql)
                ? -1
                : 0;
 }

@@ -39,6 +39,7 @@ struct nvt_nsys {
     uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;
+    uint64_t untimed;              /* CUDA graphs without times */
     uint64_t rows_left, text_left; /* that the file can still hold */
     int known;                     /* tables of nsys's that were there */
 };

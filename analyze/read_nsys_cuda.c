@@ -173,6 +173,30 @@ static int kernel(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
 }
 
+enum { G_GRAPH = OP_OWN, G_EXEC };
+
+/* A graph that was recorded as a whole (nsys's --cuda-graph-trace=graph): one kernel, whose name
+ * says what it is, as in traces of our own. CUPTI sets both times to 0 where it has none. */
+static int graph(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    struct nvt_op op = {.kind = NVT_OP_KERNEL};
+    char text[NVT_GRAPH_NAME_MAX];
+    int column = nvt_nsys_is_null(table, G_GRAPH) ? G_EXEC : G_GRAPH;
+    const struct nvt_kernel detail = {.graph = (uint64_t)nvt_nsys_int(table, column, 0)};
+    if (fill_op(reader, table, &op))
+        return -1;
+    if (!op.start && !op.end) {
+        reader->untimed++;
+        return 0;
+    }
+    op.name = op.short_name =
+        nvt_strings_add_text(reader->trace->strings, nvt_graph_name(detail.graph, text));
+    op.detail = nvt_trace_kernel(reader->trace, &detail);
+    if (op.name == NVT_NO_STRING || op.detail == NVT_NONE)
+        return -1;
+    return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
+}
+
 enum { C_BYTES = OP_OWN, C_KIND, C_SOURCE, C_TARGET };
 
 static int copy(struct nvt_nsys *reader, struct nvt_nsys_table *table)
@@ -316,6 +340,11 @@ static const struct nvt_nsys_spec tables[] = {
       "blockZ", "registersPerThread", "staticSharedMemory", "dynamicSharedMemory",
       "localMemoryTotal", "graphId", "graphNodeId"},
      kernel},
+    {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+     NULL,
+     2,
+     {OP_COLUMN_NAMES, "graphId", "graphExecId"},
+     graph},
     {"CUPTI_ACTIVITY_KIND_MEMCPY",
      NULL,
      2,
@@ -350,6 +379,9 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
+    if (reader->untimed)
+        nvt_trace_note(reader->trace, "launches of CUDA graphs without times are left out: %llu",
+                       (unsigned long long)reader->untimed);
     return 0;
 }
 #endif

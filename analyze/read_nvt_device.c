@@ -1,6 +1,5 @@
 #include "read_nvt_device.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,13 +163,12 @@ static int read_set(const struct nvt_device_chunk *chunk, const struct nvt_devic
 static int read_graph(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     struct nvt_op op;
-    char text[48];
+    char text[NVT_GRAPH_NAME_MAX];
     const struct nvt_kernel kernel = {.graph = row->fields[NVT_OP_GRAPH]};
     fill_op(chunk, row, &op);
-    snprintf(text, sizeof(text), "[CUDA graph %llu]",
-             (unsigned long long)row->fields[NVT_OP_GRAPH]);
     op.kind = NVT_OP_KERNEL;
-    op.name = op.short_name = nvt_strings_add_text(chunk->trace->strings, text);
+    op.name = op.short_name =
+        nvt_strings_add_text(chunk->trace->strings, nvt_graph_name(kernel.graph, text));
     op.detail = nvt_trace_kernel(chunk->trace, &kernel);
     return op.detail == NVT_NONE ? -1 : add_op(chunk, &op);
 }

@@ -2,10 +2,10 @@
  * Kernels, other operations and API calls of chunks about devices, into lanes. Most columns are of
  * no interest there, and are not looked at.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_names.h"
 #include "read_nvt_device_chunk.h"
 
 /* Later than any clock shows. */
@@ -157,9 +157,8 @@ int nvt_device_lane_group(struct nvt_device_chunk *chunk, struct nvt_device_grou
 
 static int lane_graph(const struct nvt_device_chunk *chunk, struct block *block, uint64_t graph)
 {
-    char text[48];
-    snprintf(text, sizeof(text), "[CUDA graph %llu]", (unsigned long long)graph);
-    uint32_t name = nvt_strings_add_text(chunk->trace->strings, text);
+    char text[NVT_GRAPH_NAME_MAX];
+    uint32_t name = nvt_strings_add_text(chunk->trace->strings, nvt_graph_name(graph, text));
     struct nvt_lanes *lanes = chunk->reader->lanes->lanes;
     uint32_t before = lanes->op_count;
     if (name == NVT_NO_STRING || put_ops(chunk, block, 1, 0))

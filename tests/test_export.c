@@ -129,6 +129,13 @@ static struct nvt_op random_op(struct maker *maker, uint32_t process, int64_t ti
                         .launch = INT64_MIN,
                         .detail = NVT_NONE,
                         .kind = (uint8_t)below(maker, 3)};
+    if (op.kind == NVT_OP_KERNEL && !below(maker, 8)) {
+        const struct nvt_kernel graph = {.graph = 1 + below(maker, 3)};
+        op.name = nvt_strings_add_text(maker->trace->strings, nvt_graph_name(graph.graph, name));
+        op.short_name = op.name;
+        op.detail = nvt_kernel_add(maker->trace, &graph);
+        return op;
+    }
     if (op.kind == NVT_OP_KERNEL) {
         op.name = text(maker, "void kernel<int>");
         op.short_name = text(maker, below(maker, 4) ? "kernel" : "ncclKernel");
@@ -386,6 +393,13 @@ static void sqlite_answers_what_others_ask(void **state)
                                " JOIN StringIds s ON o.nameId = s.id"),
                      trace->overheads.count);
     assert_true(trace->overheads.count > 0);
+    int64_t graphs = 0;
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        graphs += nvt_is_graph_name(nvt_name(trace, trace->ops.name[i]));
+    assert_int_equal(asked(db, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+                               " WHERE graphId > 0 AND graphExecId > 0 AND end >= start"),
+                     graphs);
+    assert_true(graphs > 0);
     sqlite3_close(db);
     nvt_trace_free(trace);
 }

@@ -423,6 +423,39 @@ static void survives_any_changed_byte(void **state)
     free(data);
 }
 
+/* The columns of nsys 2024.3, in its order. */
+#define GRAPH_2024                                                                                 \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER,"  \
+    " contextId INTEGER, greenContextId INTEGER, streamId INTEGER, correlationId INTEGER,"         \
+    " globalPid INTEGER, graphId INTEGER, graphExecId INTEGER);"
+
+static void takes_a_whole_graph_for_an_operation(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        read_trace(make(STRINGS RUNTIME_2020 KERNEL_2020 GRAPH_2024
+                        "INSERT INTO StringIds VALUES (1, 'cudaGraphLaunch_v10000');"
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (10, 12, 0, " T57 ", 77, 1,"
+                        " 0);"
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES"
+                        " (20, 90, 1, 1, 0, 13, 77, " P5 ", 4, 6),"
+                        " (95, 99, 1, 1, 0, 13, 78, " P5 ", NULL, 6),"
+                        " (0, 0, 1, 1, 0, 13, 79, " P5 ", 4, 6);"));
+    const struct nvt_ops *ops = &trace->ops;
+    assert_int_equal(ops->count, 2);
+    assert_string_equal(name_of(trace, ops->name[0]), "[CUDA graph 4]");
+    assert_string_equal(name_of(trace, ops->short_name[0]), "[CUDA graph 4]");
+    assert_string_equal(name_of(trace, ops->name[1]), "[CUDA graph 6]");
+    assert_int_equal(ops->kind[0], NVT_OP_KERNEL);
+    assert_int_equal(ops->end[0], 90);
+    assert_int_equal(ops->device[0], 1);
+    assert_int_equal(ops->stream[0], 13);
+    assert_int_equal(ops->launch[0], 10);
+    assert_int_equal(trace->kernels.graph[ops->detail[0]], 4);
+    assert_string_equal(trace->notes, "launches of CUDA graphs without times are left out: 1\n");
+    nvt_trace_free(trace);
+}
+
 static void takes_any_path(void **state)
 {
     (void)state;
@@ -502,6 +535,7 @@ int main(void)
         cmocka_unit_test(refuses_cut_files),
         cmocka_unit_test(survives_pages_that_point_at_each_other),
         cmocka_unit_test(survives_any_changed_byte),
+        cmocka_unit_test(takes_a_whole_graph_for_an_operation),
         cmocka_unit_test(takes_any_path),
         cmocka_unit_test(is_found_by_content),
         cmocka_unit_test(says_how_to_export_a_report),
