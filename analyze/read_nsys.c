@@ -154,7 +154,7 @@ static int read_all(struct nvt_nsys *reader)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (nvt_nsys_read(reader, &names[i]))
             return -1;
-    if (nvt_nsys_read_facts(reader))
+    if (nvt_nsys_read_facts(reader) || nvt_nsys_note_unread(reader))
         return -1;
     close_ranges(reader->trace);
     return 0;

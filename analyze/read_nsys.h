@@ -93,6 +93,8 @@ int nvt_nsys_fail(struct nvt_nsys *reader, const struct nvt_nsys_table *table, c
 int nvt_nsys_read_nvtx(struct nvt_nsys *reader);
 int nvt_nsys_read_cuda(struct nvt_nsys *reader);
 int nvt_nsys_read_facts(struct nvt_nsys *reader);
+/* A note about tables that have rows of what devices did and that are not read. */
+int nvt_nsys_note_unread(struct nvt_nsys *reader);
 
 /* Read an export. As struct nvt_reader's read. */
 int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_error *err);

@@ -456,6 +456,28 @@ static void takes_a_whole_graph_for_an_operation(void **state)
     nvt_trace_free(trace);
 }
 
+static void names_tables_of_devices_that_it_does_not_read(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        read_trace(make(STRINGS NVTX_2026 "CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start);"
+                                          "CREATE TABLE VULKAN_WORKLOAD (start);"
+                                          "CREATE TABLE OPENACC_DATA_EVENTS (start);"
+                                          "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (start);"
+                                          "CREATE TABLE \"CUDA_UM_\x1b[2J\" (start);"
+                                          "INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (1);"
+                                          "INSERT INTO VULKAN_WORKLOAD VALUES (1), (2);"
+                                          "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (1);"
+                                          "INSERT INTO \"CUDA_UM_\x1b[2J\" VALUES (1);"));
+    assert_string_equal(trace->notes,
+                        "tables CUDA_UM_GPU_PAGE_FAULT_EVENTS, VULKAN_WORKLOAD are not read\n");
+    nvt_trace_free(trace);
+    trace = read_trace(make(STRINGS NVTX_2026 "CREATE TABLE OPENACC_LAUNCH_EVENTS (start);"
+                                              "INSERT INTO OPENACC_LAUNCH_EVENTS VALUES (1);"));
+    assert_string_equal(trace->notes, "table OPENACC_LAUNCH_EVENTS is not read\n");
+    nvt_trace_free(trace);
+}
+
 static void takes_any_path(void **state)
 {
     (void)state;
@@ -536,6 +558,7 @@ int main(void)
         cmocka_unit_test(survives_pages_that_point_at_each_other),
         cmocka_unit_test(survives_any_changed_byte),
         cmocka_unit_test(takes_a_whole_graph_for_an_operation),
+        cmocka_unit_test(names_tables_of_devices_that_it_does_not_read),
         cmocka_unit_test(takes_any_path),
         cmocka_unit_test(is_found_by_content),
         cmocka_unit_test(says_how_to_export_a_report),
