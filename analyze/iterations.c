@@ -35,6 +35,8 @@ struct search {
     uint32_t pair_count;
     uint32_t *places; /* of the pair being scored, and `count` behind the last */
     uint32_t place_count;
+    int64_t (*busy)[2]; /* from when to when the device has an operation, apart and ascending */
+    uint32_t busy_count;
 };
 
 /* Operations of the device in the order of their launches; of their starts where one is not known.
@@ -208,36 +210,57 @@ static const struct candidate *best_of(struct search *search, struct candidate *
     return best;
 }
 
-static int compare_starts(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
-/* Times of a piece: its operations may have run in another order than that of their launches. */
-static int measure(const struct search *search, uint32_t from, uint32_t to,
-                   struct nvt_iteration *iteration)
+/* When the device has at least one operation: its operations come in the order of their starts. */
+static int find_busy(struct search *search, const struct nvt_used_device *device)
 {
     const struct nvt_ops *ops = &search->trace->ops;
-    int64_t(*times)[2] = malloc((size_t)(to - from) * sizeof(*times));
-    if (!times)
+    search->busy = calloc((size_t)device->count + 1, sizeof(*search->busy));
+    if (!search->busy)
         return -1;
-    for (uint32_t i = from; i < to; i++) {
-        times[i - from][0] = ops->start[search->ops[i]];
-        times[i - from][1] = ops->end[search->ops[i]];
-    }
-    qsort(times, to - from, sizeof(*times), compare_starts);
-    int64_t until = times[0][0], busy = 0;
-    for (uint32_t i = 0; i < to - from; i++) {
-        int64_t start = times[i][0] > until ? times[i][0] : until;
-        if (times[i][1] > start) {
-            busy += times[i][1] - start;
-            until = times[i][1];
+    for (uint32_t i = 0; i < device->count; i++) {
+        int64_t start = ops->start[device->ops[i]], end = ops->end[device->ops[i]];
+        int64_t *last = search->busy_count ? search->busy[search->busy_count - 1] : NULL;
+        if (last && start <= last[1])
+            last[1] = end > last[1] ? end : last[1];
+        else {
+            search->busy[search->busy_count][0] = start;
+            search->busy[search->busy_count++][1] = end;
         }
     }
-    *iteration = (struct nvt_iteration){times[0][0], until - times[0][0], busy, to - from, NAN};
-    free(times);
     return 0;
+}
+
+/* How much of [from, to) the device has an operation. */
+static int64_t busy_between(const struct search *search, int64_t from, int64_t to)
+{
+    uint32_t low = 0, high = to > from ? search->busy_count : 0;
+    int64_t busy = 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (search->busy[middle][1] <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; to > from && low < search->busy_count && search->busy[low][0] < to; low++) {
+        int64_t start = search->busy[low][0], end = search->busy[low][1];
+        busy += (end < to ? end : to) - (start > from ? start : from);
+    }
+    return busy;
+}
+
+/* A piece, as if it were the last one: from its first start to its last end. Its operations may
+ * have run in another order than that of their launches. */
+static struct nvt_iteration measure(const struct search *search, uint32_t from, uint32_t to)
+{
+    const struct nvt_ops *ops = &search->trace->ops;
+    int64_t start = ops->start[search->ops[from]], end = ops->end[search->ops[from]];
+    for (uint32_t i = from + 1; i < to; i++) {
+        uint32_t op = search->ops[i];
+        start = ops->start[op] < start ? ops->start[op] : start;
+        end = ops->end[op] > end ? ops->end[op] : end;
+    }
+    return (struct nvt_iteration){start, end - start, 0, to - from, NAN};
 }
 
 /* The first iteration begins behind something else than the others do: look whether it is there. */
@@ -273,8 +296,7 @@ static int fill(struct nvt_iterations *iterations, struct search *search, uint32
         return -1;
     for (uint32_t k = 0; k < count; k++) {
         struct nvt_iteration *item = &iterations->items[k];
-        if (measure(search, places[k], places[k + 1], item))
-            return -1;
+        *item = measure(search, places[k], places[k + 1]);
         if (k)
             item->match = (double)same(search, places[k - 1], places[k], places[k], places[k + 1]) /
                           (double)longer(places, k - 1);
@@ -284,7 +306,12 @@ static int fill(struct nvt_iterations *iterations, struct search *search, uint32
     if (iterations->behind)
         iterations->items[count - 1].period = search->trace->ops.start[search->ops[places[count]]] -
                                               iterations->items[count - 1].start;
+    for (uint32_t k = 0; k < count; k++) {
+        struct nvt_iteration *item = &iterations->items[k];
+        item->busy = busy_between(search, item->start, item->start + item->period);
+    }
     iterations->count = count;
+    iterations->periods = iterations->behind ? count : count - 1;
     return 0;
 }
 
@@ -305,13 +332,14 @@ int nvt_iterations_find(struct nvt_iterations *iterations, const struct nvt_trac
     const struct candidate *best = status ? NULL : best_of(&search, candidates, count);
     if (best) {
         iterations->score = best->score;
-        status = fill(iterations, &search, best->pair);
+        status = find_busy(&search, device) || fill(iterations, &search, best->pair) ? -1 : 0;
     }
     free(candidates);
     free(search.ops);
     free(search.pairs);
     free(search.places);
     free(search.table);
+    free(search.busy);
     return status;
 }
 

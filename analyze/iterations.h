@@ -17,8 +17,8 @@
 
 struct nvt_iteration {
     int64_t start;  /* of its first operation on the device */
-    int64_t period; /* to the start of the next one; of the last: to the end of its operations */
-    int64_t busy;   /* time with at least one of its operations */
+    int64_t period; /* to the start of the next one; without one, to the end of its operations */
+    int64_t busy;   /* part of it in which the device has an operation, whichever iteration's */
     uint32_t ops;
     double match; /* share of operations that are those of the iteration before, NaN of the first */
 };
@@ -27,6 +27,7 @@ struct nvt_iteration {
 struct nvt_iterations {
     struct nvt_iteration *items;
     uint32_t count;    /* 0: no loop was found */
+    uint32_t periods;  /* of them that something follows; others have no period */
     uint32_t first_op; /* row of the operation that the first one begins with */
     uint32_t before,
         behind; /* operations of the device before the first and behind the last, which may

@@ -2,7 +2,8 @@
  * iterations: the training loop of each device, found without annotations (analyze/iterations.h).
  * The first table has a row a device and process: how many iterations there are, their period (from
  * the first operation of one to the first of the next), and the operation that each begins with.
- * "Match" is how alike neighbouring iterations are. The second table has a row an iteration.
+ * "Match" is how alike neighbouring iterations are. The second table has a row an iteration. A last
+ * one that nothing follows has no period: it counts as an iteration, and its times do not.
  */
 #include <stdlib.h>
 
@@ -66,18 +67,18 @@ static int put_device(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_int(table, row, BEHIND, found->behind);
     nvt_table_set_real(table, row, MATCH, 100 * found->score);
     nvt_table_set_text(table, row, FIRST, nvt_name(trace, trace->ops.short_name[found->first_op]));
-    for (uint32_t i = 0; i < found->count; i++)
+    for (uint32_t i = 0; i < found->periods; i++)
         values[i] = (double)found->items[i].period;
-    nvt_sample_summary(values, found->count, &periods);
+    nvt_sample_summary(values, found->periods, &periods);
     nvt_put_summary(table, row, PERIOD, &periods, 1);
     for (uint32_t i = 0; i < found->count; i++)
         values[i] = found->items[i].ops;
     nvt_table_set_real(table, row, OPS, median_of(values, found->count));
-    for (uint32_t i = 0; i < found->count; i++)
+    for (uint32_t i = 0; i < found->periods; i++)
         values[i] = found->items[i].period > 0
                         ? 100 * (double)found->items[i].busy / (double)found->items[i].period
                         : 0;
-    nvt_table_set_real(table, row, BUSY, median_of(values, found->count));
+    nvt_table_set_real(table, row, BUSY, median_of(values, found->periods));
     free(values);
     return 0;
 }
@@ -92,17 +93,19 @@ static void put_items(struct nvt_table *table, const struct nvt_trace *trace,
         nvt_table_set_int(table, row, I_PID, trace->processes.pid[device->process]);
         nvt_table_set_int(table, row, I_NUMBER, i + 1);
         nvt_table_set_int(table, row, I_START, item->start);
-        nvt_table_set_int(table, row, I_PERIOD, item->period);
         nvt_table_set_int(table, row, I_BUSY, item->busy);
-        nvt_table_set_int(table, row, I_IDLE,
-                          item->period > item->busy ? item->period - item->busy : 0);
+        if (i < found->periods) {
+            nvt_table_set_int(table, row, I_PERIOD, item->period);
+            nvt_table_set_int(table, row, I_IDLE, item->period > 0 ? item->period - item->busy : 0);
+        }
         nvt_table_set_int(table, row, I_OPS, item->ops);
         nvt_table_set_real(table, row, I_MATCH, 100 * item->match);
     }
 }
 
+/* *open counts the devices whose last iteration has no period. */
 static int add_trace(struct nvt_table *table, struct nvt_table *items,
-                     const struct nvt_trace *trace, struct nvt_error *err)
+                     const struct nvt_trace *trace, uint32_t *open, struct nvt_error *err)
 {
     struct nvt_used_devices devices = {0};
     int status = nvt_used_devices_make(&devices, trace, err);
@@ -114,6 +117,7 @@ static int add_trace(struct nvt_table *table, struct nvt_table *items,
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
         else
             put_items(items, trace, device, &found);
+        *open += found.periods < found.count;
         nvt_iterations_free(&found);
     }
     nvt_used_devices_free(&devices);
@@ -128,10 +132,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
                                                     sizeof(item_columns) / sizeof(item_columns[0]))
                                     : NULL;
     int status = items ? 0 : table ? nvt_fail(err, "out of memory") : -1;
+    uint32_t open = 0;
     if (items)
         nvt_table_set_provenance(items, nvt_table_provenance(table));
     for (size_t i = 0; !status && i < input->trace_count; i++)
-        status = add_trace(table, items, input->traces[i].trace, err);
+        status = add_trace(table, items, input->traces[i].trace, &open, err);
     if (status) {
         nvt_table_free(table);
         nvt_table_free(items);
@@ -139,6 +144,9 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     }
     if (!nvt_table_rows(table))
         nvt_note(input, "note: there is no device whose operations repeat in what was read");
+    if (open)
+        nvt_note(input, "note: nothing follows the last iteration, so that it has no period: it is "
+                        "not in the times");
     status = nvt_report_add(tables, table, err);
     if (!status && nvt_table_rows(items))
         return nvt_report_add(tables, items, err);

@@ -185,9 +185,63 @@ static void an_odd_one_is_an_iteration(void **state)
     assert_true(found.items[11].match > 0.99);
     assert_true(found.items[12].match > 0.874 && found.items[12].match < 0.876);
     assert_int_equal(found.items[19].period, 94);
+    assert_int_equal(found.items[19].busy, 80);
+    assert_int_equal(found.periods, 19);
     nvt_iterations_free(&found);
     nvt_used_devices_free(&devices);
     nvt_trace_free(trace);
+}
+
+#define ITERATION_HEADINGS                                                                         \
+    "Device,PID,Iterations,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Med Operations,"        \
+    "Med Busy (%),Match (%),Ops Before,Ops Behind,First Operation\n"
+#define EACH_ITERATION_HEADINGS                                                                    \
+    "\nDevice,PID,Iteration,Start (ns),Duration (ns),Busy (ns),Idle (ns),Operations,Match (%)\n"
+
+/*
+ * Five iterations 200 ns apart, which begin with an operation of 260 ns: the device is never idle,
+ * and an iteration not busy for longer than it takes.
+ */
+static void a_period_is_busy_for_its_length_at_most(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("t", NVT_NONE);
+    for (int i = 0; i < 5; i++) {
+        int64_t start = 1000 + 200 * i;
+        add_kernel(trace, "gemm", 7, start - 50, start, start + 10);
+        add_kernel(trace, "relu", 7, start - 49, start + 10, start + 16);
+        add_kernel(trace, "copy", 8, start - 48, start + 70, start + 330);
+    }
+    finish(trace);
+    expect("iterations", &trace, 1,
+           ITERATION_HEADINGS
+           "(0),10,4,200.0,200.0,200,200,0.0,3.0,100.0,100.0,2,1,copy\n" EACH_ITERATION_HEADINGS
+           "(0),10,1,1070,200,200,0,3,\n"
+           "(0),10,2,1270,200,200,0,3,100.0\n"
+           "(0),10,3,1470,200,200,0,3,100.0\n"
+           "(0),10,4,1670,200,200,0,3,100.0\n",
+           NULL);
+}
+
+/* Nothing follows the last iteration, which works for 94 ns: that is no period. */
+static void a_last_iteration_has_no_period(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("t", NVT_NONE);
+    add_kernel(trace, "update", 8, 800, 900, 910);
+    for (int i = 0; i < 5; i++)
+        add_iteration(trace, 1000 + 200 * i, 0);
+    finish(trace);
+    expect("iterations", &trace, 1,
+           ITERATION_HEADINGS
+           "(0),10,5,200.0,200.0,200,200,0.0,8.0,40.0,100.0,1,0,gemm\n" EACH_ITERATION_HEADINGS
+           "(0),10,1,1000,200,80,120,8,\n"
+           "(0),10,2,1200,200,80,120,8,100.0\n"
+           "(0),10,3,1400,200,80,120,8,100.0\n"
+           "(0),10,4,1600,200,80,120,8,100.0\n"
+           "(0),10,5,1800,,80,,8,100.0\n",
+           "note: nothing follows the last iteration, so that it has no period: it is not in the "
+           "times");
 }
 
 static void no_loop_is_seen_where_none_is(void **state)
@@ -273,6 +327,8 @@ int main(void)
         cmocka_unit_test(without_calls_there_is_no_latency),
         cmocka_unit_test(finds_the_loop_behind_its_pause),
         cmocka_unit_test(an_odd_one_is_an_iteration),
+        cmocka_unit_test(a_period_is_busy_for_its_length_at_most),
+        cmocka_unit_test(a_last_iteration_has_no_period),
         cmocka_unit_test(no_loop_is_seen_where_none_is),
         cmocka_unit_test(names_the_rank_that_came_last),
         cmocka_unit_test(one_rank_waits_for_nobody),
