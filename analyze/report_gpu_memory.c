@@ -8,8 +8,9 @@
  *
  * memory_peak: the highest level during each range of the process, on whatever thread, by name: a
  * range without an event of its own has the level that it found. Growth is what a range leaves
- * behind, its level at the end less that at the start, on average. The first row of a series is the
- * whole trace.
+ * behind, its level at the end less that at the start, on average. What there was before the first
+ * event is known where the allocator says how much is in use after it. The first row of a series is
+ * the whole trace.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ struct series {
     uint32_t count, capacity;
     uint32_t *events; /* rows of memory, ascending */
     int64_t *allocated, *reserved;
+    int64_t base; /* allocated before the first event */
     uint64_t sum; /* wraps around where the record is nonsense */
 };
 
@@ -96,6 +98,8 @@ static int build(struct series *series, const struct nvt_memory *events)
         uint32_t row = series->events[i];
         series->sum +=
             events->kind[row] == NVT_MEMORY_FREE ? -events->bytes[row] : events->bytes[row];
+        if (!i && events->allocated[row] != UINT64_MAX)
+            series->base = (int64_t)(events->allocated[row] - series->sum);
         int64_t level = events->allocated[row] == UINT64_MAX ? (int64_t)series->sum
                                                              : (int64_t)events->allocated[row];
         series->allocated[count + i] = level;
@@ -188,6 +192,12 @@ static void put_peak(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_real(table, row, GROWTH, (double)peak->growth / MIB / peak->instances);
 }
 
+/* Levels are a stranger's numbers: sums of them wrap around. */
+static int64_t grown(int64_t growth, int64_t from, int64_t to)
+{
+    return (int64_t)((uint64_t)growth + (uint64_t)to - (uint64_t)from);
+}
+
 static void add_range(struct peak *peak, const struct nvt_trace *trace, const struct series *series,
                       uint32_t range)
 {
@@ -197,16 +207,16 @@ static void add_range(struct peak *peak, const struct nvt_trace *trace, const st
     uint32_t from = before ? before - 1 : 0;
     int64_t allocated = maximum(series->allocated, series->count, from, until);
     int64_t reserved = maximum(series->reserved, series->count, from, until);
-    /* Nothing was on record before the first event. */
-    if (!before && allocated < 0)
-        allocated = 0;
-    if (!before && reserved < 0)
-        reserved = 0;
+    if (!before && allocated < series->base)
+        allocated = series->base;
+    if (!before && reserved < series->base)
+        reserved = series->base;
     if (!peak->instances++ || allocated > peak->allocated)
         peak->allocated = allocated;
     if (peak->instances == 1 || reserved > peak->reserved)
         peak->reserved = reserved;
-    peak->growth += (until ? levels[until - 1] : 0) - (before ? levels[before - 1] : 0);
+    peak->growth = grown(peak->growth, before ? levels[before - 1] : series->base,
+                         until ? levels[until - 1] : series->base);
 }
 
 static struct peak *peak_of(struct peak **peaks, uint32_t *count, struct nvt_map *map,
@@ -246,7 +256,7 @@ static void put_whole(struct nvt_table *table, const struct nvt_trace *trace,
         .instances = 1,
         .allocated = maximum(series->allocated, series->count, 0, series->count),
         .reserved = maximum(series->reserved, series->count, 0, series->count),
-        .growth = series->allocated[2 * (size_t)series->count - 1]};
+        .growth = grown(0, series->base, series->allocated[2 * (size_t)series->count - 1])};
     put_peak(table, trace, series, "(whole trace)", &whole);
 }
 

@@ -340,6 +340,32 @@ static void memory_from_single_allocations(void **state)
     nvt_trace_free(trace);
 }
 
+/* Where the allocator says what is in use, what was there before the recording is no growth. */
+static void memory_from_before_the_recording(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    nvt_trace_thread(trace, nvt_trace_process(trace, 10), 11);
+    add_memory(trace, 10, NVT_MEMORY_ALLOC, 5, 1005, 2000);
+    add_memory(trace, 20, NVT_MEMORY_FREE, 5, 1000, 2000);
+    add_range(trace, "early", 0, 5);
+    add_range(trace, "step", 6, 25);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    struct nvt_input_trace input_trace = {.trace = trace};
+    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    assert_int_equal(nvt_report_find("memory_peak")->make(&input, &tables, &err), 0);
+    static const double peaks[] = {1005, 1005, 1000}; /* the whole trace, step, early */
+    for (size_t row = 0; row < 3; row++) {
+        assert_true(nvt_table_real(tables.items[0], row, 4) == peaks[row]);
+        assert_true(nvt_table_real(tables.items[0], row, 6) == 0);
+    }
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace);
+}
+
 static void short_names(void **state)
 {
     (void)state;
@@ -377,6 +403,7 @@ int main(void)
         cmocka_unit_test(overlap),
         cmocka_unit_test(memory),
         cmocka_unit_test(memory_from_single_allocations),
+        cmocka_unit_test(memory_from_before_the_recording),
         cmocka_unit_test(short_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
