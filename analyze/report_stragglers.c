@@ -6,8 +6,9 @@
  * operation the ranks that come early wait inside of their kernel, and all leave together. So of
  * the kernels that belong together (the n-th of a name on each rank that has such kernels) the
  * shortest is that of the rank that came last, and what the others took longer is what they waited
- * for it. Sends and receives, which concern two ranks only, are left out; collectives of a part of
- * the ranks are taken for those of all.
+ * for it. Where a rank has more of a name than another, they are paired by the gaps between them
+ * (align.h), or the name is left out. Sends and receives, which concern two ranks only, are left out;
+ * collectives of a part of the ranks are taken for those of all.
  *
  * The first table has a row a rank: how often it came last, how long it waited, and the time in
  * which it computed, against the median of the ranks. The second one lists the collectives with the
@@ -18,6 +19,7 @@
 #include <string.h>
 
 #include "../lib/sample.h"
+#include "align.h"
 #include "devices.h"
 #include "map.h"
 #include "report.h"
@@ -71,10 +73,22 @@ struct collective {
     int64_t least, most, sum;   /* ns */
 };
 
+/* The collectives of a name on a rank. */
+struct series {
+    uint32_t rank, name;
+    uint32_t count;
+    uint32_t offset; /* so many of the first are not paired */
+    int64_t *ends;
+};
+
 struct stragglers {
     struct rank *ranks;
     uint32_t rank_count, parties;
     struct nvt_strings *names;
+    struct nvt_map by_rank; /* rank << 32 | name -> series */
+    struct series *series;
+    uint32_t series_count;
+    uint32_t *paired;       /* of each name, so many of every rank; 0: left out */
     struct nvt_map by_name; /* name << 32 | number -> collective */
     struct collective *items;
     uint32_t count, capacity;
@@ -106,8 +120,25 @@ static struct collective *collective_at(struct stragglers *all, uint32_t name, u
     return &all->items[all->count++];
 }
 
-/* Called with each collective of a rank and the time of its kernel there. */
-typedef void (*visit)(struct stragglers *all, uint32_t rank, struct collective *item, int64_t time);
+static struct series *series_at(struct stragglers *all, uint32_t rank, uint32_t name)
+{
+    uint32_t *at = nvt_map_at(&all->by_rank, (uint64_t)rank << 32 | name);
+    if (!at || *at != NVT_MAP_NONE)
+        return at ? &all->series[*at] : NULL;
+    if (!(all->series_count & (all->series_count - 1))) {
+        size_t capacity = all->series_count ? (size_t)all->series_count * 2 : 1;
+        struct series *grown = realloc(all->series, capacity * sizeof(*grown));
+        if (!grown)
+            return NULL;
+        all->series = grown;
+    }
+    all->series[all->series_count] = (struct series){.rank = rank, .name = name};
+    *at = all->series_count++;
+    return &all->series[*at];
+}
+
+/* Called with each collective of a rank, its row and which of its name it is there, from 1 on. */
+typedef int (*visit)(struct stragglers *all, struct series *series, uint32_t op, uint32_t number);
 
 static int for_each(struct stragglers *all, uint32_t rank, const struct nvt_used_device *device,
                     visit what)
@@ -123,41 +154,152 @@ static int for_each(struct stragglers *all, uint32_t rank, const struct nvt_used
         uint32_t name =
             nvt_strings_add_text(all->names, nvt_name(trace, trace->ops.short_name[op]));
         uint32_t *number = name == NVT_NO_STRING ? NULL : nvt_map_at(&numbers, name);
-        if (number)
+        struct series *series = number ? series_at(all, rank, name) : NULL;
+        if (!series)
+            status = -1;
+        else {
             *number = *number == NVT_MAP_NONE ? 1 : *number + 1;
-        struct collective *item = number ? collective_at(all, name, *number) : NULL;
-        if (item)
-            what(all, rank, item, trace->ops.end[op] - trace->ops.start[op]);
-        status = item ? 0 : -1;
+            status = what(all, series, op, *number);
+        }
     }
     nvt_map_free(&numbers);
     return status;
 }
 
-static void note_time(struct stragglers *all, uint32_t rank, struct collective *item, int64_t time)
+static int note_end(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
 {
+    if (!(series->count & (series->count - 1))) {
+        size_t capacity = series->count ? (size_t)series->count * 2 : 1;
+        int64_t *ends = realloc(series->ends, capacity * sizeof(*ends));
+        if (!ends)
+            return -1;
+        series->ends = ends;
+    }
+    series->ends[series->count++] = all->ranks[series->rank].trace->ops.end[op];
+    all->ranks[series->rank].takes_part = 1;
+    (void)number;
+    return 0;
+}
+
+/* The collective that one of a rank belongs to. NULL: to none, or (*failed) out of memory. */
+static struct collective *collective_of(struct stragglers *all, const struct series *series,
+                                        uint32_t number, int *failed)
+{
+    uint32_t paired = all->paired[series->name];
+    *failed = 0;
+    if (number <= series->offset || number - series->offset > paired)
+        return NULL;
+    struct collective *item = collective_at(all, series->name, number - series->offset);
+    *failed = !item;
+    return item;
+}
+
+static int note_time(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
+{
+    const struct nvt_ops *ops = &all->ranks[series->rank].trace->ops;
+    int failed;
+    struct collective *item = collective_of(all, series, number, &failed);
+    if (!item)
+        return failed ? -1 : 0;
+    int64_t time = ops->end[op] - ops->start[op];
     if (!item->ranks || time < item->least) {
         item->least = time;
-        item->shortest = rank;
+        item->shortest = series->rank;
     }
     if (!item->ranks || time > item->most) {
         item->most = time;
-        item->longest = rank;
+        item->longest = series->rank;
     }
     item->ranks++;
     item->sum += time;
-    all->ranks[rank].takes_part = 1;
+    return 0;
 }
 
-/* With what is known of all ranks: a collective counts when all have it. */
-static void note_wait(struct stragglers *all, uint32_t rank, struct collective *item, int64_t time)
+/* With what is known of all ranks. */
+static int note_wait(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
 {
-    struct rank *it = &all->ranks[rank];
-    if (item->ranks < all->parties)
-        return;
-    it->collectives++;
-    it->waited += time - item->least;
-    it->last += item->shortest == rank && item->most > item->least;
+    struct rank *rank = &all->ranks[series->rank];
+    const struct nvt_ops *ops = &rank->trace->ops;
+    int failed;
+    const struct collective *item = collective_of(all, series, number, &failed);
+    if (!item)
+        return failed ? -1 : 0;
+    rank->collectives++;
+    rank->waited += ops->end[op] - ops->start[op] - item->least;
+    rank->last += item->shortest == series->rank && item->most > item->least;
+    return 0;
+}
+
+/* --- which belong together --- */
+
+/* Names that a note is made of, at most. */
+#define NOTED 8
+
+/* Of a name: the rank with the fewest, the fewest and the most, how many ranks have it. */
+struct counts {
+    uint32_t least; /* series */
+    uint32_t fewest, most, ranks;
+    int apart; /* nobody knows which belong together */
+};
+
+static void count_names(const struct stragglers *all, struct counts *counts)
+{
+    for (uint32_t i = 0; i < all->series_count; i++) {
+        const struct series *series = &all->series[i];
+        struct counts *name = &counts[series->name];
+        if (!name->ranks++ || series->count < name->fewest) {
+            name->fewest = series->count;
+            name->least = i;
+        }
+        name->most = series->count > name->most ? series->count : name->most;
+    }
+}
+
+/* Align the ranks that have more of a name than the one with the fewest. */
+static void align_ranks(struct stragglers *all, struct counts *counts)
+{
+    for (uint32_t i = 0; i < all->series_count; i++) {
+        struct series *series = &all->series[i];
+        struct counts *name = &counts[series->name];
+        if (name->ranks < all->parties || name->apart)
+            name->apart = 1;
+        else if (series->count > name->fewest)
+            name->apart = !nvt_align(all->series[name->least].ends, name->fewest, series->ends,
+                                     series->count, &series->offset);
+    }
+}
+
+static void note_name(const struct stragglers *all, struct nvt_report_input *input,
+                      const struct counts *counts, const char *name)
+{
+    if (counts->ranks < all->parties)
+        nvt_note(input, "note: not every rank has %s: left out", name);
+    else
+        nvt_note(input, "note: ranks have %u to %u of %s: %s", counts->fewest, counts->most, name,
+                 counts->apart ? "left out" : "paired by the gaps between them");
+}
+
+/* How many of each name are paired; what is not, or not by mere counting, is said. */
+static int pair_names(struct stragglers *all, struct nvt_report_input *input)
+{
+    uint32_t count = nvt_strings_count(all->names), noted = 0;
+    struct counts *counts = calloc((size_t)count + 1, sizeof(*counts));
+    all->paired = calloc((size_t)count + 1, sizeof(*all->paired));
+    if (!counts || !all->paired) {
+        free(counts);
+        return -1;
+    }
+    count_names(all, counts);
+    align_ranks(all, counts);
+    for (uint32_t i = 0; i < count; i++) {
+        all->paired[i] = counts[i].apart ? 0 : counts[i].fewest;
+        if ((counts[i].apart || counts[i].fewest < counts[i].most) && noted++ < NOTED)
+            note_name(all, input, &counts[i], nvt_strings_get(all->names, i, NULL));
+    }
+    if (noted > NOTED)
+        nvt_note(input, "note: so it is with %u names more", noted - NOTED);
+    free(counts);
+    return 0;
 }
 
 static int64_t number_of(const struct nvt_trace *trace, uint32_t process)
@@ -187,10 +329,12 @@ static void measure(struct rank *rank, const struct nvt_used_device *device)
     rank->span = end - ops->start[device->ops[0]];
 }
 
-/* Add the ranks of a trace (pass 0), or what they waited for (pass 1). */
+/* Add the ranks of a trace (pass 0), the times of what they have in common (1), what they waited
+ * for (2). */
 static int take_trace(struct stragglers *all, const struct nvt_trace *trace, uint32_t *next,
                       int pass, struct nvt_error *err)
 {
+    static const visit passes[] = {note_end, note_time, note_wait};
     struct nvt_used_devices devices = {0};
     int status = nvt_used_devices_make(&devices, trace, err);
     for (uint32_t i = 0; i < devices.count && !status; i++) {
@@ -209,26 +353,27 @@ static int take_trace(struct stragglers *all, const struct nvt_trace *trace, uin
             }
             status = ranks ? 0 : -1;
         }
-        if (status || for_each(all, rank, device, pass ? note_wait : note_time))
+        if (status || for_each(all, rank, device, passes[pass]))
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
     }
     nvt_used_devices_free(&devices);
     return status;
 }
 
-static int collect(struct stragglers *all, const struct nvt_report_input *input,
-                   struct nvt_error *err)
+static int collect(struct stragglers *all, struct nvt_report_input *input, struct nvt_error *err)
 {
     all->names = nvt_strings_new();
     if (!all->names)
         return nvt_fail(err, "out of memory");
-    for (int pass = 0; pass < 2; pass++) {
+    for (int pass = 0; pass < 3; pass++) {
         uint32_t next = 0;
         for (size_t i = 0; i < input->trace_count; i++)
             if (take_trace(all, input->traces[i].trace, &next, pass, err))
                 return -1;
         for (uint32_t i = 0; !pass && i < all->rank_count; i++)
             all->parties += (uint32_t)all->ranks[i].takes_part;
+        if (!pass && pair_names(all, input))
+            return nvt_fail(err, "out of memory");
     }
     return 0;
 }
@@ -301,10 +446,11 @@ static struct nvt_table *longest_waits(struct stragglers *all, const struct nvt_
     if (!table)
         return NULL;
     nvt_table_set_provenance(table, nvt_table_provenance(like));
-    qsort(all->items, all->count, sizeof(*all->items), by_wait);
+    if (all->count)
+        qsort(all->items, all->count, sizeof(*all->items), by_wait);
     for (uint32_t i = 0; i < all->count && nvt_table_rows(table) < LONGEST; i++) {
         const struct collective *item = &all->items[i];
-        if (item->ranks < all->parties || item->most == item->least)
+        if (item->most == item->least)
             continue;
         size_t row = nvt_table_add_row(table);
         nvt_table_set_text(table, row, C_NAME, nvt_strings_get(all->names, item->name, NULL));
@@ -347,6 +493,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         status = report(&all, input, tables, err);
     nvt_strings_free(all.names);
     nvt_map_free(&all.by_name);
+    nvt_map_free(&all.by_rank);
+    free(all.paired);
+    for (uint32_t i = 0; i < all.series_count; i++)
+        free(all.series[i].ends);
+    free(all.series);
     free(all.items);
     free(all.ranks);
     return status;

@@ -311,6 +311,55 @@ static void names_the_rank_that_came_last(void **state)
            NULL);
 }
 
+/*
+ * Two ranks; rank 0 was recorded from one collective earlier on. Rank 1 works for 40 ns longer and
+ * comes last to each; they leave at 1000 i + `late` of it.
+ */
+static struct nvt_trace *make_uneven(uint32_t rank, const int64_t *late)
+{
+    struct nvt_trace *trace = new_trace(rank ? "/x/rank1.nvt" : "/x/rank0.nvt", rank);
+    for (int i = (int)rank; i < 5; i++) {
+        int64_t leave = 1000 * (i + 1) + late[i];
+        add_kernel(trace, "ncclDevKernel_AllReduce", 8, leave - 200, leave - (rank ? 10 : 50),
+                   leave);
+    }
+    finish(trace);
+    return trace;
+}
+
+static void uneven_ranks_are_paired_by_gaps(void **state)
+{
+    (void)state;
+    static const int64_t late[] = {0, 30, 10, 70, 40};
+    struct nvt_trace *traces[] = {make_uneven(0, late), make_uneven(1, late)};
+    expect("stragglers", traces, 2,
+           STRAGGLER_HEADINGS "0,rank0.nvt,10,(0),4090,0,,4,0,0.0,160,3.9\n"
+                              "1,rank1.nvt,10,(0),3020,0,,4,4,100.0,0,0.0\n"
+                              "\n"
+                              "Collective,Number,Longest Wait (ns),All Waits (ns),Last Rank,"
+                              "First Rank\n"
+                              "ncclDevKernel_AllReduce,1,40,40,1,0\n"
+                              "ncclDevKernel_AllReduce,2,40,40,1,0\n"
+                              "ncclDevKernel_AllReduce,3,40,40,1,0\n"
+                              "ncclDevKernel_AllReduce,4,40,40,1,0\n",
+           "note: ranks have 4 to 5 of ncclDevKernel_AllReduce: paired by the gaps between them\n");
+}
+
+/* With all gaps alike, nobody knows which of them belong together. */
+static void what_cannot_be_paired_is_left_out(void **state)
+{
+    (void)state;
+    static const int64_t late[5] = {0};
+    struct nvt_trace *traces[] = {make_uneven(0, late), make_uneven(1, late)};
+    expect("stragglers", traces, 2,
+           STRAGGLER_HEADINGS "0,rank0.nvt,10,(0),4050,0,,0,,,,\n"
+                              "1,rank1.nvt,10,(0),3010,0,,0,,,,\n"
+                              "\n"
+                              "Collective,Number,Longest Wait (ns),All Waits (ns),Last Rank,"
+                              "First Rank\n",
+           "note: ranks have 4 to 5 of ncclDevKernel_AllReduce: left out\n");
+}
+
 static void one_rank_waits_for_nobody(void **state)
 {
     (void)state;
@@ -331,6 +380,8 @@ int main(void)
         cmocka_unit_test(a_last_iteration_has_no_period),
         cmocka_unit_test(no_loop_is_seen_where_none_is),
         cmocka_unit_test(names_the_rank_that_came_last),
+        cmocka_unit_test(uneven_ranks_are_paired_by_gaps),
+        cmocka_unit_test(what_cannot_be_paired_is_left_out),
         cmocka_unit_test(one_rank_waits_for_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
