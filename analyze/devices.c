@@ -7,33 +7,81 @@
 #include "cuda_names.h"
 #include "map.h"
 
-static struct nvt_used_device *device_at(struct nvt_used_devices *devices, struct nvt_map *map,
-                                         uint32_t process, uint32_t device)
+/* How devices are told apart. */
+enum apart { BY_PROCESS, BY_GPU, BY_GPU_OR_NUMBER };
+
+struct grouping {
+    struct nvt_used_devices *devices;
+    const struct nvt_trace *trace;
+    enum apart apart;
+    struct nvt_map items; /* process << 32 | device -> item */
+    struct nvt_map gpus;  /* 0 | name of the GPU, or 1 << 32 | device of no known GPU -> item */
+};
+
+/* What a process's device is, 0 when it is not known. */
+static uint32_t gpu_of(const struct nvt_devices *devices, uint32_t process, uint32_t device)
 {
-    uint32_t *at = nvt_map_at(map, (uint64_t)process << 32 | device);
+    for (uint32_t i = 0; i < devices->count; i++)
+        if (devices->process[i] == process && devices->device[i] == device)
+            return devices->gpu[i];
+    return 0;
+}
+
+static uint32_t add_item(struct nvt_used_devices *devices, uint32_t process, uint32_t device)
+{
+    struct nvt_used_device *items =
+        realloc(devices->items, ((size_t)devices->count + 1) * sizeof(*items));
+    if (!items)
+        return NVT_NONE;
+    devices->items = items;
+    items[devices->count] = (struct nvt_used_device){.process = process, .device = device};
+    return devices->count++;
+}
+
+/* The item of a device that was not seen so far. NVT_NONE when out of memory. */
+static uint32_t find_item(struct grouping *grouping, uint32_t process, uint32_t device)
+{
+    struct nvt_used_devices *devices = grouping->devices;
+    if (grouping->apart == BY_PROCESS)
+        return add_item(devices, process, device);
+    uint32_t gpu = gpu_of(&grouping->trace->devices, process, device);
+    uint32_t *at = nvt_map_at(&grouping->gpus, gpu ? gpu : UINT64_C(1) << 32 | device);
+    if (!at)
+        return NVT_NONE;
+    int known = *at != NVT_MAP_NONE;
+    if (known && (gpu || grouping->apart == BY_GPU_OR_NUMBER))
+        return *at;
+    devices->doubtful += (uint32_t)known;
+    uint32_t item = add_item(devices, process, device);
+    *at = known ? *at : item;
+    return item;
+}
+
+static struct nvt_used_device *device_at(struct grouping *grouping, uint32_t process,
+                                         uint32_t device)
+{
+    uint32_t *at = nvt_map_at(&grouping->items, (uint64_t)process << 32 | device);
     if (!at)
         return NULL;
     if (*at == NVT_MAP_NONE) {
-        struct nvt_used_device *items =
-            realloc(devices->items, ((size_t)devices->count + 1) * sizeof(*items));
-        if (!items)
+        uint32_t item = find_item(grouping, process, device);
+        if (item == NVT_NONE)
             return NULL;
-        devices->items = items;
-        items[devices->count] = (struct nvt_used_device){process, device, NULL, 0};
-        *at = devices->count++;
+        grouping->devices->items[item].users++;
+        *at = item;
     }
-    return &devices->items[*at];
+    return &grouping->devices->items[*at];
 }
 
-int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
-                          struct nvt_error *err)
+static int make(struct nvt_used_devices *devices, const struct nvt_trace *trace, enum apart apart,
+                struct nvt_error *err)
 {
     const struct nvt_ops *ops = &trace->ops;
-    struct nvt_map map = {0};
+    struct grouping grouping = {.devices = devices, .trace = trace, .apart = apart};
     int failed = 0;
     devices->rows = malloc(((size_t)ops->count + 1) * sizeof(*devices->rows));
     for (uint32_t i = 0; devices->rows && i < ops->count && !failed; i++) {
-        struct nvt_used_device *device = device_at(devices, &map, ops->process[i], ops->device[i]);
+        struct nvt_used_device *device = device_at(&grouping, ops->process[i], ops->device[i]);
         failed = !device;
         if (device)
             device->count++;
@@ -45,12 +93,25 @@ int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_tra
         devices->items[i].count = 0;
     }
     for (uint32_t i = 0; devices->rows && i < ops->count && !failed; i++) {
-        struct nvt_used_device *device =
-            &devices->items[nvt_map_get(&map, (uint64_t)ops->process[i] << 32 | ops->device[i])];
+        uint64_t key = (uint64_t)ops->process[i] << 32 | ops->device[i];
+        struct nvt_used_device *device = &devices->items[nvt_map_get(&grouping.items, key)];
         device->ops[device->count++] = i;
     }
-    nvt_map_free(&map);
+    nvt_map_free(&grouping.items);
+    nvt_map_free(&grouping.gpus);
     return devices->rows && !failed ? 0 : nvt_fail_at(err, trace->path, -1, "out of memory");
+}
+
+int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
+                          struct nvt_error *err)
+{
+    return make(devices, trace, BY_PROCESS, err);
+}
+
+int nvt_used_gpus_make(struct nvt_used_devices *devices, const struct nvt_trace *trace, int alike,
+                       struct nvt_error *err)
+{
+    return make(devices, trace, alike ? BY_GPU_OR_NUMBER : BY_GPU, err);
 }
 
 void nvt_used_devices_free(struct nvt_used_devices *devices)

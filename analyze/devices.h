@@ -14,6 +14,7 @@ struct nvt_used_device {
     uint32_t process, device;
     uint32_t *ops; /* rows, ascending; within the `rows` of the list */
     uint32_t count;
+    uint32_t users; /* processes; `process` is the first */
 };
 
 /* Zero-initialise; release with nvt_used_devices_free. */
@@ -21,11 +22,20 @@ struct nvt_used_devices {
     struct nvt_used_device *items; /* in the order of their first operations */
     uint32_t count;
     uint32_t *rows;
+    uint32_t doubtful; /* items that may be the same device as another one */
 };
 
 /* 0, or -1 with err filled (out of memory). */
 int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
                           struct nvt_error *err);
+
+/*
+ * The same, but a device that several processes use is one item. Where nobody knows which device it
+ * is, and processes give theirs the same number, these stay apart and are counted as doubtful, or
+ * with `alike` are taken for one: what it is idle then is certain. 0, or -1 with err filled.
+ */
+int nvt_used_gpus_make(struct nvt_used_devices *devices, const struct nvt_trace *trace, int alike,
+                       struct nvt_error *err);
 void nvt_used_devices_free(struct nvt_used_devices *devices);
 
 /* The name of a device as a process numbers it, "" when it is not known. */

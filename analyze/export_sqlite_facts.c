@@ -49,7 +49,7 @@ static int64_t gpu_number(const struct nvt_devices *devices, uint32_t device)
 static int put_devices(struct nvt_sql *sql)
 {
     const struct nvt_devices *devices = &sql->trace->devices;
-    if (nvt_sql_prepare(sql, "TARGET_INFO_GPU (vmId, id, name, totalMemory, smCount)", 5))
+    if (nvt_sql_prepare(sql, "TARGET_INFO_GPU (vmId, id, name, totalMemory, smCount, uuid)", 6))
         return -1;
     for (uint32_t i = 0; i < devices->count; i++) {
         nvt_sql_int(sql, 0);
@@ -57,6 +57,10 @@ static int put_devices(struct nvt_sql *sql)
         nvt_sql_name(sql, devices->name[i]);
         nvt_sql_int(sql, (int64_t)devices->memory_bytes[i]);
         nvt_sql_int(sql, devices->multiprocessors[i]);
+        if (devices->gpu[i])
+            nvt_sql_name(sql, devices->gpu[i]);
+        else
+            nvt_sql_null(sql);
         if (nvt_sql_row(sql))
             return -1;
     }

@@ -142,14 +142,15 @@ static void walk(const struct nvt_trace *trace, const struct nvt_used_device *de
 {
     const struct nvt_ops *ops = &trace->ops;
     int64_t until = ops->start[device->ops[0]];
-    struct nvt_gap gap = {
-        .before = device->ops[0], .process = device->process, .device = device->device};
+    struct nvt_gap gap = {.before = device->ops[0]};
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
         if (ops->start[op] > until) {
             gap.start = until;
             gap.end = ops->start[op];
             gap.after = op;
+            gap.process = ops->process[op];
+            gap.device = ops->device[op];
             fill_gap(&gap, trace, threads);
             visit(context, &gap);
             until = ops->start[op];
@@ -166,7 +167,7 @@ int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, 
 {
     struct nvt_used_devices used = {0};
     struct threads threads = {0};
-    int status = nvt_used_devices_make(&used, trace, err);
+    int status = nvt_used_gpus_make(&used, trace, 1, err);
     if (!status && group_calls(&threads, trace))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     for (uint32_t i = 0; i < used.count && !status; i++)

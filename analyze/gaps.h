@@ -5,6 +5,9 @@
  * The part of it before the call that launched that operation returned was spent on the host, by
  * the thread that launched it: in a wait for the device, in launches, in another call, or outside
  * of CUDA. The rest is latency, or the operation waited for other streams: nobody's on the host.
+ *
+ * A device that several processes use has gaps when it has nothing of any of them. Devices of the
+ * same number that may be one or not are taken for one, so that no gap is made up.
  */
 #ifndef NVT_GAPS_H
 #define NVT_GAPS_H
@@ -27,9 +30,9 @@ struct nvt_gap {
     int64_t start, end;     /* ns */
     int64_t host_ns;        /* from its start until the launching call returned, at most its end */
     uint32_t before, after; /* operations */
-    uint32_t process, device;
-    uint32_t thread; /* that launched `after`, NVT_NONE unknown */
-    uint32_t call;   /* the wait, or the call that took most of it; NVT_NONE */
+    uint32_t process, device; /* of `after` */
+    uint32_t thread;          /* that launched `after`, NVT_NONE unknown */
+    uint32_t call;            /* the wait, or the call that took most of it; NVT_NONE */
     enum nvt_gap_cause cause;
 };
 

@@ -7,18 +7,20 @@
 
 /* --- devices --- */
 
-enum { GPU_ID, GPU_NAME, GPU_MEMORY, GPU_MULTIPROCESSORS };
+enum { GPU_ID, GPU_NAME, GPU_MEMORY, GPU_MULTIPROCESSORS, GPU_UUID, GPU_BUS };
 
 static int gpu(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
+    int identity = nvt_nsys_is_null(table, GPU_UUID) ? GPU_BUS : GPU_UUID;
     const struct nvt_device device = {.process = NVT_NONE,
                                       .device = nvt_nsys_u32(table, GPU_ID, 0),
                                       .name = nvt_nsys_text(reader, table, GPU_NAME),
                                       .memory_bytes = nvt_nsys_size(table, GPU_MEMORY),
                                       .multiprocessors =
-                                          nvt_nsys_u32(table, GPU_MULTIPROCESSORS, 0)};
+                                          nvt_nsys_u32(table, GPU_MULTIPROCESSORS, 0),
+                                      .gpu = nvt_nsys_text(reader, table, identity)};
     uint32_t *row = nvt_map_at(&reader->gpus, device.device);
-    if (!row || device.name == NVT_NO_STRING)
+    if (!row || device.name == NVT_NO_STRING || device.gpu == NVT_NO_STRING)
         return -1;
     *row = nvt_device_add(reader->trace, &device);
     return *row == NVT_NONE ? -1 : 0;
@@ -41,7 +43,8 @@ static int cuda_device(struct nvt_nsys *reader, struct nvt_nsys_table *table)
                                       .device = nvt_nsys_u32(table, CUDA_ID, 0),
                                       .name = devices->name[at],
                                       .memory_bytes = devices->memory_bytes[at],
-                                      .multiprocessors = devices->multiprocessors[at]};
+                                      .multiprocessors = devices->multiprocessors[at],
+                                      .gpu = devices->gpu[at]};
     return nvt_device_add(reader->trace, &device) == NVT_NONE ? -1 : 0;
 }
 
@@ -142,7 +145,11 @@ static int session(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 }
 
 static const struct nvt_nsys_spec tables[] = {
-    {"TARGET_INFO_GPU", NULL, 2, {"id", "name", "totalMemory", "smCount"}, gpu},
+    {"TARGET_INFO_GPU",
+     NULL,
+     2,
+     {"id", "name", "totalMemory", "smCount", "uuid", "busLocation"},
+     gpu},
     {"TARGET_INFO_CUDA_DEVICE", NULL, 3, {"gpuId", "cudaId", "pid"}, cuda_device},
     {"TARGET_INFO_NVTX_CUDA_DEVICE", NULL, 2, {"name", "deviceId"}, named_device},
     {"TARGET_INFO_NVTX_CUDA_CONTEXT", NULL, 2, {"name", "contextId", "processId"}, named_context},

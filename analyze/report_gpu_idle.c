@@ -3,7 +3,9 @@
  * and process: from its first operation to its last, the time with at least one operation (Busy)
  * and without (Idle). "Not Launched" is the part of Idle before the call that launched the next
  * operation had returned: the device waited for the host. The rest is launch latency and waiting
- * for other streams. The second table lists the longest gaps.
+ * for other streams. The second table lists the longest gaps. A device that several processes use
+ * has one row, without a PID; where nobody knows whether devices of one number are one, each process
+ * has its row, and a note says so.
  */
 #include <stdlib.h>
 
@@ -120,7 +122,8 @@ static void put_device(struct nvt_table *table, const struct idle *idle,
     size_t row = nvt_table_add_row(table);
     nvt_sample_summary(idle->gaps, idle->count, &gaps);
     nvt_put_device(table, row, DEVICE, idle->trace, device->process, device->device);
-    nvt_table_set_int(table, row, PID, idle->trace->processes.pid[device->process]);
+    if (device->users == 1)
+        nvt_table_set_int(table, row, PID, idle->trace->processes.pid[device->process]);
     nvt_table_set_int(table, row, SPAN, idle->span);
     nvt_table_set_int(table, row, BUSY, idle->busy);
     nvt_table_set_int(table, row, IDLE, idle->span - idle->busy);
@@ -135,11 +138,13 @@ static void put_device(struct nvt_table *table, const struct idle *idle,
         nvt_table_set_int(table, row, MAX_GAP, (int64_t)gaps.max);
 }
 
+/* *doubtful counts rows that may be of the same device as another one. */
 static int add_trace(struct nvt_table *table, const struct nvt_trace *trace, struct gap *longest,
-                     size_t *longest_count, struct nvt_error *err)
+                     size_t *longest_count, uint32_t *doubtful, struct nvt_error *err)
 {
     struct nvt_used_devices devices = {0};
-    int status = nvt_used_devices_make(&devices, trace, err);
+    int status = nvt_used_gpus_make(&devices, trace, 0, err);
+    *doubtful += devices.doubtful;
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct idle idle = {.trace = trace, .longest = longest, .longest_count = longest_count};
         status = measure(&idle, &devices.items[i])
@@ -182,17 +187,21 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 {
     struct gap longest[LONGEST];
     size_t count = 0;
+    uint32_t doubtful = 0;
     struct nvt_table *table =
         nvt_report_table(&nvt_report_gpu_idle, input, "Idle time of the devices", err);
     if (!table)
         return -1;
     for (size_t i = 0; i < input->trace_count; i++)
-        if (add_trace(table, input->traces[i].trace, longest, &count, err)) {
+        if (add_trace(table, input->traces[i].trace, longest, &count, &doubtful, err)) {
             nvt_table_free(table);
             return -1;
         }
     if (!nvt_table_rows(table))
         nvt_note(input, "note: there is no device operation in what was read");
+    if (doubtful)
+        nvt_note(input, "note: processes have devices of the same number, which may be the same "
+                        "device: it is not idle then while any of them has work on it");
     struct nvt_table *gaps = count ? gap_table(table, longest, count) : NULL;
     if (nvt_report_add(tables, table, err)) {
         nvt_table_free(gaps);

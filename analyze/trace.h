@@ -176,7 +176,8 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(uint32_t, device)                                                                            \
     X(uint32_t, name)                                                                              \
     X(uint64_t, memory_bytes)                                                                      \
-    X(uint32_t, multiprocessors)
+    X(uint32_t, multiprocessors)                                                                   \
+    X(uint32_t, gpu) /* its UUID or place on the bus, the same for all processes; 0 unknown */
 
 /* Names that the program gave to its devices, contexts, streams, events … */
 #define NVT_RESOURCE_COLUMNS(X)                                                                    \

@@ -150,8 +150,8 @@ static void keeps_processes_and_devices_apart(void **state)
              "CREATE TABLE ThreadNames (nameId INTEGER, priority INTEGER, globalTid INTEGER);"
              "INSERT INTO ThreadNames VALUES (3, 20, " T67 ");"
              "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER, smCount "
-             "INTEGER);"
-             "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 85000000000, 132);"
+             "INTEGER, uuid TEXT);"
+             "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 85000000000, 132, 'GPU-5f');"
              "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);"
              "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 1, 6);"));
     const struct nvt_ops *ops = &trace->ops;
@@ -175,6 +175,7 @@ static void keeps_processes_and_devices_apart(void **state)
     assert_int_equal(trace->devices.count, 2);
     assert_int_equal(trace->devices.multiprocessors[1], 132);
     assert_int_equal(trace->devices.device[1], 1);
+    assert_string_equal(name_of(trace, trace->devices.gpu[1]), "GPU-5f");
     assert_string_equal(nvt_trace_meta(trace, "device"), "NVIDIA H100");
     assert_string_equal(nvt_trace_meta(trace, "backend"), "cuda");
     nvt_trace_free(trace);

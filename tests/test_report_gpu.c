@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "../analyze/cuda_names.h"
+#include "../analyze/gaps.h"
 #include "../analyze/project.h"
 #include "../analyze/report.h"
 #include "../lib/render.h"
@@ -80,7 +81,7 @@ static struct nvt_trace *make_trace(void)
     uint32_t process = nvt_trace_process(trace, 10);
     uint32_t main_thread = nvt_trace_thread(trace, process, 11);
     uint32_t other = nvt_trace_thread(trace, process, 12);
-    const struct nvt_device device = {NVT_NONE, 0, string(trace, "H100"), 0, 132};
+    const struct nvt_device device = {NVT_NONE, 0, string(trace, "H100"), 0, 132, 0};
     const struct nvt_op copy = {.start = 280,
                                 .end = 380,
                                 .context = 1,
@@ -291,6 +292,74 @@ static void idle(void **state)
            "215,5,0,H100 (0),10,gemm,gemm\n");
 }
 
+/*
+ * Two processes that take turns, 100 ns each, on what one calls device 0 and the other device
+ * `second`; of the GPU it is known what it is, or not. The report's notes, which the caller frees;
+ * *gaps gets the number of gaps that a diagnosis sees.
+ */
+static char *share(uint32_t second, int known, const char *rows, int *gaps)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    struct nvt_gap_sum sum = {.cause = NVT_GAP_LATENCY, .to = INT64_MAX};
+    for (uint32_t process = 0; process < 2; process++) {
+        const struct nvt_device device = {.process = nvt_trace_process(trace, 10 + process),
+                                          .device = process ? second : 0,
+                                          .gpu = known ? string(trace, "GPU-5f") : 0};
+        nvt_device_add(trace, &device);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct nvt_op op = {.start = 100 * i,
+                                  .end = 100 * i + 100,
+                                  .process = i % 2,
+                                  .device = i % 2 ? second : 0,
+                                  .thread = NVT_NONE,
+                                  .launch = INT64_MIN,
+                                  .name = string(trace, "gemm"),
+                                  .detail = NVT_NONE};
+        nvt_op_add(trace, &op);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    struct nvt_input_trace input_trace = {.trace = trace};
+    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    char *out = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&out, &size);
+    assert_int_equal(nvt_report_find("gpu_idle")->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_render_csv(&tables, stream), 0);
+    fclose(stream);
+    assert_memory_equal(strchr(out, '\n') + 1, rows, strlen(rows));
+    free(out);
+    assert_int_equal(nvt_gaps_add_up(trace, &sum, &err), 0);
+    *gaps = (int)sum.count;
+    char *notes =
+        input.notes.size ? strndup((const char *)input.notes.data, input.notes.size) : strdup("");
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace);
+    assert_non_null(notes);
+    return notes;
+}
+
+static void idle_of_a_shared_device(void **state)
+{
+    (void)state;
+    int gaps;
+    char *notes = share(1, 1, "(0),,400,400,0,0.0,0,0,,,\n", &gaps);
+    assert_string_equal(notes, "");
+    assert_int_equal(gaps, 0);
+    free(notes);
+    notes = share(0, 0, "(0),10,300,200,100,33.3,0,1,100.0,100.0,100\n(0),11,300,200,100,", &gaps);
+    assert_non_null(strstr(notes, "note: processes have devices of the same number"));
+    assert_int_equal(gaps, 0);
+    free(notes);
+    notes = share(1, 0, "(0),10,300,200,100,33.3,0,1,100.0,100.0,100\n(1),11,300,200,100,", &gaps);
+    assert_string_equal(notes, "");
+    assert_int_equal(gaps, 2);
+    free(notes);
+}
+
 static void overlap(void **state)
 {
     (void)state;
@@ -400,6 +469,7 @@ int main(void)
         cmocka_unit_test(projections),
         cmocka_unit_test(tree),
         cmocka_unit_test(idle),
+        cmocka_unit_test(idle_of_a_shared_device),
         cmocka_unit_test(overlap),
         cmocka_unit_test(memory),
         cmocka_unit_test(memory_from_single_allocations),
