@@ -22,6 +22,7 @@ struct stream {
     int values;         /* something was called since the last chunk */
     int64_t offset;     /* of the chunk, in the text */
     int64_t last_value; /* offset of the chunk that had the last value */
+    int is_cut;         /* what was compressed ends in the middle */
 };
 
 /* --- bytes --- */
@@ -46,7 +47,8 @@ static int source_read(struct stream *stream, source file, unsigned char *out)
     size_t prefix = strlen(stream->path);
     if (!strncmp(text, stream->path, prefix) && !strncmp(text + prefix, ": ", 2))
         text += prefix + 2;
-    if (size < 0 || (!size && code == Z_BUF_ERROR))
+    stream->is_cut = code == Z_BUF_ERROR;
+    if (size < 0 || (!size && stream->is_cut))
         return nvt_fail_at(stream->err, stream->path, gzoffset(file), "is cut or damaged: %s",
                            code == Z_ERRNO ? strerror(errno) : text);
     if (gztell(file) / NVT_JSON_RATIO > gzoffset(file) + (CHUNK * 4))
@@ -200,10 +202,16 @@ static int parse(struct stream *stream, source file)
             return nvt_fail_at(stream->err, stream->path, stream->last_value,
                                "has a value longer than %d bytes", NVT_JSON_TOKEN);
     }
+    if (size < 0 && !stream->is_cut)
+        return -1;
+    if (!stream->is_cut && stream->depth == 1 && stream->handler->may_end &&
+        stream->handler->may_end(stream->context))
+        return 0;
+    if ((stream->depth || stream->is_cut) && stream->handler->cut &&
+        !stream->handler->cut(stream->context))
+        return 0;
     if (size < 0)
         return -1;
-    if (stream->depth == 1 && stream->handler->may_end && stream->handler->may_end(stream->context))
-        return 0;
     if (stream->depth)
         return nvt_fail_at(stream->err, stream->path, stream->offset,
                            "ends in the middle, %d brackets are open", stream->depth);

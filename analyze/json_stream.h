@@ -29,6 +29,9 @@ struct nvt_json_handler {
     int (*value)(void *context, enum nvt_json_type type, const char *text, size_t size);
     /* Whether a file may end here, inside of its outermost array; NULL: no. */
     int (*may_end)(void *context);
+    /* The file ends in the middle, plain or in its compressed form: whether what came until then
+     * is taken (0) or not. NULL: it is not. */
+    int (*cut)(void *context);
 };
 
 /*

@@ -82,6 +82,8 @@ struct parser {
     int depth;
     int key;
     int has_events;
+    int has_phases; /* one that says what kind of event it is */
+    int is_list;    /* of events, without an object around it */
     struct nvt_device device;
 };
 
@@ -154,6 +156,7 @@ static int on_open(void *context, int is_array)
         parser->reader.event.mistyped = 1;
     if (place == EVENTS)
         parser->has_events = 1;
+    parser->is_list |= place == EVENTS && outer == TOP;
     if (place == EVENT)
         start_event(&parser->reader.event);
     if (place == DEVICE)
@@ -206,6 +209,7 @@ static int event_value(struct parser *parser, enum nvt_json_type type, const cha
     switch (parser->key) {
     case KEY_PHASE:
         event->phase = type == NVT_JSON_TEXT && size == 1 ? *text : 0;
+        parser->has_phases |= event->phase != 0;
         return 0;
     case KEY_TIME:
         event->has_time = !nvt_parse_scaled(text, size, 3, &event->time);
@@ -340,7 +344,19 @@ static int may_end(void *context)
     return parser->depth == 1 && parser->places[1] == EVENTS;
 }
 
-static const struct nvt_json_handler handler = {on_open, on_close, on_key, on_value, may_end};
+/* A profiler that is killed leaves part of its file: the whole events of it are read. */
+static int cut(void *context)
+{
+    struct parser *parser = context;
+    if (!parser->reader.events)
+        return -1;
+    nvt_trace_warn(parser->reader.trace,
+                   "ends in the middle, behind event %llu: what was written until then was read",
+                   (unsigned long long)parser->reader.events);
+    return 0;
+}
+
+static const struct nvt_json_handler handler = {on_open, on_close, on_key, on_value, may_end, cut};
 
 static int recognizes(const uint8_t *head, size_t size)
 {
@@ -361,8 +377,11 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
     parser->reader = (struct nvt_kineto){
         .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
     int status = nvt_json_stream(path, &handler, parser, &own);
-    if (!status && !parser->has_events)
+    /* Any program writes lists: one is a profile when it has an event. */
+    if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
         status = nvt_fail_at(&own, path, -1, "is JSON, but holds no trace events");
+    if (!status && !parser->reader.events)
+        nvt_trace_warn(trace, "is a profile without any event");
     if (!status)
         status = nvt_kineto_finish(&parser->reader);
     nvt_map_free(&parser->reader.pids);

@@ -261,8 +261,12 @@ static void refuses_damaged_compression(void **state)
     size_t size;
     char *data = cli_read_file(compress_file(pytorch, sizeof(pytorch) - 1), &size);
     const char *path = cli_in(cli_folder, "damaged.json.gz");
-    cli_write_file(path, data, size / 2);
+    cli_write_file(path, data, 40); /* before the first event */
     expect_file_error(path, "is cut or damaged");
+    cli_write_file(path, data, size - 9);
+    struct nvt_trace *trace = read_file(path);
+    assert_non_null(strstr(trace->warning, "ends in the middle"));
+    nvt_trace_free(trace);
     data[size / 2] ^= 0x55;
     cli_write_file(path, data, size);
     struct nvt_error err = NVT_ERROR_INIT;
@@ -339,10 +343,37 @@ static void lets_the_array_end_without_its_bracket(void **state)
     struct nvt_trace *trace =
         read_text("[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},\n");
     assert_int_equal(trace->ranges.count, 1);
+    assert_null(trace->warning);
     nvt_trace_free(trace);
-    expect_error("{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2},",
-                 "ends in the middle");
+}
+
+#define WHOLE_EVENT "{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}"
+
+static void reads_whole_events_before_a_cut(void **state)
+{
+    (void)state;
+    static const char *const cut[] = {"{\"traceEvents\":[" WHOLE_EVENT ",",
+                                      "{\"traceEvents\":[" WHOLE_EVENT ",{\"ph\":\"X\",\"na",
+                                      "{\"traceEvents\":[" WHOLE_EVENT "],\"traceName",
+                                      "[" WHOLE_EVENT ",{\"ph\":\"X\",\"args\":{\"grid\":[1"};
+    for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+        struct nvt_trace *trace = read_text(cut[i]);
+        assert_int_equal(trace->ranges.count, 1);
+        assert_string_equal(
+            trace->warning,
+            "ends in the middle, behind event 1: what was written until then was read");
+        nvt_trace_free(trace);
+    }
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,", "ends in the middle");
+    expect_error("{\"schemaVersion\":1,\"traceEvents\":[", "ends in the middle");
+}
+
+static void warns_of_a_profile_without_events(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text("{\"schemaVersion\":1,\"traceEvents\":[]}");
+    assert_string_equal(trace->warning, "is a profile without any event");
+    nvt_trace_free(trace);
 }
 
 /* Two ranks' operations with one correlation id, in one file, are of the process that called. */
@@ -365,6 +396,8 @@ static void says_what_is_wrong(void **state)
 {
     (void)state;
     expect_error("{\"a\": 1}", "holds no trace events");
+    expect_error("[]", "holds no trace events");
+    expect_error("[{\"a\": 1}]", "holds no trace events");
     expect_error("{\"traceEvents\": 5}", "'traceEvents' is no list");
     expect_error("{\"traceEvents\": {\"a\": 1}}", "'traceEvents' is no list");
     expect_error("[1, 2]", "event 1 is no object");
@@ -440,19 +473,24 @@ static void parses_numbers(void **state)
     }
 }
 
-/* Every prefix of a trace but the whole is an error, and so is hardly any changed byte a crash. */
+/* A prefix of a trace is an error up to its first whole event, from there on it is read with a
+ * warning; hardly any changed byte is a crash. */
 static void survives_cuts_and_changes(void **state)
 {
     (void)state;
-    size_t size = strlen(pytorch);
+    size_t size = strlen(pytorch), read = 0;
     char *text = strdup(pytorch);
     assert_non_null(text);
     for (size_t length = 2; length < size - 2; length += 7) {
         struct nvt_error err = NVT_ERROR_INIT;
         cli_write_file(cli_in(cli_folder, "c.json"), text, length);
-        assert_null(nvt_trace_read(cli_in(cli_folder, "c.json"), &err));
-        assert_true(*err.message);
+        struct nvt_trace *trace = nvt_trace_read(cli_in(cli_folder, "c.json"), &err);
+        read += trace != NULL;
+        assert_true(trace || (!read && *err.message));
+        assert_true(!trace || trace->warning);
+        nvt_trace_free(trace);
     }
+    assert_true(read > 10);
     for (size_t at = 0; at < size; at += 3) {
         struct nvt_error err = NVT_ERROR_INIT;
         text[at] ^= 0x11;
@@ -522,6 +560,8 @@ int main(void)
 #endif
         cmocka_unit_test(reads_other_tools),
         cmocka_unit_test(lets_the_array_end_without_its_bracket),
+        cmocka_unit_test(reads_whole_events_before_a_cut),
+        cmocka_unit_test(warns_of_a_profile_without_events),
         cmocka_unit_test(knows_whose_operations_they_are),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(bounds_depth_and_length),
