@@ -146,7 +146,9 @@ static int export_trace(const struct request *request, struct nvt_error *err)
         fprintf(stderr, "nvtally: warning: %s: %s\n", trace->path, trace->warning);
     for (const char *note = trace->notes; note && *note; note += strcspn(note, "\n") + 1)
         fprintf(stderr, "nvtally: note: %s: %.*s\n", trace->path, (int)strcspn(note, "\n"), note);
-    if (!path && request->exporter->ending) {
+    if (!path && request->exporter->ending && !strcmp(request->input, "-"))
+        nvt_fail(err, "an export of standard input has no name of its own: name it with -o");
+    else if (!path && request->exporter->ending) {
         path = made_up = made_up_name(request->input, request->exporter->ending);
         if (!made_up)
             nvt_fail(err, "out of memory");

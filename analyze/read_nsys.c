@@ -10,9 +10,11 @@ static int recognizes(const uint8_t *head, size_t size)
 
 #ifdef HAVE_SQLITE
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "read_nsys.h"
+#include "spool.h"
 
 /* A row of a table takes four bytes of its file at the least: a pointer to the cell, the length of
  * the record, the row id. */
@@ -59,14 +61,33 @@ static const struct nvt_nsys_spec names[] = {
     {"ThreadNames", NULL, 2, {"globalTid", "nameId"}, thread_name},
 };
 
-static int open_file(struct nvt_nsys *reader)
+/* A copy of what came through a pipe (spool.h) has no name for SQLite, which follows links to their
+ * ends: it is mapped into memory. */
+static int open_copy(struct nvt_nsys *reader, int descriptor)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) || status.st_size <= 0)
+        return SQLITE_CANTOPEN;
+    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (bytes == MAP_FAILED)
+        return SQLITE_NOMEM;
+    reader->mapped = bytes;
+    reader->mapped_size = (size_t)status.st_size;
+    int opened =
+        sqlite3_open_v2(":memory:", &reader->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    return opened == SQLITE_OK ? sqlite3_deserialize(reader->db, "main", bytes, status.st_size,
+                                                     status.st_size, SQLITE_DESERIALIZE_READONLY)
+                               : opened;
+}
+
+static int open_path(struct nvt_nsys *reader)
 {
     /* As a URI, in which no byte of the path has a meaning of its own; immutable: no locks, no
      * journal or other file beside it is looked at. */
     size_t length = strlen(reader->path);
     char *uri = malloc(length * 3 + 64);
     if (!uri)
-        return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
+        return SQLITE_NOMEM;
     char *at = uri + sprintf(uri, "file:%s", *reader->path == '/' ? "//" : "");
     for (size_t i = 0; i < length; i++)
         at += sprintf(at, reader->path[i] == '/' ? "%c" : "%%%02X", (unsigned char)reader->path[i]);
@@ -74,6 +95,13 @@ static int open_file(struct nvt_nsys *reader)
     int status = sqlite3_open_v2(
         uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     free(uri);
+    return status;
+}
+
+static int open_file(struct nvt_nsys *reader)
+{
+    int descriptor = nvt_spool_descriptor(reader->path);
+    int status = descriptor < 0 ? open_path(reader) : open_copy(reader, descriptor);
     if (status != SQLITE_OK)
         return nvt_fail_at(reader->err, reader->path, -1, "cannot be opened: %s",
                            reader->db ? sqlite3_errmsg(reader->db) : "out of memory");
@@ -166,6 +194,8 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     struct nvt_nsys reader = {.trace = trace, .path = path, .err = &own};
     int status = read_all(&reader);
     sqlite3_close(reader.db);
+    if (reader.mapped)
+        munmap(reader.mapped, reader.mapped_size);
     struct nvt_map *maps[] = {&reader.strings,    &reader.processes, &reader.threads,
                               &reader.domain_ids, &reader.domains,   &reader.categories,
                               &reader.gpus,       &reader.calls,     &reader.launched};

@@ -22,6 +22,8 @@ struct nvt_nsys {
     struct nvt_trace *trace;
     sqlite3 *db;
     const char *path;
+    void *mapped; /* the file, where it has no name */
+    size_t mapped_size;
     struct nvt_error *err;
     struct nvt_map strings;    /* StringIds.id -> string of the model */
     struct nvt_map processes;  /* global id without its thread -> row */

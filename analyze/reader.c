@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "compensate.h"
+#include "spool.h"
 
 #define NVT_READER_LINE(name) &nvt_reader_##name,
 static const struct nvt_reader *const readers[] = {NVT_READERS(NVT_READER_LINE)};
@@ -47,22 +48,33 @@ static const struct nvt_reader *recognize(const char *path, struct nvt_error *er
     return NULL;
 }
 
-static struct nvt_trace *read_trace(const char *path, int compensate, struct nvt_error *err)
+static struct nvt_trace *read_whole(const struct nvt_reader *reader, const struct nvt_spool *spool,
+                                    int compensate, struct nvt_error *err)
 {
-    const struct nvt_reader *reader = recognize(path, err);
-    if (!reader)
-        return NULL;
-    struct nvt_trace *trace = nvt_trace_new(path, reader->name);
+    struct nvt_trace *trace = nvt_trace_new(spool->name, reader->name);
     if (!trace) {
-        nvt_fail_at(err, path, -1, "out of memory");
+        nvt_fail_at(err, spool->name, -1, "out of memory");
         return NULL;
     }
-    if (reader->read(path, trace, err) || (compensate && nvt_compensate(trace, err)) ||
+    if (reader->read(spool->path, trace, err) || (compensate && nvt_compensate(trace, err)) ||
         nvt_trace_finish(trace, err)) {
-        nvt_error_in(err, path);
+        nvt_error_in(err, spool->name);
         nvt_trace_free(trace);
         return NULL;
     }
+    return trace;
+}
+
+static struct nvt_trace *read_trace(const char *path, int compensate, struct nvt_error *err)
+{
+    struct nvt_spool spool;
+    if (nvt_spool_open(&spool, path, err))
+        return NULL;
+    const struct nvt_reader *reader = recognize(spool.path, err);
+    struct nvt_trace *trace = reader ? read_whole(reader, &spool, compensate, err) : NULL;
+    if (!trace)
+        nvt_spool_rename(&spool, err);
+    nvt_spool_close(&spool);
     return trace;
 }
 
@@ -88,15 +100,15 @@ static int read_by_lanes(const struct nvt_reader *reader, const char *path, stru
 }
 
 /* One of the two ways. 0, 1 and -1 as reader->read_launches. */
-static int try_launches(const struct nvt_reader *reader, const char *path, int by_lanes,
-                        struct nvt_trace **trace, struct nvt_launches **launches)
+static int try_launches(const struct nvt_reader *reader, const struct nvt_spool *spool,
+                        int by_lanes, struct nvt_trace **trace, struct nvt_launches **launches)
 {
     struct nvt_error ignored = NVT_ERROR_INIT;
-    *trace = nvt_trace_new(path, reader->name);
+    *trace = nvt_trace_new(spool->name, reader->name);
     *launches = calloc(1, sizeof(**launches));
     int status = !*trace || !*launches ? -1
-                 : by_lanes            ? read_by_lanes(reader, path, *trace, *launches)
-                                       : reader->read_launches(path, *trace, *launches);
+                 : by_lanes            ? read_by_lanes(reader, spool->path, *trace, *launches)
+                                       : reader->read_launches(spool->path, *trace, *launches);
     if (!status && nvt_trace_finish(*trace, &ignored))
         status = -1;
     if (!status)
@@ -109,18 +121,33 @@ static int try_launches(const struct nvt_reader *reader, const char *path, int b
     return status;
 }
 
-struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches **launches,
-                                          struct nvt_error *err)
+/* In the quickest way that does. *launches is NULL when it was to be read as a whole. */
+static struct nvt_trace *read_launches(const struct nvt_reader *reader,
+                                       const struct nvt_spool *spool,
+                                       struct nvt_launches **launches, struct nvt_error *err)
 {
-    const struct nvt_reader *reader = recognize(path, err);
     struct nvt_trace *trace;
-    *launches = NULL;
-    if (reader && reader->read_launches) {
-        int status = try_launches(reader, path, 0, &trace, launches);
+    if (reader->read_launches) {
+        int status = try_launches(reader, spool, 0, &trace, launches);
         if (status > 0)
-            status = try_launches(reader, path, 1, &trace, launches);
+            status = try_launches(reader, spool, 1, &trace, launches);
         if (!status)
             return trace;
     }
-    return reader ? nvt_trace_read(path, err) : NULL;
+    return read_whole(reader, spool, 0, err);
+}
+
+struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches **launches,
+                                          struct nvt_error *err)
+{
+    struct nvt_spool spool;
+    *launches = NULL;
+    if (nvt_spool_open(&spool, path, err))
+        return NULL;
+    const struct nvt_reader *reader = recognize(spool.path, err);
+    struct nvt_trace *trace = reader ? read_launches(reader, &spool, launches, err) : NULL;
+    if (!trace)
+        nvt_spool_rename(&spool, err);
+    nvt_spool_close(&spool);
+    return trace;
 }

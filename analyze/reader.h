@@ -44,7 +44,8 @@ int nvt_is_nsys_report(const char *path);
 
 /*
  * Read and finish a trace of any format. Returns the trace (caller frees with nvt_trace_free), or
- * NULL with err filled: no such file, empty file, unknown format, or broken.
+ * NULL with err filled: no such file, empty file, unknown format, or broken. "-" is standard input;
+ * it and pipes are copied first (spool.h).
  */
 struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err);
 
