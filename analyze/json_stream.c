@@ -40,6 +40,15 @@ static void source_close(source file)
     gzclose(file);
 }
 
+/* Whether a text could be an object or an array. */
+static int may_be_json(const unsigned char *text, int size)
+{
+    int at = 0;
+    while (at < size && strchr(" \t\r\n", text[at]) && text[at])
+        at++;
+    return at == size || text[at] == '{' || text[at] == '[';
+}
+
 static int source_read(struct stream *stream, source file, unsigned char *out)
 {
     int code, size = gzread(file, out, CHUNK);
@@ -55,6 +64,9 @@ static int source_read(struct stream *stream, source file, unsigned char *out)
         return nvt_fail_at(stream->err, stream->path, gzoffset(file),
                            "grows more than %d-fold when it is unpacked: no trace does",
                            NVT_JSON_RATIO);
+    if (!stream->offset && !gzdirect(file) && !may_be_json(out, size))
+        return nvt_fail_at(stream->err, stream->path, -1,
+                           "is gzip of something that is not JSON: unpack it with gunzip first");
     return size;
 }
 #else

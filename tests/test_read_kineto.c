@@ -255,6 +255,14 @@ static void reads_it_compressed(void **state)
     nvt_trace_free(trace);
 }
 
+static void names_compression_of_something_else(void **state)
+{
+    (void)state;
+    static const char text[] = "NVT and what follows";
+    expect_file_error(compress_file(text, sizeof(text) - 1),
+                      "is gzip of something that is not JSON: unpack it with gunzip first");
+}
+
 static void refuses_damaged_compression(void **state)
 {
     (void)state;
@@ -555,6 +563,7 @@ int main(void)
         cmocka_unit_test(reads_what_old_pytorch_wrote),
 #ifdef HAVE_ZLIB
         cmocka_unit_test(reads_it_compressed),
+        cmocka_unit_test(names_compression_of_something_else),
         cmocka_unit_test(refuses_damaged_compression),
         cmocka_unit_test(refuses_a_bomb),
 #endif
