@@ -20,6 +20,7 @@
     X(nvtx_pushpop_sum)                                                                            \
     X(nvtx_startend_sum)                                                                           \
     X(nvtx_pushpop_trace)                                                                          \
+    X(nvtx_marks)                                                                                  \
     X(phases)                                                                                      \
     X(fragments)                                                                                   \
     X(switchback)                                                                                  \

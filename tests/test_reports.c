@@ -182,6 +182,39 @@ static void test_pushpop_trace(void **state)
                "");
 }
 
+static void add_mark(struct nvt_trace *trace, const char *domain, const char *name, int64_t time,
+                     const char *payload)
+{
+    const struct nvt_mark mark = {
+        .time = time,
+        .domain = nvt_trace_domain(trace, 0, domain),
+        .name = nvt_strings_add_text(trace->strings, name),
+        .category = *domain ? nvt_strings_add_text(trace->strings, "io") : 0,
+        .payload = payload ? nvt_strings_add_text(trace->strings, payload) : 0,
+        .flags = payload ? NVT_RANGE_HAS_PAYLOAD : 0};
+    assert_true(nvt_mark_add(trace, &mark) != NVT_NONE);
+}
+
+static void test_marks(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("a.nvt");
+    add_mark(trace, "lib", "loss", 40, "0.5");
+    add_mark(trace, "", "saved", 20, NULL);
+    add_mark(trace, "lib", "loss", 30, "-12");
+    add_mark(trace, "lib", "loss", 50, "{\"a\":1}");
+    add_mark(trace, "", "loss", 60, "7");
+    expect_csv(trace, NULL, "nvtx_marks",
+               "Domain,Name,Category,Count,First (ns),Last (ns),Payload Min,Payload Max\n"
+               ",saved,,1,20,20,,\n"
+               "lib,loss,io,3,30,50,-12,0.5\n"
+               ",loss,,1,60,60,7,7\n",
+               "");
+    expect_csv(new_trace("a.nvt"), NULL, "nvtx_marks",
+               "Domain,Name,Category,Count,First (ns),Last (ns),Payload Min,Payload Max\n",
+               "note: there is no NVTX mark in what was read\n");
+}
+
 /* Parents against the definition: the last one started of those that enclose the range. */
 static void test_nesting_of_random_ranges(void **state)
 {
@@ -421,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_nvtx_sum_by_style),
         cmocka_unit_test(test_sum_of_nothing),
         cmocka_unit_test(test_pushpop_trace),
+        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_nesting_of_random_ranges),
         cmocka_unit_test(test_phases),
         cmocka_unit_test(test_other_phases),
