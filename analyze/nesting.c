@@ -4,13 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int encloses(const struct nvt_ranges *ranges, uint32_t outer, uint32_t i)
-{
-    if (ranges->end[i] > ranges->end[outer])
-        return 0;
-    return ranges->start[i] < ranges->end[outer] || ranges->start[outer] == ranges->end[outer];
-}
-
 /*
  * Ranges are sorted by start, so a stack of what is open does it in one pass. A range that ends
  * behind the top takes its place: whatever the top could still enclose, this one encloses too.
@@ -34,7 +27,7 @@ uint32_t *nvt_nest_threads(const struct nvt_trace *trace, struct nvt_error *err)
             continue;
         uint32_t *innermost = &open[ranges->thread[i]];
         uint32_t top = *innermost;
-        while (top != NVT_NONE && !encloses(ranges, top, i))
+        while (top != NVT_NONE && !nvt_nests_in(ranges, i, top))
             top = parent[top];
         parent[i] = top;
         *innermost = i;
@@ -71,13 +64,28 @@ int nvt_nesting_is_own(const struct nvt_trace *trace)
     return one < 0 ? -1 : !one;
 }
 
-/* Children of parents that are not the model's. */
+/* Children of parents that are not the model's; `last` has room for the last one of each. */
+static void add_children(const struct nvt_ranges *ranges, const uint32_t *parents, uint32_t *last,
+                         uint32_t *children, int64_t *children_ns)
+{
+    memset(last, 0xff, ranges->count * sizeof(*last));
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        uint32_t parent = parents[i];
+        if (parent == NVT_NONE)
+            continue;
+        children[parent]++;
+        children_ns[parent] += nvt_nested_ns(ranges, i, parent, last[parent]);
+        last[parent] = i;
+    }
+}
+
 static int count_children(struct nvt_nesting *nesting, const struct nvt_trace *trace,
                           struct nvt_error *err)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     size_t room = (size_t)ranges->count + 1;
     uint32_t *parents = nvt_nest_threads(trace, err), *children = calloc(room, sizeof(*children));
+    uint32_t *last = malloc(room * sizeof(*last));
     int64_t *children_ns = calloc(room, sizeof(*children_ns));
     nesting->own[0] = parents;
     nesting->own[1] = children;
@@ -85,16 +93,13 @@ static int count_children(struct nvt_nesting *nesting, const struct nvt_trace *t
     nesting->parent = parents;
     nesting->children = children;
     nesting->children_ns = children_ns;
-    if (!parents)
-        return -1;
-    if (!children || !children_ns)
-        return nvt_fail_at(err, trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < ranges->count; i++)
-        if (parents[i] != NVT_NONE) {
-            children[parents[i]]++;
-            children_ns[parents[i]] += ranges->end[i] - ranges->start[i];
-        }
-    return 0;
+    int complete = children && children_ns && last;
+    if (parents && complete)
+        add_children(ranges, parents, last, children, children_ns);
+    free(last);
+    if (parents && !complete)
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+    return parents && complete ? 0 : -1;
 }
 
 int nvt_nesting_make(struct nvt_nesting *nesting, const struct nvt_trace *trace,

@@ -12,6 +12,30 @@
 #include "trace.h"
 
 /*
+ * Whether push/pop range i lies within `outer`, a lower row of the same thread.
+ */
+static inline int nvt_nests_in(const struct nvt_ranges *ranges, uint32_t i, uint32_t outer)
+{
+    if (ranges->end[i] > ranges->end[outer])
+        return 0;
+    return ranges->start[i] < ranges->end[outer] || ranges->start[outer] == ranges->end[outer];
+}
+
+/* Time of range i, which lies in `outer`, that the one in `outer` before it, NVT_NONE for the first,
+ * does not take already: ranges in the same one may overlap, and each ends no earlier than the one
+ * before it. ns. */
+static inline int64_t nvt_nested_ns(const struct nvt_ranges *ranges, uint32_t i, uint32_t outer,
+                                    uint32_t before)
+{
+    int64_t start = ranges->start[i], end = ranges->end[i];
+    if (before != NVT_NONE && ranges->end[before] > start)
+        start = ranges->end[before];
+    if (ranges->end[outer] < end)
+        end = ranges->end[outer];
+    return end > start ? end - start : 0;
+}
+
+/*
  * parent[i] of every range: a lower row, or NVT_NONE (outermost, or a start/end range). malloc'ed,
  * one more element than there are ranges; NULL with err filled when out of memory.
  */
@@ -26,7 +50,7 @@ struct nvt_nesting {
     const uint32_t *parent; /* as nvt_nest_threads gives it */
     const uint32_t *level;  /* 0: outermost */
     const uint32_t *children;
-    const int64_t *children_ns; /* time in them */
+    const int64_t *children_ns; /* time in at least one of them */
     void *own[4];               /* the arrays that are not the model's; of nvt_nesting_free */
 };
 

@@ -4,7 +4,8 @@
  *
  * A row is a path of names, summed over its instances, threads and traces. Nesting is that of the
  * thread, across domains (analyze/nesting.h); start/end ranges stand at the top, because they do
- * not nest. Host Total is time in the range, Host Self the same without the ranges directly in it.
+ * not nest. Host Total is time in the range, Host Self the same without the ranges directly in it;
+ * where these overlap, that time counts once.
  * Device operations belong to ranges as analyze/project.h says; Device Busy is the time in which at
  * least one of a range's operations ran (operations at the same time count once), Device Self that
  * of those that belong to no deeper range, Device Span from its first to its last operation.

@@ -7,6 +7,7 @@
 
 #include "column.h"
 #include "map.h"
+#include "nesting.h"
 #include "parallel.h"
 #include "sort.h"
 
@@ -220,22 +221,15 @@ DEFINE_SORT(syncs, NVT_SYNC_COLUMNS, table->start, NULL)
 DEFINE_SORT(memory, NVT_MEMORY_COLUMNS, table->time, NULL)
 DEFINE_SORT(overheads, NVT_OVERHEAD_COLUMNS, table->start, NULL)
 
-/* Whether range i, which starts no earlier than `outer`, lies within it. */
-static int nests(const struct nvt_ranges *ranges, uint32_t i, uint32_t outer)
-{
-    if (ranges->end[i] > ranges->end[outer])
-        return 0;
-    return ranges->start[i] < ranges->end[outer] || ranges->start[outer] == ranges->end[outer];
-}
-
-static void set_parent(struct nvt_ranges *ranges, uint32_t i, uint32_t parent)
+/* `before`: the range in the same parent before it, NVT_NONE for the first. */
+static void set_parent(struct nvt_ranges *ranges, uint32_t i, uint32_t parent, uint32_t before)
 {
     ranges->parent[i] = parent;
     if (parent == NVT_NONE)
         return;
     ranges->level[i] = (uint16_t)(ranges->level[parent] + (ranges->level[parent] < UINT16_MAX));
     ranges->children[parent]++;
-    ranges->children_ns[parent] += ranges->end[i] - ranges->start[i];
+    ranges->children_ns[parent] += nvt_nested_ns(ranges, i, parent, before);
 }
 
 /* Parents by nesting in time, a stack (threaded through `parent`) for each thread and domain; those
@@ -261,10 +255,12 @@ static int link_ranges(struct nvt_trace *trace)
             status = -1;
             break;
         }
-        uint32_t top = *innermost;
-        while (top != NVT_NONE && !nests(ranges, i, top))
+        uint32_t top = *innermost, before = NVT_NONE;
+        while (top != NVT_NONE && !nvt_nests_in(ranges, i, top)) {
+            before = top;
             top = ranges->parent[top];
-        set_parent(ranges, i, top);
+        }
+        set_parent(ranges, i, top, before);
         *innermost = i;
     }
     nvt_map_free(&open);

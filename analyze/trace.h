@@ -71,7 +71,7 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(uint32_t, payload)    /* text of the payload, with NVT_RANGE_HAS_PAYLOAD */                  \
     X(uint32_t, parent)     /* enclosing push/pop range of the same thread and domain, NVT_NONE */ \
     X(uint32_t, children)   /* direct push/pop children */                                         \
-    X(int64_t, children_ns) /* time in them */                                                     \
+    X(int64_t, children_ns) /* time in at least one of them */                                     \
     X(uint16_t, level)      /* 0: outermost of its thread and domain */                            \
     X(uint8_t, style)       /* enum nvt_range_style */                                             \
     X(uint8_t, flags)       /* enum nvt_range_flags */

@@ -182,6 +182,31 @@ static void test_pushpop_trace(void **state)
                "");
 }
 
+/* Ranges that overlap in part, of one domain and of two: time in any of them counts once. */
+static void test_self_of_overlapping_ranges(void **state)
+{
+    (void)state;
+    for (int domains = 0; domains < 2; domains++) {
+        const char *other = domains ? "python_function" : "";
+        struct nvt_trace *trace = new_trace("a.json");
+        push(trace, "step", 0, 100);
+        push(trace, "a", 0, 80);
+        push_in(trace, other, "b", 20, 90);
+        push_in(trace, other, "c", 30, 95);
+        struct nvt_report_input input = input_of(trace, NULL);
+        struct nvt_tables tables = make("nvtx_pushpop_trace", &input);
+        struct nvt_tables tree = {0};
+        assert_int_equal(nvt_table_int(tables.items[0], 0, 3), 95); /* DurChild */
+        assert_int_equal(nvt_table_int(tables.items[0], 0, 4), 5);  /* DurNonChild */
+        assert_int_equal(nvt_table_int(tables.items[0], 0, 9), 3);  /* NumChild */
+        assert_int_equal(nvt_report_find("range_tree")->make(&input, &tree, &err), 0);
+        assert_int_equal(nvt_table_int(tree.items[0], 0, 3), 5); /* Host Self */
+        nvt_tables_free(&tables);
+        nvt_tables_free(&tree);
+        nvt_input_free(&input);
+    }
+}
+
 static void add_mark(struct nvt_trace *trace, const char *domain, const char *name, int64_t time,
                      const char *payload)
 {
@@ -454,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_nvtx_sum_by_style),
         cmocka_unit_test(test_sum_of_nothing),
         cmocka_unit_test(test_pushpop_trace),
+        cmocka_unit_test(test_self_of_overlapping_ranges),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_nesting_of_random_ranges),
         cmocka_unit_test(test_phases),
