@@ -198,9 +198,13 @@ static int take_ranges(struct nvt_lanes *lanes, const struct nvt_trace *trace)
             number = known ? *known : NVT_NONE;
         }
         status = number == NVT_NONE || nvt_lane_ranges_reserve(to, 1) ? -1 : 0;
+        int is_open = kind.style == NVT_PUSH_POP && ranges->flags[i] & NVT_RANGE_UNCLOSED;
+        /* It has to hold all that its thread still did. */
+        if (!status && is_open && ranges->end[i] < trace->threads.last_ns[ranges->thread[i]])
+            status = 1;
         if (!status)
-            to->items[to->count++] =
-                (struct nvt_lane_range){ranges->start[i], ranges->end[i], number, 0};
+            to->items[to->count++] = (struct nvt_lane_range){ranges->start[i], ranges->end[i],
+                                                             number, is_open ? NVT_LANE_OPEN : 0};
     }
     nvt_map_free(&kinds);
     return status;

@@ -14,8 +14,12 @@
 struct nvt_lane_range {
     int64_t start, end;
     uint32_t kind;     /* a name's string: push/pop of the default domain; else nvt_lane_kind */
-    uint32_t children; /* of nvt_launches_of; 0 before */
+    uint32_t children; /* of nvt_launches_of; 0 before, or NVT_LANE_OPEN */
 };
+
+/* Of a push/pop range that never ended: its end is the last that is known of the thread, and it holds
+ * all that began behind it (nvt_nests_in of nesting.h). */
+#define NVT_LANE_OPEN UINT32_MAX
 
 /* Calls that launched nothing may be among them. */
 struct nvt_lane_call {
@@ -103,7 +107,7 @@ int nvt_lanes_link(struct nvt_lanes *lanes, const struct nvt_trace *trace);
 int nvt_lane_sort(struct nvt_lane *lane);
 
 /* The lanes of a finished trace, linked. Zero-initialise; release with nvt_lanes_free, also after a
- * failure. 0; 1: something lasts too long; -1 when out of memory. */
+ * failure. 0; 1: something lasts too long, or longer than what never ended; -1 when out of memory. */
 int nvt_lanes_of_trace(struct nvt_lanes *lanes, const struct nvt_trace *trace);
 void nvt_lanes_free(struct nvt_lanes *lanes);
 

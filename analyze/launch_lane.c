@@ -5,6 +5,9 @@
 #include "launch_walk.h"
 #include "parallel.h"
 
+/* The end of a range that never ended: behind all others. */
+#define NEVER INT64_MAX
+
 /* A range that others may lie in. */
 struct outer {
     int64_t start, end;
@@ -25,6 +28,8 @@ static void close_range(struct lane_walk *lane, struct nvt_walk_open *open,
                         struct nvt_walk_open *outer)
 {
     open->children = lane->ranges[open->from].children;
+    if (open->end == NEVER)
+        open->end = lane->ranges[open->from].end;
     nvt_walk_close(lane->walk, open, outer);
 }
 
@@ -78,8 +83,13 @@ static int is_nested(const struct nvt_walk *walk, uint32_t kind)
 static void open_range(struct lane_walk *lane, uint32_t row)
 {
     struct nvt_walk *walk = lane->walk;
-    const struct nvt_lane_range *range = &lane->ranges[row];
+    struct nvt_lane_range *range = &lane->ranges[row];
     int64_t end = range->end < range->start ? range->start : range->end;
+    if (range->children == NVT_LANE_OPEN) {
+        range->children = 0;
+        range->end = end;
+        end = NEVER;
+    }
     /* Launches come after the start from now on, so what has ended is done with. */
     while (walk->depth && walk->open[walk->depth - 1].end < range->start)
         close_top(lane);

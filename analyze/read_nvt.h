@@ -180,6 +180,9 @@ int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader);
 int nvt_nvt_walk(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
                  struct nvt_launches *launches);
 
+/* The later one of `last` and the end of a lane's last call, on the axis of its ranges. ns. */
+int64_t nvt_nvt_lane_last(const struct nvt_lane *lane, int64_t last);
+
 /* What lanes were filled with, unless it was taken by nvt_nvt_complete_lanes. */
 void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads);
 

@@ -87,8 +87,9 @@ static void convert_calls(struct nvt_trace *trace, const struct clocks *clocks,
         apis->thread[i] = thread;
         apis->start[i] = on_axis(clocks, process, apis->start[i]);
         apis->end[i] = on_axis(clocks, process, apis->end[i]);
-        if (apis->end[i] > trace->threads.last_ns[thread])
-            trace->threads.last_ns[thread] = apis->end[i];
+        int64_t end = apis->end[i] > apis->start[i] ? apis->end[i] : apis->start[i];
+        if (end > trace->threads.last_ns[thread])
+            trace->threads.last_ns[thread] = end;
     }
 }
 

@@ -12,8 +12,7 @@ static void convert(const struct nvt_nvt_reader *reader, int64_t origin, int64_t
     nvt_clock_convert_all(reader->samples, reader->sample_count, origin, times, count);
 }
 
-/* A range that was never closed lasts as long as its thread is known to have lived. */
-static void end_unclosed(struct nvt_nvt_reader *reader)
+static void find_unclosed(struct nvt_nvt_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     struct nvt_threads *threads = &reader->trace->threads;
@@ -23,6 +22,14 @@ static void end_unclosed(struct nvt_nvt_reader *reader)
         for (uint32_t k = 0; k < thread->depth; k++)
             ranges->flags[thread->open[k].row] |= NVT_RANGE_UNCLOSED;
     }
+}
+
+/* A range that was never closed lasts as long as its thread is known to have lived, calls
+ * included. */
+static void end_unclosed(struct nvt_trace *trace)
+{
+    struct nvt_ranges *ranges = &trace->ranges;
+    const struct nvt_threads *threads = &trace->threads;
     for (uint32_t i = 0; i < ranges->count; i++)
         if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
             ranges->end[i] = threads->last_ns[ranges->thread[i]];
@@ -141,7 +148,7 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     struct nvt_trace *trace = reader->trace;
     struct completion completion = {.reader = reader};
     trace->ops_unlinked = 1;
-    end_unclosed(reader);
+    find_unclosed(reader);
     name_categories(reader);
     /* Payloads know their ranges by row, so rows are left out behind them. */
     if (decode_payloads(reader) || nvt_nvt_device_capture(reader) || nvt_nvt_device_threads(reader))
@@ -159,21 +166,11 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
             complete_part(&completion, part);
     else
         nvt_parallel(complete_part, &completion, COMPLETION_PARTS);
+    end_unclosed(trace);
     return completion.failed;
 }
 
 /* --- lanes --- */
-
-/* A range that was never closed lasts as long as its thread is known to have lived. */
-static void end_unclosed_lane(const struct nvt_nvt_reader *reader, uint32_t i)
-{
-    const struct nvt_nvt_thread *thread = &reader->threads[i];
-    struct nvt_nvt_lane *from = &reader->lanes->threads[i];
-    int64_t last = nvt_clock_convert_near(reader->samples, reader->sample_count,
-                                          reader->lanes->origin, &from->line, thread->last);
-    for (uint32_t k = 0; k < thread->depth; k++)
-        from->ranges.items[thread->open[k].row].end = last;
-}
 
 /* What was read, as a lane for every thread of the model. */
 static int make_lanes(struct nvt_nvt_reader *reader)
@@ -189,7 +186,8 @@ static int make_lanes(struct nvt_nvt_reader *reader)
     for (uint32_t i = 0; i < reader->thread_count; i++) {
         struct nvt_nvt_lane *from = &reader->lanes->threads[i];
         struct nvt_lane *lane = &lanes->items[reader->threads[i].row];
-        end_unclosed_lane(reader, i);
+        for (uint32_t k = 0; k < reader->threads[i].depth; k++)
+            from->ranges.items[reader->threads[i].open[k].row].children = NVT_LANE_OPEN;
         lane->ranges = from->ranges;
         lane->process = reader->threads[i].process;
         lane->unsure |= from->unsure;
@@ -204,6 +202,32 @@ static int make_lanes(struct nvt_nvt_reader *reader)
         from->calls = (struct nvt_lane_calls){0};
     }
     return 0;
+}
+
+int64_t nvt_nvt_lane_last(const struct nvt_lane *lane, int64_t last)
+{
+    for (uint32_t i = 0; i < lane->calls.count; i++) {
+        int64_t end = lane->calls.items[i].start + lane->calls.items[i].length - lane->offset;
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
+/* As end_unclosed, when the times of calls are known too. */
+static void end_unclosed_lanes(struct nvt_nvt_reader *reader)
+{
+    for (uint32_t i = 0; i < reader->thread_count; i++) {
+        const struct nvt_nvt_thread *thread = &reader->threads[i];
+        struct nvt_lane *lane = &reader->lanes->lanes->items[thread->row];
+        if (!thread->depth)
+            continue;
+        int64_t last =
+            nvt_clock_convert_near(reader->samples, reader->sample_count, reader->lanes->origin,
+                                   &reader->lanes->threads[i].line, thread->last);
+        last = nvt_nvt_lane_last(lane, last);
+        for (uint32_t k = 0; k < thread->depth; k++)
+            lane->ranges.items[thread->open[k].row].end = last;
+    }
 }
 
 void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads)
@@ -225,6 +249,7 @@ int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader)
     if (nvt_nvt_device_threads(reader) || make_lanes(reader) ||
         nvt_nvt_device_lanes(reader, reader->lanes->origin))
         return -1;
+    end_unclosed_lanes(reader);
     if (reader->sample_count)
         trace->origin_ns = reader->samples[0].realtime_ns;
     return nvt_nvt_device_finish(reader, reader->lanes->origin);

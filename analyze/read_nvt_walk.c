@@ -252,13 +252,21 @@ static void take_chunks(struct follower *follower, uint32_t thread)
     nvt_chunk_memory_free(&memory);
 }
 
-/* A range that was never closed lasts as long as its thread is known to have lived. */
+/* Ranges that were never closed hold whatever the thread still called, and last as long as it is
+ * known to have lived. */
 static void close_all(struct follower *follower)
 {
-    const struct nvt_walk *walk = follower->walk;
+    struct nvt_walk *walk = follower->walk;
     int64_t end = time_of(follower, follower->thread->last);
-    while (walk->depth && walk->outcome == NVT_WALK_DONE)
-        pop(follower, end, walk->open[walk->depth - 1].from);
+    if (!walk->depth)
+        return;
+    take_calls(follower, INT64_MAX);
+    end = nvt_nvt_lane_last(walk->lane, end);
+    while (walk->depth && walk->outcome == NVT_WALK_DONE) {
+        struct nvt_walk_open *open = &walk->open[--walk->depth];
+        open->end = end;
+        nvt_walk_close(walk, open, walk->depth ? open - 1 : NULL);
+    }
 }
 
 /* --- threads --- */

@@ -5,7 +5,8 @@
  * A row is a path of names, summed over its instances, threads and traces. Nesting is that of the
  * thread, across domains (analyze/nesting.h); start/end ranges stand at the top, because they do
  * not nest. Host Total is time in the range, Host Self the same without the ranges directly in it;
- * where these overlap, that time counts once.
+ * where these overlap, that time counts once. Unfinished are instances that never ended: they last as
+ * long as something is on record of their thread.
  * Device operations belong to ranges as analyze/project.h says; Device Busy is the time in which at
  * least one of a range's operations ran (operations at the same time count once), Device Self that
  * of those that belong to no deeper range, Device Span from its first to its last operation.
@@ -19,7 +20,20 @@
 #include "project.h"
 #include "report.h"
 
-enum { RANGE, INSTANCES, HOST_TOTAL, HOST_SELF, BUSY, SELF, SPAN, OPS, OPS_SELF, LEVEL, STYLE };
+enum {
+    RANGE,
+    INSTANCES,
+    HOST_TOTAL,
+    HOST_SELF,
+    BUSY,
+    SELF,
+    SPAN,
+    OPS,
+    OPS_SELF,
+    LEVEL,
+    STYLE,
+    UNFINISHED
+};
 
 static const struct nvt_column_spec columns[] = {
     [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
@@ -33,6 +47,7 @@ static const struct nvt_column_spec columns[] = {
     [OPS_SELF] = {"GPU Ops Self", "", NVT_INT, 0, 0},
     [LEVEL] = {"Lvl", "", NVT_INT, 0, 0},
     [STYLE] = {"Style", "", NVT_TEXT, 0, 0},
+    [UNFINISHED] = {"Unfinished", "", NVT_INT, 0, 0},
 };
 
 /* A path of names. Nodes are created after their parents. */
@@ -40,7 +55,7 @@ struct node {
     uint32_t parent, name;
     uint32_t first_child, next; /* of the same parent */
     uint32_t level, style;
-    uint64_t instances, ops, ops_self;
+    uint64_t instances, ops, ops_self, unfinished;
     int64_t host, host_self, busy, self, span;
 };
 
@@ -189,6 +204,7 @@ static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
         }
         struct node *node = &tree->nodes[node_of[i]];
         node->instances++;
+        node->unfinished += ranges->flags[i] & NVT_RANGE_UNCLOSED;
         int64_t host = ranges->end[i] - ranges->start[i];
         node->host = nvt_clock_sum(node->host, host);
         node->host_self = nvt_clock_sum(node->host_self, host - nesting->children_ns[i]);
@@ -249,6 +265,7 @@ static void put_node(struct nvt_table *table, const struct tree *tree, const str
     nvt_table_set_int(table, row, OPS_SELF, (int64_t)node->ops_self);
     nvt_table_set_int(table, row, LEVEL, node->level);
     nvt_table_set_text(table, row, STYLE, node->style ? "StartEnd" : "PushPop");
+    nvt_table_set_int(table, row, UNFINISHED, (int64_t)node->unfinished);
 }
 
 /*

@@ -1,7 +1,8 @@
 /*
  * nvtx_pushpop_trace: every push/pop range in the order of its start, with nsys's columns and,
  * behind them, what NVTX attaches to a range. Nesting is that of the thread, across domains, as in
- * nsys (analyze/nesting.h). A range that never ended is shown up to the last event of its thread.
+ * nsys (analyze/nesting.h). A range that never ended is shown up to what is last on record of its
+ * thread, with true under Unfinished.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,7 +29,8 @@ enum {
     DOMAIN,
     CATEGORY,
     COLOR,
-    PAYLOAD
+    PAYLOAD,
+    UNFINISHED
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -50,6 +52,7 @@ static const struct nvt_column_spec columns[] = {
     [CATEGORY] = {"Category", "", NVT_TEXT, 0, 0},
     [COLOR] = {"Color", "", NVT_TEXT, 0, 0},
     [PAYLOAD] = {"Payload", "", NVT_TEXT, 0, 0},
+    [UNFINISHED] = {"Unfinished", "", NVT_BOOL, 0, 0},
 };
 
 static int put_name(struct nvt_buffer *text, uint32_t level, const char *domain, const char *name)
@@ -76,6 +79,8 @@ static void put_attributes(struct nvt_table *table, size_t row, const struct nvt
         nvt_table_set_text(table, row, COLOR, color);
     if (ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD)
         nvt_table_set_text(table, row, PAYLOAD, nvt_name(trace, ranges->payload[range]));
+    if (ranges->flags[range] & NVT_RANGE_UNCLOSED)
+        nvt_table_set_bool(table, row, UNFINISHED, 1);
 }
 
 static int put_range(struct nvt_table *table, const struct nvt_trace *trace,

@@ -15,6 +15,7 @@
 #include "report.h"
 #include "report_launches.h"
 #include "rows.h"
+#include "unfinished.h"
 
 #define REPORTS_MAX 64
 
@@ -40,6 +41,7 @@ struct request {
     const struct nvt_format *format; /* NULL: published */
     const char *output;              /* NULL: stdout */
     int list, list_formats;
+    int is_default; /* no report was asked for */
     unsigned project_flags;
     int compensate, plain_names;
 };
@@ -153,8 +155,9 @@ static void list_formats(FILE *out)
 static int prepare(struct request *request, struct nvt_report_input *input, struct nvt_error *err)
 {
     unsigned needs = 0;
+    request->is_default = !request->count;
     /* A trace by itself is looked into; of several, as of a directory, the study is asked for. */
-    if (!request->count && input->trace_count == 1 && !input->run_count)
+    if (request->is_default && input->trace_count == 1 && !input->run_count)
         request->reports[request->count++] = nvt_report_default(input);
     if (nvt_input_rows(input, err))
         return -1;
@@ -308,6 +311,8 @@ int nvt_cmd_stats(int argc, char **argv)
         status = prepare(&request, &input, &err);
     if (!status)
         status = write_out(&request, &input, &err);
+    if (!status && request.is_default)
+        status = nvt_note_unfinished(&input, &err);
     if (!status) {
         nvt_report_note_costs(&input);
         nvt_command_notes(&input);

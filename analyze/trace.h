@@ -23,7 +23,7 @@
 
 enum nvt_range_style { NVT_PUSH_POP, NVT_START_END };
 enum nvt_range_flags {
-    NVT_RANGE_UNCLOSED = 1,    /* no end was seen: `end` is the last time on record of its thread */
+    NVT_RANGE_UNCLOSED = 1,    /* no end was seen: `end` is threads.last_ns */
     NVT_RANGE_HAS_PAYLOAD = 2, /* `payload` is a number or text written by the program */
     NVT_RANGE_HAS_COLOR = 4,
 };

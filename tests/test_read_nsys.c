@@ -92,14 +92,14 @@ static void reads_every_kind_of_range(void **state)
         "INSERT INTO NVTX_EVENTS (start, end, eventType, rangeId, text, globalTid, endGlobalTid,"
         " jsonText) VALUES (50, 70, 60, 17, 'across', " T57 ", " T58 ", '{\"a\":1}');"
         "INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid) VALUES"
-        " (60, 59, 'open', " T58 "), (65, 34, 'mark', " T58 ");"
+        " (60, 59, 'open', " T58 "), (70, 59, 'open in it', " T58 "), (65, 34, 'mark', " T58 ");"
         "INSERT INTO NVTX_EVENTS (start, eventType, textId, globalTid, domainId) VALUES"
         " (1, 75, 2, " T57 ", 3);"
         "INSERT INTO NVTX_EVENTS (start, eventType, text, globalTid, domainId, category) VALUES"
         " (2, 33, 'layers', " T57 ", 3, 9);"));
     const struct nvt_ranges *ranges = &trace->ranges;
     assert_string_equal(trace->format, "nsys");
-    assert_int_equal(ranges->count, 5);
+    assert_int_equal(ranges->count, 6);
     assert_string_equal(name_of(trace, ranges->name[0]), "outer");
     assert_string_equal(name_of(trace, ranges->name[1]), "registered");
     assert_string_equal(name_of(trace, ranges->name[2]), "inner");
@@ -118,6 +118,8 @@ static void reads_every_kind_of_range(void **state)
     assert_string_equal(name_of(trace, ranges->payload[3]), "{\"a\":1}");
     assert_int_equal(ranges->flags[4], NVT_RANGE_UNCLOSED);
     assert_int_equal(ranges->end[4], 70); /* the last that thread 8 did */
+    assert_int_equal(ranges->end[5], 70);
+    assert_int_equal(ranges->parent[5], 4);
     assert_int_equal(trace->marks.count, 1);
     assert_string_equal(name_of(trace, trace->marks.name[0]), "mark");
     nvt_trace_free(trace);

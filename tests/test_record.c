@@ -271,6 +271,30 @@ static void passes_on_how_the_command_ended(void **state)
     }
 }
 
+/* What was open when it was killed lies one within the other, as it was opened. */
+static void nests_what_was_open(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("life", "inside");
+    assert_int_equal(result.signal, SIGKILL);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    uint32_t step = recorded_range(trace, "step"), backward = recorded_range(trace, "backward");
+    assert_int_equal(trace->ranges.flags[step], NVT_RANGE_UNCLOSED);
+    assert_int_equal(trace->ranges.flags[backward], NVT_RANGE_UNCLOSED);
+    assert_int_equal(trace->ranges.parent[backward], step);
+    assert_int_equal(trace->ranges.level[backward], 1);
+    assert_int_equal(trace->ranges.children[step], 2);
+    assert_int_equal(trace->ranges.end[step], trace->threads.last_ns[trace->ranges.thread[step]]);
+    assert_int_equal(trace->ranges.end[backward], trace->ranges.end[step]);
+    nvt_trace_free(trace);
+    const char *const argv[] = {"nvtally", "stats", recorded_path(), NULL};
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, " ended within: step > backward\n"));
+    cli_result_free(&result);
+}
+
 static void passes_on_signals_and_output(void **state)
 {
     (void)state;
@@ -375,6 +399,7 @@ int main(void)
         cmocka_unit_test(survives_closed_descriptors),
         cmocka_unit_test(counts_events_of_signal_handlers),
         cmocka_unit_test(passes_on_how_the_command_ended),
+        cmocka_unit_test(nests_what_was_open),
         cmocka_unit_test(passes_on_signals_and_output),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_another_tool_alone),

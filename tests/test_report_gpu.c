@@ -269,13 +269,13 @@ static void tree(void **state)
 {
     (void)state;
     expect("range_tree", 0, 1,
-           ":step,1,1000,300,260,0,265,3,0,0,PushPop\n"
-           "--:forward,1,200,200,260,260,265,3,3,1,PushPop\n"
-           "--:backward,1,500,500,0,0,0,0,0,1,PushPop\n");
+           ":step,1,1000,300,260,0,265,3,0,0,PushPop,0\n"
+           "--:forward,1,200,200,260,260,265,3,3,1,PushPop,0\n"
+           "--:backward,1,500,500,0,0,0,0,0,1,PushPop,0\n");
     expect("range_tree", NVT_ACROSS_THREADS, 2,
-           ":step,2,2000,600,920,0,1210,8,0,0,PushPop\n"
-           "--:forward,2,400,400,520,520,530,6,6,1,PushPop\n"
-           "--:backward,2,1000,1000,400,400,400,2,2,1,PushPop\n");
+           ":step,2,2000,600,920,0,1210,8,0,0,PushPop,0\n"
+           "--:forward,2,400,400,520,520,530,6,6,1,PushPop,0\n"
+           "--:backward,2,1000,1000,400,400,400,2,2,1,PushPop,0\n");
 }
 
 /* Gaps [215, 220], when the next call had returned long ago, and [380, 520], of which 130 ns are

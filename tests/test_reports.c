@@ -13,6 +13,7 @@
 
 #include "../analyze/nesting.h"
 #include "../analyze/phases.h"
+#include "../analyze/unfinished.h"
 #include "../lib/render.h"
 
 static struct nvt_error err = NVT_ERROR_INIT;
@@ -174,11 +175,12 @@ static void test_pushpop_trace(void **state)
     add(trace, elsewhere);
     expect_csv(trace, NULL, "nvtx_pushpop_trace",
                "Start (ns),End (ns),Duration (ns),DurChild (ns),DurNonChild (ns),Name,PID,TID,Lvl,"
-               "NumChild,RangeId,ParentId,RangeStack,NameTree,Domain,Category,Color,Payload\n"
-               "0,100,100,20,80,:outer,53,53,0,1,1,,:1,:outer,,,,\n"
-               "10,30,20,8,12,:copy_in,53,53,1,1,2,1,:1:2,--:copy_in,,io,#FF00FF00,42\n"
-               "11,19,8,0,8,:other,53,54,0,0,3,,:3,:other,,,,\n"
-               "12,20,8,0,8,lib:send,53,53,2,0,4,2,:1:2:4,----lib:send,lib,,,\n",
+               "NumChild,RangeId,ParentId,RangeStack,NameTree,Domain,Category,Color,Payload,"
+               "Unfinished\n"
+               "0,100,100,20,80,:outer,53,53,0,1,1,,:1,:outer,,,,,\n"
+               "10,30,20,8,12,:copy_in,53,53,1,1,2,1,:1:2,--:copy_in,,io,#FF00FF00,42,\n"
+               "11,19,8,0,8,:other,53,54,0,0,3,,:3,:other,,,,,\n"
+               "12,20,8,0,8,lib:send,53,53,2,0,4,2,:1:2:4,----lib:send,lib,,,,\n",
                "");
 }
 
@@ -205,6 +207,75 @@ static void test_self_of_overlapping_ranges(void **state)
         nvt_tables_free(&tree);
         nvt_input_free(&input);
     }
+}
+
+static struct nvt_range unclosed(struct nvt_trace *trace, const char *name, int64_t start,
+                                 int64_t end)
+{
+    struct nvt_range row = range(trace, name, start, end);
+    row.flags = NVT_RANGE_UNCLOSED;
+    return row;
+}
+
+/* A crash within "inner", which was the last thing on record: it lies in what was opened before it,
+ * and what ended at that moment does not hold it. */
+static void add_crash(struct nvt_trace *trace)
+{
+    add(trace, unclosed(trace, "outer", 0, 50));
+    push(trace, "done", 10, 50);
+    add(trace, unclosed(trace, "inner", 50, 50));
+    struct nvt_range deepest = unclosed(trace, "deepest", 50, 50);
+    deepest.domain = nvt_trace_domain(trace, 0, "lib");
+    add(trace, deepest);
+}
+
+static void test_nesting_of_unclosed_ranges(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("a.nvt");
+    add_crash(trace);
+    expect_csv(trace, NULL, "nvtx_pushpop_trace",
+               "Start (ns),End (ns),Duration (ns),DurChild (ns),DurNonChild (ns),Name,PID,TID,Lvl,"
+               "NumChild,RangeId,ParentId,RangeStack,NameTree,Domain,Category,Color,Payload,"
+               "Unfinished\n"
+               "0,50,50,40,10,:outer,53,53,0,2,1,,:1,:outer,,,,,true\n"
+               "10,50,40,0,40,:done,53,53,1,0,2,1,:1:2,--:done,,,,,\n"
+               "50,50,0,0,0,:inner,53,53,1,1,3,1,:1:3,--:inner,,,,,true\n"
+               "50,50,0,0,0,lib:deepest,53,53,2,0,4,3,:1:3:4,----lib:deepest,lib,,,,true\n",
+               "");
+    trace = new_trace("a.nvt");
+    add_crash(trace);
+    expect_csv(trace, NULL, "range_tree",
+               "Range,Instances,Host Total (ns),Host Self (ns),Device Busy (ns),Device Self (ns),"
+               "Device Span (ns),GPU Ops,GPU Ops Self,Lvl,Style,Unfinished\n"
+               ":outer,1,50,10,0,0,0,0,0,0,PushPop,1\n"
+               "--:done,1,40,40,0,0,0,0,0,1,PushPop,0\n"
+               "--:inner,1,0,0,0,0,0,0,0,1,PushPop,1\n"
+               "----lib:deepest,1,0,0,0,0,0,0,0,2,PushPop,1\n",
+               "");
+}
+
+/* Processes, threads and deep stacks in a note. */
+static void test_note_of_unfinished(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("a.nvt");
+    struct nvt_range other = unclosed(trace, "load", 5, 9);
+    char name[16];
+    other.thread = 1;
+    add(trace, other);
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof(name), "r%d", i);
+        add(trace, unclosed(trace, name, i, 9));
+    }
+    struct nvt_report_input input = input_of(trace, NULL);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    assert_int_equal(nvt_note_unfinished(&input, &err), 0);
+    assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
+    assert_string_equal((const char *)input.notes.data,
+                        "note: a.nvt: process 53 ended within: r0 > r1 > … > r5 > r6 > r7 > r8; "
+                        "thread 54 within: load\n");
+    nvt_input_free(&input);
 }
 
 static void add_mark(struct nvt_trace *trace, const char *domain, const char *name, int64_t time,
@@ -480,6 +551,8 @@ int main(void)
         cmocka_unit_test(test_sum_of_nothing),
         cmocka_unit_test(test_pushpop_trace),
         cmocka_unit_test(test_self_of_overlapping_ranges),
+        cmocka_unit_test(test_nesting_of_unclosed_ranges),
+        cmocka_unit_test(test_note_of_unfinished),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_nesting_of_random_ranges),
         cmocka_unit_test(test_phases),

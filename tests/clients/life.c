@@ -168,17 +168,26 @@ static void attributes(void)
     }
 }
 
+/* Killed within ranges, of which one had another in it before. */
+static void inside(void)
+{
+    nvtxRangePushA("step");
+    range("forward");
+    nvtxRangePushA("backward");
+    raise(SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"forks", forks},          {"raw_fork", raw_fork},
-                {"orphan", orphan},        {"threads", threads},
-                {"signals", signals},      {"deep", deep},
-                {"closed", closed},        {"many", many},
-                {"lengths", lengths},      {"names", names},
-                {"attributes", attributes}};
+    } ways[] = {{"forks", forks},           {"raw_fork", raw_fork},
+                {"orphan", orphan},         {"threads", threads},
+                {"signals", signals},       {"deep", deep},
+                {"closed", closed},         {"many", many},
+                {"lengths", lengths},       {"names", names},
+                {"attributes", attributes}, {"inside", inside}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {
