@@ -1,6 +1,7 @@
 /*
  * JSON (RFC 8259): one table is an array of objects, several are an object of such arrays, keyed by
- * the tables' names (the second of a name gets "#2" behind it, and so on). A row a line.
+ * the tables' names (the second of a name gets "#2" behind it, and so on). A row a line. The keys of
+ * a row are the headings with their units, as people read them.
  */
 #include <string.h>
 
@@ -43,6 +44,12 @@ static void put_cell(const struct nvt_table *table, size_t row, size_t column, F
         fputs(nvt_render_number(table, row, column, 0, number), out);
 }
 
+static void put_heading(const struct nvt_column_spec *column, FILE *out)
+{
+    char heading[NVT_NUMBER_MAX];
+    put_string(nvt_render_heading(column, heading, sizeof(heading)), out);
+}
+
 static void put_rows(const struct nvt_table *table, FILE *out)
 {
     putc('[', out);
@@ -50,7 +57,7 @@ static void put_rows(const struct nvt_table *table, FILE *out)
         fputs(row ? ",\n  {" : "\n  {", out);
         for (size_t column = 0; column < nvt_table_columns(table); column++) {
             fputs(column ? ", " : "", out);
-            put_string(nvt_table_column(table, column)->heading, out);
+            put_heading(nvt_table_column(table, column), out);
             fputs(": ", out);
             put_cell(table, row, column, out);
         }

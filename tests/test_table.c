@@ -81,7 +81,7 @@ static char *render_list(const char *format, const struct nvt_tables *tables)
 
 static char *render(const char *format, struct nvt_table *table)
 {
-    struct nvt_tables tables = {&table, 1};
+    struct nvt_tables tables = {.items = &table, .count = 1};
     return render_list(format, &tables);
 }
 
@@ -323,7 +323,7 @@ static void test_json(void **state)
     assert_int_equal(root->u.array.len, NAMES + 1);
     for (size_t i = 0; i < NAMES; i++) {
         const char *name[] = {"Name", NULL}, *total[] = {"Total (ns)", NULL};
-        const char *steady[] = {"steady", NULL};
+        const char *steady[] = {"steady", NULL}, *mean[] = {"mean (ns)", NULL};
         yajl_val row = root->u.array.values[i];
         char valid[1000], *to = valid;
         for (const char *at = names[i]; *at;)
@@ -332,6 +332,7 @@ static void test_json(void **state)
         assert_string_equal(YAJL_GET_STRING(yajl_tree_get(row, name, yajl_t_string)), valid);
         assert_true(YAJL_GET_INTEGER(yajl_tree_get(row, total, yajl_t_number)) ==
                     (long long)i * 1234567);
+        assert_non_null(yajl_tree_get(row, mean, yajl_t_number));
         assert_true(YAJL_IS_TRUE(yajl_tree_get(row, steady, yajl_t_any)) == (i > 0));
     }
     const char *name[] = {"Name", NULL};
