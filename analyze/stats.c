@@ -9,6 +9,7 @@
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/render.h"
+#include "../lib/terminal.h"
 #include "command.h"
 #include "parallel.h"
 #include "project.h"
@@ -29,6 +30,8 @@ static const char usage_text[] =
     "published:\n"
     "                       the layout of the workload's published file; 'list' lists them\n"
     "  -o, --output FILE    write there instead of stdout\n"
+    "      --wide           on a terminal too, no text is shortened and every row has all of its\n"
+    "                       configuration\n"
     "      --across-threads operations of a thread without ranges belong to those open on the\n"
     "                       process's other threads (PyTorch's backward)\n"
     "      --plain-names    ranges of PyTorch without the numbers of each call and step\n"
@@ -43,7 +46,7 @@ struct request {
     int list, list_formats;
     int is_default; /* no report was asked for */
     unsigned project_flags;
-    int compensate, plain_names;
+    int compensate, plain_names, is_wide;
 };
 
 static int add_report(struct request *request, const char *name, struct nvt_error *err)
@@ -86,11 +89,15 @@ static int set_format(struct request *request, const char *name, struct nvt_erro
 /* 1: --help was given. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {
-        {"report", required_argument, NULL, 'r'}, {"format", required_argument, NULL, 'f'},
-        {"output", required_argument, NULL, 'o'}, {"across-threads", no_argument, NULL, 'a'},
-        {"plain-names", no_argument, NULL, 'p'},  {"compensate", no_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"report", required_argument, NULL, 'r'},
+                                            {"format", required_argument, NULL, 'f'},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"across-threads", no_argument, NULL, 'a'},
+                                            {"plain-names", no_argument, NULL, 'p'},
+                                            {"compensate", no_argument, NULL, 'c'},
+                                            {"wide", no_argument, NULL, 'w'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     int status = 0;
     optind = 0;
     for (int option;
@@ -113,6 +120,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             break;
         case 'p':
             request->plain_names = 1;
+            break;
+        case 'w':
+            request->is_wide = 1;
             break;
         case 'h':
             status = 1;
@@ -244,7 +254,7 @@ static int make_all(const struct request *request, struct nvt_report_input *inpu
 static int print(const struct request *request, struct nvt_report_input *input, FILE *out,
                  struct nvt_error *err)
 {
-    struct nvt_tables tables = {0};
+    struct nvt_tables tables = {.terminal = nvt_terminal_width(out), .is_wide = request->is_wide};
     int status = 0;
     /* Without it, each report does for itself what several need. */
     input->launches = request->count > 1 ? nvt_launch_cache_new(input) : NULL;

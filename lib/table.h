@@ -91,6 +91,10 @@ const char *nvt_table_text(const struct nvt_table *table, size_t row, size_t col
 struct nvt_tables {
     struct nvt_table **items;
     size_t count;
+    /* Of the format column only: columns of the terminal that it writes for, 0 unknown or none; and
+     * whether nothing is to be shortened or said but once. */
+    size_t terminal;
+    int is_wide;
 };
 
 /* Append, taking ownership also on failure. 0, or -1 when out of memory, `table` is NULL, or it has

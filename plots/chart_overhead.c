@@ -11,7 +11,7 @@
 #include "../analyze/overhead.h"
 #include "frame.h"
 #include "gnuplot.h"
-#include "words.h"
+#include "../lib/words.h"
 
 #define LINES_MOST 40
 

@@ -11,7 +11,7 @@
 #include "frame.h"
 #include "gnuplot.h"
 #include "studied.h"
-#include "words.h"
+#include "../lib/words.h"
 
 enum { SHEET_ROWS = 30, PHASES = 3, NAME_LONGEST = 400 };
 

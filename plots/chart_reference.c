@@ -13,7 +13,7 @@
 #include "frame.h"
 #include "gnuplot.h"
 #include "studied.h"
-#include "words.h"
+#include "../lib/words.h"
 
 enum { SHEET_ROWS = 30 };
 

@@ -17,7 +17,7 @@
 #include "gnuplot.h"
 #include "looks.h"
 #include "studied.h"
-#include "words.h"
+#include "../lib/words.h"
 
 #define LINES_MAX 6    /* colours that are told apart */
 #define CROSSINGS 8    /* that are marked */

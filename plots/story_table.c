@@ -6,7 +6,7 @@
 
 #include "../lib/buffer.h"
 #include "story_parts.h"
-#include "words.h"
+#include "../lib/words.h"
 
 static int is_empty(const struct nvt_table *table, size_t column)
 {

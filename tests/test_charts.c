@@ -18,6 +18,7 @@
 #include "../plots/chart.h"
 #include "../plots/frame.h"
 #include "../plots/looks.h"
+#include "../lib/words.h"
 #include "cli.h"
 
 /* --- the texts of a picture --- */

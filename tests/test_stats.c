@@ -1,5 +1,5 @@
 /*
- * The command stats: what it prints when no report is named.
+ * The command stats: what it prints when no report is named; terminals.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -17,6 +17,15 @@
 #include <cmocka.h>
 
 #include "cli.h"
+
+static void expect_out(const char *const argv[], const char *needle)
+{
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    if (!strstr(result.out, needle))
+        fail_msg("'%s' is not in:\n%s", needle, result.out);
+    cli_result_free(&result);
+}
 
 #ifdef HAVE_YAJL
 static const char *write_trace(const char *name, const char *text)
@@ -41,6 +50,18 @@ static const char *crashed(void)
     "void a_kernel_of_a_name_that_takes_much_of_a_line<float, 128, true>(float *, float const *, " \
     "unsigned long, unsigned long, unsigned long)"
 
+static const char *with_device(void)
+{
+    return write_trace(
+        "device.json",
+        "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"train\",\"pid\":9,"
+        "\"tid\":9,\"ts\":1,\"dur\":50},\n"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,\"tid\":9,"
+        "\"ts\":3,\"dur\":2,\"args\":{\"correlation\":5}},\n"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" LONG_NAME "\",\"pid\":0,\"tid\":7,\"ts\":10,"
+        "\"dur\":20,\"args\":{\"device\":0,\"stream\":7,\"correlation\":5}}]}");
+}
+
 static void test_note_of_a_crash(void **state)
 {
     (void)state;
@@ -58,6 +79,64 @@ static void test_note_of_a_crash(void **state)
     cli_result_free(&result);
 }
 
+/* The first line of a table's rows on a terminal of so many columns; NULL for `columns`: not set. */
+static void read_terminal(int columns, const char *environment, const char *const argv[], char *out,
+                          size_t size)
+{
+    struct winsize window = {.ws_row = 25, .ws_col = (unsigned short)columns};
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    size_t used = 0;
+    assert_true(master >= 0 && !grantpt(master) && !unlockpt(master));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+        ioctl(terminal, TIOCSWINSZ, &window);
+        if (environment)
+            setenv("COLUMNS", environment, 1);
+        else
+            unsetenv("COLUMNS");
+        dup2(terminal, STDOUT_FILENO);
+        dup2(terminal, STDERR_FILENO);
+        close(terminal);
+        close(master);
+        execv(cli_built("nvtally"), (char *const *)argv);
+        _exit(127);
+    }
+    for (ssize_t got; used + 1 < size && (got = read(master, out + used, size - used - 1)) > 0;)
+        used += (size_t)got; /* ends with EIO when the other side is closed */
+    out[used] = 0;
+    close(master);
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+static void test_terminal(void **state)
+{
+    (void)state;
+    const char *path = with_device();
+    const char *const argv[] = {"nvtally", "stats", "-r", "cuda_gpu_kern_sum", path, NULL};
+    const char *const wide[] = {"nvtally",           "stats", "--wide", "-r",
+                                "cuda_gpu_kern_sum", path,    NULL};
+    const char *const tsv[] = {"nvtally", "stats", "-ftsv", "-r", "cuda_gpu_kern_sum", path, NULL};
+    char out[4096];
+    read_terminal(130, NULL, argv, out, sizeof(out));
+    assert_null(strstr(out, LONG_NAME));
+    assert_non_null(strstr(out, "void a_"));
+    assert_non_null(strstr(out, "…"));
+    for (char *at = out, *row; (row = strsep(&at, "\n"));)
+        assert_true(strlen(row) <= 130 + strlen("…") + 1);
+    read_terminal(1000, "130", argv, out, sizeof(out));
+    assert_null(strstr(out, LONG_NAME));
+    read_terminal(1000, NULL, argv, out, sizeof(out));
+    assert_non_null(strstr(out, LONG_NAME));
+    read_terminal(130, NULL, wide, out, sizeof(out));
+    assert_non_null(strstr(out, LONG_NAME));
+    read_terminal(130, NULL, tsv, out, sizeof(out));
+    assert_non_null(strstr(out, LONG_NAME));
+    expect_out(argv, LONG_NAME); /* a pipe, whatever COLUMNS says */
+}
 #endif
 
 int main(void)
@@ -65,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_note_of_a_crash),
+        cmocka_unit_test(test_terminal),
 #endif
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

@@ -312,6 +312,86 @@ static void test_tsv(void **state)
     nvt_table_free(table);
 }
 
+/* A table of configurations, as the workloads write them. */
+static struct nvt_table *configurations(const char *const texts[], size_t count)
+{
+    static const struct nvt_column_spec specs[] = {{"configuration", "", NVT_TEXT, 0, 0},
+                                                   {"mean", "ns", NVT_INT, 0, 0}};
+    struct nvt_table *table = nvt_table_new("demo", "A demo", specs, 2);
+    for (size_t i = 0; i < count; i++) {
+        nvt_table_add_row(table);
+        nvt_table_set_text(table, i, 0, texts[i]);
+        nvt_table_set_int(table, i, 1, (int64_t)i * 1000);
+    }
+    return table;
+}
+
+static void expect_columns(struct nvt_table *table, int is_wide, const char *expected)
+{
+    const struct nvt_tables tables = {.items = &table, .count = 1, .is_wide = is_wide};
+    char *text = render_list("column", &tables);
+    assert_string_equal(text, expected);
+    free(text);
+    nvt_table_free(table);
+}
+
+static void test_column_says_once_what_all_have(void **state)
+{
+    (void)state;
+    const char *const two[] = {"size=64 batch=1 mode=train", "size=64 batch=8 mode=train"};
+    const char *const same[] = {two[0], two[0]}, *const apart[] = {"linear", "linear b=1"};
+    expect_columns(configurations(two, 2), 0,
+                   "A demo  [demo]\nIn every row: size=64 mode=train\n\n"
+                   "configuration  mean (ns)\n-------------  ---------\n"
+                   "batch=1                0\nbatch=8            1,000\n");
+    expect_columns(configurations(two, 2), 1,
+                   "A demo  [demo]\n\n"
+                   "configuration               mean (ns)\n"
+                   "--------------------------  ---------\n"
+                   "size=64 batch=1 mode=train          0\n"
+                   "size=64 batch=8 mode=train      1,000\n");
+    expect_columns(configurations(same, 2), 0,
+                   "A demo  [demo]\nIn every row: size=64 batch=1 mode=train\n\n"
+                   "mean (ns)\n---------\n        0\n    1,000\n");
+    expect_columns(configurations(two, 1), 0,
+                   "A demo  [demo]\n\n"
+                   "configuration               mean (ns)\n"
+                   "--------------------------  ---------\n"
+                   "size=64 batch=1 mode=train          0\n");
+    expect_columns(configurations(apart, 2), 0,
+                   "A demo  [demo]\n\nconfiguration  mean (ns)\n-------------  ---------\n"
+                   "linear                 0\nlinear b=1         1,000\n");
+}
+
+/* No line of what is written for so many columns is longer, whatever is in it. */
+static void test_column_fits_a_terminal(void **state)
+{
+    (void)state;
+    char name[1001];
+    snprintf(name, sizeof(name), "void gemm%0980d(float *)", 0);
+    for (size_t terminal = 80; terminal < 200; terminal += 7) {
+        struct nvt_table *table = nasty_table();
+        add(table, name, 123456789, 1);
+        struct nvt_tables tables = {.items = &table, .count = 1, .terminal = terminal};
+        char *text = render_list("column", &tables), *rest = text;
+        for (char *row; (row = strsep(&rest, "\n"));)
+            if (nvt_text_width(row) > terminal)
+                fail_msg("%zu: %s", terminal, row);
+        free(text);
+        text = render_list("column", &tables);
+        assert_non_null(strstr(text, "void "));
+        assert_non_null(strstr(text, "…"));
+        assert_non_null(strstr(text, "*)"));
+        assert_non_null(strstr(text, "123,456,789"));
+        free(text);
+        tables.is_wide = 1;
+        text = render_list("column", &tables);
+        assert_non_null(strstr(text, name));
+        free(text);
+        nvt_table_free(table);
+    }
+}
+
 #ifdef HAVE_YAJL
 static void test_json(void **state)
 {
@@ -497,15 +577,24 @@ static void test_zero(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utf8),         cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_cells),        cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_column),       cmocka_unit_test(test_separators),
-        cmocka_unit_test(test_grid),         cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_tsv),          cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_column),
+        cmocka_unit_test(test_separators),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_tsv),
+        cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_column_says_once_what_all_have),
+        cmocka_unit_test(test_column_fits_a_terminal),
 #ifdef HAVE_YAJL
-        cmocka_unit_test(test_json),         cmocka_unit_test(test_json_of_several),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json_of_several),
 #endif
-        cmocka_unit_test(test_markdown),     cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_latex),
         cmocka_unit_test(test_random_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
