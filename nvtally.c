@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/commands.h"
+#include "lib/nearest.h"
 #include "lib/version.h"
 
 static const struct nvt_command {
@@ -41,25 +42,49 @@ static void usage(FILE *out)
           out);
 }
 
+static int fail_unknown(const char *name)
+{
+    struct nvt_nearest nearest = {.name = name};
+    char hint[64];
+    for (size_t i = 0; i < COMMANDS; i++)
+        nvt_nearest_offer(&nearest, commands[i].name);
+    fprintf(stderr, "nvtally: no command '%s'%s; 'nvtally --help' lists them\n", name,
+            nvt_nearest_text(&nearest, hint, sizeof(hint)));
+    return 2;
+}
+
+static int run_command(int argc, char **argv)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (!strcmp(argv[0], commands[i].name))
+            return commands[i].run(argc, argv);
+    return fail_unknown(argv[0]);
+}
+
+static int is_one_of(const char *text, const char *a, const char *b, const char *c)
+{
+    return !strcmp(text, a) || !strcmp(text, b) || !strcmp(text, c);
+}
+
 static int run(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
         return 2;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+    if (argc > 2 && !strcmp(argv[1], "help")) {
+        char *ask[] = {argv[2], "--help", NULL};
+        return run_command(2, ask);
+    }
+    if (is_one_of(argv[1], "--help", "-h", "help")) {
         usage(stdout);
         return 0;
     }
-    if (!strcmp(argv[1], "--version")) {
+    if (is_one_of(argv[1], "--version", "-v", "version")) {
         printf("nvtally %s\n", NVT_VERSION);
         return 0;
     }
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name))
-            return commands[i].run(argc - 1, argv + 1);
-    fprintf(stderr, "nvtally: no command '%s'; 'nvtally --help' lists them\n", argv[1]);
-    return 2;
+    return run_command(argc - 1, argv + 1);
 }
 
 /* What could not be written to stdout is no success of any command. One that failed has said why. */

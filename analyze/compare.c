@@ -73,13 +73,15 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"tolerance", required_argument, NULL, TOLERANCE},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
+    char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
         switch (option) {
         case 'f':
             request->format = nvt_format_find(optarg);
             if (!request->format)
-                return nvt_fail(err, "no format '%s'; see nvtally compare --help", optarg);
+                return nvt_fail(err, "no format '%s'%s; see nvtally compare --help", optarg,
+                                nvt_format_hint(optarg, hint, sizeof(hint)));
             break;
         case FAIL_ABOVE:
             if (parse_percent("--fail-above", optarg, &request->fail_above, err))

@@ -97,6 +97,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"rules", no_argument, NULL, RULES},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
+    char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
         if (option == HELP || option == 'h') {
@@ -108,7 +109,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         else if (option == RULES)
             request->rules = 1;
         else if (option == 'f' && !(request->format = nvt_format_find(optarg)))
-            return nvt_fail(err, "no format '%s'; see nvtally diagnose --help", optarg);
+            return nvt_fail(err, "no format '%s'%s; see nvtally diagnose --help", optarg,
+                            nvt_format_hint(optarg, hint, sizeof(hint)));
         else if (option == '?')
             return -1;
     }

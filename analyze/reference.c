@@ -55,13 +55,15 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     static const struct option options[] = {{"format", required_argument, NULL, 'f'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
+    char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;)
         switch (option) {
         case 'f':
             request->format = strcmp(optarg, "published") ? nvt_format_find(optarg) : NULL;
             if (!request->format && strcmp(optarg, "published"))
-                return nvt_fail(err, "no format '%s'; see nvtally reference --help", optarg);
+                return nvt_fail(err, "no format '%s'%s; see nvtally reference --help", optarg,
+                                nvt_format_hint(optarg, hint, sizeof(hint)));
             break;
         case 'h':
             help();

@@ -105,6 +105,10 @@ const struct nvt_report *const *nvt_reports(size_t *count);
 /* A report by name, or NULL. */
 const struct nvt_report *nvt_report_find(const char *name);
 
+/* A report by name, or by one that nsys used to call it. NULL with err filled, which names the
+ * nearest. */
+const struct nvt_report *nvt_report_named(const char *name, struct nvt_error *err);
+
 /* The report that fits what was given: the study of a run directory, the ranges of a trace, or what
  * its device did where it has none. */
 const struct nvt_report *nvt_report_default(const struct nvt_report_input *input);

@@ -25,7 +25,10 @@ static const char usage_text[] =
     "Prints reports over traces, or over directories that 'nvtally run' wrote. Without -r: the "
     "report\n"
     "that fits what is there.\n\n"
-    "  -r, --report LIST    reports, separated by commas; may be repeated; 'list' lists them\n"
+    "  -r, --report LIST    reports, separated by commas; may be repeated; 'list' lists them, "
+    "'all' "
+    "is\n"
+    "                       those that have something to say of what is there\n"
     "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or "
     "published:\n"
     "                       the layout of the workload's published file; 'list' lists them\n"
@@ -45,6 +48,7 @@ struct request {
     const char *output;              /* NULL: stdout */
     int list, list_formats;
     int is_default; /* no report was asked for */
+    int all;        /* those that have something to say */
     unsigned project_flags;
     int compensate, plain_names, is_wide;
 };
@@ -55,9 +59,13 @@ static int add_report(struct request *request, const char *name, struct nvt_erro
         request->list = 1;
         return 0;
     }
-    const struct nvt_report *report = nvt_report_find(name);
+    if (!strcmp(name, "all")) {
+        request->all = 1;
+        return 0;
+    }
+    const struct nvt_report *report = nvt_report_named(name, err);
     if (!report)
-        return nvt_fail(err, "no report '%s'; 'nvtally stats -r list' lists them", name);
+        return -1;
     for (size_t i = 0; i < request->count; i++)
         if (request->reports[i] == report)
             return 0;
@@ -79,11 +87,13 @@ static int add_reports(struct request *request, const char *list, struct nvt_err
 
 static int set_format(struct request *request, const char *name, struct nvt_error *err)
 {
+    char hint[128];
     request->format = strcmp(name, "published") ? nvt_format_find(name) : NULL;
     request->list_formats |= !strcmp(name, "list");
     if (request->format || !strcmp(name, "published") || !strcmp(name, "list"))
         return 0;
-    return nvt_fail(err, "no format '%s'; 'nvtally stats -f list' lists them", name);
+    return nvt_fail(err, "no format '%s'%s; 'nvtally stats -f list' lists them", name,
+                    nvt_format_hint(name, hint, sizeof(hint)));
 }
 
 /* 1: --help was given. */
@@ -161,32 +171,54 @@ static void list_formats(FILE *out)
     fputs("published  the layout of the workload's published file, where there is one\n", out);
 }
 
+/* Those that can be made of such an input at all. */
+static void take_all(struct request *request, const struct nvt_report_input *input)
+{
+    size_t count;
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    request->count = 0;
+    for (size_t i = 0; i < count && request->count < REPORTS_MAX; i++)
+        if ((input->run_count || !(reports[i]->needs & NVT_NEEDS_RUNS)) &&
+            (!input->compensate || reports[i]->needs & NVT_TAKES_COMPENSATED))
+            request->reports[request->count++] = reports[i];
+}
+
+static int check(const struct request *request, const struct nvt_report *report,
+                 const struct nvt_report_input *input, struct nvt_error *err)
+{
+    if (!request->format && !report->published)
+        return nvt_fail(err, "report '%s' has no published layout", report->name);
+    if (input->compensate && (!(report->needs & NVT_TAKES_COMPENSATED) || !request->format))
+        return nvt_fail(err, "--compensate is for nvtx_sum, nvtx_pushpop_sum, nvtx_startend_sum, "
+                             "nvtx_pushpop_trace, range_tree and phases, in any format but "
+                             "published");
+    if ((report->needs & NVT_NEEDS_RUNS) && !input->run_count)
+        return nvt_fail(err,
+                        "report '%s' wants a directory that 'nvtally run' wrote, or its traces",
+                        report->name);
+    return 0;
+}
+
 /* What the reports ask of the input, before anything is computed or printed. */
 static int prepare(struct request *request, struct nvt_report_input *input, struct nvt_error *err)
 {
     unsigned needs = 0;
-    request->is_default = !request->count;
+    request->is_default = !request->count && !request->all;
     /* A trace by itself is looked into; of several, as of a directory, the study is asked for. */
     if (request->is_default && input->trace_count == 1 && !input->run_count)
         request->reports[request->count++] = nvt_report_default(input);
     if (nvt_input_rows(input, err))
         return -1;
-    if (!request->count)
+    if (request->is_default && !request->count)
         request->reports[request->count++] = nvt_report_default(input);
+    if (request->all && !request->format)
+        return nvt_fail(err, "-r all is for any format but published");
+    if (request->all)
+        take_all(request, input);
     for (size_t i = 0; i < request->count; i++) {
-        const struct nvt_report *report = request->reports[i];
-        needs |= report->needs;
-        if (!request->format && !report->published)
-            return nvt_fail(err, "report '%s' has no published layout", report->name);
-        if (input->compensate && (!(report->needs & NVT_TAKES_COMPENSATED) || !request->format))
-            return nvt_fail(err,
-                            "--compensate is for nvtx_sum, nvtx_pushpop_sum, nvtx_startend_sum, "
-                            "nvtx_pushpop_trace, range_tree and phases, in any format but "
-                            "published");
-        if ((report->needs & NVT_NEEDS_RUNS) && !input->run_count)
-            return nvt_fail(err,
-                            "report '%s' wants a directory that 'nvtally run' wrote, or its traces",
-                            report->name);
+        needs |= request->reports[i]->needs;
+        if (check(request, request->reports[i], input, err))
+            return -1;
     }
     return needs & NVT_NEEDS_TRACES ? nvt_input_traces(input, err) : 0;
 }
@@ -206,6 +238,22 @@ static void make(void *context, size_t i)
     making->status = making->report->make(&making->input, &making->tables, &making->err);
 }
 
+/* Of all reports, those have nothing to say that say so, and those of other studies. */
+static int has_nothing(const struct making *making)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < making->tables.count; i++)
+        rows += nvt_table_rows(making->tables.items[i]);
+    return making->status ? (making->report->needs & NVT_NEEDS_RUNS) != 0 : !rows;
+}
+
+static void forget(struct making *making)
+{
+    making->status = 0;
+    nvt_tables_free(&making->tables);
+    nvt_buffer_free(&making->input.notes);
+}
+
 /* What one report made, behind what the others did. */
 static int take(struct making *making, struct nvt_report_input *input, struct nvt_tables *tables,
                 struct nvt_error *err)
@@ -218,8 +266,7 @@ static int take(struct making *making, struct nvt_report_input *input, struct nv
         making->tables.items[k] = NULL;
     }
     (void)nvt_buffer_append(&input->notes, making->input.notes.data, making->input.notes.size);
-    nvt_tables_free(&making->tables);
-    nvt_buffer_free(&making->input.notes);
+    forget(making);
     if (status && !err->message[0])
         nvt_fail(err, "out of memory");
     return status;
@@ -244,6 +291,8 @@ static int make_all(const struct request *request, struct nvt_report_input *inpu
         nvt_parallel(make, all, request->count);
     for (size_t i = 0; i < request->count; i++) {
         struct nvt_error later = NVT_ERROR_INIT;
+        if (request->all && has_nothing(&all[i]))
+            forget(&all[i]);
         int failed = take(&all[i], input, tables, status ? &later : err);
         status = status ? status : failed;
     }

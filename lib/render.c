@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "nearest.h"
 #include "text.h"
 
 #define NVT_FORMAT_LINE(name, captions, about) {#name, about, captions, nvt_render_##name},
@@ -23,6 +24,14 @@ const struct nvt_format *nvt_format_find(const char *name)
         if (!strcmp(formats[i].name, name))
             return &formats[i];
     return NULL;
+}
+
+const char *nvt_format_hint(const char *name, char *out, size_t size)
+{
+    struct nvt_nearest nearest = {.name = name};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        nvt_nearest_offer(&nearest, formats[i].name);
+    return nvt_nearest_text(&nearest, out, size);
 }
 
 /* Commas into the whole part of a number, in place. */

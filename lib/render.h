@@ -38,6 +38,9 @@ const struct nvt_format *nvt_formats(size_t *count);
 /* A format by name, or NULL. */
 const struct nvt_format *nvt_format_find(const char *name);
 
+/* For a message about a name that is none: " (did you mean 'NAME'?)", or "". */
+const char *nvt_format_hint(const char *name, char *out, size_t size);
+
 #define NVT_DECLARE_FORMAT(name, captions, about)                                                  \
     int nvt_render_##name(const struct nvt_tables *tables, FILE *out);
 NVT_FORMATS(NVT_DECLARE_FORMAT)

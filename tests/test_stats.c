@@ -1,5 +1,5 @@
 /*
- * The command stats: what it prints when no report is named; terminals.
+ * The command stats: what it takes for a report's name, what it prints when none is named; terminals.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -16,7 +16,35 @@
 
 #include <cmocka.h>
 
+#include "../lib/nearest.h"
+#include "../lib/version.h"
 #include "cli.h"
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *best;
+    } cases[] = {{"nvtx_smu", "nvtx_sum"},
+                 {"NVTX_SUM", "nvtx_sum"},
+                 {"nvtx_su", "nvtx_sum"},
+                 {"gpu_idel", "gpu_idle"},
+                 {"nvtxsum", "nvtx_sum"},
+                 {"sum", NULL},
+                 {"", NULL},
+                 {"stats", NULL},
+                 {"gp", NULL}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct nvt_nearest nearest = {.name = cases[i].name};
+        nvt_nearest_offer(&nearest, "gpu_idle");
+        nvt_nearest_offer(&nearest, "nvtx_sum");
+        nvt_nearest_offer(&nearest, "nvtx_kern_sum");
+        if (cases[i].best)
+            assert_string_equal(nearest.best, cases[i].best);
+        else
+            assert_null(nearest.best);
+    }
+}
 
 static void expect_out(const char *const argv[], const char *needle)
 {
@@ -25,6 +53,27 @@ static void expect_out(const char *const argv[], const char *needle)
     if (!strstr(result.out, needle))
         fail_msg("'%s' is not in:\n%s", needle, result.out);
     cli_result_free(&result);
+}
+
+static void expect_failure(const char *const argv[], const char *needle)
+{
+    struct cli_result result = cli_run(argv);
+    cli_expect_failure(&result, needle);
+    cli_result_free(&result);
+}
+
+static void test_help_and_version(void **state)
+{
+    (void)state;
+    const char *const help[] = {"nvtally", "help", "stats", NULL};
+    const char *const none[] = {"nvtally", "help", "stast", NULL};
+    const char *const ways[] = {"-v", "version", "--version"};
+    expect_out(help, "usage: nvtally stats");
+    expect_failure(none, "no command 'stast' (did you mean 'stats'?)");
+    for (size_t i = 0; i < 3; i++) {
+        const char *const argv[] = {"nvtally", ways[i], NULL};
+        expect_out(argv, "nvtally " NVT_VERSION "\n");
+    }
 }
 
 #ifdef HAVE_YAJL
@@ -77,6 +126,57 @@ static void test_note_of_a_crash(void **state)
     cli_expect_status(&result, 0);
     assert_null(strstr(result.err, needle));
     cli_result_free(&result);
+}
+
+static void test_names_of_reports(void **state)
+{
+    (void)state;
+    static const char *const old[][2] = {{"gpukernsum", "[cuda_gpu_kern_sum]"},
+                                         {"nvtxppsum", "[nvtx_pushpop_sum]"},
+                                         {"cudaapisum", "[cuda_api_sum]"},
+                                         {"gpumemtimesum", "[cuda_gpu_mem_time_sum]"},
+                                         {"gpumemsizesum", "[cuda_gpu_mem_size_sum]"},
+                                         {"gpusum", "[cuda_gpu_sum]"},
+                                         {"gputrace", "[cuda_gpu_trace]"},
+                                         {"kernexecsum", "[cuda_kern_exec_sum]"},
+                                         {"nvtxsum", "[nvtx_sum]"}};
+    static const char *const wrong[][2] = {
+        {"cuda_gpu_kern_smu", "(did you mean 'cuda_gpu_kern_sum'?)"},
+        {"cuda_gpu_kern_sum:base", "'cuda_gpu_kern_sum' takes no ':base'"},
+        {"gpukernsum:mangled", "'cuda_gpu_kern_sum' takes no ':mangled'"},
+        {"nonsense", "no report 'nonsense'; "}};
+    const char *path = with_device();
+    for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
+        const char *const argv[] = {"nvtally", "stats", "-r", old[i][0], path, NULL};
+        expect_out(argv, old[i][1]);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const char *const argv[] = {"nvtally", "stats", "-r", wrong[i][0], path, NULL};
+        expect_failure(argv, wrong[i][1]);
+    }
+    const char *const format[] = {"nvtally", "stats", "-f", "jsno", path, NULL};
+    expect_failure(format, "no format 'jsno' (did you mean 'json'?)");
+}
+
+/* Of ranges alone: nothing of devices, and nothing of runs. */
+static void test_all_reports(void **state)
+{
+    (void)state;
+    const char *path = write_trace(
+        "range.json", "[{\"ph\":\"X\",\"name\":\"whole\",\"pid\":7,\"tid\":7,\"ts\":1,\"dur\":2}]");
+    const char *const argv[] = {"nvtally", "stats", "-r", "all", path, NULL};
+    const char *const published[] = {"nvtally", "stats",     "-r", "all",
+                                     "-f",      "published", path, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "[nvtx_sum]"));
+    assert_non_null(strstr(result.out, "[range_tree]"));
+    assert_null(strstr(result.out, "[cuda_gpu_kern_sum]"));
+    assert_null(strstr(result.out, "[gpu_idle]"));
+    assert_null(strstr(result.out, "[fragments]"));
+    assert_null(strstr(result.err, "there is no"));
+    cli_result_free(&result);
+    expect_failure(published, "-r all");
 }
 
 /* The first line of a table's rows on a terminal of so many columns; NULL for `columns`: not set. */
@@ -142,8 +242,12 @@ static void test_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_help_and_version),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_note_of_a_crash),
+        cmocka_unit_test(test_names_of_reports),
+        cmocka_unit_test(test_all_reports),
         cmocka_unit_test(test_terminal),
 #endif
     };
