@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "../lib/create_file.h"
+#include "input_folder.h"
 #include "plain_names.h"
 #include "reader.h"
 #include "report.h"
@@ -85,13 +86,34 @@ static int read_trace(const struct nvt_report_input *input, const char *path,
     return -1;
 }
 
+static int add_file(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+{
+    struct nvt_input_trace item = {0};
+    return read_trace(input, path, &item, err) ? -1 : add_trace(input, item, err);
+}
+
+/* The run that a directory holds, or else its traces. */
+static int add_directory(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+{
+    struct nvt_paths paths = {0};
+    if (nvt_folder_is_run(path))
+        return add_runs(input, path, err);
+    int status = nvt_folder_traces(path, &paths, err);
+    for (size_t i = 0; i < paths.count && !status; i++)
+        status = add_file(input, paths.items[i], err);
+    if (!status && !paths.count)
+        status = nvt_fail_at(err, path, -1,
+                             "has no results.jsonl: not a directory that 'nvtally run' wrote, nor "
+                             "is there a trace in it");
+    nvt_paths_free(&paths);
+    return status;
+}
+
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)
 {
     struct stat status;
-    if (!stat(path, &status) && S_ISDIR(status.st_mode))
-        return add_runs(input, path, err);
-    struct nvt_input_trace item = {0};
-    return read_trace(input, path, &item, err) ? -1 : add_trace(input, item, err);
+    return !stat(path, &status) && S_ISDIR(status.st_mode) ? add_directory(input, path, err)
+                                                           : add_file(input, path, err);
 }
 
 /* A trace lies in its run's directory: a name that leads out of it is not followed. */

@@ -114,9 +114,10 @@ const struct nvt_report *nvt_report_named(const char *name, struct nvt_error *er
 const struct nvt_report *nvt_report_default(const struct nvt_report_input *input);
 
 /*
- * Read a trace or a run directory into the input. 0 or -1. Warnings about what could not be read
- * become notes. nvt_input_traces then reads the traces that the directories name; one that is
- * missing or broken is a note, because the records stand without it.
+ * Read a trace, a run directory, or the traces of a directory that no run wrote (input_folder.h) into
+ * the input. 0 or -1. Warnings about what could not be read become notes. nvt_input_traces then reads
+ * the traces that the directories name; one that is missing or broken is a note, because the records
+ * stand without it.
  */
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err);
 int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err);

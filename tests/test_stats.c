@@ -1,5 +1,6 @@
 /*
- * The command stats: what it takes for a report's name, what it prints when none is named; terminals.
+ * The command stats: what it takes for a report's name, what it prints when none is named, directories
+ * of traces, terminals.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -179,6 +180,33 @@ static void test_all_reports(void **state)
     expect_failure(published, "-r all");
 }
 
+static void test_directory_of_traces(void **state)
+{
+    (void)state;
+    char *folder = cli_tempdir();
+    const char *text = "[{\"ph\":\"X\",\"name\":\"%s\",\"pid\":7,\"tid\":7,\"ts\":1,\"dur\":2}]";
+    char one[200];
+    const char *const argv[] = {"nvtally", "stats", "-r", "nvtx_pushpop_trace", folder, NULL};
+    const char *const diagnose[] = {"nvtally", "diagnose", folder, NULL};
+    expect_failure(argv, "has no results.jsonl: not a directory that 'nvtally run' wrote");
+    for (int i = 0; i < 2; i++) {
+        snprintf(one, sizeof(one), text, i ? "second" : "first");
+        cli_write_file(cli_in(folder, i ? "b.json" : "a.json"), one, strlen(one));
+    }
+    cli_write_file(cli_in(folder, "notes.txt"), "x", 1);
+    cli_write_file(cli_in(folder, ".hidden.json"), "x", 1);
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    const char *first = strstr(result.out, ":first");
+    assert_non_null(first);
+    assert_non_null(strstr(first, ":second"));
+    cli_result_free(&result);
+    result = cli_run(diagnose);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    cli_tempdir_remove(folder);
+}
+
 /* The first line of a table's rows on a terminal of so many columns; NULL for `columns`: not set. */
 static void read_terminal(int columns, const char *environment, const char *const argv[], char *out,
                           size_t size)
@@ -248,6 +276,7 @@ int main(void)
         cmocka_unit_test(test_note_of_a_crash),
         cmocka_unit_test(test_names_of_reports),
         cmocka_unit_test(test_all_reports),
+        cmocka_unit_test(test_directory_of_traces),
         cmocka_unit_test(test_terminal),
 #endif
     };
