@@ -11,21 +11,23 @@ static size_t plain_length(const char *name)
     return end && end > name ? (size_t)(end - name) : strlen(name);
 }
 
+char *nvt_plain_name(const char *name)
+{
+    static const char step[] = "ProfilerStep#";
+    size_t prefix = sizeof(step) - 1;
+    if (!strncmp(name, step, prefix) && name[prefix] &&
+        !name[prefix + strspn(name + prefix, "0123456789")])
+        return strdup("ProfilerStep#*");
+    return strndup(name, plain_length(name));
+}
+
 /* The id of a name's plain form, NVT_NO_STRING when out of memory. */
 static uint32_t plain(struct nvt_trace *trace, uint32_t id)
 {
-    static const char step[] = "ProfilerStep#";
-    const char *name = nvt_name(trace, id);
-    size_t length = plain_length(name), prefix = sizeof(step) - 1;
-    if (!strncmp(name, step, prefix) && name[prefix] &&
-        !name[prefix + strspn(name + prefix, "0123456789")])
-        return nvt_strings_add_text(trace->strings, "ProfilerStep#*");
-    if (!name[length])
-        return id;
-    char *copy = strndup(name, length); /* the table may move while it grows */
-    uint32_t shorter = copy ? nvt_strings_add_text(trace->strings, copy) : NVT_NO_STRING;
-    free(copy);
-    return shorter;
+    char *shorter = nvt_plain_name(nvt_name(trace, id));
+    uint32_t found = shorter ? nvt_strings_add_text(trace->strings, shorter) : NVT_NO_STRING;
+    free(shorter);
+    return found;
 }
 
 int nvt_plain_names(struct nvt_trace *trace, struct nvt_error *err)

@@ -9,6 +9,9 @@
 
 #include "trace.h"
 
+/* The plain form of a name, malloc'ed; NULL when out of memory. */
+char *nvt_plain_name(const char *name);
+
 /* Give the ranges of a trace plain names. 0, or -1 with err (out of memory). */
 int nvt_plain_names(struct nvt_trace *trace, struct nvt_error *err);
 

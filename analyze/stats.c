@@ -22,9 +22,9 @@
 
 static const char usage_text[] =
     "usage: nvtally stats [OPTIONS] FILE|DIRECTORY…\n\n"
-    "Prints reports over traces, or over directories that 'nvtally run' wrote. Without -r: the "
-    "report\n"
-    "that fits what is there.\n\n"
+    "Prints reports over traces, or over directories that 'nvtally run' wrote or that hold traces. "
+    "Without\n"
+    "-r: the report that fits what is there.\n\n"
     "  -r, --report LIST    reports, separated by commas; may be repeated; 'list' lists them, "
     "'all' "
     "is\n"
@@ -171,6 +171,16 @@ static void list_formats(FILE *out)
     fputs("published  the layout of the workload's published file, where there is one\n", out);
 }
 
+/* Without -r: of traces of a device all at a glance, else the report that fits. */
+static const struct nvt_report *choose(const struct nvt_report_input *input)
+{
+    uint64_t operations = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        operations += input->traces[i].trace->ops.count;
+    return operations && !input->run_count && !input->compensate ? &nvt_report_summary
+                                                                 : nvt_report_default(input);
+}
+
 /* Those that can be made of such an input at all. */
 static void take_all(struct request *request, const struct nvt_report_input *input)
 {
@@ -206,11 +216,11 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
     request->is_default = !request->count && !request->all;
     /* A trace by itself is looked into; of several, as of a directory, the study is asked for. */
     if (request->is_default && input->trace_count == 1 && !input->run_count)
-        request->reports[request->count++] = nvt_report_default(input);
+        request->reports[request->count++] = choose(input);
     if (nvt_input_rows(input, err))
         return -1;
     if (request->is_default && !request->count)
-        request->reports[request->count++] = nvt_report_default(input);
+        request->reports[request->count++] = choose(input);
     if (request->all && !request->format)
         return nvt_fail(err, "-r all is for any format but published");
     if (request->all)

@@ -15,7 +15,7 @@
 
 #include "../plots/frame.h"
 #include "../plots/looks.h"
-#include "../plots/words.h"
+#include "../lib/words.h"
 
 static void test_looks(void **state)
 {

@@ -519,7 +519,7 @@ static void the_report_is_one_that_fits(void **state)
         {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, \"tid\": 7, \"ts\": "
          "1, "
          "\"dur\": 2, \"args\": {\"device\": 0, \"stream\": 7}}",
-         "[cuda_gpu_sum]"},
+         "[summary]"},
         {"{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaFree\", \"pid\": 1, \"tid\": "
          "1, "
          "\"ts\": 1, \"dur\": 2}",
@@ -529,6 +529,9 @@ static void the_report_is_one_that_fits(void **state)
          "1, \"dur\": 2}, {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, "
          "\"tid\": "
          "7, \"ts\": 1, \"dur\": 2}",
+         "[summary]"},
+        {"{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, "
+         "\"ts\": 1, \"dur\": 2}",
          "[nvtx_sum]"}};
     char text[2000];
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {

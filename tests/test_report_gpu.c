@@ -278,6 +278,30 @@ static void tree(void **state)
            "--:backward,2,1000,1000,400,400,400,2,2,1,PushPop,0\n");
 }
 
+/* All on one screen: the same numbers as in the reports that have all of them. */
+static void sums_up(void **state)
+{
+    (void)state;
+    expect("summary", 0, 1,
+           "1000,1,1,2,3,0,3,1,4,\n"
+           "\n"
+           "Device,PID,Span (ns),Busy (ns),Busy (%),Idle (ns),Idle (%),Kernels (%),Copies (%),"
+           "Exposed Communication (ns),Exposed Communication (%)\n"
+           "H100 (0),10,605,460,76.0,145,24.0,62.8,16.5,200,33.1\n"
+           "\n"
+           "Time (%),Total Time (ns),Instances,Avg (ns),Name\n"
+           "52.6,200,1,200.0,ncclDevKernel\n"
+           "47.4,180,2,90.0,gemm\n"
+           "\n"
+           "Total Proj Time (ns),Range Instances,Proj Avg (ns),Total Range Time (ns),Range\n"
+           "265,1,265.0,200,:forward\n"
+           "265,1,265.0,1000,:step\n"
+           "\n"
+           "Time (%),Total Time (ns),Num Calls,Avg (ns),Name\n"
+           "75.0,30,3,10.0,cudaLaunchKernel\n"
+           "25.0,10,1,10.0,cudaMemcpyAsync\n");
+}
+
 /* Gaps [215, 220], when the next call had returned long ago, and [380, 520], of which 130 ns are
  * before the return of the call. */
 static void idle(void **state)
@@ -468,6 +492,7 @@ int main(void)
         cmocka_unit_test(kernels_by_range),
         cmocka_unit_test(projections),
         cmocka_unit_test(tree),
+        cmocka_unit_test(sums_up),
         cmocka_unit_test(idle),
         cmocka_unit_test(idle_of_a_shared_device),
         cmocka_unit_test(overlap),

@@ -129,6 +129,18 @@ static void test_note_of_a_crash(void **state)
     cli_result_free(&result);
 }
 
+static void test_default_of_a_device(void **state)
+{
+    (void)state;
+    const char *path = with_device();
+    const char *const argv[] = {"nvtally", "stats", path, NULL};
+    expect_out(argv, "[summary]");
+    expect_out(argv, "[summary_devices]");
+    expect_out(argv, "a_kernel_of_a_name_that_takes_much_of_a_line\n");
+    expect_out(argv, "[summary_ranges]");
+    expect_out(argv, "[summary_calls]");
+}
+
 static void test_names_of_reports(void **state)
 {
     (void)state;
@@ -274,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_help_and_version),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_note_of_a_crash),
+        cmocka_unit_test(test_default_of_a_device),
         cmocka_unit_test(test_names_of_reports),
         cmocka_unit_test(test_all_reports),
         cmocka_unit_test(test_directory_of_traces),
