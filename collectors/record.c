@@ -26,7 +26,8 @@ static const char usage_text[] =
     "process\n"
     "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory, "
     "api,\n"
-    "                         sync, overhead, external, graph, or full (default: nvtx)\n"
+    "                         sync, overhead, external, graph, or full (default:\n"
+    "                         nvtx,kernel)\n"
     "      --capture RANGE    only while this NVTX range is open: RANGE, RANGE@DOMAIN (or the\n"
     "                         other way round), RANGE@*; or cudaProfilerApi: from\n"
     "                         cudaProfilerStart to cudaProfilerStop\n"
@@ -98,7 +99,10 @@ static int check_capture(struct nvt_record_options *options)
     return 0;
 }
 
-/* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. */
+/* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */
+#define TRACE_DEFAULT (NVT_TRACE_NVTX | NVT_TRACE_KERNEL)
+
+/* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. options->trace stays 0 without --trace. */
 static int parse_options(int argc, char **argv, struct nvt_record_options *options)
 {
     enum { TRACE = 256, CAPTURE, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
@@ -156,13 +160,13 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
             return complain("unknown option %s; see nvtally record --help", argv[optind - 1]);
         }
     }
-    if (check_capture(options))
-        return 2;
     return optind < argc ? 0
                          : complain("record needs a command: nvtally record -- %s", "COMMAND …");
 }
 
-static void report(const struct nvt_record_options *options, const struct nvt_record_result *result)
+/* asked: as --trace had it, 0 without: of a device that was not used then nothing is said. */
+static void report(const struct nvt_record_options *options, uint64_t asked,
+                   const struct nvt_record_result *result)
 {
     char text[1200];
     uint64_t lost = result->dropped + result->homeless + result->unwritten + result->nested;
@@ -181,12 +185,12 @@ static void report(const struct nvt_record_options *options, const struct nvt_re
                 " in signal handlers\n",
                 lost, result->dropped, result->unwritten, result->homeless, result->nested);
     char devices[64] = "";
-    if (options->trace & NVT_TRACE_DEVICE)
+    if (asked & NVT_TRACE_DEVICE || result->used_devices)
         snprintf(devices, sizeof(devices), ", %" PRIu64 " device records", result->device_records);
     fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
             result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
             result->processes == 1 ? "" : "es", devices, options->output);
-    if ((options->trace & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
+    if ((asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         fputs("nvtally: the command did not use CUDA\n", stderr);
     if ((options->trace & NVT_TRACE_NVTX) && !result->events && !result->used_devices &&
         !result->other_tool)
@@ -221,9 +225,14 @@ int nvt_cmd_record(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     char text[1200], output[PATH_MAX];
     options.output = "trace.nvt";
+    options.trace = 0;
     int status = parse_options(argc, argv, &options);
     if (status)
         return status == 1 ? 0 : 2;
+    uint64_t asked = options.trace;
+    options.trace = asked ? asked : TRACE_DEFAULT;
+    if (check_capture(&options))
+        return 2;
     if (nvt_output_name(options.output, output, sizeof(output), &err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
@@ -242,6 +251,6 @@ int nvt_cmd_record(int argc, char **argv)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }
-    report(&options, &result);
+    report(&options, asked, &result);
     return end_like(result.wait_status);
 }

@@ -33,18 +33,22 @@ int main(void)
 
 /* Run the client under `record --trace levels [--capture capture]`. */
 struct run {
-    const char *how, *levels, *capture;
-    const char *refuses; /* what the stand-in does not do */
-    const char *library; /* in place of the stand-in */
-    int status, signal;  /* as which it must end */
+    const char *how, *levels, *capture; /* levels NULL: the default */
+    const char *refuses;                /* what the stand-in does not do */
+    const char *library;                /* in place of the stand-in */
+    int status, signal;                 /* as which it must end */
 };
 
 static struct nvt_trace *record(const struct run *run, char **messages)
 {
     char cupti[600], refuses[200];
     const char *path = cli_in(cli_folder, "t.nvt");
-    const char *argv[12] = {"nvtally", "record", "-o", path, "--trace", run->levels};
-    size_t count = 6;
+    const char *argv[12] = {"nvtally", "record", "-o", path};
+    size_t count = 4;
+    if (run->levels) {
+        argv[count++] = "--trace";
+        argv[count++] = run->levels;
+    }
     if (run->capture) {
         argv[count++] = "--capture";
         argv[count++] = run->capture;
@@ -493,6 +497,27 @@ static void captures_of_nvtx(void **state)
 
 /* --- usage --- */
 
+/* Nothing was asked for: ranges, and what the device did in them. */
+static void devices_are_recorded_by_default(void **state)
+{
+    (void)state;
+    char *messages;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "capture", .capture = "measure"}, &messages);
+    assert_int_equal(trace->ops.count, 6);
+    assert_int_equal(trace->ranges.count, 6);
+    assert_non_null(strstr(messages, " device records"));
+    nvt_trace_free(trace);
+    free(messages);
+    /* Of a command without a device nothing is said of one. */
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "record", "-o", cli_in(cli_folder, "t.nvt"), "--", "true", NULL});
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "device"));
+    assert_null(strstr(result.err, "CUDA"));
+    cli_result_free(&result);
+}
+
 static void wrong_usage(void **state)
 {
     static const struct {
@@ -501,7 +526,7 @@ static void wrong_usage(void **state)
                  {"--trace", "nvtx,", "--trace nvtx,"},
                  {"--capture", "", "--capture"},
                  {"--capture", "@domain", "--capture @domain"},
-                 {"--capture", "cudaProfilerApi", "needs --trace"}};
+                 {"--trace=nvtx", "--capture=cudaProfilerApi", "needs --trace"}};
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         const char *argv[] = {"nvtally", "record", wrong[i].option, wrong[i].value, "--",
@@ -554,6 +579,7 @@ int main(void)
         cmocka_unit_test(captures),
         cmocka_unit_test(a_capture_that_never_begins),
         cmocka_unit_test(captures_of_nvtx),
+        cmocka_unit_test(devices_are_recorded_by_default),
         cmocka_unit_test(wrong_usage),
         cmocka_unit_test(another_tool_is_left_in_place),
     };
