@@ -1,264 +1,355 @@
 #include "change.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../lib/sample.h"
+#include "student.h"
 
-#define RESAMPLES    1999
-#define BATCH        20
-#define MOST_BATCHES 20
+#define PAIRS_LEAST   4     /* or chance cannot be told from runs that go together */
+#define PAIRS_CHANCE  0.001 /* that runs which have nothing in common are paired */
+#define TRIM_ONE_IN   7
+#define LEVEL_DEFAULT 0.95
 
-struct observations {
-    double *values;
-    size_t count;
+/* The series of each rank that both sides have, in the order of runs. */
+struct strata {
+    const struct nvt_typical **series[2]; /* of rank r, run k: [r * runs + k] */
+    size_t ranks, runs[2];
+    int by_rank; /* else there is one, of all series */
 };
 
-static double mean_of(const double *values, size_t count)
+/* The mean of runs, and its error. */
+struct estimate {
+    double value, squared; /* squared: standard error */
+    double degrees;
+};
+
+static size_t count_rank(const struct nvt_side *side, uint32_t rank)
 {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += values[i];
-    return sum / (double)count;
+    size_t count = 0;
+    for (size_t i = 0; i < side->count; i++)
+        count += side->series[i].rank == rank;
+    return count;
 }
 
-/* Squared standard error of the mean. */
-static double error_of(const double *values, size_t count, double mean)
+/* Whether this is the first series of a rank that the other side has too. */
+static int begins_rank(const struct nvt_side *side, const struct nvt_side *other, size_t i)
 {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += (values[i] - mean) * (values[i] - mean);
-    return sum / (double)(count - 1) / (double)count;
+    const uint32_t rank = side->series[i].rank;
+    if (rank == NVT_NO_RANK)
+        return 0;
+    for (size_t before = 0; before < i; before++)
+        if (side->series[before].rank == rank)
+            return 0;
+    return count_rank(other, rank) > 0;
 }
 
-static size_t batches_of(size_t count)
+static size_t smaller(size_t a, size_t b)
 {
-    size_t batches = count / BATCH;
-    batches = batches < NVT_CHANGE_LEAST ? NVT_CHANGE_LEAST : batches;
-    batches = batches > MOST_BATCHES ? MOST_BATCHES : batches;
-    return batches < count ? batches : count;
+    return a < b ? a : b;
 }
 
-static int observe(const struct nvt_side *side, int by_repetition, struct observations *out)
+/* The ranks that both sides have, and how many runs each of them has at least. */
+static void count_ranks(struct strata *strata, const struct nvt_side *sides[2])
 {
-    size_t most = 0;
-    for (size_t s = 0; s < side->count; s++)
-        most += by_repetition ? 1 : batches_of(side->series[s].count);
-    out->count = 0;
-    out->values = malloc((most ? most : 1) * sizeof(*out->values));
-    if (!out->values)
-        return -1;
-    for (size_t s = 0; s < side->count; s++) {
-        const struct nvt_series *series = &side->series[s];
-        size_t batches = by_repetition ? 1 : batches_of(series->count);
-        for (size_t b = 0; series->count && b < batches; b++) {
-            size_t from = series->count * b / batches, to = series->count * (b + 1) / batches;
-            out->values[out->count++] = mean_of(series->values + from, to - from);
-        }
+    *strata = (struct strata){.runs = {SIZE_MAX, SIZE_MAX}};
+    for (size_t i = 0; i < sides[0]->count; i++) {
+        if (!begins_rank(sides[0], sides[1], i))
+            continue;
+        strata->ranks++;
+        for (int side = 0; side < 2; side++)
+            strata->runs[side] =
+                smaller(strata->runs[side], count_rank(sides[side], sides[0]->series[i].rank));
+    }
+    strata->by_rank = strata->ranks > 0;
+    if (strata->by_rank)
+        return;
+    strata->ranks = 1;
+    for (int side = 0; side < 2; side++)
+        strata->runs[side] = sides[side]->count;
+}
+
+static void put_rank(struct strata *strata, int which, const struct nvt_side *side, uint32_t rank,
+                     size_t row)
+{
+    const size_t runs = strata->runs[which];
+    for (size_t i = 0, found = 0; i < side->count && found < runs; i++)
+        if (!strata->by_rank || side->series[i].rank == rank)
+            strata->series[which][row * runs + found++] = &side->series[i];
+}
+
+static int stratify(struct strata *strata, const struct nvt_side *sides[2])
+{
+    size_t row = 0;
+    count_ranks(strata, sides);
+    for (int side = 0; side < 2; side++) {
+        strata->series[side] = calloc(strata->ranks * strata->runs[side] + 1, sizeof(void *));
+        if (!strata->series[side])
+            return -1;
+    }
+    for (int side = 0; side < 2 && !strata->by_rank; side++)
+        put_rank(strata, side, sides[side], NVT_NO_RANK, 0);
+    for (size_t i = 0; i < sides[0]->count && strata->by_rank; i++) {
+        if (!begins_rank(sides[0], sides[1], i))
+            continue;
+        for (int side = 0; side < 2; side++)
+            put_rank(strata, side, sides[side], sides[0]->series[i].rank, row);
+        row++;
     }
     return 0;
 }
 
-/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016. */
-static uint64_t next_random(uint64_t *state)
+/* Of each run the mean of its ranks' logarithms. NULL when out of memory. */
+static double *values_of(const struct strata *strata, int side)
 {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * UINT64_C(0x2545F4914F6CDD1D);
-}
-
-/* A resample of values that were moved to mean zero: its mean and its squared standard error. */
-static double resample(const double *centred, size_t count, uint64_t *random, double *error)
-{
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < count; i++) {
-        /* The top 32 bits scaled to the range: no division in the loop. */
-        double value = centred[(next_random(random) >> 32) * count >> 32];
-        sum += value;
-        squares += value * value;
-    }
-    double mean = sum / (double)count;
-    *error = (squares / (double)count - mean * mean) / (double)(count - 1);
-    return mean;
-}
-
-static double *centre(const struct observations *from)
-{
-    double *values = malloc(from->count * sizeof(*values));
-    double mean = mean_of(from->values, from->count);
-    for (size_t i = 0; values && i < from->count; i++)
-        values[i] = from->values[i] - mean;
+    const size_t runs = strata->runs[side];
+    double *values = calloc(runs + 1, sizeof(*values));
+    for (size_t i = 0; values && i < strata->ranks * runs; i++)
+        values[i % runs] += strata->series[side][i]->log / (double)strata->ranks;
     return values;
 }
 
-/* t of resamples in which both sides have mean zero, ascending. 0 or -1. */
-static int bootstrap(const struct observations *a, const struct observations *b, double *t)
+/* What the times of the runs tell of their mean. */
+static struct estimate within(const struct strata *strata, int side)
 {
-    uint64_t random = UINT64_C(0x9E3779B97F4A7C15);
-    double *left = centre(a), *right = centre(b);
-    for (int i = 0; left && right && i < RESAMPLES; i++) {
-        double difference, error, other;
-        do {
-            difference = resample(right, b->count, &random, &error);
-            difference -= resample(left, a->count, &random, &other);
-        } while (error + other <= 0);
-        t[i] = difference / sqrt(error + other);
+    const size_t count = strata->ranks * strata->runs[side];
+    struct estimate out = {0, 0, 0};
+    double weights = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct nvt_typical *typical = strata->series[side][i];
+        const double squared = typical->error * typical->error / (double)count / (double)count;
+        out.value += typical->log / (double)count;
+        out.squared += squared;
+        weights += squared * squared / typical->degrees;
     }
-    int status = left && right ? 0 : -1;
-    free(left);
-    free(right);
-    if (!status)
-        nvt_sample_sort(t, RESAMPLES);
+    out.degrees = weights > 0 ? out.squared * out.squared / weights : 1;
+    return out;
+}
+
+/* What their spread tells: the trimmed mean, its error from the Winsorised variance. Sorts. */
+static struct estimate between(double *values, size_t count)
+{
+    const size_t cut = count / TRIM_ONE_IN, kept = count - 2 * cut;
+    struct estimate out = {0, 0, (double)kept - 1};
+    double mean = 0, squares = 0;
+    nvt_sample_sort(values, count);
+    for (size_t i = 0; i < cut; i++) {
+        values[i] = values[cut];
+        values[count - 1 - i] = values[count - 1 - cut];
+    }
+    for (size_t i = 0; i < count; i++) {
+        mean += values[i] / (double)count;
+        out.value += i >= cut && i < count - cut ? values[i] / (double)kept : 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    out.squared = squares / (double)kept / ((double)kept - 1);
+    return out;
+}
+
+/* Welch and Satterthwaite. */
+static void set_error(struct nvt_change *change, const struct estimate *a, const struct estimate *b)
+{
+    const double squared = a->squared + b->squared;
+    change->error = sqrt(squared);
+    change->degrees =
+        squared > 0
+            ? squared * squared /
+                  (a->squared * a->squared / a->degrees + b->squared * b->squared / b->degrees)
+            : 1;
+}
+
+/* Whether the k-th values of both sides go together: their correlation, tested by its t. */
+static int go_together(const double *a, const double *b, size_t count)
+{
+    double mean[2] = {0, 0}, squares[2] = {0, 0}, products = 0;
+    if (count < PAIRS_LEAST)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        mean[0] += a[i] / (double)count;
+        mean[1] += b[i] / (double)count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const double left = a[i] - mean[0], right = b[i] - mean[1];
+        squares[0] += left * left;
+        squares[1] += right * right;
+        products += left * right;
+    }
+    if (!(products > 0))
+        return 0;
+    const double r2 = fmin(products / squares[0] * products / squares[1], 1 - 1e-15);
+    const double degrees = (double)count - 2;
+    return nvt_student_tail(sqrt(degrees * r2 / (1 - r2)), degrees) / 2 < PAIRS_CHANCE;
+}
+
+static void measure_runs(struct nvt_change *change, const struct strata *strata, double *values[2])
+{
+    const size_t *runs = strata->runs;
+    struct estimate a, b;
+    change->is_paired =
+        !strata->by_rank && runs[0] == runs[1] && go_together(values[0], values[1], runs[0]);
+    if (change->is_paired) {
+        for (size_t k = 0; k < runs[0]; k++)
+            values[1][k] -= values[0][k];
+        const struct estimate none = {0, 0, 1};
+        a = within(strata, 0);
+        b = between(values[1], runs[1]);
+        b.value += a.value;
+        set_error(change, &none, &b);
+    } else {
+        a = between(values[0], runs[0]);
+        b = between(values[1], runs[1]);
+        set_error(change, &a, &b);
+    }
+    change->typical[0] = exp(a.value);
+    change->typical[1] = exp(b.value);
+}
+
+static void measure_times(struct nvt_change *change, const struct strata *strata)
+{
+    const struct estimate a = within(strata, 0), b = within(strata, 1);
+    change->typical[0] = exp(a.value);
+    change->typical[1] = exp(b.value);
+    set_error(change, &a, &b);
+}
+
+static void count_times(struct nvt_change *change, const struct strata *strata, size_t all)
+{
+    change->left_out = all;
+    change->ranks = strata->by_rank ? strata->ranks : 0;
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < strata->ranks * strata->runs[side]; i++) {
+            change->n[side] += strata->series[side][i]->n;
+            change->total[side] += strata->series[side][i]->total / (double)strata->runs[side];
+        }
+        change->runs[side] = strata->runs[side];
+        change->left_out -= strata->ranks * strata->runs[side];
+    }
+}
+
+/* What the typical times are, and the error of their ratio. */
+static int estimate(struct nvt_change *change, const struct strata *strata)
+{
+    double *values[2] = {values_of(strata, 0), values_of(strata, 1)};
+    const int by_run = strata->runs[0] >= NVT_CHANGE_RUNS && strata->runs[1] >= NVT_CHANGE_RUNS;
+    int status = values[0] && values[1] ? 0 : -1;
+    if (!status && by_run)
+        measure_runs(change, strata, values);
+    /* Runs that agree to the last digit do not say how well the digit is known. */
+    if (!status && (!by_run || change->error <= 0))
+        measure_times(change, strata);
+    free(values[0]);
+    free(values[1]);
     return status;
 }
 
-/*
- * P(|T| >= t) of Student's t: with x = sqrt(df)·tan(θ) its density is proportional to cos(θ)^(df - 1) dθ;
- * both integrals by Simpson's rule.
- */
-static double student_tail(double t, size_t degrees)
+static void test(struct nvt_change *change)
 {
-    enum { STEPS = 2000 };
-    double first = atan(fabs(t) / sqrt((double)degrees)), half = acos(0), sums[2] = {0, 0};
-    const double from[2] = {first, 0};
-    for (int which = 0; which < 2; which++) {
-        double step = (half - from[which]) / STEPS;
-        for (int i = 0; i <= STEPS; i++) {
-            double weight = i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2;
-            double angle = from[which] + step * i;
-            sums[which] += weight * step * pow(fmax(cos(angle), 0), (double)degrees - 1);
-        }
-    }
-    return sums[0] / sums[1];
+    const double difference = log(change->typical[1] / change->typical[0]);
+    change->ratio = change->typical[1] / change->typical[0];
+    if (isnan(change->error) || isnan(difference))
+        change->p = NAN;
+    else if (change->error > 0)
+        change->p = nvt_student_tail(difference / change->error, change->degrees);
+    else /* no noise at all: they are what they are */
+        change->p = change->typical[0] == change->typical[1];
 }
 
-static int infer(const struct observations *a, const struct observations *b,
-                 struct nvt_change *change)
+static void set_interval(struct nvt_change *change, double level)
 {
-    double mean_a = mean_of(a->values, a->count), mean_b = mean_of(b->values, b->count);
-    double error = error_of(a->values, a->count, mean_a) + error_of(b->values, b->count, mean_b);
-    if (error <= 0) {
-        /* No noise at all: the means are what they are. */
-        change->low = change->high = change->ratio;
-        change->p = mean_a == mean_b;
-        return 0;
-    }
-    double *t = malloc(RESAMPLES * sizeof(*t));
-    if (!t || bootstrap(a, b, t)) {
-        free(t);
-        return -1;
-    }
-    double observed = (mean_b - mean_a) / sqrt(error);
-    size_t beyond = 0, fewer = a->count < b->count ? a->count : b->count;
-    for (int i = 0; i < RESAMPLES; i++)
-        beyond += fabs(t[i]) >= fabs(observed);
-    change->p = (double)(beyond + 1) / (RESAMPLES + 1);
-    /* Beyond all resamples these cannot say how far: Student's tail with the fewer degrees can. */
-    if (!beyond)
-        change->p = fmin(change->p, student_tail(observed, fewer - 1));
-    double low_t = nvt_sample_quantile(t, RESAMPLES, 0.025);
-    double high_t = nvt_sample_quantile(t, RESAMPLES, 0.975);
-    change->low = fmax(0, 1 + (mean_b - mean_a - high_t * sqrt(error)) / mean_a);
-    change->high = 1 + (mean_b - mean_a - low_t * sqrt(error)) / mean_a;
-    free(t);
-    return 0;
+    if (isnan(change->p))
+        return;
+    double reach =
+        change->error > 0 ? change->error * nvt_student_at(1 - level, change->degrees) : 0;
+    change->low = change->ratio * exp(-reach);
+    change->high = change->ratio * exp(reach);
 }
 
-static double whole_mean(const struct nvt_side *side, size_t *count)
-{
-    double sum = 0;
-    *count = 0;
-    for (size_t s = 0; s < side->count; s++) {
-        for (size_t i = 0; i < side->series[s].count; i++)
-            sum += side->series[s].values[i];
-        *count += side->series[s].count;
-    }
-    return sum / (double)*count;
-}
+static const struct nvt_change nothing = {.typical = {NAN, NAN},
+                                          .ratio = NAN,
+                                          .error = NAN,
+                                          .degrees = NAN,
+                                          .p = NAN,
+                                          .low = NAN,
+                                          .high = NAN};
 
 int nvt_change_measure(const struct nvt_side *a, const struct nvt_side *b,
                        struct nvt_change *change)
 {
-    struct observations left = {0}, right = {0};
-    int by_repetition = a->count >= NVT_CHANGE_LEAST && b->count >= NVT_CHANGE_LEAST;
-    *change = (struct nvt_change){.low = NAN, .high = NAN, .p = NAN};
-    change->mean[0] = whole_mean(a, &change->n[0]);
-    change->mean[1] = whole_mean(b, &change->n[1]);
-    change->ratio = change->mean[1] / change->mean[0];
-    int status = observe(a, by_repetition, &left) || observe(b, by_repetition, &right);
-    change->observations[0] = left.count;
-    change->observations[1] = right.count;
-    if (!status && left.count >= NVT_CHANGE_LEAST && right.count >= NVT_CHANGE_LEAST &&
-        change->mean[0] > 0)
-        status = infer(&left, &right, change);
-    free(left.values);
-    free(right.values);
-    return status ? -1 : 0;
+    const struct nvt_side *sides[2] = {a, b};
+    struct strata strata;
+    *change = nothing;
+    int status = stratify(&strata, sides);
+    if (!status)
+        count_times(change, &strata, a->count + b->count);
+    for (int side = 0; side < 2 && !status; side++)
+        if (sides[side]->count && !sides[!side]->count)
+            change->typical[side] = exp(within(&strata, side).value);
+    if (!status && a->count && b->count) {
+        status = estimate(change, &strata);
+        test(change);
+    }
+    free(strata.series[0]);
+    free(strata.series[1]);
+    return status;
 }
 
 void nvt_change_from_summaries(const double mean[2], const double std[2], const size_t n[2],
                                struct nvt_change *change)
 {
-    *change = (struct nvt_change){.low = NAN, .high = NAN, .p = NAN};
+    struct estimate sides[2];
+    *change = nothing;
     for (int side = 0; side < 2; side++) {
-        change->mean[side] = mean[side];
-        change->n[side] = change->observations[side] = n[side];
+        const struct nvt_typical typical = nvt_typical_of_summary(mean[side], std[side], n[side]);
+        change->typical[side] = mean[side];
+        change->total[side] = typical.total;
+        change->n[side] = n[side];
+        change->runs[side] = 1;
+        sides[side] =
+            (struct estimate){typical.log, typical.error * typical.error, typical.degrees};
     }
-    change->ratio = mean[1] / mean[0];
-    double error = sqrt(std[0] * std[0] / (double)n[0] + std[1] * std[1] / (double)n[1]);
-    if (n[0] < NVT_CHANGE_LEAST || n[1] < NVT_CHANGE_LEAST || !(error > 0) || !(mean[0] > 0))
-        return;
-    change->p = erfc(fabs(mean[1] - mean[0]) / error / sqrt(2));
-    change->low = fmax(0, change->ratio - 1.96 * error / mean[0]);
-    change->high = change->ratio + 1.96 * error / mean[0];
+    set_error(change, &sides[0], &sides[1]);
+    test(change);
+    set_interval(change, LEVEL_DEFAULT);
 }
 
-struct ranked {
-    double p;
-    size_t index;
-};
-
-static int by_p(const void *a, const void *b)
+static int ascending(const void *a, const void *b)
 {
-    double x = ((const struct ranked *)a)->p, y = ((const struct ranked *)b)->p;
+    double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static enum nvt_verdict verdict_of(const struct nvt_change *change, int is_significant,
-                                   double tolerance)
+static enum nvt_verdict verdict_of(const struct nvt_change *change, double tolerance)
 {
     if (isnan(change->low))
         return NVT_CANNOT_TELL;
     if (change->low > 1 - tolerance && change->high < 1 + tolerance)
         return NVT_SAME;
-    if (!is_significant)
-        return NVT_CANNOT_TELL;
-    return change->ratio < 1 ? NVT_FASTER : NVT_SLOWER;
+    if (change->low > 1)
+        return NVT_SLOWER;
+    return change->high < 1 ? NVT_FASTER : NVT_CANNOT_TELL;
 }
 
-int nvt_change_verdicts(struct nvt_change *changes, size_t count, double alpha, double tolerance)
+int nvt_change_verdicts(struct nvt_change *changes, size_t count, double alpha, double tolerance,
+                        double *level)
 {
-    struct ranked *ranked = malloc((count ? count : 1) * sizeof(*ranked));
-    size_t tested = 0;
-    int passes = 1;
-    if (!ranked)
+    double *p = malloc((count ? count : 1) * sizeof(*p));
+    size_t tested = 0, found = 1;
+    if (!p)
         return -1;
     for (size_t i = 0; i < count; i++)
         if (!isnan(changes[i].p))
-            ranked[tested++] = (struct ranked){changes[i].p, i};
-        else
-            changes[i].verdict = NVT_CANNOT_TELL;
-    qsort(ranked, tested, sizeof(*ranked), by_p);
-    /* Holm: the k-th smallest p against alpha / (tests left), stopping at the first that fails. */
-    for (size_t k = 0; k < tested; k++) {
-        passes = passes && ranked[k].p <= alpha / (double)(tested - k);
-        struct nvt_change *change = &changes[ranked[k].index];
-        change->verdict = verdict_of(change, passes, tolerance);
+            p[tested++] = changes[i].p;
+    qsort(p, tested, sizeof(*p), ascending);
+    for (size_t k = 1; k <= tested; k++)
+        if (p[k - 1] <= alpha * (double)k / (double)tested)
+            found = k;
+    free(p);
+    *level = 1 - alpha * (double)found / (double)(tested ? tested : 1);
+    for (size_t i = 0; i < count; i++) {
+        set_interval(&changes[i], *level);
+        changes[i].verdict = verdict_of(&changes[i], tolerance);
     }
-    free(ranked);
     return 0;
 }
 

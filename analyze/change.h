@@ -1,49 +1,50 @@
 /*
  * How much a time has changed between two sides, with the noise taken into account.
  *
- * A side is one or more repetitions (series of times in the order in which they were measured). Times
- * that follow each other resemble each other, so they are not independent observations; means of
- * batches are, nearly. An observation is the mean of a repetition where both sides have at least
- * NVT_CHANGE_LEAST of them, else the mean of a batch of twenty times or more of a repetition (no more
- * than 20 batches of each; a series of less than 100 times is cut into NVT_CHANGE_LEAST).
+ * A side is one or more runs, each with what its times typically are (typical.h). A change is a
+ * ratio, so it is reckoned in logarithms. Where ranks are known, times of a rank are compared with
+ * those of the same rank, and the run's value is the mean over its ranks; a rank's k-th series is of
+ * the k-th run. What only one side has of ranks is left out; without a rank on both sides all series are runs.
  *
- * The interval is the studentised bootstrap's (Efron and Tibshirani, "An Introduction to the Bootstrap",
- * 1993, chapter 12.5) of the difference of means, shown as a ratio to side A's mean; the p-value is the
- * share of resamples, drawn with both sides moved to the same mean, whose |t| is at least the observed
- * one (beyond all resamples: Student's tail, if that is less). Resampling is seeded: the same data give the same answer.
+ * With NVT_CHANGE_RUNS runs on both sides the error is that between runs: Welch's t of the runs'
+ * values, from seven runs a side on without one in seven at either end (Yuen, "The two-sample trimmed t for
+ * unequal population variances", 1974). Runs are paired, the k-th with the k-th, where their values
+ * go together beyond chance, as those of ranks that nobody has named do. With fewer runs the
+ * error is what the runs' own times tell, and nothing is known of the noise between runs.
  */
 #ifndef NVT_CHANGE_H
 #define NVT_CHANGE_H
 
 #include <stddef.h>
 
-#define NVT_CHANGE_LEAST 5 /* observations a side, or nothing can be said */
+#include "typical.h"
 
-/* What commands use: at most one comparison in fifty of equal runs should give a verdict. It is one in
- * twenty at worst, as batches of times are not quite independent (tests/test_change.c measures it). */
-#define NVT_CHANGE_ALPHA 0.02
+#define NVT_CHANGE_RUNS 3 /* a side, or the noise between runs is not known */
+
+/* What commands use: of two equal runs, at most one comparison in twenty gives any verdict
+ * (tests/test_change.c measures it). */
+#define NVT_CHANGE_ALPHA 0.05
 
 enum nvt_verdict { NVT_CANNOT_TELL, NVT_SAME, NVT_FASTER, NVT_SLOWER };
 
-struct nvt_series {
-    const double *values; /* ns, in the order of measurement */
-    size_t count;
-};
-
 struct nvt_side {
-    const struct nvt_series *series;
+    const struct nvt_typical *series;
     size_t count;
 };
 
 struct nvt_change {
-    double mean[2]; /* of all times of a side */
-    size_t n[2];    /* times */
-    size_t observations[2];
-    double ratio;     /* mean[1] / mean[0] */
-    double low, high; /* 95 % interval of the ratio, cut at 0, as times are not negative; NaN when
-                        nothing can be said */
-    double p;         /* NaN likewise */
-    enum nvt_verdict verdict; /* set by nvt_change_verdicts */
+    double typical[2]; /* ns: the geometric mean of runs and ranks; NaN where there is none */
+    double total[2];   /* ns of a run, all ranks */
+    size_t n[2];       /* times */
+    size_t runs[2];
+    size_t ranks;             /* that both sides have, 0: none is known */
+    size_t left_out;          /* series of ranks, or of runs of a rank, that only one side has */
+    int is_paired;            /* run with run, though they are not known to be ranks */
+    double ratio;             /* typical[1] / typical[0] */
+    double error, degrees;    /* of its logarithm; NaN when nothing can be said */
+    double p;                 /* that there is no change, NaN likewise */
+    double low, high;         /* interval of the ratio, NaN likewise; set by nvt_change_verdicts */
+    enum nvt_verdict verdict; /* likewise */
 };
 
 /* Compare side b with side a. 0, or -1 when out of memory. */
@@ -51,16 +52,21 @@ int nvt_change_measure(const struct nvt_side *a, const struct nvt_side *b,
                        struct nvt_change *change);
 
 /* The same from summaries alone (mean, standard deviation, count of each side), where times are taken
- * for independent: Welch's t by the normal approximation. */
+ * for independent, with the interval of 95 %. */
 void nvt_change_from_summaries(const double mean[2], const double std[2], const size_t n[2],
                                struct nvt_change *change);
 
 /*
- * Verdicts over all changes of one comparison: faster or slower where p passes Holm's step-down
- * procedure at `alpha` over all of them (so that the chance of any false one is at most alpha), same
- * where the interval lies within ± tolerance (a fraction) of 1, else cannot tell.
+ * Intervals and verdicts over all changes of one comparison, at one level for all of them: faster or slower where
+ * the interval does not hold 1, same where it lies within ± tolerance (a fraction) of 1, else cannot
+ * tell. The level is 1 - alpha R / count, where R p-values (one at least) pass the procedure of Benjamini and
+ * Hochberg ("Controlling the false discovery rate", 1995) at `alpha`: where nothing has
+ * changed, the chance of any verdict is alpha, and else the share of false ones among the verdicts is; the
+ * intervals are those of Benjamini and Yekutieli ("False discovery rate-adjusted multiple confidence
+ * intervals", 2005). *level gets it. 0, or -1 when out of memory.
  */
-int nvt_change_verdicts(struct nvt_change *changes, size_t count, double alpha, double tolerance);
+int nvt_change_verdicts(struct nvt_change *changes, size_t count, double alpha, double tolerance,
+                        double *level);
 
 /* "faster", "slower", "same", "cannot tell". */
 const char *nvt_verdict_name(enum nvt_verdict verdict);

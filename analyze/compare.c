@@ -18,38 +18,78 @@ static const char usage_text[] =
     "       nvtally compare A1 A2 … vs B1 B2 … [vs C1 …] [OPTIONS]\n"
     "       nvtally compare A… --reference [OPTIONS]\n\n"
     "Compares runs (directories of nvtally run) or traces: how each phase, range and kernel has\n"
-    "changed against side A, with a 95 % interval. Repetitions of a side stand before and behind\n"
-    "'vs'; with five or more a side, the noise between runs is taken into account too.\n"
+    "changed against side A, with an interval. Repetitions of a side stand before and behind "
+    "'vs';\n"
+    "with three or more a side, better five, the noise between runs is taken into account too.\n"
+    "Traces of ranks (rank3 in their names) are compared rank with rank.\n"
     "With --reference: directories beside the published figures of the same configurations, which\n"
     "are of other machines; a ratio and no verdict.\n\n"
     "  -f, --format FORMAT    column (default), grid, markdown, latex, csv, tsv, json\n"
     "      --fail-above PCT   exit 1 when anything is slower by more than this, 5 or 5%\n"
+    "      --fail-unknown     and when it may be, but cannot be told from noise\n"
     "      --reference        beside the published figures (nvtally reference)\n"
     "      --tolerance PCT    within this it is the same (default: 1%)\n"
+    "      --top N            only the N rows whose total time has changed most\n"
     "      --help             this text\n\n"
     "Exit status: 0, 1 when --fail-above was exceeded, 2 when it cannot be compared.\n"
     "Example:  nvtally compare before after --fail-above 5%\n";
+
+#define NO_BOUND 1e4 /* a ratio that says no more than that there is no upper bound */
 
 struct request {
     const struct nvt_format *format;
     double fail_above; /* fraction, NaN: never */
     double tolerance;  /* fraction */
-    int reference;     /* beside published figures */
+    size_t top;        /* rows, 0: all */
+    int fail_unknown;
+    int reference; /* beside published figures */
+};
+
+/* A row: a side against A. */
+struct outcome {
+    const struct nvt_compared *group;
+    size_t side, place; /* place: rows with a lower one come first */
+    struct nvt_change *change;
+};
+
+struct outcomes {
+    struct outcome *rows;
+    struct nvt_change *changes; /* of the rows, before they are sorted */
+    size_t count, compared;     /* compared: the first of them, that both sides have */
+    double level;               /* of their intervals */
+    size_t regressions, unknown;
+};
+
+enum {
+    CONFIGURATION,
+    KIND,
+    NAME,
+    SIDE,
+    N_A,
+    N,
+    TOTAL,
+    TYPICAL_A,
+    TYPICAL,
+    CHANGE,
+    LOW,
+    HIGH,
+    VERDICT
 };
 
 static const struct nvt_column_spec columns[] = {
-    {"configuration", "", NVT_TEXT, 0, 0},
-    {"kind", "", NVT_TEXT, 0, 0},
-    {"name", "", NVT_TEXT, 0, 0},
-    {"side", "", NVT_TEXT, 0, 0},
-    {"n A", "", NVT_INT, 0, 0},
-    {"n", "", NVT_INT, 0, 0},
-    {"mean A", "ns", NVT_REAL, 1, 0},
-    {"mean", "ns", NVT_REAL, 1, 0},
-    {"change", "%", NVT_REAL, 2, 0},
-    {"low", "%", NVT_REAL, 2, 0},
-    {"high", "%", NVT_REAL, 2, 0},
-    {"verdict", "", NVT_TEXT, 0, 0},
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [KIND] = {"kind", "", NVT_TEXT, 0, 0},
+    [NAME] = {"name", "", NVT_TEXT, 0, 0},
+    [SIDE] = {"side", "", NVT_TEXT, 0, 0},
+    [N_A] = {"n A", "", NVT_INT, 0, 0},
+    [N] = {"n", "", NVT_INT, 0, 0},
+    [TOTAL] = {"change of total", "ns", NVT_REAL, 0, 0},
+    [TYPICAL_A] = {"typical A", "ns", NVT_REAL, 1, 0},
+    [TYPICAL] = {"typical", "ns", NVT_REAL, 1, 0},
+    [CHANGE] = {"change", "%", NVT_REAL, 2, 0},
+    [LOW] = {"low", "%", NVT_REAL, 2, 0},
+    [HIGH] = {"high", "%", NVT_REAL, 2, 0},
+    [VERDICT] = {"verdict", "", NVT_TEXT, 0, 0},
 };
 
 static int parse_percent(const char *option, const char *text, double *fraction,
@@ -63,14 +103,26 @@ static int parse_percent(const char *option, const char *text, double *fraction,
     return 0;
 }
 
+static int parse_top(const char *text, size_t *top, struct nvt_error *err)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || !value || value > 1000000000)
+        return nvt_fail(err, "--top %s: a number of rows", text);
+    *top = value;
+    return 0;
+}
+
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { FAIL_ABOVE = 256, TOLERANCE, REFERENCE, HELP };
+    enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, TOLERANCE, TOP, REFERENCE, HELP };
     static const struct option options[] = {{"format", required_argument, NULL, 'f'},
                                             {"fail-above", required_argument, NULL, FAIL_ABOVE},
+                                            {"fail-unknown", no_argument, NULL, FAIL_UNKNOWN},
                                             {"reference", no_argument, NULL, REFERENCE},
                                             {"tolerance", required_argument, NULL, TOLERANCE},
+                                            {"top", required_argument, NULL, TOP},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
     char hint[128];
@@ -91,6 +143,13 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             if (parse_percent("--tolerance", optarg, &request->tolerance, err))
                 return -1;
             break;
+        case FAIL_UNKNOWN:
+            request->fail_unknown = 1;
+            break;
+        case TOP:
+            if (parse_top(optarg, &request->top, err))
+                return -1;
+            break;
         case REFERENCE:
             request->reference = 1;
             break;
@@ -102,6 +161,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             return -1;
         }
     }
+    if (request->fail_unknown && isnan(request->fail_above))
+        return nvt_fail(err, "--fail-unknown needs --fail-above PCT");
     return 0;
 }
 
@@ -149,51 +210,54 @@ static size_t read_sides(int count, char **arguments, struct nvt_sides *groups,
     return side + 1;
 }
 
-/* Side against side A of a group; 1 when both have it, 0 when not, -1 when out of memory. */
-static int measure(struct nvt_compared *group, size_t side, struct nvt_change *change)
+static int has_both(const struct outcome *row)
 {
-    struct nvt_side a, b;
-    struct nvt_compared_side *left = &group->sides[0], *right = &group->sides[side];
-    if (left->count && right->count) {
-        if (nvt_sides_series(group, 0, &a) || nvt_sides_series(group, side, &b) ||
-            nvt_change_measure(&a, &b, change))
-            return -1;
-        return 1;
-    }
-    if (isnan(left->mean) || isnan(right->mean))
-        return 0;
-    nvt_change_from_summaries((double[]){left->mean, right->mean},
-                              (double[]){left->std, right->std}, (size_t[]){left->n, right->n},
-                              change);
-    return 1;
+    return row->group->sides[0].count && row->group->sides[row->side].count;
 }
 
-struct outcome {
-    size_t group, side;
-};
-
-static void add_row(struct nvt_table *table, const struct nvt_compared *group, size_t side,
-                    const struct nvt_change *change)
+static const char *verdict_of(const struct outcome *row)
 {
+    static const char *const missing[NVT_SIDES] = {"only in A", "only in B", "only in C",
+                                                   "only in D", "only in E", "only in F",
+                                                   "only in G", "only in H"};
+    if (has_both(row))
+        return nvt_verdict_name(row->change->verdict);
+    return missing[row->group->sides[0].count ? 0 : row->side];
+}
+
+/* NaN leaves a cell unset. */
+static void set_real(struct nvt_table *table, size_t row, size_t column, double value)
+{
+    if (!isnan(value))
+        nvt_table_set_real(table, row, column, value);
+}
+
+static double change_of_total(const struct outcome *row)
+{
+    return row->change->total[1] - row->change->total[0];
+}
+
+static void add_row(struct nvt_table *table, const struct outcome *from)
+{
+    const struct nvt_compared *group = from->group;
+    const struct nvt_change *change = from->change;
+    const char name[] = {(char)('A' + from->side), 0};
     size_t row = nvt_table_add_row(table);
-    const char name[] = {(char)('A' + side), 0};
-    nvt_table_set_text(table, row, 0, group->configuration[0] ? group->configuration : NULL);
-    nvt_table_set_text(table, row, 1, nvt_compared_kind_name(group->kind));
-    nvt_table_set_text(table, row, 2, group->name);
-    nvt_table_set_text(table, row, 3, name);
-    nvt_table_set_int(table, row, 4, (int64_t)change->n[0]);
-    nvt_table_set_int(table, row, 5, (int64_t)change->n[1]);
-    nvt_table_set_real(table, row, 6, change->mean[0]);
-    nvt_table_set_real(table, row, 7, change->mean[1]);
-    nvt_table_set_real(table, row, 8, 100 * (change->ratio - 1));
-    nvt_table_set_real(table, row, 9, 100 * (change->low - 1));
-    nvt_table_set_real(table, row, 10, 100 * (change->high - 1));
-    nvt_table_set_text(table, row, 11, nvt_verdict_name(change->verdict));
-}
-
-static int is_regression(const struct nvt_change *change, double fail_above)
-{
-    return change->verdict == NVT_SLOWER && change->ratio - 1 > fail_above;
+    nvt_table_set_text(table, row, CONFIGURATION,
+                       group->configuration[0] ? group->configuration : NULL);
+    nvt_table_set_text(table, row, KIND, nvt_compared_kind_name(group->kind));
+    nvt_table_set_text(table, row, NAME, group->name);
+    nvt_table_set_text(table, row, SIDE, name);
+    nvt_table_set_int(table, row, N_A, (int64_t)change->n[0]);
+    nvt_table_set_int(table, row, N, (int64_t)change->n[1]);
+    set_real(table, row, TOTAL, change_of_total(from));
+    set_real(table, row, TYPICAL_A, change->typical[0]);
+    set_real(table, row, TYPICAL, change->typical[1]);
+    set_real(table, row, CHANGE, 100 * (change->ratio - 1));
+    set_real(table, row, LOW, 100 * (change->low - 1));
+    if (change->high < NO_BOUND)
+        set_real(table, row, HIGH, 100 * (change->high - 1));
+    nvt_table_set_text(table, row, VERDICT, verdict_of(from));
 }
 
 /* What the sides have in common, or "A x, B y". NULL where nothing is known of any. */
@@ -228,21 +292,42 @@ static void set_provenance(struct nvt_table *table, const struct nvt_sides *grou
     nvt_table_set_provenance(table, &provenance);
 }
 
-/* Print the table; *regressions gets how many rows exceed the bound. 0 or -1. */
+/* "99.2": as many decimals as tell it from 100. */
+static void print_level(double level, char *out, size_t size)
+{
+    const double rest = 100 * (1 - level);
+    const int decimals = rest < 0.9999 ? (int)ceil(-log10(rest)) : 0;
+    snprintf(out, size, "%.*f", decimals, 100 * level);
+}
+
+static void print_title(const struct outcomes *outcomes, char *out, size_t size)
+{
+    char level[32], rows[64] = "";
+    size_t ranks = 0;
+    print_level(outcomes->level, level, sizeof(level));
+    for (size_t i = 0; i < outcomes->count; i++)
+        if (outcomes->rows[i].change->ranks > ranks)
+            ranks = outcomes->rows[i].change->ranks;
+    if (outcomes->level > 1 - NVT_CHANGE_ALPHA)
+        snprintf(rows, sizeof(rows), " (%g %% over all rows)", 100 * (1 - NVT_CHANGE_ALPHA));
+    size_t used = (size_t)snprintf(
+        out, size, "Change against side A, verdicts and intervals of %s %%%s", level, rows);
+    if (ranks > 1 && used < size)
+        snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
+}
+
 static int show(const struct request *request, const struct nvt_sides *groups, size_t sides,
-                const struct outcome *outcomes, const struct nvt_change *changes, size_t count,
-                size_t *regressions, struct nvt_error *err)
+                const struct outcomes *outcomes, struct nvt_error *err)
 {
     struct nvt_tables tables = {0};
-    struct nvt_table *table = nvt_table_new("compare", "Change against side A, 95 % intervals",
-                                            columns, sizeof(columns) / sizeof(columns[0]));
-    *regressions = 0;
+    char title[200];
+    print_title(outcomes, title, sizeof(title));
+    struct nvt_table *table =
+        nvt_table_new("compare", title, columns, sizeof(columns) / sizeof(columns[0]));
     if (table)
         set_provenance(table, groups, sides);
-    for (size_t i = 0; table && i < count; i++) {
-        add_row(table, &groups->items[outcomes[i].group], outcomes[i].side, &changes[i]);
-        *regressions += (size_t)is_regression(&changes[i], request->fail_above);
-    }
+    for (size_t i = 0; table && i < outcomes->count && (!request->top || i < request->top); i++)
+        add_row(table, &outcomes->rows[i]);
     int status = nvt_tables_add(&tables, table) ? nvt_fail(err, "out of memory") : 0;
     if (!status && request->format->render(&tables, stdout))
         status = nvt_fail(err, "out of memory");
@@ -252,31 +337,154 @@ static int show(const struct request *request, const struct nvt_sides *groups, s
     return status;
 }
 
-static int compare_groups(const struct request *request, struct nvt_sides *groups, size_t sides,
-                          size_t *regressions, struct nvt_error *err)
+/* The first group of the same configuration: rows of one stand together, in the order of reading. */
+static size_t place_of(const struct nvt_sides *groups, size_t g)
 {
-    size_t most = groups->count * (sides - 1) + 1, count = 0;
-    struct nvt_change *changes = calloc(most, sizeof(*changes));
-    struct outcome *outcomes = calloc(most, sizeof(*outcomes));
-    int status = changes && outcomes ? 0 : -1;
-    for (size_t g = 0; g < groups->count && !status; g++)
-        for (size_t side = 1; side < sides && !status; side++) {
-            int both = measure(&groups->items[g], side, &changes[count]);
-            status = both < 0 ? -1 : 0;
-            outcomes[count] = (struct outcome){g, side};
-            count += both == 1;
+    size_t first = 0;
+    while (strcmp(groups->items[first].configuration, groups->items[g].configuration))
+        first++;
+    return first;
+}
+
+/* All rows, those of both sides first, whose verdicts are then given. 0 or -1 (out of memory). */
+static int measure(const struct request *request, const struct nvt_sides *groups, size_t sides,
+                   struct outcomes *outcomes)
+{
+    const size_t most = groups->count * (sides - 1) + 1;
+    outcomes->rows = calloc(most, sizeof(*outcomes->rows));
+    outcomes->changes = calloc(most, sizeof(*outcomes->changes));
+    if (!outcomes->rows || !outcomes->changes)
+        return -1;
+    for (int both = 1; both >= 0; both--)
+        for (size_t g = 0; g < groups->count; g++)
+            for (size_t side = 1; side < sides; side++) {
+                const struct nvt_compared *group = &groups->items[g];
+                struct outcome *row = &outcomes->rows[outcomes->count];
+                *row = (struct outcome){group, side, 0, &outcomes->changes[outcomes->count]};
+                if (has_both(row) != both || (!group->sides[0].count && !group->sides[side].count))
+                    continue;
+                const struct nvt_side a = {group->sides[0].series, group->sides[0].count};
+                const struct nvt_side b = {group->sides[side].series, group->sides[side].count};
+                if (nvt_change_measure(&a, &b, row->change))
+                    return -1;
+                row->place = request->top ? 0 : place_of(groups, g);
+                outcomes->count++;
+                outcomes->compared += (size_t)both;
+            }
+    return 0;
+}
+static int by_place_and_total(const void *a, const void *b)
+{
+    const struct outcome *left = a, *right = b;
+    double x = fabs(change_of_total(left)), y = fabs(change_of_total(right));
+    if (left->place != right->place)
+        return left->place < right->place ? -1 : 1;
+    if (x != y)
+        return x > y ? -1 : 1;
+    return (left->change > right->change) - (left->change < right->change);
+}
+
+/* Measure, judge, sort. */
+static int make_outcomes(const struct request *request, const struct nvt_sides *groups,
+                         size_t sides, struct outcomes *outcomes, struct nvt_error *err)
+{
+    if (measure(request, groups, sides, outcomes) ||
+        nvt_change_verdicts(outcomes->changes, outcomes->compared, NVT_CHANGE_ALPHA,
+                            request->tolerance, &outcomes->level))
+        return nvt_fail(err, "out of memory");
+    if (!outcomes->compared)
+        return nvt_fail(err, "the sides have nothing in common: no phase, range or kernel of the "
+                             "same name and configuration");
+    for (size_t i = 0; i < outcomes->compared; i++) {
+        const struct nvt_change *change = &outcomes->changes[i];
+        const int exceeds = change->ratio - 1 > request->fail_above;
+        outcomes->regressions += exceeds && change->verdict == NVT_SLOWER;
+        outcomes->unknown += exceeds && change->verdict == NVT_CANNOT_TELL;
+    }
+    qsort(outcomes->rows, outcomes->count, sizeof(*outcomes->rows), by_place_and_total);
+    return 0;
+}
+
+static void note_missing(const struct outcomes *outcomes, size_t sides)
+{
+    for (size_t side = 0; side < sides; side++) {
+        size_t counts[NVT_GROUP_KINDS] = {0}, all = 0;
+        for (size_t i = 0; i < outcomes->count; i++) {
+            const struct outcome *row = &outcomes->rows[i];
+            const int is_here = side ? side == row->side && !row->group->sides[0].count
+                                     : row->group->sides[0].count > 0;
+            counts[row->group->kind] += !has_both(row) && is_here;
+            all += !has_both(row) && is_here;
         }
+        if (!all)
+            continue;
+        fprintf(stderr, "nvtally: only in %c:", (char)('A' + side));
+        for (size_t kind = 0, before = 0; kind < NVT_GROUP_KINDS; kind++)
+            if (counts[kind]) {
+                fprintf(stderr, "%s %zu %s%s", before ? "," : "", counts[kind],
+                        nvt_compared_kind_name((enum nvt_compared_kind)kind),
+                        counts[kind] == 1 ? "" : "s");
+                before = 1;
+            }
+        fputc('\n', stderr);
+    }
+}
+
+static void note_runs(const struct outcomes *outcomes)
+{
+    size_t runs = 0, paired = 0, left_out = 0;
+    for (size_t i = 0; i < outcomes->compared; i++) {
+        const struct nvt_change *change = &outcomes->changes[i];
+        size_t fewer = change->runs[0] < change->runs[1] ? change->runs[0] : change->runs[1];
+        runs = fewer > runs ? fewer : runs;
+        paired += change->is_paired != 0;
+        left_out += change->left_out > 0;
+    }
+    if (runs < NVT_CHANGE_RUNS)
+        fprintf(stderr,
+                "nvtally: %s a side: the noise between runs is not known; five a side show it "
+                "(A1 A2 … vs B1 B2 …)\n",
+                runs == 1 ? "one run" : "two runs");
+    if (paired)
+        fprintf(
+            stderr,
+            "nvtally: %zu of %zu rows: the k-th run of a side with the k-th of the other, as their "
+            "times go together (ranks have rank in their names)\n",
+            paired, outcomes->compared);
+    if (left_out)
+        fprintf(stderr, "nvtally: %zu rows: ranks or runs that only one side has are left out\n",
+                left_out);
+}
+
+static void note_outcome(const struct request *request, const struct outcomes *outcomes)
+{
+    const double percent = 100 * request->fail_above;
+    if (request->top && request->top < outcomes->count)
+        fprintf(stderr, "nvtally: %zu of %zu rows are shown\n", request->top, outcomes->count);
+    if (outcomes->regressions)
+        fprintf(stderr, "nvtally: %zu slower by more than %g %%\n", outcomes->regressions, percent);
+    if (outcomes->unknown)
+        fprintf(stderr, "nvtally: %zu may be slower by more than %g %%, which cannot be told%s\n",
+                outcomes->unknown, percent,
+                request->fail_unknown ? "" : "; --fail-unknown makes it exit status 1");
+}
+
+/* 0, 1 when a bound was exceeded, -1 with err. */
+static int compare_groups(const struct request *request, const struct nvt_sides *groups,
+                          size_t sides, struct nvt_error *err)
+{
+    struct outcomes outcomes = {0};
+    int status = make_outcomes(request, groups, sides, &outcomes, err);
     if (!status)
-        status = nvt_change_verdicts(changes, count, NVT_CHANGE_ALPHA, request->tolerance);
-    if (status)
-        nvt_fail(err, "out of memory");
-    else if (!count)
-        status = nvt_fail(err, "the sides have nothing in common: no phase, range or kernel of the "
-                               "same name and configuration");
-    else
-        status = show(request, groups, sides, outcomes, changes, count, regressions, err);
-    free(changes);
-    free(outcomes);
+        status = show(request, groups, sides, &outcomes, err);
+    if (!status) {
+        note_runs(&outcomes);
+        note_missing(&outcomes, sides);
+        note_outcome(request, &outcomes);
+        status = outcomes.regressions || (outcomes.unknown && request->fail_unknown);
+    }
+    free(outcomes.rows);
+    free(outcomes.changes);
     return status;
 }
 
@@ -322,10 +530,9 @@ static int compare_reference(const struct request *request, int count, char **pa
 
 int nvt_cmd_compare(int argc, char **argv)
 {
-    struct request request = {nvt_format_find("column"), NAN, 0.01, 0};
+    struct request request = {nvt_format_find("column"), NAN, 0.01, 0, 0, 0};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_sides groups;
-    size_t regressions = 0;
     int status = parse(argc, argv, &request, &err);
     if (status)
         return status == 1 ? 0 : nvt_command_fail(&err);
@@ -337,16 +544,7 @@ int nvt_cmd_compare(int argc, char **argv)
         status = nvt_fail(&err, "out of memory");
     size_t sides = status ? 0 : read_sides(argc - optind, argv + optind, &groups, &err);
     if (sides)
-        status = compare_groups(&request, &groups, sides, &regressions, &err);
+        status = compare_groups(&request, &groups, sides, &err);
     nvt_sides_free(&groups);
-    if (!sides || status)
-        return nvt_command_fail(&err);
-    if (argc - optind == (int)sides)
-        fputs("nvtally: one run a side: the noise between runs is not known; five a side show it "
-              "(A1 A2 … vs B1 B2 …)\n",
-              stderr);
-    if (regressions)
-        fprintf(stderr, "nvtally: %zu slower by more than %g %%\n", regressions,
-                100 * request.fail_above);
-    return regressions ? 1 : 0;
+    return !sides || status < 0 ? nvt_command_fail(&err) : status;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "map.h"
 
@@ -14,13 +15,21 @@ int nvt_sides_init(struct nvt_sides *groups)
     return groups->strings && groups->by_key ? 0 : -1;
 }
 
+static void free_times(struct nvt_compared_side *side)
+{
+    for (size_t i = 0; i < side->time_count; i++)
+        free(side->times[i].values);
+    free(side->times);
+    side->times = NULL;
+    side->time_count = 0;
+}
+
 void nvt_sides_free(struct nvt_sides *groups)
 {
     for (size_t i = 0; i < groups->count; i++)
         for (size_t side = 0; side < NVT_SIDES; side++) {
-            free(groups->items[i].sides[side].values);
+            free_times(&groups->items[i].sides[side]);
             free(groups->items[i].sides[side].series);
-            free(groups->items[i].sides[side].starts);
         }
     free(groups->items);
     nvt_strings_free(groups->strings);
@@ -51,8 +60,6 @@ static struct nvt_compared *new_group(struct nvt_sides *groups, enum nvt_compare
                                    nvt_strings_get(groups->strings, configuration, NULL),
                                    nvt_strings_get(groups->strings, name, NULL),
                                    {{0}}};
-    for (size_t side = 0; side < NVT_SIDES; side++)
-        group->sides[side].mean = group->sides[side].std = NAN;
     return group;
 }
 
@@ -76,34 +83,65 @@ static struct nvt_compared *find_group(struct nvt_sides *groups, enum nvt_compar
     return group;
 }
 
-static int begin_series(struct nvt_compared_side *side)
+static struct nvt_typical *new_series(struct nvt_compared_side *side)
 {
-    if (side->series_count == side->series_capacity) {
-        size_t capacity = side->series_capacity ? side->series_capacity * 2 : 4;
-        size_t *starts = realloc(side->starts, capacity * sizeof(*starts));
-        if (!starts)
-            return -1;
-        side->starts = starts;
-        side->series_capacity = capacity;
+    if (side->count == side->capacity) {
+        size_t capacity = side->capacity ? side->capacity * 2 : 4;
+        struct nvt_typical *series = realloc(side->series, capacity * sizeof(*series));
+        if (!series)
+            return NULL;
+        side->series = series;
+        side->capacity = capacity;
     }
-    side->starts[side->series_count++] = side->count;
+    return &side->series[side->count++];
+}
+
+/* The times of a rank of the trace that is being added. NULL when out of memory. */
+static struct nvt_compared_times *times_of(struct nvt_compared_side *side, uint32_t rank)
+{
+    for (size_t i = 0; i < side->time_count; i++)
+        if (side->times[i].rank == rank)
+            return &side->times[i];
+    struct nvt_compared_times *times =
+        realloc(side->times, (side->time_count + 1) * sizeof(*times));
+    if (!times)
+        return NULL;
+    side->times = times;
+    times += side->time_count++;
+    *times = (struct nvt_compared_times){.rank = rank};
+    return times;
+}
+
+static int add_time(struct nvt_compared_side *side, uint32_t rank, double ns)
+{
+    struct nvt_compared_times *times = times_of(side, rank);
+    if (!times)
+        return -1;
+    if (times->count == times->capacity) {
+        size_t capacity = times->capacity ? times->capacity * 2 : 32;
+        double *values = realloc(times->values, capacity * sizeof(*values));
+        if (!values)
+            return -1;
+        times->values = values;
+        times->capacity = capacity;
+    }
+    times->values[times->count++] = ns;
     return 0;
 }
 
-static int add_time(struct nvt_compared_side *side, uint64_t trace, double ns)
+/* A trace is complete: its times become series. */
+static int finish_trace(struct nvt_sides *groups, size_t which)
 {
-    if (side->last_trace != trace && begin_series(side))
-        return -1;
-    side->last_trace = trace;
-    if (side->count == side->capacity) {
-        size_t capacity = side->capacity ? side->capacity * 2 : 32;
-        double *values = realloc(side->values, capacity * sizeof(*values));
-        if (!values)
-            return -1;
-        side->values = values;
-        side->capacity = capacity;
+    for (size_t i = 0; i < groups->count; i++) {
+        struct nvt_compared_side *side = &groups->items[i].sides[which];
+        for (size_t r = 0; r < side->time_count; r++) {
+            const struct nvt_compared_times *times = &side->times[r];
+            struct nvt_typical *series = new_series(side);
+            if (!series || nvt_typical_of_times(times->values, times->count, times->rank, series))
+                return -1;
+        }
+        free_times(side);
     }
-    side->values[side->count++] = ns;
     return 0;
 }
 
@@ -112,10 +150,60 @@ static int is_phase(const char *name)
     return !strcmp(name, "forward") || !strcmp(name, "backward") || !strcmp(name, "optimizer");
 }
 
-/* Groups of a trace's names, so that each name is looked up once: group + 1 by name and domain. */
-static int add_ranges(struct nvt_sides *groups, size_t side, const struct nvt_trace *trace,
-                      const char *configuration)
+uint32_t nvt_rank_of_path(const char *path)
 {
+    const char *base = strrchr(path, '/'), *at = base ? base + 1 : path;
+    for (; *at; at++) {
+        if (strncasecmp(at, "rank", 4))
+            continue;
+        const char *digits = at + 4 + (at[4] && strchr("-_=.", at[4]));
+        size_t length = strspn(digits, "0123456789");
+        if (length && length < 9)
+            return (uint32_t)strtoul(digits, NULL, 10);
+    }
+    return NVT_NO_RANK;
+}
+
+/* Of a trace's times where their process has none of its own. */
+static uint32_t rank_of_trace(const struct nvt_input_trace *from)
+{
+    const char *fact = nvt_trace_meta(from->trace, "rank");
+    double number =
+        from->runs ? nvt_record_number(&from->runs->records[from->record], "rank") : NAN;
+    if (fact && *fact >= '0' && *fact <= '9')
+        return (uint32_t)strtoul(fact, NULL, 10);
+    return number >= 0 && number < NVT_NO_RANK ? (uint32_t)number
+                                               : nvt_rank_of_path(from->trace->path);
+}
+
+static uint32_t rank_of_process(const struct nvt_trace *trace, uint32_t process, uint32_t otherwise)
+{
+    if (process >= trace->processes.count || trace->processes.rank[process] == NVT_NONE)
+        return otherwise;
+    return trace->processes.rank[process];
+}
+
+static uint32_t rank_of_thread(const struct nvt_trace *trace, uint32_t thread, uint32_t otherwise)
+{
+    return thread < trace->threads.count
+               ? rank_of_process(trace, trace->threads.process[thread], otherwise)
+               : otherwise;
+}
+
+/* A trace that is added to a side. */
+struct adding {
+    struct nvt_sides *groups;
+    size_t side;
+    const struct nvt_trace *trace;
+    const char *configuration;
+    uint32_t rank;
+};
+
+/* Groups of a trace's names, so that each name is looked up once: group + 1 by name and domain. */
+static int add_ranges(const struct adding *adding)
+{
+    struct nvt_sides *groups = adding->groups;
+    const struct nvt_trace *trace = adding->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_map known = {0};
     int status = 0;
@@ -133,30 +221,33 @@ static int add_ranges(struct nvt_sides *groups, size_t side, const struct nvt_tr
             snprintf(text, sizeof(text), "%s:%s",
                      nvt_name(trace, trace->domains.name[ranges->domain[i]]), name);
             struct nvt_compared *group =
-                is_phase(name) ? find_group(groups, NVT_GROUP_PHASE, configuration, name)
-                               : find_group(groups, NVT_GROUP_RANGE, configuration, text);
+                is_phase(name) ? find_group(groups, NVT_GROUP_PHASE, adding->configuration, name)
+                               : find_group(groups, NVT_GROUP_RANGE, adding->configuration, text);
             status = group ? 0 : -1;
             *at = group ? (uint32_t)(group - groups->items) : NVT_MAP_NONE;
         }
         if (!status)
-            status = add_time(&groups->items[*at].sides[side], groups->traces,
+            status = add_time(&groups->items[*at].sides[adding->side],
+                              rank_of_thread(trace, ranges->thread[i], adding->rank),
                               (double)(ranges->end[i] - ranges->start[i]));
     }
     nvt_map_free(&known);
     return status;
 }
 
-static int add_kernels(struct nvt_sides *groups, size_t side, const struct nvt_trace *trace,
-                       const char *configuration)
+static int add_kernels(const struct adding *adding)
 {
+    struct nvt_sides *groups = adding->groups;
+    const struct nvt_trace *trace = adding->trace;
     const struct nvt_ops *ops = &trace->ops;
     for (uint32_t i = 0; i < ops->count; i++) {
         if (ops->kind[i] != NVT_OP_KERNEL)
             continue;
-        struct nvt_compared *group = find_group(groups, NVT_GROUP_KERNEL, configuration,
+        struct nvt_compared *group = find_group(groups, NVT_GROUP_KERNEL, adding->configuration,
                                                 nvt_name(trace, ops->short_name[i]));
-        if (!group ||
-            add_time(&group->sides[side], groups->traces, (double)(ops->end[i] - ops->start[i])))
+        if (!group || add_time(&group->sides[adding->side],
+                               rank_of_process(trace, ops->process[i], adding->rank),
+                               (double)(ops->end[i] - ops->start[i])))
             return -1;
     }
     return 0;
@@ -177,12 +268,10 @@ static int add_record(struct nvt_sides *groups, size_t side, const struct nvt_re
         if (!(mean > 0) || !(std >= 0) || !(n >= 1))
             continue;
         struct nvt_compared *group = find_group(groups, NVT_GROUP_PHASE, configuration, phases[i]);
-        status = group ? 0 : -1;
-        if (group) {
-            group->sides[side].mean = mean;
-            group->sides[side].std = std;
-            group->sides[side].n = (size_t)n;
-        }
+        struct nvt_typical *series = group ? new_series(&group->sides[side]) : NULL;
+        status = series ? 0 : -1;
+        if (series)
+            *series = nvt_typical_of_summary(mean, std, (size_t)n);
     }
     free(configuration);
     return status;
@@ -224,9 +313,10 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
         const struct nvt_input_trace *from = &input->traces[i];
         char *configuration =
             from->runs ? nvt_record_configuration(&from->runs->records[from->record]) : strdup("");
-        groups->traces++;
-        if (!configuration || add_ranges(groups, side, from->trace, configuration) ||
-            add_kernels(groups, side, from->trace, configuration))
+        const struct adding adding = {groups, side, from->trace, configuration,
+                                      rank_of_trace(from)};
+        if (!configuration || add_ranges(&adding) || add_kernels(&adding) ||
+            finish_trace(groups, side))
             status = -1;
         free(configuration);
     }
@@ -235,21 +325,4 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
             if (!has_trace(input, input->runs[r], i))
                 status = add_record(groups, side, &input->runs[r]->records[i]);
     return status ? nvt_fail(err, "out of memory") : 0;
-}
-
-int nvt_sides_series(struct nvt_compared *group, size_t side, struct nvt_side *out)
-{
-    struct nvt_compared_side *from = &group->sides[side];
-    if (!from->series && from->series_count) {
-        from->series = malloc(from->series_count * sizeof(*from->series));
-        if (!from->series)
-            return -1;
-        for (size_t i = 0; i < from->series_count; i++) {
-            size_t end = i + 1 < from->series_count ? from->starts[i + 1] : from->count;
-            from->series[i] =
-                (struct nvt_series){from->values + from->starts[i], end - from->starts[i]};
-        }
-    }
-    *out = (struct nvt_side){from->series, from->series_count};
-    return 0;
 }

@@ -10,18 +10,20 @@
 
 #define NVT_SIDES 8
 
-enum nvt_compared_kind { NVT_GROUP_PHASE, NVT_GROUP_RANGE, NVT_GROUP_KERNEL };
+enum nvt_compared_kind { NVT_GROUP_PHASE, NVT_GROUP_RANGE, NVT_GROUP_KERNEL, NVT_GROUP_KINDS };
 
-/* Times of one side: those of each trace are a series of their own. */
-struct nvt_compared_side {
+/* Of a trace, or of one of its ranks, in the order of their starts. */
+struct nvt_compared_times {
     double *values;
     size_t count, capacity;
-    struct nvt_series *series; /* into values, made by nvt_sides_side */
-    size_t *starts;            /* of each series */
-    size_t series_count, series_capacity;
-    uint64_t last_trace; /* that added a time, from 1 */
-    double mean, std;    /* of a record without a trace, else NaN */
-    size_t n;
+    uint32_t rank;
+};
+
+struct nvt_compared_side {
+    struct nvt_typical *series; /* of traces, their ranks, and records without a trace */
+    size_t count, capacity;
+    struct nvt_compared_times *times; /* by rank, of the trace that is being added */
+    size_t time_count;
 };
 
 struct nvt_compared {
@@ -42,19 +44,23 @@ struct nvt_sides {
     struct nvt_compared *items;
     size_t count, capacity;
     struct nvt_map *by_key;
-    uint64_t traces; /* added so far */
     struct nvt_origin origins[NVT_SIDES];
 };
 
 int nvt_sides_init(struct nvt_sides *groups);
 void nvt_sides_free(struct nvt_sides *groups);
 
-/* Add the times of an input (its traces read) to a side. 0, or -1 with err. */
+/*
+ * Add the times of an input (its traces read) to a side. The rank of a trace's times is that of their
+ * process, the trace's own, its record's, or that in the name of its file (nvt_rank_of_path). 0, or -1
+ * with err.
+ */
 int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
                   struct nvt_error *err);
 
-/* The series of a side of a group. 0, or -1 when out of memory. */
-int nvt_sides_series(struct nvt_compared *group, size_t side, struct nvt_side *out);
+/* The number behind "rank" in the name of a file: t.rank3.nvt, rank-0.json, rank_7. NVT_NO_RANK where there is
+ * none. */
+uint32_t nvt_rank_of_path(const char *path);
 
 const char *nvt_compared_kind_name(enum nvt_compared_kind kind);
 

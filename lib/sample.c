@@ -16,9 +16,8 @@ static double median_of_three(double a, double b, double c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* Put the k-th smallest at values[k], nothing greater before it. Three-way partition, because
- * times have many ties. */
-static void select_rank(double *values, size_t n, size_t k)
+/* Three-way partition, because times have many ties. */
+void nvt_sample_select(double *values, size_t n, size_t k)
 {
     size_t low = 0, high = n - 1;
     while (low < high) {
@@ -47,7 +46,7 @@ static void select_rank(double *values, size_t n, size_t k)
 static double median(double *values, size_t n)
 {
     size_t middle = n / 2;
-    select_rank(values, n, middle);
+    nvt_sample_select(values, n, middle);
     if (n % 2)
         return values[middle];
     double lower = values[0];
@@ -134,7 +133,7 @@ static double median_of_pieces(struct parts *parts, const struct nvt_sums *sums)
     uint32_t part = part_of_rank(counts, n / 2, &before);
     size_t rank = n / 2 - before, count = gather_part(parts, part);
     double *scratch = parts->scratch;
-    select_rank(scratch, count, rank);
+    nvt_sample_select(scratch, count, rank);
     double upper = scratch[rank], lower = scratch[0];
     if (n % 2)
         return upper;

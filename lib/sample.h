@@ -55,6 +55,9 @@ void nvt_sample_summary_pieces(const struct nvt_piece *pieces, size_t count, dou
 void nvt_sample_summary_u32(const uint32_t *values, size_t n, double *scratch,
                             struct nvt_summary *summary);
 
+/* Put the k-th smallest at values[k], k < n, nothing greater before it and nothing less behind it. */
+void nvt_sample_select(double *values, size_t n, size_t k);
+
 /* Sort ascending, as nvt_sample_quantile wants it. */
 void nvt_sample_sort(double *values, size_t n);
 

@@ -77,6 +77,111 @@ static void traces_give_their_times(void **state)
     cli_result_free(&result);
 }
 
+#ifdef HAVE_YAJL
+/* Ranges of one name: so many, each about that long, in µs. */
+struct ranges {
+    const char *name;
+    int count;
+    double us;
+};
+
+static const char *make_profile(const char *name, const struct ranges *ranges, size_t kinds)
+{
+    const char *path = cli_in(cli_folder, name);
+    FILE *out = fopen(path, "w");
+    double at = 0;
+    assert_non_null(out);
+    fputs("{\"schemaVersion\": 1, \"traceEvents\": [\n", out);
+    for (size_t k = 0; k < kinds; k++)
+        for (int i = 0; i < ranges[k].count; i++) {
+            double us = ranges[k].us * (1 + 0.01 * ((i * 7 + 3) % 11));
+            fprintf(
+                out,
+                "%s{\"ph\": \"X\", \"cat\": \"nvtx\", \"name\": \"%s\", \"pid\": 7, \"tid\": 7, "
+                "\"ts\": %.3f, \"dur\": %.3f}\n",
+                at > 0 ? "," : "", ranges[k].name, at, us);
+            at += 2 * us;
+        }
+    fputs("]}\n", out);
+    assert_int_equal(fclose(out), 0);
+    return path;
+}
+
+/* Ranks of different speed, all slower by a tenth. */
+static void ranks_are_compared_with_themselves(void **state)
+{
+    (void)state;
+    const char *argv[16] = {"nvtally", "compare"};
+    int count = 2;
+    for (int side = 0; side < 2; side++) {
+        for (int rank = 0; rank < 4; rank++) {
+            char name[32];
+            const struct ranges forward = {"forward", 40, (1 + rank) * (side ? 1100 : 1000)};
+            snprintf(name, sizeof(name), "%c.rank%d.json", 'a' + side, rank);
+            argv[count++] = make_profile(name, &forward, 1);
+        }
+        argv[count++] = side ? "--fail-above" : "vs";
+    }
+    argv[count++] = "5%";
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.out, ", 4 ranks, each with itself"));
+    assert_non_null(strstr(result.out, "slower"));
+    assert_non_null(strstr(result.err, "one run a side"));
+    cli_result_free(&result);
+}
+
+/* By how much the total has changed; what only one side has; no more than asked for. */
+static void what_matters_most_comes_first(void **state)
+{
+    (void)state;
+    const struct ranges before[] = {{"small", 40, 10}, {"large", 40, 1000}, {"gone", 3, 100}};
+    const struct ranges after[] = {{"small", 40, 20}, {"large", 40, 1100}, {"new", 2, 1}};
+    const char *a = make_profile("before.json", before, 3);
+    const char *b = make_profile("after.json", after, 3);
+    const char *argv[] = {"nvtally", "compare", a, b, "-f", "csv", NULL, NULL, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    const char *large = strstr(result.out, ":large,B,40,40,"), *gone = strstr(result.out, ":gone,");
+    const char *small = strstr(result.out, ":small,B,40,40,"), *added = strstr(result.out, ":new,");
+    assert_true(large && small && gone && added);
+    assert_true(large < small && small < gone && gone < added);
+    assert_non_null(strstr(gone, ",only in A\n"));
+    assert_non_null(strstr(added, ",only in B\n"));
+    assert_non_null(strstr(result.err, "only in A: 1 range\n"));
+    assert_non_null(strstr(result.err, "only in B: 1 range\n"));
+    cli_result_free(&result);
+    argv[6] = "--top";
+    argv[7] = "1";
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, ":large,"));
+    assert_null(strstr(result.out, ":small,"));
+    assert_non_null(strstr(result.err, "1 of 4 rows are shown\n"));
+    cli_result_free(&result);
+}
+
+/* Three times a side say nothing; whoever wants to be sure can fail for them too. */
+static void what_cannot_be_told_is_told(void **state)
+{
+    (void)state;
+    const struct ranges before = {"few", 3, 10}, after = {"few", 3, 20};
+    const char *a = make_profile("few-a.json", &before, 1);
+    const char *b = make_profile("few-b.json", &after, 1);
+    const char *argv[] = {"nvtally", "compare", a, b, "--fail-above", "5", NULL, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "cannot tell"));
+    assert_non_null(strstr(result.err, "1 may be slower by more than 5 %, which cannot be told; "
+                                       "--fail-unknown makes it exit status 1\n"));
+    cli_result_free(&result);
+    argv[6] = "--fail-unknown";
+    result = cli_run(argv);
+    cli_expect_status(&result, 1);
+    cli_result_free(&result);
+}
+#endif
+
 static void what_cannot_be_compared_says_so(void **state)
 {
     (void)state;
@@ -95,6 +200,8 @@ static void what_cannot_be_compared_says_so(void **state)
                {{before, trace, NULL}, "nothing in common"},
                {{"--fail-above", "much", before, NULL}, "--fail-above much"},
                {{"--tolerance", "-1", before, NULL}, "--tolerance -1"},
+               {{"--top", "0", before, NULL}, "--top 0"},
+               {{"--fail-unknown", before, NULL}, "--fail-unknown needs --fail-above"},
                {{"-f", "xml", before, NULL}, "no format 'xml'"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         const char *const *more = bad[i].arguments;
@@ -116,6 +223,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_regression_is_exit_status_1),
         cmocka_unit_test(traces_give_their_times),
+#ifdef HAVE_YAJL
+        cmocka_unit_test(ranks_are_compared_with_themselves),
+        cmocka_unit_test(what_matters_most_comes_first),
+        cmocka_unit_test(what_cannot_be_told_is_told),
+#endif
         cmocka_unit_test(what_cannot_be_compared_says_so),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
