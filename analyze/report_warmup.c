@@ -95,6 +95,13 @@ static const struct nvt_column_spec first_columns[] = {
     [F_FAULTS_NS] = {"take about", "ns", NVT_REAL, 0, 0},
 };
 
+/* A value of so many decimals that is no -0.00. */
+static void set_real(struct nvt_table *table, size_t row, size_t column, double value, int decimals)
+{
+    const int is_zero = fabs(value) * pow(10, decimals) < 0.5;
+    nvt_table_set_real(table, row, column, is_zero ? 0 : value);
+}
+
 /* Another table of the report, with the provenance of its first. */
 static struct nvt_table *another(const struct nvt_table *like, const char *title,
                                  const struct nvt_column_spec *specs, size_t count)
@@ -131,12 +138,16 @@ static void put_study(struct nvt_table *table, const struct nvt_warmup_study *st
         nvt_table_set_int(table, row, AT, (int64_t)change->at);
         nvt_table_set_int(table, row, LOW, (int64_t)change->low);
         nvt_table_set_int(table, row, HIGH, (int64_t)change->high);
-        snprintf(text, sizeof(text), "%zu", change->high);
+        if (change->high >= change->limit)
+            snprintf(text, sizeof(text), "cannot tell: %zu or more, too few iterations",
+                     change->low);
+        else
+            snprintf(text, sizeof(text), "%zu", change->high);
     } else if (!change->at ||
                (study->count == 1 && (double)study->length < 1 / NVT_WARMUP_ALPHA + 1)) {
         snprintf(text, sizeof(text), "cannot tell: too few iterations");
     } else {
-        snprintf(text, sizeof(text), "none found");
+        snprintf(text, sizeof(text), "none found in the first %zu", change->limit);
     }
     nvt_table_set_text(table, row, ENOUGH, text);
 }
@@ -168,7 +179,8 @@ static int put_effect(struct nvt_table *table, const struct nvt_warmup_study *st
     nvt_table_set_int(table, row, E_N, (int64_t)n);
     nvt_table_set_real(table, row, E_MEAN, summary.mean);
     nvt_table_set_real(table, row, E_STD, summary.std);
-    nvt_table_set_real(table, row, E_BIAS, 100 * (summary.mean * (double)level / sum - 1));
+    if (study->slow)
+        set_real(table, row, E_BIAS, 100 * (summary.mean * (double)level / sum - 1), 2);
     return 0;
 }
 
@@ -228,8 +240,8 @@ static int put_first(struct nvt_table *table, const struct nvt_warmup_study *stu
         nvt_table_set_text(table, row, F_NAME, *part->name ? part->name : "(between phases)");
         nvt_table_set_real(table, row, F_FIRST, part->first);
         nvt_table_set_real(table, row, F_LATER, part->later);
-        nvt_table_set_real(table, row, F_EXCESS, part->first - part->later);
-        nvt_table_set_real(table, row, F_SHARE, 100 * part->share);
+        set_real(table, row, F_EXCESS, part->first - part->later, 0);
+        set_real(table, row, F_SHARE, 100 * part->share, 1);
         nvt_table_set_real(table, row, F_FAULTS, part->faults_first);
         nvt_table_set_real(table, row, F_FAULTS_LATER, part->faults_later);
         nvt_table_set_real(table, row, F_FAULTS_NS, part->faults_ns);
@@ -261,8 +273,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_warmups *warmups = nvt_warmups_of(input, err);
     if (!warmups)
         return -1;
-    if (!warmups->count)
+    if (!warmups->count) {
+        nvt_warmups_free(warmups);
         nvt_note(input, "note: no trace has ranges named iteration: there is no curve to show");
+        return 0;
+    }
     struct nvt_table *table =
         nvt_report_table(&nvt_report_warmup, input, "How long warming up takes", err);
     struct nvt_table *more[MORE] = {NULL};

@@ -50,12 +50,18 @@ static struct nvt_warmup_study *study_of(struct nvt_warmups *warmups, const char
     return study;
 }
 
-/* The series of a trace in a study: a trace is one process, so its last one is it. */
-static struct nvt_warmup_series *series_of(struct nvt_warmup_study *study,
-                                           const struct nvt_trace *trace)
+uint32_t nvt_warmup_process(const struct nvt_trace *trace, uint32_t thread)
 {
-    if (study->count && study->series[study->count - 1].trace == trace)
-        return &study->series[study->count - 1];
+    return thread < trace->threads.count ? trace->threads.process[thread] : NVT_NONE;
+}
+
+/* The series of a process of a trace in a study; those of a trace stand together. */
+static struct nvt_warmup_series *series_of(struct nvt_warmup_study *study,
+                                           const struct nvt_trace *trace, uint32_t process)
+{
+    for (size_t s = study->count; s && study->series[s - 1].trace == trace; s--)
+        if (study->series[s - 1].process == process)
+            return &study->series[s - 1];
     if (study->count == study->capacity) {
         size_t capacity = study->capacity ? study->capacity * 2 : 4;
         struct nvt_warmup_series *series = realloc(study->series, capacity * sizeof(*series));
@@ -64,7 +70,7 @@ static struct nvt_warmup_series *series_of(struct nvt_warmup_study *study,
         study->series = series;
         study->capacity = capacity;
     }
-    study->series[study->count] = (struct nvt_warmup_series){.trace = trace};
+    study->series[study->count] = (struct nvt_warmup_series){.trace = trace, .process = process};
     return &study->series[study->count++];
 }
 
@@ -115,12 +121,32 @@ static int add_trace(struct nvt_warmups *warmups, const struct nvt_trace *trace,
         const uint32_t named = configuration_of(trace, parent, i);
         struct nvt_warmup_study *study = study_of(
             warmups, named == NVT_NONE ? trace->path : nvt_name(trace, ranges->name[named]), level);
-        struct nvt_warmup_series *series = study ? series_of(study, trace) : NULL;
+        const uint32_t process = nvt_warmup_process(trace, ranges->thread[i]);
+        struct nvt_warmup_series *series = study ? series_of(study, trace, process) : NULL;
         if (!series || add_time(series, i, is_warmup))
             status = nvt_fail(err, "out of memory");
     }
     free(parent);
     return status;
+}
+
+/* The median of all behind the change-point. */
+static int set_steady(struct nvt_warmup_study *study)
+{
+    struct nvt_summary summary;
+    size_t room = 1, n = 0;
+    for (size_t s = 0; s < study->count; s++)
+        room += study->series[s].count;
+    double *values = malloc(room * sizeof(*values));
+    if (!values)
+        return -1;
+    for (size_t s = 0; s < study->count; s++)
+        for (size_t i = study->slow; i < study->series[s].count; i++)
+            values[n++] = study->series[s].ns[i];
+    nvt_sample_summary(values, n, &summary);
+    study->steady = summary.median;
+    free(values);
+    return 0;
 }
 
 /* The change-point, whether it counts, and what iterations take behind it. */
@@ -135,17 +161,13 @@ static int judge(struct nvt_warmup_study *study)
         return -1;
     for (size_t s = 0; s < study->count; s++)
         times[s] = study->series[s].ns;
-    int status = nvt_change_point_find(times, study->count, study->length, &study->change);
+    int status = nvt_change_point_find(times, study->count, study->length, NVT_WARMUP_EFFECT,
+                                       &study->change);
     free(times);
     const struct nvt_change_point *change = &study->change;
-    if (change->p < NVT_WARMUP_ALPHA && change->before >= NVT_WARMUP_EFFECT * change->after)
+    if (change->p < NVT_WARMUP_ALPHA && change->is_slower)
         study->slow = change->at;
-    double sum = 0;
-    size_t n = 0;
-    for (size_t s = 0; s < study->count; s++)
-        for (size_t i = study->slow; i < study->series[s].count; i++, n++)
-            sum += study->series[s].ns[i];
-    study->steady = n ? sum / (double)n : NAN;
+    status |= set_steady(study);
     return status;
 }
 

@@ -21,7 +21,8 @@
 
 struct nvt_warmup_series {
     const struct nvt_trace *trace;
-    uint32_t *rows; /* ranges of the trace */
+    uint32_t process; /* of the trace */
+    uint32_t *rows;   /* ranges of the trace */
     double *ns;
     size_t count, capacity;
     size_t warmups; /* leading ones that were not timed */
@@ -35,7 +36,7 @@ struct nvt_warmup_study {
     size_t length; /* iterations that all of its processes have */
     struct nvt_change_point change;
     size_t slow;   /* iterations to leave out: the change-point, or 0 where there is none */
-    double steady; /* mean of all behind it, ns */
+    double steady; /* median of all behind it, ns */
 };
 
 struct nvt_warmups {
@@ -46,6 +47,9 @@ struct nvt_warmups {
 /* Of all traces of the input. NULL with err filled when out of memory. */
 struct nvt_warmups *nvt_warmups_of(const struct nvt_report_input *input, struct nvt_error *err);
 void nvt_warmups_free(struct nvt_warmups *warmups);
+
+/* Whose thread it is, NVT_NONE when unknown. */
+uint32_t nvt_warmup_process(const struct nvt_trace *trace, uint32_t thread);
 
 /* The i-th iteration since the start, over the processes of a study that have it. */
 void nvt_warmup_at(const struct nvt_warmup_study *study, size_t i, double *scratch,
