@@ -135,9 +135,11 @@ static int add_ranges(struct work *work, const struct nvt_warmup_series *series,
     return status;
 }
 
-/* The iteration that a time lies in, or SIZE_MAX; iterations do not overlap. */
-static size_t iteration_at(const struct nvt_warmup_series *series, int64_t time)
+/* The iteration that a time of a thread lies in, or SIZE_MAX; those of a process do not overlap. */
+static size_t iteration_at(const struct nvt_warmup_series *series, uint32_t thread, int64_t time)
 {
+    if (nvt_warmup_process(series->trace, thread) != series->process)
+        return SIZE_MAX;
     const struct nvt_ranges *ranges = &series->trace->ranges;
     size_t low = 0, high = series->count;
     while (low < high) {
@@ -154,7 +156,7 @@ static int add_calls(struct work *work, const struct nvt_warmup_series *series)
 {
     const struct nvt_apis *apis = &series->trace->apis;
     for (uint32_t i = 0; i < apis->count; i++) {
-        const size_t at = iteration_at(series, apis->start[i]);
+        const size_t at = iteration_at(series, apis->thread[i], apis->start[i]);
         if (at != SIZE_MAX && add(work, nvt_name(series->trace, apis->name[i]), NVT_FIRST_CALL, at,
                                   (double)(apis->end[i] - apis->start[i])))
             return -1;
@@ -202,8 +204,9 @@ static int add_faults(struct work *work, const struct nvt_warmup_series *series,
     struct nvt_buffer path = {0};
     int status = 0, found = 0;
     for (uint32_t i = 0; i < trace->marks.count && !status; i++) {
-        const size_t at =
-            tells_faults(trace, i) ? iteration_at(series, trace->marks.time[i]) : SIZE_MAX;
+        const size_t at = tells_faults(trace, i)
+                              ? iteration_at(series, trace->marks.thread[i], trace->marks.time[i])
+                              : SIZE_MAX;
         if (at == SIZE_MAX)
             continue;
         const char *payload = nvt_name(trace, trace->marks.payload[i]);
@@ -260,6 +263,15 @@ static int by_excess(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* What page faults take is an estimate, at what one takes elsewhere, and they may be of other threads: no
+ * more than the range around them took itself, and no more of a cause than there is to explain. */
+static void cap_estimates(struct nvt_first_part *part, double excess)
+{
+    if (part->kind == NVT_FIRST_CAUSE && excess > 0)
+        part->first = fmin(part->first, part->later + excess);
+    part->faults_ns = fmin(part->faults_ns, part->first);
+}
+
 /* Sums become means an iteration. */
 static void finish(struct work *work)
 {
@@ -272,7 +284,9 @@ static void finish(struct work *work)
         int tells = work->first->has_faults && part->kind != NVT_FIRST_CALL;
         part->faults_first = tells ? part->faults_first / seen->first : NAN;
         part->faults_later = tells ? part->faults_later / seen->later : NAN;
-        part->faults_ns = tells ? part->faults_ns / seen->first : NAN;
+        part->faults_ns = part->faults_ns / seen->first;
+        cap_estimates(part, excess);
+        part->faults_ns = tells ? part->faults_ns : NAN;
         part->share = excess > 0 ? (part->first - part->later) / excess : NAN;
     }
     qsort(work->first->parts, work->first->count, sizeof(*work->first->parts), by_excess);

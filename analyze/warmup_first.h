@@ -19,7 +19,7 @@ struct nvt_first_part {
     enum nvt_first_kind kind;
     double first, later;               /* ns an iteration; of a cause CPU time, estimated */
     double faults_first, faults_later; /* page faults an iteration; NaN when nothing tells */
-    double faults_ns;                  /* what those in the first take, likewise */
+    double faults_ns; /* what those in the first take, likewise: no more than `first` */
     double
         share; /* first - later, as a part of the first iteration's excess; NaN when it has none */
 };

@@ -36,7 +36,7 @@ static struct nvt_change_point find(size_t count, size_t slow, double factor, ui
         for (size_t i = 0; i < LENGTH; i++)
             values[s][i] = (1000 + 100 * noise(&seed)) * (i < slow ? factor : 1);
     }
-    assert_int_equal(nvt_change_point_find(series, count, LENGTH, &found), 0);
+    assert_int_equal(nvt_change_point_find(series, count, LENGTH, 1.01, &found), 0);
     return found;
 }
 
@@ -77,6 +77,90 @@ static void without_a_change_one_in_twenty(void **state)
     assert_true(find(4, 5, 0.5, 1).p > 0.5);
 }
 
+static double normal(uint64_t *seed)
+{
+    return sqrt(-2 * log(noise(seed) + 1e-9)) * cos(6.283185307179586 * noise(seed));
+}
+
+/* Series of 100, AR(1) with this memory and this deviation; the first iteration takes `first` times as long, and
+ * those behind it fall by `decay` more. Whether a change-point is found. */
+struct study {
+    size_t count, length;
+    double deviation, memory, first, decay;
+};
+
+static int finds(const struct study *study, uint64_t *seed, struct nvt_change_point *found)
+{
+    double values[MOST][100];
+    const double *series[MOST];
+    for (size_t s = 0; s < study->count; s++) {
+        double slow = normal(seed);
+        series[s] = values[s];
+        for (size_t i = 0; i < study->length; i++) {
+            slow = study->memory * slow + sqrt(1 - study->memory * study->memory) * normal(seed);
+            values[s][i] = 100 * (1 + study->deviation * slow) *
+                           (i ? 1 + study->decay * exp(-(double)i / 8) : study->first);
+        }
+    }
+    assert_int_equal(
+        nvt_change_point_find(series, study->count, study->length, NVT_WARMUP_EFFECT, found), 0);
+    return found->p < NVT_WARMUP_ALPHA && found->is_slower;
+}
+
+/* At most 5 % of studies in which nothing warms up have a change-point, and of 400 by chance 33. */
+static void noise_does_not_warm_up(void **state)
+{
+    (void)state;
+    static const struct study studies[] = {{4, 30, 0.02, 0, 1, 0},   {4, 30, 0.02, 0.7, 1, 0},
+                                           {1, 40, 0.02, 0, 1, 0},   {1, 40, 0.02, 0.7, 1, 0},
+                                           {2, 20, 0.05, 0.7, 1, 0}, {1, 100, 0.05, 0.7, 1, 0},
+                                           {1, 25, 0.02, 0.7, 1, 0}};
+    uint64_t seed = 1;
+    for (size_t i = 0; i < sizeof(studies) / sizeof(studies[0]); i++) {
+        struct nvt_change_point found;
+        int wrong = 0;
+        for (int trial = 0; trial < 400; trial++)
+            wrong += finds(&studies[i], &seed, &found);
+        print_message("%zu of %zu iterations, memory %.1f: a change-point in %d of 400\n",
+                      studies[i].count, studies[i].length, studies[i].memory, wrong);
+        assert_in_range(wrong, 0, 33);
+    }
+}
+
+/* A first iteration ten times as long before very quiet ones that fall slowly. */
+static void a_slow_first_iteration_is_found_among_quiet_ones(void **state)
+{
+    (void)state;
+    static const struct study studies[] = {
+        {1, 40, 0.001, 0, 10, 0.006}, {4, 30, 0.001, 0, 10, 0.006}, {4, 40, 0.0001, 0.7, 3, 0.02}};
+    uint64_t seed = 1;
+    for (size_t i = 0; i < sizeof(studies) / sizeof(studies[0]); i++)
+        for (int trial = 0; trial < 100; trial++) {
+            struct nvt_change_point found;
+            assert_true(finds(&studies[i], &seed, &found));
+            assert_int_equal(found.at, 1);
+        }
+}
+
+/* More than half of the iterations are slow: it ends where nothing was looked at any more. */
+static void a_long_warm_up_ends_at_the_limit(void **state)
+{
+    (void)state;
+    const double *series[2];
+    double values[2][LENGTH];
+    struct nvt_change_point found;
+    uint64_t seed = 5;
+    for (size_t s = 0; s < 2; s++) {
+        series[s] = values[s];
+        for (size_t i = 0; i < LENGTH; i++)
+            values[s][i] = (i < 24 ? 130 : 100) + noise(&seed);
+    }
+    assert_int_equal(nvt_change_point_find(series, 2, LENGTH, 1.01, &found), 0);
+    assert_true(found.p < 0.05 && found.is_slower);
+    assert_int_equal(found.limit, LENGTH / 2);
+    assert_int_equal(found.high, found.limit);
+}
+
 /* A tie in all: nothing changes, and nothing breaks. */
 static void equal_times_have_no_change_point(void **state)
 {
@@ -84,9 +168,9 @@ static void equal_times_have_no_change_point(void **state)
     const double flat[] = {5, 5, 5, 5, 5, 5};
     const double *series[] = {flat, flat};
     struct nvt_change_point found;
-    assert_int_equal(nvt_change_point_find(series, 2, 6, &found), 0);
+    assert_int_equal(nvt_change_point_find(series, 2, 6, 1.01, &found), 0);
     assert_true(found.p == 1);
-    assert_int_equal(nvt_change_point_find(series, 2, 3, &found), 0);
+    assert_int_equal(nvt_change_point_find(series, 2, 3, 1.01, &found), 0);
     assert_int_equal(found.at, 0);
     assert_true(isnan(found.p));
 }
@@ -226,7 +310,70 @@ static void few_iterations_are_no_verdict(void **state)
     struct nvt_trace *other = nvt_trace_new("o.nvt", "test");
     assert_int_equal(nvt_trace_finish(other, &err), 0);
     text = report(&other, 1, &notes);
+    assert_string_equal(text, ""); /* and no table */
     expect(notes, "no trace has ranges named iteration");
+    free(text);
+    free(notes);
+}
+
+/* A trace of two processes that take turns, of which the first `slow` iterations take 1000 instead of 100; page
+ * faults of the first that cost more than it took. */
+static struct nvt_trace *two_processes(int slow, int count)
+{
+    struct nvt_trace *trace = nvt_trace_new("two.nvt", "test");
+    int64_t now[2] = {1000, 1000};
+    for (int p = 0; p < 2; p++)
+        assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7 + p), 7 + p), p);
+    for (int i = 0; i < count; i++)
+        for (uint32_t p = 0; p < 2; p++) {
+            const int64_t takes = i < slow ? 1000 : 100 + (i + (int)p) % 2;
+            struct nvt_range row = {.start = now[p],
+                                    .end = now[p] + takes,
+                                    .thread = p,
+                                    .end_thread = p,
+                                    .name = nvt_strings_add_text(trace->strings, "iteration"),
+                                    .style = NVT_PUSH_POP};
+            assert_true(nvt_range_add(trace, &row) != NVT_NONE);
+            if (!i && !p)
+                fault(trace, "{\"faults\":64,\"bytes\":262144,\"cost_ns\":8000}", now[p] + 10);
+            now[p] += takes + 10;
+        }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static void processes_of_a_trace_are_told_apart(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = two_processes(1, 30);
+    char *notes, *text = report(&trace, 1, &notes);
+    expect(text, "two.nvt,,2,30,1000,10"); /* two processes, thirty iterations of each */
+    expect(text, ",1,1,1,9");
+    free(text);
+    free(notes);
+}
+
+/* 8000 of page faults in 1000, of which 900 are the excess. */
+static void causes_explain_no_more_than_there_is(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = two_processes(1, 30);
+    char *notes, *text = report(&trace, 1, &notes);
+    expect(text, "cause,\"page faults, at what one takes here\",");
+    assert_null(strstr(text, "8000"));
+    assert_null(strstr(text, "4000"));
+    expect(text, ",100.0,32,0.0,");
+    free(text);
+    free(notes);
+}
+
+static void a_limit_is_not_enough(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = two_processes(18, 30);
+    char *notes, *text = report(&trace, 1, &notes);
+    expect(text, ",\"cannot tell: 15 or more, too few iterations\"\n");
+    assert_null(strstr(text, ",-0"));
     free(text);
     free(notes);
 }
@@ -271,9 +418,15 @@ int main(void)
         cmocka_unit_test(a_known_change_point_is_found),
         cmocka_unit_test(one_process_is_one_in_its_length),
         cmocka_unit_test(without_a_change_one_in_twenty),
+        cmocka_unit_test(noise_does_not_warm_up),
+        cmocka_unit_test(a_slow_first_iteration_is_found_among_quiet_ones),
+        cmocka_unit_test(a_long_warm_up_ends_at_the_limit),
         cmocka_unit_test(equal_times_have_no_change_point),
         cmocka_unit_test(the_report_is_that_by_hand),
         cmocka_unit_test(few_iterations_are_no_verdict),
+        cmocka_unit_test(processes_of_a_trace_are_told_apart),
+        cmocka_unit_test(causes_explain_no_more_than_there_is),
+        cmocka_unit_test(a_limit_is_not_enough),
         cmocka_unit_test(a_run_has_its_curve_and_chart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
