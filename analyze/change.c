@@ -235,8 +235,9 @@ static int estimate(struct nvt_change *change, const struct strata *strata)
     int status = values[0] && values[1] ? 0 : -1;
     if (!status && by_run)
         measure_runs(change, strata, values);
-    /* Runs that agree to the last digit do not say how well the digit is known. */
-    if (!status && (!by_run || change->error <= 0))
+    /* Runs that agree to the last digit do not say how well the digit is known; the same files twice are the
+     * same. */
+    if (!status && (!by_run || (change->error <= 0 && !change->is_paired)))
         measure_times(change, strata);
     free(values[0]);
     free(values[1]);
