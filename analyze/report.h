@@ -90,7 +90,7 @@ struct nvt_report {
     unsigned needs;
     const struct nvt_column_spec *columns; /* of its (first) table */
     size_t column_count;
-    /* Append one or more tables. 0, or -1 with err filled. */
+    /* Append tables; none, and a note that says why, where nothing is there to tell. 0, or -1 with err filled. */
     int (*make)(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err);
     /* Write the layout of the published file, NULL when there is none. 0 or -1. */
     int (*published)(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
