@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../analyze/rows.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
@@ -26,7 +27,7 @@ const struct nvt_chart *const *nvt_charts(size_t *count)
 }
 
 static const char usage_head[] =
-    "usage: nvtally plot [OPTIONS] DIRECTORY|FILE\n\n"
+    "usage: nvtally plot [OPTIONS] DIRECTORY|FILE…\n\n"
     "Draws what 'nvtally run' measured, or where the time of a trace went, with gnuplot, and "
     "prints\n"
     "the path of each picture. The script and the data lie beside it.\n\n"
@@ -188,10 +189,7 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
             return nvt_fail(err, "no option '%s'; 'nvtally plot --help' lists them",
                             argv[optind - 1]);
         }
-    if (argc - optind != 1)
-        return nvt_fail(err, argc == optind ? "plot: no directory and no trace was given"
-                                            : "plot: more than one directory or trace was given");
-    return 0;
+    return optind < argc ? 0 : nvt_fail(err, "plot: no directory and no trace was given");
 }
 
 /* Where pictures of this input go by default. */
@@ -246,8 +244,10 @@ int nvt_cmd_plot(int argc, char **argv)
         help();
         return 0;
     }
-    if (!status)
-        status = nvt_input_add(&input, argv[optind], &err);
+    for (int i = optind; i < argc && !status; i++)
+        status = nvt_input_add(&input, argv[i], &err);
+    if (!status && input.trace_count > 1)
+        status = nvt_input_rows(&input, &err);
     if (!status)
         status = draw(&input, &options, argv[optind], &err);
     if (status) {

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../analyze/rows.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"
@@ -275,6 +276,8 @@ static int report(struct request *request, int count, char **inputs, struct nvt_
     int status = 0;
     for (int i = 0; i < count && !status; i++)
         status = nvt_input_add(&input, inputs[i], err);
+    if (!status && input.trace_count > 1)
+        status = nvt_input_rows(&input, err);
     if (!status)
         status = find_output(request, count, inputs[0], err) || nvt_input_traces(&input, err) ||
                  prepare_output(request, &input, err);

@@ -215,8 +215,8 @@ static void test_nothing_to_draw(void **state)
     struct cli_result result = plot(directory, NULL, NULL);
     cli_expect_failure(&result, directory);
     cli_result_free(&result);
-    result = plot(directory, directory, NULL);
-    cli_expect_failure(&result, "more than one");
+    result = plot(NULL, NULL, NULL);
+    cli_expect_failure(&result, "no directory");
     cli_result_free(&result);
     result = plot("-f", "bmp", directory);
     cli_expect_failure(&result, "bmp");

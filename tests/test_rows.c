@@ -65,6 +65,19 @@ static void studies_are_made_of_traces(void **state)
     expect_the_same("stats -f csv -r phases", "layers");
     expect_the_same("stats -f published", "layers");
     expect_the_same("diagnose --by fragments", "layers");
+    static const char same[] = "n() { \"$0\" plot \"$@\" -o \"$P\" | sed 's|.*/||'; }; "
+                               "P=of_folder; a=$(n layers); P=of_traces; "
+                               "b=$(n layers/*.nvt); echo \"$a\"; test \"$a\" = \"$b\" && cmp "
+                               "of_folder/fragments-size64-batch2.dat "
+                               "of_traces/fragments-size64-batch2.dat";
+    struct cli_result result =
+        cli_run_with(&(const struct cli_options){.directory = cli_folder},
+                     (const char *const[]){"sh", "-c", same, cli_built("nvtally"), NULL});
+    if (!strstr(result.err, "gnuplot-nox")) {
+        cli_expect_status(&result, 0);
+        assert_non_null(strstr(result.out, "fragments-size64-batch2.svg"));
+    }
+    cli_result_free(&result);
     run("switchback --dim 64 --batch 128 --warmup 0 --iterations 2", NULL, "int8");
     expect_the_same("stats -f csv", "int8");
     expect_the_same("stats -f published", "int8");
