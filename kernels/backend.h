@@ -200,7 +200,7 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err);
 /* Wait until everything that was launched has ended. */
 void nvt_backend_sync(void);
 
-/* Whether anything since the start has failed: 0, or -1 with err naming the first failure. */
+/* Whether anything has failed since this was last asked: 0, or -1 with err naming the first failure. */
 int nvt_backend_failed(struct nvt_error *err);
 
 /* Raw memory of the device, for the caching allocator; NULL when there is none left. */

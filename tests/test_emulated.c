@@ -22,13 +22,17 @@
 
 /* --- operations ------------------------------------------------------------------------------- */
 
+/* All operations, or `only` one; "--small": all, with their smallest shapes. */
 static struct cli_result check(const char *setting, const char *only)
 {
+    int small = only && !strcmp(only, "--small");
     const char *argv[] = {cli_built("emulated/device/check"),
                           cli_built("emulated/device/libcheck-reference.so"),
                           cli_built("emulated/device/libcheck-cuda.so"),
-                          only ? "--only" : NULL,
-                          only,
+                          small  ? only
+                          : only ? "--only"
+                                 : NULL,
+                          small ? NULL : only,
                           NULL};
     const char *const environment[] = {"ASAN_OPTIONS=detect_leaks=0", setting, NULL};
     struct cli_options options = {.environment = environment, .timeout_s = 300};
@@ -72,6 +76,23 @@ static void what_is_left_out_is_found(void **state)
     struct cli_result result = check("EMULATED_IGNORE=frees", "scratch_growing");
     assert_int_not_equal(result.status, 0);
     assert_null(strstr(result.out, "operations agree"));
+    cli_result_free(&result);
+}
+
+/* A call that fails once is of the operation that made it: those behind it agree. */
+static void a_failure_is_of_one_operation(void **state)
+{
+    (void)state;
+    struct cli_result result = check("EMULATED_FAIL=cublasGemm:1", "--small");
+    int agree = 0, all = 0;
+    cli_expect_status(&result, 1);
+    const char *failed = strstr(result.out, "FAILED: CUDA: cublas");
+    assert_non_null(failed);
+    assert_null(strstr(failed + 1, "FAILED"));
+    const char *end = strstr(failed, "\n\n");
+    assert_non_null(end);
+    assert_int_equal(sscanf(end, "%d of %d operations", &agree, &all), 2);
+    assert_int_equal(agree, all - 1);
     cli_result_free(&result);
 }
 
@@ -475,6 +496,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_agrees_in_any_order),
         cmocka_unit_test(what_is_left_out_is_found),
+        cmocka_unit_test(a_failure_is_of_one_operation),
         cmocka_unit_test(layers_give_the_losses_of_the_host),
         cmocka_unit_test(the_model_gives_the_losses_of_the_host),
         cmocka_unit_test(graphs_change_nothing),

@@ -55,11 +55,13 @@ void nvt_backend_launched(const char *kernel)
     nvt_cuda_note(cudaGetLastError(), kernel);
 }
 
+/* What is told once is forgotten: a context that is lost fails again at the next wait. */
 int nvt_backend_failed(struct nvt_error *err)
 {
     nvt_cuda_note(cudaGetLastError(), "the device");
     pthread_mutex_lock(&lock);
     int status = first_failure[0] ? nvt_fail(err, "CUDA: %s", first_failure) : 0;
+    first_failure[0] = 0;
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -9,7 +9,7 @@
 
 #include "../backend.h"
 
-/* Keep the first failure of the process for nvt_backend_failed. Returns whether status is one. Any
+/* Keep the first failure for nvt_backend_failed, which forgets it. Returns whether status is one. Any
  * thread. */
 int nvt_cuda_note(cudaError_t status, const char *what);
 int nvt_cublas_note(cublasStatus_t status, const char *what);

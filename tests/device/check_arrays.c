@@ -353,5 +353,6 @@ int check_finish(struct check *check, struct nvt_error *err)
         free(check->arrays[i].host);
         nvt_backend_free(check->arrays[i].device);
     }
-    return status ? status : nvt_backend_failed(err);
+    /* A call that failed is the cause of whatever was seen, and none of the next operation's. */
+    return nvt_backend_failed(err) ? -1 : status;
 }
