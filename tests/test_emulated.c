@@ -96,6 +96,18 @@ static void a_failure_is_of_one_operation(void **state)
     cli_result_free(&result);
 }
 
+/* A product of 8-bit integers that cuBLAS has no kernel for is computed by ours; that is said once. */
+static void products_that_are_refused_are_computed(void **state)
+{
+    (void)state;
+    struct cli_result result = check("EMULATED_REFUSE=int8", "int8_product");
+    cli_expect_status(&result, 0);
+    const char *told = strstr(result.err, "cuBLAS refuses products of int8 of ");
+    assert_non_null(told);
+    assert_null(strstr(told + 1, "cuBLAS refuses"));
+    cli_result_free(&result);
+}
+
 /* --- workloads -------------------------------------------------------------------------------- */
 
 /* A run of words apart by blanks, into a folder of the fixture's. */
@@ -497,6 +509,7 @@ int main(void)
         cmocka_unit_test(every_operation_agrees_in_any_order),
         cmocka_unit_test(what_is_left_out_is_found),
         cmocka_unit_test(a_failure_is_of_one_operation),
+        cmocka_unit_test(products_that_are_refused_are_computed),
         cmocka_unit_test(layers_give_the_losses_of_the_host),
         cmocka_unit_test(the_model_gives_the_losses_of_the_host),
         cmocka_unit_test(graphs_change_nothing),

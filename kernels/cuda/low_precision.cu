@@ -1,8 +1,11 @@
 /*
  * Products of halves and of 8-bit integers by cuBLAS, with the operands changing places as in
- * matmul.cu. Its integer product wants lines of a multiple of four bytes; others go through a plain
- * kernel.
+ * matmul.cu. Its integer product wants lines of a multiple of four bytes; others, and what it refuses beyond
+ * that, go through a plain kernel.
  */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "../ops/int8_product.h"
 #include "device.h"
 
@@ -35,20 +38,35 @@ void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_
                     "cublasGemmEx of halves");
 }
 
+/* By a plain kernel; that cuBLAS would not have it is said once, as its time is then none of cuBLAS's. */
+static void multiply_plainly(int64_t m, const struct int8_args &args, int refused)
+{
+    static int told;
+    if (refused && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+        fprintf(stderr,
+                "nvtally: cuBLAS refuses products of int8 of %" PRId64 " x %" PRId64 " x %" PRId64
+                ": a plain kernel computes what it refuses\n",
+                m, args.n, args.k);
+    NVT_LAUNCH(int8_product, m, args);
+}
+
 void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
                              int32_t *c)
 {
     const int32_t one = 1, zero = 0;
+    struct int8_args args = {a, b, c, n, k};
     if (k % 4 || n % 4) {
-        struct int8_args args = {a, b, c, n, k};
-        NVT_LAUNCH(int8_product, m, args);
+        multiply_plainly(m, args, 0);
         return;
     }
     cublasHandle_t handle = m && n ? nvt_cublas_handle() : NULL;
     if (!handle)
         return;
-    nvt_cublas_note(cublasGemmEx_64(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &one, b, CUDA_R_8I,
-                                    k, a, CUDA_R_8I, k, &zero, c, CUDA_R_32I, n, CUBLAS_COMPUTE_32I,
-                                    CUBLAS_GEMM_DEFAULT),
-                    "cublasGemmEx of int8");
+    cublasStatus_t status = cublasGemmEx_64(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &one, b,
+                                            CUDA_R_8I, k, a, CUDA_R_8I, k, &zero, c, CUDA_R_32I, n,
+                                            CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED)
+        multiply_plainly(m, args, 1);
+    else
+        nvt_cublas_note(status, "cublasGemmEx of int8");
 }

@@ -3,6 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstdlib>
 #include <type_traits>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct operand {
     int64_t lines, length, stride,
         between; /* lines of `length`, `stride` apart; matrices `between` */
 };
+
+/* EMULATED_REFUSE=int8: as cuBLAS may with shapes that it has no kernel for. */
+bool emulated_refuses_int8()
+{
+    const char *what = getenv("EMULATED_REFUSE");
+    return what && !strcmp(what, "int8");
+}
 
 size_t bytes_of(cudaDataType_t type)
 {
@@ -128,7 +136,7 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (integers && (p.a.stride % 4 || p.b.stride % 4 || p.ldc % 4 ||
                      reinterpret_cast<uintptr_t>(p.a.memory) % 4 ||
-                     reinterpret_cast<uintptr_t>(p.b.memory) % 4))
+                     reinterpret_cast<uintptr_t>(p.b.memory) % 4 || emulated_refuses_int8()))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     check(call, p.a, p.count);
     check(call, p.b, p.count);
