@@ -295,6 +295,16 @@ static int add(const struct nvt_cupti_decoder *decoder, const CUpti_Activity *re
     return -1;
 }
 
+/* Records of a full command buffer came with what they point at, which is the reader's to free; before CUDA 12.4 those
+ * of other overheads end before the pointer. */
+static void release(const struct nvt_cupti_decoder *decoder, const CUpti_Activity *record)
+{
+    const CUpti_ActivityOverhead3 *cost = (const void *)record;
+    if (decoder->release && record->kind == CUPTI_ACTIVITY_KIND_OVERHEAD &&
+        cost->overheadKind == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL)
+        decoder->release(cost->overheadData);
+}
+
 uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buffer, size_t size,
                           struct nvt_device_batch *batch)
 {
@@ -302,11 +312,11 @@ uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buff
     uint64_t unknown = 0;
     for (;;) {
         CUptiResult result = decoder->next(buffer, size, &record);
-        if (result == CUPTI_SUCCESS)
-            unknown += add(decoder, record, batch) != 0;
-        else
-            /* Behind a record that is not whole, where the next one begins is unknown. */
+        /* Behind a record that is not whole, where the next one begins is unknown. */
+        if (result != CUPTI_SUCCESS)
             return unknown + (result != CUPTI_ERROR_MAX_LIMIT_REACHED);
+        unknown += add(decoder, record, batch) != 0;
+        release(decoder, record);
     }
 }
 

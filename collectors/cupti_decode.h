@@ -2,9 +2,9 @@
  * A buffer of CUPTI's activity records to rows of a trace. A function of its arguments alone: it
  * runs wherever CUPTI's headers are, with hand-made buffers as with those of a device.
  *
- * Only fields are read that have stood at the same place of their record since CUDA 11.8, so that a
- * libcupti of another version than the headers' may have filled the buffer; which record follows
- * which is asked of that very libcupti.
+ * Only fields are read that have stood at the same place of their record since CUDA 11.8, or since there
+ * are records of that sort, so that a libcupti of another version than the headers' may have filled the
+ * buffer; which record follows which is asked of that very libcupti.
  */
 #ifndef NVT_CUPTI_DECODE_H
 #define NVT_CUPTI_DECODE_H
@@ -25,6 +25,8 @@ struct nvt_cupti_decoder {
     /* Called when the batch is full: hand it on and clear it. */
     void (*full)(void *context, struct nvt_device_batch *batch);
     void *context;
+    /* Frees what that libcupti allocated beside a record and leaves to its reader. NULL: nobody does. */
+    void (*release)(void *memory);
 };
 
 /*
@@ -38,10 +40,10 @@ uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buff
  * Which API calls a level needs when it does not record all of them; `name` is CUPTI's, such as
  * "cudaLaunchKernel_v7000" or "cuMemcpyHtoDAsync_v2".
  */
-int nvt_cupti_is_launch(const char *name);       /* starts work on a device */
-int nvt_cupti_is_graph_launch(const char *name); /* starts a graph */
-int nvt_cupti_is_memory_call(const char *name);  /* takes memory or gives it back */
-int nvt_cupti_is_question(const char *name);     /* only asks, and is called all the time */
+int nvt_cupti_is_launch(const char *name);        /* starts work on a device */
+int nvt_cupti_is_graph_launch(const char *name);  /* starts a graph */
+int nvt_cupti_is_memory_call(const char *name);   /* takes memory or gives it back */
+int nvt_cupti_is_question(const char *name);      /* only asks, and is called all the time */
 
 #endif
 #endif

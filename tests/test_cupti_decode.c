@@ -197,6 +197,41 @@ static void calls(void **state)
     ASSERT_ROW(4, NVT_DEVICE_OVERHEAD, 30, 31, 0, UINT64_C(5) << 16, 4711);
 }
 
+static unsigned released;
+
+static void release(void *memory)
+{
+    released++;
+    free(memory);
+}
+
+/* What lies beside a record is freed once, even where the record goes into a second batch; of other overheads there
+ * is no pointer before CUDA 12.4. */
+static void what_lies_beside_a_record_is_freed(void **state)
+{
+    (void)state;
+    if (!cupti.decoder.next)
+        skip();
+    CUpti_ActivityOverhead3 cost = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
+                                    .overheadKind = CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL,
+                                    .start = 30,
+                                    .end = 31};
+    for (int i = 0; i < 40; i++) {
+        cost.overheadData = malloc(sizeof(CUpti_ActivityOverheadCommandBufferFullData));
+        assert_non_null(cost.overheadData);
+        CUPTI_PUT(cost);
+    }
+    cost.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE;
+    cost.overheadData = &released;
+    CUPTI_PUT(cost);
+    cupti.decoder.release = release;
+    released = 0;
+    assert_int_equal(cupti_decode(cupti.buffer, cupti.used, 1 << 12), 0);
+    cupti.decoder.release = NULL;
+    assert_int_equal(cupti.count, 41);
+    assert_int_equal(released, 40);
+}
+
 static void memory_and_pools(void **state)
 {
     (void)state;
@@ -331,9 +366,10 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup(function, cupti_empty)
     const struct CMUnitTest tests[] = {
-        TEST(kernels),          TEST(copies_and_sets), TEST(calls),
-        TEST(memory_and_pools), TEST(objects),         TEST(nothing_is_lost_at_the_end_of_a_batch),
-        TEST(a_cut_buffer),
+        TEST(kernels),      TEST(copies_and_sets),
+        TEST(calls),        TEST(memory_and_pools),
+        TEST(objects),      TEST(nothing_is_lost_at_the_end_of_a_batch),
+        TEST(a_cut_buffer), TEST(what_lies_beside_a_record_is_freed),
     };
     return cmocka_run_group_tests(tests, cupti_load, cupti_forget);
 }

@@ -406,8 +406,9 @@ static void start(void)
         problem(text);
         return;
     }
-    cupti.decoder = (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
-                                               cupti.api.cuptiGetCallbackName, send_batch, NULL};
+    cupti.decoder =
+        (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
+                                   cupti.api.cuptiGetCallbackName, send_batch, NULL, free};
     nvt_cupti_buffers_init(ring_bell);
     CUptiResult result = cupti.api.cuptiActivityRegisterCallbacks(nvt_cupti_buffer_requested,
                                                                   nvt_cupti_buffer_completed);
