@@ -330,6 +330,13 @@ static int starts(const char *text, const char *const *prefixes)
     return 0;
 }
 
+int nvt_cupti_is_kernel_launch(const char *name)
+{
+    static const char *const kernels[] = {"cudaLaunchKernel", "__cudaLaunchKernel",
+                                          "cuLaunchKernel", NULL};
+    return starts(name, kernels);
+}
+
 int nvt_cupti_is_graph_launch(const char *name)
 {
     static const char *const graphs[] = {"cudaGraphLaunch", "cuGraphLaunch", NULL};

@@ -41,6 +41,7 @@ uint64_t nvt_cupti_decode(const struct nvt_cupti_decoder *decoder, uint8_t *buff
  * "cudaLaunchKernel_v7000" or "cuMemcpyHtoDAsync_v2".
  */
 int nvt_cupti_is_launch(const char *name);        /* starts work on a device */
+int nvt_cupti_is_kernel_launch(const char *name); /* starts a kernel */
 int nvt_cupti_is_graph_launch(const char *name);  /* starts a graph */
 int nvt_cupti_is_memory_call(const char *name);   /* takes memory or gives it back */
 int nvt_cupti_is_question(const char *name);      /* only asks, and is called all the time */

@@ -295,6 +295,31 @@ static void without_choice_all_calls_are_recorded(void **state)
         record(&(struct run){.how = "plain", .levels = "nvtx,kernel", .refuses = "choice"}, NULL);
     assert_plain_links(trace);
     assert_int_equal(recorded_calls(trace, "cudaGetDevice"), 6);
+    assert_true(has_note(trace, "CUPTI refuses to record launching calls without the others "
+                                "(CUPTI_ERROR_NOT_SUPPORTED)"));
+    nvt_trace_free(trace);
+    trace = record(
+        &(struct run){.how = "plain", .levels = "nvtx,kernel", .refuses = "kernel launches"}, NULL);
+    assert_plain_links(trace);
+    assert_int_equal(recorded_calls(trace, "cudaGetDevice"), 6);
+    nvt_trace_free(trace);
+}
+
+/* One call that cannot be chosen leaves the choice of the others, and no records of contexts leave kernels. */
+static void a_single_refusal_stops_nothing_else(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "plain", .levels = "nvtx,kernel", .refuses = "one call"}, NULL);
+    assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 6);
+    assert_int_equal(recorded_calls(trace, "cudaGetDevice"), 0);
+    assert_int_equal(recorded_calls(trace, "cudaLaunchKernel"), 6);
+    assert_int_equal(recorded_calls(trace, "cuMemcpyHtoDAsync_v2"), 0);
+    assert_false(has_note(trace, "CUPTI refuses"));
+    nvt_trace_free(trace);
+    trace = record(&(struct run){.how = "plain", .levels = "full", .refuses = "contexts"}, NULL);
+    assert_true(has_note(trace, "CUPTI refuses to record contexts (CUPTI_ERROR_NOT_SUPPORTED)"));
+    assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 6);
     nvt_trace_free(trace);
 }
 
@@ -566,6 +591,7 @@ int main(void)
         cmocka_unit_test(many_records_through_small_buffers),
         cmocka_unit_test(another_clock_is_followed),
         cmocka_unit_test(without_choice_all_calls_are_recorded),
+        cmocka_unit_test(a_single_refusal_stops_nothing_else),
         cmocka_unit_test(what_is_refused_is_named),
         cmocka_unit_test(old_and_missing_libraries),
         cmocka_unit_test(the_real_library_without_a_driver),

@@ -60,22 +60,31 @@ static int is_needed(uint64_t trace, const char *name)
            ((trace & NVT_TRACE_MEMORY) && nvt_cupti_is_memory_call(name));
 }
 
-/* Records of single calls, of one interface. 0, or -1 when this CUPTI cannot choose. */
-static int choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain, filter set,
-                        uint64_t trace, int on)
+/* Records of single calls, of one interface. Where CUPTI cannot choose: why. A call that is refused by itself is
+ * left out, unless it is what launches kernels, or nothing else was taken. */
+static CUptiResult choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackDomain domain,
+                                filter set, uint64_t trace, int on)
 {
+    CUptiResult refused = CUPTI_SUCCESS;
+    int taken = 0;
     if (!set)
-        return -1;
+        return CUPTI_ERROR_NOT_SUPPORTED;
     for (uint32_t id = 1; id < CALLS_MOST; id++) {
         const char *name = NULL;
         if (api->cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name)
             continue;
         int needed = is_needed(trace, name);
         /* At `api` all calls are on already, and some are taken out again. */
-        if (needed == !(trace & NVT_TRACE_API) && set(id, (uint8_t)(on && needed)) != CUPTI_SUCCESS)
-            return -1;
+        if (needed != !(trace & NVT_TRACE_API))
+            continue;
+        CUptiResult result = set(id, (uint8_t)(on && needed));
+        taken += result == CUPTI_SUCCESS;
+        if (result != CUPTI_SUCCESS && nvt_cupti_is_kernel_launch(name))
+            return result;
+        if (result != CUPTI_SUCCESS)
+            refused = result;
     }
-    return 0;
+    return taken ? CUPTI_SUCCESS : refused;
 }
 
 static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
@@ -85,16 +94,18 @@ static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, c
         return;
     if (!on && (trace & NVT_TRACE_API))
         return;
-    if (!choose_calls(api, CUPTI_CB_DOMAIN_RUNTIME_API, api->cuptiActivityEnableRuntimeApi, trace,
-                      on) &&
-        !choose_calls(api, CUPTI_CB_DOMAIN_DRIVER_API, api->cuptiActivityEnableDriverApi, trace,
-                      on))
-        return;
-    if (trace & NVT_TRACE_API)
+    CUptiResult chosen = choose_calls(api, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                      api->cuptiActivityEnableRuntimeApi, trace, on);
+    if (chosen == CUPTI_SUCCESS)
+        chosen = choose_calls(api, CUPTI_CB_DOMAIN_DRIVER_API, api->cuptiActivityEnableDriverApi,
+                              trace, on);
+    if (chosen == CUPTI_SUCCESS || trace & NVT_TRACE_API)
         return;
     /* An older CUPTI has all calls or none. */
     CUptiResult (*set)(CUpti_ActivityKind) =
         on ? api->cuptiActivityEnable : api->cuptiActivityDisable;
+    if (on)
+        refuse(api, "launching calls without the others", chosen, refused, size);
     CUptiResult runtime = set(CUPTI_ACTIVITY_KIND_RUNTIME);
     CUptiResult driver = set(CUPTI_ACTIVITY_KIND_DRIVER);
     if (on && (runtime != CUPTI_SUCCESS || driver != CUPTI_SUCCESS))

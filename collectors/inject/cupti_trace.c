@@ -317,14 +317,22 @@ static void switch_recording(char *refused, size_t size)
     pthread_mutex_unlock(&cupti.switching);
 }
 
+/* What was refused is missing in the trace; the rest is recorded all the same. */
+static void report_refused(const char *refused)
+{
+    char text[512];
+    snprintf(text, sizeof(text), "CUPTI refuses to record %.400s", refused);
+    if (refused[0])
+        problem(text);
+}
+
 void nvt_cupti_capture(void)
 {
     char refused[512];
     if (!is_active())
         return;
     switch_recording(refused, sizeof(refused));
-    if (refused[0])
-        problem(refused);
+    report_refused(refused);
 }
 
 void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
@@ -428,12 +436,9 @@ static void start(void)
     }
     subscribe();
     nvt_cupti_objects(&cupti.api, refused, sizeof(refused));
-    if (!refused[0])
-        switch_recording(refused, sizeof(refused));
-    if (refused[0]) {
-        snprintf(text, sizeof(text), "CUPTI refuses to record %.400s", refused);
-        problem(text);
-    }
+    report_refused(refused);
+    switch_recording(refused, sizeof(refused));
+    report_refused(refused);
     /* Where these are refused, nvt_exit_hook() is left. */
     (void)atexit(nvt_cupti_finish);
     (void)at_quick_exit(nvt_cupti_finish);

@@ -140,7 +140,8 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
     if ((unsigned)kind >= sizeof(stand_in.on) ||
-        (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL && refuses("pools")))
+        (kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL && refuses("pools")) ||
+        (kind == CUPTI_ACTIVITY_KIND_CONTEXT && refuses("contexts")))
         return CUPTI_ERROR_NOT_SUPPORTED;
     stand_in.on[kind] = 1;
     /* The kind has the last word about single calls. */
@@ -159,7 +160,8 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
 {
-    if (refuses("choice"))
+    if (refuses("choice") ||
+        (id == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 && refuses("kernel launches")))
         return CUPTI_ERROR_NOT_SUPPORTED;
     stand_in.calls[1][id] = enable;
     return CUPTI_SUCCESS;
@@ -167,7 +169,8 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t enable)
 
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
 {
-    if (refuses("choice"))
+    if (refuses("choice") ||
+        (id == CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2 && refuses("one call")))
         return CUPTI_ERROR_NOT_SUPPORTED;
     stand_in.calls[0][id] = enable;
     return CUPTI_SUCCESS;
