@@ -399,11 +399,12 @@ void nvt_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const fl
         NVT_LAUNCH(dequantize, rows, args);
 }
 
-/* Rows of a chunk: sums of 64 MiB, enough to keep a device busy, but never fewer rows than 256. */
+/* Rows of a chunk: sums of 64 MiB, enough to keep a device busy, in multiples of 256 rows, which products are tiled
+ * by, and never fewer. */
 static int64_t chunk_rows(int64_t m, int64_t n)
 {
     int64_t rows = ((int64_t)16 << 20) / n;
-    rows = rows < 256 ? 256 : rows;
+    rows = rows < 256 ? 256 : rows / 256 * 256;
     return rows < m ? rows : m;
 }
 
