@@ -87,13 +87,14 @@ extern const struct check_line check_backend[], check_fragments[], check_languag
         {#name, tolerance, {__VA_ARGS__}}, name                                                    \
     }
 
-/* Exact where nothing is summed up; rounding alone; sums and functions of float; TF32's and halves'
- * ten bits. */
-#define EXACT 0
-#define CLOSE 1e-6
-#define SUMS  2e-5
-#define TF32  2e-3
-#define HALF  1e-3
+/* Exact where nothing is summed up; rounding alone; sums and functions of float; halves' ten bits. Products with as
+ * many bits: a device may cut TF32's numbers off instead of rounding them, and may add up parts of a sum that it has
+ * rounded to halves. */
+#define EXACT            0
+#define CLOSE            1e-6
+#define SUMS             2e-5
+#define HALF             1e-3
+#define TEN_BIT_PRODUCTS 4e-3
 
 /* clang-format off */
 /* m, n, k, products; rows, n; n; batch, fragments, width, columns; groups, length, width,

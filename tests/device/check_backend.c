@@ -135,7 +135,7 @@ const struct check_line check_backend[] = {
     LINE(matmul_tn, SUMS, MATRICES),
     LINE(matmul_tt, SUMS, MATRICES),
     LINE(batched_fp32, SUMS, MATRICES),
-    LINE(batched_tf32, TF32, MATRICES),
+    LINE(batched_tf32, TEN_BIT_PRODUCTS, MATRICES),
     LINE(batched_bf16, SUMS, MATRICES),
     LINE(batched_fp16, SUMS, MATRICES),
     LINE(zero, EXACT, LENGTHS),

@@ -147,9 +147,9 @@ OP(accumulate)
 #define SQUARES ROWS, {2820, 72}, {4, 16400}
 
 const struct check_line check_low_precision[] = {
-    LINE(half_nn, HALF, MATRICES),
-    LINE(half_nt, HALF, MATRICES),
-    LINE(half_tn, HALF, MATRICES),
+    LINE(half_nn, TEN_BIT_PRODUCTS, MATRICES),
+    LINE(half_nt, TEN_BIT_PRODUCTS, MATRICES),
+    LINE(half_tn, TEN_BIT_PRODUCTS, MATRICES),
     LINE(int8_product, EXACT, MATRICES),
     LINE(int8_linear_rows, HALF, MATRICES),
     LINE(int8_linear_shared, HALF, MATRICES),
