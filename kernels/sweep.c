@@ -111,6 +111,8 @@ static int write_row(struct nvt_child *run, const struct nvt_child_end *end, str
     put_outcome(&json, run, end);
     if (end->recorder_ns)
         nvt_json_integer(&json, "recorder_cpu_ns", end->recorder_ns);
+    if (end->wants_device_records)
+        nvt_json_integer(&json, "device_records", end->device_records);
     nvt_json_text(&json, "trace", has_trace ? run->trace_name : NULL);
     nvt_json_text(&json, "date", date);
     return nvt_json_end(&json);

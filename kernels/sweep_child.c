@@ -140,6 +140,9 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     if (nvt_record_run(&options, argv, &recorded, err))
         return -1;
     end->recorder_ns = recorded.recorder_ns;
+    end->wants_device_records =
+        options.trace & NVT_TRACE_DEVICE && !strcmp(run->sweep->backend.name, "cuda");
+    end->device_records = (int64_t)recorded.device_records;
     /* Of a process that was not started there is no trace that could lack something. */
     if (recorded.write_error.message[0] && !recorded.exec_error)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&recorded.write_error, text, sizeof(text)));

@@ -28,7 +28,9 @@ struct nvt_child {
 struct nvt_child_end {
     int wait_status;
     int64_t recorder_ns; /* processor time of its recorder while it lived, 0 when there was none */
-    char message[1200];  /* it could not be started or recorded, "" when it could */
+    int wants_device_records;
+    int64_t device_records; /* in its trace, where it wants them */
+    char message[1200];     /* it could not be started or recorded, "" when it could */
 };
 
 /* Whether a run at this level goes without any collection. */

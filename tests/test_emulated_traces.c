@@ -61,6 +61,7 @@ static void run(const char *folder, const char *collect, const char *const *word
 static struct nvt_trace *trace_of(const char *folder, const struct nvt_record *record)
 {
     assert_string_equal(nvt_record_text(record, "status"), "ok");
+    assert_true(nvt_record_number(record, "device_records") > 0);
     return recorded_trace_at(cli_in(cli_in(cli_folder, folder), nvt_record_text(record, "trace")));
 }
 
