@@ -91,17 +91,34 @@ def parts(work):
         yield what, {"ok": "reached", "failed": "missed"}.get(state, "not run"), detail
 
 
+def records(work):
+    """A trace of a device without records of it has cost nothing and shows nothing."""
+    counts = [row["device_records"] for path in sorted(work.glob("**/results.jsonl")) for row in rows_of(path)
+              if "device_records" in row]
+    found = sum(count > 0 for count in counts)
+    verdict = "not run" if not counts else "reached" if found == len(counts) else "missed"
+    yield "device records in every trace at kernel and full", verdict, f"{found} of {len(counts)} traces" if counts else ""
+
+
+# What tells the configurations of the overhead's rounds apart; those without an axis have none of its values.
+CONFIGURATION = ("workload", "size", "mode", "fragments", "variant", "phase", "precision")
+
+
+def configuration(row):
+    return tuple(row.get(key) for key in CONFIGURATION)
+
+
 def overhead(work):
     ratios = {level: Ratio() for level in ("kernel", "full", "nsys")}
     for folder in sorted(work.glob("overhead-[0-9]*")):
         for path in sorted(folder.glob("*/results.jsonl")):
             rows = rows_of(path)
-            bare = {(row["workload"], row["size"]): row for row in rows if row["collect"] == "off"}
+            bare = {configuration(row): row for row in rows if row["collect"] == "off"}
             for row in rows:
-                key = (row["workload"], row["size"])
-                if row["collect"] in ratios and key in bare:
-                    ratios[row["collect"]].add(f"{key[0]} {key[1]}", mean(row, "forward"),
-                                               mean(bare[key], "forward"))
+                key = configuration(row)
+                if row["collect"] in ratios and key in bare and row.get("device_records") != 0:
+                    case = " ".join(str(value) for value in key if value is not None)
+                    ratios[row["collect"]].add(case, mean(row, "forward"), mean(bare[key], "forward"))
     for level, bound in (("kernel", 1.03), ("full", 1.10)):
         yield f"forward at {level} at most {bound:.2f} of bare", *ratios[level].judge(bound)
     if ratios["nsys"].cases:
@@ -241,7 +258,7 @@ def over_nccl(work):
     yield "losses over NCCL with one rank those without, to 1e-6", verdict, detail if both else ""
 
 
-GOALS = (parts, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl)
+GOALS = (parts, records, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl)
 
 
 def main():
