@@ -5,6 +5,7 @@
  */
 #include <glob.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +33,7 @@ static struct cli_result run(const char *dry, const char *work, const char *iter
     snprintf(variables[4], sizeof(variables[4]), "DRY=%s", dry);
     const char *const environment[] = {variables[0], variables[1], variables[2],
                                        variables[3], variables[4], NULL};
-    struct cli_options options = {.environment = environment, .timeout_s = 240};
+    struct cli_options options = {.environment = environment, .timeout_s = 600};
     for (size_t i = 0; parts[i]; i++)
         argv[i + 1] = parts[i];
     return cli_run_with(&options, argv);
@@ -57,11 +58,153 @@ static void without_a_device_parts_are_not_run(void **state)
     struct cli_result result = run("", "none", "1", parts);
     cli_expect_status(&result, 3);
     assert_non_null(strstr(result.err, "fragments: not run:"));
-    assert_non_null(strstr(
-        result.out, "Not run: build check fragments overhead beside_linear beside_transformer "
-                    "beside_switchback beside_gpipe transformer switchback gpipe nccl "
-                    "accumulate train sanitize pack"));
+    assert_non_null(
+        strstr(result.out,
+               "Not run: build check accumulate nccl nccl_devices sanitize overhead beside_linear "
+               "beside_transformer beside_switchback beside_gpipe gpipe switchback train fragments "
+               "transformer warmup pack"));
     cli_result_free(&result);
+}
+
+/* What stands in for the program: rows of status error, and 0. */
+static const char failing_program[] =
+    "#!/bin/sh\n"
+    "while [ $# -gt 1 ]; do shift; done\n"
+    "mkdir -p \"$1\"\n"
+    "echo '{\"status\": \"error\", \"message\": \"an illegal address\"}' >\"$1/results.jsonl\"\n";
+
+/* dmon tells who it is and stays. */
+static const char held_device[] = "#!/bin/sh\n"
+                                  "[ \"$1\" = dmon ] || exit 0\n"
+                                  "echo $$ >\"$HELD\"\n"
+                                  "exec sleep 300\n";
+
+static void put_program(const char *folder, const char *name, const char *text)
+{
+    mkdir(cli_in(cli_folder, folder), 0777);
+    cli_write_file(cli_in(cli_in(cli_folder, folder), name), text, strlen(text));
+    chmod(cli_in(cli_in(cli_folder, folder), name), 0777);
+}
+
+/* The script with the programs of a folder of the fixture's, as BUILD and on PATH. */
+static struct cli_result run_stood_in(const char *programs, const char *dry,
+                                      const char *const parts[])
+{
+    char variables[7][4200], folder[4096];
+    const char *argv[8] = {"tests/device/run"};
+    snprintf(folder, sizeof(folder), "%s", cli_in(cli_folder, programs));
+    snprintf(variables[0], sizeof(variables[0]), "BUILD=%s", folder);
+    snprintf(variables[1], sizeof(variables[1]), "WORK=%s/work", folder);
+    snprintf(variables[2], sizeof(variables[2]), "OUT=%s", cli_in(cli_folder, "packed"));
+    snprintf(variables[3], sizeof(variables[3]), "HELD=%s/held", folder);
+    snprintf(variables[4], sizeof(variables[4]), "PATH=%s:%s", folder, getenv("PATH"));
+    snprintf(variables[5], sizeof(variables[5]), "DRY=%s", dry);
+    snprintf(variables[6], sizeof(variables[6]), "ROUNDS=1");
+    const char *const environment[] = {variables[0], variables[1], variables[2], variables[3],
+                                       variables[4], variables[5], variables[6], NULL};
+    struct cli_options options = {.environment = environment, .timeout_s = 120};
+    for (size_t i = 0; parts[i]; i++)
+        argv[i + 1] = parts[i];
+    return cli_run_with(&options, argv);
+}
+
+/* A device that answers and computes nothing right is none; while parts run somebody holds it, and no longer. */
+static void a_device_is_probed_and_held(void **state)
+{
+    (void)state;
+    char number[32] = "";
+    put_program("failing", "nvtally", failing_program);
+    put_program("failing", "libnvtally-cuda.so", "");
+    put_program("failing", "nvidia-smi", held_device);
+    struct cli_result result = run_stood_in("failing", "", (const char *[]){"check", NULL});
+    cli_expect_status(&result, 3);
+    assert_non_null(
+        strstr(result.err,
+               "check: not run: the device answers, and a run on it fails: an illegal address"));
+    cli_result_free(&result);
+    FILE *held = fopen(cli_in(cli_in(cli_folder, "failing"), "held"), "re");
+    assert_non_null(held);
+    assert_non_null(fgets(number, sizeof(number), held));
+    fclose(held);
+    assert_int_equal(kill((pid_t)atoi(number), 0), -1);
+}
+
+/* Rows that failed are no end, however the program ends. */
+static void a_failed_row_is_not_done(void **state)
+{
+    (void)state;
+    put_program("failed-rows", "nvtally", failing_program);
+    struct cli_result result = run_stood_in("failed-rows", "1", (const char *[]){"overhead", NULL});
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.out, "0 of 2 steps"));
+    cli_result_free(&result);
+}
+
+/* Of racecheck and synccheck cuBLAS's kernels are left out, where this version can. */
+static void our_own_kernels_are_sanitized(void **state)
+{
+    (void)state;
+    static const char ok_program[] = "#!/bin/sh\n"
+                                     "while [ $# -gt 1 ]; do shift; done\n"
+                                     "mkdir -p \"$1\"\n"
+                                     "echo '{\"status\": \"ok\"}' >\"$1/results.jsonl\"\n";
+    static const char sanitizer[] = "#!/bin/sh\n"
+                                    "[ \"$1\" != --help ] || {\n"
+                                    "echo ' --kernel-name-exclude arg'\n"
+                                    "echo ' --racecheck-detect-level arg'\n"
+                                    "exit\n"
+                                    "}\n"
+                                    "echo \"told: $*\"\n";
+    put_program("sane", "nvtally", ok_program);
+    put_program("sane", "libnvtally-cuda.so", "");
+    put_program("sane", "nvidia-smi", held_device);
+    put_program("sane", "compute-sanitizer", sanitizer);
+    struct cli_result result = run_stood_in("sane", "", (const char *[]){"sanitize", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "memcheck, racecheck, synccheck"));
+    cli_result_free(&result);
+    static const char *const told[][2] = {
+        {"memcheck", "--error-exitcode 9 /"},
+        {"racecheck",
+         "--error-exitcode 9 --kernel-name-exclude kns=gemm,kns=gemv,kns=cutlass,kns="
+         "nvjet,kns=cublas,kns=splitK,kns=dot_kernel --racecheck-detect-level error /"},
+        {"synccheck", "--error-exitcode 9 --kernel-name-exclude kns=gemm,kns=gemv,kns=cutlass,kns="
+                      "nvjet,kns=cublas,kns=splitK,kns=dot_kernel /"}};
+    for (size_t i = 0; i < 3; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "work/sanitize-%s.log", told[i][0]);
+        char *log = cli_read_file(cli_in(cli_in(cli_folder, "sane"), name), NULL);
+        assert_non_null(strstr(log, told[i][1]));
+        free(log);
+    }
+}
+
+/* An nsys that makes no report: what it took stands in the rows, and what it left goes. */
+static void an_nsys_without_a_report_will_do(void **state)
+{
+    (void)state;
+    CLI_SKIP_THREAD_SANITIZED("a script over every workload, which have tests of their own");
+    static const char half_an_nsys[] =
+        "#!/bin/sh\n"
+        "for word; do case $word in --output=*) out=${word#*=} ;; esac; done\n"
+        "while [ \"${1#-}\" != \"$1\" ] || [ \"$1\" = profile ]; do shift; done\n"
+        "\"$@\"\n"
+        ": >\"${out%.nsys-rep}.qdstrm\"\n"
+        "exit 1\n";
+    static const char *const parts[] = {"overhead", NULL};
+    put_program("half", "nsys", half_an_nsys);
+    setenv("NSYS", cli_in(cli_in(cli_folder, "half"), "nsys"), 1);
+    struct cli_result result = run("1", "half/work", "1", parts);
+    unsetenv("NSYS");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "2 rounds of off,nvtx, some under nsys"));
+    assert_non_null(strstr(result.out, "(forward under nsys, published 1.28 to 2.87)"));
+    cli_result_free(&result);
+    glob_t left;
+    assert_int_equal(
+        glob(cli_in(cli_in(cli_folder, "half"), "work/overhead-1/*/*.qdstrm"), 0, NULL, &left),
+        GLOB_NOMATCH);
+    globfree(&left);
 }
 
 static void a_part_is_resumed_and_packed(void **state)
@@ -69,6 +212,10 @@ static void a_part_is_resumed_and_packed(void **state)
     (void)state;
     static const char *const fragments[] = {"fragments", NULL};
     static const char *const both[] = {"fragments", "pack", NULL};
+    char results[4096];
+    snprintf(results, sizeof(results), "%s",
+             cli_in(cli_in(cli_folder, "packed"), "nvtally-device-results.tar.gz"));
+    unlink(results);
     struct cli_result result = run("1", "work", "no number", fragments);
     cli_expect_status(&result, 1);
     assert_non_null(strstr(result.out, "0 of 39 rows"));
@@ -77,13 +224,15 @@ static void a_part_is_resumed_and_packed(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "39 of 39 rows"));
     cli_result_free(&result);
+    /* After each part, so that they are there should the next one not end. */
+    assert_int_equal(access(results, R_OK), 0);
     result = run("1", "work", "1", both);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "fragments: was done before"));
     assert_non_null(strstr(result.out,
-                           "Not run: build check overhead beside_linear beside_transformer "
-                           "beside_switchback beside_gpipe transformer switchback gpipe nccl "
-                           "accumulate train sanitize"));
+                           "Not run: build check accumulate nccl nccl_devices sanitize overhead "
+                           "beside_linear beside_transformer beside_switchback beside_gpipe gpipe "
+                           "switchback train transformer warmup"));
     assert_non_null(strstr(result.out, "A dry run on the processor"));
     cli_result_free(&result);
     glob_t packed;
@@ -91,8 +240,7 @@ static void a_part_is_resumed_and_packed(void **state)
     /* The results, and the traces of the eight inference runs. */
     assert_int_equal(packed.gl_pathc, 2);
     globfree(&packed);
-    const char *argv[] = {
-        "tar", "tzf", cli_in(cli_in(cli_folder, "packed"), "nvtally-device-results.tar.gz"), NULL};
+    const char *argv[] = {"tar", "tzf", results, NULL};
     result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "fragments-128/results.jsonl"));
@@ -118,10 +266,11 @@ static void every_part_can_be_rehearsed(void **state)
 {
     (void)state;
     static const char *const parts[] = {"overhead",   "transformer", "switchback", "gpipe",
-                                        "accumulate", "nccl",        NULL};
+                                        "accumulate", "nccl",        "warmup",     NULL};
     static const char *const said[] = {
         "2 rounds of off,nvtx",
         "6 of 6 rows",
+        "4 of 4 rows",
         "2 of 2 rows",
         "28 of 28 rows",
         "24 of 24 rows",
@@ -137,8 +286,10 @@ static void a_device_can_be_rehearsed(void **state)
 {
     (void)state;
     static const char *const parts[] = {"fragments",  "overhead", "transformer", "switchback",
-                                        "accumulate", "nccl",     NULL};
+                                        "accumulate", "nccl",     "warmup",      NULL};
     static const char *const said[] = {"39 of 39 rows",
+                                       "4 of 4 rows",
+                                       "full               reached",
                                        "2 rounds of off,nvtx,kernel,full",
                                        "12 of 12 rows",
                                        "2 of 2 rows",
@@ -148,6 +299,54 @@ static void a_device_can_be_rehearsed(void **state)
                                        "nothing below is a result of a device",
                                        NULL};
     rehearse("emulated", "emulated", parts, said);
+}
+
+/* The steps of the SwitchBack study are all of it, and no row more; nothing is computed. */
+static void the_switchback_study_is_whole(void **state)
+{
+    (void)state;
+    CLI_SKIP_THREAD_SANITIZED("a script over every workload, which have tests of their own");
+    static const char *const parts[] = {"switchback", NULL};
+    static const char *const settings[][2] = {{"EMULATED_IGNORE", "work"},
+                                              {"EMULATED_MEMORY", "149250000000"},
+                                              {"SWITCHBACK_SIDES", ""},
+                                              {"SWITCHBACK_BATCHES", ""}};
+    for (size_t i = 0; i < 4; i++)
+        setenv(settings[i][0], settings[i][1], 1);
+    struct cli_result result = run("emulated", "study", "1", parts);
+    for (size_t i = 0; i < 4; i++)
+        unsetenv(settings[i][0]);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "142 of 142 rows"));
+    cli_result_free(&result);
+    assert_int_equal(
+        access(cli_in(cli_in(cli_folder, "study"), "switchback-1280-large/results.jsonl"), R_OK),
+        0);
+}
+
+/* A rank a device, where there are several and a launcher. */
+static void ranks_can_be_rehearsed(void **state)
+{
+    (void)state;
+    CLI_SKIP_THREAD_SANITIZED("a script over every workload, which have tests of their own");
+    static const char *const parts[] = {"nccl_devices", NULL};
+    struct cli_result version = cli_run((const char *const[]){"mpirun", "--version", NULL});
+    int has_ranks = !version.status && !access(cli_built("emulated/libnvtally-mpi.so"), R_OK);
+    cli_result_free(&version);
+    struct cli_result result = run("emulated", "one", "1", parts);
+    cli_expect_status(&result, 3);
+    assert_non_null(strstr(result.err, "nccl_devices: not run: one device here"));
+    cli_result_free(&result);
+    if (!has_ranks)
+        skip();
+    setenv("EMULATED_DEVICES", "2", 1);
+    result = run("emulated", "two", "1", parts);
+    unsetenv("EMULATED_DEVICES");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "4 of 4 rows, 2 ranks"));
+    assert_non_null(strstr(
+        result.out, "losses over NCCL between devices those without, to 1e-6        reached"));
+    cli_result_free(&result);
 }
 
 /* With PyTorch for python3 here, ours and theirs in turn; without, that is said. */
@@ -214,6 +413,9 @@ static void goals_are_decided_by_ratios(void **state)
         LAYER("linear", "null", "null", 100) LAYER("inference", "\"looped\"", "128", 1200));
     put("beside_linear-1", "done", "");
     put("beside_linear-2", "ours/results.jsonl", LAYER("linear", "null", "null", 900));
+    put("warmup-small", "results.jsonl",
+        "{\"status\": \"ok\", \"warmup\": 0, \"forward_ns_mean\": 30}\n"
+        "{\"status\": \"ok\", \"warmup\": 5, \"forward_ns_mean\": 20}\n");
     put("state", "check", "failed\t3 of 4\n");
     const char *argv[] = {"python3", "tests/device/goals.py", cli_in(cli_folder, "goals"), NULL};
     struct cli_result result = cli_run(argv);
@@ -227,6 +429,9 @@ static void goals_are_decided_by_ratios(void **state)
         "rounds: 1; "
         "worst: t 1 a 1.200 [1.200 1.200]\n",
         "  device records in every trace at kernel and full               missed   5 of 6 traces\n",
+        "  (forward without warm-ups to that after five)                           small 1.500 "
+        "[1.500 "
+        "1.500]\n",
         "  linear forward no slower than PyTorch                          reached  1 of 1 cases, "
         "rounds: 1; "
         "worst: 1 1 0.900",
@@ -243,7 +448,8 @@ static void goals_are_decided_by_ratios(void **state)
     cli_result_free(&result);
 }
 
-/* More traces than there is room for: eight files, none above 16 MiB, and the rest is told. */
+/* More traces than there is room for: five files, none above 16 MiB, and the rest is told. Of the others rows, texts
+ * and logs go along, unless they are large. */
 static void packing_has_bounds(void **state)
 {
     (void)state;
@@ -260,16 +466,27 @@ static void packing_has_bounds(void **state)
         snprintf(name, sizeof(name), "%d.nvt", i);
         cli_write_file(cli_in(work, name), noise, 9 << 20);
     }
+    cli_write_file(cli_in(work, "report.qdstrm"), noise, 1 << 10);
+    cli_write_file(cli_in(work, "small.log"), noise, 1 << 10);
+    cli_write_file(cli_in(work, "large.log"), noise, 3 << 20);
     free(noise);
     struct cli_result result = run("", "large", "1", parts);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "8 files"));
-    assert_non_null(strstr(result.out, "2 traces had no room"));
+    assert_non_null(strstr(result.out, "5 files"));
+    assert_non_null(strstr(result.out, "5 traces had no room"));
+    cli_result_free(&result);
+    const char *argv[] = {
+        "tar", "tzf", cli_in(cli_in(cli_folder, "packed"), "nvtally-device-results.tar.gz"), NULL};
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "small.log"));
+    assert_null(strstr(result.out, "large.log"));
+    assert_null(strstr(result.out, "qdstrm"));
     cli_result_free(&result);
     glob_t packed;
     struct stat status;
     assert_int_equal(glob(cli_in(cli_in(cli_folder, "packed"), "*"), 0, NULL, &packed), 0);
-    assert_int_equal(packed.gl_pathc, 8);
+    assert_int_equal(packed.gl_pathc, 5);
     for (size_t i = 0; i < packed.gl_pathc; i++) {
         assert_int_equal(stat(packed.gl_pathv[i], &status), 0);
         assert_true(status.st_size <= 16 << 20);
@@ -282,9 +499,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_words_are_refused),
         cmocka_unit_test(without_a_device_parts_are_not_run),
+        cmocka_unit_test(a_device_is_probed_and_held),
+        cmocka_unit_test(a_failed_row_is_not_done),
+        cmocka_unit_test(our_own_kernels_are_sanitized),
+        cmocka_unit_test(an_nsys_without_a_report_will_do),
         cmocka_unit_test(a_part_is_resumed_and_packed),
         cmocka_unit_test(every_part_can_be_rehearsed),
         cmocka_unit_test(a_device_can_be_rehearsed),
+        cmocka_unit_test(the_switchback_study_is_whole),
+        cmocka_unit_test(ranks_can_be_rehearsed),
         cmocka_unit_test(beside_pytorch_or_not_run),
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(packing_has_bounds),

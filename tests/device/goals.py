@@ -246,19 +246,35 @@ def pipeline(work):
     yield "peak activation memory at most the published in 80 of 84 rows", verdict, detail
 
 
-def over_nccl(work):
+def warmups(work):
+    ratio = Ratio()
+    for path in sorted(work.glob("warmup-*/results.jsonl")):
+        forward = {row["warmup"]: mean(row, "forward") for row in rows_of(path)}
+        ratio.add(path.parent.name.removeprefix("warmup-"), forward.get(0), forward.get(5))
+    if ratio.cases:
+        yield "(forward without warm-ups to that after five)", "", ", ".join(ratio.text(case) for case in ratio.cases)
+
+
+def nccl_losses(what, paths):
     losses = {}
-    for row in rows_of(work / "nccl" / "results.jsonl"):
+    for row in (row for path in paths for row in rows_of(path)):
         case = case_of(row, ("partitions", "microbatches", "engine", "schedule"))
         losses.setdefault(case, {})[row["transport"]] = row["loss"]
     both = {case: loss for case, loss in losses.items() if len(loss) == 2}
     wrong = [case for case, loss in both.items() if abs(loss["local"] - loss["nccl"]) > 1e-6 * abs(loss["local"])]
     verdict = "not run" if not both else "missed" if wrong else "reached"
     detail = f"{len(both) - len(wrong)} of {len(both)} cases" + (f"; not: {', '.join(wrong[:SHOWN])}" if wrong else "")
-    yield "losses over NCCL with one rank those without, to 1e-6", verdict, detail if both else ""
+    yield what, verdict, detail if both else ""
 
 
-GOALS = (parts, records, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl)
+def over_nccl(work):
+    yield from nccl_losses("losses over NCCL with one rank those without, to 1e-6", [work / "nccl" / "results.jsonl"])
+    if (work / "nccl_devices").exists():
+        yield from nccl_losses("losses over NCCL between devices those without, to 1e-6",
+                               sorted(work.glob("nccl_devices/*/results.jsonl")))
+
+
+GOALS = (parts, records, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl, warmups)
 
 
 def main():
