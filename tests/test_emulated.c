@@ -284,13 +284,14 @@ static double published_peak(const char *csv, const struct nvt_record *record)
              nvt_record_text(record, "microbatches"),
              strcmp(nvt_record_text(record, "checkpoint"), "true") ? "off" : "on",
              nvt_record_text(record, "engine"));
-    const char *at = strstr(csv, key);
+    const char *at = strstr(csv, key), *heading = strstr(csv, "peak activation (MiB)");
+    assert_non_null(heading);
     if (!at)
         return NAN;
-    at += strlen(key);
-    /* Four times and the throughput stand before it. */
-    for (int i = 0; i < 5; i++)
-        at = strchr(at, ',') + 1;
+    at++;
+    for (const char *before = csv; before < heading; before++)
+        if (*before == ',')
+            at = strchr(at, ',') + 1;
     return strtod(at, NULL) * 1048576;
 }
 
