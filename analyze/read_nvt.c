@@ -306,6 +306,8 @@ static void free_reader(struct nvt_nvt_reader *reader)
         nvt_map_free(&reader->processes[i].since);
         nvt_map_free(&reader->processes[i].categories);
         nvt_map_free(&reader->processes[i].ranges);
+        nvt_map_free(&reader->processes[i].early);
+        free(reader->processes[i].ends);
         nvt_map_free(&reader->processes[i].schemas);
     }
     for (uint32_t i = 0; i < reader->thread_count; i++)

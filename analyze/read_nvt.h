@@ -70,7 +70,13 @@ struct nvt_nvt_process {
     struct nvt_map since;      /* number of a domain -> that of the chunk that defined it */
     struct nvt_map categories; /* model domain << 32 | category -> string */
     struct nvt_map ranges;     /* id of a start/end range -> row */
-    struct nvt_map schemas;    /* schema id -> index in `schemas` */
+    struct nvt_map early;      /* id of one whose start has not come yet -> place in `ends` */
+    struct nvt_early_end {
+        uint64_t ticks;
+        uint32_t thread; /* row */
+    } * ends;
+    uint32_t end_count, end_capacity;
+    struct nvt_map schemas; /* schema id -> index in `schemas` */
 };
 
 /* A definition's bytes in `blobs`. */

@@ -204,6 +204,64 @@ static void close_range(struct nvt_trace *trace, uint32_t row, uint64_t ticks, u
     trace->ranges.flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
 }
 
+/* Which of several ends of a range counts is the first in time, wherever it stands in the file. */
+static void end_range(struct nvt_trace *trace, uint32_t row, uint64_t ticks, uint32_t thread)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    if (ranges->flags[row] & NVT_RANGE_UNCLOSED || (int64_t)ticks < ranges->end[row])
+        close_range(trace, row, ticks, thread);
+}
+
+/* An end whose start has not come yet: chunks of two threads stand in the file as they were written,
+ * so that one thread's start may follow another one's end. */
+static int keep_end(struct nvt_nvt_process *process, uint64_t range, uint64_t ticks,
+                    uint32_t thread)
+{
+    uint32_t *place = nvt_map_at(&process->early, range);
+    if (!place)
+        return -1;
+    if (*place != NVT_MAP_NONE) {
+        if (ticks < process->ends[*place].ticks)
+            process->ends[*place] = (struct nvt_early_end){ticks, thread};
+        return 0;
+    }
+    if (process->end_count == process->end_capacity) {
+        uint32_t capacity = process->end_capacity ? process->end_capacity * 2 : 64;
+        struct nvt_early_end *ends = realloc(process->ends, capacity * sizeof(*ends));
+        if (!ends)
+            return -1;
+        process->ends = ends;
+        process->end_capacity = capacity;
+    }
+    process->ends[process->end_count] = (struct nvt_early_end){ticks, thread};
+    *place = process->end_count++;
+    return 0;
+}
+
+/* A start or an end of a range that any thread may end. */
+static int start_or_end(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
+                        uint64_t range, const struct nvt_nvt_event *event, uint32_t *row)
+{
+    struct nvt_trace *trace = reader->trace;
+    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    if (event->kind == NVT_TOKEN_END) {
+        *row = nvt_map_get(&process->ranges, range);
+        if (*row == NVT_NONE)
+            return keep_end(process, range, event->ticks, thread->row);
+        end_range(trace, *row, event->ticks, thread->row);
+        return 0;
+    }
+    uint32_t *known = nvt_map_at(&process->ranges, range);
+    *row = open_range(trace, event, thread->row, NVT_START_END);
+    if (!known || *row == NVT_NONE)
+        return -1;
+    *known = *row;
+    uint32_t early = nvt_map_get(&process->early, range);
+    if (early != NVT_MAP_NONE)
+        end_range(trace, *row, process->ends[early].ticks, process->ends[early].thread);
+    return 0;
+}
+
 static uint32_t add_mark(struct nvt_trace *trace, const struct nvt_nvt_event *event,
                          uint32_t thread)
 {
@@ -220,8 +278,6 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
                  struct nvt_nvt_columns *columns, const struct nvt_nvt_event *event, uint32_t *row)
 {
     struct nvt_trace *trace = reader->trace;
-    struct nvt_nvt_process *process = &reader->processes[thread->process];
-    uint32_t *known;
     *row = NVT_NONE;
     switch (event->kind) {
     case NVT_TOKEN_PUSH:
@@ -238,15 +294,8 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
     case NVT_TOKEN_START:
     case NVT_TOKEN_END:
         columns->range += (uint64_t)nvt_unzigzag(nvt_cursor_varint(&columns->range_ids));
-        known = columns->range_ids.at ? nvt_map_at(&process->ranges, columns->range) : NULL;
-        if (!known)
-            return -1;
-        if (event->kind == NVT_TOKEN_START)
-            *known = open_range(trace, event, thread->row, NVT_START_END);
-        *row = *known;
-        if (event->kind == NVT_TOKEN_END && *row != NVT_NONE)
-            close_range(trace, *row, event->ticks, thread->row);
-        return event->kind == NVT_TOKEN_START && *row == NVT_NONE ? -1 : 0;
+        return columns->range_ids.at ? start_or_end(reader, thread, columns->range, event, row)
+                                     : -1;
     default:
         return -1;
     }

@@ -163,6 +163,24 @@ static void pops_too_many_are_ignored(void **state)
     nvt_trace_free(trace);
 }
 
+static void ends_ranges_that_another_thread_ends(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("life", "hands_over");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    int64_t ended = trace->marks.time[recorded_mark(trace, "all ended")];
+    assert_int_equal(recorded_count(trace, "handed over"), 200);
+    assert_int_equal(trace->ranges.count, 200);
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        assert_true(trace->ranges.end[i] >= trace->ranges.start[i]);
+        assert_true(trace->ranges.end[i] <= ended);
+        assert_int_not_equal(trace->ranges.end_thread[i], trace->ranges.thread[i]);
+    }
+    nvt_trace_free(trace);
+}
+
 /* --- lives and ends -------------------------------------------------------------------------------- */
 
 static void follows_forks(void **state)
@@ -392,6 +410,7 @@ int main(void)
         cmocka_unit_test(keeps_names_of_all_lengths_and_numbers),
         cmocka_unit_test(closes_ranges_with_attributes),
         cmocka_unit_test(pops_too_many_are_ignored),
+        cmocka_unit_test(ends_ranges_that_another_thread_ends),
         cmocka_unit_test(follows_forks),
         cmocka_unit_test(waits_for_orphans),
         cmocka_unit_test(follows_exec),

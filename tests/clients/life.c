@@ -119,6 +119,40 @@ static void many(void)
         range("many");
 }
 
+#define HANDED 200
+
+static int handed[2];
+
+static void *starts_ranges(void *unused)
+{
+    for (int i = 0; i < HANDED; i++) {
+        nvtxRangeId_t started = nvtxRangeStartA("handed over");
+        if (write(handed[1], &started, sizeof(started)) != sizeof(started))
+            return handed;
+    }
+    return unused;
+}
+
+/* Ranges that another thread ends; that thread's events come first in the file, as it has been there
+ * for longer. Half of them are ended once more, much later. */
+static void hands_over(void)
+{
+    pthread_t thread;
+    nvtxRangeId_t started[HANDED];
+    nvtxMarkA("first");
+    if (pipe(handed) || pthread_create(&thread, NULL, starts_ranges, NULL))
+        exit(99);
+    for (int i = 0; i < HANDED; i++) {
+        if (read(handed[0], &started[i], sizeof(started[i])) != sizeof(started[i]))
+            exit(99);
+        nvtxRangeEnd(started[i]);
+    }
+    pthread_join(thread, NULL);
+    nvtxMarkA("all ended");
+    for (int i = 0; i < HANDED; i += 2)
+        nvtxRangeEnd(started[i]);
+}
+
 /* Names of every length around the short way's, next to the end of a page. */
 static void lengths(void)
 {
@@ -187,7 +221,8 @@ int main(int argc, char **argv)
                 {"signals", signals},       {"deep", deep},
                 {"closed", closed},         {"many", many},
                 {"lengths", lengths},       {"names", names},
-                {"attributes", attributes}, {"inside", inside}};
+                {"attributes", attributes}, {"inside", inside},
+                {"hands_over", hands_over}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {
