@@ -21,7 +21,8 @@ struct nvt_trace_writer {
     int seekable;
     int named; /* a regular file that has a name: it can be removed under our hands */
     char *path;
-    uint64_t size; /* of the file up to the last whole chunk */
+    uint64_t size;     /* of the file up to the last whole chunk */
+    uint64_t unpacked; /* bytes of all chunks before compression */
     int level;
     struct nvt_buffer out;
 #ifdef HAVE_ZSTD
@@ -163,8 +164,15 @@ struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struc
     return NULL;
 }
 
-/* The payload behind room for the header in writer->out, compressed when that is shorter. 0 or -1.
- */
+/* Whether a reader takes a chunk of `size` bytes that is stored in so many: with it, too, the file
+ * must not unpack to more than NVT_FILE_RATIO times its size. */
+static int is_taken(const struct nvt_trace_writer *writer, size_t size, size_t stored)
+{
+    return writer->unpacked + size <= NVT_FILE_GRACE + (writer->size + stored) * NVT_FILE_RATIO;
+}
+
+/* The payload behind room for the header in writer->out, compressed when that is shorter and readers
+ * take it. 0 or -1. */
 static int store(struct nvt_trace_writer *writer, const void *payload, size_t size, int *packed)
 {
     writer->out.size = 0;
@@ -176,7 +184,7 @@ static int store(struct nvt_trace_writer *writer, const void *payload, size_t si
         size_t length = ZSTD_compressCCtx(writer->zstd, writer->out.data + NVT_CHUNK_HEADER,
                                           writer->out.capacity - NVT_CHUNK_HEADER, payload, size,
                                           writer->level);
-        if (!ZSTD_isError(length) && length < size) {
+        if (!ZSTD_isError(length) && length < size && is_taken(writer, size, length)) {
             writer->out.size = NVT_CHUNK_HEADER + length;
             *packed = 1;
             return 0;
@@ -223,6 +231,7 @@ int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chu
     fill_header(&writer->out, chunk, size, packed);
     if (!write_all(writer->descriptor, writer->out.data, writer->out.size)) {
         writer->size += writer->out.size;
+        writer->unpacked += size;
         return 0;
     }
     int cause = errno;

@@ -215,6 +215,30 @@ static void clock_agrees_with_the_system(void **state)
     }
 }
 
+/* Chunks that are all alike are stored as they are before readers would take the file for a bomb. */
+static void reads_all_that_it_writes(void **state)
+{
+    (void)state;
+    enum { CHUNKS = 64, BYTES = 1 << 20 };
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_chunk chunk = {.kind = 0, .process = NVT_NO_INDEX, .thread = NVT_NO_INDEX};
+    const uint8_t *payload;
+    uint8_t *zeros = calloc(1, BYTES);
+    struct nvt_trace_writer *writer = nvt_trace_writer_new(path, 1, &err);
+    assert_non_null(writer);
+    for (int i = 0; i < CHUNKS; i++)
+        assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, zeros, BYTES, &err), 0);
+    assert_true(nvt_trace_writer_size(writer) < (uint64_t)CHUNKS * BYTES / 50);
+    assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
+    struct nvt_trace_file *file = nvt_trace_file_open(path, &err);
+    assert_non_null(file);
+    for (int i = 0; i < CHUNKS; i++)
+        assert_int_equal(nvt_trace_file_next(file, &chunk, &payload, &err), 1);
+    assert_int_equal(nvt_trace_file_next(file, &chunk, &payload, &err), 0);
+    nvt_trace_file_close(file);
+    free(zeros);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +246,7 @@ int main(void)
         cmocka_unit_test(a_cut_file_is_a_warning),
         cmocka_unit_test(every_damaged_byte_is_noticed),
         cmocka_unit_test(senseless_chunks_end_the_reading),
+        cmocka_unit_test(reads_all_that_it_writes),
         cmocka_unit_test(clock_is_linear_between_samples),
         cmocka_unit_test(clock_agrees_with_the_system),
     };
