@@ -1,8 +1,6 @@
 #include "drain.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -511,10 +509,15 @@ uint64_t nvt_drain_lost(const struct nvt_drain *drain)
 
 int nvt_drain_is_over(const struct nvt_drain *drain)
 {
-    if (drain->broken ||
-        atomic_load_explicit(&drain->ring->state, memory_order_acquire) == NVT_RING_CLOSED)
-        return 1;
-    return kill(drain->ring->pid, 0) && errno == ESRCH;
+    return drain->broken ||
+           atomic_load_explicit(&drain->ring->state, memory_order_acquire) == NVT_RING_CLOSED;
+}
+
+uint32_t nvt_drain_owner(const struct nvt_drain *drain, struct nvt_owner *owner)
+{
+    *owner = (struct nvt_owner){
+        .pid = drain->ring->pid, .image = drain->ring->image, .foreign = drain->ring->foreign != 0};
+    return drain->process;
 }
 
 /* `now`: when the thread's end was noticed. */
@@ -558,6 +561,7 @@ void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_tot
     totals->waited_ns += drain->totals.waited_ns;
     if (!totals->error.message[0])
         totals->error = drain->totals.error;
+    atomic_store_explicit(&drain->ring->state, NVT_RING_GONE, memory_order_release);
     unlink(drain->path);
     free_drain(drain);
 }

@@ -5,6 +5,7 @@
 #define NVT_DRAIN_H
 
 #include "output.h"
+#include "owners.h"
 #include "ring.h"
 
 struct nvt_drain;
@@ -30,9 +31,12 @@ double nvt_drain_fill(const struct nvt_drain *drain);
 /* Events of this thread lost until now: dropped, of signal handlers, or not written. */
 uint64_t nvt_drain_lost(const struct nvt_drain *drain);
 
-/* Whether the ring's thread, or its whole process, has ended (so that after one more take nothing can
- * come). */
+/* Whether the ring's thread has ended (so that after one more take nothing can come), or it cannot be
+ * read any more. */
 int nvt_drain_is_over(const struct nvt_drain *drain);
+
+/* The number that the output gave the ring's process; *owner gets what the ring knows of it. */
+uint32_t nvt_drain_owner(const struct nvt_drain *drain, struct nvt_owner *owner);
 
 /* Sums of one ring, added to what is there. */
 struct nvt_drain_totals {
@@ -43,7 +47,8 @@ struct nvt_drain_totals {
     struct nvt_error error;  /* first failed write */
 };
 
-/* Flush, write the thread's totals with the time `now` in ticks, unmap, remove the file, free. */
+/* Flush, write the thread's totals with the time `now` in ticks, unmap, remove the file, free. A thread
+ * that lives after all sees that its ring is gone. */
 void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_totals *totals);
 
 #endif

@@ -48,6 +48,12 @@ static uint32_t slots_of(uint64_t bytes)
     return slots;
 }
 
+static uint64_t pid_space(void)
+{
+    struct stat status;
+    return stat(NVT_PID_SPACE, &status) ? 0 : status.st_ino;
+}
+
 int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_options *options,
                          struct nvt_error *err)
 {
@@ -68,6 +74,7 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     flock(descriptor, LOCK_EX | LOCK_NB);
     recorder->control = memory;
     recorder->control->recorder_start = nvt_process_start(getpid());
+    recorder->control->pid_space = pid_space();
     recorder->control->version = NVT_SHARED_VERSION;
     recorder->control->recorder = getpid();
     recorder->control->clock = recorder->clock;
@@ -121,6 +128,14 @@ static int is_known(const struct nvt_recorder *recorder, const char *path)
     return 0;
 }
 
+static void keep(struct nvt_recorder *recorder, struct nvt_drain *drain)
+{
+    struct nvt_owner owner;
+    uint32_t process = nvt_drain_owner(drain, &owner);
+    nvt_owners_add(&recorder->owners, process, &owner);
+    recorder->drains[recorder->count++] = drain;
+}
+
 static void adopt(struct nvt_recorder *recorder, const char *name)
 {
     char path[PATH_MAX];
@@ -143,7 +158,7 @@ static void adopt(struct nvt_recorder *recorder, const char *name)
     if (nvt_drain_open(path, recorder->output, &drain, NULL))
         unlink(path);
     else if (drain)
-        recorder->drains[recorder->count++] = drain;
+        keep(recorder, drain);
     else
         recorder->waiting = 1;
 }
@@ -185,12 +200,20 @@ double nvt_recorder_drain(struct nvt_recorder *recorder, uint64_t *taken)
     return fullest;
 }
 
+static int is_over(const struct nvt_recorder *recorder, const struct nvt_drain *drain)
+{
+    struct nvt_owner owner;
+    return nvt_drain_is_over(drain) ||
+           nvt_owners_has_ended(&recorder->owners, nvt_drain_owner(drain, &owner));
+}
+
 /* Forget rings whose thread or process has ended. */
 void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
 {
+    nvt_owners_look(&recorder->owners);
     for (size_t i = 0; i < recorder->count;) {
         struct nvt_drain *drain = recorder->drains[i];
-        if (!all && !nvt_drain_is_over(drain)) {
+        if (!all && !is_over(recorder, drain)) {
             i++;
             continue;
         }
@@ -275,6 +298,7 @@ void nvt_recorder_tear_down(struct nvt_recorder *recorder)
     nvt_recorder_remove(recorder);
     if (recorder->lock >= 0)
         close(recorder->lock);
+    nvt_owners_free(&recorder->owners);
     free(recorder->drains);
     *recorder = (struct nvt_recorder)NVT_RECORDER_INIT;
 }

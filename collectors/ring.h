@@ -27,9 +27,10 @@
 #define NVT_SESSION_PREFIX "nvtally-" /* of the folder's name; six characters of mkdtemp follow */
 #define NVT_CONTROL_NAME   "control"
 #define NVT_RING_PREFIX    "ring."
-#define NVT_RING_MAGIC     0x4e565452u /* "RTVN" */
+#define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
+#define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 3u
+#define NVT_SHARED_VERSION 4u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
@@ -49,6 +50,7 @@ struct nvt_control {
     _Atomic uint32_t ended;     /* `record` has finished: nobody drains any more */
     _Atomic uint64_t homeless;  /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;    /* of the process `recorder`, see nvt_process_start */
+    uint64_t pid_space;         /* inode of the recorder's pid namespace; 0: unknown */
     _Atomic uint32_t asleep;    /* the recorder sleeps: who sets this to zero wakes it; a futex */
 };
 
@@ -68,6 +70,7 @@ enum nvt_trace_what {
 enum nvt_ring_state {
     NVT_RING_OPEN = 0,
     NVT_RING_CLOSED = 1, /* its thread has ended: drain it and forget it */
+    NVT_RING_GONE = 2, /* the recorder has forgotten it: a thread that still lives needs another */
 };
 
 /* First NVT_RING_HEADER bytes of a ring file; its slots follow. */
@@ -77,7 +80,8 @@ struct nvt_ring {
     uint32_t version;
     uint32_t slots; /* a power of two */
     int32_t pid, parent, tid;
-    uint64_t image; /* start of the process image in ticks: differs after exec */
+    uint32_t foreign; /* these are of another pid namespace than the recorder's */
+    uint64_t image;   /* start of the process image in ticks: differs after exec */
     char thread_name[16];
     char command[4096];     /* the process's arguments, joined by blanks */
     struct nvt_costs costs; /* of an event, zeros where NVTX is not recorded */
@@ -86,7 +90,7 @@ struct nvt_ring {
     _Atomic uint64_t nested;               /* events dropped as they came from a signal handler that
                                            interrupted an event */
     _Atomic uint64_t waited_ns;            /* time spent waiting for room */
-    _Atomic uint32_t state;                /* enum nvt_ring_state */
+    _Atomic uint32_t state;                /* enum nvt_ring_state; GONE is the consumer's */
     /* The consumer's line. */
     _Alignas(64) _Atomic uint64_t tail; /* slots drained */
 };

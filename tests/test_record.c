@@ -228,6 +228,50 @@ static void follows_exec(void **state)
     nvt_trace_free(trace);
 }
 
+/* Of a process that has ended, if only as a zombie, and of an image before an exec, no ring stays. */
+static void takes_rings_away_when_their_process_has_ended(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *how, *range;
+        uint32_t count;
+    } ways[] = {{"zombies", "child", 20}, {"images", "image", 20}};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct cli_result result = recorded_run("life", ways[i].how);
+        cli_expect_status(&result, 0);
+        assert_string_equal(result.out, "1 rings\n");
+        cli_result_free(&result);
+        struct nvt_trace *trace = recorded_trace();
+        assert_int_equal(recorded_count(trace, ways[i].range), ways[i].count);
+        nvt_trace_free(trace);
+    }
+}
+
+/* There a process has a number that is another one's here, or nobody's. */
+static void follows_into_a_pid_namespace(void **state)
+{
+    (void)state;
+    static const char apart[] = "unshare --pid --fork --mount-proc";
+    char script[1200];
+    snprintf(script, sizeof(script),
+             "%s true 2>/dev/null || exit 77; exec %s record --ring-size 64K -o %s -- %s %s many",
+             apart, cli_built("nvtally"), recorded_path(), apart, cli_client("life"));
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct cli_options options = {.timeout_s = 30};
+    struct cli_result result = cli_run_with(&options, argv);
+    assert_false(result.timed_out);
+    int status = result.status;
+    cli_result_free(&result);
+    if (status == 77) {
+        print_message("no right to make a pid namespace here: not run\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "many"), 300000);
+    nvt_trace_free(trace);
+}
+
 static void keeps_threads_that_come_and_go(void **state)
 {
     (void)state;
@@ -414,6 +458,8 @@ int main(void)
         cmocka_unit_test(follows_forks),
         cmocka_unit_test(waits_for_orphans),
         cmocka_unit_test(follows_exec),
+        cmocka_unit_test(takes_rings_away_when_their_process_has_ended),
+        cmocka_unit_test(follows_into_a_pid_namespace),
         cmocka_unit_test(keeps_threads_that_come_and_go),
         cmocka_unit_test(survives_closed_descriptors),
         cmocka_unit_test(counts_events_of_signal_handlers),

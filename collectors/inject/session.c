@@ -119,6 +119,13 @@ static struct nvt_ring *map_ring(const char *path, size_t size)
     return ring;
 }
 
+/* Whether our process numbers say nothing to the recorder. */
+static uint32_t is_foreign(const struct nvt_control *control)
+{
+    struct stat status;
+    return stat(NVT_PID_SPACE, &status) || status.st_ino != control->pid_space;
+}
+
 struct nvt_ring *nvt_session_ring(uint32_t *serial)
 {
     char path[600];
@@ -138,6 +145,7 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial)
     ring->slots = slots;
     ring->pid = pid;
     ring->parent = getppid();
+    ring->foreign = is_foreign(control);
     ring->tid = tid;
     ring->image = nvt_session.image;
     ring->costs = nvt_session.costs;

@@ -135,6 +135,25 @@ static uint64_t free_slots(const struct nvt_thread *thread)
     return tail + thread->size - head;
 }
 
+static int is_gone(const struct nvt_thread *thread)
+{
+    const struct nvt_ring *ring = nvt_thread_ring(thread);
+    return atomic_load_explicit(&ring->state, memory_order_acquire) == NVT_RING_GONE;
+}
+
+/* The recorder has forgotten the ring: another one, which knows no names yet. Open ranges stay open, as
+ * their ends will come. */
+static void renew_ring(struct nvt_thread *thread)
+{
+    munmap(nvt_thread_ring(thread), NVT_RING_HEADER + thread->size * sizeof(struct nvt_slot));
+    thread->slots = thread->next = thread->limit = thread->open_limit = NULL;
+    thread->lap = 0;
+    memset(thread->domains_seen, 0, sizeof(thread->domains_seen));
+    memset(thread->names, 0, sizeof(thread->names));
+    if (get_ring(thread))
+        retry_after = RETRY_EVENTS;
+}
+
 /* See how far the recorder has come. Whether `slots` fit now, and the pops of what is open. */
 static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
 {
@@ -187,7 +206,7 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t ope
     if (thread->deaf && heartbeat == thread->silent_heartbeat)
         return -1;
     thread->deaf = 0;
-    for (unsigned round = 0; !atomic_load(&control->ended); round++) {
+    for (unsigned round = 0; !atomic_load(&control->ended) && !is_gone(thread); round++) {
         pause_a_little(round);
         if (fits(thread, slots, open)) {
             status = 0;
@@ -236,6 +255,9 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
         status = nvt_session.control->on_full == NVT_ON_FULL_WAIT
                      ? wait_for_room(thread, slots, open)
                      : -1;
+    /* The event in hand is lost: its name is one of the old ring. */
+    if (status && is_gone(thread))
+        renew_ring(thread);
     errno = saved;
     return status;
 }

@@ -1,6 +1,7 @@
 /*
  * Ways to live and to end, each with a few ranges: life HOW. tests/test_record*.c know what to expect.
  */
+#include <dirent.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -61,6 +62,45 @@ static void orphan(void)
     }
     wait(NULL);
     range("parent");
+}
+
+/* How many rings the session has, when the recorder has had time for what has ended. */
+static void print_rings(void)
+{
+    const char *session = getenv("NVTALLY_SESSION");
+    int count = 0;
+    usleep(400000);
+    DIR *folder = session ? opendir(session) : NULL;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        count += !strncmp(entry->d_name, "ring.", 5);
+    if (folder)
+        closedir(folder);
+    printf("%d rings\n", count);
+}
+
+/* Children that nobody waits for. */
+static void zombies(void)
+{
+    range("parent");
+    for (int i = 0; i < 20; i++)
+        if (!fork()) {
+            range("child");
+            _exit(0);
+        }
+    print_rings();
+}
+
+/* Twenty images of one process, one after the other: the first has no number. */
+static void images(const char *program, const char *number)
+{
+    char next[32];
+    long left = number ? strtol(number, NULL, 10) : 20;
+    range("image");
+    snprintf(next, sizeof(next), "%ld", left - 1);
+    if (left > 1)
+        execl(program, program, "images", next, (char *)NULL);
+    print_rings();
 }
 
 static void threads(void)
@@ -222,13 +262,17 @@ int main(int argc, char **argv)
                 {"closed", closed},         {"many", many},
                 {"lengths", lengths},       {"names", names},
                 {"attributes", attributes}, {"inside", inside},
-                {"hands_over", hands_over}};
+                {"hands_over", hands_over}, {"zombies", zombies}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {
             ways[i].run();
             return 0;
         }
+    if (!strcmp(how, "images")) {
+        images(argv[0], argc > 2 ? argv[2] : NULL);
+        return 0;
+    }
     range(how);
     if (!strcmp(how, "exec"))
         execl(argv[0], argv[0], "after exec", (char *)NULL);
