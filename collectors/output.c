@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes in a chunk of definitions, where one alone does not need more. */
+#define DEFINITIONS_MOST (NVT_CHUNK_MAX / 4)
+
 struct process {
     int pid;
     uint64_t image;
     struct nvt_buffer row;         /* of its PROCESS chunk */
     struct nvt_buffer definitions; /* not yet written */
-    uint32_t definition_count;
 };
 
 struct thread {
@@ -122,22 +124,6 @@ uint32_t nvt_output_thread(struct nvt_output *output, uint32_t process, int tid,
     return output->thread_count++;
 }
 
-int nvt_output_define(struct nvt_output *output, uint32_t process, enum nvt_definition kind,
-                      uint32_t domain, uint64_t id, uint32_t value, const char *text, size_t length)
-{
-    struct process *owner = &output->processes[process];
-    struct nvt_buffer *row = &owner->definitions;
-    size_t before = row->size;
-    if (nvt_buffer_varint(row, kind) || nvt_buffer_varint(row, domain) ||
-        nvt_buffer_varint(row, id) || nvt_buffer_varint(row, value) ||
-        nvt_buffer_varint(row, length) || nvt_buffer_append(row, text, length)) {
-        row->size = before;
-        return -1;
-    }
-    owner->definition_count++;
-    return 0;
-}
-
 int nvt_output_fact(struct nvt_output *output, const char *key, const char *value)
 {
     uint32_t key_id = nvt_output_string(output, key, strlen(key));
@@ -226,20 +212,63 @@ static int write_threads(struct nvt_output *output, uint32_t last, struct nvt_er
     return 0;
 }
 
+/* Bytes of the first definitions that go into one chunk, at least one of them; *count gets how many. */
+static size_t next_definitions(const struct nvt_buffer *rows, size_t from, uint32_t *count)
+{
+    const uint8_t *at = rows->data + from, *end = rows->data + rows->size;
+    size_t taken = 0;
+    *count = 0;
+    while (at < end) {
+        uint64_t length = 0;
+        for (int field = 0; field < 5; field++) /* the last of them is the length of the bytes */
+            at = nvt_varint_get(at, end, &length);
+        at += length;
+        size_t size = (size_t)(at - rows->data) - from;
+        if (taken && size > DEFINITIONS_MOST)
+            break;
+        taken = size;
+        ++*count;
+    }
+    return taken;
+}
+
+/* What could not be written stays for the next time. */
 static int write_definitions(struct nvt_output *output, uint32_t index, struct nvt_error *err)
 {
     struct process *process = &output->processes[index];
-    if (write_processes(output, index, err))
+    struct nvt_buffer *rows = &process->definitions;
+    size_t done = 0, size;
+    uint32_t count;
+    int status = write_processes(output, index, err);
+    while (!status && done < rows->size) {
+        size = next_definitions(rows, done, &count);
+        struct nvt_chunk chunk = plain(NVT_CHUNK_DEFINITIONS, count);
+        chunk.process = index;
+        status = nvt_trace_writer_chunk(output->writer, &chunk, rows->data + done, size, err);
+        done += status ? 0 : size;
+    }
+    if (done) {
+        memmove(rows->data, rows->data + done, rows->size - done);
+        rows->size -= done;
+    }
+    return status;
+}
+
+int nvt_output_define(struct nvt_output *output, uint32_t process, enum nvt_definition kind,
+                      uint32_t domain, uint64_t id, uint32_t value, const char *text, size_t length)
+{
+    struct nvt_buffer *row = &output->processes[process].definitions;
+    size_t before = row->size;
+    if (nvt_buffer_varint(row, kind) || nvt_buffer_varint(row, domain) ||
+        nvt_buffer_varint(row, id) || nvt_buffer_varint(row, value) ||
+        nvt_buffer_varint(row, length) || nvt_buffer_append(row, text, length)) {
+        row->size = before;
         return -1;
-    if (!process->definition_count)
-        return 0;
-    struct nvt_chunk chunk = plain(NVT_CHUNK_DEFINITIONS, process->definition_count);
-    chunk.process = index;
-    if (nvt_trace_writer_chunk(output->writer, &chunk, process->definitions.data,
-                               process->definitions.size, err))
-        return -1;
-    process->definitions.size = 0;
-    process->definition_count = 0;
+    }
+    /* Many, and no event between them: written now, so that they take no memory. Failing that, they are
+     * written before the next event, and that says so. */
+    if (row->size / DEFINITIONS_MOST > before / DEFINITIONS_MOST && !write_strings(output, NULL))
+        write_definitions(output, process, NULL);
     return 0;
 }
 

@@ -163,6 +163,20 @@ static void pops_too_many_are_ignored(void **state)
     nvt_trace_free(trace);
 }
 
+static void keeps_more_definitions_than_a_chunk_holds(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("life", "definitions");
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "lost"));
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_null(trace->warning);
+    uint32_t row = recorded_range(trace, "defined");
+    assert_int_equal(strlen(nvt_name(trace, trace->ranges.category[row])), 60000);
+    nvt_trace_free(trace);
+}
+
 static void ends_ranges_that_another_thread_ends(void **state)
 {
     (void)state;
@@ -454,6 +468,7 @@ int main(void)
         cmocka_unit_test(keeps_names_of_all_lengths_and_numbers),
         cmocka_unit_test(closes_ranges_with_attributes),
         cmocka_unit_test(pops_too_many_are_ignored),
+        cmocka_unit_test(keeps_more_definitions_than_a_chunk_holds),
         cmocka_unit_test(ends_ranges_that_another_thread_ends),
         cmocka_unit_test(follows_forks),
         cmocka_unit_test(waits_for_orphans),

@@ -159,6 +159,24 @@ static void many(void)
         range("many");
 }
 
+/* More names than a chunk of the file holds, before the first event. */
+static void definitions(void)
+{
+    enum { LENGTH = 60000 };
+    static char name[LENGTH + 1];
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("a domain");
+    memset(name, 'x', LENGTH);
+    for (uint32_t i = 1; i <= 400; i++)
+        nvtxDomainNameCategoryA(domain, i, name);
+    nvtxEventAttributes_t last = {.version = NVTX_VERSION,
+                                  .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                  .category = 400,
+                                  .messageType = NVTX_MESSAGE_TYPE_ASCII};
+    last.message.ascii = "defined";
+    nvtxDomainRangePushEx(domain, &last);
+    nvtxDomainRangePop(domain);
+}
+
 #define HANDED 200
 
 static int handed[2];
@@ -256,13 +274,21 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"forks", forks},           {"raw_fork", raw_fork},
-                {"orphan", orphan},         {"threads", threads},
-                {"signals", signals},       {"deep", deep},
-                {"closed", closed},         {"many", many},
-                {"lengths", lengths},       {"names", names},
-                {"attributes", attributes}, {"inside", inside},
-                {"hands_over", hands_over}, {"zombies", zombies}};
+    } ways[] = {{"forks", forks},
+                {"raw_fork", raw_fork},
+                {"orphan", orphan},
+                {"threads", threads},
+                {"signals", signals},
+                {"deep", deep},
+                {"closed", closed},
+                {"many", many},
+                {"lengths", lengths},
+                {"names", names},
+                {"attributes", attributes},
+                {"inside", inside},
+                {"hands_over", hands_over},
+                {"zombies", zombies},
+                {"definitions", definitions}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {
