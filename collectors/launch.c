@@ -101,14 +101,32 @@ static void handled_signals(sigset_t *set)
         sigaddset(set, handled[i]);
 }
 
-void nvt_launch_block(sigset_t *before)
+static const struct {
+    int number;
+    void (*action)(int);
+} actions[NVT_LAUNCH_ACTIONS] = {
+    {SIGXFSZ, SIG_IGN}, /* a full disk or a size limit shall be an error of write(), not our end */
+    {SIGCHLD, SIG_DFL}, /* ignored, children would end without a status for us */
+};
+
+static void restore_actions(const struct nvt_launch_signals *before)
+{
+    for (size_t i = 0; i < NVT_LAUNCH_ACTIONS; i++)
+        sigaction(actions[i].number, &before->actions[i], NULL);
+}
+
+void nvt_launch_block(struct nvt_launch_signals *before)
 {
     sigset_t set;
     handled_signals(&set);
-    sigprocmask(SIG_BLOCK, &set, before);
+    sigprocmask(SIG_BLOCK, &set, &before->mask);
+    for (size_t i = 0; i < NVT_LAUNCH_ACTIONS; i++) {
+        struct sigaction action = {.sa_handler = actions[i].action};
+        sigaction(actions[i].number, &action, &before->actions[i]);
+    }
 }
 
-void nvt_launch_unblock(const sigset_t *before)
+void nvt_launch_unblock(const struct nvt_launch_signals *before)
 {
     /* A Ctrl-C that the command got as well must not end us when the mask goes back. */
     sigset_t set;
@@ -116,7 +134,8 @@ void nvt_launch_unblock(const sigset_t *before)
     handled_signals(&set);
     while (sigtimedwait(&set, NULL, &now) > 0) {
     }
-    sigprocmask(SIG_SETMASK, before, NULL);
+    restore_actions(before);
+    sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
 /* Whether another tool's library is injected already. */
@@ -133,13 +152,14 @@ static int inject(const char *variable, const char *library)
     return library ? setenv(variable, library, 1) : 0;
 }
 
-static void become_command(char *const argv[], const char *folder, const sigset_t *mask,
-                           const char *nvtx, const char *cuda, int report)
+static void become_command(char *const argv[], const char *folder,
+                           const struct nvt_launch_signals *before, const char *nvtx,
+                           const char *cuda, int report)
 {
     if (!inject(NVTX_VARIABLE, nvtx) && !inject(CUDA_VARIABLE, cuda) &&
         !setenv(NVT_SESSION_ENV, folder, 1)) {
-        (void)signal(SIGXFSZ, SIG_DFL);
-        sigprocmask(SIG_SETMASK, mask, NULL);
+        restore_actions(before);
+        sigprocmask(SIG_SETMASK, &before->mask, NULL);
         execvp(argv[0], argv);
     }
     int cause = errno;
@@ -147,8 +167,9 @@ static void become_command(char *const argv[], const char *folder, const sigset_
     _exit(written == sizeof(cause) ? 127 : 126);
 }
 
-int nvt_launch_start(char *const argv[], const char *folder, int devices, const sigset_t *mask,
-                     struct nvt_launch *launch, struct nvt_error *err)
+int nvt_launch_start(char *const argv[], const char *folder, int devices,
+                     const struct nvt_launch_signals *before, struct nvt_launch *launch,
+                     struct nvt_error *err)
 {
     char library[PATH_MAX], absolute[PATH_MAX];
     int report[2], cause = 0;
@@ -162,7 +183,7 @@ int nvt_launch_start(char *const argv[], const char *folder, int devices, const 
     (void)fflush(NULL);
     launch->pid = fork();
     if (!launch->pid)
-        become_command(argv, folder, mask, launch->other_tool ? NULL : absolute,
+        become_command(argv, folder, before, launch->other_tool ? NULL : absolute,
                        devices && !launch->other_device_tool ? absolute : NULL, report[1]);
     int failure = errno;
     close(report[1]);

@@ -11,6 +11,8 @@
 
 struct nvt_control;
 
+#define NVT_LAUNCH_ACTIONS 2 /* signals whose action is another one while we record */
+
 struct nvt_launch {
     pid_t pid;
     int exec_error;        /* errno when the command could not be started, else 0 */
@@ -21,17 +23,25 @@ struct nvt_launch {
 /* Why a shell would not find this command: ENOENT, EACCES, or 0 when it is there. */
 int nvt_launch_check(const char *command);
 
+/* Signals as they were, and as the command shall have them. */
+struct nvt_launch_signals {
+    sigset_t mask;
+    struct sigaction actions[NVT_LAUNCH_ACTIONS];
+};
+
 /*
- * Block the signals that nvt_launch_listen handles and remember the mask that the
- * command shall have. Restore the former with nvt_launch_unblock.
+ * Block the signals that nvt_launch_listen handles, and have those that would end or mislead the recorder do what
+ * it needs, whatever it inherited. The former state goes to *before; restore it with nvt_launch_unblock.
  */
-void nvt_launch_block(sigset_t *before);
-void nvt_launch_unblock(const sigset_t *before);
+void nvt_launch_block(struct nvt_launch_signals *before);
+void nvt_launch_unblock(const struct nvt_launch_signals *before);
 
 /* Fork and exec argv with our library injected (into CUDA as well where `devices`), $NVTALLY_SESSION =
- * folder, and signal mask `mask`. 0 (exec_error says whether it runs), or -1 with err when no process could be made. */
-int nvt_launch_start(char *const argv[], const char *folder, int devices, const sigset_t *mask,
-                     struct nvt_launch *launch, struct nvt_error *err);
+ * folder, and signals as they were before. 0 (exec_error says whether it runs), or -1 with err when no process could
+ * be made. */
+int nvt_launch_start(char *const argv[], const char *folder, int devices,
+                     const struct nvt_launch_signals *before, struct nvt_launch *launch,
+                     struct nvt_error *err);
 
 /*
  * Handle the signals that nvt_launch_block has blocked, whenever the mask is *hearing: what somebody

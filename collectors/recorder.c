@@ -109,12 +109,10 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
 {
     struct nvt_recorder recorder = NVT_RECORDER_INIT;
     struct nvt_launch launch = {.pid = -1};
-    sigset_t before;
+    struct nvt_launch_signals before;
     *result = (struct nvt_record_result){.exec_error = nvt_launch_check(argv[0])};
     if (result->exec_error)
         return 0;
-    /* A full disk or a size limit shall be an error of write(), not our end. */
-    void (*size_handler)(int) = signal(SIGXFSZ, SIG_IGN);
     nvt_launch_block(&before);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int status = set_up(&recorder, options, argv, err);
@@ -137,6 +135,5 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     nvt_recorder_tear_down(&recorder);
     prctl(PR_SET_CHILD_SUBREAPER, 0);
     nvt_launch_unblock(&before);
-    (void)signal(SIGXFSZ, size_handler);
     return status;
 }

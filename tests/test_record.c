@@ -396,6 +396,21 @@ static void passes_on_signals_and_output(void **state)
     cli_result_free(&result);
 }
 
+/* As a service manager or a script may have it: then children end without anybody's notice. */
+static void knows_the_end_where_children_are_ignored(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+        "os.execv(sys.argv[1], ['nvtally', 'record', '-o', sys.argv[2], '--', 'python3', '-c', "
+        "'import signal; print(int(signal.getsignal(signal.SIGCHLD))); exit(3)'])";
+    const char *argv[] = {"python3", "-c", script, cli_built("nvtally"), recorded_path(), NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 3);
+    assert_string_equal(result.out, "1\n"); /* for the command it is as it was */
+    cli_result_free(&result);
+}
+
 /* --- bad use ----------------------------------------------------------------------------------------- */
 
 static void says_what_cannot_be_run(void **state)
@@ -481,6 +496,7 @@ int main(void)
         cmocka_unit_test(passes_on_how_the_command_ended),
         cmocka_unit_test(nests_what_was_open),
         cmocka_unit_test(passes_on_signals_and_output),
+        cmocka_unit_test(knows_the_end_where_children_are_ignored),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_another_tool_alone),
         cmocka_unit_test(leaves_no_session_behind),
