@@ -106,6 +106,7 @@ static const struct {
     void (*action)(int);
 } actions[NVT_LAUNCH_ACTIONS] = {
     {SIGXFSZ, SIG_IGN}, /* a full disk or a size limit shall be an error of write(), not our end */
+    {SIGPIPE, SIG_IGN}, /* and so shall a reader of our messages, or of the trace, that has gone */
     {SIGCHLD, SIG_DFL}, /* ignored, children would end without a status for us */
 };
 

@@ -11,7 +11,7 @@
 
 struct nvt_control;
 
-#define NVT_LAUNCH_ACTIONS 2 /* signals whose action is another one while we record */
+#define NVT_LAUNCH_ACTIONS 3 /* signals whose action is another one while we record */
 
 struct nvt_launch {
     pid_t pid;

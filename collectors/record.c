@@ -239,7 +239,10 @@ int nvt_cmd_record(int argc, char **argv)
     }
     options.output = output;
     char **command = argv + optind;
-    if (nvt_record_run(&options, command, &result, &err)) {
+    int failed = nvt_record_run(&options, command, &result, &err);
+    /* Where nobody reads what we say, the status still is the command's. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (failed) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }

@@ -411,6 +411,28 @@ static void knows_the_end_where_children_are_ignored(void **state)
     cli_result_free(&result);
 }
 
+/* Nobody reads what it has to say: that changes neither the trace nor the status. */
+static void outlives_whoever_reads_its_messages(void **state)
+{
+    (void)state;
+    char script[1200];
+    snprintf(script, sizeof(script),
+             "{ %s record -o %s -- %s plain; echo $? >%s; } 2>&1 | :", cli_built("nvtally"),
+             recorded_path(), cli_client("life"), recorded_in("status"));
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_result_free(&result);
+    size_t size;
+    char *status = cli_read_file(recorded_in("status"), &size);
+    assert_non_null(status);
+    assert_memory_equal(status, "3\n", 2);
+    free(status);
+    struct nvt_trace *trace = recorded_trace();
+    assert_null(trace->warning);
+    assert_int_equal(recorded_count(trace, "plain"), 1);
+    nvt_trace_free(trace);
+}
+
 /* --- bad use ----------------------------------------------------------------------------------------- */
 
 static void says_what_cannot_be_run(void **state)
@@ -497,6 +519,7 @@ int main(void)
         cmocka_unit_test(nests_what_was_open),
         cmocka_unit_test(passes_on_signals_and_output),
         cmocka_unit_test(knows_the_end_where_children_are_ignored),
+        cmocka_unit_test(outlives_whoever_reads_its_messages),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_another_tool_alone),
         cmocka_unit_test(leaves_no_session_behind),
