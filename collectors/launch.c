@@ -89,7 +89,8 @@ static const int handled[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
 
 /* For the signal handler. */
 static struct {
-    pid_t command;
+    volatile pid_t command; /* 0: it has ended */
+    volatile sig_atomic_t enough;
     struct nvt_control *control;
     struct sigaction before[HANDLED];
 } listening;
@@ -204,13 +205,20 @@ int nvt_launch_start(char *const argv[], const char *folder, int devices,
     return 0;
 }
 
+static int asks_to_end(int number)
+{
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
 static void hear(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
     (void)context;
+    if (!listening.command)
+        listening.enough |= asks_to_end(number);
     /* The terminal signals the whole foreground group: the command has got those itself. */
-    if (number != SIGCHLD &&
-        (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL))
+    else if (number != SIGCHLD &&
+             (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL))
         kill(listening.command, number);
     nvt_control_wake(listening.control);
     errno = saved;
@@ -223,11 +231,22 @@ void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *cont
     handled_signals(&action.sa_mask);
     listening.command = launch->pid;
     listening.control = control;
+    listening.enough = 0;
     sigprocmask(SIG_BLOCK, NULL, hearing);
     for (size_t i = 0; i < HANDLED; i++) {
         sigaction(handled[i], &action, &listening.before[i]);
         sigdelset(hearing, handled[i]);
     }
+}
+
+void nvt_launch_ended(void)
+{
+    listening.command = 0;
+}
+
+int nvt_launch_is_enough(void)
+{
+    return listening.enough;
 }
 
 void nvt_launch_listen_no_more(void)

@@ -52,4 +52,9 @@ void nvt_launch_listen(const struct nvt_launch *launch, struct nvt_control *cont
                        sigset_t *hearing);
 void nvt_launch_listen_no_more(void);
 
+/* The command has ended and was waited for: its number may be another process's soon. From now on a
+ * signal that asks to end asks the recording to end; whether one has. */
+void nvt_launch_ended(void);
+int nvt_launch_is_enough(void);
+
 #endif

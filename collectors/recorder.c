@@ -21,6 +21,7 @@ static int children_left(const struct nvt_launch *launch, int wait_for_all, int 
         pid_t pid = waitpid(-1, &status, WNOHANG);
         if (pid == launch->pid) {
             *command_ended = 1;
+            nvt_launch_ended();
             *wait_status = status;
         }
         if (pid < 0 && errno == EINTR)
@@ -28,7 +29,7 @@ static int children_left(const struct nvt_launch *launch, int wait_for_all, int 
         if (pid < 0)
             return 0;
         if (pid == 0)
-            return wait_for_all || !*command_ended;
+            return !*command_ended || (wait_for_all && !nvt_launch_is_enough());
     }
 }
 

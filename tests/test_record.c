@@ -433,6 +433,30 @@ static void outlives_whoever_reads_its_messages(void **state)
     nvt_trace_free(trace);
 }
 
+/* When only descendants are left, a signal ends the recording and not them. */
+static void ends_when_asked_to_while_descendants_go_on(void **state)
+{
+    (void)state;
+    char script[4096], reaped[512];
+    snprintf(reaped, sizeof(reaped), "%s", recorded_in("reaped"));
+    snprintf(script, sizeof(script),
+             "%s record -o %s -- sh -c '(while kill -0 $$; do sleep 0.05; done; echo >%s; sleep 5; "
+             "echo >%s.late) >/dev/null 2>&1 & %s plain' & r=$!; "
+             "while [ ! -e %s ]; do sleep 0.05; done; "
+             "kill -TERM $r; wait $r; echo $?; [ ! -e %s.late ]",
+             cli_built("nvtally"), recorded_path(), reaped, reaped, cli_client("life"), reaped,
+             reaped);
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "3\n");
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_null(trace->warning);
+    assert_int_equal(recorded_count(trace, "plain"), 1);
+    nvt_trace_free(trace);
+}
+
 /* --- bad use ----------------------------------------------------------------------------------------- */
 
 static void says_what_cannot_be_run(void **state)
@@ -520,6 +544,7 @@ int main(void)
         cmocka_unit_test(passes_on_signals_and_output),
         cmocka_unit_test(knows_the_end_where_children_are_ignored),
         cmocka_unit_test(outlives_whoever_reads_its_messages),
+        cmocka_unit_test(ends_when_asked_to_while_descendants_go_on),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_another_tool_alone),
         cmocka_unit_test(leaves_no_session_behind),
