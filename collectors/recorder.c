@@ -8,13 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "facts.h"
 #include "launch.h"
 #include "recorder.h"
 
 /* Reap what has ended. Returns whether recording goes on. */
-static int children_left(const struct nvt_launch *launch, int wait_for_all, int *command_ended,
-                         int *wait_status)
+static int children_left(const struct nvt_launch *launch, int wait_for_all,
+                         const struct nvt_children *others, int *command_ended, int *wait_status)
 {
     for (;;) {
         int status;
@@ -29,7 +30,8 @@ static int children_left(const struct nvt_launch *launch, int wait_for_all, int 
         if (pid < 0)
             return 0;
         if (pid == 0)
-            return !*command_ended || (wait_for_all && !nvt_launch_is_enough());
+            return !*command_ended ||
+                   (wait_for_all && !nvt_launch_is_enough() && nvt_children_are_new(others));
     }
 }
 
@@ -43,14 +45,15 @@ static int64_t own_time(void)
 }
 
 static void record_until_end(struct nvt_recorder *recorder, const struct nvt_launch *launch,
-                             int wait_for_all, struct nvt_record_result *result)
+                             int wait_for_all, const struct nvt_children *others,
+                             struct nvt_record_result *result)
 {
     int command_ended = 0;
     uint64_t taken;
     sigset_t hearing;
     int64_t start = own_time();
     nvt_launch_listen(launch, recorder->control, &hearing);
-    while (children_left(launch, wait_for_all, &command_ended, &result->wait_status)) {
+    while (children_left(launch, wait_for_all, others, &command_ended, &result->wait_status)) {
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
@@ -111,10 +114,12 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     struct nvt_recorder recorder = NVT_RECORDER_INIT;
     struct nvt_launch launch = {.pid = -1};
     struct nvt_launch_signals before;
+    struct nvt_children others;
     *result = (struct nvt_record_result){.exec_error = nvt_launch_check(argv[0])};
     if (result->exec_error)
         return 0;
     nvt_launch_block(&before);
+    nvt_children_read(&others);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int status = set_up(&recorder, options, argv, err);
     if (!status)
@@ -125,7 +130,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
         result->other_tool = launch.other_tool;
         result->other_device_tool = launch.other_device_tool;
         if (!launch.exec_error)
-            record_until_end(&recorder, &launch, options->wait_for_all, result);
+            record_until_end(&recorder, &launch, options->wait_for_all, &others, result);
         finish(&recorder, result);
         if (launch.exec_error)
             unlink(options->output);

@@ -457,6 +457,20 @@ static void ends_when_asked_to_while_descendants_go_on(void **state)
     nvt_trace_free(trace);
 }
 
+/* What a shell started before it became the recorder is nobody's to wait for. */
+static void waits_for_no_children_of_others(void **state)
+{
+    (void)state;
+    char script[2048];
+    snprintf(script, sizeof(script), "sleep 5 >/dev/null 2>&1 & exec %s record -o %s -- %s plain",
+             cli_built("nvtally"), recorded_path(), cli_client("life"));
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 3);
+    assert_true(result.elapsed_ns < 4 * INT64_C(1000000000));
+    cli_result_free(&result);
+}
+
 /* --- bad use ----------------------------------------------------------------------------------------- */
 
 static void says_what_cannot_be_run(void **state)
@@ -545,6 +559,7 @@ int main(void)
         cmocka_unit_test(knows_the_end_where_children_are_ignored),
         cmocka_unit_test(outlives_whoever_reads_its_messages),
         cmocka_unit_test(ends_when_asked_to_while_descendants_go_on),
+        cmocka_unit_test(waits_for_no_children_of_others),
         cmocka_unit_test(says_what_cannot_be_run),
         cmocka_unit_test(leaves_another_tool_alone),
         cmocka_unit_test(leaves_no_session_behind),

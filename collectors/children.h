@@ -1,0 +1,22 @@
+/*
+ * Children that this process had before it started any: who calls exec leaves them to what comes then.
+ */
+#ifndef NVT_CHILDREN_H
+#define NVT_CHILDREN_H
+
+#include <sys/types.h>
+
+#define NVT_CHILDREN_MOST 256
+
+struct nvt_children {
+    pid_t pids[NVT_CHILDREN_MOST];
+    int count; /* -1: unknown, there is no /proc that tells, or there are too many */
+};
+
+/* The children of the calling process, which must have one thread. */
+void nvt_children_read(struct nvt_children *children);
+
+/* Whether there is a child that was not there `before`. Where that is not known, there is. */
+int nvt_children_are_new(const struct nvt_children *before);
+
+#endif
