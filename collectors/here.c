@@ -83,7 +83,9 @@ static int make_recorder(struct nvt_recorder *recorder, struct nvt_error *err)
     snprintf(here.path, sizeof(here.path), "/proc/self/fd/%d", memory);
     recorder->clock = nvt_clock_best();
     recorder->output = nvt_output_new(here.path, options.level, err);
-    int status = recorder->output ? nvt_output_clock(recorder->output, recorder->clock, err) : -1;
+    int status = recorder->output ? nvt_output_begin(recorder->output, err) : -1;
+    if (!status)
+        status = nvt_output_clock(recorder->output, recorder->clock, err);
     if (!status && !nvt_recorder_folder(recorder, err) &&
         !nvt_recorder_control(recorder, &options, err) && !nvt_recorder_axis(recorder, err)) {
         here.origin = nvt_output_origin(recorder->output);

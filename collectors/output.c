@@ -57,12 +57,23 @@ struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error 
         free(output);
         return NULL;
     }
-    output->writer = nvt_trace_writer_new(path, level, err);
+    output->writer = nvt_trace_writer_open(path, level, err);
     if (!output->writer) {
         free_output(output);
         return NULL;
     }
     return output;
+}
+
+int nvt_output_begin(struct nvt_output *output, struct nvt_error *err)
+{
+    return nvt_trace_writer_begin(output->writer, err);
+}
+
+void nvt_output_discard(struct nvt_output *output)
+{
+    nvt_trace_writer_discard(output->writer);
+    free_output(output);
 }
 
 uint32_t nvt_output_string(struct nvt_output *output, const char *text, size_t length)

@@ -12,7 +12,12 @@
 
 struct nvt_output;
 
+/* A file that is there stays as it is until nvt_output_begin, as with nvt_trace_writer_open. */
 struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error *err);
+int nvt_output_begin(struct nvt_output *output, struct nvt_error *err);
+
+/* Leave the file as it was, and free the output. */
+void nvt_output_discard(struct nvt_output *output);
 
 /* Write the last chunk (see docs/trace-format.md, END) and close. 0 or -1 with err. */
 int nvt_output_close(struct nvt_output *output, int wait_status, uint64_t lost,

@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "children.h"
 #include "facts.h"
@@ -125,18 +124,16 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     if (!status)
         status = nvt_launch_start(argv, recorder.folder, (options->trace & NVT_TRACE_DEVICE) != 0,
                                   &before, &launch, err);
-    if (!status) {
-        result->exec_error = launch.exec_error;
-        result->other_tool = launch.other_tool;
-        result->other_device_tool = launch.other_device_tool;
-        if (!launch.exec_error)
-            record_until_end(&recorder, &launch, options->wait_for_all, &others, result);
+    result->exec_error = launch.exec_error;
+    result->other_tool = launch.other_tool;
+    result->other_device_tool = launch.other_device_tool;
+    if (!status && !launch.exec_error) {
+        /* The command runs: from now on there is a new trace. */
+        nvt_output_begin(recorder.output, &recorder.totals.error);
+        record_until_end(&recorder, &launch, options->wait_for_all, &others, result);
         finish(&recorder, result);
-        if (launch.exec_error)
-            unlink(options->output);
     } else if (recorder.output) {
-        nvt_output_close(recorder.output, 0, 0, NULL);
-        unlink(options->output);
+        nvt_output_discard(recorder.output);
     }
     nvt_recorder_tear_down(&recorder);
     prctl(PR_SET_CHILD_SUBREAPER, 0);

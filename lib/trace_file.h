@@ -91,6 +91,16 @@ struct nvt_trace_writer;
 struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err);
 
 /*
+ * The same in two steps, for who may have nothing to write after all: until nvt_trace_writer_begin a file that is
+ * there stays as it is, and chunks are kept in memory. nvt_trace_writer_begin: 0, or -1 with err; then it is tried
+ * again with each chunk. nvt_trace_writer_discard instead of nvt_trace_writer_close leaves the file as it was, if
+ * nothing has begun: one that was not there before is gone.
+ */
+struct nvt_trace_writer *nvt_trace_writer_open(const char *path, int level, struct nvt_error *err);
+int nvt_trace_writer_begin(struct nvt_trace_writer *writer, struct nvt_error *err);
+void nvt_trace_writer_discard(struct nvt_trace_writer *writer);
+
+/*
  * Append a chunk with this header (sizes and flags are filled in) and payload. 0, or -1 when it
  * could not be written: the file then still ends with the last whole chunk, and a later chunk may
  * be tried (the disk may have room again).

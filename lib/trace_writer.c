@@ -19,6 +19,9 @@
 struct nvt_trace_writer {
     int descriptor;
     int seekable;
+    int created; /* by us: nothing had this name before */
+    int holds;   /* the file is as it was, and what is to replace it is in `held` */
+    struct nvt_buffer held;
     int named; /* a regular file that has a name: it can be removed under our hands */
     char *path;
     uint64_t size;     /* of the file up to the last whole chunk */
@@ -56,6 +59,7 @@ static void free_writer(struct nvt_trace_writer *writer)
     ZSTD_freeCCtx(writer->zstd);
 #endif
     nvt_buffer_free(&writer->out);
+    nvt_buffer_free(&writer->held);
     free(writer->path);
     free(writer);
 }
@@ -98,14 +102,10 @@ static int take_file(int descriptor, const char *path, struct nvt_error *err)
         return nvt_fail_at(err, path, -1, "is being written by another recorder");
     if (!fstat(descriptor, &status) && !status.st_size)
         return 0;
-    if (check_trace(path, err))
-        return -1;
-    return ftruncate(descriptor, 0)
-               ? nvt_fail_at(err, path, -1, "cannot be created: %s", strerror(errno))
-               : 0;
+    return check_trace(path, err);
 }
 
-/* The descriptor of the file, empty; or -1 with err. */
+/* The descriptor of the file, with what it holds; or -1 with err. */
 static int open_trace(const char *path, struct nvt_error *err)
 {
     struct stat status;
@@ -120,13 +120,37 @@ static int open_trace(const char *path, struct nvt_error *err)
     return descriptor;
 }
 
-static int set_up(struct nvt_trace_writer *writer, const char *path, int level)
+/* What was kept back, in place of what the file held. All of it is tried again when that fails. */
+static int write_held(struct nvt_trace_writer *writer)
+{
+    if (!writer->held.size)
+        return 0;
+    if (ftruncate(writer->descriptor, 0) || lseek(writer->descriptor, 0, SEEK_SET) < 0 ||
+        write_all(writer->descriptor, writer->held.data, writer->held.size))
+        return -1;
+    nvt_buffer_free(&writer->held);
+    writer->held = (struct nvt_buffer){0};
+    return 0;
+}
+
+static int put_out(struct nvt_trace_writer *writer, const uint8_t *data, size_t size)
+{
+    if (writer->holds) {
+        errno = ENOMEM;
+        return nvt_buffer_append(&writer->held, data, size);
+    }
+    return write_held(writer) || write_all(writer->descriptor, data, size);
+}
+
+static int set_up(struct nvt_trace_writer *writer, const char *path, int level, int created)
 {
     struct stat status;
     writer->path = strdup(path);
     writer->level = level;
     writer->seekable = !fstat(writer->descriptor, &status) && S_ISREG(status.st_mode);
     writer->named = writer->seekable && status.st_nlink > 0;
+    writer->created = writer->seekable && created;
+    writer->holds = writer->seekable && !created;
 #ifdef HAVE_ZSTD
     writer->zstd = ZSTD_createCCtx();
     return writer->path && writer->zstd ? 0 : -1;
@@ -135,14 +159,16 @@ static int set_up(struct nvt_trace_writer *writer, const char *path, int level)
 #endif
 }
 
-struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err)
+struct nvt_trace_writer *nvt_trace_writer_open(const char *path, int level, struct nvt_error *err)
 {
+    struct stat status;
     uint8_t header[NVT_FILE_HEADER] = {0};
     struct nvt_trace_writer *writer = calloc(1, sizeof(*writer));
     if (!writer) {
         nvt_fail_at(err, path, -1, "out of memory");
         return NULL;
     }
+    int created = lstat(path, &status) && errno == ENOENT;
     writer->descriptor = open_trace(path, err);
     if (writer->descriptor < 0) {
         free_writer(writer);
@@ -151,17 +177,42 @@ struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struc
     /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): eight bytes, no text */
     memcpy(header, NVT_FILE_MAGIC, 8);
     put(header + 8, NVT_FILE_VERSION, 4);
-    if (set_up(writer, path, level))
+    if (set_up(writer, path, level, created))
         nvt_fail_at(err, path, -1, "out of memory");
-    else if (write_all(writer->descriptor, header, sizeof(header)))
+    else if (put_out(writer, header, sizeof(header)))
         nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
     else {
         writer->size = sizeof(header);
         return writer;
     }
+    nvt_trace_writer_discard(writer);
+    return NULL;
+}
+
+int nvt_trace_writer_begin(struct nvt_trace_writer *writer, struct nvt_error *err)
+{
+    writer->holds = 0;
+    if (write_held(writer))
+        return nvt_fail_at(err, writer->path, -1, "cannot be written: %s", strerror(errno));
+    return 0;
+}
+
+void nvt_trace_writer_discard(struct nvt_trace_writer *writer)
+{
+    if (writer->created && writer->path)
+        unlink(writer->path);
     close(writer->descriptor);
     free_writer(writer);
-    return NULL;
+}
+
+struct nvt_trace_writer *nvt_trace_writer_new(const char *path, int level, struct nvt_error *err)
+{
+    struct nvt_trace_writer *writer = nvt_trace_writer_open(path, level, err);
+    if (writer && nvt_trace_writer_begin(writer, err)) {
+        nvt_trace_writer_discard(writer);
+        return NULL;
+    }
+    return writer;
 }
 
 /* Whether a reader takes a chunk of `size` bytes that is stored in so many: with it, too, the file
@@ -229,15 +280,16 @@ int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chu
     if (store(writer, payload, size, &packed))
         return nvt_fail_at(err, writer->path, (int64_t)writer->size, "out of memory");
     fill_header(&writer->out, chunk, size, packed);
-    if (!write_all(writer->descriptor, writer->out.data, writer->out.size)) {
+    if (!put_out(writer, writer->out.data, writer->out.size)) {
         writer->size += writer->out.size;
         writer->unpacked += size;
         return 0;
     }
     int cause = errno;
     /* What was written of it is no chunk: the next one must not follow half of this one. */
-    if (writer->seekable && (ftruncate(writer->descriptor, (off_t)writer->size) ||
-                             lseek(writer->descriptor, (off_t)writer->size, SEEK_SET) < 0))
+    if (writer->seekable && !writer->held.size &&
+        (ftruncate(writer->descriptor, (off_t)writer->size) ||
+         lseek(writer->descriptor, (off_t)writer->size, SEEK_SET) < 0))
         cause = errno;
     return nvt_fail_at(err, writer->path, (int64_t)writer->size, "cannot be written: %s",
                        strerror(cause));

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -494,6 +495,39 @@ static void says_what_cannot_be_run(void **state)
     cli_result_free(&result);
 }
 
+/* A command that is found and cannot be started: what stands where the trace would be stays as it is. */
+static void leaves_the_output_alone_when_nothing_runs(void **state)
+{
+    (void)state;
+    static const char script[] = "#!/no/such/interpreter\n";
+    const char *broken = recorded_in("broken"), *device = recorded_in("device");
+    struct stat status;
+    cli_write_file(broken, script, sizeof(script) - 1);
+    assert_int_equal(chmod(broken, 0700), 0);
+    cli_write_file(recorded_path(), "what was there", 14);
+    const char *argv[] = {"nvtally", "record", "-o", recorded_path(), "--", broken, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_failure(&result, "No such file or directory");
+    cli_result_free(&result);
+    size_t size;
+    char *kept = cli_read_file(recorded_path(), &size);
+    assert_int_equal(size, 14);
+    assert_memory_equal(kept, "what was there", 14);
+    free(kept);
+    unlink(recorded_path());
+    result = cli_run(argv);
+    cli_expect_failure(&result, "No such file or directory");
+    cli_result_free(&result);
+    assert_int_equal(access(recorded_path(), F_OK), -1);
+    if (mknod(device, S_IFCHR | 0600, makedev(1, 3)))
+        return; /* no right to make one */
+    argv[3] = device;
+    result = cli_run(argv);
+    cli_expect_failure(&result, "No such file or directory");
+    cli_result_free(&result);
+    assert_int_equal(lstat(device, &status), 0);
+}
+
 static void leaves_another_tool_alone(void **state)
 {
     (void)state;
@@ -561,6 +595,7 @@ int main(void)
         cmocka_unit_test(ends_when_asked_to_while_descendants_go_on),
         cmocka_unit_test(waits_for_no_children_of_others),
         cmocka_unit_test(says_what_cannot_be_run),
+        cmocka_unit_test(leaves_the_output_alone_when_nothing_runs),
         cmocka_unit_test(leaves_another_tool_alone),
         cmocka_unit_test(leaves_no_session_behind),
     };

@@ -54,6 +54,10 @@ struct nvt_sink *nvt_sink_new(const char *path, int threads, struct nvt_error *e
         return NULL;
     }
     sink->output = nvt_output_new(path, 1, err);
+    if (sink->output && nvt_output_begin(sink->output, err)) {
+        nvt_output_discard(sink->output);
+        sink->output = NULL;
+    }
     if (!sink->output) {
         free(sink->threads);
         free(sink);
