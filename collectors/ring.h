@@ -47,11 +47,11 @@ struct nvt_control {
     uint64_t trace;    /* enum nvt_trace_what bits */
     char capture[256]; /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
     _Atomic uint64_t heartbeat; /* grows while `record` lives and drains */
-    _Atomic uint32_t ended;     /* `record` has finished: nobody drains any more */
-    _Atomic uint64_t homeless;  /* events lost since a thread could get no ring (any writer adds) */
-    uint64_t recorder_start;    /* of the process `recorder`, see nvt_process_start */
-    uint64_t pid_space;         /* inode of the recorder's pid namespace; 0: unknown */
-    _Atomic uint32_t asleep;    /* the recorder sleeps: who sets this to zero wakes it; a futex */
+    _Atomic uint32_t ended; /* `record` has finished, or was found dead: nobody drains any more */
+    _Atomic uint64_t homeless; /* events lost since a thread could get no ring (any writer adds) */
+    uint64_t recorder_start;   /* of the process `recorder`, see nvt_process_start */
+    uint64_t pid_space;        /* inode of the recorder's pid namespace; 0: unknown */
+    _Atomic uint32_t asleep;   /* the recorder sleeps: who sets this to zero wakes it; a futex */
 };
 
 enum nvt_trace_what {

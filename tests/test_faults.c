@@ -302,6 +302,25 @@ static void target_outlives_its_recorder(void **state)
     faults_no_session_left();
 }
 
+/* Memory that nobody takes away is not taken: of a killed recorder's session the ring of the one thread
+ * that was there is all that is left. */
+static void makes_no_rings_for_a_dead_recorder(void **state)
+{
+    (void)state;
+    char script[8192], file[600];
+    snprintf(file, sizeof(file), "%s/outlived", faults_folder());
+    snprintf(script, sizeof(script),
+             "%s record -o %s -- sh -c '%s outlives %s; echo $? >%s.status' & r=$!; "
+             "while [ ! -e %s ]; do sleep 0.02; done; kill -9 $r; wait $r; rm %s; i=0; "
+             "while [ ! -s %s.status ] && [ $i -lt 1000 ]; do sleep 0.02; i=$((i+1)); done; "
+             "cat %s.status; rm -r %s.status %s/nvtally-*",
+             cli_built("nvtally"), faults_output(), cli_client("faults"), file, file, file, file,
+             file, file, file, faults_folder());
+    struct cli_result result = faults_shell(script);
+    assert_string_equal(result.out, "1\n");
+    cli_result_free(&result);
+}
+
 /* A recorder that starts beside one that lives leaves it its session. */
 static void leaves_a_living_recorder_alone(void **state)
 {
@@ -469,6 +488,7 @@ int main(void)
         cmocka_unit_test(cannot_be_unloaded),
         cmocka_unit_test(loses_nothing_when_all_is_stopped),
         cmocka_unit_test(target_outlives_its_recorder),
+        cmocka_unit_test(makes_no_rings_for_a_dead_recorder),
         cmocka_unit_test(leaves_a_living_recorder_alone),
         cmocka_unit_test(removes_dead_sessions_only),
         cmocka_unit_test(says_that_the_output_was_removed),

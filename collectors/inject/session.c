@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -126,13 +127,29 @@ static uint32_t is_foreign(const struct nvt_control *control)
     return stat(NVT_PID_SPACE, &status) || status.st_ino != control->pid_space;
 }
 
+/* Whether the recorder has died: nobody holds its lock. Then nobody takes rings away, and none is made.
+ */
+static int is_abandoned(struct nvt_control *control)
+{
+    char path[600];
+    snprintf(path, sizeof(path), "%s/%s", nvt_session.folder, NVT_CONTROL_NAME);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0)
+        return 0;
+    int dead = !flock(descriptor, LOCK_SH | LOCK_NB);
+    close(descriptor);
+    if (dead)
+        atomic_store(&control->ended, 1);
+    return dead;
+}
+
 struct nvt_ring *nvt_session_ring(uint32_t *serial)
 {
     char path[600];
     struct nvt_control *control = nvt_session.control;
     uint32_t slots = control->slots;
     size_t size = NVT_RING_HEADER + (size_t)slots * sizeof(struct nvt_slot);
-    if (atomic_load(&control->ended) || !size_is_allowed(size))
+    if (atomic_load(&control->ended) || !size_is_allowed(size) || is_abandoned(control))
         return NULL;
     int pid = getpid(), tid = (int)syscall(SYS_gettid);
     *serial = atomic_fetch_add(&nvt_session.serial, 1) + 1;

@@ -2,6 +2,7 @@
  * Ways to come to grief, each with a known number of ranges: faults HOW [FILE]. tests/test_faults.c
  * knows what to expect.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -333,6 +334,29 @@ static int waits(void)
     return 6;
 }
 
+/* Threads that come when the recorder has long been killed: FILE goes when it has been. How many rings
+ * they leave. */
+static int outlives(void)
+{
+    struct timespec moment = {0, 10000000};
+    const char *session = getenv("NVTALLY_SESSION");
+    int rings = 0;
+    ranges("early", FEW);
+    close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    while (!access(file, F_OK))
+        nanosleep(&moment, NULL);
+    for (int i = 0; i < 20; i++)
+        if (one_thread("late"))
+            return 99;
+    DIR *folder = session ? opendir(session) : NULL;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        rings += !strncmp(entry->d_name, "ring.", 5);
+    if (folder)
+        closedir(folder);
+    return rings;
+}
+
 static int once(void)
 {
     ranges("once", 1);
@@ -372,6 +396,7 @@ int main(int argc, char **argv)
                 {"preloaded", preloaded},
                 {"unloads", unloads},
                 {"waits", waits},
+                {"outlives", outlives},
                 {"once", once},
                 {"many", many}};
     program = argv[0];
