@@ -81,7 +81,8 @@ int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)
     uint32_t name = event->kind == NVT_EVENT_POP || event->kind == NVT_EVENT_END
                         ? 0
                         : message_name(thread, event->attributes);
-    if (name == NVT_NAME_LOST)
+    /* An event refers to nothing that is not in the file. */
+    if (name == NVT_NAME_LOST || (domain && !is_seen(thread, domain)))
         return -1;
     read_attributes(thread, event, &attributes);
     int has_range = event->kind == NVT_EVENT_START || event->kind == NVT_EVENT_END;
@@ -139,7 +140,9 @@ int nvt_event_pop(const struct nvt_event *event)
         nvt_thread_drop(thread, 1);
     } else if (nest->depth > 0) {
         level = (int)--nest->depth;
-        if (nvt_event_record(thread, event))
+        /* Room is kept for a pop alone: what it carries is left out before the range's end is. */
+        if (nvt_event_record(thread, event) &&
+            nvt_thread_slot(thread, NVT_WORD(NVT_EVENT_POP, 0, 0, domain, 0), 1))
             nvt_thread_drop(thread, 1);
     }
     nvt_thread_leave(thread);
