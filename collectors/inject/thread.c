@@ -1,7 +1,9 @@
 #include "thread.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -27,6 +29,9 @@ static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 static void thread_ends(void *state)
 {
     struct nvt_thread *thread = state;
+    /* Other destructors may use NVTX, or end what is open: ours waits for the last round. */
+    if (++thread->rounds < PTHREAD_DESTRUCTOR_ITERATIONS && !pthread_setspecific(at_exit, thread))
+        return;
     nvt_self = &nvt_nobody;
     if (thread->slots) {
         struct nvt_ring *ring = nvt_thread_ring(thread);
@@ -68,10 +73,6 @@ static int get_ring(struct nvt_thread *thread)
 
 static struct nvt_thread *new_thread(void)
 {
-    if (retry_after) {
-        retry_after--;
-        return NULL;
-    }
     /* Another thread may have joined: NVTX has it finish first, by a flag that it reads as volatile. */
     if (!__atomic_load_n(&nvt_session.control, __ATOMIC_ACQUIRE))
         return NULL;
@@ -93,7 +94,18 @@ static struct nvt_thread *new_thread(void)
 struct nvt_thread *nvt_thread_new(void)
 {
     int saved = errno;
-    struct nvt_thread *thread = new_thread();
+    sigset_t all, before;
+    struct nvt_thread *thread = NULL;
+    if (retry_after) {
+        retry_after--;
+    } else {
+        /* A handler that came in between would make a state and a ring of its own; one may have come just
+         * before. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        thread = nvt_self != &nvt_nobody ? nvt_self : new_thread();
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
     if (!thread)
         lose_homeless(1);
     errno = saved;
@@ -207,6 +219,7 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t ope
         return -1;
     thread->deaf = 0;
     for (unsigned round = 0; !atomic_load(&control->ended) && !is_gone(thread); round++) {
+        nvt_control_wake(control);
         pause_a_little(round);
         if (fits(thread, slots, open)) {
             status = 0;

@@ -71,6 +71,7 @@ struct nvt_thread {
     uint32_t deaf;               /* the recorder is taken for dead */
     uint64_t silent_heartbeat;   /* the heartbeat at which it was found dead */
     uint64_t ranges;             /* start/end ranges so far */
+    uint32_t rounds;             /* of destructors, since its thread has begun to end */
     uint32_t capture;            /* --capture: level of the range that began it plus one, 0 none */
     uint32_t capture_domain;     /* and its domain */
     struct nvt_nest nests[NVT_NESTS];

@@ -1,0 +1,161 @@
+/*
+ * What threads do that is out of the ordinary, each with a known number of ranges: threads HOW.
+ * tests/test_record_threads.c knows what to expect.
+ */
+#include <limits.h>
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void range(const char *name)
+{
+    nvtxRangePushA(name);
+    nvtxRangePop();
+}
+
+static int run(void *(*body)(void *), void *argument, size_t stack)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) ||
+        (stack && pthread_attr_setstacksize(&attributes, stack)) ||
+        pthread_create(&thread, &attributes, body, argument))
+        return 99;
+    return pthread_join(thread, NULL);
+}
+
+static uint64_t register_schema(nvtxDomainHandle_t domain, const nvtxPayloadSchemaEntry_t *entries,
+                                size_t count)
+{
+    nvtxPayloadSchemaAttr_t schema = {.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                                                   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                                                   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                                                   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+                                      .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+                                      .entries = entries,
+                                      .numEntries = count,
+                                      .payloadStaticSize = count * sizeof(uint64_t)};
+    return nvtxPayloadSchemaRegister(domain, &schema);
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+static pthread_key_t ends, rounds;
+
+static void end_open_range(void *unused)
+{
+    (void)unused;
+    nvtxRangePop();
+}
+
+/* As many times as destructors are called. */
+static void use_again(void *left)
+{
+    range("in a destructor");
+    if ((intptr_t)left > 1)
+        pthread_setspecific(rounds, (void *)((intptr_t)left - 1));
+}
+
+static void *opens_range(void *unused)
+{
+    pthread_setspecific(ends, &ends);
+    nvtxRangePushA("a thread's life");
+    return unused;
+}
+
+static void *ends_slowly(void *unused)
+{
+    pthread_setspecific(rounds, (void *)(intptr_t)(PTHREAD_DESTRUCTOR_ITERATIONS - 1));
+    range("in the thread");
+    return unused;
+}
+
+/* Destructors of keys that were made later than the collector's own: they run behind it. */
+static int destructors(void)
+{
+    range("first");
+    if (pthread_key_create(&ends, end_open_range) || pthread_key_create(&rounds, use_again))
+        return 99;
+    for (int i = 0; i < 20; i++)
+        if (run(opens_range, NULL, 0) || run(ends_slowly, NULL, 0))
+            return 99;
+    return 0;
+}
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static void in_handler(int number)
+{
+    (void)number;
+    range("handler");
+}
+
+static void *under_fire(void *unused)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+    struct itimerspec often = {{0, 20000}, {0, 20000}};
+    event._sigev_un._tid = gettid();
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    timer_settime(timer, 0, &often, NULL);
+    for (int i = 0; i < 100; i++)
+        range("under fire");
+    timer_delete(timer);
+    return unused;
+}
+
+/* A signal comes while a thread is making its ring, more often than not. */
+static int signals(void)
+{
+    struct sigaction action = {.sa_handler = in_handler, .sa_flags = SA_RESTART};
+    range("first");
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < 50; i++)
+        if (run(under_fire, NULL, 0))
+            return 99;
+    return 0;
+}
+
+/* --- payloads --------------------------------------------------------------------------------- */
+
+/* Ranges with a payload at their end, more than there is room for when none may be waited for. */
+static int popped_payloads(void)
+{
+    static const nvtxPayloadSchemaEntry_t entry = {.type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64,
+                                                   .name = "value"};
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("payloads");
+    uint64_t value = 7;
+    nvtxPayloadData_t payload = {register_schema(domain, &entry, 1), sizeof(value), &value};
+    nvtxEventAttributes_t inner = {.version = NVTX_VERSION,
+                                   .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                   .messageType = NVTX_MESSAGE_TYPE_ASCII};
+    inner.message.ascii = "inner";
+    for (int i = 0; i < 20000; i++) {
+        for (int depth = 0; depth < 10; depth++)
+            nvtxDomainRangePushEx(domain, &inner);
+        for (int depth = 0; depth < 10; depth++)
+            nvtxRangePopPayload(domain, &payload, 1);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } ways[] = {
+        {"destructors", destructors}, {"signals", signals}, {"popped_payloads", popped_payloads}};
+    const char *how = argc > 1 ? argv[1] : "";
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        if (!strcmp(how, ways[i].name))
+            return ways[i].run();
+    return 99;
+}

@@ -1,0 +1,92 @@
+/*
+ * Threads out of the ordinary under `nvtally record`: small stacks, late ends, interrupted beginnings,
+ * crowds, and what they carry.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "faults_kit.h"
+#include "record_kit.h"
+
+static struct nvt_trace *recorded(const char *how)
+{
+    struct cli_result result = recorded_run("threads", how);
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "lost"));
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_null(trace->warning);
+    return trace;
+}
+
+static void keeps_what_destructors_do(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = recorded("destructors");
+    assert_int_equal(recorded_count(trace, "a thread's life"), 20);
+    assert_int_equal(recorded_count(trace, "in a destructor"), 20 * 3);
+    assert_int_equal(trace->threads.count, 41);
+    nvt_trace_free(trace);
+}
+
+/* Every range of a handler is in the thread's own ring, or counted as one that interrupted an event. */
+static void gives_a_thread_under_signals_one_ring(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("threads", "signals");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "under fire"), 50 * 100);
+    assert_int_equal(trace->threads.count, 51);
+    nvt_trace_free(trace);
+}
+
+/* Where a ring is full and nobody waits, an end goes without what it carries before its range goes
+ * without an end. */
+static void ends_ranges_whose_payload_finds_no_room(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally",
+                          "record",
+                          "--on-full",
+                          "drop",
+                          "--ring-size",
+                          "64K",
+                          "-o",
+                          recorded_path(),
+                          "--",
+                          cli_client("threads"),
+                          "popped_payloads",
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_null(trace->warning);
+    assert_true(trace->ranges.count > 0);
+    assert_true(trace->ranges.count < 200000);
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        assert_false(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED);
+        assert_true(trace->ranges.level[i] < 10);
+    }
+    nvt_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_what_destructors_do),
+        cmocka_unit_test(gives_a_thread_under_signals_one_ring),
+        cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),
+    };
+    return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
+}
