@@ -81,11 +81,28 @@ static void ends_ranges_whose_payload_finds_no_room(void **state)
     nvt_trace_free(trace);
 }
 
+/* On 16 KiB of stack; what is too large to keep is counted. */
+static void keeps_large_schemas_of_threads_with_small_stacks(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("threads", "large_schema");
+    cli_expect_status(&result, 0);
+    assert_int_equal(faults_said_lost(&result), 1);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, ""), 2);
+    const char *text = nvt_name(trace, trace->ranges.payload[recorded_range(trace, "")]);
+    assert_non_null(strstr(text, "{\"a long name 0\":0,"));
+    assert_non_null(strstr(text, "\"a long name 1499\":1499}"));
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_destructors_do),
         cmocka_unit_test(gives_a_thread_under_signals_one_ring),
+        cmocka_unit_test(keeps_large_schemas_of_threads_with_small_stacks),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);

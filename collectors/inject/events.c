@@ -67,8 +67,11 @@ static void read_attributes(struct nvt_thread *thread, const struct nvt_event *e
         out->payload = from->payload.ullValue;
     }
     if (payloads && count) {
-        out->payload_bytes =
-            nvt_payload_copy(thread->scratch, NVT_STRING_MAX, event->domain, payloads, count);
+        int left_out = 0;
+        out->payload_bytes = nvt_payload_copy(thread->scratch, NVT_STRING_MAX, event->domain,
+                                              payloads, count, &left_out);
+        if (left_out)
+            nvt_thread_drop(thread, 1);
         if (out->payload_bytes)
             out->flags |= NVT_ATTRIBUTE_SCHEMA;
     }
@@ -202,7 +205,8 @@ void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t v
         return;
     }
     nvt_thread_enter(thread);
-    if (size > NVT_STRING_MAX)
+    /* A name may be cut; a schema is there as a whole or counted as lost. */
+    if (size > NVT_STRING_MAX && kind != NVT_DEFINE_SCHEMA && kind != NVT_DEFINE_ENUM)
         size = NVT_STRING_MAX;
     uint64_t header[2] = {id, size};
     struct nvt_piece pieces[2] = {{header, sizeof(header)}, {data, size}};

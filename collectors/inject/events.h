@@ -61,9 +61,10 @@ static inline int nvt_nest_skips(const struct nvt_thread *thread, uint32_t domai
 }
 
 /* The binary form of extended payloads, into out (at most `size` bytes): for each payload schema id,
- * size and bytes, see docs/trace-format.md. Bytes used. */
+ * size and bytes, see docs/trace-format.md. Bytes used. *left_out is set when there
+ * was no room for all of them. */
 size_t nvt_payload_copy(char *out, size_t size, nvtxDomainHandle_t domain,
-                        const nvtxPayloadData_t *payloads, size_t count);
+                        const nvtxPayloadData_t *payloads, size_t count, int *left_out);
 
 /* Append a definition. Counted as lost when there is no room. */
 void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t value, uint64_t id,

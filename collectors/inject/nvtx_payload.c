@@ -16,6 +16,8 @@
 #include "registry.h"
 #include "session.h"
 
+#include "../../lib/pages.h"
+
 /* A pointer to a NUL-terminated text in a payload. */
 struct pointer {
     uint64_t offset;
@@ -50,6 +52,24 @@ static void put(struct writer *out, const void *data, size_t size)
     out->size += size;
 }
 
+#define TEXT_MOST        4096 /* bytes that are kept of a text */
+#define DEFINITION_BYTES (TEXT_MOST + 5 * 8)
+#define ENTRY_BYTES      (5 * 8) /* without its name */
+
+static size_t text_length(const char *text)
+{
+    return text ? strnlen(text, TEXT_MOST) : 0;
+}
+
+/* Memory for a definition of so many entries with a name, which one of them may have as well. A program's
+ * stack may be small. 0, or -1. */
+static int make_room(struct writer *out, size_t entries, size_t names)
+{
+    size_t bytes = (DEFINITION_BYTES + entries * ENTRY_BYTES + names + 4095) & ~(size_t)4095;
+    *out = (struct writer){nvt_pages_new(bytes), 0, bytes};
+    return out->data ? 0 : -1;
+}
+
 static void put_number(struct writer *out, uint64_t number)
 {
     put(out, &number, sizeof(number));
@@ -57,7 +77,7 @@ static void put_number(struct writer *out, uint64_t number)
 
 static void put_text(struct writer *out, const char *text)
 {
-    size_t length = text ? strnlen(text, 4096) : 0;
+    size_t length = text_length(text);
     put_number(out, length);
     put(out, text ? text : "", length);
 }
@@ -188,14 +208,25 @@ static struct schema *build_schema(nvtxDomainHandle_t domain, const nvtxPayloadS
 }
 
 #define HAS(attr, kind, field) ((attr)->fieldMask & NVTX_PAYLOAD_##kind##_ATTR_FIELD_##field)
-#define MOST_ENTRIES           1024
+#define MOST_ENTRIES           65536
+
+static void add_schema(struct schema *schema)
+{
+    schema->next = atomic_load(&schemas);
+    while (!atomic_compare_exchange_weak(&schemas, &schema->next, schema)) {
+    }
+}
 
 static uint64_t register_schema(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t *from)
 {
-    char buffer[16384];
-    struct writer out = {buffer, 0, sizeof(buffer)};
+    struct writer out;
+    size_t names = 0;
     if (!from || !HAS(from, SCHEMA, ENTRIES) || !from->entries || !from->numEntries ||
         from->numEntries > MOST_ENTRIES)
+        return 0;
+    for (size_t i = 0; i < from->numEntries; i++)
+        names += text_length(from->entries[i].name);
+    if (make_room(&out, from->numEntries, names))
         return 0;
     uint64_t pack = HAS(from, SCHEMA, ALIGNMENT) ? from->packAlign : 0;
     uint64_t size = HAS(from, SCHEMA, STATIC_SIZE) ? from->payloadStaticSize : 0;
@@ -205,26 +236,27 @@ static uint64_t register_schema(nvtxDomainHandle_t domain, const nvtxPayloadSche
     put_number(&out, pack);
     put_number(&out, from->numEntries);
     struct schema *schema = build_schema(domain, from, pack, &out);
-    if (!schema)
-        return 0;
-    if (size)
-        schema->size = size;
-    schema->id = HAS(from, SCHEMA, SCHEMA_ID) ? from->schemaId : atomic_fetch_add(&next_id, 1);
-    schema->next = atomic_load(&schemas);
-    while (!atomic_compare_exchange_weak(&schemas, &schema->next, schema)) {
+    if (schema) {
+        if (size)
+            schema->size = size;
+        schema->id = HAS(from, SCHEMA, SCHEMA_ID) ? from->schemaId : atomic_fetch_add(&next_id, 1);
+        add_schema(schema);
+        nvt_define(NVT_DEFINE_SCHEMA, domain, 0, schema->id, out.data, out.size);
     }
-    nvt_define(NVT_DEFINE_SCHEMA, domain, 0, schema->id, out.data, out.size);
-    return schema->id;
+    munmap(out.data, out.capacity);
+    return schema ? schema->id : 0;
 }
 
 static uint64_t register_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t *from)
 {
-    char buffer[16384];
-    struct writer out = {buffer, 0, sizeof(buffer)};
+    struct writer out;
+    size_t names = 0;
     if (!from || !HAS(from, ENUM, ENTRIES) || !from->entries || from->numEntries > MOST_ENTRIES)
         return 0;
+    for (size_t i = 0; i < from->numEntries; i++)
+        names += text_length(from->entries[i].name);
     struct schema *schema = nvt_session_memory(sizeof(*schema));
-    if (!schema)
+    if (!schema || make_room(&out, from->numEntries, names))
         return 0;
     schema->domain = domain;
     schema->size = HAS(from, ENUM, SIZE) ? from->sizeOfEnum : sizeof(int);
@@ -238,10 +270,9 @@ static uint64_t register_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAt
         put_number(&out, (uint64_t)from->entries[i].isFlag);
         put_text(&out, from->entries[i].name);
     }
-    schema->next = atomic_load(&schemas);
-    while (!atomic_compare_exchange_weak(&schemas, &schema->next, schema)) {
-    }
+    add_schema(schema);
     nvt_define(NVT_DEFINE_ENUM, domain, 0, schema->id, out.data, out.size);
+    munmap(out.data, out.capacity);
     return schema->id;
 }
 
@@ -251,7 +282,7 @@ static size_t payload_size(const nvtxPayloadData_t *payload, const struct schema
     if (payload->size != SIZE_MAX)
         return payload->size;
     if (is_text(payload->schemaId))
-        return strnlen(payload->payload, 4096);
+        return strnlen(payload->payload, TEXT_MOST);
     return schema ? (size_t)schema->size : type_size(payload->schemaId);
 }
 
@@ -268,14 +299,16 @@ static void put_pointed_texts(struct writer *out, const struct schema *schema,
 }
 
 size_t nvt_payload_copy(char *data, size_t capacity, nvtxDomainHandle_t domain,
-                        const nvtxPayloadData_t *payloads, size_t count)
+                        const nvtxPayloadData_t *payloads, size_t count, int *left_out)
 {
     struct writer out = {data, 0, capacity};
     for (size_t i = 0; i < count && i < 64; i++) {
         const struct schema *schema = find_schema(domain, payloads[i].schemaId);
         size_t size = payloads[i].payload ? payload_size(&payloads[i], schema) : 0;
-        if (size > capacity - out.size || capacity - out.size - size < 64)
+        if (size > capacity - out.size || capacity - out.size - size < 64) {
+            *left_out = 1;
             break;
+        }
         put_number(&out, payloads[i].schemaId);
         put_number(&out, size);
         put(&out, payloads[i].payload, size);

@@ -146,13 +146,52 @@ static int popped_payloads(void)
     return 0;
 }
 
+/* A schema of many entries, registered on the smallest stack that there is, and a range that has it;
+ * then a payload that is too large to keep. */
+static void *uses_large_schema(void *unused)
+{
+    enum { ENTRIES = 1500, TOO_LARGE = 100000 };
+    nvtxDomainHandle_t domain = nvtxDomainCreateA("large");
+    nvtxPayloadSchemaEntry_t *entries = calloc(ENTRIES, sizeof(*entries));
+    uint64_t *values = calloc(ENTRIES, sizeof(*values));
+    char(*names)[24] = calloc(ENTRIES, sizeof(*names));
+    static char large[TOO_LARGE];
+    if (!entries || !values || !names)
+        abort();
+    for (int i = 0; i < ENTRIES; i++) {
+        snprintf(names[i], sizeof(names[i]), "a long name %d", i);
+        entries[i] =
+            (nvtxPayloadSchemaEntry_t){.type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64, .name = names[i]};
+        values[i] = (uint64_t)i;
+    }
+    uint64_t schema = register_schema(domain, entries, ENTRIES);
+    nvtxPayloadData_t payload = {schema, ENTRIES * sizeof(*values), values};
+    nvtxRangePushPayload(domain, &payload, 1);
+    nvtxDomainRangePop(domain);
+    payload = (nvtxPayloadData_t){NVTX_PAYLOAD_ENTRY_TYPE_CSTRING, TOO_LARGE, large};
+    nvtxRangePushPayload(domain, &payload, 1);
+    nvtxDomainRangePop(domain);
+    free(entries);
+    free(values);
+    free(names);
+    return schema ? unused : names;
+}
+
+static int large_schema(void)
+{
+    range("first");
+    return run(uses_large_schema, NULL, (size_t)PTHREAD_STACK_MIN);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(void);
-    } ways[] = {
-        {"destructors", destructors}, {"signals", signals}, {"popped_payloads", popped_payloads}};
+    } ways[] = {{"destructors", destructors},
+                {"signals", signals},
+                {"large_schema", large_schema},
+                {"popped_payloads", popped_payloads}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name))
