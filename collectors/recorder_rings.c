@@ -222,11 +222,15 @@ void nvt_recorder_close_ended(struct nvt_recorder *recorder, int all)
         nvt_drain_close(drain, nvt_ticks(recorder->clock), &recorder->totals);
         recorder->drains[i] = recorder->drains[--recorder->count];
     }
+    atomic_fetch_add(&recorder->control->cleared, 1);
 }
 
 void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
 {
     int64_t now = nvt_monotonic_ns();
+    if (atomic_load_explicit(&recorder->control->asked, memory_order_relaxed) &&
+        atomic_exchange(&recorder->control->asked, 0))
+        nvt_recorder_close_ended(recorder, 0);
     if (now < recorder->next_flush)
         return;
     recorder->next_flush = now + FLUSH_NS;

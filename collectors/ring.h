@@ -51,7 +51,10 @@ struct nvt_control {
     _Atomic uint64_t homeless; /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;   /* of the process `recorder`, see nvt_process_start */
     uint64_t pid_space;        /* inode of the recorder's pid namespace; 0: unknown */
-    _Atomic uint32_t asleep;   /* the recorder sleeps: who sets this to zero wakes it; a futex */
+    _Atomic uint32_t
+        asked; /* a thread found no room for its ring: what has ended is to go at once */
+    _Atomic uint32_t cleared; /* how often `record` has taken away what had ended */
+    _Atomic uint32_t asleep;  /* the recorder sleeps: who sets this to zero wakes it; a futex */
 };
 
 enum nvt_trace_what {

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -97,12 +99,39 @@ static void keeps_large_schemas_of_threads_with_small_stacks(void **state)
     nvt_trace_free(trace);
 }
 
+/* A folder for three rings at a time, and two hundred threads one after the other. */
+static void keeps_threads_that_follow_each_other_in_little_memory(void **state)
+{
+    (void)state;
+    char place[600];
+    const char *memory = recorded_in("memory");
+    mkdir(memory, 0700);
+    if (mount("tmpfs", memory, "tmpfs", 0, "size=3500k")) {
+        print_message("no right to mount a small disk here: not run\n");
+        skip();
+    }
+    snprintf(place, sizeof(place), "NVTALLY_TMPDIR=%s", memory);
+    const char *environment[] = {place, NULL};
+    struct cli_options options = {.environment = environment};
+    const char *argv[] = {"nvtally", "record",           "-o",      recorded_path(),
+                          "--",      cli_client("life"), "threads", NULL};
+    struct cli_result result = cli_run_with(&options, argv);
+    umount(memory);
+    cli_expect_status(&result, 0);
+    assert_int_equal(faults_said_lost(&result), 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "in a thread"), 200);
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_destructors_do),
         cmocka_unit_test(gives_a_thread_under_signals_one_ring),
         cmocka_unit_test(keeps_large_schemas_of_threads_with_small_stacks),
+        cmocka_unit_test(keeps_threads_that_follow_each_other_in_little_memory),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);

@@ -16,6 +16,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/pages.h"
+#include "../wake.h"
 #include "calibrate.h"
 
 struct nvt_inject_session nvt_session;
@@ -110,11 +111,13 @@ static struct nvt_ring *map_ring(const char *path, size_t size)
         return NULL;
     struct nvt_ring *ring = MAP_FAILED;
     /* Pages are taken now, so that a full file system is an error here and no SIGBUS later. */
-    if (!posix_fallocate(descriptor, 0, (off_t)size))
+    int cause = posix_fallocate(descriptor, 0, (off_t)size);
+    if (!cause)
         ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
     close(descriptor);
     if (ring == MAP_FAILED) {
         unlink(path);
+        errno = cause;
         return NULL;
     }
     return ring;
@@ -143,7 +146,36 @@ static int is_abandoned(struct nvt_control *control)
     return dead;
 }
 
-struct nvt_ring *nvt_session_ring(uint32_t *serial)
+/* Have the recorder take away the rings of what has ended, and wait until it has, for ten milliseconds at most. A
+ * raw system call, as nanosleep() is a cancellation point. */
+static void ask_for_room(struct nvt_control *control)
+{
+    struct timespec moment = {0, 100000};
+    uint32_t before = atomic_load(&control->cleared);
+    atomic_store(&control->asked, 1);
+    for (int i = 0; i < 100 && atomic_load(&control->cleared) == before; i++) {
+        nvt_control_wake(control);
+        syscall(SYS_nanosleep, &moment, NULL);
+    }
+}
+
+/* Others may be faster at what room there is. */
+#define TRIES 8
+
+static struct nvt_ring *find_room(const char *path, size_t size, struct nvt_control *control,
+                                  int waits)
+{
+    struct nvt_ring *ring = map_ring(path, size);
+    for (int i = 1; i < TRIES && !ring && errno == ENOSPC && waits; i++) {
+        ask_for_room(control);
+        ring = map_ring(path, size);
+    }
+    if (!ring && errno == ENOSPC)
+        atomic_store(&control->asked, 1);
+    return ring;
+}
+
+struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits)
 {
     char path[600];
     struct nvt_control *control = nvt_session.control;
@@ -155,7 +187,7 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial)
     *serial = atomic_fetch_add(&nvt_session.serial, 1) + 1;
     snprintf(path, sizeof(path), "%s/%s%d.%d.%u.%llx", nvt_session.folder, NVT_RING_PREFIX, pid,
              tid, *serial, (unsigned long long)nvt_session.image);
-    struct nvt_ring *ring = map_ring(path, size);
+    struct nvt_ring *ring = find_room(path, size, control, waits);
     if (!ring)
         return NULL;
     ring->version = NVT_SHARED_VERSION;

@@ -22,8 +22,9 @@ extern struct nvt_inject_session nvt_session;
 int nvt_session_join(void);
 
 /* A new ring for the calling thread, mapped and announced; NULL when it cannot be had (no room, no
- * descriptors, a file-size limit). Its serial number goes to *serial. */
-struct nvt_ring *nvt_session_ring(uint32_t *serial);
+ * descriptors, a file-size limit). Its serial number goes to *serial. Where there is no room the recorder is
+ * asked to take away what has ended; `waits`: and may be waited for. */
+struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits);
 
 /* Memory that is never given back, for registered strings and domains; zeroed. NULL when out of
  * memory. Takes no lock. */

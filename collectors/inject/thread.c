@@ -18,9 +18,9 @@
 struct nvt_thread nvt_nobody;
 __thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-exec"))) = &nvt_nobody;
 
-/* Events left until a thread that could get no ring tries again. */
-static __thread uint32_t retry_after __attribute__((tls_model("initial-exec")));
-#define RETRY_EVENTS 4096
+/* When a thread that could get no ring tries again (CLOCK_MONOTONIC); 0: it could. */
+static __thread int64_t retry_at __attribute__((tls_model("initial-exec")));
+#define RETRY_NS 10000000
 
 static pthread_key_t at_exit;
 static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
@@ -58,8 +58,10 @@ static int get_ring(struct nvt_thread *thread)
     int cancel;
     /* open() and the like are cancellation points; NVTX's functions are none. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    struct nvt_ring *ring = nvt_session_ring(&thread->serial);
+    int waits = nvt_session.control->on_full == NVT_ON_FULL_WAIT && !retry_at;
+    struct nvt_ring *ring = nvt_session_ring(&thread->serial, waits);
     pthread_setcancelstate(cancel, NULL);
+    retry_at = ring ? 0 : nvt_monotonic_ns() + RETRY_NS;
     if (!ring)
         return -1;
     thread->slots = thread->next = nvt_ring_slots(ring);
@@ -82,7 +84,7 @@ static struct nvt_thread *new_thread(void)
         return NULL;
     if (madvise(thread, sizeof(*thread), MADV_WIPEONFORK) || get_ring(thread)) {
         munmap(thread, sizeof(*thread));
-        retry_after = RETRY_EVENTS;
+        retry_at = retry_at ? retry_at : nvt_monotonic_ns() + RETRY_NS;
         return NULL;
     }
     thread->limit = thread->open_limit;
@@ -96,9 +98,7 @@ struct nvt_thread *nvt_thread_new(void)
     int saved = errno;
     sigset_t all, before;
     struct nvt_thread *thread = NULL;
-    if (retry_after) {
-        retry_after--;
-    } else {
+    if (!retry_at || nvt_monotonic_ns() >= retry_at) {
         /* A handler that came in between would make a state and a ring of its own; one may have come just
          * before. */
         sigfillset(&all);
@@ -162,8 +162,7 @@ static void renew_ring(struct nvt_thread *thread)
     thread->lap = 0;
     memset(thread->domains_seen, 0, sizeof(thread->domains_seen));
     memset(thread->names, 0, sizeof(thread->names));
-    if (get_ring(thread))
-        retry_after = RETRY_EVENTS;
+    get_ring(thread);
 }
 
 /* See how far the recorder has come. Whether `slots` fit now, and the pops of what is open. */
@@ -249,10 +248,8 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
 {
     int saved = errno, status = 0;
     if (!thread->slots) {
-        if (retry_after)
-            retry_after--;
-        else if (get_ring(thread))
-            retry_after = RETRY_EVENTS;
+        if (!retry_at || nvt_monotonic_ns() >= retry_at)
+            get_ring(thread);
     }
     if (!thread->slots) {
         errno = saved;
