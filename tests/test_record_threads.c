@@ -125,6 +125,23 @@ static void keeps_threads_that_follow_each_other_in_little_memory(void **state)
     nvt_trace_free(trace);
 }
 
+static void hears_a_thread_after_a_jump_out_of_an_event(void **state)
+{
+    (void)state;
+    struct cli_result result = recorded_run("threads", "jumps");
+    cli_expect_status(&result, 0);
+    uint32_t returned = (uint32_t)strtoul(result.out, NULL, 10);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_null(trace->warning);
+    assert_int_equal(recorded_count(trace, "after all jumps"), 1000);
+    uint32_t count = recorded_count(trace, "within reach");
+    assert_true(returned > 10000);
+    assert_true(count + 1000 >= returned); /* two for each jump, at most */
+    assert_true(count <= returned + 1000);
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +149,7 @@ int main(void)
         cmocka_unit_test(gives_a_thread_under_signals_one_ring),
         cmocka_unit_test(keeps_large_schemas_of_threads_with_small_stacks),
         cmocka_unit_test(keeps_threads_that_follow_each_other_in_little_memory),
+        cmocka_unit_test(hears_a_thread_after_a_jump_out_of_an_event),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);

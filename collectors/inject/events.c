@@ -110,8 +110,8 @@ int nvt_event_push(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (nvt_thread_busy(thread))
-        return nvt_thread_nested(thread);
+    if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
+        return NVT_NO_TRACKING;
     int captures = NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
@@ -130,8 +130,8 @@ int nvt_event_pop(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (nvt_thread_busy(thread))
-        return nvt_thread_nested(thread);
+    if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
+        return NVT_NO_TRACKING;
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
     struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
@@ -159,10 +159,8 @@ static void record_or_drop(const struct nvt_event *event)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
-    if (nvt_thread_busy(thread)) {
-        nvt_thread_nested(thread);
+    if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return;
-    }
     nvt_thread_enter(thread);
     if (nvt_event_record(thread, event))
         nvt_thread_drop(thread, 1);
@@ -200,10 +198,8 @@ void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t v
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
-    if (nvt_thread_busy(thread)) {
-        nvt_thread_nested(thread);
+    if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
         return;
-    }
     nvt_thread_enter(thread);
     /* A name may be cut; a schema is there as a whole or counted as lost. */
     if (size > NVT_STRING_MAX && kind != NVT_DEFINE_SCHEMA && kind != NVT_DEFINE_ENUM)

@@ -17,8 +17,8 @@ static __attribute__((noinline, cold)) int push_name_slowly(const char *message)
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return NVT_NO_TRACKING;
-    if (nvt_thread_busy(thread))
-        return nvt_thread_nested(thread);
+    if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
+        return NVT_NO_TRACKING;
     nvt_thread_enter(thread);
     int recorded = 0;
     if (!nvt_nest_skips(thread, 0)) {

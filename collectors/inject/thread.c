@@ -123,13 +123,6 @@ void nvt_thread_drop(struct nvt_thread *thread, uint64_t events)
     atomic_store_explicit(&ring->dropped, dropped + events, memory_order_relaxed);
 }
 
-int nvt_thread_nested(struct nvt_thread *thread)
-{
-    if (thread->slots)
-        atomic_fetch_add_explicit(&nvt_thread_ring(thread)->nested, 1, memory_order_relaxed);
-    return -2;
-}
-
 /* Push/pop ranges that are open and recorded. */
 static uint64_t open_ranges(const struct nvt_thread *thread)
 {
@@ -145,6 +138,81 @@ static uint64_t free_slots(const struct nvt_thread *thread)
     uint64_t tail = atomic_load_explicit(&nvt_thread_ring(thread)->tail, memory_order_acquire);
     uint64_t head = thread->lap * thread->size + (uint64_t)(thread->next - thread->slots);
     return tail + thread->size - head;
+}
+
+/* The processor's hint that this is a loop that waits. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Spin, then yield, then sleep: raw system calls, as nanosleep() is a cancellation point. */
+static void pause_a_little(unsigned round)
+{
+    if (round < 64) {
+        relax();
+    } else if (round < 128) {
+        syscall(SYS_sched_yield);
+    } else {
+        struct timespec moment = {0, 50000};
+        syscall(SYS_nanosleep, &moment, NULL);
+    }
+}
+
+/* A kernel puts at least so much between what a signal interrupts and its handler. */
+#define SIGNAL_FRAME 1024
+
+/* Whether the frame that we were called from lies where that of the event was, or above. */
+static int is_past(const struct nvt_thread *thread, uintptr_t here)
+{
+    stack_t other;
+    /* A stack of the handler's own may lie anywhere. */
+    return here + SIGNAL_FRAME > nvt_thread_busy((struct nvt_thread *)thread) &&
+           !(!sigaltstack(NULL, &other) && (other.ss_flags & SS_ONSTACK));
+}
+
+/* What an event did that was left in the middle: a record that was published is behind us, and of one that was
+ * not, nothing stays in slots that look empty to the recorder. */
+static void recover(struct nvt_thread *thread)
+{
+    if (!thread->slots)
+        return;
+    nvt_thread_advance(thread, 0);
+    pause_a_little(UINT_MAX); /* the recorder may be about to tell what it has drained */
+    uint64_t room = free_slots(thread);
+    uint64_t word = room && room <= thread->size
+                        ? atomic_load_explicit(&thread->next->word, memory_order_acquire)
+                        : 0;
+    struct nvt_nest *nest = &thread->nests[NVT_WORD_DOMAIN(word) % NVT_NESTS];
+    if (room > thread->size) /* it was drained before we knew of it */
+        nvt_thread_advance(thread, room - thread->size);
+    else if (word)
+        nvt_thread_advance(thread, NVT_WORD_EXTRA(word) + 1);
+    if (NVT_WORD_KIND(word) == NVT_EVENT_PUSH)
+        nest->depth++;
+    else if (NVT_WORD_KIND(word) == NVT_EVENT_POP && nest->depth)
+        nest->depth--;
+    uint64_t at = (uint64_t)(thread->next - thread->slots);
+    for (uint64_t i = free_slots(thread); i > 0; i--, at++)
+        atomic_store_explicit(&thread->slots[at & (thread->size - 1)].word, 0,
+                              memory_order_relaxed);
+    thread->open_limit = NULL;
+}
+
+int nvt_thread_nested(struct nvt_thread *thread)
+{
+    if (is_past(thread, (uintptr_t)__builtin_frame_address(0))) {
+        recover(thread);
+        nvt_thread_leave(thread);
+        return 0;
+    }
+    if (thread->slots)
+        atomic_fetch_add_explicit(&nvt_thread_ring(thread)->nested, 1, memory_order_relaxed);
+    return 1;
 }
 
 static int is_gone(const struct nvt_thread *thread)
@@ -178,29 +246,6 @@ static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
     if (room <= half)
         nvt_control_wake(nvt_session.control);
     return slots + open < room && budget;
-}
-
-/* The processor's hint that this is a loop that waits. */
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Spin, then yield, then sleep: raw system calls, as nanosleep() is a cancellation point. */
-static void pause_a_little(unsigned round)
-{
-    if (round < 64) {
-        relax();
-    } else if (round < 128) {
-        syscall(SYS_sched_yield);
-    } else {
-        struct timespec moment = {0, 50000};
-        syscall(SYS_nanosleep, &moment, NULL);
-    }
 }
 
 /* A look at the recorder counts at most so much: longer between two looks, and we were not running

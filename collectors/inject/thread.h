@@ -5,7 +5,8 @@
  * - The event path takes no lock, allocates nothing and makes no system call. The slow path (first
  *   event of a thread, ring full) may call mmap, open, nanosleep; it leaves errno as it was.
  * - Async signals: `busy` is set while an event is written. A signal handler that calls NVTX in that
- *   moment finds it set, and its event is counted as nested and left out.
+ *   moment finds it set, and its event is counted as nested and left out. A handler that jumps out of the
+ *   event leaves it set: it holds where the stack ended then, so that the next event sees that this is past.
  * - fork, vfork, clone: struct nvt_thread lies in memory that a child sees as zeros (MADV_WIPEONFORK),
  *   and zeros mean "no ring yet", so a child's first event makes a ring of its own. No lock is ever
  *   held, so there is nothing to be stuck.
@@ -59,8 +60,10 @@ struct nvt_pointer {
 struct nvt_thread {
     struct nvt_slot *next;  /* where the next record goes */
     struct nvt_slot *limit; /* open_limit, or NULL while ranges are being dropped */
-    _Atomic uint32_t busy;  /* an event is being written; atomic as nvt_nobody is many threads' */
-    uint32_t skips;         /* sum of nests[].skipped */
+    _Atomic uintptr_t
+        busy;       /* an event is being written: the stack pointer of who does, else 0; atomic as
+                               nvt_nobody is many threads' */
+    uint32_t skips; /* sum of nests[].skipped */
     struct nvt_slot *open_limit; /* how far events may be written without a look at the recorder */
     struct nvt_slot *slots;      /* of the ring, whose header lies before them; NULL: no ring yet */
     uint64_t size;               /* of the ring, in slots */
@@ -117,8 +120,11 @@ int nvt_thread_record(struct nvt_thread *thread, uint64_t word, const struct nvt
  * are counted in shared memory, so that the recorder knows of them whatever comes of this process. */
 void nvt_thread_drop(struct nvt_thread *thread, uint64_t events);
 
-/* Count an event from a signal handler that interrupted another event. Returns -2, NVTX's "no
- * push/pop tracking". */
+/*
+ * To be asked where the thread is busy. 1: we are in a signal handler that interrupted an event, and this one is
+ * counted and to be left out. 0: somebody jumped out of that event; the thread is no longer busy, and its ring is
+ * in order.
+ */
 int nvt_thread_nested(struct nvt_thread *thread);
 
 /* The calling thread's state, or NULL. */
@@ -129,15 +135,21 @@ static inline struct nvt_thread *nvt_thread_get(void)
 }
 
 /* Whether an event is being written. */
-static inline uint32_t nvt_thread_busy(struct nvt_thread *thread)
+static inline uintptr_t nvt_thread_busy(struct nvt_thread *thread)
 {
     return atomic_load_explicit(&thread->busy, memory_order_relaxed);
 }
 
 /* Enter and leave the event path; nothing moves across these. */
-static inline void nvt_thread_enter(struct nvt_thread *thread)
+static inline __attribute__((always_inline)) void nvt_thread_enter(struct nvt_thread *thread)
 {
-    atomic_store_explicit(&thread->busy, 1, memory_order_relaxed);
+#if defined(__x86_64__)
+    /* One instruction; asked for its frame, the short path would have to build one. */
+    __asm__ volatile("movq %%rsp, %0" : "=m"(thread->busy));
+#else
+    atomic_store_explicit(&thread->busy, (uintptr_t)__builtin_frame_address(0),
+                          memory_order_relaxed);
+#endif
     atomic_signal_fence(memory_order_seq_cst);
 }
 

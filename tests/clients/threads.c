@@ -6,12 +6,14 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static void range(const char *name)
@@ -123,6 +125,44 @@ static int signals(void)
     return 0;
 }
 
+static sigjmp_buf out;
+static volatile sig_atomic_t armed;
+
+static void jump_out(int number)
+{
+    (void)number;
+    if (armed)
+        siglongjmp(out, 1);
+}
+
+/* Time-outs as interpreters have them: a handler jumps out of whatever was going on, an event among it. Prints how
+ * many ranges there were for certain. */
+static int jumps(void)
+{
+    struct sigaction action = {.sa_handler = jump_out};
+    struct itimerval often = {{0, 500}, {0, 500}};
+    volatile long returned = 0, left = 500;
+    range("first");
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (left > 0) {
+        if (!sigsetjmp(out, 1)) {
+            armed = 1;
+            for (;;) {
+                range("within reach");
+                returned++;
+            }
+        }
+        armed = 0;
+        left--;
+    }
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+    for (int i = 0; i < 1000; i++)
+        range("after all jumps");
+    printf("%ld\n", returned);
+    return 0;
+}
+
 /* --- payloads --------------------------------------------------------------------------------- */
 
 /* Ranges with a payload at their end, more than there is room for when none may be waited for. */
@@ -190,6 +230,7 @@ int main(int argc, char **argv)
         int (*run)(void);
     } ways[] = {{"destructors", destructors},
                 {"signals", signals},
+                {"jumps", jumps},
                 {"large_schema", large_schema},
                 {"popped_payloads", popped_payloads}};
     const char *how = argc > 1 ? argv[1] : "";
