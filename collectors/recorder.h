@@ -22,6 +22,7 @@ struct nvt_recorder {
     struct nvt_drain **drains;
     size_t count, capacity;
     struct nvt_owners owners; /* of the rings */
+    int folder_read;          /* since the watch was: it may tell of rings that are known */
     int waiting; /* rings that are there and not ready, or there was no memory for them */
     struct nvt_drain_totals totals;
     int64_t next_flush, next_clock;

@@ -136,15 +136,14 @@ static void keep(struct nvt_recorder *recorder, struct nvt_drain *drain)
     recorder->drains[recorder->count++] = drain;
 }
 
-static void adopt(struct nvt_recorder *recorder, const char *name)
+/* A ring that is not known, if it is one. */
+static void adopt_new(struct nvt_recorder *recorder, const char *name)
 {
     char path[PATH_MAX];
     struct nvt_drain *drain;
     if (strncmp(name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)))
         return;
     snprintf(path, sizeof(path), "%s/%s", recorder->folder, name);
-    if (is_known(recorder, path))
-        return;
     if (recorder->count == recorder->capacity) {
         size_t capacity = recorder->capacity ? recorder->capacity * 2 : 64;
         struct nvt_drain **drains = realloc(recorder->drains, capacity * sizeof(*drains));
@@ -163,9 +162,18 @@ static void adopt(struct nvt_recorder *recorder, const char *name)
         recorder->waiting = 1;
 }
 
+static void adopt(struct nvt_recorder *recorder, const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", recorder->folder, name);
+    if (!is_known(recorder, path))
+        adopt_new(recorder, name);
+}
+
 void nvt_recorder_adopt(struct nvt_recorder *recorder)
 {
     DIR *folder = opendir(recorder->folder);
+    recorder->folder_read = 1;
     if (!folder)
         recorder->waiting = 1;
     for (struct dirent *entry; folder && (entry = nvt_folder_next(folder));)
@@ -174,16 +182,38 @@ void nvt_recorder_adopt(struct nvt_recorder *recorder)
         closedir(folder);
 }
 
-/* New rings, when the folder has changed since the last look. */
+/* The rings that one reading of the watch tells of, which are ready. Whether some may be missing. */
+static int adopt_told(struct nvt_recorder *recorder, const char *events, size_t size)
+{
+    int missing = 0;
+    for (size_t at = 0; at + sizeof(struct inotify_event) <= size;) {
+        const struct inotify_event *event =
+            (const struct inotify_event *)(const void *)(events + at);
+        if (event->mask & IN_Q_OVERFLOW)
+            missing = 1;
+        else if (event->len && recorder->folder_read)
+            adopt(recorder, event->name);
+        else if (event->len)
+            adopt_new(recorder, event->name);
+        at += sizeof(*event) + event->len;
+    }
+    return missing;
+}
+
+/* New rings, when the folder has changed since the last look. It is read as a whole only where some may have been
+ * missed or were not ready: with many threads that takes its time. */
 void nvt_recorder_look(struct nvt_recorder *recorder)
 {
-    char events[4096];
-    int changed = recorder->watch < 0 || recorder->waiting;
-    while (recorder->watch >= 0 && read(recorder->watch, events, sizeof(events)) > 0)
-        changed = 1;
+    _Alignas(struct inotify_event) char events[4096];
+    int again = recorder->watch < 0 || recorder->waiting;
+    ssize_t size;
+    while (recorder->watch >= 0 && (size = read(recorder->watch, events, sizeof(events))) > 0)
+        again |= adopt_told(recorder, events, (size_t)size);
+    recorder->folder_read = 0;
+    if (!again)
+        return;
     recorder->waiting = 0;
-    if (changed)
-        nvt_recorder_adopt(recorder);
+    nvt_recorder_adopt(recorder);
 }
 
 /* One round over all rings. Returns how full the fullest was; *taken gets the slots drained. */
@@ -249,7 +279,7 @@ void nvt_recorder_watch(struct nvt_recorder *recorder)
 {
     recorder->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (recorder->watch >= 0 &&
-        inotify_add_watch(recorder->watch, recorder->folder, IN_CREATE) < 0) {
+        inotify_add_watch(recorder->watch, recorder->folder, IN_MOVED_TO) < 0) {
         close(recorder->watch);
         recorder->watch = -1;
     }

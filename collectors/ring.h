@@ -27,6 +27,7 @@
 #define NVT_SESSION_PREFIX "nvtally-" /* of the folder's name; six characters of mkdtemp follow */
 #define NVT_CONTROL_NAME   "control"
 #define NVT_RING_PREFIX    "ring."
+#define NVT_FRESH_PREFIX   "new." /* of a ring that is not ready: then it gets its name */
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u

@@ -72,7 +72,8 @@ static void remove_contents(int folder)
         return;
     }
     for (struct dirent *entry; (entry = nvt_folder_next(entries));)
-        if (!strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)))
+        if (!strncmp(entry->d_name, NVT_RING_PREFIX, strlen(NVT_RING_PREFIX)) ||
+            !strncmp(entry->d_name, NVT_FRESH_PREFIX, strlen(NVT_FRESH_PREFIX)))
             unlinkat(folder, entry->d_name, 0);
     unlinkat(folder, NVT_CONTROL_NAME, 0);
     closedir(entries);

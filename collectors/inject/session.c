@@ -175,9 +175,15 @@ static struct nvt_ring *find_room(const char *path, size_t size, struct nvt_cont
     return ring;
 }
 
+static void name_ring(char *out, size_t size, const char *prefix, int tid, uint32_t serial)
+{
+    snprintf(out, size, "%s/%s%d.%d.%u.%llx", nvt_session.folder, prefix, getpid(), tid, serial,
+             (unsigned long long)nvt_session.image);
+}
+
 struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits)
 {
-    char path[600];
+    char fresh[600], path[600];
     struct nvt_control *control = nvt_session.control;
     uint32_t slots = control->slots;
     size_t size = NVT_RING_HEADER + (size_t)slots * sizeof(struct nvt_slot);
@@ -185,9 +191,9 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits)
         return NULL;
     int pid = getpid(), tid = (int)syscall(SYS_gettid);
     *serial = atomic_fetch_add(&nvt_session.serial, 1) + 1;
-    snprintf(path, sizeof(path), "%s/%s%d.%d.%u.%llx", nvt_session.folder, NVT_RING_PREFIX, pid,
-             tid, *serial, (unsigned long long)nvt_session.image);
-    struct nvt_ring *ring = find_room(path, size, control, waits);
+    name_ring(fresh, sizeof(fresh), NVT_FRESH_PREFIX, tid, *serial);
+    name_ring(path, sizeof(path), NVT_RING_PREFIX, tid, *serial);
+    struct nvt_ring *ring = find_room(fresh, size, control, waits);
     if (!ring)
         return NULL;
     ring->version = NVT_SHARED_VERSION;
@@ -201,6 +207,11 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits)
     prctl(PR_GET_NAME, ring->thread_name);
     read_command(ring->command, sizeof(ring->command));
     atomic_store_explicit(&ring->magic, NVT_RING_MAGIC, memory_order_release);
+    if (rename(fresh, path)) {
+        unlink(fresh);
+        munmap(ring, size);
+        return NULL;
+    }
     return ring;
 }
 
