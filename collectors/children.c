@@ -1,18 +1,19 @@
 #include "children.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 void nvt_children_read(struct nvt_children *children)
 {
-    int pid;
+    char text[32];
     FILE *list = fopen("/proc/thread-self/children", "re");
     children->count = list ? 0 : -1;
-    while (list && fscanf(list, "%d", &pid) == 1) {
+    while (list && fscanf(list, "%31s", text) == 1) {
         if (children->count == NVT_CHILDREN_MOST) {
             children->count = -1;
             break;
         }
-        children->pids[children->count++] = pid;
+        children->pids[children->count++] = (pid_t)strtol(text, NULL, 10);
     }
     if (list)
         fclose(list);

@@ -1,7 +1,7 @@
 /*
  * Ways to live and to end, each with a few ranges: life HOW. tests/test_record*.c know what to expect.
  */
-#include <dirent.h>
+#include <glob.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -67,16 +67,12 @@ static void orphan(void)
 /* How many rings the session has, when the recorder has had time for what has ended. */
 static void print_rings(void)
 {
-    const char *session = getenv("NVTALLY_SESSION");
-    int count = 0;
+    char pattern[4096];
+    glob_t rings;
+    snprintf(pattern, sizeof(pattern), "%s/ring.*", getenv("NVTALLY_SESSION"));
     usleep(400000);
-    DIR *folder = session ? opendir(session) : NULL;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        count += !strncmp(entry->d_name, "ring.", 5);
-    if (folder)
-        closedir(folder);
-    printf("%d rings\n", count);
+    if (!glob(pattern, 0, NULL, &rings))
+        printf("%zu rings\n", rings.gl_pathc);
 }
 
 /* Children that nobody waits for. */
