@@ -33,7 +33,7 @@ struct nvt_recorder {
         .lock = -1, .watch = -1                                                                    \
     }
 
-/* Make the folder (in /dev/shm, else in /tmp), where those of dead recorders go first; the control page in it, the watch over it, the
+/* Make the folder (in /dev/shm, else in /tmp, where there is room), where those of dead recorders go first; the control page in it, the watch over it, the
  * beginning of the trace's time axis. The first two and the last: 0, or -1 with err. */
 int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err);
 int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_options *options,

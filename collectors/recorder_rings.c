@@ -24,17 +24,41 @@
 
 /* --- the session's folder --------------------------------------------------------------------- */
 
+/* The control page's file, with its memory, in a new folder. Its descriptor, or -1. */
+static int make_page(const char *folder)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/%s", folder, NVT_CONTROL_NAME);
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int cause = descriptor < 0 ? errno : posix_fallocate(descriptor, 0, sizeof(struct nvt_control));
+    if (!cause)
+        return descriptor;
+    if (descriptor >= 0) {
+        close(descriptor);
+        unlink(path);
+    }
+    errno = cause;
+    return -1;
+}
+
 int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
 {
     const char *places[] = {getenv("NVTALLY_TMPDIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
+    int cause;
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         if (!places[i] ||
             snprintf(recorder->folder, sizeof(recorder->folder), "%s/" NVT_SESSION_PREFIX "XXXXXX",
                      places[i]) >= (int)sizeof(recorder->folder))
             continue;
         nvt_stale_remove(places[i]);
-        if (mkdtemp(recorder->folder))
+        if (!mkdtemp(recorder->folder))
+            continue;
+        recorder->lock = make_page(recorder->folder);
+        if (recorder->lock >= 0)
             return 0;
+        cause = errno;
+        rmdir(recorder->folder);
+        errno = cause;
     }
     recorder->folder[0] = 0;
     return nvt_fail(err, "no private folder can be made in /dev/shm or /tmp: %s", strerror(errno));
@@ -57,21 +81,12 @@ static uint64_t pid_space(void)
 int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_options *options,
                          struct nvt_error *err)
 {
-    char path[300];
-    snprintf(path, sizeof(path), "%s/%s", recorder->folder, NVT_CONTROL_NAME);
-    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int cause = descriptor < 0 ? errno : posix_fallocate(descriptor, 0, sizeof(struct nvt_control));
-    void *memory = MAP_FAILED;
-    if (!cause) {
-        memory = mmap(NULL, sizeof(struct nvt_control), PROT_READ | PROT_WRITE, MAP_SHARED,
-                      descriptor, 0);
-        cause = errno;
-    }
-    recorder->lock = descriptor;
+    void *memory = mmap(NULL, sizeof(struct nvt_control), PROT_READ | PROT_WRITE, MAP_SHARED,
+                        recorder->lock, 0);
     if (memory == MAP_FAILED)
-        return nvt_fail_at(err, path, -1, "cannot be made: %s", strerror(cause));
+        return nvt_fail_at(err, recorder->folder, -1, "cannot be mapped: %s", strerror(errno));
     /* Where locks cannot be had, nobody else gets one either, and the folder is left alone. */
-    flock(descriptor, LOCK_EX | LOCK_NB);
+    flock(recorder->lock, LOCK_EX | LOCK_NB);
     recorder->control = memory;
     recorder->control->recorder_start = nvt_process_start(getpid());
     recorder->control->pid_space = pid_space();

@@ -142,6 +142,35 @@ static void hears_a_thread_after_a_jump_out_of_an_event(void **state)
     nvt_trace_free(trace);
 }
 
+/* Memory that is full before the recording begins is not where it is. */
+static void goes_elsewhere_where_there_is_no_room(void **state)
+{
+    (void)state;
+    char place[600], script[600];
+    const char *memory = recorded_in("full");
+    mkdir(memory, 0700);
+    if (mount("tmpfs", memory, "tmpfs", 0, "size=64k")) {
+        print_message("no right to mount a small disk here: not run\n");
+        skip();
+    }
+    snprintf(script, sizeof(script), "head -c 100000 /dev/zero >%s/all 2>/dev/null", memory);
+    const char *fill[] = {"sh", "-c", script, NULL};
+    struct cli_result result = cli_run(fill);
+    cli_result_free(&result);
+    snprintf(place, sizeof(place), "NVTALLY_TMPDIR=%s", memory);
+    const char *environment[] = {place, NULL};
+    struct cli_options options = {.environment = environment};
+    const char *argv[] = {"nvtally", "record",           "-o",    recorded_path(),
+                          "--",      cli_client("life"), "plain", NULL};
+    result = cli_run_with(&options, argv);
+    umount(memory);
+    cli_expect_status(&result, 3);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "plain"), 1);
+    nvt_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +179,7 @@ int main(void)
         cmocka_unit_test(keeps_large_schemas_of_threads_with_small_stacks),
         cmocka_unit_test(keeps_threads_that_follow_each_other_in_little_memory),
         cmocka_unit_test(hears_a_thread_after_a_jump_out_of_an_event),
+        cmocka_unit_test(goes_elsewhere_where_there_is_no_room),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
