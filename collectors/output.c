@@ -1,5 +1,6 @@
 #include "output.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct nvt_output {
     struct nvt_trace_writer *writer;
     struct nvt_strings *strings;
     uint32_t strings_written;
+    _Atomic uint32_t *writing; /* or NULL */
     struct process *processes;
     uint32_t process_count, process_capacity, processes_written;
     struct thread *threads;
@@ -68,6 +70,22 @@ struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error 
 int nvt_output_begin(struct nvt_output *output, struct nvt_error *err)
 {
     return nvt_trace_writer_begin(output->writer, err);
+}
+
+void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing)
+{
+    output->writing = writing;
+}
+
+static int write_chunk(struct nvt_output *output, const struct nvt_chunk *chunk,
+                       const void *payload, size_t size, struct nvt_error *err)
+{
+    if (output->writing)
+        atomic_store(output->writing, 1);
+    int status = nvt_trace_writer_chunk(output->writer, chunk, payload, size, err);
+    if (output->writing)
+        atomic_store(output->writing, 0);
+    return status;
 }
 
 void nvt_output_discard(struct nvt_output *output)
@@ -175,7 +193,7 @@ static int write_strings(struct nvt_output *output, struct nvt_error *err)
         struct nvt_chunk chunk = plain(NVT_CHUNK_STRINGS, next - output->strings_written);
         chunk.first = output->strings_written;
         if (!status)
-            status = nvt_trace_writer_chunk(output->writer, &chunk, rows.data, rows.size, err);
+            status = write_chunk(output, &chunk, rows.data, rows.size, err);
         if (!status)
             output->strings_written = next;
     }
@@ -188,7 +206,7 @@ static int write_facts(struct nvt_output *output, struct nvt_error *err)
     if (!output->fact_count)
         return 0;
     struct nvt_chunk chunk = plain(NVT_CHUNK_META, output->fact_count);
-    if (nvt_trace_writer_chunk(output->writer, &chunk, output->facts.data, output->facts.size, err))
+    if (write_chunk(output, &chunk, output->facts.data, output->facts.size, err))
         return -1;
     output->facts.size = 0;
     output->fact_count = 0;
@@ -203,7 +221,7 @@ static int write_processes(struct nvt_output *output, uint32_t last, struct nvt_
         const struct nvt_buffer *row = &output->processes[output->processes_written].row;
         struct nvt_chunk chunk = plain(NVT_CHUNK_PROCESS, 1);
         chunk.process = output->processes_written;
-        if (nvt_trace_writer_chunk(output->writer, &chunk, row->data, row->size, err))
+        if (write_chunk(output, &chunk, row->data, row->size, err))
             return -1;
     }
     return 0;
@@ -217,7 +235,7 @@ static int write_threads(struct nvt_output *output, uint32_t last, struct nvt_er
         chunk.process = thread->process;
         chunk.thread = output->threads_written;
         if (write_processes(output, thread->process, err) ||
-            nvt_trace_writer_chunk(output->writer, &chunk, thread->row.data, thread->row.size, err))
+            write_chunk(output, &chunk, thread->row.data, thread->row.size, err))
             return -1;
     }
     return 0;
@@ -255,7 +273,7 @@ static int write_definitions(struct nvt_output *output, uint32_t index, struct n
         size = next_definitions(rows, done, &count);
         struct nvt_chunk chunk = plain(NVT_CHUNK_DEFINITIONS, count);
         chunk.process = index;
-        status = nvt_trace_writer_chunk(output->writer, &chunk, rows->data + done, size, err);
+        status = write_chunk(output, &chunk, rows->data + done, size, err);
         done += status ? 0 : size;
     }
     if (done) {
@@ -292,7 +310,7 @@ int nvt_output_chunk(struct nvt_output *output, const struct nvt_chunk *chunk, c
         return -1;
     if (chunk->process != NVT_NO_INDEX && write_definitions(output, chunk->process, err))
         return -1;
-    return nvt_trace_writer_chunk(output->writer, chunk, payload, size, err);
+    return write_chunk(output, chunk, payload, size, err);
 }
 
 static void put64(uint8_t *at, uint64_t value)

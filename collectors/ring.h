@@ -32,7 +32,8 @@
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
 #define NVT_SHARED_VERSION 4u
-#define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead */
+#define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
+#define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
 enum nvt_on_full { NVT_ON_FULL_WAIT, NVT_ON_FULL_DROP };
 
@@ -52,10 +53,10 @@ struct nvt_control {
     _Atomic uint64_t homeless; /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;   /* of the process `recorder`, see nvt_process_start */
     uint64_t pid_space;        /* inode of the recorder's pid namespace; 0: unknown */
-    _Atomic uint32_t
-        asked; /* a thread found no room for its ring: what has ended is to go at once */
-    _Atomic uint32_t cleared; /* how often `record` has taken away what had ended */
-    _Atomic uint32_t asleep;  /* the recorder sleeps: who sets this to zero wakes it; a futex */
+    _Atomic uint32_t writing;  /* `record` is in a write(), which may take its time */
+    _Atomic uint32_t asked;    /* no room for a thread's ring: what has ended is to go at once */
+    _Atomic uint32_t cleared;  /* how often `record` has taken away what had ended */
+    _Atomic uint32_t asleep;   /* the recorder sleeps: who sets this to zero wakes it; a futex */
 };
 
 enum nvt_trace_what {

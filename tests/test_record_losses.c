@@ -161,6 +161,27 @@ static void goes_on_when_the_recorder_stops(void **state)
     nvt_trace_free(trace);
 }
 
+/* A disk that stands still for two seconds: the recorder writes, and is waited for. Here it is a pipe whose reader
+ * sleeps. */
+static void waits_for_a_slow_disk(void **state)
+{
+    (void)state;
+    char script[4096];
+    const char *pipe = recorded_in("pipe");
+    snprintf(script, sizeof(script),
+             "mkfifo %s; (head -c 100000; sleep 2; cat) <%s >%s & "
+             "%s record --ring-size 64K --level 0 -o %s -- %s many; s=$?; wait; exit $s",
+             pipe, pipe, recorded_path(), cli_built("nvtally"), pipe, cli_client("life"));
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_int_equal(faults_said_lost(&result), 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "many"), 300000);
+    nvt_trace_free(trace);
+}
+
 /* Run under a recorder that writes to a disk of this size. -1 when no disk can be mounted here. */
 static int record_to_disk(const char *size, const char *how, struct cli_result *result,
                           struct nvt_trace **trace)
@@ -218,6 +239,7 @@ int main(void)
         cmocka_unit_test(drops_and_counts_whole_ranges_when_told),
         cmocka_unit_test(waits_and_loses_nothing_by_default),
         cmocka_unit_test(goes_on_when_the_recorder_stops),
+        cmocka_unit_test(waits_for_a_slow_disk),
         cmocka_unit_test(survives_a_full_disk),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);

@@ -252,7 +252,8 @@ static int fits(struct nvt_thread *thread, uint64_t slots, uint64_t open)
  * either (stopped, frozen), which says nothing about the recorder. */
 #define LOOK_NS 20000000
 
-/* Wait until there is room, or the recorder has been silent for NVT_SILENCE_NS. */
+/* Wait until there is room, or the recorder has been silent for NVT_SILENCE_NS; NVT_WRITING_NS while
+ * it writes. */
 static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t open)
 {
     struct nvt_control *control = nvt_session.control;
@@ -275,7 +276,7 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t ope
             heartbeat = beat;
             silent = 0;
         } else if ((silent += now - last_look < LOOK_NS ? now - last_look : LOOK_NS) >
-                   NVT_SILENCE_NS) {
+                   (atomic_load(&control->writing) ? NVT_WRITING_NS : NVT_SILENCE_NS)) {
             thread->deaf = 1;
             thread->silent_heartbeat = beat;
             break;
