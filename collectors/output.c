@@ -249,8 +249,10 @@ static size_t next_definitions(const struct nvt_buffer *rows, size_t from, uint3
     *count = 0;
     while (at < end) {
         uint64_t length = 0;
-        for (int field = 0; field < 5; field++) /* the last of them is the length of the bytes */
+        for (int field = 0; at && field < 5; field++) /* the last is the length of the bytes */
             at = nvt_varint_get(at, end, &length);
+        if (!at)
+            break;
         at += length;
         size_t size = (size_t)(at - rows->data) - from;
         if (taken && size > DEFINITIONS_MOST)
@@ -269,8 +271,7 @@ static int write_definitions(struct nvt_output *output, uint32_t index, struct n
     size_t done = 0, size;
     uint32_t count;
     int status = write_processes(output, index, err);
-    while (!status && done < rows->size) {
-        size = next_definitions(rows, done, &count);
+    while (!status && done < rows->size && (size = next_definitions(rows, done, &count))) {
         struct nvt_chunk chunk = plain(NVT_CHUNK_DEFINITIONS, count);
         chunk.process = index;
         status = write_chunk(output, &chunk, rows->data + done, size, err);

@@ -171,6 +171,25 @@ static void goes_elsewhere_where_there_is_no_room(void **state)
     nvt_trace_free(trace);
 }
 
+/* Of a process that has ended, if only as a zombie, and of an image before an exec, no ring stays. */
+static void takes_rings_away_when_their_process_has_ended(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *how, *range;
+        uint32_t count;
+    } ways[] = {{"zombies", "child", 20}, {"images", "image", 20}};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct cli_result result = recorded_run("life", ways[i].how);
+        cli_expect_status(&result, 0);
+        assert_string_equal(result.out, "1 rings\n");
+        cli_result_free(&result);
+        struct nvt_trace *trace = recorded_trace();
+        assert_int_equal(recorded_count(trace, ways[i].range), ways[i].count);
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +199,7 @@ int main(void)
         cmocka_unit_test(keeps_threads_that_follow_each_other_in_little_memory),
         cmocka_unit_test(hears_a_thread_after_a_jump_out_of_an_event),
         cmocka_unit_test(goes_elsewhere_where_there_is_no_room),
+        cmocka_unit_test(takes_rings_away_when_their_process_has_ended),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
