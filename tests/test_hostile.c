@@ -405,7 +405,23 @@ static void messages_about_files_are_inert(void **state)
 
 #define CHUNK_EVENTS (1u << 20) /* 2 MiB: a byte for the token, a byte for the time */
 
-/* Chunks of pushes, all alike: some hundred bytes for the 2 MiB of each. Before them `padding`
+/* A file whose bytes [from, to) are there so many times. */
+static void repeat_bytes(const char *path, size_t from, size_t to, int times)
+{
+    size_t size;
+    struct nvt_buffer out = {0};
+    char *data = cli_read_file(path, &size);
+    assert_non_null(data);
+    assert_int_equal(nvt_buffer_append(&out, data, from), 0);
+    for (int i = 0; i < times; i++)
+        assert_int_equal(nvt_buffer_append(&out, data + from, to - from), 0);
+    assert_int_equal(nvt_buffer_append(&out, data + to, size - to), 0);
+    cli_write_file(path, out.data, out.size);
+    nvt_buffer_free(&out);
+    free(data);
+}
+
+/* Chunks of pushes, all alike, which no recorder writes: some hundred bytes for the 2 MiB of each. Before them `padding`
  * bytes that nothing can make shorter, in a chunk that readers skip. */
 static const char *zstd_bomb(int chunks, size_t padding)
 {
@@ -420,15 +436,16 @@ static const char *zstd_bomb(int chunks, size_t padding)
     if (padding)
         write_chunk(writer, (enum nvt_chunk_kind)999, NVT_NO_INDEX, NVT_NO_INDEX, 1, &bytes);
     assert_int_equal(nvt_buffer_reserve(&column, CHUNK_EVENTS), 0);
-    for (int i = 0; i < chunks; i++) {
-        column.size = CHUNK_EVENTS;
-        memset(column.data, 1 << 3 | NVT_TOKEN_PUSH, CHUNK_EVENTS);
-        put_column(&bytes, NVT_COLUMN_TOKENS, &column);
-        memset(column.data, 1, CHUNK_EVENTS);
-        put_column(&bytes, NVT_COLUMN_TIMES, &column);
-        write_chunk(writer, NVT_CHUNK_EVENTS, 0, 0, CHUNK_EVENTS, &bytes);
-    }
+    column.size = CHUNK_EVENTS;
+    memset(column.data, 1 << 3 | NVT_TOKEN_PUSH, CHUNK_EVENTS);
+    put_column(&bytes, NVT_COLUMN_TOKENS, &column);
+    memset(column.data, 1, CHUNK_EVENTS);
+    put_column(&bytes, NVT_COLUMN_TIMES, &column);
+    size_t from = (size_t)nvt_trace_writer_size(writer);
+    write_chunk(writer, NVT_CHUNK_EVENTS, 0, 0, CHUNK_EVENTS, &bytes);
+    size_t to = (size_t)nvt_trace_writer_size(writer);
     end_trace(writer);
+    repeat_bytes(path, from, to, chunks);
     nvt_buffer_free(&bytes);
     nvt_buffer_free(&column);
     return path;
