@@ -192,7 +192,7 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
             result->processes == 1 ? "" : "es", devices, options->output);
     if ((asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         fputs("nvtally: the command did not use CUDA\n", stderr);
-    if ((options->trace & NVT_TRACE_NVTX) && !result->events && !result->used_devices &&
+    if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->used_devices &&
         !result->other_tool)
         fputs(
             "nvtally: the command made no NVTX call (an executable must use NVTX v3, and must not "
