@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -263,6 +264,9 @@ static void a_session_of_another_user_is_not_joined(void **state)
         /* Another's; one of ours that anybody may write; ours alone, which shows that it works. */
         assert_int_equal(chown(control, owners[i > 0], owners[i > 0]), 0);
         assert_int_equal(chmod(control, modes[i == 1]), 0);
+        /* As a recorder that lives. */
+        int lock = open(control, O_RDWR | O_CLOEXEC);
+        assert_int_equal(flock(lock, LOCK_EX | LOCK_NB), 0);
         snprintf(session, sizeof(session), "NVTALLY_SESSION=%s", folder);
         snprintf(injection, sizeof(injection), "NVTX_INJECTION64_PATH=%s",
                  cli_built("libnvtally-inject.so"));
@@ -273,6 +277,7 @@ static void a_session_of_another_user_is_not_joined(void **state)
         cli_expect_status(&result, 0);
         cli_result_free(&result);
         assert_int_equal(find(folder, "ring.", ring, sizeof(ring)), i == 2);
+        close(lock);
     }
 }
 
