@@ -338,7 +338,9 @@ static void sqlite_gives_every_report_again(void **state)
                 char *ours = report_text(reports[i]->name, trace, flags);
                 char *theirs = report_text(reports[i]->name, back, flags);
                 expect_equal(reports[i]->name, ours, theirs);
-                checked += strchr(strchr(ours, '\n') + 1, '\n') != NULL;
+                /* A heading and a row; a report may have no table. */
+                const char *heading = strchr(ours, '\n');
+                checked += heading && strchr(heading + 1, '\n');
                 free(ours);
                 free(theirs);
             }
