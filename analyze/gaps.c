@@ -181,34 +181,40 @@ int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, 
     return status;
 }
 
-static void add_gap(void *context, const struct nvt_gap *gap)
+static void keep_longest(struct nvt_gap_sum *sum, struct nvt_gap gap, int64_t ns)
 {
-    struct nvt_gap_sum *sum = context;
-    struct nvt_gap next = *gap;
-    int64_t ns = gap->host_ns;
-    if (sum->stalls) {
-        next.start += gap->host_ns;
-        ns = next.end - next.start;
-    }
-    if ((sum->stalls ? gap->thread == NVT_NONE || ns < NVT_GAP_STALL_NS
-                     : gap->cause != sum->cause) ||
-        next.start < sum->from || next.start > sum->to)
-        return;
-    size_t kept = sum->count < 3 ? (size_t)sum->count : 3;
-    sum->count++;
-    sum->ns = nvt_clock_sum(sum->ns, ns);
     for (size_t i = 0; i < 3; i++) {
         struct nvt_gap other = sum->longest[i];
         int64_t other_ns = sum->longest_ns[i];
-        if (i < kept && other_ns >= ns)
+        if (other_ns >= ns)
             continue;
-        sum->longest[i] = next;
+        sum->longest[i] = gap;
         sum->longest_ns[i] = ns;
-        if (i >= kept)
-            break;
-        next = other;
+        gap = other;
         ns = other_ns;
     }
+}
+
+static void add_gap(void *context, const struct nvt_gap *gap)
+{
+    struct nvt_gap_sum *sum = context;
+    struct nvt_gap part = *gap;
+    int64_t launched = gap->start + gap->host_ns;
+    int64_t start = sum->stalls ? launched : gap->start, end = sum->stalls ? gap->end : launched;
+    if (sum->stalls ? gap->thread == NVT_NONE || end - start < NVT_GAP_STALL_NS
+                    : gap->cause != sum->cause)
+        return;
+    part.start = start > sum->from ? start : sum->from;
+    part.end = end < sum->to ? end : sum->to;
+    if (part.start >= part.end)
+        return;
+    part.host_ns = sum->stalls ? 0 : part.end - part.start;
+    sum->ns = nvt_clock_sum(sum->ns, part.end - part.start);
+    /* The two that reach over an end of a loop would else make one too many. */
+    if (part.end - part.start < end - start - (part.end - part.start))
+        return;
+    sum->count++;
+    keep_longest(sum, part, part.end - part.start);
 }
 
 int nvt_gaps_add_up(const struct nvt_trace *trace, struct nvt_gap_sum *sum, struct nvt_error *err)

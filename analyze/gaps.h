@@ -47,9 +47,12 @@ int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, 
  * 10 µs. */
 #define NVT_GAP_STALL_NS 100000
 
-/* Gaps of one cause that begin in [from, to], added up by the time that the host spent. Or, with
- * `stalls` and whatever their cause, what is left of them behind the launch, from NVT_GAP_STALL_NS
- * on; they begin with it then. */
+/*
+ * Gaps of one cause, added up by the time that the host spent. Or, with `stalls` and whatever their
+ * cause, what is left of them behind the launch, where that is NVT_GAP_STALL_NS and more. Of either
+ * only what lies in [from, to]; one of which at least half does is counted, and may be one of the
+ * longest, which are cut to it: their start, end and host_ns.
+ */
 struct nvt_gap_sum {
     enum nvt_gap_cause cause;
     int stalls;
