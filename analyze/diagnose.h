@@ -10,6 +10,7 @@
 #ifndef NVT_DIAGNOSE_H
 #define NVT_DIAGNOSE_H
 
+#include "devices.h"
 #include "report.h"
 
 /* All rules: X(name of nvt_rule_<name>). Their order is that of `diagnose --rules`. */
@@ -54,6 +55,7 @@ struct nvt_finding {
     char where[256]; /* configuration or file */
     char
         subject[104]; /* the name that it is about, if any: what tells findings of one rule apart */
+    uint32_t process; /* that it is of where processes are looked at apart, else NVT_NONE */
     size_t traces;    /* that have it: 1, more once folded; 0: it compares several */
     size_t of;        /* traces in all, once folded */
     char first[256];  /* `where` of the first of them, once folded */
@@ -71,11 +73,17 @@ struct nvt_findings {
     size_t count, capacity;
 };
 
-/* One trace, and what every rule asks about it. */
+/*
+ * One trace, and what every rule asks about it. Where several processes enter iterations, or none
+ * does and several use a device, each of them is looked at by itself: each enters its own, and what
+ * they did side by side is never added up.
+ */
 struct nvt_view {
     const struct nvt_input_trace *input;
     const struct nvt_trace *trace;
-    const uint32_t *iterations; /* rows of ranges, ascending */
+    uint32_t process;           /* whose rows count, NVT_NONE: all */
+    uint32_t process_count;     /* 1, or of all those that enter iterations */
+    const uint32_t *iterations; /* its rows of ranges, ascending */
     uint32_t iteration_count;
     /*
      * The steady part: the second half of the iterations, or of the trace's time without any. What
@@ -85,6 +93,11 @@ struct nvt_view {
     double units;     /* iterations in it, 1 without any: what costs are divided by */
     const char *per;  /* "an iteration"; "in the second half of the trace" without any */
     double span_ns;   /* to - from */
+    /* With operations in the steady part: sums over devices are divided by how many there are.
+     * None for a rule that needs no operations. Of one that looks at gaps a device that several
+     * processes use is one, with the operations of all of them. */
+    const struct nvt_used_device *devices;
+    uint32_t device_count;
 };
 
 /* What must be on record for a rule to see anything. */
@@ -110,6 +123,8 @@ struct nvt_rule {
     enum nvt_confidence confidence;
     unsigned needs; /* enum nvt_rule_needs */
     int is_along;   /* it compares runs along an axis: what --by leaves */
+    int is_whole;   /* it looks at all processes of a trace at once */
+    int has_gaps;   /* it looks at gaps of devices (nvt_view_gaps) */
     /* One of the two is NULL. Both append findings; 0, or -1 with err filled. */
     int (*look)(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err); /* at each trace */
@@ -208,16 +223,64 @@ int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *fi
  */
 uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count);
 
-/* Whether a moment lies in the steady part. */
+/* The views of a trace for a rule: zero-initialise, release with nvt_views_free. */
+struct nvt_views {
+    struct nvt_view *items;
+    size_t count;
+    uint32_t *iterations; /* of one view behind those of the other; so are devices */
+    struct nvt_used_devices used;
+    struct nvt_used_device *devices;
+    size_t iteration_count, device_count;
+};
+
+/* 0, or -1 with err filled (out of memory). */
+int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
+                   const struct nvt_input_trace *from, struct nvt_error *err);
+void nvt_views_free(struct nvt_views *views);
+
+/* Make one finding, that of the costliest, of those from `first` on that several processes of a trace
+ * share; its evidence tells of how many, of `of` that were looked at. */
+void nvt_views_join(struct nvt_findings *findings, size_t first, size_t of);
+
+/* For qsort: the most expensive first; what costs no time comes last, that with memory before the
+ * rest. */
+int nvt_findings_by_cost(const void *left, const void *right);
+
+/* Whether the rows of a process, or of a thread, count. */
+static inline int nvt_is_viewed(const struct nvt_view *view, uint32_t process)
+{
+    return view->process == NVT_NONE || view->process == process;
+}
+
+static inline int nvt_is_viewed_thread(const struct nvt_view *view, uint32_t thread)
+{
+    return view->process == NVT_NONE || (thread < view->trace->threads.count &&
+                                         view->trace->threads.process[thread] == view->process);
+}
+
+/* Whether a moment lies in the steady part; whether an operation, or a call, of the view begins in
+ * it. */
 static inline int nvt_is_steady(const struct nvt_view *view, int64_t moment)
 {
     return moment >= view->from && moment <= view->to;
 }
 
+static inline int nvt_is_steady_op(const struct nvt_view *view, uint32_t op)
+{
+    return nvt_is_steady(view, view->trace->ops.start[op]) &&
+           nvt_is_viewed(view, view->trace->ops.process[op]);
+}
+
+static inline int nvt_is_steady_call(const struct nvt_view *view, uint32_t call)
+{
+    return nvt_is_steady(view, view->trace->apis.start[call]) &&
+           nvt_is_viewed_thread(view, view->trace->apis.thread[call]);
+}
+
 struct nvt_gap_sum;
 
 /* Add up the gaps of a cause in the steady part, none where no calls are on record; *share gets
- * their part of the devices' time there. 0, or -1 with err (out of memory). */
+ * their part of the devices' time there, at most 1. 0, or -1 with err (out of memory). */
 int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
                   struct nvt_error *err);
 

@@ -20,34 +20,53 @@ static int allocates(const char *name)
     return 0;
 }
 
+struct calls {
+    double count;
+    double covered_ns; /* of the steady part: two threads may call at once */
+    double ns;         /* that they take one by one */
+    int64_t until;
+    uint32_t longest;
+};
+
+static void add(struct calls *calls, const struct nvt_view *view, uint32_t call)
+{
+    const struct nvt_apis *apis = &view->trace->apis;
+    int64_t start = apis->start[call], end = apis->end[call], length = end - start;
+    calls->count++;
+    calls->ns += (double)length;
+    if (calls->longest == NVT_NONE ||
+        length > apis->end[calls->longest] - apis->start[calls->longest])
+        calls->longest = call;
+    start = start > calls->until ? start : calls->until;
+    end = end < view->to ? end : view->to;
+    if (end > start) {
+        calls->covered_ns += (double)(end - start);
+        calls->until = end;
+    }
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     const struct nvt_apis *apis = &view->trace->apis;
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    double count = 0, ns = 0;
-    uint32_t longest = NVT_NONE;
-    for (uint32_t i = 0; i < apis->count; i++) {
-        if (!nvt_is_steady(view, apis->start[i]) ||
-            !allocates(nvt_name(view->trace, apis->name[i])))
-            continue;
-        int64_t length = apis->end[i] - apis->start[i];
-        count++;
-        ns += (double)length;
-        if (longest == NVT_NONE || length > apis->end[longest] - apis->start[longest])
-            longest = i;
-        nvt_finding_point(&finding, apis->start[i]);
-    }
-    if (count < LEAST_COUNT || count < view->units || ns < LEAST_SHARE * view->span_ns)
+    struct calls calls = {.until = view->from, .longest = NVT_NONE};
+    for (uint32_t i = 0; i < apis->count; i++)
+        if (nvt_is_steady_call(view, i) && allocates(nvt_name(view->trace, apis->name[i]))) {
+            add(&calls, view, i);
+            nvt_finding_point(&finding, apis->start[i]);
+        }
+    double share = calls.covered_ns / view->span_ns;
+    if (calls.count < LEAST_COUNT || calls.count < view->units || share < LEAST_SHARE)
         return 0;
-    finding.cost_ns = ns / view->units;
+    finding.cost_ns = calls.covered_ns / view->units;
     snprintf(finding.what, sizeof(finding.what), "memory is allocated and freed %.4g times %s",
-             count / view->units, view->per);
+             calls.count / view->units, view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", count,
-             NVT_TIME(ns / count), 100 * ns / view->span_ns,
-             nvt_name(view->trace, apis->name[longest]),
-             NVT_TIME((double)(apis->end[longest] - apis->start[longest])));
+             "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", calls.count,
+             NVT_TIME(calls.ns / calls.count), 100 * share,
+             nvt_name(view->trace, apis->name[calls.longest]),
+             NVT_TIME((double)(apis->end[calls.longest] - apis->start[calls.longest])));
     return nvt_findings_add(findings, &finding, err);
 }
 

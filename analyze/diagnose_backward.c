@@ -47,8 +47,10 @@ static int note_missed(void *context, uint32_t op, const uint32_t *ranges, uint3
 static void tell(const struct missed *missed, struct nvt_finding *finding)
 {
     const struct nvt_trace *trace = missed->view->trace;
-    finding->cost_ns =
-        missed->ns / (missed->view->iteration_count ? missed->view->iteration_count : 1);
+    const struct nvt_view *view = missed->view;
+    /* All processes enter their iterations side by side. */
+    double units = view->iteration_count ? (double)view->iteration_count / view->process_count : 1;
+    finding->cost_ns = missed->ns / units / (view->device_count ? view->device_count : 1);
     nvt_finding_about(finding, nvt_name(trace, trace->ranges.name[missed->range]));
     snprintf(finding->what, sizeof(finding->what),
              "range %s looks empty: its work is launched by another thread, which has no ranges",
@@ -92,5 +94,6 @@ const struct nvt_rule nvt_rule_backward = {
     .remedy = "read reports with --across-threads, or open a range on that thread (hooks)",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
+    .is_whole = 1,
     .look = look,
 };

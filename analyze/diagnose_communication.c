@@ -143,23 +143,20 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    struct nvt_used_devices devices = {0};
     struct exposed exposed = {0};
-    if (!view->trace->ops.count)
+    if (!view->device_count)
         return 0;
     exposed.names = calloc((size_t)nvt_strings_count(view->trace->strings) + 1, sizeof(double));
-    int status = !exposed.names ? nvt_fail_at(err, view->trace->path, -1, "out of memory")
-                                : nvt_used_devices_make(&devices, view->trace, err);
-    for (uint32_t i = 0; i < devices.count && !status; i++)
-        if (add_device(&exposed, view, &devices.items[i]))
+    int status = exposed.names ? 0 : nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < view->device_count && !status; i++)
+        if (add_device(&exposed, view, &view->devices[i]))
             status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     if (!status && exposed.count >= LEAST_COUNT &&
-        exposed.ns >= LEAST_SHARE * view->span_ns * devices.count) {
+        exposed.ns >= LEAST_SHARE * view->span_ns * view->device_count) {
         struct nvt_finding finding = nvt_finding_of(rule, view);
-        tell(&finding, view, &exposed, devices.count);
+        tell(&finding, view, &exposed, view->device_count);
         status = nvt_findings_add(findings, &finding, err);
     }
-    nvt_used_devices_free(&devices);
     free(exposed.names);
     return status;
 }

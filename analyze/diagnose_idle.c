@@ -63,5 +63,6 @@ const struct nvt_rule nvt_rule_idle = {
               "the iteration instead of in front of them",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
+    .has_gaps = 1,
     .look = look,
 };

@@ -20,7 +20,6 @@ struct small {
     double ns, gaps_ns;
     uint64_t *names;  /* how many by name */
     uint32_t busiest; /* the name with the most of them */
-    uint32_t devices;
 };
 
 /* The median time of a launch in the steady part. -1 when out of memory. */
@@ -33,8 +32,7 @@ static double launch_time(const struct nvt_view *view)
     if (!values)
         return -1;
     for (uint32_t i = 0; i < trace->apis.count; i++)
-        if (nvt_is_steady(view, trace->apis.start[i]) &&
-            nvt_call_launches(nvt_name(trace, trace->apis.name[i])))
+        if (nvt_is_steady_call(view, i) && nvt_call_launches(nvt_name(trace, trace->apis.name[i])))
             values[count++] = (double)(trace->apis.end[i] - trace->apis.start[i]);
     nvt_sample_summary(values, count, &summary);
     free(values);
@@ -71,19 +69,15 @@ static void add_device(const struct nvt_view *view, const struct nvt_used_device
 static int add_up(const struct nvt_view *view, struct small *small, struct nvt_finding *finding,
                   struct nvt_error *err)
 {
-    struct nvt_used_devices devices = {0};
-    int status = nvt_used_devices_make(&devices, view->trace, err);
+    int status = 0;
     small->limit = launch_time(view);
     small->names = calloc((size_t)nvt_strings_count(view->trace->strings) + 1, sizeof(uint64_t));
-    if (!status && (!small->names || small->limit < 0))
+    if (!small->names || small->limit < 0)
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < devices.count && !status; i++)
-        if (devices.items[i].count)
-            add_device(view, &devices.items[i], small, finding);
-    small->devices = devices.count;
+    for (uint32_t i = 0; i < view->device_count && !status; i++)
+        add_device(view, &view->devices[i], small, finding);
     free(small->names);
     small->names = NULL;
-    nvt_used_devices_free(&devices);
     return status;
 }
 
@@ -92,15 +86,15 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
     struct small small = {0};
-    if (!view->trace->ops.count)
+    if (!view->device_count)
         return 0;
     if (add_up(view, &small, &finding, err))
         return -1;
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
-    double share = (small.ns + small.gaps_ns) / view->span_ns / small.devices;
+    double share = (small.ns + small.gaps_ns) / view->span_ns / view->device_count;
     if ((double)small.count < least || small.count * 2 < small.kernels || share < LEAST_SHARE)
         return 0;
-    finding.cost_ns = (small.ns + small.gaps_ns) / view->units / small.devices;
+    finding.cost_ns = (small.ns + small.gaps_ns) / view->units / view->device_count;
     nvt_finding_about(&finding, nvt_name(view->trace, small.busiest));
     snprintf(finding.what, sizeof(finding.what),
              "%.0f of 100 kernels are shorter than it takes to launch one, most of them %s",

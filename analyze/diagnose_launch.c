@@ -13,13 +13,13 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
     const struct nvt_trace *trace = view->trace;
     double calls = 0, calls_ns = 0, kernels = 0, kernels_ns = 0;
     for (uint32_t i = 0; i < trace->apis.count; i++)
-        if (nvt_is_steady(view, trace->apis.start[i]) &&
+        if (nvt_is_steady_call(view, i) &&
             nvt_call_launches(nvt_name(trace, trace->apis.name[i]))) {
             calls++;
             calls_ns += (double)(trace->apis.end[i] - trace->apis.start[i]);
         }
     for (uint32_t i = 0; i < trace->ops.count; i++)
-        if (trace->ops.kind[i] == NVT_OP_KERNEL && nvt_is_steady(view, trace->ops.start[i])) {
+        if (trace->ops.kind[i] == NVT_OP_KERNEL && nvt_is_steady_op(view, i)) {
             kernels++;
             kernels_ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
         }
@@ -61,5 +61,6 @@ const struct nvt_rule nvt_rule_launch = {
     .remedy = "fuse kernels, batch them, or capture them into a CUDA graph",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
+    .has_gaps = 1,
     .look = look,
 };

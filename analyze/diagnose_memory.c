@@ -147,7 +147,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     for (uint32_t i = 0; i < view->iteration_count && !status; i++) {
         int64_t end = trace->ranges.end[view->iterations[i]];
         while (event < trace->memory.count && trace->memory.time[event] <= end && !status)
-            status = follow(pools, &trace->memory, event++);
+            status = nvt_is_viewed(view, trace->memory.process[event])
+                         ? follow(pools, &trace->memory, event++)
+                         : (event++, 0);
         if (i >= view->iteration_count / 2)
             end_iteration(pools);
     }

@@ -10,6 +10,7 @@
 
 struct transfer {
     double count, bytes, ns;
+    double covered_ns; /* of the devices' time, in the steady part */
 };
 
 static void add(struct transfer *transfer, const struct nvt_ops *ops, uint32_t op)
@@ -19,38 +20,56 @@ static void add(struct transfer *transfer, const struct nvt_ops *ops, uint32_t o
     transfer->ns += (double)(ops->end[op] - ops->start[op]);
 }
 
+/* Add up what a device copies. Two copies at once take its time but once. */
+static void add_device(const struct nvt_view *view, const struct nvt_used_device *device,
+                       struct transfer *pageable, struct transfer *pinned,
+                       struct nvt_finding *finding)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    int64_t until = view->from;
+    for (uint32_t i = 0; i < device->count; i++) {
+        uint32_t op = device->ops[i];
+        if (ops->kind[op] != NVT_OP_MEMCPY || ops->bytes[op] < LEAST_BYTES ||
+            (ops->copy_kind[op] != NVT_COPY_HTOD && ops->copy_kind[op] != NVT_COPY_DTOH))
+            continue;
+        unsigned kind =
+            ops->copy_kind[op] == NVT_COPY_HTOD ? ops->source_kind[op] : ops->target_kind[op];
+        if (kind == NVT_KIND_PINNED)
+            add(pinned, ops, op);
+        if (kind != NVT_KIND_PAGEABLE || !nvt_is_steady(view, ops->start[op]))
+            continue;
+        add(pageable, ops, op);
+        nvt_finding_point(finding, ops->start[op]);
+        int64_t start = ops->start[op] > until ? ops->start[op] : until;
+        int64_t end = ops->end[op] < view->to ? ops->end[op] : view->to;
+        if (end > start) {
+            pageable->covered_ns += (double)(end - start);
+            until = end;
+        }
+    }
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    const struct nvt_ops *ops = &view->trace->ops;
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    struct transfer pageable = {0, 0, 0}, pinned = {0, 0, 0};
+    struct transfer pageable = {0}, pinned = {0};
     char rate[64] = "";
-    for (uint32_t i = 0; i < ops->count; i++) {
-        if (ops->kind[i] != NVT_OP_MEMCPY || ops->bytes[i] < LEAST_BYTES ||
-            (ops->copy_kind[i] != NVT_COPY_HTOD && ops->copy_kind[i] != NVT_COPY_DTOH))
-            continue;
-        unsigned kind =
-            ops->copy_kind[i] == NVT_COPY_HTOD ? ops->source_kind[i] : ops->target_kind[i];
-        if (kind == NVT_KIND_PINNED)
-            add(&pinned, ops, i);
-        if (kind != NVT_KIND_PAGEABLE || !nvt_is_steady(view, ops->start[i]))
-            continue;
-        add(&pageable, ops, i);
-        nvt_finding_point(&finding, ops->start[i]);
-    }
-    if (pageable.count < LEAST_COUNT || pageable.ns < LEAST_SHARE * view->span_ns)
+    for (uint32_t i = 0; i < view->device_count; i++)
+        add_device(view, &view->devices[i], &pageable, &pinned, &finding);
+    double share = pageable.covered_ns / (view->span_ns * view->device_count);
+    if (pageable.count < LEAST_COUNT || share < LEAST_SHARE)
         return 0;
     if (pinned.ns > 0)
         snprintf(rate, sizeof(rate), "; pinned ones reach %.3g GB/s here",
                  pinned.bytes / pinned.ns);
-    finding.cost_ns = pageable.ns / view->units;
+    finding.cost_ns = share * view->span_ns / view->units;
     snprintf(finding.what, sizeof(finding.what), "%.3g MB are copied from or to pageable memory %s",
              pageable.bytes / view->units / 1e6, view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.4g copies %s, %s each, %.0f %% of the time, %.3g GB/s%s",
              pageable.count / view->units, view->per, NVT_TIME(pageable.ns / pageable.count),
-             100 * pageable.ns / view->span_ns, pageable.bytes / pageable.ns, rate);
+             100 * share, pageable.bytes / pageable.ns, rate);
     return nvt_findings_add(findings, &finding, err);
 }
 

@@ -42,6 +42,7 @@ struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_
     struct nvt_finding finding = {.cause = rule->cause,
                                   .per = view ? view->per : "an iteration",
                                   .confidence = rule->confidence,
+                                  .process = view ? view->process : NVT_NONE,
                                   .trace = view ? view->trace : NULL,
                                   .traces = view != NULL};
     snprintf(finding.remedy, sizeof(finding.remedy), "%s", rule->remedy);
@@ -106,7 +107,11 @@ int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *
     *share = 0;
     if (!view->trace->apis.count)
         return 0;
-    if (nvt_gaps_add_up(view->trace, sum, err))
+    sum->process = view->process;
+    sum->devices = view->device_count;
+    if (!sum->devices)
+        return 0;
+    if (nvt_gaps_add_up(view->trace, view->devices, sum, err))
         return -1;
     *share = (double)sum->ns / (view->span_ns * sum->devices);
     return 0;
@@ -155,36 +160,18 @@ void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
     free(configuration);
 }
 
-static void find_steady_part(struct nvt_view *view)
-{
-    const struct nvt_trace *trace = view->trace;
-    uint32_t half = view->iteration_count / 2;
-    view->from = trace->first_ns + (trace->last_ns - trace->first_ns) / 2;
-    view->to = trace->last_ns;
-    view->units = 1;
-    view->per = view->iteration_count ? "an iteration" : "in the second half of the trace";
-    if (view->iteration_count) {
-        view->units = view->iteration_count - half;
-        view->from = trace->ranges.start[view->iterations[half]];
-        view->to = view->from;
-    }
-    for (uint32_t i = half; i < view->iteration_count; i++)
-        if (trace->ranges.end[view->iterations[i]] > view->to)
-            view->to = trace->ranges.end[view->iterations[i]];
-    view->span_ns = (double)view->to - (double)view->from;
-}
-
 static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
                    struct nvt_findings *findings, struct nvt_error *err)
 {
-    struct nvt_view view = {.input = from, .trace = from->trace};
-    uint32_t *iterations = nvt_iterations(view.trace, &view.iteration_count);
-    if (!iterations)
-        return nvt_fail_at(err, view.trace->path, -1, "out of memory");
-    view.iterations = iterations;
-    find_steady_part(&view);
-    int status = view.span_ns > 0 ? rule->look(rule, &view, findings, err) : 0;
-    free(iterations);
+    struct nvt_views views = {0};
+    size_t first = findings->count;
+    int status = nvt_views_make(&views, rule, from, err);
+    for (size_t i = 0; i < views.count && !status; i++)
+        if (views.items[i].span_ns > 0)
+            status = rule->look(rule, &views.items[i], findings, err);
+    if (!status)
+        nvt_views_join(findings, first, views.count);
+    nvt_views_free(&views);
     return status;
 }
 
@@ -199,18 +186,6 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
     return status;
 }
 
-/* The most expensive first; what costs no time comes last, that with memory before the rest. */
-static int by_cost(const void *left, const void *right)
-{
-    const struct nvt_finding *a = left, *b = right;
-    if (a->cost_ns != b->cost_ns)
-        return a->cost_ns < b->cost_ns ? 1 : -1;
-    if (a->cost_bytes != b->cost_bytes)
-        return a->cost_bytes < b->cost_bytes ? 1 : -1;
-    int order = strcmp(a->cause, b->cause);
-    return order ? order : strcmp(a->where, b->where);
-}
-
 int nvt_diagnose(const struct nvt_report_input *input, const char *by,
                  struct nvt_findings *findings, struct nvt_error *err)
 {
@@ -220,6 +195,6 @@ int nvt_diagnose(const struct nvt_report_input *input, const char *by,
         if (!by || rules[i]->is_along)
             status = nvt_rule_apply(rules[i], &facts, findings, err);
     if (!status && findings->count)
-        qsort(findings->items, findings->count, sizeof(*findings->items), by_cost);
+        qsort(findings->items, findings->count, sizeof(*findings->items), nvt_findings_by_cost);
     return status;
 }

@@ -45,5 +45,6 @@ const struct nvt_rule nvt_rule_stalled = {
               "on the host, memory; or record what is missing (CUDA graphs by nodes, every device)",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
+    .has_gaps = 1,
     .look = look,
 };

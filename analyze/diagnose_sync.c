@@ -17,7 +17,7 @@ static uint64_t count_questions(const struct nvt_view *view)
     uint64_t count = 0;
     for (uint32_t i = 0; i < ops->count; i++)
         count += ops->kind[i] == NVT_OP_MEMCPY && ops->copy_kind[i] == NVT_COPY_DTOH &&
-                 ops->bytes[i] <= QUESTION_BYTES && nvt_is_steady(view, ops->start[i]);
+                 ops->bytes[i] <= QUESTION_BYTES && nvt_is_steady_op(view, i);
     return count;
 }
 
@@ -58,5 +58,6 @@ const struct nvt_rule nvt_rule_sync = {
               "event) and wait once at the end",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
+    .has_gaps = 1,
     .look = look,
 };

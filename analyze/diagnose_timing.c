@@ -98,5 +98,6 @@ const struct nvt_rule nvt_rule_timing = {
     .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
+    .is_whole = 1,
     .look = look,
 };

@@ -48,6 +48,7 @@ static void measure(const struct nvt_view *view, const struct nvt_used_device *d
         uint32_t op = device->ops[i];
         int64_t start = ops->start[op], end = ops->end[op];
         int transfers = is_transfer(ops, op);
+        end = end < view->to ? end : view->to;
         if (!nvt_is_steady(view, start) || (!transfers && ops->kind[op] != NVT_OP_KERNEL))
             continue;
         if (transfers)
@@ -65,18 +66,14 @@ static void measure(const struct nvt_view *view, const struct nvt_used_device *d
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    struct nvt_used_devices devices = {0};
     struct copies copies = {0};
-    int status = nvt_used_devices_make(&devices, view->trace, err);
-    for (uint32_t i = 0; i < devices.count && !status; i++)
-        measure(view, &devices.items[i], &copies);
-    uint32_t used = devices.count ? devices.count : 1;
-    double share = copies.exposed_ns / (view->span_ns * used);
-    nvt_used_devices_free(&devices);
-    if (status || copies.count < LEAST_COUNT || share < LEAST_SHARE)
-        return status;
+    for (uint32_t i = 0; i < view->device_count; i++)
+        measure(view, &view->devices[i], &copies);
+    double share = copies.exposed_ns / (view->span_ns * view->device_count);
+    if (copies.count < LEAST_COUNT || share < LEAST_SHARE)
+        return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);
-    finding.cost_ns = copies.exposed_ns / view->units / used;
+    finding.cost_ns = copies.exposed_ns / view->units / view->device_count;
     snprintf(finding.what, sizeof(finding.what),
              "for %.0f %% of its time the device only copies from or to the host", 100 * share);
     snprintf(finding.evidence, sizeof(finding.evidence),

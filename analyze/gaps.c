@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../lib/clock.h"
-#include "devices.h"
 
 /* Calls that may enclose a moment: a runtime call around a driver call around … */
 #define NESTED_CALLS 8
@@ -162,21 +161,29 @@ static void walk(const struct nvt_trace *trace, const struct nvt_used_device *de
     }
 }
 
+static int visit_gaps(const struct nvt_trace *trace, const struct nvt_used_device *devices,
+                      uint32_t count, nvt_gap_visit visit, void *context, struct nvt_error *err)
+{
+    struct threads threads = {0};
+    int status =
+        group_calls(&threads, trace) ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+    for (uint32_t i = 0; i < count && !status; i++)
+        if (devices[i].count)
+            walk(trace, &devices[i], &threads, visit, context);
+    free(threads.rows);
+    free(threads.first);
+    return status;
+}
+
 int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, uint32_t *devices,
              struct nvt_error *err)
 {
     struct nvt_used_devices used = {0};
-    struct threads threads = {0};
     int status = nvt_used_gpus_make(&used, trace, 1, err);
-    if (!status && group_calls(&threads, trace))
-        status = nvt_fail_at(err, trace->path, -1, "out of memory");
-    for (uint32_t i = 0; i < used.count && !status; i++)
-        if (used.items[i].count)
-            walk(trace, &used.items[i], &threads, visit, context);
+    if (!status)
+        status = visit_gaps(trace, used.items, used.count, visit, context, err);
     if (devices)
         *devices = used.count;
-    free(threads.rows);
-    free(threads.first);
     nvt_used_devices_free(&used);
     return status;
 }
@@ -201,6 +208,8 @@ static void add_gap(void *context, const struct nvt_gap *gap)
     struct nvt_gap part = *gap;
     int64_t launched = gap->start + gap->host_ns;
     int64_t start = sum->stalls ? launched : gap->start, end = sum->stalls ? gap->end : launched;
+    if (sum->process != NVT_NONE && gap->process != sum->process)
+        return;
     if (sum->stalls ? gap->thread == NVT_NONE || end - start < NVT_GAP_STALL_NS
                     : gap->cause != sum->cause)
         return;
@@ -217,7 +226,8 @@ static void add_gap(void *context, const struct nvt_gap *gap)
     keep_longest(sum, part, part.end - part.start);
 }
 
-int nvt_gaps_add_up(const struct nvt_trace *trace, struct nvt_gap_sum *sum, struct nvt_error *err)
+int nvt_gaps_add_up(const struct nvt_trace *trace, const struct nvt_used_device *devices,
+                    struct nvt_gap_sum *sum, struct nvt_error *err)
 {
-    return nvt_gaps(trace, add_gap, sum, &sum->devices, err);
+    return visit_gaps(trace, devices, sum->devices, add_gap, sum, err);
 }

@@ -12,6 +12,7 @@
 #ifndef NVT_GAPS_H
 #define NVT_GAPS_H
 
+#include "devices.h"
 #include "trace.h"
 
 enum nvt_gap_cause {
@@ -57,6 +58,7 @@ struct nvt_gap_sum {
     enum nvt_gap_cause cause;
     int stalls;
     int64_t from, to;
+    uint32_t process; /* gaps that its operations end; NVT_NONE: all */
     uint32_t devices;
     uint64_t count;
     int64_t ns;
@@ -64,8 +66,10 @@ struct nvt_gap_sum {
     int64_t longest_ns[3];
 };
 
-/* cause or stalls, from and to are given. 0, or -1 with err filled. */
-int nvt_gaps_add_up(const struct nvt_trace *trace, struct nvt_gap_sum *sum, struct nvt_error *err);
+/* cause or stalls, from, to and process are given, and how many devices there are in `devices`. 0, or
+ * -1 with err filled. */
+int nvt_gaps_add_up(const struct nvt_trace *trace, const struct nvt_used_device *devices,
+                    struct nvt_gap_sum *sum, struct nvt_error *err);
 
 /* Whether a call waits for the device: cudaStreamSynchronize …, and copies that return when done.
  */

@@ -16,6 +16,15 @@ struct maker make_begin(void)
     return maker;
 }
 
+void make_process(struct maker *maker, int64_t pid, uint32_t device)
+{
+    maker->process = nvt_trace_process(maker->trace, pid);
+    maker->thread = nvt_trace_thread(maker->trace, maker->process, pid);
+    maker->now = 1000;
+    maker->device = 0;
+    maker->number = device;
+}
+
 void make_range(struct maker *maker, const char *name, int64_t start)
 {
     struct nvt_range row = {.start = start,
@@ -44,6 +53,7 @@ static struct nvt_op next_op(struct maker *maker, const char *name, int64_t laun
     struct nvt_op row = {.start = start,
                          .end = start + ns,
                          .process = maker->process,
+                         .device = maker->number,
                          .correlation = maker->correlation,
                          .name = nvt_strings_add_text(maker->trace->strings, name),
                          .launch = INT64_MIN,

@@ -17,9 +17,12 @@ struct maker {
     int64_t launch_ns; /* that a launch takes */
     uint32_t domain;   /* of ranges */
     uint64_t correlation;
+    uint32_t number; /* of the device */
 };
 
 struct maker make_begin(void);
+/* The same trace from the beginning, in a process of that id, with a device of that number. */
+void make_process(struct maker *maker, int64_t pid, uint32_t device);
 /* A range from a moment until now; a call of that length. */
 void make_range(struct maker *maker, const char *name, int64_t start);
 void make_call(struct maker *maker, const char *name, int64_t ns);

@@ -6,11 +6,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "../analyze/cuda_names.h"
 #include "../analyze/diagnose.h"
 #include "made_trace.h"
 
@@ -91,10 +93,188 @@ static void what_lies_behind_a_loop_is_none_of_it(void **state)
     expect_nothing(&maker, NULL);
 }
 
+/* Each process has the same iterations, and is looked at by itself. */
+static void ranks_in_one_trace_are_not_added_up(void **state)
+{
+    (void)state;
+    for (int64_t ranks = 1; ranks <= 8; ranks *= 2) {
+        struct maker maker = make_begin();
+        char said[64] = "33 % of the device's time";
+        for (int64_t i = 1; i <= ranks; i++) {
+            make_process(&maker, i, (uint32_t)i - 1);
+            for (int k = 0; k < 20; k++)
+                loop(&maker, 1, k < 10 ? 1000000 : 6600000 + i);
+        }
+        if (ranks > 1)
+            (void)snprintf(said, sizeof(said),
+                           "of process %d, the costliest of %d that have it, of %d processes",
+                           (int)ranks, (int)ranks, (int)ranks);
+        expect_one(&maker, &nvt_rule_idle, 6600000, (const char *const[]){said, NULL});
+    }
+    struct maker maker = make_begin();
+    make_process(&maker, 2, 1);
+    loop(&maker, 20, MS);
+    make_process(&maker, 1, 0);
+    loop(&maker, 20, 6 * MS);
+    expect_one(&maker, &nvt_rule_idle, 6 * MS,
+               (const char *const[]){"of process 1, the only one of 2 processes", NULL});
+}
+
+/* Four ranks, of which each has one slow iteration: no warm-up of four. */
+static void each_rank_warms_up_by_itself(void **state)
+{
+    (void)state;
+    static const char *const remedies[] = {NULL, "--warmup 2"};
+    for (int slow = 1; slow <= 2; slow++) {
+        struct maker maker = make_begin();
+        for (int64_t i = 1; i <= 4; i++) {
+            make_process(&maker, i, (uint32_t)i - 1);
+            for (int k = 0; k < 20; k++) {
+                int64_t start = maker.now;
+                maker.now += k < slow ? 100 * MS : 20 * MS;
+                make_range(&maker, "iteration", start);
+            }
+        }
+        struct nvt_findings findings = look(&maker, &nvt_rule_warmup);
+        assert_int_equal(findings.count, slow - 1);
+        if (findings.count)
+            assert_non_null(strstr(findings.items[0].remedy, remedies[slow - 1]));
+        free(findings.items);
+    }
+}
+
+/* 1 % of the time of each of eight is no 8 %. */
+static void allocations_of_ranks_are_not_added_up(void **state)
+{
+    (void)state;
+    for (int64_t ns = 200000; ns <= 1200000; ns += 1000000) {
+        struct maker maker = make_begin();
+        for (int64_t i = 1; i <= 8; i++) {
+            make_process(&maker, i, (uint32_t)i - 1);
+            for (int k = 0; k < 20; k++) {
+                int64_t start = maker.now;
+                make_call(&maker, "cudaMalloc", ns);
+                maker.now = start + 20 * MS;
+                make_range(&maker, "iteration", start);
+            }
+        }
+        if (ns < MS)
+            expect_nothing(&maker, &nvt_rule_allocation);
+        else
+            expect_one(&maker, &nvt_rule_allocation, (double)ns,
+                       (const char *const[]){"10 calls, 1.20 ms each, 6 % of the time", NULL});
+    }
+}
+
+/* A copy from or to pageable memory, on its own thread. */
+static void copy(struct maker *maker, int64_t start, int64_t ns, uint64_t bytes)
+{
+    struct nvt_op row = {.start = start,
+                         .end = start + ns,
+                         .process = maker->process,
+                         .device = maker->number,
+                         .name = nvt_strings_add_text(maker->trace->strings, "copy"),
+                         .bytes = bytes,
+                         .launch = INT64_MIN,
+                         .kind = NVT_OP_MEMCPY,
+                         .copy_kind = NVT_COPY_HTOD,
+                         .source_kind = NVT_KIND_PAGEABLE,
+                         .target_kind = NVT_KIND_DEVICE,
+                         .detail = NVT_NONE};
+    assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
+}
+
+/* Four devices that copy for 30 % of their time each, on two streams at once. */
+static void shares_are_of_all_devices(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    for (int i = 0; i < 20; i++) {
+        int64_t start = maker.now;
+        for (maker.number = 0; maker.number < 4; maker.number++) {
+            copy(&maker, start + 1000, 6 * MS, 1 << 26);
+            copy(&maker, start + 1000, 6 * MS, 1 << 26);
+        }
+        maker.now += 20 * MS;
+        make_range(&maker, "iteration", start);
+    }
+    expect_one(
+        &maker, &nvt_rule_pageable, 6 * MS,
+        (const char *const[]){"8 copies an iteration, 6.00 ms each, 30 % of the time", NULL});
+}
+
+/* What ran on other devices before the loop does not make its share less. */
+static void devices_that_were_only_touched_do_not_count(void **state)
+{
+    (void)state;
+    for (uint32_t touched = 0; touched <= 7; touched++) {
+        struct maker maker = make_begin();
+        for (uint32_t device = touched; device > 0; device--) {
+            maker.number = device;
+            maker.device = 0;
+            make_launch(&maker, "start up", 5000);
+        }
+        maker.number = 0;
+        maker.device = 0;
+        loop(&maker, 20, 6 * MS);
+        expect_one(&maker, &nvt_rule_idle, 6 * MS,
+                   (const char *const[]){"30 % of the device's time", NULL});
+    }
+}
+
+/* What two ranks' threads without ranges launch costs an iteration what it costs one of them. */
+static void missed_work_is_that_of_one_device(void **state)
+{
+    (void)state;
+    for (int64_t ranks = 1; ranks <= 2; ranks++) {
+        struct maker maker = make_begin();
+        for (int64_t i = 1; i <= ranks; i++) {
+            make_process(&maker, i, (uint32_t)i - 1);
+            for (int k = 0; k < 20; k++) {
+                int64_t start = maker.now;
+                uint32_t thread = maker.thread;
+                make_launch(&maker, "gemm", MS);
+                maker.thread = nvt_trace_thread(maker.trace, maker.process, 100 + i);
+                make_launch(&maker, "gemm", 2 * MS);
+                maker.thread = thread;
+                make_wait(&maker);
+                make_range(&maker, "iteration", start);
+            }
+        }
+        expect_one(&maker, &nvt_rule_backward, 2 * MS, (const char *const[]){"67 % of", NULL});
+    }
+}
+
+/* Two processes take turns on one device: what one leaves idle the other uses. */
+static void a_shared_device_is_idle_when_nobody_uses_it(void **state)
+{
+    (void)state;
+    for (uint32_t device = 0; device < 2; device++) {
+        struct maker maker = make_begin();
+        for (int64_t i = 0; i < 2; i++) {
+            make_process(&maker, i + 1, device * (uint32_t)i);
+            maker.now += i * 10 * MS;
+            loop(&maker, 20, 10 * MS);
+        }
+        if (!device)
+            expect_nothing(&maker, &nvt_rule_idle);
+        else
+            expect_one(&maker, &nvt_rule_idle, 10.0 * MS,
+                       (const char *const[]){"50 % of the device's time", NULL});
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_lies_behind_a_loop_is_none_of_it),
+        cmocka_unit_test(ranks_in_one_trace_are_not_added_up),
+        cmocka_unit_test(each_rank_warms_up_by_itself),
+        cmocka_unit_test(allocations_of_ranks_are_not_added_up),
+        cmocka_unit_test(shares_are_of_all_devices),
+        cmocka_unit_test(devices_that_were_only_touched_do_not_count),
+        cmocka_unit_test(missed_work_is_that_of_one_device),
+        cmocka_unit_test(a_shared_device_is_idle_when_nobody_uses_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
