@@ -279,10 +279,18 @@ static inline int nvt_is_steady_call(const struct nvt_view *view, uint32_t call)
 
 struct nvt_gap_sum;
 
+/*
+ * The time of `count` things, of ns in all, were the two longest as long as the others are on average;
+ * at most ns, 0 for less than three. What is said of a loop has to hold of that: what a program does
+ * once, between many short things of the kind, is no loop.
+ */
+double nvt_usual_time(double ns, double count, double longest_ns, double second_ns);
+
 /* Add up the gaps of a cause in the steady part, none where no calls are on record; *share gets
- * their part of the devices' time there, at most 1. 0, or -1 with err (out of memory). */
+ * their part of the devices' time there, at most 1, *usual that of their usual time. 0, or -1 with
+ * err (out of memory). */
 int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
-                  struct nvt_error *err);
+                  double *usual, struct nvt_error *err);
 
 /* The name of an input trace for `where`: its configuration, with backend, level of collection,
  * warm-ups and repetition where rows of one configuration differ in them, or its file. */

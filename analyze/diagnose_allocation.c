@@ -1,4 +1,5 @@
 /* allocation in the loop: device memory is taken and given back again and again. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +26,16 @@ struct calls {
     double covered_ns; /* of the steady part: two threads may call at once */
     double ns;         /* that they take one by one */
     int64_t until;
+    double second_ns; /* of the second longest */
     uint32_t longest;
 };
+
+static double longest_of(const struct calls *calls, const struct nvt_apis *apis)
+{
+    return calls->longest == NVT_NONE
+               ? 0
+               : (double)(apis->end[calls->longest] - apis->start[calls->longest]);
+}
 
 static void add(struct calls *calls, const struct nvt_view *view, uint32_t call)
 {
@@ -34,9 +43,11 @@ static void add(struct calls *calls, const struct nvt_view *view, uint32_t call)
     int64_t start = apis->start[call], end = apis->end[call], length = end - start;
     calls->count++;
     calls->ns += (double)length;
-    if (calls->longest == NVT_NONE ||
-        length > apis->end[calls->longest] - apis->start[calls->longest])
+    if (calls->longest == NVT_NONE || (double)length > longest_of(calls, apis)) {
+        calls->second_ns = longest_of(calls, apis);
         calls->longest = call;
+    } else
+        calls->second_ns = fmax(calls->second_ns, (double)length);
     start = start > calls->until ? start : calls->until;
     end = end < view->to ? end : view->to;
     if (end > start) {
@@ -57,7 +68,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
             nvt_finding_point(&finding, apis->start[i]);
         }
     double share = calls.covered_ns / view->span_ns;
-    if (calls.count < LEAST_COUNT || calls.count < view->units || share < LEAST_SHARE)
+    double usual = nvt_usual_time(calls.ns, calls.count, longest_of(&calls, apis), calls.second_ns);
+    if (calls.count < LEAST_COUNT || calls.count < view->units ||
+        fmin(share, usual / view->span_ns) < LEAST_SHARE)
         return 0;
     finding.cost_ns = calls.covered_ns / view->units;
     snprintf(finding.what, sizeof(finding.what), "memory is allocated and freed %.4g times %s",
@@ -65,8 +78,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", calls.count,
              NVT_TIME(calls.ns / calls.count), 100 * share,
-             nvt_name(view->trace, apis->name[calls.longest]),
-             NVT_TIME((double)(apis->end[calls.longest] - apis->start[calls.longest])));
+             nvt_name(view->trace, apis->name[calls.longest]), NVT_TIME(longest_of(&calls, apis)));
     return nvt_findings_add(findings, &finding, err);
 }
 
@@ -74,7 +86,8 @@ const struct nvt_rule nvt_rule_allocation = {
     .cause = "allocation in the loop",
     .about = "cudaMalloc, cudaFree and their kin in every iteration",
     .threshold = "10 calls, one an iteration, 5 % of the time, in the second half of the "
-                 "iterations: by then caches are filled; calls of pools do not count",
+                 "iterations: by then caches are filled; also were the two longest "
+                 "as the others, as what is taken once is no loop; calls of pools do not count",
     .remedy = "allocate before the loop, or use a pool (cudaMallocAsync, a caching allocator)",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_CALLS,

@@ -29,10 +29,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST};
-    double share = 0;
-    if (nvt_view_gaps(view, &sum, &share, err))
+    double share = 0, usual = 0;
+    if (nvt_view_gaps(view, &sum, &share, &usual, err))
         return -1;
-    if (sum.count < LEAST_COUNT || share < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);
     const struct nvt_gap *gap = &sum.longest[0];
@@ -57,8 +57,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_idle = {
     .cause = "GPU idle",
     .about = "gaps in which the launching thread does its own work: data, logging, checks",
-    .threshold = "10 % of the device's time in at least 3 gaps of 100 us and more: one gap is no "
-                 "loop, and shorter ones are the launching itself",
+    .threshold =
+        "10 % of the device's time in at least 3 gaps of 100 us and more, also were the two "
+        "longest as the others: one gap is no loop, and shorter ones are the launching itself",
     .remedy = "do that work on another thread, or one iteration ahead, or behind the launches of "
               "the iteration instead of in front of them",
     .confidence = NVT_LIKELY,

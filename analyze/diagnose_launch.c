@@ -40,10 +40,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
     struct nvt_gap_sum sum = {.cause = NVT_GAP_LAUNCH};
-    double share = 0;
-    if (nvt_view_gaps(view, &sum, &share, err))
+    double share = 0, usual = 0;
+    if (nvt_view_gaps(view, &sum, &share, &usual, err))
         return -1;
-    if (sum.count < LEAST_COUNT || share < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);
     tell(&finding, view, &sum, share);

@@ -1,4 +1,5 @@
 /* pageable copies: transfers from or to memory that is not pinned. */
+#include <math.h>
 #include <stdio.h>
 
 #include "cuda_names.h"
@@ -10,14 +11,18 @@
 
 struct transfer {
     double count, bytes, ns;
+    double longest_ns, second_ns;
     double covered_ns; /* of the devices' time, in the steady part */
 };
 
 static void add(struct transfer *transfer, const struct nvt_ops *ops, uint32_t op)
 {
+    double ns = (double)(ops->end[op] - ops->start[op]);
     transfer->count++;
     transfer->bytes += (double)ops->bytes[op];
-    transfer->ns += (double)(ops->end[op] - ops->start[op]);
+    transfer->ns += ns;
+    transfer->second_ns = fmax(transfer->second_ns, fmin(ns, transfer->longest_ns));
+    transfer->longest_ns = fmax(transfer->longest_ns, ns);
 }
 
 /* Add up what a device copies. Two copies at once take its time but once. */
@@ -58,7 +63,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     for (uint32_t i = 0; i < view->device_count; i++)
         add_device(view, &view->devices[i], &pageable, &pinned, &finding);
     double share = pageable.covered_ns / (view->span_ns * view->device_count);
-    if (pageable.count < LEAST_COUNT || share < LEAST_SHARE)
+    double usual =
+        nvt_usual_time(pageable.ns, pageable.count, pageable.longest_ns, pageable.second_ns) /
+        pageable.ns * share;
+    if (pageable.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     if (pinned.ns > 0)
         snprintf(rate, sizeof(rate), "; pinned ones reach %.3g GB/s here",

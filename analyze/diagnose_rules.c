@@ -1,4 +1,5 @@
 /* What every rule of the diagnosis needs, and the table of them. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,12 +100,17 @@ uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
     return rows;
 }
 
+double nvt_usual_time(double ns, double count, double longest_ns, double second_ns)
+{
+    return count < 3 ? 0 : fmin(ns, (ns - longest_ns - second_ns) / (count - 2) * count);
+}
+
 int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
-                  struct nvt_error *err)
+                  double *usual, struct nvt_error *err)
 {
     sum->from = view->from;
     sum->to = view->to;
-    *share = 0;
+    *share = *usual = 0;
     if (!view->trace->apis.count)
         return 0;
     sum->process = view->process;
@@ -114,6 +120,9 @@ int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *
     if (nvt_gaps_add_up(view->trace, view->devices, sum, err))
         return -1;
     *share = (double)sum->ns / (view->span_ns * sum->devices);
+    *usual = nvt_usual_time((double)sum->ns, (double)sum->count, (double)sum->longest_ns[0],
+                            (double)sum->longest_ns[1]) /
+             (view->span_ns * sum->devices);
     return 0;
 }
 

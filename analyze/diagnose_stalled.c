@@ -12,10 +12,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 {
     const struct nvt_ops *ops = &view->trace->ops;
     struct nvt_gap_sum sum = {.stalls = 1};
-    double share = 0;
-    if (nvt_view_gaps(view, &sum, &share, err))
+    double share = 0, usual = 0;
+    if (nvt_view_gaps(view, &sum, &share, &usual, err))
         return -1;
-    if (sum.count < LEAST_COUNT || share < LEAST_SHARE)
+    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);
     uint32_t held = sum.longest[0].after;
@@ -38,9 +38,11 @@ const struct nvt_rule nvt_rule_stalled = {
     .cause = "stalled device",
     .about = "gaps of a device whose next operation had been launched before: something held it, "
              "or what ran is not on record",
-    .threshold = "10 % of the device's time in at least 3 gaps of 100 us and more, behind which "
-                 "comes what was launched before them: an operation begins 2 to 10 us behind its "
-                 "launch",
+    .threshold =
+        "10 % of the device's time in at least 3 gaps of 100 us and more, also were the two "
+        "longest as the others, behind which comes what was launched before them: an operation "
+        "begins 2 to 10 us behind its "
+        "launch",
     .remedy = "look at what it waited for: an event of another stream, process or rank, a function "
               "on the host, memory; or record what is missing (CUDA graphs by nodes, every device)",
     .confidence = NVT_LIKELY,

@@ -70,7 +70,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     for (uint32_t i = 0; i < view->device_count; i++)
         measure(view, &view->devices[i], &copies);
     double share = copies.exposed_ns / (view->span_ns * view->device_count);
-    if (copies.count < LEAST_COUNT || share < LEAST_SHARE)
+    double usual = nvt_usual_time(copies.ns, copies.count, (double)copies.longest_ns[0],
+                                  (double)copies.longest_ns[1]) /
+                   copies.ns * share;
+    if (copies.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);
     finding.cost_ns = copies.exposed_ns / view->units / view->device_count;

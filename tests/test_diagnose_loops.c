@@ -264,6 +264,57 @@ static void a_shared_device_is_idle_when_nobody_uses_it(void **state)
     }
 }
 
+/* Nine short calls and one of a second, two gaps of a second beside short ones: neither is a loop,
+ * however much of the time they take. A loop of as many is one. */
+static void what_is_done_once_is_no_loop(void **state)
+{
+    (void)state;
+    for (int is_loop = 0; is_loop < 2; is_loop++) {
+        struct maker maker = make_begin();
+        make_call(&maker, "cudaGetDevice", 1000);
+        maker.now += 1500 * (int64_t)MS;
+        for (int i = 0; i < 12; i++) {
+            make_call(&maker, "cudaMalloc", is_loop ? 80 * MS : i ? 10000 : 960 * MS);
+            make_launch(&maker, "gemm", MS);
+            make_wait(&maker);
+        }
+        if (is_loop)
+            expect_one(&maker, &nvt_rule_allocation, 960.0 * MS,
+                       (const char *const[]){"12 calls, 80.0 ms each", NULL});
+        else
+            expect_nothing(&maker, &nvt_rule_allocation);
+        maker = make_begin();
+        make_call(&maker, "cudaGetDevice", 1000);
+        maker.now += 3000 * (int64_t)MS;
+        for (int i = 0; i < 12; i++) {
+            maker.now += is_loop ? 80 * MS : i == 4 || i == 8 ? 470 * MS : 200000;
+            make_launch(&maker, "gemm", 5 * MS);
+            make_wait(&maker);
+        }
+        if (is_loop)
+            expect_one(&maker, &nvt_rule_idle, 880.0 * MS,
+                       (const char *const[]){"11 gaps in the second half", NULL});
+        else
+            expect_nothing(&maker, &nvt_rule_idle);
+        maker = make_begin();
+        for (int i = 0; i < 8; i++) {
+            copy(&maker, (520 + 10 * i) * (int64_t)MS,
+                 is_loop ? 8 * MS
+                 : i     ? 10000
+                         : 200 * MS,
+                 1 << 20);
+            maker.now = 1000 * (int64_t)MS;
+        }
+        maker.now = MS;
+        make_call(&maker, "cudaMemcpy", 999 * MS);
+        if (is_loop)
+            expect_one(&maker, &nvt_rule_pageable, 64.0 * MS,
+                       (const char *const[]){"8.00 ms each", NULL});
+        else
+            expect_nothing(&maker, &nvt_rule_pageable);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +326,7 @@ int main(void)
         cmocka_unit_test(devices_that_were_only_touched_do_not_count),
         cmocka_unit_test(missed_work_is_that_of_one_device),
         cmocka_unit_test(a_shared_device_is_idle_when_nobody_uses_it),
+        cmocka_unit_test(what_is_done_once_is_no_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
