@@ -1,7 +1,7 @@
 /*
  * scaling: what is done once for each unit of a parameter, and what grows with it, over runs that
- * differ in that parameter alone. Cost an iteration = a + b·n by least squares over the runs, for
- * each range, call and kernel; b with its 95 % interval (Student's t, k - 2 degrees of freedom).
+ * differ in that parameter alone. What an iteration costs, for each range, call and kernel, as a line
+ * or a power of the parameter (growth.h).
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +11,12 @@
 #include "../lib/sample.h"
 #include "curves.h"
 #include "diagnose.h"
+#include "growth.h"
 
 #define MOST_POINTS 32
+
+/* Room for a law in words. */
+#define LAW_MAX 320
 
 enum item_kind { ITEM_RANGE, ITEM_CALL, ITEM_KERNEL, ITEM_KINDS };
 
@@ -224,38 +228,24 @@ static int median_entry(const struct item *item, const struct point *point, doub
     return status;
 }
 
-struct fit {
-    double a, b, half;  /* cost = a + b·n; b ± half at 95 % */
-    double least, most; /* n */
-    double per_unit;    /* entries a unit of n, 0 when they are not in proportion */
-};
-
-static struct fit fit_item(const struct item *item)
+static struct nvt_growth grow(const struct item *item)
 {
-    struct fit fit = {.least = INFINITY, .most = -INFINITY};
-    double k = (double)item->count, n = 0, y = 0, nn = 0, ny = 0, rest = 0;
-    int proportional = 1;
+    double n[MOST_POINTS], cost[MOST_POINTS];
     for (size_t i = 0; i < item->count; i++) {
-        n += item->points[i].n / k;
-        y += item->points[i].ns / k;
-        fit.least = fmin(fit.least, item->points[i].n);
-        fit.most = fmax(fit.most, item->points[i].n);
+        n[i] = item->points[i].n;
+        cost[i] = item->points[i].ns;
     }
-    for (size_t i = 0; i < item->count; i++) {
-        nn += (item->points[i].n - n) * (item->points[i].n - n);
-        ny += (item->points[i].n - n) * (item->points[i].ns - y);
-    }
-    fit.b = ny / nn;
-    fit.a = y - fit.b * n;
+    return nvt_growth_of(n, cost, item->count);
+}
+
+/* Entries a unit of n, 0 when they are not in proportion to it. */
+static double entries_per_unit(const struct item *item)
+{
     double per_unit = item->points[0].count / item->points[0].n;
-    for (size_t i = 0; i < item->count; i++) {
-        double residue = item->points[i].ns - fit.a - fit.b * item->points[i].n;
-        rest += residue * residue;
-        proportional &= fabs(item->points[i].count / item->points[i].n / per_unit - 1) < 0.01;
-    }
-    fit.half = nvt_student_t95(item->count - 2) * sqrt(rest / (k - 2) / nn);
-    fit.per_unit = proportional ? per_unit : 0;
-    return fit;
+    for (size_t i = 0; i < item->count; i++)
+        if (!(fabs(item->points[i].count / item->points[i].n / per_unit - 1) < 0.01))
+            return 0;
+    return per_unit;
 }
 
 static const struct point *at_largest(const struct item *item, double n)
@@ -273,55 +263,84 @@ static void point_at(struct nvt_finding *finding, const struct point *point)
         nvt_finding_point(finding, point->examples[i]);
 }
 
-/* "; cost = 12.3 µs + 456 ns·batch (slope ± 78 ns at 95 %)" where it is certain to rise. */
-static void tell_line(const struct fit *fit, const char *axis, char *out, size_t size)
+/*
+ * "cost = 12.3 µs + 456 ns·batch an iteration (slope ± 78 ns at 95 %)", or the power as
+ * "cost = 4.56 ms·(batch/1024)^1.9 an iteration (exponent 1.8 to 2.1 at 95 %)"; and where that is
+ * not to be relied on.
+ */
+static void tell_law(const struct nvt_growth *growth, const char *axis, const char *each, char *out,
+                     size_t size)
 {
-    char line[NVT_LINE_MAX];
-    *out = 0;
-    if (fit->b - fit->half > 0)
-        snprintf(out, size, "; cost = %s (slope ± %s at 95 %%)",
-                 nvt_line_text(fit->a, fit->b, axis, line), NVT_TIME(fit->half));
+    const struct nvt_growth_law *law = nvt_growth_law(growth);
+    char line[NVT_LINE_MAX], more[160] = "";
+    /* What rounding leaves is no cost. */
+    double a = fabs(growth->a) < 1e-9 * fabs(law->last) ? 0 : growth->a;
+    if (!growth->is_described)
+        snprintf(more, sizeof(more),
+                 "; neither a line nor a power is near the runs: this one is off by %.0f %%",
+                 100 * law->off);
+    else if (growth->by == NVT_GROWTH_LINE && a < 0)
+        snprintf(more, sizeof(more),
+                 "; a fixed cost below 0 is none: it grows faster than the line, or by noise");
+    if (growth->by == NVT_GROWTH_POWER)
+        snprintf(out, size, "cost = %s·(%.60s/%g)^%.3g%s (exponent %.3g to %.3g at 95 %%)%s",
+                 NVT_TIME(law->last), axis, growth->most, growth->p, each, law->low, law->high,
+                 more);
+    else
+        snprintf(out, size, "cost = %s%s (slope ± %s at 95 %%)%s",
+                 nvt_line_text(a, growth->b, axis, line), each,
+                 NVT_TIME((law->high - law->low) / 2), more);
 }
 
-static void tell_entries(struct nvt_finding *finding, const struct item *item,
-                         const struct fit *fit, const char *axis, double share, double entry_ns)
+/* 0, or -1 when out of memory. */
+static int tell_entries(struct nvt_finding *finding, const struct item *item,
+                        const struct nvt_growth *growth, double per_unit, const char *axis,
+                        double share)
 {
     static const char *const kinds[] = {"range", "call", "device operation"};
     static const char *const remedies[] = {
         "do the work of this range for all of them at once, in one launch",
         "call it once for all of them: keep the decision on the device instead of asking it",
         "launch one operation for all of them (grouped or batched)"};
-    const struct point *point = at_largest(item, fit->most);
-    char line[NVT_LINE_MAX + NVT_TIME_MAX + 40];
-    tell_line(fit, axis, line, sizeof(line));
+    const struct point *point = at_largest(item, growth->most);
+    char law[LAW_MAX] = "";
+    double entry_ns;
+    if (median_entry(item, point, &entry_ns))
+        return -1;
+    if (nvt_growth_law(growth)->low > 0)
+        tell_law(growth, axis, "", law, sizeof(law));
     finding->cost_ns = point->ns;
     finding->confidence = NVT_SEEN;
     snprintf(finding->what, sizeof(finding->what),
              "%s %.100s is entered %g time%s for each of the %s", kinds[item->kind], item->name,
-             fit->per_unit, fit->per_unit == 1 ? "" : "s", axis);
+             per_unit, per_unit == 1 ? "" : "s", axis);
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%g entries an iteration at %s=%g, %s an entry (median), %s of it (%.0f %% of the "
-             "iteration)%s",
-             point->count, axis, fit->most, NVT_TIME(entry_ns), NVT_TIME(point->ns), 100 * share,
-             line);
+             "iteration)%s%s",
+             point->count, axis, growth->most, NVT_TIME(entry_ns), NVT_TIME(point->ns), 100 * share,
+             *law ? "; " : "", law);
     point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedies[item->kind]);
+    return 0;
 }
 
-static void tell_growth(struct nvt_finding *finding, const struct item *item, const struct fit *fit,
-                        const char *axis)
+static void tell_growth(struct nvt_finding *finding, const struct item *item,
+                        const struct nvt_growth *growth, const char *axis)
 {
-    const struct point *point = at_largest(item, fit->most);
-    char line[NVT_LINE_MAX];
-    finding->cost_ns = fit->b * (fit->most - fit->least);
+    const struct point *point = at_largest(item, growth->most);
+    const struct nvt_growth_law *law = nvt_growth_law(growth);
+    char text[LAW_MAX];
+    tell_law(growth, axis, " an iteration", text, sizeof(text));
+    finding->cost_ns = law->last - law->first;
     finding->confidence = NVT_TESTED;
-    snprintf(finding->what, sizeof(finding->what), "%.100s grows with %s", item->name, axis);
-    snprintf(
-        finding->evidence, sizeof(finding->evidence),
-        "cost = %s an iteration (slope ± %s at 95 %%), from %s=%g to %g; at the largest %s in %g "
-        "entr%s",
-        nvt_line_text(fit->a, fit->b, axis, line), NVT_TIME(fit->half), axis, fit->least, fit->most,
-        NVT_TIME(point->ns), point->count, point->count == 1 ? "y" : "ies");
+    if (nvt_growth_has_exponent(growth))
+        snprintf(finding->what, sizeof(finding->what), "%.100s grows as %.60s^%.3g (%.3g–%.3g)",
+                 item->name, axis, growth->p, law->low, law->high);
+    else
+        snprintf(finding->what, sizeof(finding->what), "%.100s grows with %s", item->name, axis);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%s, from %.60s=%g to %g; at the largest %s in %g entr%s", text, axis, growth->least,
+             growth->most, NVT_TIME(point->ns), point->count, point->count == 1 ? "y" : "ies");
     point_at(finding, point);
     snprintf(finding->remedy, sizeof(finding->remedy),
              "look at what is done in it once for each of the %s", axis);
@@ -335,20 +354,19 @@ static int judge(const struct family *family, const char *where, const char *axi
         const struct item *item = &family->items[i];
         if (item->count < 3 || !(family->iteration_ns > 0))
             continue;
-        struct fit fit = fit_item(item);
+        struct nvt_growth growth = grow(item);
         /* Runs of one value, as with several warm-ups, say nothing of growth. */
-        if (!(fit.most > fit.least))
+        if (growth.values < 2)
             continue;
-        double share = at_largest(item, fit.most)->ns / family->iteration_ns;
-        double growth = fit.b * (fit.most - fit.least), entry_ns = 0;
+        const struct nvt_growth_law *law = nvt_growth_law(&growth);
+        double share = at_largest(item, growth.most)->ns / family->iteration_ns;
+        double per_unit = entries_per_unit(item);
         struct nvt_finding finding = nvt_finding_of(&nvt_rule_scaling, NULL);
-        if (fit.per_unit >= 0.99 && share >= 0.05) {
-            if (median_entry(item, at_largest(item, fit.most), &entry_ns))
+        if (per_unit >= 0.99 && share >= 0.05) {
+            if (tell_entries(&finding, item, &growth, per_unit, axis, share))
                 return nvt_fail(err, "out of memory");
-            tell_entries(&finding, item, &fit, axis, share, entry_ns);
-        } else if (fit.b - fit.half > 0 && growth > 0.25 * (fit.a + fit.b * fit.least) &&
-                   growth > 0.1 * family->iteration_ns)
-            tell_growth(&finding, item, &fit, axis);
+        } else if (law->rises && law->last - law->first > 0.1 * family->iteration_ns)
+            tell_growth(&finding, item, &growth, axis);
         else
             continue;
         snprintf(finding.where, sizeof(finding.where), "%s", where);
@@ -430,10 +448,12 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
 const struct nvt_rule nvt_rule_scaling = {
     .cause = "scaling",
     .about = "over at least three runs that differ in one number alone: what is entered once (or "
-             "more) for each unit of it, and what grows with it, cost = a + b·n",
-    .threshold = "entries in proportion to it (within 1 %) that take 5 % of an iteration; or a "
-                 "slope above 0 at 95 % that adds a quarter to its own cost and 10 % to the "
-                 "iteration from the least to the largest: less is no reason to change a program",
+             "more) for each unit of it, and what grows with it, cost = a + b·n or "
+             "c·n^p",
+    .threshold =
+        "entries in proportion to it (within 1 %) that take 5 % of an iteration; or a "
+        "slope or an exponent above 0 at 95 % that adds a quarter to its own cost and 10 % to the "
+        "iteration from the least to the largest: less is no reason to change a program",
     .remedy = "do it once for all of them",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
