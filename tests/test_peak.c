@@ -47,9 +47,9 @@ static void shares_are_those_by_hand(void **state)
     cli_write_file(cli_in(cli_folder, "env.json"), env, strlen(env));
     const char *const inputs[] = {cli_folder, NULL};
     expect_phases(inputs,
-                  "toy,precision=fp32,forward,1,1000000.0,,,,,0.500000,25.0,100.000,25.0,measured\n"
-                  "toy,precision=bf16,forward,1,1000000.0,,,,,0.500000,5.0,100.000,25.0,measured\n"
-                  "toy,precision=tf32,forward,1,1000000.0,,,,,0.500000,,,,measured\n");
+                  "toy,precision=fp32,forward,1,1000000.0,,,,,0.500000,25.0,100.000,25.0,ok,measured\n"
+                  "toy,precision=bf16,forward,1,1000000.0,,,,,0.500000,5.0,100.000,25.0,ok,measured\n"
+                  "toy,precision=tf32,forward,1,1000000.0,,,,,0.500000,,,,ok,measured\n");
     /* Two directories may be of two machines. */
     const char *const twice[] = {cli_folder, cli_folder};
     const char *argv[] = {"nvtally", "stats",  "-r",     "phases", "-f",
