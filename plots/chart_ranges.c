@@ -123,7 +123,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
              slash ? slash + 1 : bars->trace->path);
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.left = frame.right = 16;
-    nvt_frame_note(&frame, "Total time, its share, and how often it ran.");
+    nvt_frame_note(&frame, bars->are_kernels
+                               ? "Total time, its share, and how often it ran."
+                               : "Total time, its share of the sum over all, and how often it ran. "
+                                 "What lies within another counts in both.");
     nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->table));
     nvt_frame_open(&frame, 30 * (int)bars->count, out);
     fprintf(out,

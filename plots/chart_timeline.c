@@ -5,6 +5,7 @@
  * stack are drawn only where there is nothing else: a hundred of them lie around each range.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ struct source {
 
 struct box {
     int64_t start, end, longest; /* longest: what gave it its name */
+    int64_t filled;              /* time in what it stands for, which is apart within a lane */
     uint32_t name;
     int lane;
 };
@@ -242,10 +244,11 @@ static void add_box(struct sheet *sheet, int lane, int64_t start, int64_t end, u
             last->longest = end - start;
             last->name = name;
         }
+        last->filled += end - start;
         last->end = end > last->end ? end : last->end;
     } else if (sheet->count < BOXES_MOST) {
         sheet->last[lane] = &sheet->boxes[sheet->count++];
-        *sheet->last[lane] = (struct box){start, end, end - start, name, lane};
+        *sheet->last[lane] = (struct box){start, end, end - start, end - start, name, lane};
     }
 }
 
@@ -293,9 +296,13 @@ static int choose_names(struct sheet *sheet)
     uint32_t ids = nvt_strings_count(sheet->trace->strings);
     struct share *shares = malloc(((size_t)ids + 1) * sizeof(*shares));
     size_t count = 0;
-    for (uint32_t id = 0; shares && id < ids; id++)
+    /* Of names that some box has: each once, as its time is taken away when it is seen. */
+    for (size_t i = 0; shares && i < sheet->count; i++) {
+        uint32_t id = sheet->boxes[i].name;
         if (sheet->shares[id] > 0)
             shares[count++] = (struct share){id, sheet->shares[id]};
+        sheet->shares[id] = 0;
+    }
     if (count)
         qsort(shares, count, sizeof(*shares), by_share);
     for (size_t i = 0; i < count && i < NVT_NAMES_MOST; i++)
@@ -318,21 +325,30 @@ static size_t color_of(const struct sheet *sheet, uint32_t name)
 
 /* --- files --- */
 
+/* How much of its time a box is filled. */
+static double filled_share(const struct box *box)
+{
+    return box->end > box->start ? fmin((double)box->filled / (double)(box->end - box->start), 1)
+                                 : 1;
+}
+
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
                      FILE *out)
 {
     const struct sheet *sheet = what;
     (void)request;
     (void)name;
-    fprintf(out, "# start_%s end_%s lane; a block a colour\n", sheet->unit.name, sheet->unit.name);
+    fprintf(out, "# start_%s end_%s lane filled; a block a colour\n", sheet->unit.name,
+            sheet->unit.name);
     for (size_t color = 0; color <= NVT_NAMES_MOST; color++) {
-        fprintf(out, "%s# c%zu\n-1\t-1\t0\n", color ? "\n\n" : "", color);
+        fprintf(out, "%s# c%zu\n-1\t-1\t0\t1\n", color ? "\n\n" : "", color);
         for (size_t i = 0; i < sheet->count; i++) {
             const struct box *box = &sheet->boxes[i];
             if (color_of(sheet, box->name) == color)
-                fprintf(out, "%.9g\t%.9g\t%d\n",
+                fprintf(out, "%.9g\t%.9g\t%d\t%.3g\n",
                         (double)(box->start - sheet->from) / sheet->unit.ns,
-                        (double)(box->end - sheet->from) / sheet->unit.ns, box->lane);
+                        (double)(box->end - sheet->from) / sheet->unit.ns, box->lane,
+                        filled_share(box));
         }
     }
 }
@@ -428,7 +444,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     put_undrawn(sheet, &frame);
     nvt_frame_note(&frame, "Threads: ranges, each lane within the one above it. GPU D:S: kernels "
                            "and copies of stream S of device D. What is too narrow to be seen is "
-                           "drawn together, as the longest of it.");
+                           "drawn together, as the longest of it, as high as it fills its time.");
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, sheet->lanes * 20 + 6, out);
     put_lanes(sheet, out);
@@ -443,8 +459,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
             sheet->unit.name);
     for (size_t color = 0; color <= NVT_NAMES_MOST; color++) {
         fprintf(out,
-                "%s'%s.dat' index 'c%zu' using 1:3:1:(until($1,$2)):($3-0.42):"
-                "($3+0.42) with boxxyerror fillcolor '%s'",
+                "%s'%s.dat' index 'c%zu' using 1:3:1:(until($1,$2)):"
+                "($3+0.42-0.84*$4):($3+0.42) with boxxyerror fillcolor '%s'",
                 separator, name, color,
                 color < sheet->name_count ? sheet->colors[color] : NVT_OTHERS_COLOR);
         separator = ", \\\n     ";

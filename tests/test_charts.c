@@ -420,10 +420,10 @@ static void test_trace(void **state)
     /* The iteration of median length is shown, 100 µs of it; each kernel in the lane of its stream,
      * below the two of the ranges. */
     char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
-    assert_non_null(strstr(data, "0\t100\t0\n"));
-    assert_non_null(strstr(data, "0\t60\t1\n"));
-    assert_non_null(strstr(data, "60\t100\t1\n"));
-    assert_non_null(strstr(data, "0.5\t9\t2\n"));
+    assert_non_null(strstr(data, "0\t100\t0\t1\n"));
+    assert_non_null(strstr(data, "0\t60\t1\t1\n"));
+    assert_non_null(strstr(data, "60\t100\t1\t1\n"));
+    assert_non_null(strstr(data, "0.5\t9\t2\t1\n"));
     free(data);
     /* The highest level is in the data, and what is left behind is drawn to the end. */
     data = cli_read_file(cli_in(directory, "made-memory.dat"), NULL);
@@ -551,8 +551,8 @@ static void test_large_trace(void **state)
     draw_trace(make_large_trace(), directory);
     /* The whole step, each depth in a lane of its own; small boxes as one a column. */
     char *data = cli_read_file(cli_in(directory, "made-timeline.dat"), NULL);
-    assert_non_null(strstr(data, "\n0\t1\t0\n"));
-    assert_non_null(strstr(data, "\n0\t0.4\t1\n"));
+    assert_non_null(strstr(data, "\n0\t1\t0\t1\n"));
+    assert_non_null(strstr(data, "\n0\t0.4\t1\t1\n"));
     assert_in_range(lines_of(data), 500, 2000);
     double last[4] = {0}, end;
     int lane;
@@ -562,6 +562,12 @@ static void test_large_trace(void **state)
     assert_true(last[1] > 0.799 && last[1] < 0.801); /* operators behind the range */
     assert_true(last[2] > 0.399 && last[2] < 0.401); /* and within it */
     assert_true(last[3] > 0.799 && last[3] < 0.801); /* kernels */
+    /* Boxes that stand for many are as high as those fill their time. */
+    double filled = 0, start, share;
+    for (const char *at = data; at; at = strchr(at + 1, '\n'))
+        if (sscanf(at, "\n%lf\t%lf\t%d\t%lf", &start, &end, &lane, &share) == 4 && lane == 3)
+            filled += (end - start) * share;
+    assert_true(fabs(filled / 0.4 - 1) < 0.02);
     free(data);
     /* Memory that grows without a rest has its points all the same. */
     data = cli_read_file(cli_in(directory, "made-memory.dat"), NULL);
