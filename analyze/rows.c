@@ -6,6 +6,7 @@
 
 #include "../lib/json.h"
 #include "../lib/nvtx.h"
+#include "phases.h"
 #include "sort.h"
 
 /* Where a trace's row lies: its number in the directory that is made, and which of its ranks the trace is of. */
@@ -24,6 +25,54 @@ static const char *row_of(const struct nvt_trace *trace, uint32_t mark)
         strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally"))
         return NULL;
     return name + strlen(NVT_NVTX_RESULT);
+}
+
+/* "key=value", a number where it reads as one. */
+static void put_axis(struct nvt_json *json, const char *word, size_t size)
+{
+    char key[128], value[256], *end;
+    size_t length = (size_t)((const char *)memchr(word, '=', size) - word);
+    snprintf(key, sizeof(key), "%.*s", (int)length, word);
+    snprintf(value, sizeof(value), "%.*s", (int)(size - length - 1), word + length + 1);
+    double number = strtod(value, &end);
+    if (*value && !*end && isfinite(number))
+        nvt_json_number(json, key, number);
+    else
+        nvt_json_text(json, key, value);
+}
+
+/* The row of a configuration's name: 0, or -1 when out of memory. */
+static int write_row(const char *name, const struct nvt_trace *trace, struct nvt_buffer *out)
+{
+    struct nvt_json json;
+    char workload[256];
+    size_t length = strcspn(name, " ");
+    snprintf(workload, sizeof(workload), "%.*s", (int)length, name);
+    nvt_json_begin(&json, out);
+    nvt_json_text(&json, "workload", workload);
+    for (const char *word = name + length; *word; word += length) {
+        word += strspn(word, " ");
+        length = strcspn(word, " ");
+        if (memchr(word, '=', length) && *word != '=')
+            put_axis(&json, word, length);
+    }
+    nvt_json_text(&json, "backend", nvt_trace_meta(trace, "backend"));
+    nvt_json_text(&json, "device", nvt_trace_meta(trace, "device"));
+    return nvt_json_end(&json) || nvt_buffer_append(out, "", 1) ? -1 : 0;
+}
+
+/* The only configuration that a trace's ranges name, NULL where there is none or several. */
+static const char *only_configuration(const struct nvt_trace *trace)
+{
+    uint32_t found = NVT_NO_STRING;
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        if (!nvt_range_is_configuration(trace, i))
+            continue;
+        if (found != NVT_NO_STRING && found != trace->ranges.name[i])
+            return NULL;
+        found = trace->ranges.name[i];
+    }
+    return found == NVT_NO_STRING ? NULL : nvt_name(trace, found);
 }
 
 /* Whether two rows are those of two ranks of the same run. */
@@ -86,6 +135,26 @@ static int add_rows(struct nvt_runs *runs, struct place *places, const uint32_t 
         }
     }
     return 0;
+}
+
+/* Traces that carry no row, by what their ranges say. */
+static int add_configurations(struct nvt_runs *runs, struct place *places, const uint32_t *order,
+                              struct nvt_report_input *input)
+{
+    int status = 0;
+    for (size_t k = 0; k < input->trace_count && !status; k++) {
+        size_t i = order ? order[k] : k;
+        const struct nvt_trace *trace = input->traces[i].trace;
+        const char *name = places[i].rows ? NULL : only_configuration(trace);
+        struct nvt_buffer text = {0};
+        if (name)
+            status = write_row(name, trace, &text) ||
+                             add_row(runs, &places[i], (const char *)text.data, 0, input, trace)
+                         ? -1
+                         : 0;
+        nvt_buffer_free(&text);
+    }
+    return status;
 }
 
 /* *order gets the traces in the order in which they began; NULL: they are. 0, or -1 when out of memory. */
@@ -178,7 +247,9 @@ int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err)
         runs->is_of_traces = 1;
     int status = places && runs ? order_traces(input, &order) : -1;
     if (!status)
-        status = add_rows(runs, places, order, 0, input) || add_rows(runs, places, order, 1, input)
+        status = add_rows(runs, places, order, 0, input) ||
+                         add_rows(runs, places, order, 1, input) ||
+                         add_configurations(runs, places, order, input)
                      ? -1
                      : 0;
     if (status)

@@ -2,6 +2,9 @@
  * Rows that traces carry themselves. At its end a run of `nvtally run` leaves its row, the one of results.jsonl, in
  * the trace, as the mark "result {…}" of the domain nvtally (kernels/worker.c). So what is made of a directory can be
  * made of its traces alone, whoever recorded them.
+ *
+ * A trace without one, in which all ranges that name a configuration ("<workload> key=value …" of the domain nvtally,
+ * phases.h) name the same, is the run of that: so anybody's program can be swept over its own parameters.
  */
 #ifndef NVT_ROWS_H
 #define NVT_ROWS_H

@@ -86,7 +86,7 @@ static void add_nsys(const char *directory)
 static char *new_folder(void)
 {
     char *directory = cli_tempdir();
-    glob_t fixtures = files("tests/docs/*", "examples/train.py", NULL);
+    glob_t fixtures = files("tests/docs/*", "examples/*.py", NULL);
     for (size_t i = 0; i < fixtures.gl_pathc; i++)
         copy_into(directory, fixtures.gl_pathv[i]);
     globfree(&fixtures);

@@ -189,6 +189,33 @@ static void what_is_no_row_is_left(void **state)
     }
 }
 
+/* Of anybody's program: a range of the domain nvtally says what was varied. */
+static void a_configuration_is_a_row(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"solver n=2 mode=fast", "solver n=4.5 mode=fast", "plain"};
+    struct nvt_report_input input;
+    struct nvt_trace *traces[] = {small_trace(), small_trace(), small_trace(), small_trace()};
+    for (int i = 0; i < 3; i++)
+        small_range(traces[i], small_thread(traces[i], 1, 1), "nvtally", names[i], 0, 100,
+                    NVT_PUSH_POP);
+    /* Of two configurations it is the trace of neither. */
+    for (int i = 0; i < 2; i++)
+        small_range(traces[3], small_thread(traces[3], 1, 1), "nvtally", names[i], 200 * i,
+                    200 * i + 100, NVT_PUSH_POP);
+    rows_of(&input, traces, 4);
+    assert_int_equal(input.run_count, 1);
+    assert_int_equal(input.runs[0]->count, 2);
+    const struct nvt_record *record = &input.runs[0]->records[1];
+    assert_string_equal(nvt_record_text(record, "workload"), "solver");
+    assert_true(nvt_record_number(record, "n") == 4.5);
+    assert_string_equal(nvt_record_text(record, "mode"), "fast");
+    assert_ptr_equal(input.traces[1].trace, traces[1]);
+    assert_null(input.traces[2].runs);
+    assert_null(input.traces[3].runs);
+    nvt_input_free(&input);
+}
+
 /* A rank whose rank 0 is not there has no row. */
 static void a_rank_alone_has_no_row(void **state)
 {
@@ -223,6 +250,7 @@ int main(void)
         cmocka_unit_test(a_trace_is_of_its_row),
         cmocka_unit_test(a_trace_of_several_runs_is_of_none),
         cmocka_unit_test(what_is_no_row_is_left),
+        cmocka_unit_test(a_configuration_is_a_row),
         cmocka_unit_test(a_rank_alone_has_no_row),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

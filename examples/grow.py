@@ -1,0 +1,28 @@
+"""A program whose cost grows with a number: nvtally record -o grow8.nvt -- python3 grow.py 8
+
+The range around it names what was varied, in the domain nvtally; each range "iteration" in that is one of the
+loop. Traces of several numbers then say what grows with it, and how: nvtally diagnose grow*.nvt --by n
+"""
+import sys
+import time
+
+from nvtx import annotate
+
+N = int(sys.argv[1])
+
+
+def work(microseconds):
+    end = time.perf_counter_ns() + 1000 * microseconds
+    while time.perf_counter_ns() < end:
+        pass
+
+
+with annotate(f"grow n={N}", domain="nvtally"):
+    for _ in range(20):
+        with annotate("iteration", domain="nvtally"):
+            with annotate("assemble", domain="nvtally"):
+                for _ in range(N):
+                    with annotate("element", domain="nvtally"):
+                        work(20)
+            with annotate("solve", domain="nvtally"):
+                work(5 * N * N)
