@@ -401,7 +401,8 @@ static int make_outcomes(const struct request *request, const struct nvt_sides *
         outcomes->regressions += exceeds && change->verdict == NVT_SLOWER;
         outcomes->unknown += exceeds && change->verdict == NVT_CANNOT_TELL;
     }
-    qsort(outcomes->rows, outcomes->count, sizeof(*outcomes->rows), by_place_and_total);
+    if (outcomes->count)
+        qsort(outcomes->rows, outcomes->count, sizeof(*outcomes->rows), by_place_and_total);
     return 0;
 }
 

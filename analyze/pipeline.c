@@ -288,8 +288,10 @@ int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_r
             continue;
         }
         views->count += !goes_on;
-        qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
-        qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
+        if (view->span_count)
+            qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
+        if (view->level_count)
+            qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
     }
     return 0;
 }

@@ -131,7 +131,8 @@ static int put_memory(struct nvt_table *table, const struct nvt_pipeline_view *v
     struct nvt_pipeline_level *levels = malloc(bytes + 1);
     if (!levels)
         return -1;
-    memcpy(levels, view->levels, bytes);
+    if (bytes)
+        memcpy(levels, view->levels, bytes);
     qsort(levels, view->level_count, sizeof(*levels), by_cell);
     for (size_t i = 0, next; i < view->level_count; i = next) {
         struct nvt_pipeline_level cell = levels[i];

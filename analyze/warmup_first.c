@@ -289,7 +289,8 @@ static void finish(struct work *work)
         part->faults_ns = tells ? part->faults_ns : NAN;
         part->share = excess > 0 ? (part->first - part->later) / excess : NAN;
     }
-    qsort(work->first->parts, work->first->count, sizeof(*work->first->parts), by_excess);
+    if (work->first->count)
+        qsort(work->first->parts, work->first->count, sizeof(*work->first->parts), by_excess);
 }
 
 int nvt_first_make(struct nvt_first *first, const struct nvt_warmup_study *study,

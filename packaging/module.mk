@@ -41,7 +41,8 @@ install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	install -m 644 examples/* $(DESTDIR)$(DATADIR)/doc/nvtally/examples
 	install -m 644 LICENSE $(DESTDIR)$(DATADIR)/doc/nvtally/copyright
 	$(if $(SCDOC),install -d $(DESTDIR)$(DATADIR)/man/man1 && \
-	  install -m 644 $(MAN_PAGES) $(DESTDIR)$(DATADIR)/man/man1)
+	  install -m 644 $(MAN_PAGES) $(DESTDIR)$(DATADIR)/man/man1,\
+	  @echo "no manual pages were installed: there is no scdoc here to make them (Debian: scdoc)")
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(BINDIR)/nvtally $(DESTDIR)$(LIBDIR)/pkgconfig/nvtally.pc
