@@ -73,6 +73,7 @@ static void print_rings(void)
     usleep(400000);
     if (!glob(pattern, 0, NULL, &rings))
         printf("%zu rings\n", rings.gl_pathc);
+    globfree(&rings);
 }
 
 /* Children that nobody waits for. */
