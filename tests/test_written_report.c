@@ -142,6 +142,9 @@ static pid_t start_report(char *folder, size_t size)
     pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
+        /* As at a terminal, also where the test itself runs without one (nohup). */
+        (void)signal(SIGHUP, SIG_DFL);
+        (void)signal(SIGINT, SIG_DFL);
         if (chdir(cli_folder) || !freopen("/dev/null", "w", stderr))
             _exit(120);
         putenv(path_here);
