@@ -225,13 +225,6 @@ static const char *verdict_of(const struct outcome *row)
     return missing[row->group->sides[0].count ? 0 : row->side];
 }
 
-/* NaN leaves a cell unset. */
-static void set_real(struct nvt_table *table, size_t row, size_t column, double value)
-{
-    if (!isnan(value))
-        nvt_table_set_real(table, row, column, value);
-}
-
 static double change_of_total(const struct outcome *row)
 {
     return row->change->total[1] - row->change->total[0];
@@ -250,13 +243,13 @@ static void add_row(struct nvt_table *table, const struct outcome *from)
     nvt_table_set_text(table, row, SIDE, name);
     nvt_table_set_int(table, row, N_A, (int64_t)change->n[0]);
     nvt_table_set_int(table, row, N, (int64_t)change->n[1]);
-    set_real(table, row, TOTAL, change_of_total(from));
-    set_real(table, row, TYPICAL_A, change->typical[0]);
-    set_real(table, row, TYPICAL, change->typical[1]);
-    set_real(table, row, CHANGE, 100 * (change->ratio - 1));
-    set_real(table, row, LOW, 100 * (change->low - 1));
+    nvt_table_set_real(table, row, TOTAL, change_of_total(from));
+    nvt_table_set_real(table, row, TYPICAL_A, change->typical[0]);
+    nvt_table_set_real(table, row, TYPICAL, change->typical[1]);
+    nvt_table_set_real(table, row, CHANGE, 100 * (change->ratio - 1));
+    nvt_table_set_real(table, row, LOW, 100 * (change->low - 1));
     if (change->high < NO_BOUND)
-        set_real(table, row, HIGH, 100 * (change->high - 1));
+        nvt_table_set_real(table, row, HIGH, 100 * (change->high - 1));
     nvt_table_set_text(table, row, VERDICT, verdict_of(from));
 }
 

@@ -182,12 +182,15 @@ static unsigned own_bit(const struct vocabulary *words, uint32_t name)
     return name == words->iteration ? IN_ITERATION : name == words->warmup ? IN_WARMUP : 0;
 }
 
-/* Whether a range is of the domain that workloads use. */
-static int is_ours(const struct nvt_trace *trace, uint32_t range)
+int nvt_is_workloads_domain(const struct nvt_trace *trace, uint32_t domain)
 {
-    uint32_t domain = trace->ranges.domain[range];
     return domain < trace->domains.count &&
            !strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally");
+}
+
+static int is_ours(const struct nvt_trace *trace, uint32_t range)
+{
+    return nvt_is_workloads_domain(trace, trace->ranges.domain[range]);
 }
 
 int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range)
@@ -450,16 +453,10 @@ static const struct nvt_trace *trace_of(const struct nvt_report_input *input, si
 }
 
 /* Whether some trace had phases of this name. */
-static int is_known(struct nvt_phases *phases, const char *full_name)
+static int is_known(const struct nvt_phases *phases, const char *full_name)
 {
-    for (size_t i = 0; i < phases->count; i++) {
-        const struct nvt_phase_row *row = &phases->groups[i].row;
-        size_t workload = row->workload ? strlen(row->workload) : 0;
-        if (workload && !strncmp(full_name, row->workload, workload) &&
-            full_name[workload] == ' ' && !strcmp(full_name + workload + 1, row->configuration))
-            return 1;
-    }
-    return 0;
+    /* Only group_of, which traces alone take, keeps whole names. */
+    return nvt_strings_find(phases->strings, full_name, strlen(full_name)) != NVT_NO_STRING;
 }
 
 static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *input,

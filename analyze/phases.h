@@ -43,6 +43,9 @@ struct nvt_phases;
  * is negative. */
 double nvt_declared_number(const char *payload, const char *key);
 
+/* Whether a domain is "nvtally", that of workloads. */
+int nvt_is_workloads_domain(const struct nvt_trace *trace, uint32_t domain);
+
 /* Whether a range names a configuration. */
 int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range);
 

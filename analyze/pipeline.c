@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../lib/clock.h"
+#include "phases.h"
 #include "project.h"
 
 #define PARTITIONS_MOST 1024
@@ -46,11 +47,6 @@ static double member(const char *payload, const char *key)
 {
     const char *at = strstr(payload, key);
     return at && at[strlen(key)] == ':' ? strtod(at + strlen(key) + 1, NULL) : NAN;
-}
-
-static int is_ours(const struct nvt_trace *trace, uint32_t domain)
-{
-    return !strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally");
 }
 
 /* --- one trace --- */
@@ -105,7 +101,7 @@ static int read_steps(struct reading *reading)
     const struct nvt_ranges *ranges = &trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
         const char *name = nvt_name(trace, ranges->name[i]);
-        if (!is_ours(trace, ranges->domain[i]) || ranges->parent[i] == NVT_NONE)
+        if (!nvt_is_workloads_domain(trace, ranges->domain[i]) || ranges->parent[i] == NVT_NONE)
             continue;
         if (!strcmp(name, "step") && add_step(reading, i))
             return -1;
@@ -207,10 +203,10 @@ static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *tr
     }
     status = read_steps(&reading);
     for (uint32_t i = 0; i < trace->ranges.count && !status && view->step_count; i++)
-        if (is_ours(trace, trace->ranges.domain[i]))
+        if (nvt_is_workloads_domain(trace, trace->ranges.domain[i]))
             status = add_span(&reading, i);
     for (uint32_t i = 0; i < trace->marks.count && !status && view->step_count; i++)
-        if (is_ours(trace, trace->marks.domain[i]))
+        if (nvt_is_workloads_domain(trace, trace->marks.domain[i]))
             status = add_level(&reading, i);
     if (!is_first) {
         /* A step of the pipeline is under way while it is in any rank. */

@@ -188,9 +188,8 @@ int nvt_published_records(const struct nvt_report_input *input, const char *work
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             const struct nvt_record *record = &input->runs[i]->records[k];
-            const char *of = nvt_record_text(record, "workload");
             const char *status = nvt_record_text(record, "status");
-            if (!of || strcmp(of, workload) != 0 || (status && strcmp(status, "ok") != 0))
+            if (!nvt_record_is_of(record, workload) || (status && strcmp(status, "ok") != 0))
                 continue;
             put(record, out);
             count++;

@@ -226,12 +226,11 @@ static int read(struct nvt_log *log, struct nvt_published *out, struct nvt_error
 
 static const char *matches(const struct nvt_record *ours, const struct nvt_record *theirs)
 {
-    const char *workload = nvt_record_text(theirs, "workload");
     const char *collect = nvt_record_text(theirs, "collect");
     int profiled = collect && !strcmp(collect, "nsys");
     if (!nvt_same_member(ours, theirs, "workload"))
         return NULL;
-    if (workload && !strcmp(workload, "accumulate"))
+    if (nvt_record_is_of(theirs, "accumulate"))
         return nvt_same_member(ours, theirs, "form") && nvt_same_member(ours, theirs, "count")
                    ? "published with four decimals"
                    : NULL;
@@ -397,8 +396,7 @@ static const struct nvt_record **rows_of(const struct nvt_report_input *input, s
     for (size_t i = 0; rows && i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             const struct nvt_record *record = &input->runs[i]->records[k];
-            const char *workload = nvt_record_text(record, "workload");
-            if (workload && !strcmp(workload, "transformer") && nvt_record_text(record, "size"))
+            if (nvt_record_is_of(record, "transformer") && nvt_record_text(record, "size"))
                 rows[(*count)++] = record;
         }
     return rows;

@@ -29,8 +29,7 @@ static const struct nvt_record *next(const struct nvt_report_input *input, size_
     for (; *run < input->run_count; ++*run, *i = 0)
         while (*i < input->runs[*run]->count) {
             const struct nvt_record *record = &input->runs[*run]->records[(*i)++];
-            const char *workload = nvt_record_text(record, "workload");
-            if (workload && !strcmp(workload, "accumulate"))
+            if (nvt_record_is_of(record, "accumulate"))
                 return record;
         }
     return NULL;

@@ -116,8 +116,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     for (size_t i = 0; table && i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             const struct nvt_record *record = &input->runs[i]->records[k];
-            const char *workload = nvt_record_text(record, "workload");
-            if (!workload || strcmp(workload, "gpipe"))
+            if (!nvt_record_is_of(record, "gpipe"))
                 continue;
             put_row(table, record);
             count++;

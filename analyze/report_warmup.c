@@ -95,13 +95,6 @@ static const struct nvt_column_spec first_columns[] = {
     [F_FAULTS_NS] = {"take about", "ns", NVT_REAL, 0, 0},
 };
 
-/* A value of so many decimals that is no -0.00. */
-static void set_real(struct nvt_table *table, size_t row, size_t column, double value, int decimals)
-{
-    const int is_zero = fabs(value) * pow(10, decimals) < 0.5;
-    nvt_table_set_real(table, row, column, is_zero ? 0 : value);
-}
-
 /* Another table of the report, with the provenance of its first. */
 static struct nvt_table *another(const struct nvt_table *like, const char *title,
                                  const struct nvt_column_spec *specs, size_t count)
@@ -155,32 +148,20 @@ static void put_study(struct nvt_table *table, const struct nvt_warmup_study *st
 /* What the timed iterations of processes with this many warm-ups come to. */
 static int put_effect(struct nvt_table *table, const struct nvt_warmup_study *study, size_t warmups)
 {
-    struct nvt_summary summary;
-    size_t room = 1, n = 0, level = 0;
-    double sum = 0; /* of those behind the change-point, of the same processes */
-    for (size_t s = 0; s < study->count; s++)
-        room += study->series[s].count;
-    double *values = malloc(room * sizeof(*values));
-    if (!values)
+    struct nvt_summary summary,
+        level; /* level: of those behind the change-point, of the same processes */
+    if (nvt_warmup_summary(study, warmups, warmups, &summary) ||
+        nvt_warmup_summary(study, warmups > study->slow ? warmups : study->slow, warmups, &level))
         return -1;
-    for (size_t s = 0; s < study->count; s++)
-        for (size_t i = warmups; i < study->series[s].count && study->series[s].warmups == warmups;
-             i++) {
-            values[n++] = study->series[s].ns[i];
-            sum += i < study->slow ? 0 : values[n - 1];
-            level += i >= study->slow;
-        }
-    nvt_sample_summary(values, n, &summary);
-    free(values);
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, E_CONFIGURATION, study->name);
     nvt_table_set_text(table, row, E_LEVEL, study->level);
     nvt_table_set_int(table, row, E_WARMUP, (int64_t)warmups);
-    nvt_table_set_int(table, row, E_N, (int64_t)n);
+    nvt_table_set_int(table, row, E_N, (int64_t)summary.n);
     nvt_table_set_real(table, row, E_MEAN, summary.mean);
     nvt_table_set_real(table, row, E_STD, summary.std);
     if (study->slow)
-        set_real(table, row, E_BIAS, 100 * (summary.mean * (double)level / sum - 1), 2);
+        nvt_table_set_real(table, row, E_BIAS, 100 * (summary.mean / level.mean - 1));
     return 0;
 }
 
@@ -240,8 +221,8 @@ static int put_first(struct nvt_table *table, const struct nvt_warmup_study *stu
         nvt_table_set_text(table, row, F_NAME, *part->name ? part->name : "(between phases)");
         nvt_table_set_real(table, row, F_FIRST, part->first);
         nvt_table_set_real(table, row, F_LATER, part->later);
-        set_real(table, row, F_EXCESS, part->first - part->later, 0);
-        set_real(table, row, F_SHARE, 100 * part->share, 1);
+        nvt_table_set_real(table, row, F_EXCESS, part->first - part->later);
+        nvt_table_set_real(table, row, F_SHARE, 100 * part->share);
         nvt_table_set_real(table, row, F_FAULTS, part->faults_first);
         nvt_table_set_real(table, row, F_FAULTS_LATER, part->faults_later);
         nvt_table_set_real(table, row, F_FAULTS_NS, part->faults_ns);

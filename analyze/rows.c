@@ -19,10 +19,8 @@ struct place {
 static const char *row_of(const struct nvt_trace *trace, uint32_t mark)
 {
     const char *name = nvt_name(trace, trace->marks.name[mark]);
-    uint32_t domain = trace->marks.domain[mark];
     if (strncmp(name, NVT_NVTX_RESULT "{", strlen(NVT_NVTX_RESULT "{")) ||
-        domain >= trace->domains.count ||
-        strcmp(nvt_name(trace, trace->domains.name[domain]), "nvtally"))
+        !nvt_is_workloads_domain(trace, trace->marks.domain[mark]))
         return NULL;
     return name + strlen(NVT_NVTX_RESULT);
 }

@@ -63,9 +63,8 @@ static int read_shape(const struct nvt_record *record, struct nvt_switchback_row
 static int read_row(const struct nvt_record *record, void *at)
 {
     struct nvt_switchback_row *row = at;
-    const char *workload = nvt_record_text(record, "workload");
     const char *status = nvt_record_text(record, "status");
-    if (!workload || strcmp(workload, "switchback") || !read_shape(record, row))
+    if (!nvt_record_is_of(record, "switchback") || !read_shape(record, row))
         return 0;
     row->timing = nvt_record_text(record, "timing");
     row->source = nvt_record_source(record);

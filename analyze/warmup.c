@@ -130,10 +130,9 @@ static int add_trace(struct nvt_warmups *warmups, const struct nvt_trace *trace,
     return status;
 }
 
-/* The median of all behind the change-point. */
-static int set_steady(struct nvt_warmup_study *study)
+int nvt_warmup_summary(const struct nvt_warmup_study *study, size_t from, size_t warmups,
+                       struct nvt_summary *summary)
 {
-    struct nvt_summary summary;
     size_t room = 1, n = 0;
     for (size_t s = 0; s < study->count; s++)
         room += study->series[s].count;
@@ -141,11 +140,22 @@ static int set_steady(struct nvt_warmup_study *study)
     if (!values)
         return -1;
     for (size_t s = 0; s < study->count; s++)
-        for (size_t i = study->slow; i < study->series[s].count; i++)
+        for (size_t i = from; i < study->series[s].count &&
+                              (warmups == NVT_ANY_WARMUPS || study->series[s].warmups == warmups);
+             i++)
             values[n++] = study->series[s].ns[i];
-    nvt_sample_summary(values, n, &summary);
-    study->steady = summary.median;
+    nvt_sample_summary(values, n, summary);
     free(values);
+    return 0;
+}
+
+/* The median of all behind the change-point. */
+static int set_steady(struct nvt_warmup_study *study)
+{
+    struct nvt_summary summary;
+    if (nvt_warmup_summary(study, study->slow, NVT_ANY_WARMUPS, &summary))
+        return -1;
+    study->steady = summary.median;
     return 0;
 }
 

@@ -55,4 +55,10 @@ uint32_t nvt_warmup_process(const struct nvt_trace *trace, uint32_t thread);
 void nvt_warmup_at(const struct nvt_warmup_study *study, size_t i, double *scratch,
                    struct nvt_summary *summary);
 
+/* All iterations from the i-th since the start on, of the processes that had so many warm-ups. 0, or -1 when out of
+ * memory. */
+#define NVT_ANY_WARMUPS SIZE_MAX
+int nvt_warmup_summary(const struct nvt_warmup_study *study, size_t from, size_t warmups,
+                       struct nvt_summary *summary);
+
 #endif

@@ -170,7 +170,7 @@ static int tells_faults(const struct nvt_trace *trace, uint32_t mark)
 {
     const struct nvt_marks *marks = &trace->marks;
     return !strcmp(nvt_name(trace, marks->name[mark]), "page faults") &&
-           !strcmp(nvt_name(trace, trace->domains.name[marks->domain[mark]]), "nvtally");
+           nvt_is_workloads_domain(trace, marks->domain[mark]);
 }
 
 /* The innermost push/pop range of a mark's thread around it, or NVT_NONE. */

@@ -132,9 +132,11 @@ static int append(const char *path, const struct nvt_buffer *row, struct nvt_err
     return 0;
 }
 
-static int is_ok(const struct nvt_buffer *row)
+static int has_status(const struct nvt_buffer *row, const char *status)
 {
-    return memmem(row->data, row->size, "\"status\": \"ok\"", 14) != NULL;
+    char member[40];
+    int size = snprintf(member, sizeof(member), "\"status\": \"%s\"", status);
+    return memmem(row->data, row->size, member, (size_t)size) != NULL;
 }
 
 /* "fragmented-size256-batch8-train-fragments2.nvt", with what else changes within the sweep. */
@@ -163,7 +165,7 @@ static void name_trace(struct nvt_child *run)
  * ends with 0. 0 for the others. */
 static int exit_status(const struct nvt_buffer *row, int wait_status)
 {
-    if (!memmem(row->data, row->size, "\"status\": \"error\"", 17))
+    if (!has_status(row, "error"))
         return 0;
     if (WIFSIGNALED(wait_status))
         return 128 + WTERMSIG(wait_status);
@@ -183,7 +185,7 @@ static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, stru
     } else {
         if (!run->sweep->ranks.rank)
             status = append(run->results, &row, err);
-        if (!status && !is_ok(&row))
+        if (!status && !has_status(&row, "ok"))
             status = 1;
         int failed = exit_status(&row, end->wait_status);
         run->failed = failed ? failed : run->failed;

@@ -57,9 +57,8 @@ static int belongs(const struct nvt_record *record, const struct nvt_record *fir
 
 static int is_ours(const struct nvt_record *record)
 {
-    const char *workload = nvt_record_text(record, "workload");
     const char *status = nvt_record_text(record, "status");
-    return workload && !strcmp(workload, "gpipe") && (!status || !strcmp(status, "ok"));
+    return nvt_record_is_of(record, "gpipe") && (!status || !strcmp(status, "ok"));
 }
 
 static int by_place(const void *left, const void *right)

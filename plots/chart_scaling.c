@@ -106,33 +106,30 @@ static int has_line(const struct nvt_curve *curve)
            line_at(curve, curve->points[curve->count - 1].n) > 0;
 }
 
-/* The workload and its numbers, but not the axis. */
-static void describe(const struct nvt_curve *curve, char *out, size_t size)
+/* The workload and its other axes, those with numbers or those with words. */
+static void name_curve(const struct nvt_curve *curve, int numbers, char *out, size_t size)
 {
     const struct nvt_record *record = curve->record;
     const char *workload = nvt_record_text(record, "workload");
     size_t used = (size_t)snprintf(out, size, "%s", workload ? workload : "");
     for (size_t i = 0; i < record->count && used < size; i++) {
         const struct nvt_member *member = &record->members[i];
-        if (!nvt_record_is_axis(record, i) || !strcmp(member->key, curve->axis))
-            continue;
-        if (member->type == NVT_VALUE_NUMBER)
+        if (nvt_record_is_axis(record, i) && strcmp(member->key, curve->axis) &&
+            member->type != NVT_VALUE_NULL && (member->type == NVT_VALUE_NUMBER) == numbers)
             used += (size_t)snprintf(out + used, size - used, " %s=%s", member->key, member->text);
     }
 }
 
-/* What describe leaves out: the words that tell variants apart. */
+/* What its sheet is of. */
+static void describe(const struct nvt_curve *curve, char *out, size_t size)
+{
+    name_curve(curve, 1, out, size);
+}
+
+/* What tells it from the others there. */
 static void describe_variant(const struct nvt_curve *curve, char *out, size_t size)
 {
-    const struct nvt_record *record = curve->record;
-    const char *workload = nvt_record_text(record, "workload");
-    size_t used = (size_t)snprintf(out, size, "%s", workload ? workload : "");
-    for (size_t i = 0; i < record->count && used < size; i++) {
-        const struct nvt_member *member = &record->members[i];
-        if (nvt_record_is_axis(record, i) && member->type != NVT_VALUE_NUMBER &&
-            member->type != NVT_VALUE_NULL)
-            used += (size_t)snprintf(out + used, size - used, " %s=%s", member->key, member->text);
-    }
+    name_curve(curve, 0, out, size);
 }
 
 /* The look of a curve: that of its variant in all sheets of its workload. */
