@@ -52,13 +52,19 @@ static int lives(const struct nvt_control *control)
     return !start || start == control->recorder_start;
 }
 
-/* Whether the control page says so. With the lock taken: nobody else removes it meanwhile. */
-static int is_abandoned(int control)
+static int says_abandoned(int control)
 {
     struct nvt_control page;
-    return is_ours_alone(control) && !flock(control, LOCK_EX | LOCK_NB) &&
-           pread(control, &page, sizeof(page), 0) == sizeof(page) &&
+    return pread(control, &page, sizeof(page), 0) == sizeof(page) &&
            page.magic == NVT_CONTROL_MAGIC && page.version == NVT_SHARED_VERSION && !lives(&page);
+}
+
+/* Whether the control page says so. With the lock taken: nobody else removes it meanwhile. Only then, as a recorder
+ * that begins takes it before its page says anything, and would be taken for dead without it. */
+static int is_abandoned(int control)
+{
+    return is_ours_alone(control) && says_abandoned(control) &&
+           !flock(control, LOCK_EX | LOCK_NB) && says_abandoned(control);
 }
 
 /* Rings first: while there is a control page, the rest can still be found and removed. */

@@ -5,6 +5,7 @@
  * test_faults_device.c, clocks in test_faults_clock.c. NVTALLY_FAULTS=full (make check-faults) has
  * larger numbers.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,8 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -403,6 +406,47 @@ static void removes_dead_sessions_only(void **state)
     cli_result_free(&result);
 }
 
+/* Takes the lock of a control page, as a recorder does that begins, over and over while another one looks for
+ * dead ones. How often it could not be had. */
+static int locks_missed(const char *name)
+{
+    char path[1200];
+    int missed = 0;
+    snprintf(path, sizeof(path), "%s/%s/%s", faults_folder(), name, NVT_CONTROL_NAME);
+    pid_t other = fork();
+    assert_true(other >= 0);
+    while (!other)
+        nvt_stale_remove(faults_folder());
+    for (int i = 0; i < 50000; i++) {
+        int descriptor = open(path, O_RDWR);
+        assert_true(descriptor >= 0);
+        missed += flock(descriptor, LOCK_EX | LOCK_NB) != 0;
+        close(descriptor);
+    }
+    assert_int_equal(kill(other, SIGKILL), 0);
+    assert_int_equal(waitpid(other, NULL, 0), other);
+    return missed;
+}
+
+/* One that looks for dead recorders never holds the lock of one that is not: without it, that one would be
+ * taken for dead by what it records. */
+static void locks_dead_sessions_only(void **state)
+{
+    (void)state;
+    char script[700];
+    write_page("nvtally-lives0", NVT_SHARED_VERSION, getpid(), nvt_process_start(getpid()));
+    write_page("nvtally-begin0", 0, 0, 0);
+    assert_int_equal(truncate(cli_in(faults_folder(), "nvtally-begin0/control"), 0), 0);
+    assert_int_equal(
+        truncate(cli_in(faults_folder(), "nvtally-begin0/control"), sizeof(struct nvt_control)), 0);
+    assert_int_equal(locks_missed("nvtally-begin0"), 0);
+    assert_int_equal(locks_missed("nvtally-lives0"), 0);
+    snprintf(script, sizeof(script), "rm -r %s/nvtally-*", faults_folder());
+    struct cli_result result = faults_shell(script);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
 /* The trace is removed midway: the target notices nothing, and the recorder says that it is gone.
  */
 static void says_that_the_output_was_removed(void **state)
@@ -497,6 +541,7 @@ int main(void)
         cmocka_unit_test(makes_no_rings_for_a_dead_recorder),
         cmocka_unit_test(leaves_a_living_recorder_alone),
         cmocka_unit_test(removes_dead_sessions_only),
+        cmocka_unit_test(locks_dead_sessions_only),
         cmocka_unit_test(says_that_the_output_was_removed),
         cmocka_unit_test(says_where_nothing_can_be_written),
         cmocka_unit_test(keeps_many_short_processes),
