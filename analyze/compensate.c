@@ -17,11 +17,11 @@ struct thread_state {
     int started;
 };
 
-/* All moments: those of the begins of ranges, of their ends, of marks, of the begins of calls, of
- * their ends. A moment's number says which one it is. */
+/* All moments: those of the begins of ranges, of their ends, of marks, of samples of counters, of the begins of
+ * calls, of their ends. A moment's number says which one it is. */
 struct moments {
     const int64_t *was;
-    uint32_t ranges, marks, apis;
+    uint32_t ranges, marks, samples, apis;
 };
 
 uint32_t nvt_event_cost_of(const struct nvt_trace *trace, uint32_t process, enum nvt_cost what)
@@ -65,39 +65,67 @@ static struct cost cost_of_range(const struct nvt_trace *trace, const struct nvt
     return (struct cost){outside / 2, inside / 2};
 }
 
-/* What moment number `i` is: where its time is kept, its thread, its cost. */
-static int64_t *identify(struct nvt_trace *trace, const struct moments *moments,
-                         const struct nvt_costs *costs, uint32_t i, uint32_t *thread,
-                         struct cost *cost)
+/* What a mark costs; and a sample that was taken when it was recorded, all numbers of a group together. */
+static struct cost cost_of_mark(const struct nvt_costs *costs)
 {
-    int is_end = 0;
-    *cost = (struct cost){0, 0};
-    if (i >= 2 * moments->ranges + moments->marks) {
-        i -= 2 * moments->ranges + moments->marks;
-        is_end = i >= moments->apis;
-        i -= is_end ? moments->apis : 0;
-        *thread = trace->apis.thread[i];
-        return is_end ? &trace->apis.end[i] : &trace->apis.start[i];
-    }
-    int is_mark = i >= 2 * moments->ranges;
-    if (is_mark) {
-        i -= 2 * moments->ranges;
-        *thread = trace->marks.thread[i];
-    } else {
-        is_end = i >= moments->ranges;
+    int64_t half = costs->ps[NVT_COST_MARK] / 2;
+    return (struct cost){half, costs->ps[NVT_COST_MARK] - half};
+}
+
+static struct cost cost_of_sample(const struct nvt_trace *trace, const struct nvt_costs *costs,
+                                  uint32_t row)
+{
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    uint32_t counter = samples->counter[row];
+    if (samples->flags[row] & NVT_SAMPLE_BATCHED ||
+        (counter < trace->counters.count && trace->counters.is_further[counter]))
+        return (struct cost){0, 0};
+    return cost_of_mark(costs);
+}
+
+/* A moment: where its time is kept, its thread, its cost. */
+struct moment {
+    int64_t *time;
+    uint32_t thread;
+    struct cost cost;
+};
+
+/* The costs of a thread's process. */
+static const struct nvt_costs *of_thread(const struct nvt_trace *trace,
+                                         const struct nvt_costs *costs, uint32_t thread)
+{
+    static const struct nvt_costs nothing;
+    uint32_t process =
+        thread < trace->threads.count ? trace->threads.process[thread] : trace->processes.count;
+    return process < trace->processes.count ? &costs[process] : &nothing;
+}
+
+/* What moment number `i` is. */
+static struct moment identify(struct nvt_trace *trace, const struct moments *moments,
+                              const struct nvt_costs *costs, uint32_t i)
+{
+    if (i < 2 * moments->ranges) {
+        int is_end = i >= moments->ranges;
         i -= is_end ? moments->ranges : 0;
-        *thread = is_end ? trace->ranges.end_thread[i] : trace->ranges.thread[i];
+        uint32_t thread = is_end ? trace->ranges.end_thread[i] : trace->ranges.thread[i];
+        return (struct moment){is_end ? &trace->ranges.end[i] : &trace->ranges.start[i], thread,
+                               cost_of_range(trace, of_thread(trace, costs, thread), i, is_end)};
     }
-    if (*thread < trace->threads.count &&
-        trace->threads.process[*thread] < trace->processes.count) {
-        const struct nvt_costs *own = &costs[trace->threads.process[*thread]];
-        int64_t half = own->ps[NVT_COST_MARK] / 2;
-        *cost = is_mark ? (struct cost){half, own->ps[NVT_COST_MARK] - half}
-                        : cost_of_range(trace, own, i, is_end);
+    i -= 2 * moments->ranges;
+    if (i < moments->marks)
+        return (struct moment){&trace->marks.time[i], trace->marks.thread[i],
+                               cost_of_mark(of_thread(trace, costs, trace->marks.thread[i]))};
+    i -= moments->marks;
+    if (i < moments->samples) {
+        uint32_t thread = trace->counter_samples.thread[i];
+        return (struct moment){&trace->counter_samples.time[i], thread,
+                               cost_of_sample(trace, of_thread(trace, costs, thread), i)};
     }
-    if (is_mark)
-        return &trace->marks.time[i];
-    return is_end ? &trace->ranges.end[i] : &trace->ranges.start[i];
+    i -= moments->samples;
+    int is_end = i >= moments->apis;
+    i -= is_end ? moments->apis : 0;
+    return (struct moment){
+        is_end ? &trace->apis.end[i] : &trace->apis.start[i], trace->apis.thread[i], {0, 0}};
 }
 
 static int64_t move(struct thread_state *state, int64_t was, struct cost cost)
@@ -122,11 +150,10 @@ static int64_t *copy_times(const struct nvt_trace *trace, const struct moments *
     const struct {
         const int64_t *from;
         uint32_t count;
-    } parts[] = {{trace->ranges.start, moments->ranges},
-                 {trace->ranges.end, moments->ranges},
-                 {trace->marks.time, moments->marks},
-                 {trace->apis.start, moments->apis},
-                 {trace->apis.end, moments->apis}};
+    } parts[] = {
+        {trace->ranges.start, moments->ranges}, {trace->ranges.end, moments->ranges},
+        {trace->marks.time, moments->marks},    {trace->counter_samples.time, moments->samples},
+        {trace->apis.start, moments->apis},     {trace->apis.end, moments->apis}};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (parts[i].count)
             memcpy(at, parts[i].from, parts[i].count * width);
@@ -140,11 +167,10 @@ static void move_all(struct nvt_trace *trace, const struct moments *moments, uin
                      struct thread_state *states)
 {
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t thread, number = order ? order[i] : i;
-        struct cost cost;
-        int64_t *time = identify(trace, moments, costs, number, &thread, &cost);
-        if (thread < trace->threads.count)
-            *time = move(&states[thread], moments->was[number], cost);
+        uint32_t number = order ? order[i] : i;
+        struct moment moment = identify(trace, moments, costs, number);
+        if (moment.thread < trace->threads.count)
+            *moment.time = move(&states[moment.thread], moments->was[number], moment.cost);
     }
     struct nvt_ranges *ranges = &trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++)
@@ -155,8 +181,10 @@ static void move_all(struct nvt_trace *trace, const struct moments *moments, uin
 
 int nvt_compensate(struct nvt_trace *trace, struct nvt_error *err)
 {
-    struct moments moments = {NULL, trace->ranges.count, trace->marks.count, trace->apis.count};
-    uint64_t count = 2 * (uint64_t)moments.ranges + moments.marks + 2 * (uint64_t)moments.apis;
+    struct moments moments = {NULL, trace->ranges.count, trace->marks.count,
+                              trace->counter_samples.count, trace->apis.count};
+    uint64_t count =
+        2 * (uint64_t)moments.ranges + moments.marks + moments.samples + 2 * (uint64_t)moments.apis;
     uint32_t *order = NULL;
     if (!trace->event_costs.count)
         return nvt_fail_at(err, trace->path, -1,

@@ -231,6 +231,9 @@ static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process
         return -1;
     if (kind == NVT_DEFINITION_SCHEMA || kind == NVT_DEFINITION_ENUM)
         return define_schema(reader, process, id, bytes, size, kind == NVT_DEFINITION_ENUM);
+    if (kind == NVT_DEFINITION_COUNTER)
+        return nvt_nvt_define_counter(reader, process, model_domain(process, domain), id,
+                                      (struct nvt_cursor){bytes, bytes + size});
     uint32_t name = nvt_strings_add(reader->trace->strings, (const char *)bytes, (size_t)size);
     if (name == NVT_NO_STRING)
         return -1;
@@ -309,6 +312,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
         nvt_map_free(&reader->processes[i].early);
         free(reader->processes[i].ends);
         nvt_map_free(&reader->processes[i].schemas);
+        nvt_map_free(&reader->processes[i].counters);
     }
     for (uint32_t i = 0; i < reader->thread_count; i++)
         free(reader->threads[i].open);
@@ -322,6 +326,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
     free(reader->schemas);
     free(reader->payloads);
     nvt_buffer_free(&reader->blobs);
+    nvt_nvt_counters_free(&reader->counters);
     nvt_nvt_device_free(&reader->devices);
 }
 

@@ -11,6 +11,7 @@
 #include "lanes.h"
 #include "launches.h"
 #include "map.h"
+#include "read_nvt_counters.h"
 #include "read_nvt_device.h"
 #include "trace.h"
 
@@ -76,7 +77,8 @@ struct nvt_nvt_process {
         uint32_t thread; /* row */
     } * ends;
     uint32_t end_count, end_capacity;
-    struct nvt_map schemas; /* schema id -> index in `schemas` */
+    struct nvt_map schemas;  /* schema id -> index in `schemas` */
+    struct nvt_map counters; /* a counter, see nvt_nvt_define_counter -> index in `counters` */
 };
 
 /* A definition's bytes in `blobs`. */
@@ -151,6 +153,7 @@ struct nvt_nvt_reader {
         struct nvt_blob blob;
     } * payloads;
     size_t payload_count, payload_capacity;
+    struct nvt_nvt_counters counters;
     struct nvt_nvt_devices devices;
     int ended; /* the END chunk was there */
 };

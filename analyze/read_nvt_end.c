@@ -158,6 +158,8 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
         trace->origin_ns = reader->samples[0].realtime_ns;
     }
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
+    if (nvt_nvt_complete_counters(reader, completion.origin))
+        return -1;
     /* Those that NVTX has not seen have no time yet. */
     for (uint32_t i = 0; i < reader->thread_count; i++)
         convert(reader, completion.origin, &trace->threads.last_ns[reader->threads[i].row], 1);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read_nvt_counters.h"
+
 int nvt_nvt_columns(const struct nvt_chunk *chunk, const uint8_t *payload,
                     struct nvt_nvt_columns *columns)
 {
@@ -30,6 +32,9 @@ int nvt_nvt_columns(const struct nvt_chunk *chunk, const uint8_t *payload,
         case NVT_COLUMN_RANGE_IDS:
             columns->range_ids = column;
             break;
+        case NVT_COLUMN_SAMPLES:
+            columns->samples = column;
+            break;
         default:
             break;
         }
@@ -38,6 +43,7 @@ int nvt_nvt_columns(const struct nvt_chunk *chunk, const uint8_t *payload,
     columns->domain_run = columns->domains.at ? 0 : UINT64_MAX;
     columns->next_attribute =
         columns->attributes.at ? nvt_cursor_varint(&columns->attributes) : UINT64_MAX;
+    columns->next_sample = columns->samples.at ? nvt_cursor_varint(&columns->samples) : UINT64_MAX;
     return cursor.at ? 0 : -1;
 }
 
@@ -104,41 +110,96 @@ struct target {
     int is_mark;
 };
 
+/* What an event has besides its name. */
+struct attributes {
+    uint64_t flags; /* enum nvt_attribute_flags */
+    uint32_t category, color, payload_type;
+    uint64_t payload;
+    const uint8_t *bytes; /* of extended payloads */
+    uint64_t size;
+};
+
+/* The number of the next event that has something in a column, behind what it says of this one. 0, or -1. */
+static int step(struct nvt_cursor *in, uint64_t *next)
+{
+    if (!in->at)
+        return -1;
+    *next = in->at < in->end ? *next + nvt_cursor_varint(in) : UINT64_MAX;
+    return in->at ? 0 : -1;
+}
+
+/* Those of event columns->next_attribute. 0, or -1 when they are malformed. */
+static int next_attributes(struct nvt_nvt_columns *columns, struct attributes *out)
+{
+    struct nvt_cursor *in = &columns->attributes;
+    *out = (struct attributes){.flags = nvt_cursor_varint(in)};
+    if (out->flags & NVT_ATTRIBUTE_CATEGORY)
+        out->category = (uint32_t)nvt_cursor_varint(in);
+    if (out->flags & NVT_ATTRIBUTE_COLOR)
+        out->color = (uint32_t)nvt_cursor_number(in, 4);
+    if (out->flags & NVT_ATTRIBUTE_PAYLOAD) {
+        out->payload_type = (uint32_t)nvt_cursor_varint(in);
+        out->payload = nvt_cursor_varint(in);
+    }
+    if (out->flags & NVT_ATTRIBUTE_SCHEMA) {
+        out->size = nvt_cursor_varint(in);
+        out->bytes = nvt_cursor_bytes(in, out->size);
+    }
+    return step(in, &columns->next_attribute);
+}
+
 static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
                            struct nvt_nvt_columns *columns, const struct target *target)
 {
-    struct nvt_cursor *in = &columns->attributes;
-    uint64_t flags = nvt_cursor_varint(in);
-    if (flags & NVT_ATTRIBUTE_CATEGORY)
-        *target->category = (uint32_t)nvt_cursor_varint(in);
-    if (flags & NVT_ATTRIBUTE_COLOR) {
-        *target->color = (uint32_t)nvt_cursor_number(in, 4);
+    struct attributes attributes;
+    if (next_attributes(columns, &attributes))
+        return -1;
+    if (attributes.flags & NVT_ATTRIBUTE_CATEGORY)
+        *target->category = attributes.category;
+    if (attributes.flags & NVT_ATTRIBUTE_COLOR) {
+        *target->color = attributes.color;
         *target->flags |= NVT_RANGE_HAS_COLOR;
     }
-    if (flags & NVT_ATTRIBUTE_PAYLOAD) {
+    if (attributes.flags & NVT_ATTRIBUTE_PAYLOAD) {
         char text[64];
-        uint32_t type = (uint32_t)nvt_cursor_varint(in);
-        uint64_t bits = nvt_cursor_varint(in);
-        if (!reader->lanes) {
-            nvt_payload_number(type, bits, text, sizeof(text));
-            *target->payload = nvt_strings_add_text(reader->texts, text);
-        }
+        nvt_payload_number(attributes.payload_type, attributes.payload, text, sizeof(text));
+        *target->payload = nvt_strings_add_text(reader->texts, text);
         *target->flags |= NVT_RANGE_HAS_PAYLOAD;
     }
-    if (flags & NVT_ATTRIBUTE_SCHEMA) {
-        uint64_t size = nvt_cursor_varint(in);
-        const uint8_t *bytes = nvt_cursor_bytes(in, size);
-        if (!bytes || (!reader->lanes &&
-                       keep_payload(reader, process, target->row, target->is_mark, bytes, size)))
-            return -1;
-    }
-    if (!in->at)
+    return attributes.bytes ? keep_payload(reader, process, target->row, target->is_mark,
+                                           attributes.bytes, attributes.size)
+                            : 0;
+}
+
+/* The head of a sample, which is that of event columns->next_sample: of what it is, and when. 0, or -1. */
+static int next_sample(struct nvt_nvt_columns *columns, struct nvt_nvt_sample *sample)
+{
+    sample->counter = nvt_cursor_varint(&columns->samples);
+    sample->clock = (uint8_t)nvt_cursor_varint(&columns->samples);
+    if (sample->clock)
+        sample->time = nvt_unzigzag(nvt_cursor_varint(&columns->samples));
+    return step(&columns->samples, &columns->next_sample);
+}
+
+/* The event is a sample of a counter, with its value as attributes. 0, or -1. */
+static int read_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
+                       struct nvt_nvt_columns *columns, const struct nvt_nvt_event *event,
+                       int has_attributes)
+{
+    struct attributes attributes = {0};
+    struct nvt_nvt_sample sample = {.ticks = event->ticks,
+                                    .process = thread->process,
+                                    .thread = thread->row,
+                                    .domain = event->domain,
+                                    .type = NVT_SAMPLE_NO_VALUE,
+                                    .bits = UINT64_MAX /* no reason that NVTX has */};
+    if (next_sample(columns, &sample) || (has_attributes && next_attributes(columns, &attributes)))
         return -1;
-    if (in->at < in->end)
-        columns->next_attribute += nvt_cursor_varint(in);
-    else
-        columns->next_attribute = UINT64_MAX;
-    return in->at ? 0 : -1;
+    if (attributes.flags & NVT_ATTRIBUTE_PAYLOAD) {
+        sample.type = attributes.payload_type;
+        sample.bits = attributes.payload;
+    }
+    return nvt_nvt_keep_sample(reader, &sample, attributes.bytes, (size_t)attributes.size);
 }
 
 static struct target range_target(struct nvt_trace *trace, uint32_t row)
@@ -443,16 +504,18 @@ static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later 
     }
 }
 
-int nvt_nvt_check_attributes(struct nvt_nvt_reader *reader, struct nvt_nvt_columns *columns,
-                             uint32_t count)
+int nvt_nvt_check_rest(struct nvt_nvt_columns *columns, uint32_t count)
 {
-    uint32_t category = 0, color = 0, payload = 0;
-    uint8_t flags = 0;
-    const struct target nobody = {&category, &color, &payload, &flags, 0, 0};
-    uint64_t before = 0;
-    while (columns->next_attribute < count && columns->next_attribute >= before) {
-        before = columns->next_attribute + 1;
-        if (read_attributes(reader, NVT_NONE, columns, &nobody))
+    struct attributes attributes;
+    struct nvt_nvt_sample sample;
+    for (uint64_t after = 0; columns->next_attribute < count && columns->next_attribute >= after;) {
+        after = columns->next_attribute + 1;
+        if (next_attributes(columns, &attributes))
+            return -1;
+    }
+    for (uint64_t after = 0; columns->next_sample < count && columns->next_sample >= after;) {
+        after = columns->next_sample + 1;
+        if (next_sample(columns, &sample))
             return -1;
     }
     return 0;
@@ -475,7 +538,7 @@ static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later
             return -1;
         thread->last = event.ticks;
     }
-    return nvt_nvt_check_attributes(reader, columns, count);
+    return nvt_nvt_check_rest(columns, count);
 }
 
 int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
@@ -502,10 +565,16 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *la
             if (i == chunk->count)
                 break;
         }
-        if (nvt_nvt_next_event(reader, later, process, &columns, &event) ||
-            apply(reader, thread, &columns, &event, &row))
+        if (nvt_nvt_next_event(reader, later, process, &columns, &event))
             return nvt_fail(err, "an events chunk is malformed");
         thread->last = event.ticks;
+        if (columns.next_sample == i && event.kind == NVT_TOKEN_MARK) {
+            if (read_sample(reader, thread, &columns, &event, columns.next_attribute == i))
+                return nvt_fail(err, "an events chunk is malformed");
+            continue;
+        }
+        if (apply(reader, thread, &columns, &event, &row))
+            return nvt_fail(err, "an events chunk is malformed");
         if (columns.next_attribute != i)
             continue;
         struct target target = {&category, &color, &text, &flags, 0, 0};

@@ -11,11 +11,12 @@
 
 /* The columns of an events chunk; a missing one is empty. */
 struct nvt_nvt_columns {
-    struct nvt_cursor tokens, times, domains, attributes, range_ids;
+    struct nvt_cursor tokens, times, domains, attributes, range_ids, samples;
     uint64_t ticks;
     uint64_t domain, domain_run;
     uint32_t model_domain;   /* of the run */
     uint64_t next_attribute; /* number of the next event with attributes, UINT64_MAX none */
+    uint64_t next_sample;    /* number of the next event that is a sample, likewise */
     uint64_t range;
 };
 
@@ -35,10 +36,9 @@ int nvt_nvt_next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later
                        struct nvt_nvt_process *process, struct nvt_nvt_columns *columns,
                        struct nvt_nvt_event *event);
 
-/* Attributes of all events up to `count`, where nobody wants to know what they say; but a chunk in
- * which they are broken is. Of a reader that fills lanes. */
-int nvt_nvt_check_attributes(struct nvt_nvt_reader *reader, struct nvt_nvt_columns *columns,
-                             uint32_t count);
+/* Attributes and samples of all events up to `count`, where nobody wants to know what they say; but a
+ * chunk in which they are broken is. */
+int nvt_nvt_check_rest(struct nvt_nvt_columns *columns, uint32_t count);
 
 /* Whether pushes and pops may be plain from here on: of the default domain, up to the chunk's end.
  */

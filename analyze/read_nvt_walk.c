@@ -229,9 +229,7 @@ static int take_events(struct follower *follower, const struct nvt_nvt_later *la
         take_event(follower, &event);
         follower->thread->last = event.ticks;
     }
-    return follower->walk->outcome == NVT_WALK_DONE
-               ? nvt_nvt_check_attributes(reader, &columns, count)
-               : 0;
+    return follower->walk->outcome == NVT_WALK_DONE ? nvt_nvt_check_rest(&columns, count) : 0;
 }
 
 /* All chunks of a thread in the file. */

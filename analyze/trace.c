@@ -215,6 +215,7 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     }
 DEFINE_SORT(ranges, NVT_RANGE_COLUMNS, table->start, table->end)
 DEFINE_SORT(marks, NVT_MARK_COLUMNS, table->time, NULL)
+DEFINE_SORT(counter_samples, NVT_COUNTER_SAMPLE_COLUMNS, table->time, NULL)
 DEFINE_SORT(ops, NVT_OP_COLUMNS, table->start, NULL)
 DEFINE_SORT(apis, NVT_API_COLUMNS, table->start, table->end)
 DEFINE_SORT(syncs, NVT_SYNC_COLUMNS, table->start, NULL)
@@ -417,7 +418,9 @@ static int finish_ranges(struct nvt_trace *trace, struct extent *extent)
     struct nvt_sort_scratch scratch = {0};
     cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count, extent);
     widen(trace->marks.time, trace->marks.count, extent);
-    int status = sort_ranges(&trace->ranges, &scratch) || sort_marks(&trace->marks, &scratch);
+    widen(trace->counter_samples.time, trace->counter_samples.count, extent);
+    int status = sort_ranges(&trace->ranges, &scratch) || sort_marks(&trace->marks, &scratch) ||
+                 sort_counter_samples(&trace->counter_samples, &scratch);
     nvt_sort_free(&scratch);
     return status || link_ranges(trace) ? -1 : 0;
 }

@@ -30,6 +30,11 @@ enum nvt_range_flags {
 enum nvt_op_kind { NVT_OP_KERNEL, NVT_OP_MEMCPY, NVT_OP_MEMSET };
 enum nvt_api_class { NVT_API_RUNTIME, NVT_API_DRIVER, NVT_API_LIBRARY, NVT_API_OTHER };
 enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
+/* What a sample of a counter says: how much there is, how much more since the one before, or since the start. */
+enum nvt_counter_values { NVT_COUNTER_ABSOLUTE, NVT_COUNTER_DELTA, NVT_COUNTER_SINCE_START };
+enum nvt_sample_flags {
+    NVT_SAMPLE_BATCHED = 1, /* the program took the time, and handed the sample over later */
+};
 
 /* One process image (a new one after exec). */
 #define NVT_PROCESS_COLUMNS(X)                                                                     \
@@ -85,6 +90,24 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(uint32_t, color)                                                                             \
     X(uint32_t, payload)                                                                           \
     X(uint8_t, flags)
+
+/* NVTX counters. A group is a row for each of its numbers, `name` then "group.entry". */
+#define NVT_COUNTER_COLUMNS(X)                                                                     \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, domain)                                                                            \
+    X(uint32_t, name)                                                                              \
+    X(uint32_t, unit)        /* 0 (empty): unknown */                                              \
+    X(uint32_t, description) /* of the counter or group */                                         \
+    X(uint8_t, values)       /* enum nvt_counter_values */                                         \
+    X(uint8_t, is_further)   /* of a group whose first row is another: the same event */
+
+/* Samples of counters, sorted by time. */
+#define NVT_COUNTER_SAMPLE_COLUMNS(X)                                                              \
+    X(int64_t, time)                                                                               \
+    X(uint32_t, counter)                                                                           \
+    X(uint32_t, thread) /* that handed it over */                                                  \
+    X(double, value)    /* in the counter's unit; finite */                                        \
+    X(uint8_t, flags)   /* enum nvt_sample_flags */
 
 /* Device operations, sorted by start. */
 #define NVT_OP_COLUMNS(X)                                                                          \
@@ -199,6 +222,8 @@ enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
     X(domains, domain, NVT_DOMAIN_COLUMNS)                                                         \
     X(ranges, range, NVT_RANGE_COLUMNS)                                                            \
     X(marks, mark, NVT_MARK_COLUMNS)                                                               \
+    X(counters, counter, NVT_COUNTER_COLUMNS)                                                      \
+    X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS)                                 \
     X(ops, op, NVT_OP_COLUMNS)                                                                     \
     X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
@@ -284,7 +309,7 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Sort ranges, marks, ops, apis, syncs, memory by time; link ranges to their parents and levels
+ * Sort ranges, marks, samples of counters, ops, apis, syncs, memory by time; link ranges to their parents and levels
  * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
  * their correlation id and process. A range whose end precedes its start is cut to zero length. 0
  * or -1 (out of memory). Rows must not be added after it.

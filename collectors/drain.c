@@ -27,13 +27,14 @@ struct nvt_drain {
     int partial;                      /* the columns lack something: no memory */
     uint32_t names[NVT_STRING_SLOTS]; /* string slot to the file's string id */
     /* The chunk in the making. */
-    struct nvt_buffer tokens, times, domains, attributes, range_ids, payload;
+    struct nvt_buffer tokens, times, domains, attributes, range_ids, samples, payload;
     uint32_t count;
     uint64_t first, last;    /* ticks */
     uint64_t last_range;     /* for the delta of range ids */
     uint32_t domain;         /* of the current run */
     uint32_t domain_run;     /* events in it */
     uint32_t last_attribute; /* event that last had attributes */
+    uint32_t last_sample;    /* event that last was a sample */
     struct nvt_drain_totals totals;
 };
 
@@ -46,6 +47,7 @@ static void free_drain(struct nvt_drain *drain)
     nvt_buffer_free(&drain->domains);
     nvt_buffer_free(&drain->attributes);
     nvt_buffer_free(&drain->range_ids);
+    nvt_buffer_free(&drain->samples);
     nvt_buffer_free(&drain->payload);
     free(drain->path);
     free(drain);
@@ -209,6 +211,20 @@ static void put_attributes(struct nvt_drain *drain, const uint8_t *data, size_t 
     }
 }
 
+/* The event just counted is a sample: which event (from the last one that was), of what, when. */
+static void put_sample(struct nvt_drain *drain, const uint8_t *data, unsigned clock)
+{
+    struct nvt_ring_sample from;
+    struct nvt_buffer *out = &drain->samples;
+    memcpy(&from, data, sizeof(from));
+    put_varint(drain, out, drain->count - 1 - drain->last_sample);
+    drain->last_sample = drain->count - 1;
+    put_varint(drain, out, from.counter);
+    put_varint(drain, out, clock);
+    if (clock)
+        put_varint(drain, out, nvt_zigzag(from.time));
+}
+
 static void put_event(struct nvt_drain *drain, const struct nvt_slot *slot, const uint8_t *data,
                       size_t size)
 {
@@ -231,6 +247,11 @@ static void put_event(struct nvt_drain *drain, const struct nvt_slot *slot, cons
         data += 16;
         size -= 16;
     }
+    if (NVT_WORD_FLAGS(slot->word) & NVT_EVENT_SAMPLE && size >= sizeof(struct nvt_ring_sample)) {
+        put_sample(drain, data, NVT_WORD_FLAGS(slot->word) >> NVT_EVENT_CLOCK);
+        data += sizeof(struct nvt_ring_sample);
+        size -= sizeof(struct nvt_ring_sample);
+    }
     if (NVT_WORD_FLAGS(slot->word) & NVT_EVENT_ATTRIBUTES)
         put_attributes(drain, data, size);
 }
@@ -245,6 +266,7 @@ static void put_definition(struct nvt_drain *drain, const struct nvt_slot *slot,
         [NVT_DEFINE_RESOURCE] = NVT_DEFINITION_RESOURCE,
         [NVT_DEFINE_SCHEMA] = NVT_DEFINITION_SCHEMA,
         [NVT_DEFINE_ENUM] = NVT_DEFINITION_ENUM,
+        [NVT_DEFINE_COUNTER] = NVT_DEFINITION_COUNTER,
     };
     uint64_t header[2];
     unsigned kind = NVT_WORD_KIND(slot->word);
@@ -451,8 +473,8 @@ static int add_column(struct nvt_buffer *out, enum nvt_column id, const struct n
 static void start_over(struct nvt_drain *drain)
 {
     drain->tokens.size = drain->times.size = drain->domains.size = 0;
-    drain->attributes.size = drain->range_ids.size = 0;
-    drain->count = drain->last_attribute = 0;
+    drain->attributes.size = drain->range_ids.size = drain->samples.size = 0;
+    drain->count = drain->last_attribute = drain->last_sample = 0;
     drain->last_range = 0;
     drain->partial = 0;
 }
@@ -470,7 +492,8 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_buffer *out = &drain->payload;
-    size_t size = drain->tokens.size + drain->times.size + drain->attributes.size;
+    size_t size =
+        drain->tokens.size + drain->times.size + drain->attributes.size + drain->samples.size;
     if (!drain->count || (size < FLUSH_BYTES && !force))
         return;
     end_domain_run(drain);
@@ -481,7 +504,8 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
                  add_column(out, NVT_COLUMN_TIMES, &drain->times) ||
                  add_column(out, NVT_COLUMN_DOMAINS, &drain->domains) ||
                  add_column(out, NVT_COLUMN_ATTRIBUTES, &drain->attributes) ||
-                 add_column(out, NVT_COLUMN_RANGE_IDS, &drain->range_ids);
+                 add_column(out, NVT_COLUMN_RANGE_IDS, &drain->range_ids) ||
+                 add_column(out, NVT_COLUMN_SAMPLES, &drain->samples);
     struct nvt_chunk chunk = {.kind = NVT_CHUNK_EVENTS,
                               .process = drain->process,
                               .thread = drain->thread,

@@ -31,7 +31,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 4u
+#define NVT_SHARED_VERSION 5u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -123,7 +123,8 @@ struct nvt_slot {
 /*
  * Kinds. Ranges and marks: the name is string slot `value`. START and END have an extra slot whose
  * first word is the range id. With NVT_EVENT_ATTRIBUTES an nvt_attributes follows (behind the range
- * id), and behind it `payload_bytes` bytes of extended payload, padded to whole slots.
+ * id), and behind it `payload_bytes` bytes of extended payload, padded to whole slots. A mark with
+ * NVT_EVENT_SAMPLE is a sample of a counter: an nvt_ring_sample stands first.
  * Definitions: a 64-bit id, a 64-bit length, then that many bytes.
  */
 enum nvt_record_kind {
@@ -137,14 +138,24 @@ enum nvt_record_kind {
     NVT_DEFINE_CATEGORY,    /* id: the category, of `domain` */
     NVT_DEFINE_THREAD,      /* id: tid */
     NVT_DEFINE_RESOURCE,    /* id: handle; value: enum nvt_resource_type */
-    NVT_DEFINE_SCHEMA,      /* id: of the schema; bytes: see nvtx_payload.h */
-    NVT_DEFINE_ENUM,        /* id: of the enumeration; bytes: see nvtx_payload.h */
+    NVT_DEFINE_SCHEMA,      /* id: of the schema; bytes: see nvtx_payload.c */
+    NVT_DEFINE_ENUM,        /* id: of the enumeration; bytes: see nvtx_payload.c */
+    NVT_DEFINE_COUNTER,     /* id: of the counter; bytes: see nvtx_counters.c */
     NVT_DEVICE_RECORDS,     /* rows about devices. id: their count, those with times << 32; bytes:
                                count of names (8 bytes), size of names (8), the names, the rows,
                                see lib/device_rows.h */
 };
 
-#define NVT_EVENT_ATTRIBUTES 1 /* flag of ranges and marks */
+/* Flags of ranges and marks. */
+#define NVT_EVENT_ATTRIBUTES 1
+#define NVT_EVENT_SAMPLE     2
+#define NVT_EVENT_CLOCK      2 /* bits from here: of a sample, enum nvt_sample_clock */
+
+/* Of which counter, and the time that the program gives. */
+struct nvt_ring_sample {
+    uint64_t counter;
+    int64_t time;
+};
 
 enum nvt_attribute_flags {
     NVT_ATTRIBUTE_COLOR = 1,

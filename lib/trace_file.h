@@ -60,6 +60,7 @@ enum nvt_column {
     NVT_COLUMN_DOMAINS,
     NVT_COLUMN_ATTRIBUTES,
     NVT_COLUMN_RANGE_IDS,
+    NVT_COLUMN_SAMPLES,
 };
 
 /* A token is kind in the low three bits, the name's string id above them. */
@@ -79,7 +80,19 @@ enum nvt_definition {
     NVT_DEFINITION_RESOURCE, /* value: enum nvt_resource_type of collectors/ring.h */
     NVT_DEFINITION_SCHEMA,
     NVT_DEFINITION_ENUM,
+    NVT_DEFINITION_COUNTER,
 };
+
+/* What the time that a program gives with a sample of a counter is. */
+enum nvt_sample_clock {
+    NVT_SAMPLE_EVENT,     /* there is none: the sample was taken when it was recorded */
+    NVT_SAMPLE_TICKS,     /* as those of events */
+    NVT_SAMPLE_MONOTONIC, /* ns of CLOCK_MONOTONIC */
+    NVT_SAMPLE_REALTIME,  /* ns of CLOCK_REALTIME */
+};
+
+/* Payload type of a sample that has no value; the payload is NVTX's reason (NVTX_COUNTER_SAMPLE_…). */
+#define NVT_SAMPLE_NO_VALUE 255u
 
 /* --- writing ---------------------------------------------------------------------------------- */
 

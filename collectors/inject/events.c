@@ -89,12 +89,14 @@ int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)
         return -1;
     read_attributes(thread, event, &attributes);
     int has_range = event->kind == NVT_EVENT_START || event->kind == NVT_EVENT_END;
-    if (!attributes.flags && !has_range)
+    if (!attributes.flags && !has_range && !event->sample)
         return nvt_thread_slot(thread, NVT_WORD(event->kind, 0, 0, domain, name),
                                event->kind == NVT_EVENT_POP);
     uint64_t range[2] = {event->range, 0};
     struct nvt_piece pieces[3];
     int count = 0;
+    if (event->sample)
+        pieces[count++] = (struct nvt_piece){event->sample, sizeof(*event->sample)};
     if (has_range)
         pieces[count++] = (struct nvt_piece){range, sizeof(range)};
     if (attributes.flags)
@@ -102,6 +104,8 @@ int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)
     if (attributes.payload_bytes)
         pieces[count++] = (struct nvt_piece){thread->scratch, (size_t)attributes.payload_bytes};
     unsigned flags = attributes.flags ? NVT_EVENT_ATTRIBUTES : 0;
+    if (event->sample)
+        flags |= NVT_EVENT_SAMPLE | (unsigned)event->clock << NVT_EVENT_CLOCK;
     return nvt_thread_record(thread, NVT_WORD(event->kind, flags, 0, domain, name), pieces, count);
 }
 

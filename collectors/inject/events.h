@@ -7,6 +7,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
+#include "../../lib/trace_file.h"
 #include "names.h"
 
 /* The domain behind an nvtxDomainHandle_t; the default domain is NULL there and number 0 here. */
@@ -24,7 +25,8 @@ struct nvtxDomainRegistration_st {
 uint32_t nvt_domain_number(struct nvt_thread *thread, nvtxDomainHandle_t domain);
 
 /* An event of `kind` with attributes (NULL: none) and, for the payload extension, payloads given
- * apart from them. `range` is the id of a start/end range. 0, or -1 when dropped. */
+ * apart from them. `range` is the id of a start/end range. A mark with `sample` is one of a counter, whose
+ * time, if the program gives it, is by `clock`. 0, or -1 when dropped. */
 struct nvt_event {
     enum nvt_record_kind kind;
     nvtxDomainHandle_t domain;
@@ -32,6 +34,8 @@ struct nvt_event {
     const nvtxPayloadData_t *payloads;
     size_t payload_count;
     uint64_t range;
+    const struct nvt_ring_sample *sample;
+    enum nvt_sample_clock clock;
 };
 int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event);
 
@@ -65,6 +69,10 @@ static inline int nvt_nest_skips(const struct nvt_thread *thread, uint32_t domai
  * was no room for all of them. */
 size_t nvt_payload_copy(char *out, size_t size, nvtxDomainHandle_t domain,
                         const nvtxPayloadData_t *payloads, size_t count, int *left_out);
+
+/* Bytes of a payload of this schema or predefined type; 0: unknown. *timestamp gets the offset of its entry
+ * that is a time, of 8 bytes, and SIZE_MAX if there is none. */
+size_t nvt_schema_size(nvtxDomainHandle_t domain, uint64_t id, size_t *timestamp);
 
 /* Append a definition. Counted as lost when there is no room. */
 void nvt_define(enum nvt_record_kind kind, nvtxDomainHandle_t domain, uint32_t value, uint64_t id,

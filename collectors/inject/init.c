@@ -2,6 +2,7 @@
  * Where NVTX finds us: NVTX_INJECTION64_PATH names this library, and each copy of NVTX in the
  * process (they are header-only, so there may be several) calls InitializeInjectionNvtx2 once.
  */
+#include <nvtx3/nvToolsExtCounters.h>
 #include <stdlib.h>
 
 #include "capture.h"
@@ -66,8 +67,17 @@ NVT_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
     if (!is_asked_for())
         return 0;
-    if (module->moduleId != NVTX_EXT_PAYLOAD_MODULEID || !module->segmentsCount)
+    if (!module->segmentsCount)
         return 0;
-    nvt_payload_attach(module->segments[0].functionSlots, module->segments[0].slotCount);
-    return 1;
+    const nvtxExtModuleSegment_t *segment = &module->segments[0];
+    switch (module->moduleId) {
+    case NVTX_EXT_PAYLOAD_MODULEID:
+        nvt_payload_attach(segment->functionSlots, segment->slotCount);
+        return 1;
+    case NVTX_EXT_COUNTERS_MODULEID:
+        nvt_counters_attach(segment->functionSlots, segment->slotCount);
+        return 1;
+    default:
+        return 0;
+    }
 }

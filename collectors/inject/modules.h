@@ -31,4 +31,7 @@ struct nvt_module nvt_module_fast(enum nvt_clock clock, NvtxCallbackModule modul
 /* Fill the slots of the payload extension (nvtx_payload.c). */
 void nvt_payload_attach(intptr_t *slots, size_t count);
 
+/* The same of the counters' extension (nvtx_counters.c). */
+void nvt_counters_attach(intptr_t *slots, size_t count);
+
 #endif

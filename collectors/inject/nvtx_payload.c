@@ -4,19 +4,19 @@
  *
  * In a definition, integers are little-endian 64-bit, texts are a length and bytes:
  *   schema: name, type, static size, pack alignment, count, then for each entry
- *           flags, type, array detail, offset, name
+ *           flags, type, array detail, offset, name; then, where entries have semantics of
+ *           counters, their count, and for each the entry's number and what its values are
  *   enum:   name, size, count, then for each entry value, is-flag, name
  * An event's extended payload: for each payload schema id, size, bytes; then the texts that its
  * string pointers point to, each a length and bytes, in the order of the entries.
  */
 #include <string.h>
 
+#include "definition.h"
 #include "events.h"
 #include "modules.h"
 #include "registry.h"
 #include "session.h"
-
-#include "../../lib/pages.h"
 
 /* A pointer to a NUL-terminated text in a payload. */
 struct pointer {
@@ -30,6 +30,8 @@ struct schema {
     uint64_t id;
     uint64_t size; /* static size, 0 unknown */
     uint64_t alignment;
+    uint64_t
+        timestamp; /* offset of an entry of 8 bytes that says when, UINT64_MAX: there is none */
     uint32_t pointers;
     struct pointer pointer[];
 };
@@ -37,49 +39,13 @@ struct schema {
 static struct schema *_Atomic schemas;
 static _Atomic uint64_t next_id = NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START;
 
-struct writer {
-    char *data;
-    size_t size, capacity;
-};
+#define ENTRY_BYTES      (5 * 8 + 8 + NVT_MEANING_BYTES) /* without its texts */
+#define DEFINITION_BYTES (NVT_TEXT_MOST + 6 * 8)
 
-static void put(struct writer *out, const void *data, size_t size)
+/* Memory for a definition with a name, so many entries and so many bytes of their texts. 0, or -1. */
+static int make_room(struct nvt_definition_writer *out, size_t entries, size_t texts)
 {
-    if (out->capacity - out->size < size)
-        size = out->capacity - out->size;
-    if (!size)
-        return;
-    memcpy(out->data + out->size, data, size);
-    out->size += size;
-}
-
-#define TEXT_MOST        4096 /* bytes that are kept of a text */
-#define DEFINITION_BYTES (TEXT_MOST + 5 * 8)
-#define ENTRY_BYTES      (5 * 8) /* without its name */
-
-static size_t text_length(const char *text)
-{
-    return text ? strnlen(text, TEXT_MOST) : 0;
-}
-
-/* Memory for a definition of so many entries with a name, which one of them may have as well. A program's
- * stack may be small. 0, or -1. */
-static int make_room(struct writer *out, size_t entries, size_t names)
-{
-    size_t bytes = (DEFINITION_BYTES + entries * ENTRY_BYTES + names + 4095) & ~(size_t)4095;
-    *out = (struct writer){nvt_pages_new(bytes), 0, bytes};
-    return out->data ? 0 : -1;
-}
-
-static void put_number(struct writer *out, uint64_t number)
-{
-    put(out, &number, sizeof(number));
-}
-
-static void put_text(struct writer *out, const char *text)
-{
-    size_t length = text_length(text);
-    put_number(out, length);
-    put(out, text ? text : "", length);
+    return nvt_definition_new(out, DEFINITION_BYTES + entries * ENTRY_BYTES + texts);
 }
 
 /* Size and alignment of a predefined type on this machine; 0 when it is no plain number. */
@@ -137,6 +103,11 @@ static int is_text_pointer(const nvtxPayloadSchemaEntry_t *entry)
            !(entry->flags & NVTX_PAYLOAD_ENTRY_FLAG_IS_ARRAY);
 }
 
+static int is_timestamp(const nvtxPayloadSchemaEntry_t *entry)
+{
+    return (entry->flags & NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP) != 0;
+}
+
 static const struct schema *find_schema(nvtxDomainHandle_t domain, uint64_t id)
 {
     for (const struct schema *known = atomic_load(&schemas); known; known = known->next)
@@ -179,7 +150,7 @@ static uint64_t place_entry(const nvtxPayloadSchemaEntry_t *entry, uint64_t at, 
 }
 
 static struct schema *build_schema(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t *from,
-                                   uint64_t pack, struct writer *out)
+                                   uint64_t pack, struct nvt_definition_writer *out)
 {
     struct schema *schema =
         nvt_session_memory(sizeof(*schema) + from->numEntries * sizeof(struct pointer));
@@ -188,17 +159,20 @@ static struct schema *build_schema(nvtxDomainHandle_t domain, const nvtxPayloadS
     if (!schema)
         return NULL;
     schema->domain = domain;
+    schema->timestamp = UINT64_MAX;
     for (size_t i = 0; i < from->numEntries; i++) {
         const nvtxPayloadSchemaEntry_t *entry = &from->entries[i];
         size_t alignment, size = entry_size(domain, entry, &alignment);
         at = place_entry(entry, at, alignment, pack);
         if (is_text_pointer(entry))
             schema->pointer[schema->pointers++].offset = at;
-        put_number(out, entry->flags);
-        put_number(out, entry->type);
-        put_number(out, entry->arrayOrUnionDetail);
-        put_number(out, at);
-        put_text(out, entry->name);
+        if (is_timestamp(entry) && size == sizeof(int64_t) && schema->timestamp == UINT64_MAX)
+            schema->timestamp = at;
+        nvt_put_number(out, entry->flags);
+        nvt_put_number(out, entry->type);
+        nvt_put_number(out, entry->arrayOrUnionDetail);
+        nvt_put_number(out, at);
+        nvt_put_text(out, entry->name);
         at += size;
         widest = alignment > widest && (!pack || alignment <= pack) ? alignment : widest;
     }
@@ -217,44 +191,68 @@ static void add_schema(struct schema *schema)
     }
 }
 
+/* Bytes of an entry's texts; *meanings grows if it says what its values are. */
+static size_t texts_of(const nvtxPayloadSchemaEntry_t *entry, size_t *meanings)
+{
+    const nvtxSemanticsCounter_t *semantics = nvt_counter_semantics(entry->semantics);
+    *meanings += semantics != NULL;
+    return nvt_text_length(entry->name) + (semantics ? nvt_text_length(semantics->unit) : 0);
+}
+
+static void put_meanings(struct nvt_definition_writer *out, const nvtxPayloadSchemaAttr_t *from,
+                         size_t meanings)
+{
+    if (!meanings)
+        return;
+    nvt_put_number(out, meanings);
+    for (size_t i = 0; i < from->numEntries; i++) {
+        const nvtxSemanticsCounter_t *semantics = nvt_counter_semantics(from->entries[i].semantics);
+        if (!semantics)
+            continue;
+        nvt_put_number(out, i);
+        nvt_put_meaning(out, semantics);
+    }
+}
+
 static uint64_t register_schema(nvtxDomainHandle_t domain, const nvtxPayloadSchemaAttr_t *from)
 {
-    struct writer out;
-    size_t names = 0;
+    struct nvt_definition_writer out;
+    size_t texts = 0, meanings = 0;
     if (!from || !HAS(from, SCHEMA, ENTRIES) || !from->entries || !from->numEntries ||
         from->numEntries > MOST_ENTRIES)
         return 0;
     for (size_t i = 0; i < from->numEntries; i++)
-        names += text_length(from->entries[i].name);
-    if (make_room(&out, from->numEntries, names))
+        texts += texts_of(&from->entries[i], &meanings);
+    if (make_room(&out, from->numEntries, texts))
         return 0;
     uint64_t pack = HAS(from, SCHEMA, ALIGNMENT) ? from->packAlign : 0;
     uint64_t size = HAS(from, SCHEMA, STATIC_SIZE) ? from->payloadStaticSize : 0;
-    put_text(&out, HAS(from, SCHEMA, NAME) ? from->name : "");
-    put_number(&out, HAS(from, SCHEMA, TYPE) ? from->type : 0);
-    put_number(&out, size);
-    put_number(&out, pack);
-    put_number(&out, from->numEntries);
+    nvt_put_text(&out, HAS(from, SCHEMA, NAME) ? from->name : "");
+    nvt_put_number(&out, HAS(from, SCHEMA, TYPE) ? from->type : 0);
+    nvt_put_number(&out, size);
+    nvt_put_number(&out, pack);
+    nvt_put_number(&out, from->numEntries);
     struct schema *schema = build_schema(domain, from, pack, &out);
     if (schema) {
+        put_meanings(&out, from, meanings);
         if (size)
             schema->size = size;
         schema->id = HAS(from, SCHEMA, SCHEMA_ID) ? from->schemaId : atomic_fetch_add(&next_id, 1);
         add_schema(schema);
         nvt_define(NVT_DEFINE_SCHEMA, domain, 0, schema->id, out.data, out.size);
     }
-    munmap(out.data, out.capacity);
+    nvt_definition_free(&out);
     return schema ? schema->id : 0;
 }
 
 static uint64_t register_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAttr_t *from)
 {
-    struct writer out;
+    struct nvt_definition_writer out;
     size_t names = 0;
     if (!from || !HAS(from, ENUM, ENTRIES) || !from->entries || from->numEntries > MOST_ENTRIES)
         return 0;
     for (size_t i = 0; i < from->numEntries; i++)
-        names += text_length(from->entries[i].name);
+        names += nvt_text_length(from->entries[i].name);
     struct schema *schema = nvt_session_memory(sizeof(*schema));
     if (!schema || make_room(&out, from->numEntries, names))
         return 0;
@@ -262,18 +260,28 @@ static uint64_t register_enum(nvtxDomainHandle_t domain, const nvtxPayloadEnumAt
     schema->size = HAS(from, ENUM, SIZE) ? from->sizeOfEnum : sizeof(int);
     schema->alignment = schema->size ? schema->size : 1;
     schema->id = HAS(from, ENUM, SCHEMA_ID) ? from->schemaId : atomic_fetch_add(&next_id, 1);
-    put_text(&out, HAS(from, ENUM, NAME) ? from->name : "");
-    put_number(&out, schema->size);
-    put_number(&out, from->numEntries);
+    nvt_put_text(&out, HAS(from, ENUM, NAME) ? from->name : "");
+    nvt_put_number(&out, schema->size);
+    nvt_put_number(&out, from->numEntries);
     for (size_t i = 0; i < from->numEntries; i++) {
-        put_number(&out, from->entries[i].value);
-        put_number(&out, (uint64_t)from->entries[i].isFlag);
-        put_text(&out, from->entries[i].name);
+        nvt_put_number(&out, from->entries[i].value);
+        nvt_put_number(&out, (uint64_t)from->entries[i].isFlag);
+        nvt_put_text(&out, from->entries[i].name);
     }
     add_schema(schema);
     nvt_define(NVT_DEFINE_ENUM, domain, 0, schema->id, out.data, out.size);
-    munmap(out.data, out.capacity);
+    nvt_definition_free(&out);
     return schema->id;
+}
+
+size_t nvt_schema_size(nvtxDomainHandle_t domain, uint64_t id, size_t *timestamp)
+{
+    const struct schema *schema = find_schema(domain, id);
+    *timestamp = SIZE_MAX;
+    if (schema && schema->timestamp <= schema->size - sizeof(int64_t) &&
+        schema->size >= sizeof(int64_t))
+        *timestamp = (size_t)schema->timestamp;
+    return schema ? (size_t)schema->size : type_size(id);
 }
 
 /* Bytes of a payload whose size the program leaves to us. */
@@ -282,11 +290,11 @@ static size_t payload_size(const nvtxPayloadData_t *payload, const struct schema
     if (payload->size != SIZE_MAX)
         return payload->size;
     if (is_text(payload->schemaId))
-        return strnlen(payload->payload, TEXT_MOST);
+        return strnlen(payload->payload, NVT_TEXT_MOST);
     return schema ? (size_t)schema->size : type_size(payload->schemaId);
 }
 
-static void put_pointed_texts(struct writer *out, const struct schema *schema,
+static void put_pointed_texts(struct nvt_definition_writer *out, const struct schema *schema,
                               const nvtxPayloadData_t *payload, size_t size)
 {
     for (uint32_t i = 0; schema && i < schema->pointers; i++) {
@@ -294,14 +302,14 @@ static void put_pointed_texts(struct writer *out, const struct schema *schema,
         if (schema->pointer[i].offset + sizeof(text) <= size)
             /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): without one, size is 0 */
             memcpy(&text, (const char *)payload->payload + schema->pointer[i].offset, sizeof(text));
-        put_text(out, text);
+        nvt_put_text(out, text);
     }
 }
 
 size_t nvt_payload_copy(char *data, size_t capacity, nvtxDomainHandle_t domain,
                         const nvtxPayloadData_t *payloads, size_t count, int *left_out)
 {
-    struct writer out = {data, 0, capacity};
+    struct nvt_definition_writer out = {data, 0, capacity};
     for (size_t i = 0; i < count && i < 64; i++) {
         const struct schema *schema = find_schema(domain, payloads[i].schemaId);
         size_t size = payloads[i].payload ? payload_size(&payloads[i], schema) : 0;
@@ -309,9 +317,9 @@ size_t nvt_payload_copy(char *data, size_t capacity, nvtxDomainHandle_t domain,
             *left_out = 1;
             break;
         }
-        put_number(&out, payloads[i].schemaId);
-        put_number(&out, size);
-        put(&out, payloads[i].payload, size);
+        nvt_put_number(&out, payloads[i].schemaId);
+        nvt_put_number(&out, size);
+        nvt_put(&out, payloads[i].payload, size);
         put_pointed_texts(&out, schema, &payloads[i], size);
     }
     return out.size;
@@ -371,6 +379,12 @@ static uint64_t register_scope(nvtxDomainHandle_t domain, const nvtxScopeAttr_t 
     return atomic_fetch_add(&next_id, 1);
 }
 
+/* The moment in the ticks of events: what a program hands back with a batch of samples. */
+static int64_t get_timestamp(void)
+{
+    return (int64_t)nvt_ticks(nvt_session.control->clock);
+}
+
 void nvt_payload_attach(intptr_t *slots, size_t count)
 {
     static const struct {
@@ -386,6 +400,7 @@ void nvt_payload_attach(intptr_t *slots, size_t count)
         {NVTX3EXT_CBID_nvtxRangeEndPayload, (NvtxFunctionPointer)end},
         {NVTX3EXT_CBID_nvtxDomainIsEnabled, (NvtxFunctionPointer)is_enabled},
         {NVTX3EXT_CBID_nvtxScopeRegister, (NvtxFunctionPointer)register_scope},
+        {NVTX3EXT_CBID_nvtxTimestampGet, (NvtxFunctionPointer)get_timestamp},
     };
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
         if (functions[i].id < count)

@@ -11,7 +11,7 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/fuzz_r
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 # The seed of our own format is recorded here, so that no checkout holds facts about a machine.
-fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/device $(BUILD)/tests/libcupti-stand-in.so ## fuzz every reader for FUZZ_SECONDS
+fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/counters $(BUILD)/tests/clients/device $(BUILD)/tests/libcupti-stand-in.so ## fuzz every reader for FUZZ_SECONDS
 	$(Q)$(MAKE) BUILD=build-fuzz CC=$(FUZZ_CLANG) CFLAGS="-O1 -g" \
 	  SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined" \
 	  $(addprefix build-fuzz/fuzz/,$(FUZZERS))
@@ -19,7 +19,9 @@ fuzz: all $(BUILD)/tests/clients/everything $(BUILD)/tests/clients/device $(BUIL
 	  cp -rn tests/fuzz/corpus/. build-fuzz/corpus/ && \
 	  cp -n data/published/*.txt data/published/*.log data/published/*.md build-fuzz/corpus/published/ && \
 	  $(BUILD)/nvtally record --level 0 -o build-fuzz/corpus/nvt/everything.nvt -- \
-	    $(BUILD)/tests/clients/everything >/dev/null
+	    $(BUILD)/tests/clients/everything >/dev/null && \
+	  $(BUILD)/nvtally record --level 0 -o build-fuzz/corpus/nvt/counters.nvt -- \
+	    $(BUILD)/tests/clients/counters
 	$(Q)for log in fragments.txt switchback.txt transformer.md gpipe.log; do \
 	  rm -rf build-fuzz/imported && \
 	  $(BUILD)/nvtally import data/published/$$log -o build-fuzz/imported 2>/dev/null && \
