@@ -21,6 +21,7 @@ struct writer {
     struct nvt_map devices; /* process << 32 | device -> number */
     uint32_t device_count;
     struct nvt_rows rows; /* of threads, and of devices' streams */
+    double *levels;       /* of counters so far */
     int failed;           /* out of memory */
     int events;
 };
@@ -244,6 +245,27 @@ static void put_mark(struct writer *writer, uint32_t i)
     end(writer);
 }
 
+/* The level of a counter: of one whose samples say how much more there is, what they have come to. */
+static void put_sample(struct writer *writer, uint32_t i)
+{
+    const struct nvt_trace *trace = writer->trace;
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    const struct nvt_counters *counters = &trace->counters;
+    uint32_t counter = samples->counter[i], thread = samples->thread[i];
+    if (counter >= counters->count)
+        return;
+    double *level = &writer->levels[counter];
+    *level = samples->value[i] + (counters->values[counter] == NVT_COUNTER_DELTA ? *level : 0);
+    begin(writer, 'C', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
+          samples->time[i]);
+    put_category(writer, counters->domain[counter]);
+    put_quoted(writer, ",\"name\":", nvt_name(trace, counters->name[counter]));
+    const char *unit = nvt_name(trace, counters->unit[counter]);
+    put_quoted(writer, ",\"args\":{", *unit ? unit : "value");
+    put(writer, ":%.17g}", *level);
+    end(writer);
+}
+
 /* --- calls and operations --- */
 
 static void put_call(struct writer *writer, uint32_t i)
@@ -430,14 +452,18 @@ static int write_chrome(const struct nvt_trace *trace, FILE *out, struct nvt_err
         {trace->ranges.count, put_range},       {trace->marks.count, put_mark},
         {trace->apis.count, put_call},          {trace->ops.count, put_op},
         {trace->syncs.count, put_sync},         {trace->memory.count, put_memory},
-        {trace->overheads.count, put_overhead},
+        {trace->overheads.count, put_overhead}, {trace->counter_samples.count, put_sample},
     };
+    writer.levels = calloc((size_t)trace->counters.count + 1, sizeof(*writer.levels));
+    if (!writer.levels)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
     put_head(&writer);
     put_owners(&writer);
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
         for (uint32_t i = 0; i < kinds[kind].count && !writer.failed; i++)
             kinds[kind].put(&writer, i);
     fputs("\n]}\n", out);
+    free(writer.levels);
     nvt_buffer_free(&writer.text);
     nvt_map_free(&writer.devices);
     nvt_rows_free(&writer.rows);

@@ -97,6 +97,27 @@ static void put_marks(const struct nvt_trace *trace, FILE *out)
     }
 }
 
+static void put_samples(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        struct line line = empty;
+        char value[32];
+        uint32_t counter = samples->counter[i];
+        if (counter >= trace->counters.count)
+            continue;
+        snprintf(value, sizeof(value), "%.17g", samples->value[i]);
+        line.kind = "sample";
+        line.start = line.end = samples->time[i];
+        line.thread = samples->thread[i];
+        line.domain = domain_name(trace, trace->counters.domain[counter]);
+        line.name = nvt_name(trace, trace->counters.name[counter]);
+        line.category = optional_name(trace, trace->counters.unit[counter]);
+        line.payload = value;
+        put(trace, &line, out);
+    }
+}
+
 static void put_calls(const struct nvt_trace *trace, FILE *out)
 {
     static const char *const classes[] = {"runtime call", "driver call", "library call", "call"};
@@ -190,6 +211,7 @@ static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error 
           out);
     put_ranges(trace, out);
     put_marks(trace, out);
+    put_samples(trace, out);
     put_calls(trace, out);
     put_ops(trace, out);
     put_syncs(trace, out);

@@ -42,6 +42,11 @@ void nvt_sql_int(struct nvt_sql *sql, int64_t value)
     sqlite3_bind_int64(sql->insert, ++sql->column, value);
 }
 
+void nvt_sql_real(struct nvt_sql *sql, double value)
+{
+    sqlite3_bind_double(sql->insert, ++sql->column, value);
+}
+
 void nvt_sql_null(struct nvt_sql *sql)
 {
     sqlite3_bind_null(sql->insert, ++sql->column);

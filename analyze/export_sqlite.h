@@ -32,6 +32,7 @@ int nvt_sql_prepare(struct nvt_sql *sql, const char *table, int columns);
 /* The next cell of the row: a number, nothing, a text, a string of the model as text and by its id,
  * the global id of a process and of a thread. Texts must live until nvt_sql_row. */
 void nvt_sql_int(struct nvt_sql *sql, int64_t value);
+void nvt_sql_real(struct nvt_sql *sql, double value);
 void nvt_sql_null(struct nvt_sql *sql);
 void nvt_sql_text(struct nvt_sql *sql, const char *text);
 void nvt_sql_name(struct nvt_sql *sql, uint32_t id);

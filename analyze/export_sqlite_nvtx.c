@@ -19,7 +19,8 @@ struct event {
     uint32_t process;            /* of an event without thread */
     uint32_t name, domain, category, color, payload;
     uint8_t flags;
-    int64_t id; /* -1: none */
+    int64_t id;          /* -1: none */
+    const double *value; /* instead of a payload, NULL: none */
 };
 
 /* A category that is called by its number has no name. */
@@ -53,7 +54,11 @@ static void put_payload(struct nvt_sql *sql, const struct event *event)
         nvt_sql_int(sql, strtoll(text, NULL, 10));
     else
         nvt_sql_null(sql);
-    for (int i = 0; i < 5; i++)
+    if (event->value)
+        nvt_sql_real(sql, *event->value);
+    else
+        nvt_sql_null(sql);
+    for (int i = 0; i < 4; i++)
         nvt_sql_null(sql);
     if (has && !whole)
         nvt_sql_name(sql, event->payload);
@@ -199,10 +204,33 @@ static int put_marks(struct nvt_sql *sql)
     return 0;
 }
 
+/* The schema knows no counters: a sample is a mark with its value. */
+static int put_samples(struct nvt_sql *sql)
+{
+    const struct nvt_counter_samples *samples = &sql->trace->counter_samples;
+    const struct nvt_counters *counters = &sql->trace->counters;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        uint32_t counter = samples->counter[i];
+        if (counter >= counters->count)
+            continue;
+        const struct event event = {.start = samples->time[i],
+                                    .type = MARK,
+                                    .thread = samples->thread[i],
+                                    .end_thread = NVT_NONE,
+                                    .name = counters->name[counter],
+                                    .domain = counters->domain[counter],
+                                    .value = &samples->value[i],
+                                    .id = -1};
+        if (put_event(sql, &event))
+            return -1;
+    }
+    return 0;
+}
+
 int nvt_sql_nvtx(struct nvt_sql *sql)
 {
     return nvt_sql_prepare(sql, "NVTX_EVENTS", 20) || put_domains(sql) || put_categories(sql) ||
-                   put_ranges(sql) || put_marks(sql)
+                   put_ranges(sql) || put_marks(sql) || put_samples(sql)
                ? -1
                : 0;
 }

@@ -22,6 +22,8 @@
     X(nvtx_startend_sum)                                                                           \
     X(nvtx_pushpop_trace)                                                                          \
     X(nvtx_marks)                                                                                  \
+    X(nvtx_counters)                                                                               \
+    X(nvtx_counter_ranges)                                                                         \
     X(phases)                                                                                      \
     X(fragments)                                                                                   \
     X(switchback)                                                                                  \

@@ -1,6 +1,7 @@
 #include "render.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,17 @@ static void shortest(double value, char out[NVT_NUMBER_MAX])
     }
 }
 
+/* Six digits without zeros at their end, but whole numbers as they are up to 2^53. */
+static void six_digits(double value, char *out)
+{
+    double size = fabs(value);
+    if (size >= 1e6 && size <= 0x1p53) {
+        snprintf(out, NVT_NUMBER_MAX, "%.0f", value);
+        return;
+    }
+    snprintf(out, NVT_NUMBER_MAX, "%.6g", value);
+}
+
 /* What is rounded to nothing has no sign. */
 static void unsign_zero(char *number)
 {
@@ -80,6 +92,8 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
         snprintf(out, NVT_NUMBER_MAX, "%" PRId64, nvt_table_int(table, row, column));
     else if (spec->decimals == NVT_SHORTEST)
         shortest(nvt_table_real(table, row, column), out);
+    else if (spec->decimals == NVT_SIX_DIGITS)
+        six_digits(nvt_table_real(table, row, column), out);
     else
         snprintf(out, NVT_NUMBER_MAX, "%.*f", spec->decimals, nvt_table_real(table, row, column));
     unsign_zero(out);

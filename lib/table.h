@@ -21,6 +21,8 @@ enum nvt_column_flags {
 
 /* Decimals of an NVT_REAL column that shows as many as it needs. */
 #define NVT_SHORTEST (-1)
+/* Of one that shows six digits, or those before the point where they are more. */
+#define NVT_SIX_DIGITS (-2)
 
 /* What a column is. Static text, which must outlive the tables made of it. */
 struct nvt_column_spec {

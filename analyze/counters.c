@@ -1,0 +1,118 @@
+#include "counters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples of every counter in one place each; they are in order in the trace already. */
+static void distribute(const struct nvt_trace *trace, struct nvt_counter_courses *courses)
+{
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < samples->count; i++)
+        if (samples->counter[i] < courses->count)
+            courses->items[samples->counter[i]].count++;
+    for (uint32_t i = 0; i < courses->count; i++) {
+        struct nvt_counter_course *course = &courses->items[i];
+        *course = (struct nvt_counter_course){.counter = i,
+                                              .count = course->count,
+                                              .time = courses->times + first,
+                                              .value = courses->values + first,
+                                              .level = courses->levels + first};
+        first += course->count;
+        course->count = 0;
+    }
+    for (uint32_t i = 0; i < samples->count; i++) {
+        if (samples->counter[i] >= courses->count)
+            continue;
+        struct nvt_counter_course *course = &courses->items[samples->counter[i]];
+        size_t at = (size_t)(course->time - courses->times) + course->count++;
+        courses->times[at] = samples->time[i];
+        courses->values[at] = samples->value[i];
+    }
+}
+
+static void find_levels(const struct nvt_trace *trace, struct nvt_counter_courses *courses)
+{
+    double *blocks = courses->blocks;
+    for (uint32_t i = 0; i < courses->count; i++) {
+        struct nvt_counter_course *course = &courses->items[i];
+        double *levels = courses->levels + (course->time - courses->times), sum = 0;
+        uint32_t count = (course->count + NVT_COURSE_BLOCK - 1) / NVT_COURSE_BLOCK;
+        double *lowest = blocks, *highest = blocks + count;
+        blocks += 2 * (size_t)count;
+        for (uint32_t k = 0; k < course->count; k++) {
+            uint32_t block = k / NVT_COURSE_BLOCK;
+            sum += course->value[k];
+            levels[k] = trace->counters.values[i] == NVT_COUNTER_DELTA ? sum : course->value[k];
+            if (k % NVT_COURSE_BLOCK == 0 || levels[k] < lowest[block])
+                lowest[block] = levels[k];
+            if (k % NVT_COURSE_BLOCK == 0 || levels[k] > highest[block])
+                highest[block] = levels[k];
+        }
+        course->lowest = lowest;
+        course->highest = highest;
+    }
+}
+
+int nvt_counter_courses(const struct nvt_trace *trace, struct nvt_counter_courses *courses)
+{
+    size_t samples = trace->counter_samples.count, counters = trace->counters.count;
+    *courses = (struct nvt_counter_courses){
+        .items = calloc(counters + 1, sizeof(*courses->items)),
+        .count = trace->counters.count,
+        .times = malloc((samples + 1) * sizeof(*courses->times)),
+        .values = malloc((samples + 1) * sizeof(*courses->values)),
+        .levels = malloc((samples + 1) * sizeof(*courses->levels)),
+        .blocks = malloc(2 * (samples / NVT_COURSE_BLOCK + counters + 1) * sizeof(double)),
+    };
+    if (!courses->items || !courses->times || !courses->values || !courses->levels ||
+        !courses->blocks)
+        return -1;
+    distribute(trace, courses);
+    find_levels(trace, courses);
+    return 0;
+}
+
+void nvt_counter_courses_free(struct nvt_counter_courses *courses)
+{
+    free(courses->items);
+    free(courses->times);
+    free(courses->values);
+    free(courses->levels);
+    free(courses->blocks);
+}
+
+uint32_t nvt_course_until(const struct nvt_counter_course *course, int64_t time)
+{
+    uint32_t low = 0, high = course->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (course->time[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void widen(double low, double high, double *lowest, double *highest)
+{
+    *lowest = low < *lowest ? low : *lowest;
+    *highest = high > *highest ? high : *highest;
+}
+
+void nvt_course_bounds(const struct nvt_counter_course *course, uint32_t from, uint32_t to,
+                       double *lowest, double *highest)
+{
+    *lowest = *highest = course->level[from];
+    while (from < to) {
+        uint32_t block = from / NVT_COURSE_BLOCK;
+        if (from % NVT_COURSE_BLOCK == 0 && to - from >= NVT_COURSE_BLOCK) {
+            widen(course->lowest[block], course->highest[block], lowest, highest);
+            from += NVT_COURSE_BLOCK;
+        } else {
+            widen(course->level[from], course->level[from], lowest, highest);
+            from++;
+        }
+    }
+}
