@@ -19,6 +19,7 @@
     X(timeline)                                                                                    \
     X(ranges)                                                                                      \
     X(memory)                                                                                      \
+    X(counters)                                                                                    \
     X(reference)                                                                                   \
     X(warmup)                                                                                      \
     X(overhead)

@@ -143,8 +143,9 @@ static const struct {
     {"made-ranges", {"total time (", "forward"}},
     {"made-kernels", {"total time (", "matmul"}},
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
+    {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
 };
-enum { CHARTS = sizeof(said) / sizeof(said[0]) };
+enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 5 /* the last ones */ };
 
 static void expect_said(const char *path, const struct picture *picture, int seen[CHARTS])
 {
@@ -284,7 +285,7 @@ static void test_studies(void **state)
         argv[count] = NULL;
         expect_charts_of(argv, directories[4 + i], seen);
     }
-    expect_all(seen, 0, CHARTS - 4);
+    expect_all(seen, 0, CHARTS - TRACE_CHARTS);
     for (int i = 0; i < 9; i++)
         cli_tempdir_remove(directories[i]);
 }
@@ -340,6 +341,22 @@ static void test_hostile_numbers(void **state)
 
 /* --- a trace --- */
 
+/* A loss that falls and tokens by the thousand, ten samples in so much time. */
+static void add_counters(struct nvt_trace *trace, int64_t ns)
+{
+    const struct nvt_counter counters[] = {{.name = nvt_strings_add_text(trace->strings, "loss")},
+                                           {.name = nvt_strings_add_text(trace->strings, "tokens"),
+                                            .unit = nvt_strings_add_text(trace->strings, "tok"),
+                                            .values = NVT_COUNTER_DELTA}};
+    for (uint32_t k = 0; k < 2; k++)
+        assert_int_equal(nvt_counter_add(trace, &counters[k]), k);
+    for (uint32_t i = 0; i < 20; i++) {
+        const struct nvt_counter_sample sample = {
+            .time = ns * (i / 2) / 10, .counter = i % 2, .value = i % 2 ? 4096 : 4.0 / (1 + i)};
+        assert_true(nvt_counter_sample_add(trace, &sample) != NVT_NONE);
+    }
+}
+
 /* Two iterations with phases, kernels on one stream, and an allocator that takes and gives. */
 static struct nvt_trace *make_trace(void)
 {
@@ -381,6 +398,7 @@ static struct nvt_trace *make_trace(void)
         assert_true(nvt_memory_event_add(trace, &event) != NVT_NONE);
     }
     assert_int_equal(nvt_trace_set_meta(trace, "device", "A made GPU"), 0);
+    add_counters(trace, 200000);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     return trace;
 }
@@ -402,7 +420,7 @@ static void draw_trace(struct nvt_trace *trace, const char *directory)
             fail_msg("%s", err.message);
     fclose(out);
     expect_pictures(paths, seen);
-    for (size_t i = CHARTS - 4; i < CHARTS; i++)
+    for (size_t i = CHARTS - TRACE_CHARTS; i < CHARTS; i++)
         if (!seen[i])
             fail_msg("no chart %s was drawn", said[i].name);
     free(paths);
@@ -429,6 +447,12 @@ static void test_trace(void **state)
     data = cli_read_file(cli_in(directory, "made-memory.dat"), NULL);
     assert_non_null(strstr(data, "\n44\t5\t6\n"));
     assert_non_null(strstr(data, "\n218\t5\t6\n"));
+    free(data);
+    /* What more tokens there are comes to; the last level is drawn to the end. */
+    data = cli_read_file(cli_in(directory, "made-counters.dat"), NULL);
+    assert_non_null(strstr(data, "\n20\t8192\n"));
+    assert_non_null(strstr(data, "\n180\t40960\n"));
+    assert_non_null(strstr(data, "\n218\t40960\n"));
     free(data);
     cli_tempdir_remove(directory);
 }
@@ -476,6 +500,7 @@ static struct nvt_trace *make_large_trace(void)
         assert_true(nvt_memory_event_add(trace, &event) != NVT_NONE);
     }
     assert_int_equal(nvt_trace_set_meta(trace, "device", "A made GPU"), 0);
+    add_counters(trace, 200000);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     return trace;
 }
@@ -507,6 +532,7 @@ static struct nvt_trace *make_stack(void)
         range.name = nvt_strings_add_text(trace->strings, "forward");
         assert_true(nvt_range_add(trace, &range) != NVT_NONE);
     }
+    add_counters(trace, 1000);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     return trace;
 }
