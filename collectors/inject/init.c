@@ -2,7 +2,6 @@
  * Where NVTX finds us: NVTX_INJECTION64_PATH names this library, and each copy of NVTX in the
  * process (they are header-only, so there may be several) calls InitializeInjectionNvtx2 once.
  */
-#include <nvtx3/nvToolsExtCounters.h>
 #include <stdlib.h>
 
 #include "capture.h"
@@ -15,6 +14,9 @@ static const struct nvt_module *const modules[] = {
     &nvt_module_core, &nvt_module_core2, &nvt_module_cuda, &nvt_module_cudart, &nvt_module_opencl,
 };
 
+static const struct nvt_extension *const extensions[] = {&nvt_extension_payload,
+                                                         &nvt_extension_counters};
+
 static void attach(const NvtxExportTableCallbacks *callbacks, const struct nvt_module *module)
 {
     NvtxFunctionTable table = NULL;
@@ -24,6 +26,14 @@ static void attach(const NvtxExportTableCallbacks *callbacks, const struct nvt_m
     for (size_t i = 0; i < module->count; i++)
         if (module->callbacks[i].id < size && table[module->callbacks[i].id])
             *table[module->callbacks[i].id] = module->callbacks[i].function;
+}
+
+static void fill(const nvtxExtModuleSegment_t *segment, const struct nvt_extension *extension)
+{
+    for (size_t i = 0; i < extension->count; i++)
+        if (extension->callbacks[i].id < segment->slotCount)
+            segment->functionSlots[extension->callbacks[i].id] =
+                (intptr_t)extension->callbacks[i].function;
 }
 
 /*
@@ -69,15 +79,10 @@ NVT_EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
         return 0;
     if (!module->segmentsCount)
         return 0;
-    const nvtxExtModuleSegment_t *segment = &module->segments[0];
-    switch (module->moduleId) {
-    case NVTX_EXT_PAYLOAD_MODULEID:
-        nvt_payload_attach(segment->functionSlots, segment->slotCount);
-        return 1;
-    case NVTX_EXT_COUNTERS_MODULEID:
-        nvt_counters_attach(segment->functionSlots, segment->slotCount);
-        return 1;
-    default:
-        return 0;
-    }
+    for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++)
+        if (extensions[i]->module == module->moduleId) {
+            fill(&module->segments[0], extensions[i]);
+            return 1;
+        }
+    return 0;
 }

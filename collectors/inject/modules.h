@@ -28,10 +28,14 @@ extern const struct nvt_module nvt_module_cuda, nvt_module_cudart,
 /* The callbacks of a core module that read the clock on their short path. */
 struct nvt_module nvt_module_fast(enum nvt_clock clock, NvtxCallbackModule module);
 
-/* Fill the slots of the payload extension (nvtx_payload.c). */
-void nvt_payload_attach(intptr_t *slots, size_t count);
+/* The same of NVTX's extensions. */
+struct nvt_extension {
+    size_t module; /* NVTX_EXT_…_MODULEID */
+    const struct nvt_callback *callbacks;
+    size_t count;
+};
 
-/* The same of the counters' extension (nvtx_counters.c). */
-void nvt_counters_attach(intptr_t *slots, size_t count);
+extern const struct nvt_extension nvt_extension_payload;  /* nvtx_payload.c */
+extern const struct nvt_extension nvt_extension_counters; /* nvtx_counters.c */
 
 #endif

@@ -249,20 +249,14 @@ static void submit(nvtxDomainHandle_t domain, const nvtxCounterBatch_t *from)
     }
 }
 
-void nvt_counters_attach(intptr_t *slots, size_t count)
-{
-    static const struct {
-        size_t id;
-        NvtxFunctionPointer function;
-    } functions[] = {
-        {NVTX3EXT_CBID_nvtxCounterRegister, (NvtxFunctionPointer)register_counter},
-        {NVTX3EXT_CBID_nvtxCounterSampleInt64, (NvtxFunctionPointer)sample_integer},
-        {NVTX3EXT_CBID_nvtxCounterSampleFloat64, (NvtxFunctionPointer)sample_real},
-        {NVTX3EXT_CBID_nvtxCounterSample, (NvtxFunctionPointer)sample},
-        {NVTX3EXT_CBID_nvtxCounterSampleNoValue, (NvtxFunctionPointer)sample_nothing},
-        {NVTX3EXT_CBID_nvtxCounterBatchSubmit, (NvtxFunctionPointer)submit},
-    };
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-        if (functions[i].id < count)
-            slots[functions[i].id] = (intptr_t)functions[i].function;
-}
+static const struct nvt_callback callbacks[] = {
+    {NVTX3EXT_CBID_nvtxCounterRegister, (NvtxFunctionPointer)register_counter},
+    {NVTX3EXT_CBID_nvtxCounterSampleInt64, (NvtxFunctionPointer)sample_integer},
+    {NVTX3EXT_CBID_nvtxCounterSampleFloat64, (NvtxFunctionPointer)sample_real},
+    {NVTX3EXT_CBID_nvtxCounterSample, (NvtxFunctionPointer)sample},
+    {NVTX3EXT_CBID_nvtxCounterSampleNoValue, (NvtxFunctionPointer)sample_nothing},
+    {NVTX3EXT_CBID_nvtxCounterBatchSubmit, (NvtxFunctionPointer)submit},
+};
+
+const struct nvt_extension nvt_extension_counters = {NVTX_EXT_COUNTERS_MODULEID, callbacks,
+                                                     sizeof(callbacks) / sizeof(callbacks[0])};

@@ -385,24 +385,18 @@ static int64_t get_timestamp(void)
     return (int64_t)nvt_ticks(nvt_session.control->clock);
 }
 
-void nvt_payload_attach(intptr_t *slots, size_t count)
-{
-    static const struct {
-        size_t id;
-        NvtxFunctionPointer function;
-    } functions[] = {
-        {NVTX3EXT_CBID_nvtxPayloadSchemaRegister, (NvtxFunctionPointer)register_schema},
-        {NVTX3EXT_CBID_nvtxPayloadEnumRegister, (NvtxFunctionPointer)register_enum},
-        {NVTX3EXT_CBID_nvtxMarkPayload, (NvtxFunctionPointer)mark},
-        {NVTX3EXT_CBID_nvtxRangePushPayload, (NvtxFunctionPointer)push},
-        {NVTX3EXT_CBID_nvtxRangePopPayload, (NvtxFunctionPointer)pop},
-        {NVTX3EXT_CBID_nvtxRangeStartPayload, (NvtxFunctionPointer)start},
-        {NVTX3EXT_CBID_nvtxRangeEndPayload, (NvtxFunctionPointer)end},
-        {NVTX3EXT_CBID_nvtxDomainIsEnabled, (NvtxFunctionPointer)is_enabled},
-        {NVTX3EXT_CBID_nvtxScopeRegister, (NvtxFunctionPointer)register_scope},
-        {NVTX3EXT_CBID_nvtxTimestampGet, (NvtxFunctionPointer)get_timestamp},
-    };
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-        if (functions[i].id < count)
-            slots[functions[i].id] = (intptr_t)functions[i].function;
-}
+static const struct nvt_callback callbacks[] = {
+    {NVTX3EXT_CBID_nvtxPayloadSchemaRegister, (NvtxFunctionPointer)register_schema},
+    {NVTX3EXT_CBID_nvtxPayloadEnumRegister, (NvtxFunctionPointer)register_enum},
+    {NVTX3EXT_CBID_nvtxMarkPayload, (NvtxFunctionPointer)mark},
+    {NVTX3EXT_CBID_nvtxRangePushPayload, (NvtxFunctionPointer)push},
+    {NVTX3EXT_CBID_nvtxRangePopPayload, (NvtxFunctionPointer)pop},
+    {NVTX3EXT_CBID_nvtxRangeStartPayload, (NvtxFunctionPointer)start},
+    {NVTX3EXT_CBID_nvtxRangeEndPayload, (NvtxFunctionPointer)end},
+    {NVTX3EXT_CBID_nvtxDomainIsEnabled, (NvtxFunctionPointer)is_enabled},
+    {NVTX3EXT_CBID_nvtxScopeRegister, (NvtxFunctionPointer)register_scope},
+    {NVTX3EXT_CBID_nvtxTimestampGet, (NvtxFunctionPointer)get_timestamp},
+};
+
+const struct nvt_extension nvt_extension_payload = {NVTX_EXT_PAYLOAD_MODULEID, callbacks,
+                                                    sizeof(callbacks) / sizeof(callbacks[0])};
