@@ -459,6 +459,17 @@ static int is_captured(const struct nvt_nvt_devices *devices, uint32_t process, 
 DEFINE_KEEP(ranges, NVT_RANGE_COLUMNS, start)
 DEFINE_KEEP(marks, NVT_MARK_COLUMNS, time)
 
+/* Samples go by when they were handed over: they are not in the trace yet. */
+static void keep_samples(struct nvt_nvt_reader *reader)
+{
+    struct nvt_nvt_counters *counters = &reader->counters;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < counters->sample_count; i++)
+        if (is_captured(&reader->devices, counters->samples[i].process, counters->samples[i].ticks))
+            counters->samples[kept++] = counters->samples[i];
+    counters->sample_count = kept;
+}
+
 int nvt_nvt_device_capture(struct nvt_nvt_reader *reader)
 {
     struct nvt_nvt_devices *devices = &reader->devices;
@@ -476,6 +487,7 @@ int nvt_nvt_device_capture(struct nvt_nvt_reader *reader)
                        nvt_trace_meta(reader->trace, "capture"));
     keep_ranges(reader, files);
     keep_marks(reader, files);
+    keep_samples(reader);
     free(files);
     return 0;
 }

@@ -179,6 +179,25 @@ static void samples_survive_a_kill(void **state)
     nvt_trace_free(trace);
 }
 
+/* Of four steps with a sample of each counter, and of what comes behind them. */
+static void samples_are_those_of_the_capture(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally",   "record",
+                          "--capture", "step",
+                          "-o",        cli_in(cli_folder, "captured.nvt"),
+                          "--",        cli_client("counters"),
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = read_trace("captured.nvt");
+    assert_int_equal(trace->counter_samples.count, 4 * 3);
+    for (uint32_t i = 0; i < trace->counter_samples.count; i++)
+        assert_true(trace->counter_samples.counter[i] < 3);
+    nvt_trace_free(trace);
+}
+
 /* What an export of the client's trace has in it. */
 static void expect_exported(const char *form, const char *const *wanted)
 {
@@ -395,6 +414,7 @@ int main(void)
         cmocka_unit_test(samples_lie_where_they_were_taken),
         cmocka_unit_test(what_cannot_be_kept_is_told),
         cmocka_unit_test(samples_survive_a_kill),
+        cmocka_unit_test(samples_are_those_of_the_capture),
         cmocka_unit_test(samples_are_exported),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(samples_become_marks_in_nsys_form),
