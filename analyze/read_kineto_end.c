@@ -1,3 +1,4 @@
+#include "../lib/date.h"
 #include "read_kineto.h"
 
 #include <time.h>
@@ -56,17 +57,14 @@ static void close_ranges(struct nvt_trace *trace)
 
 static int set_date(struct nvt_kineto *reader)
 {
-    char date[32];
-    struct tm calendar;
+    char date[NVT_DATE_SIZE];
     if (reader->first == INT64_MAX || reader->trace->origin_ns < 0 ||
         reader->first > INT64_MAX - reader->trace->origin_ns ||
         reader->first + reader->trace->origin_ns < EPOCH_NS)
         return 0;
     time_t seconds = (time_t)((reader->first + reader->trace->origin_ns) / 1000000000);
-    if (!gmtime_r(&seconds, &calendar) ||
-        !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar))
-        return 0;
-    return nvt_trace_set_meta(reader->trace, "date", date);
+    nvt_date(seconds, date);
+    return *date ? nvt_trace_set_meta(reader->trace, "date", date) : 0;
 }
 
 static int set_facts(struct nvt_kineto *reader)

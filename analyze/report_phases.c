@@ -44,7 +44,7 @@ static const struct nvt_column_spec columns[] = {
 };
 
 /* What the machine reached in a matrix product of the configuration's precision (FLOP/s), or in a copy
- * (bytes/s), as `nvtally run --peak` measured it; NaN where it did not. Several directories may be of several
+ * (bytes/s), as `nvtally run --peak` or, before, `nvtally info --peak` measured it; NaN where neither did. Several directories may be of several
  * machines, and a trace that was given by itself of any. */
 static double peak_of(const struct nvt_report_input *input, const struct nvt_phase_row *phase,
                       int is_bytes)
@@ -109,6 +109,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         nvt_note(
             input,
             "note: no range forward, backward or optimizer was found, or none within an iteration");
+    if (table && nvt_phases_count(phases) && input->run_count == 1) {
+        const char *date = nvt_record_text(&input->runs[0]->env, "peak_date");
+        if (date)
+            nvt_note(input, "note: shares are of what 'nvtally info --peak' measured %s", date);
+    }
     nvt_phases_free(phases);
     return nvt_report_add(tables, table, err);
 }

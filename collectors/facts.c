@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/date.h"
 #include "../lib/shell.h"
 #include "../lib/version.h"
 
@@ -41,14 +42,11 @@ int nvt_facts_write(struct nvt_output *output, const char *const *given, char *c
                     enum nvt_clock clock)
 {
     static const char *const clocks[] = {"CLOCK_MONOTONIC", "TSC", "CNTVCT"};
-    char date[64], processor[256], system[256];
+    char date[NVT_DATE_SIZE], processor[256], system[256];
     struct nvt_buffer command = {0};
     struct utsname names;
-    time_t now = time(NULL);
-    struct tm calendar;
     uname(&names);
-    gmtime_r(&now, &calendar);
-    (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
+    nvt_date(time(NULL), date);
     read_processor(processor, sizeof(processor));
     int failed = join(argv, &command);
     snprintf(system, sizeof(system), "%s %s", names.sysname, names.release);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../lib/create_file.h"
+#include "../lib/date.h"
 #include "../lib/shell.h"
 #include "../lib/version.h"
 #include "sweep.h"
@@ -48,8 +49,8 @@ static void read_processor(char *out, size_t size)
     memmove(out, out + strspn(out, " "), strlen(out + strspn(out, " ")) + 1);
 }
 
-/* What was measured of it: "peak_flops_fp32" … in FLOP/s, "peak_bytes" in bytes/s. */
-static void put_peak(struct nvt_json *json, const struct nvt_peak *peak)
+/* What was measured of it: "peak_flops_fp32" … in FLOP/s, "peak_bytes" in bytes/s, and when, if before. */
+static void put_peak(struct nvt_json *json, const struct nvt_peak *peak, const char *date)
 {
     static const char *const keys[] = {"peak_flops_fp32", "peak_flops_tf32", "peak_flops_bf16",
                                        "peak_flops_fp16"};
@@ -58,6 +59,8 @@ static void put_peak(struct nvt_json *json, const struct nvt_peak *peak)
             nvt_json_number(json, keys[i], peak->flops[i]);
     if (peak->bytes > 0)
         nvt_json_number(json, "peak_bytes", peak->bytes);
+    if (*date)
+        nvt_json_text(json, "peak_date", date);
 }
 
 static void put_machine(struct nvt_json *json, const struct nvt_sweep *sweep)
@@ -83,7 +86,7 @@ static void put_machine(struct nvt_json *json, const struct nvt_sweep *sweep)
     else
         nvt_json_null(json, "threads");
     nvt_json_text(json, "libraries", backend->libraries);
-    put_peak(json, &sweep->peak);
+    put_peak(json, &sweep->peak, sweep->peak_date);
 }
 
 static int write_file(const char *path, const struct nvt_buffer *text, struct nvt_error *err)
@@ -100,13 +103,10 @@ static int write_file(const char *path, const struct nvt_buffer *text, struct nv
 
 int nvt_environment_write(const struct nvt_sweep *sweep, struct nvt_error *err)
 {
-    char path[4096], date[64], levels[64];
+    char path[4096], date[NVT_DATE_SIZE], levels[64];
     struct nvt_buffer out = {0}, command = {0};
     struct nvt_json json;
-    struct tm calendar;
-    time_t now = time(NULL);
-    gmtime_r(&now, &calendar);
-    (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
+    nvt_date(time(NULL), date);
     int failed = join_command(sweep, &command);
     join_levels(sweep, levels, sizeof(levels));
     nvt_json_begin(&json, &out);

@@ -1,27 +1,57 @@
-/* What each backend reaches here, for `nvtally info --peak`. */
+/* What each backend reaches here, measured by `nvtally info --peak` and kept for `nvtally info`. */
 #include <stdio.h>
 #include <string.h>
 
 #include "../collectors/session.h"
 #include "../lib/probe.h"
+#include "kept_peak.h"
 #include "sweep.h"
 
-static const struct {
-    const char *library;
+static const struct backend {
+    const char *name, *library;
     const char *products[4]; /* by enum nvt_precision */
     const char *copy;
 } backends[] = {
-    {"libnvtally-cuda.so", {"cuda fp32", "cuda tf32", "cuda bf16", "cuda fp16"}, "cuda copy"},
-    {"libnvtally-host.so", {"host fp32", "host tf32", "host bf16", "host fp16"}, "host copy"},
+    {"cuda",
+     "libnvtally-cuda.so",
+     {"cuda fp32", "cuda tf32", "cuda bf16", "cuda fp16"},
+     "cuda copy"},
+    {"host",
+     "libnvtally-host.so",
+     {"host fp32", "host tf32", "host bf16", "host fp16"},
+     "host copy"},
 };
 
 static size_t put(struct nvt_probe_item *items, size_t room, const char *name, double rate,
-                  const char *unit, const char *device)
+                  const char *unit, const char *from)
 {
     if (!room || !(rate > 0))
         return 0;
     items[0] = (struct nvt_probe_item){.section = "peak", .name = name, .present = true};
-    snprintf(items[0].detail, sizeof(items[0].detail), "%.4g %s, %s", rate, unit, device);
+    snprintf(items[0].detail, sizeof(items[0].detail), "%.4g %s, %s", rate, unit, from);
+    return 1;
+}
+
+/* All that is known of a backend; `from`: what it was measured on. */
+static size_t put_backend(struct nvt_probe_item *items, size_t room, const struct backend *backend,
+                          const struct nvt_peak *peak, const char *from)
+{
+    size_t count = 0;
+    for (int precision = NVT_FP32; precision <= NVT_FP16; precision++)
+        count += put(items + count, room - count, backend->products[precision],
+                     peak->flops[precision] / 1e12, "TFLOP/s", from);
+    return count + put(items + count, room - count, backend->copy, peak->bytes / 1e9, "GB/s", from);
+}
+
+/* What cannot be kept is said, and shown all the same. */
+static size_t keep(struct nvt_probe_item *items, size_t room, const struct nvt_backend_facts *facts,
+                   const struct nvt_peak *peak)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (!nvt_kept_peak_keep(facts, peak, &err) || !room)
+        return 0;
+    items[0] = (struct nvt_probe_item){.section = "peak", .name = "not kept", .present = true};
+    nvt_error_text(&err, items[0].detail, sizeof(items[0].detail));
     return 1;
 }
 
@@ -38,11 +68,22 @@ size_t nvt_probe_peaks(struct nvt_probe_item *items, size_t room)
         if (nvt_find_library(backends[i].library, library, sizeof(library), &err) ||
             nvt_ask_backend(library, &facts, &err) || nvt_ask_peak(library, &peak, &err))
             continue;
-        for (int precision = NVT_FP32; precision <= NVT_FP16; precision++)
-            count += put(items + count, room - count, backends[i].products[precision],
-                         peak.flops[precision] / 1e12, "TFLOP/s", facts.device);
-        count += put(items + count, room - count, backends[i].copy, peak.bytes / 1e9, "GB/s",
-                     facts.device);
+        count += put_backend(items + count, room - count, &backends[i], &peak, facts.device);
+        count += keep(items + count, room - count, &facts, &peak);
+    }
+    return count;
+}
+
+size_t nvt_probe_kept_peaks(struct nvt_probe_item *items, size_t room)
+{
+    struct nvt_kept_peak kept;
+    size_t count = 0;
+    for (size_t index = 0; nvt_kept_peak_at(index, &kept); index++) {
+        char from[256];
+        snprintf(from, sizeof(from), "%s, measured %s", kept.backend.device, kept.date);
+        for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+            if (!strcmp(backends[i].name, kept.backend.name))
+                count += put_backend(items + count, room - count, &backends[i], &kept.peak, from);
     }
     return count;
 }

@@ -13,6 +13,7 @@
 #include "../collectors/session.h"
 #include "../lib/commands.h"
 #include "../lib/temporary.h"
+#include "kept_peak.h"
 #include "sweep.h"
 
 static const char options_text[] =
@@ -466,6 +467,16 @@ static int list_configurations(const struct nvt_sweep *sweep)
     return 0;
 }
 
+/* What `nvtally info --peak` has measured of this backend. */
+static void recall_peak(struct nvt_sweep *sweep)
+{
+    struct nvt_kept_peak kept;
+    if (!nvt_kept_peak_find(&sweep->backend, &kept))
+        return;
+    sweep->peak = kept.peak;
+    snprintf(sweep->peak_date, sizeof(sweep->peak_date), "%s", kept.date);
+}
+
 static int run_sweep(struct request *request, struct nvt_error *err)
 {
     char text[1200];
@@ -476,6 +487,8 @@ static int run_sweep(struct request *request, struct nvt_error *err)
         status = check_backend(&request->sweep, err);
     if (!status && request->peak)
         status = nvt_ask_peak(request->sweep.library, &request->sweep.peak, err);
+    else if (!status)
+        recall_peak(&request->sweep);
     if (!status && is_temporary) {
         request->sweep.directory = nvt_temporary_make("run");
         if (!request->sweep.directory)

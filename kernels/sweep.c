@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../lib/create_file.h"
+#include "../lib/date.h"
 #include "../lib/folder.h"
 #include "../lib/program.h"
 #include "../lib/progress.h"
@@ -100,12 +101,9 @@ static int write_settings(struct nvt_child *run, struct nvt_error *err)
 static int write_row(struct nvt_child *run, const struct nvt_child_end *end, struct nvt_buffer *row)
 {
     struct nvt_json json;
-    char date[64];
-    struct tm calendar;
-    time_t now = time(NULL);
+    char date[NVT_DATE_SIZE];
     int has_trace = !nvt_child_is_bare(run->level) && !access(run->trace, R_OK);
-    gmtime_r(&now, &calendar);
-    (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &calendar); /* it fits */
+    nvt_date(time(NULL), date);
     nvt_json_begin(&json, row);
     put_settings(&json, run);
     put_outcome(&json, run, end);

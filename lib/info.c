@@ -15,7 +15,7 @@ static const char usage_text[] =
     "machine, what is missing and how\n"
     "to get it.\n\n"
     "      --json     the same as one JSON object\n"
-    "      --peak     measure what matrix products and copies reach here, too\n"
+    "      --peak     measure what matrix products and copies reach here, and keep it for runs\n"
     "      --help     this text\n";
 
 static void print_text(const struct nvt_probe_item *items, size_t count)
@@ -95,8 +95,7 @@ int nvt_cmd_info(int argc, char **argv)
         return 2;
     }
     size_t count = nvt_probe(items);
-    if (peak)
-        count += nvt_probe_peaks(items + count, NVT_PROBE_MAX - count);
+    count += (peak ? nvt_probe_peaks : nvt_probe_kept_peaks)(items + count, NVT_PROBE_MAX - count);
     (json ? print_json : print_text)(items, count);
     return 0;
 }

@@ -79,10 +79,13 @@ static bool is_edited(const char *const *edits, const char *variable)
     return false;
 }
 
+/* What a user has kept of his machine is neither read nor changed, unless a test says so. */
+static const char no_cache[] = "NVTALLY_CACHE=";
+
 /* The environment with the edits made. The array is owned, its texts are not. */
 static char **edited_environment(const char *const *edits)
 {
-    size_t room = 1;
+    size_t room = 2;
     for (char **variable = environ; *variable; variable++)
         room++;
     for (const char *const *edit = edits; edit && *edit; edit++)
@@ -91,8 +94,10 @@ static char **edited_environment(const char *const *edits)
     assert_non_null(result);
     size_t n = 0;
     for (char **variable = environ; *variable; variable++)
-        if (!is_edited(edits, *variable))
+        if (!is_edited(edits, *variable) && strncmp(*variable, no_cache, strlen(no_cache)) != 0)
             result[n++] = *variable;
+    if (!is_edited(edits, no_cache))
+        result[n++] = (char *)no_cache;
     for (const char *const *edit = edits; edit && *edit; edit++)
         if (strchr(*edit, '='))
             result[n++] = (char *)*edit;

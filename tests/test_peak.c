@@ -83,11 +83,93 @@ static void a_run_measures_its_peak(void **state)
     nvt_runs_free(runs);
 }
 
+/* What `info` has measured is known to it from then on, and to runs; of another machine or backend nothing is. */
+static void what_was_measured_once_is_known(void **state)
+{
+    (void)state;
+    static const char others[] =
+        "elsewhere\thost\tA processor\tlibraries\t2\t2026-01-01T00:00:00Z\t1\t0\t0\t0\t1\nno line "
+        "of ours\n";
+    char cache[600], path[700];
+    snprintf(cache, sizeof(cache), "NVTALLY_CACHE=%s", cli_in(cli_folder, "cache/below"));
+    const char *const environment[] = {cache, NULL};
+    const struct cli_options options = {.environment = environment, .timeout_s = 120};
+    const char *info[] = {"nvtally", "info", NULL, NULL};
+    struct cli_result result = cli_run_with(&options, info);
+    assert_null(strstr(result.out, "\npeak\n"));
+    cli_result_free(&result);
+    info[2] = "--peak";
+    for (int i = 0; i < 2; i++) { /* the second replaces the first */
+        result = cli_run_with(&options, info);
+        cli_expect_status(&result, 0);
+        assert_null(strstr(result.out, "not kept"));
+        cli_result_free(&result);
+        if (i)
+            break;
+        snprintf(path, sizeof(path), "%s/peaks.tsv", strchr(cache, '=') + 1);
+        FILE *file = fopen(path, "a");
+        assert_non_null(file);
+        fputs(others, file);
+        fclose(file);
+    }
+    char *lines = cli_read_file(path, NULL);
+    assert_non_null(strstr(lines, "elsewhere\thost\t"));
+    assert_null(strstr(lines, "no line of ours"));
+    size_t count = 0;
+    for (const char *at = lines; (at = strchr(at, '\n')); at++)
+        count++;
+    free(lines);
+    info[2] = NULL;
+    result = cli_run_with(&options, info);
+    const char *peak = strstr(result.out, "\npeak\n");
+    assert_non_null(peak);
+    assert_non_null(strstr(peak, "host fp32"));
+    assert_non_null(strstr(peak, ", measured 20"));
+    assert_null(strstr(peak, "A processor"));
+    cli_result_free(&result);
+    const char *out = cli_in(cli_folder, "known");
+    const char *run[] = {"nvtally", "run",       "linear", "--size",       "64", "--batch",
+                         "4",       "--warmup",  "0",      "--iterations", "2",  "--collect",
+                         "off",     "--backend", "host",   "-o",           out,  NULL};
+    result = cli_run_with(&options, run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(out);
+    assert_true(nvt_record_number(&runs->env, "peak_flops_fp32") > 1e8);
+    assert_non_null(nvt_record_text(&runs->env, "peak_date"));
+    nvt_runs_free(runs);
+    const char *stats[] = {"nvtally", "stats", "-r", "phases", "-f", "csv", out, NULL};
+    result = cli_run(stats);
+    assert_non_null(
+        strstr(result.err, "note: shares are of what 'nvtally info --peak' measured 20"));
+    cli_result_free(&result);
+    assert_true(count >= 2);
+}
+
+/* Where it cannot be kept it is shown, with a word. */
+static void what_cannot_be_kept_is_shown(void **state)
+{
+    (void)state;
+    static const char *const places[] = {"NVTALLY_CACHE=", "NVTALLY_CACHE=/proc/self/nowhere"};
+    for (int i = 0; i < 2; i++) {
+        const char *const environment[] = {places[i], NULL};
+        const struct cli_options options = {.environment = environment, .timeout_s = 120};
+        const char *info[] = {"nvtally", "info", "--peak", NULL};
+        struct cli_result result = cli_run_with(&options, info);
+        cli_expect_status(&result, 0);
+        assert_non_null(strstr(result.out, "host fp32"));
+        assert_non_null(strstr(result.out, "not kept"));
+        cli_result_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_are_those_by_hand),
         cmocka_unit_test(a_run_measures_its_peak),
+        cmocka_unit_test(what_was_measured_once_is_known),
+        cmocka_unit_test(what_cannot_be_kept_is_shown),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

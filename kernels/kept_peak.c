@@ -1,0 +1,188 @@
+#include "kept_peak.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "../lib/create_file.h"
+#include "../lib/folder.h"
+
+#define PATH_ROOM 4096
+#define LINE_ROOM 1024
+#define FIELDS    11
+
+/* 0, or -1 where there is no cache. */
+static int find_file(char path[PATH_ROOM])
+{
+    static const struct {
+        const char *variable, *below;
+    } places[] = {
+        {"NVTALLY_CACHE", ""}, {"XDG_CACHE_HOME", "/nvtally"}, {"HOME", "/.cache/nvtally"}};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const char *folder = getenv(places[i].variable);
+        int length = folder && *folder == '/'
+                         ? snprintf(path, PATH_ROOM, "%s%s/peaks.tsv", folder, places[i].below)
+                         : -1;
+        if (length >= 0)
+            return length < PATH_ROOM ? 0 : -1;
+        if (folder && !i) /* nothing is to be kept */
+            return -1;
+    }
+    return -1;
+}
+
+/* The next of the fields between tabs, "" behind the last. */
+static char *next_field(char **rest)
+{
+    char *field = strsep(rest, "\t\n");
+    return field ? field : "";
+}
+
+/* 1, or 0 when it is no line of ours. The host's name goes to `host`. */
+static int read_line(char *line, char *host, size_t size, struct nvt_kept_peak *kept)
+{
+    char *rest = line;
+    size_t tabs = 0;
+    for (const char *at = line; *at; at++)
+        tabs += *at == '\t';
+    if (tabs != FIELDS - 1)
+        return 0;
+    memset(kept, 0, sizeof(*kept));
+    snprintf(host, size, "%s", next_field(&rest));
+    snprintf(kept->backend.name, sizeof(kept->backend.name), "%s", next_field(&rest));
+    snprintf(kept->backend.device, sizeof(kept->backend.device), "%s", next_field(&rest));
+    snprintf(kept->backend.libraries, sizeof(kept->backend.libraries), "%s", next_field(&rest));
+    kept->backend.threads = (int)strtol(next_field(&rest), NULL, 10);
+    snprintf(kept->date, sizeof(kept->date), "%s", next_field(&rest));
+    for (int i = NVT_FP32; i <= NVT_FP16; i++)
+        kept->peak.flops[i] = strtod(next_field(&rest), NULL);
+    kept->peak.bytes = strtod(next_field(&rest), NULL);
+    return *kept->date != 0;
+}
+
+/* A text as a field has it. */
+static const char *as_field(const char *text, char *out, size_t size)
+{
+    snprintf(out, size, "%s", text);
+    for (char *at = out; *at; at++)
+        *at = *at == '\t' || *at == '\n' ? ' ' : *at;
+    return out;
+}
+
+static int is_same(const struct nvt_backend_facts *kept, const struct nvt_backend_facts *backend)
+{
+    char device[sizeof(backend->device)], libraries[sizeof(backend->libraries)];
+    return !strcmp(kept->name, backend->name) && kept->threads == backend->threads &&
+           !strcmp(kept->device, as_field(backend->device, device, sizeof(device))) &&
+           !strcmp(kept->libraries, as_field(backend->libraries, libraries, sizeof(libraries)));
+}
+
+/* The lines of the file, one after the other, as long as there are some of this machine. */
+struct kept_lines {
+    FILE *file;
+    struct utsname system;
+    char line[LINE_ROOM];
+};
+
+static int open_lines(struct kept_lines *lines)
+{
+    char path[PATH_ROOM];
+    lines->file = find_file(path) ? NULL : fopen(path, "re");
+    return lines->file && !uname(&lines->system);
+}
+
+static int next_line(struct kept_lines *lines, struct nvt_kept_peak *kept)
+{
+    char host[sizeof(lines->system.nodename)], copy[LINE_ROOM];
+    while (fgets(lines->line, sizeof(lines->line), lines->file)) {
+        memcpy(copy, lines->line, sizeof(copy));
+        if (read_line(copy, host, sizeof(host), kept) && !strcmp(host, lines->system.nodename))
+            return 1;
+    }
+    return 0;
+}
+
+static void close_lines(struct kept_lines *lines)
+{
+    if (lines->file)
+        fclose(lines->file);
+}
+
+int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_peak *kept)
+{
+    struct kept_lines lines;
+    int found = 0;
+    if (open_lines(&lines))
+        while (!found && next_line(&lines, kept))
+            found = is_same(&kept->backend, backend);
+    close_lines(&lines);
+    return found;
+}
+
+int nvt_kept_peak_at(size_t index, struct nvt_kept_peak *kept)
+{
+    struct kept_lines lines;
+    int found = 0;
+    if (open_lines(&lines))
+        while ((found = next_line(&lines, kept)) && index)
+            index--;
+    close_lines(&lines);
+    return found;
+}
+
+/* Other lines as they are, also those of other machines that share the folder. */
+static void copy_others(const struct nvt_backend_facts *backend, const char *path,
+                        const struct utsname *system, FILE *out)
+{
+    char line[LINE_ROOM], copy[LINE_ROOM], host[sizeof(system->nodename)];
+    FILE *in = fopen(path, "re");
+    while (in && fgets(line, sizeof(line), in)) {
+        struct nvt_kept_peak kept;
+        memcpy(copy, line, sizeof(copy));
+        if (read_line(copy, host, sizeof(host), &kept) &&
+            (strcmp(host, system->nodename) || !is_same(&kept.backend, backend)))
+            fputs(line, out);
+    }
+    if (in)
+        fclose(in);
+}
+
+static void put_line(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
+                     const struct utsname *system, FILE *out)
+{
+    char device[sizeof(backend->device)], libraries[sizeof(backend->libraries)];
+    char date[NVT_DATE_SIZE];
+    nvt_date(time(NULL), date);
+    fprintf(out, "%s\t%s\t%s\t%s\t%d\t%s", system->nodename, backend->name,
+            as_field(backend->device, device, sizeof(device)),
+            as_field(backend->libraries, libraries, sizeof(libraries)), backend->threads, date);
+    for (int i = NVT_FP32; i <= NVT_FP16; i++)
+        fprintf(out, "\t%.6g", peak->flops[i]);
+    fprintf(out, "\t%.6g\n", peak->bytes);
+}
+
+int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
+                       struct nvt_error *err)
+{
+    char path[PATH_ROOM], fresh[PATH_ROOM + 16];
+    struct utsname system;
+    if (find_file(path))
+        return nvt_fail(err, "there is no folder to keep it in");
+    snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid());
+    uname(&system);
+    FILE *out = nvt_folder_make_above(path) ? NULL : nvt_create_stream(fresh);
+    if (!out)
+        return nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
+    copy_others(backend, path, &system, out);
+    put_line(backend, peak, &system, out);
+    int failed = ferror(out);
+    failed |= fclose(out);
+    if (!failed && !rename(fresh, path))
+        return 0;
+    nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
+    unlink(fresh);
+    return -1;
+}

@@ -1,0 +1,30 @@
+/*
+ * What a machine reaches, measured once: `nvtally info --peak` keeps it, and runs on the same machine know it.
+ *
+ * It lies in peaks.tsv of $NVTALLY_CACHE, else of $XDG_CACHE_HOME/nvtally, else of ~/.cache/nvtally: a line for each host,
+ * backend, device, set of libraries and number of threads. Without such a folder (NVTALLY_CACHE is empty) nothing is
+ * kept and nothing known.
+ */
+#ifndef NVT_KEPT_PEAK_H
+#define NVT_KEPT_PEAK_H
+
+#include "../lib/date.h"
+#include "workload.h"
+
+struct nvt_kept_peak {
+    struct nvt_backend_facts backend; /* without `memory` */
+    struct nvt_peak peak;
+    char date[NVT_DATE_SIZE]; /* of the measurement */
+};
+
+/* What is known of a backend on this machine. 1, or 0 where that is nothing. */
+int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_peak *kept);
+
+/* The `index`-th of this machine, from 0. 1, or 0 behind the last. */
+int nvt_kept_peak_at(size_t index, struct nvt_kept_peak *kept);
+
+/* Keep what was measured now, instead of what was known. 0, or -1 with err. */
+int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
+                       struct nvt_error *err);
+
+#endif
