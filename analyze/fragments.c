@@ -57,6 +57,7 @@ static int read_row(const struct nvt_record *record, void *at)
         .parameters = nvt_record_number(record, "parameters"),
         .status = status ? status : "ok",
         .source = nvt_record_source(record),
+        .record = record,
     };
     if (line < 0 || row->size < 1 || row->batch < 1)
         return 0;

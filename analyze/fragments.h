@@ -24,6 +24,7 @@ struct nvt_fragment_row {
     double parameters; /* likewise */
     const char *status;
     const char *source; /* "measured", "published" */
+    const struct nvt_record *record;
 };
 
 /*

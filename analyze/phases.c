@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conditions.h"
 #include "curves.h"
 #include "map.h"
 #include "nesting.h"
@@ -329,35 +330,6 @@ static struct nvt_work declared(const struct nvt_record *record, const char *pha
     return work;
 }
 
-static const char *const conditions[] = {"collect", "warmup"};
-#define CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
-
-/* Whether the records were measured in different ways. */
-static int varies(const struct nvt_runs *runs, const char *key)
-{
-    const char *first = runs->count ? nvt_record_text(&runs->records[0], key) : NULL;
-    for (size_t i = 1; first && i < runs->count; i++) {
-        const char *other = nvt_record_text(&runs->records[i], key);
-        if (other && strcmp(first, other))
-            return 1;
-    }
-    return 0;
-}
-
-/* How a record was measured, as far as the records differ in it: " collect=nvtx warmup=2", or "". */
-static void suffix_of(const struct nvt_record *record, const int *varied, char *suffix, size_t size)
-{
-    *suffix = 0;
-    for (size_t i = 0; i < CONDITIONS; i++) {
-        const char *own = nvt_record_text(record, conditions[i]);
-        /* What is an axis stands among them. */
-        const struct nvt_member *member = nvt_record_find(record, conditions[i]);
-        if (varied[i] && own && !nvt_record_is_axis(record, (size_t)(member - record->members)))
-            snprintf(suffix + strlen(suffix), size - strlen(suffix), " %s=%.40s", conditions[i],
-                     own);
-    }
-}
-
 /* "workload key=value …" of a record, malloc'ed. */
 static char *record_name(const struct nvt_record *record, const char *suffix)
 {
@@ -463,12 +435,12 @@ static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *in
                     const struct nvt_runs *runs, struct nvt_error *err)
 {
     size_t cursor = 0;
-    int varied[CONDITIONS];
-    for (size_t i = 0; i < CONDITIONS; i++)
-        varied[i] = varies(runs, conditions[i]);
+    struct nvt_runs *const only[] = {(struct nvt_runs *)runs};
+    unsigned of = nvt_conditions_of(only, 1, NVT_OF_COLLECT | NVT_OF_WARMUP);
     for (size_t i = 0; i < runs->count; i++) {
-        char suffix[128];
-        suffix_of(&runs->records[i], varied, suffix, sizeof(suffix));
+        char text[NVT_CONDITION_SIZE], suffix[NVT_CONDITION_SIZE + 1];
+        nvt_condition_text(&runs->records[i], of, text);
+        snprintf(suffix, sizeof(suffix), "%s%s", *text ? " " : "", text);
         char *name = record_name(&runs->records[i], suffix);
         if (!name)
             return nvt_fail(err, "out of memory");

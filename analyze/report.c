@@ -170,10 +170,16 @@ struct nvt_table *nvt_report_table(const struct nvt_report *report,
                                    const struct nvt_report_input *input, const char *title,
                                    struct nvt_error *err)
 {
+    return nvt_report_table_of(report, report->column_count, input, title, err);
+}
+
+struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t columns,
+                                      const struct nvt_report_input *input, const char *title,
+                                      struct nvt_error *err)
+{
     char full[1024];
     put_costs(input, title, full, sizeof(full));
-    struct nvt_table *table =
-        nvt_table_new(report->name, full, report->columns, report->column_count);
+    struct nvt_table *table = nvt_table_new(report->name, full, report->columns, columns);
     if (!table) {
         nvt_fail(err, "out of memory");
         return NULL;

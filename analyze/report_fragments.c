@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conditions.h"
 #include "fragments.h"
 #include "report.h"
 
@@ -28,7 +29,8 @@ enum {
     PEAK,
     PARAMETERS,
     STATUS,
-    SOURCE
+    SOURCE,
+    CONDITION /* where some differ in it */
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -47,6 +49,7 @@ static const struct nvt_column_spec columns[] = {
     [PARAMETERS] = {"parameters", "", NVT_INT, 0, 0},
     [STATUS] = {"status", "", NVT_TEXT, 0, 0},
     [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
+    [CONDITION] = {"measured with", "", NVT_TEXT, 0, 0},
 };
 
 static const char *const modes[] = {
@@ -56,7 +59,8 @@ static const char *const modes[] = {
     [NVT_GROUPED] = "inference",
 };
 
-static void put_row(struct nvt_table *table, const struct nvt_fragment_row *from)
+static void put_row(struct nvt_table *table, const struct nvt_fragment_row *from,
+                    unsigned conditions)
 {
     size_t row = nvt_table_add_row(table);
     nvt_table_set_int(table, row, SIZE, from->size);
@@ -76,6 +80,8 @@ static void put_row(struct nvt_table *table, const struct nvt_fragment_row *from
         nvt_table_set_int(table, row, PARAMETERS, (int64_t)from->parameters);
     nvt_table_set_text(table, row, STATUS, from->status);
     nvt_table_set_text(table, row, SOURCE, from->source);
+    if (conditions)
+        nvt_condition_put(table, row, CONDITION, from->record, conditions);
 }
 
 static struct nvt_fragment_row *rows_of(struct nvt_report_input *input, size_t *count,
@@ -97,9 +103,12 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_fragment_row *rows = rows_of(input, &count, err);
     if (!rows)
         return -1;
-    struct nvt_table *table = nvt_report_table(&nvt_report_fragments, input, "Fragment study", err);
+    unsigned conditions = nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL);
+    struct nvt_table *table =
+        nvt_report_table_of(&nvt_report_fragments, conditions ? CONDITION + 1 : CONDITION, input,
+                            "Fragment study", err);
     for (size_t i = 0; table && i < count; i++)
-        put_row(table, &rows[i]);
+        put_row(table, &rows[i], conditions);
     free(rows);
     return nvt_report_add(tables, table, err);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "conditions.h"
 #include "published_gpipe.h"
 #include "report.h"
 
@@ -29,7 +30,8 @@ enum {
     RESERVED,
     PARAMETERS,
     STATUS,
-    SOURCE
+    SOURCE,
+    CONDITION /* where some differ in it */
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -52,6 +54,7 @@ static const struct nvt_column_spec columns[] = {
     [PARAMETERS] = {"parameters", "", NVT_INT, 0, 0},
     [STATUS] = {"status", "", NVT_TEXT, 0, 0},
     [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
+    [CONDITION] = {"measured with", "", NVT_TEXT, 0, 0},
 };
 
 static void put_count(struct nvt_table *table, size_t row, size_t column,
@@ -73,7 +76,7 @@ static void put_reserved(struct nvt_table *table, size_t row, const struct nvt_r
     nvt_table_set_text(table, row, RESERVED, count ? text : NULL);
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_record *record)
+static void put_row(struct nvt_table *table, const struct nvt_record *record, unsigned conditions)
 {
     static const struct {
         size_t column;
@@ -106,19 +109,23 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record)
     put_count(table, row, PARAMETERS, record, "parameters");
     nvt_table_set_text(table, row, STATUS, nvt_record_text(record, "status"));
     nvt_table_set_text(table, row, SOURCE, nvt_record_source(record));
+    if (conditions)
+        nvt_condition_put(table, row, CONDITION, record, conditions);
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
+    unsigned conditions = nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL);
     struct nvt_table *table =
-        nvt_report_table(&nvt_report_gpipe, input, "Pipeline-parallel memory study", err);
+        nvt_report_table_of(&nvt_report_gpipe, conditions ? CONDITION + 1 : CONDITION, input,
+                            "Pipeline-parallel memory study", err);
     size_t count = 0;
     for (size_t i = 0; table && i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             const struct nvt_record *record = &input->runs[i]->records[k];
             if (!nvt_record_is_of(record, "gpipe"))
                 continue;
-            put_row(table, record);
+            put_row(table, record, conditions);
             count++;
         }
     if (table && !count) {

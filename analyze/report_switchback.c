@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conditions.h"
 #include "published_switchback.h"
 #include "report.h"
 #include "switchback.h"
@@ -24,7 +25,8 @@ enum {
     ROWWISE_SPEEDUP,
     GLOBAL_SPEEDUP,
     STATUS,
-    SOURCE
+    SOURCE,
+    CONDITION /* where some differ in it */
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -41,6 +43,7 @@ static const struct nvt_column_spec columns[] = {
     [GLOBAL_SPEEDUP] = {"global speed-up (%)", "%", NVT_REAL, 1, 0},
     [STATUS] = {"status", "", NVT_TEXT, 0, 0},
     [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
+    [CONDITION] = {"measured with", "", NVT_TEXT, 0, 0},
 };
 
 enum {
@@ -53,7 +56,8 @@ enum {
     STANDARD_PART,
     ROWWISE_PART,
     GLOBAL_PART,
-    STEP_SOURCE
+    STEP_SOURCE,
+    STEP_CONDITION
 };
 
 static const struct nvt_column_spec step_columns[] = {
@@ -71,6 +75,7 @@ static const struct nvt_column_spec step_columns[] = {
     [ROWWISE_PART] = {"of rowwise (%)", "%", NVT_REAL, 1, 0},
     [GLOBAL_PART] = {"of global (%)", "%", NVT_REAL, 1, 0},
     [STEP_SOURCE] = {"source", "", NVT_TEXT, 0, 0},
+    [STEP_CONDITION] = {"measured with", "", NVT_TEXT, 0, 0},
 };
 
 static size_t put_shape(struct nvt_table *table, const struct nvt_switchback_row *from)
@@ -83,9 +88,12 @@ static size_t put_shape(struct nvt_table *table, const struct nvt_switchback_row
     return row;
 }
 
-static void put_totals(struct nvt_table *table, const struct nvt_switchback_row *from)
+static void put_totals(struct nvt_table *table, const struct nvt_switchback_row *from,
+                       unsigned conditions)
 {
     size_t row = put_shape(table, from);
+    if (conditions)
+        nvt_condition_put(table, row, CONDITION, from->record, conditions);
     nvt_table_set_text(table, row, STATUS, from->status);
     nvt_table_set_text(table, row, SOURCE, from->source);
     for (size_t i = 0; i < NVT_SWITCHBACK_TOTALS; i++) {
@@ -101,13 +109,16 @@ static void put_totals(struct nvt_table *table, const struct nvt_switchback_row 
     }
 }
 
-static void put_step(struct nvt_table *table, const struct nvt_switchback_row *from, size_t index)
+static void put_step(struct nvt_table *table, const struct nvt_switchback_row *from, size_t index,
+                     unsigned conditions)
 {
     const struct nvt_switchback_step *step = &nvt_switchback_steps[index];
     double seconds = from->steps[index].mean_ms / 1e3;
     size_t row = put_shape(table, from);
     nvt_table_set_text(table, row, OPERATION, step->name);
     nvt_table_set_text(table, row, STEP_SOURCE, from->source);
+    if (conditions)
+        nvt_condition_put(table, row, STEP_CONDITION, from->record, conditions);
     if (from->calls >= 1 && from->calls <= 9e15)
         nvt_table_set_int(table, row, CALLS, (int64_t)from->calls);
     nvt_table_set_real(table, row, MEAN, from->steps[index].mean_ms);
@@ -122,28 +133,31 @@ static void put_step(struct nvt_table *table, const struct nvt_switchback_row *f
                                    nvt_switchback_time(from, (enum nvt_switchback_total)i));
 }
 
-static struct nvt_table *new_step_table(const struct nvt_report_input *input, struct nvt_error *err)
+static struct nvt_table *new_step_table(const struct nvt_report_input *input, unsigned conditions,
+                                        struct nvt_error *err)
 {
     struct nvt_report steps = nvt_report_switchback;
     steps.name = "switchback_operations";
     steps.columns = step_columns;
-    steps.column_count = sizeof(step_columns) / sizeof(step_columns[0]);
+    steps.column_count = conditions ? STEP_CONDITION + 1 : STEP_CONDITION;
     return nvt_report_table(&steps, input, "SwitchBack, operations", err);
 }
 
 static int make_tables(struct nvt_report_input *input, const struct nvt_switchback_row *rows,
                        size_t count, struct nvt_tables *tables, struct nvt_error *err)
 {
+    unsigned conditions = nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL);
     struct nvt_table *totals =
-        nvt_report_table(&nvt_report_switchback, input, "SwitchBack, totals against fp16", err);
+        nvt_report_table_of(&nvt_report_switchback, conditions ? CONDITION + 1 : CONDITION, input,
+                            "SwitchBack, totals against fp16", err);
     for (size_t i = 0; totals && i < count; i++)
-        put_totals(totals, &rows[i]);
+        put_totals(totals, &rows[i], conditions);
     if (nvt_report_add(tables, totals, err))
         return -1;
-    struct nvt_table *steps = new_step_table(input, err);
+    struct nvt_table *steps = new_step_table(input, conditions, err);
     for (size_t i = 0; steps && i < count; i++)
         for (size_t k = 0; k < NVT_SWITCHBACK_STEPS && nvt_switchback_ok(&rows[i]); k++)
-            put_step(steps, &rows[i], k);
+            put_step(steps, &rows[i], k, conditions);
     return nvt_report_add(tables, steps, err);
 }
 

@@ -68,6 +68,7 @@ static int read_row(const struct nvt_record *record, void *at)
         return 0;
     row->timing = nvt_record_text(record, "timing");
     row->source = nvt_record_source(record);
+    row->record = record;
     row->status = status ? status : "ok";
     row->calls = nvt_record_number(record, "iterations");
     for (int i = 0; i < NVT_SWITCHBACK_STEPS; i++) {

@@ -33,6 +33,7 @@ struct nvt_switchback_row {
     const char *source; /* "measured", "published" */
     const char *status;
     double calls; /* that a mean is of */
+    const struct nvt_record *record;
     struct {
         double mean_ms, std_ms, flops, bytes;
     } steps[NVT_SWITCHBACK_STEPS];

@@ -228,6 +228,35 @@ static void test_fragments(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* Rows that differ in nothing but how they were measured say so; what all have in common is not said. */
+static void test_conditions(void **state)
+{
+    (void)state;
+    static const char rows[] =
+        "{\"workload\": \"linear\", \"size\": 64, \"batch\": 2, \"backend\": \"host\", "
+        "\"collect\": "
+        "\"off\", \"warmup\": 3, \"repeat\": 1, \"status\": \"ok\", \"forward_ns_mean\": 1000000}\n"
+        "{\"workload\": \"linear\", \"size\": 64, \"batch\": 2, \"backend\": \"host\", "
+        "\"collect\": "
+        "\"nvtx\", \"warmup\": 3, \"repeat\": 1, \"status\": \"ok\", \"forward_ns_mean\": "
+        "1000000}\n"
+        "{\"workload\": \"linear\", \"size\": 64, \"batch\": 2, \"backend\": \"host\", "
+        "\"collect\": "
+        "\"off\", \"warmup\": 3, \"repeat\": 2, \"status\": \"ok\", \"forward_ns_mean\": "
+        "1000000}\n";
+    char *directory = new_directory(rows, strlen(rows));
+    struct nvt_report_input input = {0};
+    assert_int_equal(nvt_input_add(&input, directory, &err), 0);
+    char *text = render(&nvt_report_fragments, &input, 0);
+    assert_non_null(strstr(text, ",source,measured with\n"));
+    assert_non_null(strstr(text, ",measured,collect=off repeat=1\n"));
+    assert_non_null(strstr(text, ",measured,collect=nvtx repeat=1\n"));
+    assert_non_null(strstr(text, ",measured,collect=off repeat=2\n"));
+    free(text);
+    nvt_input_free(&input);
+    cli_tempdir_remove(directory);
+}
+
 #define PHASES_HEADINGS                                                                            \
     "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "        \
     "copy,status,source\n"
@@ -358,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_broken_env),
         cmocka_unit_test(test_changed_bytes),
         cmocka_unit_test(test_fragments),
+        cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_phases_of_records),
         cmocka_unit_test(test_phases_of_a_trace),
         cmocka_unit_test(test_trace_elsewhere),

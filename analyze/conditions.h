@@ -1,0 +1,30 @@
+/*
+ * How the rows of a study were measured, as far as they differ in it: rows of one configuration that differ in nothing
+ * else are told apart by it.
+ */
+#ifndef NVT_CONDITIONS_H
+#define NVT_CONDITIONS_H
+
+#include "runs.h"
+
+enum nvt_condition {
+    NVT_OF_COLLECT = 1,
+    NVT_OF_WARMUP = 2,
+    NVT_OF_INTERLEAVE = 4,
+    NVT_OF_REPEAT = 8,
+    NVT_OF_ALL = 15,
+};
+#define NVT_CONDITION_SIZE 200
+
+/* In which of these (a set of enum nvt_condition) the records of directories differ. */
+unsigned nvt_conditions_of(struct nvt_runs *const *runs, size_t run_count, unsigned of);
+
+/* "collect=nvtx warmup=2" of a record, of these conditions and as far as they are no axes of it; "" where there is
+ * none. */
+void nvt_condition_text(const struct nvt_record *record, unsigned of, char out[NVT_CONDITION_SIZE]);
+
+/* The same into a cell, which stays empty where there is none. */
+void nvt_condition_put(struct nvt_table *table, size_t row, size_t column,
+                       const struct nvt_record *record, unsigned of);
+
+#endif
