@@ -1,5 +1,6 @@
 #include "counters.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,4 +116,16 @@ void nvt_course_bounds(const struct nvt_counter_course *course, uint32_t from, u
             from++;
         }
     }
+}
+
+void nvt_note_counters(struct nvt_report_input *input)
+{
+    uint64_t counters = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].trace->counter_samples.count)
+            counters += input->traces[i].trace->counters.count;
+    if (counters)
+        nvt_note(input,
+                 "note: %" PRIu64 " NVTX counter%s: nvtx_counters and nvtx_counter_ranges have %s",
+                 counters, counters > 1 ? "s" : "", counters > 1 ? "them" : "it");
 }

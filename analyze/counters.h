@@ -6,6 +6,7 @@
 #ifndef NVT_COUNTERS_H
 #define NVT_COUNTERS_H
 
+#include "report.h"
 #include "trace.h"
 
 struct nvt_counter_course {
@@ -36,5 +37,8 @@ uint32_t nvt_course_until(const struct nvt_counter_course *course, int64_t time)
 /* The lowest and the highest level of samples `from` to `to` (not with it); there is one at least. */
 void nvt_course_bounds(const struct nvt_counter_course *course, uint32_t from, uint32_t to,
                        double *lowest, double *highest);
+
+/* A note that there are counters, and which reports have them; none where there is none. */
+void nvt_note_counters(struct nvt_report_input *input);
 
 #endif

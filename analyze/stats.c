@@ -11,6 +11,7 @@
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "command.h"
+#include "counters.h"
 #include "parallel.h"
 #include "project.h"
 #include "report.h"
@@ -382,6 +383,8 @@ int nvt_cmd_stats(int argc, char **argv)
         status = write_out(&request, &input, &err);
     if (!status && request.is_default)
         status = nvt_note_unfinished(&input, &err);
+    if (!status && request.is_default)
+        nvt_note_counters(&input);
     if (!status) {
         nvt_report_note_costs(&input);
         nvt_command_notes(&input);

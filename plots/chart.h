@@ -38,6 +38,7 @@ enum nvt_chart_part {
     NVT_CHART_COST,
     NVT_CHART_MEMORY,
     NVT_CHART_TIME,
+    NVT_CHART_COUNTERS,
     NVT_CHART_REFERENCE,
     NVT_CHART_NOWHERE,
 };

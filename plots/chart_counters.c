@@ -206,7 +206,7 @@ static int fits(const struct nvt_report_input *input)
 const struct nvt_chart nvt_chart_counters = {
     .name = "counters",
     .about = "a trace's NVTX counters over time, with its phases behind",
-    .part = NVT_CHART_TIME,
+    .part = NVT_CHART_COUNTERS,
     .fits = fits,
     .draw = draw,
 };

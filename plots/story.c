@@ -101,7 +101,8 @@ static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"over
                          *const ranges[] = {"nvtx_sum", NULL},
                          *const device[] = {"cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum",
                                             "gpu_idle", "overlap", NULL},
-                         *const calls[] = {"cuda_api_sum", NULL};
+                         *const calls[] = {"cuda_api_sum", NULL},
+                         *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 
 static const struct part
     warmup_part = {"What the warm-up did",
@@ -133,6 +134,12 @@ static const struct part
     time_part = {"Over time",    "What ran when, and which names took the most time.",
                  none,           TOP_ROWS,
                  NVT_CHART_TIME, NULL},
+    counters_part = {"Counters",
+                     "The numbers that the program sampled, and what they did within ranges.",
+                     counters,
+                     TOP_ROWS,
+                     NVT_CHART_COUNTERS,
+                     NULL},
     device_part = {"On the device",
                    "Kernels, copies, and how busy the devices were.",
                    device,
@@ -259,14 +266,17 @@ static void put_time(const struct nvt_story *story, struct nvt_document *documen
 static void put_trace_reports(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_report_input *input = story->input;
-    size_t ops = 0, apis = 0;
+    size_t ops = 0, apis = 0, samples = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
+        samples += input->traces[i].trace->counter_samples.count;
         ops += input->traces[i].trace->ops.count;
         apis += input->traces[i].trace->apis.count;
     }
     put_part(story, &warmup_part, document);
     put_cost(story, document);
     put_memory(story, document);
+    if (samples)
+        put_part(story, &counters_part, document);
     if (input->trace_count && input->run_count)
         put_part(story, &ranges_part, document);
     if (ops)

@@ -198,6 +198,28 @@ static void samples_are_those_of_the_capture(void **state)
     nvt_trace_free(trace);
 }
 
+/* Who asks for nothing in particular is told which reports have them, and a document has them. */
+static void counters_are_pointed_to(void **state)
+{
+    (void)state;
+    const char *stats[] = {"nvtally", "stats", cli_in(cli_folder, "t.nvt"), NULL};
+    struct cli_result result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "nvtally: note: 11 NVTX counters: nvtx_counters and "
+                                       "nvtx_counter_ranges have them\n"));
+    cli_result_free(&result);
+    const char *out = cli_in(cli_folder, "t.md");
+    const char *report[] = {"nvtally", "report", cli_in(cli_folder, "t.nvt"), "-o", out, NULL};
+    result = cli_run(report);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = cli_read_file(out, NULL);
+    assert_non_null(strstr(text, "## Counters"));
+    assert_non_null(strstr(text, "| waited"));
+    assert_non_null(strstr(text, "| :step"));
+    free(text);
+}
+
 /* What an export of the client's trace has in it. */
 static void expect_exported(const char *form, const char *const *wanted)
 {
@@ -415,6 +437,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_kept_is_told),
         cmocka_unit_test(samples_survive_a_kill),
         cmocka_unit_test(samples_are_those_of_the_capture),
+        cmocka_unit_test(counters_are_pointed_to),
         cmocka_unit_test(samples_are_exported),
 #ifdef HAVE_SQLITE
         cmocka_unit_test(samples_become_marks_in_nsys_form),
