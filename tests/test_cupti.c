@@ -261,8 +261,15 @@ static void nvtx_alone_does_not_touch_cuda(void **state)
 static void many_records_through_small_buffers(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = record_plainly("many", "nvtx,kernel");
-    assert_int_equal(trace->ops.count, 20000);
+    /* The second clears its buffers itself, the third must not be refused one. */
+    static const char *const refuses[] = {NULL, "attributes", "12.8"};
+    struct nvt_trace *trace = NULL;
+    for (size_t i = 0; i < sizeof(refuses) / sizeof(refuses[0]); i++) {
+        nvt_trace_free(trace);
+        trace = record(&(struct run){.how = "many", .levels = "nvtx,kernel", .refuses = refuses[i]},
+                       NULL);
+        assert_int_equal(trace->ops.count, 20000);
+    }
     for (uint32_t i = 0; i < trace->ops.count; i++)
         if (trace->ops.api[i] == NVT_NONE)
             fail_msg("kernel %u has no launching call", i);

@@ -29,7 +29,12 @@
     X(cuptiActivityRegisterTimestampCallback)                                                      \
     X(cuptiActivityEnableRuntimeApi)                                                               \
     X(cuptiActivityEnableDriverApi)                                                                \
+    X(cuptiActivityEnableAllSyncRecords)                                                           \
+    X(cuptiActivitySetAttribute)                                                                   \
     X(cuptiSetThreadIdType)
+
+/* CUPTI's API version of CUDA 12.9: older ones may crash where they ask for a buffer and get none. */
+#define NVT_CUPTI_REFUSABLE 27u
 
 struct nvt_cupti_api {
 #define NVT_CUPTI_MEMBER(function) __typeof__(&function) function;

@@ -3,34 +3,61 @@
 #ifdef HAVE_CUPTI
 
 #include <pthread.h>
+#include <string.h>
 
+#include "../../lib/clock.h"
 #include "../../lib/pages.h"
 
 /*
- * Small buffers: one that is not full is only handed over when all its records are complete, and on
- * a device that always has work queued that is never so, until the buffer is full.
+ * A buffer that is not full is only handed over when all its records are complete, and on a device
+ * that always has work queued that is never so, until it is full. So they are small, and smaller
+ * where they fill slowly: a full one should not have been out for longer than SLOW_NS.
  */
 #define BUFFER_BYTES (256u * 1024)
-/* Filled and waiting for the decoder at most; beyond that CUPTI gets none, and counts what it
- * drops. */
+#define SIZE_LEAST   (32u * 1024)
+#define SLOW_NS      INT64_C(100000000)
+#define QUICK_NS     (SLOW_NS / 4)
+/* No record is larger: one that has no more room than this is full. */
+#define RECORD_MOST 512u
+/* Out or waiting for the decoder at most; beyond that CUPTI gets none, and counts what it drops. */
 #define BUFFERS_MOST 1024u
 
 /* In front of what CUPTI fills, which must lie at a multiple of 8. */
 struct buffer {
-    struct buffer *next;
-    size_t valid;
-    char pad[48];
+    struct buffer *next, *before; /* `before` only of those that CUPTI has */
+    size_t given, valid;
+    int64_t asked; /* ns of CLOCK_MONOTONIC at which CUPTI asked for it */
+    char pad[24];
 };
 _Static_assert(sizeof(struct buffer) % 64 == 0, "CUPTI's part must be aligned");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct buffer *empty, *filled, **filled_end = &filled;
+static struct buffer *out, *out_last; /* with CUPTI, the oldest first */
 static uint32_t made;
-static void (*ring_bell)(void);
+static size_t size_wanted = SIZE_LEAST;
+static struct nvt_cupti_buffers_use use;
 
-void nvt_cupti_buffers_init(void (*bell)(void))
+void nvt_cupti_buffers_init(const struct nvt_cupti_buffers_use *how)
 {
-    ring_bell = bell;
+    use = *how;
+}
+
+static void hand_out(struct buffer *buffer)
+{
+    buffer->given = size_wanted - sizeof(*buffer);
+    buffer->asked = nvt_monotonic_ns();
+    buffer->next = NULL;
+    buffer->before = out_last;
+    *(out_last ? &out_last->next : &out) = buffer;
+    out_last = buffer;
+}
+
+static void take_back(struct buffer *buffer)
+{
+    *(buffer->before ? &buffer->before->next : &out) = buffer->next;
+    *(buffer->next ? &buffer->next->before : &out_last) = buffer->before;
+    buffer->next = NULL;
 }
 
 void CUPTIAPI nvt_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *most)
@@ -39,12 +66,26 @@ void CUPTIAPI nvt_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t 
     struct buffer *fresh = empty;
     if (fresh)
         empty = fresh->next;
-    else if (made < BUFFERS_MOST && (fresh = nvt_pages_new(BUFFER_BYTES)))
+    else if ((made < BUFFERS_MOST || use.must_give) && (fresh = nvt_pages_new(BUFFER_BYTES)))
         made++;
+    if (fresh)
+        hand_out(fresh);
     pthread_mutex_unlock(&lock);
     *buffer = fresh ? (uint8_t *)(fresh + 1) : NULL;
-    *size = fresh ? BUFFER_BYTES - sizeof(*fresh) : 0;
+    *size = fresh ? fresh->given : 0;
     *most = 0;
+}
+
+/* What the next buffers should have, from how long this one took to fill and be complete. */
+static void choose_size(const struct buffer *buffer)
+{
+    int64_t took = nvt_monotonic_ns() - buffer->asked;
+    if (buffer->valid + RECORD_MOST < buffer->given)
+        return;
+    if (took > SLOW_NS && size_wanted > SIZE_LEAST)
+        size_wanted /= 2;
+    else if (took < QUICK_NS && size_wanted < BUFFER_BYTES)
+        size_wanted *= 2;
 }
 
 void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
@@ -57,12 +98,21 @@ void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uin
         return;
     struct buffer *full = (struct buffer *)buffer - 1;
     pthread_mutex_lock(&lock);
+    take_back(full);
     full->valid = valid;
-    full->next = NULL;
+    choose_size(full);
     *filled_end = full;
     filled_end = &full->next;
     pthread_mutex_unlock(&lock);
-    ring_bell();
+    use.bell();
+}
+
+int64_t nvt_cupti_buffers_oldest(void)
+{
+    pthread_mutex_lock(&lock);
+    int64_t asked = out ? out->asked : 0;
+    pthread_mutex_unlock(&lock);
+    return asked;
 }
 
 uint32_t nvt_cupti_buffers_made(void)
@@ -90,6 +140,8 @@ uint8_t *nvt_cupti_buffer_take(size_t *valid)
 void nvt_cupti_buffer_give(uint8_t *buffer)
 {
     struct buffer *done = (struct buffer *)buffer - 1;
+    if (use.zeroed)
+        memset(buffer, 0, done->given);
     pthread_mutex_lock(&lock);
     done->next = empty;
     empty = done;

@@ -407,6 +407,16 @@ static void set_up_clock(void)
         problem("CUPTI cannot say which thread called: launches are not linked to ranges");
 }
 
+/* CUPTI would clear each buffer when it gets it, on the thread that launches. */
+static int gives_zeros(void)
+{
+    uint8_t yes = 1;
+    size_t size = sizeof(yes);
+    return cupti.api.cuptiActivitySetAttribute &&
+           cupti.api.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
+                                               &size, &yes) == CUPTI_SUCCESS;
+}
+
 static void start(void)
 {
     char text[512], refused[512] = "";
@@ -417,7 +427,9 @@ static void start(void)
     cupti.decoder =
         (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
                                    cupti.api.cuptiGetCallbackName, send_batch, NULL, free};
-    nvt_cupti_buffers_init(ring_bell);
+    const struct nvt_cupti_buffers_use use = {ring_bell, gives_zeros(),
+                                              cupti.api.version < NVT_CUPTI_REFUSABLE};
+    nvt_cupti_buffers_init(&use);
     CUptiResult result = cupti.api.cuptiActivityRegisterCallbacks(nvt_cupti_buffer_requested,
                                                                   nvt_cupti_buffer_completed);
     if (result != CUPTI_SUCCESS) {

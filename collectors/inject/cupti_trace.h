@@ -43,14 +43,21 @@ void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, c
 /* Devices and contexts, which are recorded when they come up, whatever is captured. */
 void nvt_cupti_objects(const struct nvt_cupti_api *api, char *refused, size_t size);
 
-/* cupti_buffers.c: what CUPTI fills, and what it has filled. `bell` is called, from any thread,
- * when a buffer has been filled. */
-void nvt_cupti_buffers_init(void (*bell)(void));
+/* cupti_buffers.c: what CUPTI fills, and what it has filled. */
+struct nvt_cupti_buffers_use {
+    void (*bell)(void); /* called, from any thread, when a buffer has been filled */
+    int zeroed;         /* CUPTI relies on getting nothing but zeros, and makes none itself */
+    int must_give;      /* CUPTI has to get a buffer, however many there are */
+};
+void nvt_cupti_buffers_init(const struct nvt_cupti_buffers_use *use);
 void CUPTIAPI nvt_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *most);
 void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
                                          size_t size, size_t valid);
 /* Buffers that CUPTI has asked for so far. */
 uint32_t nvt_cupti_buffers_made(void);
+/* When CUPTI asked for the oldest of those that it still has, ns of CLOCK_MONOTONIC; 0: it has none.
+ * The records in them are of later than that. */
+int64_t nvt_cupti_buffers_oldest(void);
 /* The next filled buffer and its size; NULL when there is none. Give it back afterwards. */
 uint8_t *nvt_cupti_buffer_take(size_t *valid);
 void nvt_cupti_buffer_give(uint8_t *buffer);

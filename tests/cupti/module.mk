@@ -6,6 +6,7 @@ $(STAND_IN): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h)
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) -D_GNU_SOURCE $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SRC) -o $@ -lpthread
 
-$(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_session_device.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
+$(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_session_device.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device
+$(BUILD)/tests/test_cupti_buffers: $(call pic,collectors/inject/cupti_buffers.c)
 $(BUILD)/tests/test_session_device: $(BUILD)/libnvtally.so | all $(STAND_IN)

@@ -49,7 +49,7 @@ CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
-    *version = refuses("version") ? 14 : CUPTI_API_VERSION;
+    *version = refuses("version") ? 14 : refuses("12.8") ? 26 : CUPTI_API_VERSION;
     return CUPTI_SUCCESS;
 }
 
@@ -176,6 +176,21 @@ CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t enable)
     return CUPTI_SUCCESS;
 }
 
+CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t enable)
+{
+    stand_in.wants_answers = !enable;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t *size, void *value)
+{
+    if (refuses("attributes") || attribute != CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER ||
+        *size != 1)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    stand_in.gets_zeros = *(const uint8_t *)value;
+    return CUPTI_SUCCESS;
+}
+
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
                            void *data)
 {
@@ -239,6 +254,18 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t size, CUpti_Activ
     return size_of(*record) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
 }
 
+/* A buffer, and what CUPTI makes of it: it relies on zeros. */
+static void ask(void)
+{
+    size_t most = 0;
+    stand_in.requested(&stand_in.buffer, &stand_in.size, &most);
+    for (size_t i = 0; stand_in.buffer && i < stand_in.size; i++) {
+        if (stand_in.gets_zeros && stand_in.buffer[i])
+            abort();
+        stand_in.buffer[i] = 0;
+    }
+}
+
 /* Called with the lock held, which is let go meanwhile: the callbacks may take their time. */
 static void hand_back(void)
 {
@@ -254,7 +281,6 @@ static void hand_back(void)
 
 void stand_in_put(const void *record, size_t size, int complete)
 {
-    size_t most = 0;
     pthread_mutex_lock(&stand_in.lock);
     if (stand_in.buffer && stand_in.used + size > stand_in.size)
         hand_back();
@@ -263,7 +289,7 @@ void stand_in_put(const void *record, size_t size, int complete)
         stand_in.dropped++;
     } else {
         if (!stand_in.buffer)
-            stand_in.requested(&stand_in.buffer, &stand_in.size, &most);
+            ask();
         if (stand_in.buffer && stand_in.used + size <= stand_in.size) {
             memcpy(stand_in.buffer + stand_in.used, record, size);
             stand_in.used += size;

@@ -16,6 +16,8 @@ struct stand_in_state {
     CUpti_TimestampCallbackFunc timestamp;
     CUpti_CallbackFunc callback;
     int thread_ids;
+    int gets_zeros;         /* buffers have to come with nothing else */
+    int wants_answers;      /* of questions, only those that something has ended are recorded */
     uint8_t on[64];         /* kinds */
     uint8_t calls[2][4096]; /* single calls: driver, runtime */
     uint8_t callbacks[8][4096];
