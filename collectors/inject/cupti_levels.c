@@ -124,6 +124,9 @@ void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, c
         if (on && result != CUPTI_SUCCESS)
             refuse(api, kinds[i].name, result, refused, size);
     }
+    /* A question whether something has ended is no wait; loops ask it without end. */
+    if (on && (trace & NVT_TRACE_SYNC) && api->cuptiActivityEnableAllSyncRecords)
+        api->cuptiActivityEnableAllSyncRecords(0);
     set_calls(api, trace, on, refused, size);
 }
 

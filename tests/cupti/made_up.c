@@ -133,6 +133,8 @@ static void others(uint64_t at)
                                         .start = at,
                                         .end = at + 40};
     overhead.objectId.pt.threadId = stand_in_thread();
+    CUpti_ActivitySynchronization2 question = wait; /* has not ended */
+    question.returnValue = CUDA_ERROR_NOT_READY;
     CUpti_ActivityExternalCorrelation external = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                                   .externalKind =
                                                       CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
@@ -155,6 +157,8 @@ static void others(uint64_t at)
         PUT(context);
     if (stand_in.on[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION])
         PUT(wait);
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION] && !stand_in.wants_answers)
+        PUT(question);
     if (stand_in.on[CUPTI_ACTIVITY_KIND_OVERHEAD])
         PUT(overhead);
     if (stand_in.on[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
