@@ -385,8 +385,10 @@ static int read_delivered(const struct nvt_device_chunk *chunk, const struct nvt
     if (!process)
         return -1;
     process->is_used = 1;
-    if (chunk->ticks > process->delivered)
+    if (chunk->ticks >= process->delivered) {
         process->delivered = chunk->ticks;
+        process->until_ns = (int64_t)row->fields[NVT_DELIVERED_UNTIL_NS];
+    }
     process->final |= row->fields[NVT_DELIVERED_FINAL] != 0;
     return 0;
 }

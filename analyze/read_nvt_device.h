@@ -32,6 +32,7 @@ struct nvt_device_process {
     uint32_t process;
     int is_used;        /* it has used devices */
     uint64_t delivered; /* ticks of the last hand-over, 0 none */
+    int64_t until_ns;   /* what it is good for, of CLOCK_MONOTONIC; 0: these ticks */
     int final;          /* that was the last one, and the process knew it */
     uint64_t ended;     /* ticks at which its end was noticed, 0 unknown */
 };

@@ -353,8 +353,11 @@ static void note_end(struct nvt_nvt_reader *reader, const struct nvt_device_proc
                        pid);
         return;
     }
-    int64_t ns = nvt_clock_convert(reader->samples, reader->sample_count, process->ended) -
-                 nvt_clock_convert(reader->samples, reader->sample_count, process->delivered);
+    int64_t until = process->until_ns ? process->until_ns
+                                      : nvt_clock_convert(reader->samples, reader->sample_count,
+                                                          process->delivered);
+    int64_t ns = nvt_clock_since(
+        nvt_clock_convert(reader->samples, reader->sample_count, process->ended), until);
     nvt_trace_note(trace,
                    "process %lld ended suddenly, %.1f ms after its last device records were "
                    "delivered: later ones are unknown",

@@ -34,7 +34,7 @@ enum nvt_device_kind {
     NVT_DEVICE_NAME,
     NVT_DEVICE_CLOCK,     /* the same moment on CUPTI's clock and on CLOCK_MONOTONIC */
     NVT_DEVICE_LOST,      /* records that are missing */
-    NVT_DEVICE_DELIVERED, /* whatever had been complete before the chunk's time is in the file */
+    NVT_DEVICE_DELIVERED, /* whatever had been complete before that moment is in the file */
     NVT_DEVICE_CAPTURE,   /* capturing begins or ends at the chunk's time */
     NVT_DEVICE_PROBLEM,   /* something that could not be recorded, in words */
 };
@@ -135,8 +135,12 @@ enum {
     NVT_LOST_UNKNOWN, /* of kinds that are not decoded */
     NVT_LOST_FIELDS
 };
-enum { NVT_DELIVERED_FINAL, NVT_DELIVERED_FIELDS }; /* 1: the process ended, and this was all */
-enum { NVT_CAPTURE_BEGIN, NVT_CAPTURE_FIELDS };     /* 1: begins, 0: ends */
+enum {
+    NVT_DELIVERED_FINAL,    /* 1: the process ended, and this was all */
+    NVT_DELIVERED_UNTIL_NS, /* the moment, of CLOCK_MONOTONIC; 0: the chunk's time */
+    NVT_DELIVERED_FIELDS
+};
+enum { NVT_CAPTURE_BEGIN, NVT_CAPTURE_FIELDS }; /* 1: begins, 0: ends */
 enum { NVT_PROBLEM_TEXT, NVT_PROBLEM_FIELDS };
 
 #define NVT_DEVICE_FIELDS_MAX 24

@@ -424,6 +424,21 @@ static void a_kill_leaves_what_was_delivered(void **state)
     }
 }
 
+/* A record that is not complete holds back those in its buffer: what came since it was asked for may be missing. */
+static void a_kill_loses_what_is_held_back(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "held", .levels = "nvtx,kernel", .signal = SIGKILL}, NULL);
+    double ms = -1;
+    assert_int_equal(trace->ops.count, 5);
+    const char *at = trace->notes ? strstr(trace->notes, "suddenly, ") : NULL;
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "suddenly, %lf ms after", &ms), 1);
+    assert_true(ms >= 500);
+    nvt_trace_free(trace);
+}
+
 static void reports_say_what_is_unknown(void **state)
 {
     (void)state;
@@ -604,6 +619,7 @@ int main(void)
         cmocka_unit_test(the_real_library_without_a_driver),
         cmocka_unit_test(every_end_but_a_kill_delivers_all),
         cmocka_unit_test(a_kill_leaves_what_was_delivered),
+        cmocka_unit_test(a_kill_loses_what_is_held_back),
         cmocka_unit_test(reports_say_what_is_unknown),
         cmocka_unit_test(an_exit_in_a_signal_handler_ends),
         cmocka_unit_test(forked_children_are_left_alone),

@@ -186,9 +186,20 @@ static void add_lost(int final)
         nvt_thread_drop(nvt_thread_get(), cupti.lost);
 }
 
+/* What was complete at `asked`, when CUPTI was asked for it, is in the file, but for what lies in a buffer that it has
+ * not handed over, as something else in there is not complete. */
+static void add_delivered(int final, int64_t asked)
+{
+    int64_t oldest = nvt_cupti_buffers_oldest();
+    const uint64_t fields[NVT_DELIVERED_FIELDS] = {
+        [NVT_DELIVERED_FINAL] = (uint64_t) final,
+        [NVT_DELIVERED_UNTIL_NS] = (uint64_t)(oldest && oldest < asked ? oldest : asked)};
+    add(NVT_DEVICE_DELIVERED, fields, NVT_DELIVERED_FIELDS);
+}
+
 static void hand_over(int final)
 {
-    uint64_t delivered[NVT_DELIVERED_FIELDS] = {(uint64_t) final};
+    int64_t asked = nvt_monotonic_ns();
     if (!cupti.own_clock)
         add_moment();
     /* A program may come up with CUDA and never use it: then there is nothing to ask for. */
@@ -200,7 +211,7 @@ static void hand_over(int final)
         add_moment();
     add_lost(final);
     if (result == CUPTI_SUCCESS)
-        add(NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS);
+        add_delivered(final, asked);
     send_batch(NULL, &cupti.batch);
 }
 

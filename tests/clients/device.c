@@ -126,13 +126,14 @@ static void captured(void)
     step("after", 1);
 }
 
-/* Records are delivered, then some more that are not, then the end. */
-static void killed(int number)
+/* Records are delivered, then some more that are not, as one of them never ends; then, so much later, the end. */
+static void killed(int number, useconds_t later)
 {
     step("delivered", 5);
     usleep(500000);
     launch(KERNEL, 1000, 0);
     step("not delivered", 5);
+    usleep(later);
     if (number == SIGSEGV)
         signal(number, SIG_DFL); /* a sanitizer's handler would exit instead */
     if (number)
@@ -280,9 +281,11 @@ int main(int argc, char **argv)
     else if (!strcmp(how, "capture"))
         captured();
     else if (!strcmp(how, "kill"))
-        killed(SIGKILL);
+        killed(SIGKILL, 0);
+    else if (!strcmp(how, "held"))
+        killed(SIGKILL, 500000);
     else if (!strcmp(how, "segv"))
-        killed(SIGSEGV);
+        killed(SIGSEGV, 0);
     else if (!strcmp(how, "fork"))
         forks();
     else if (!strcmp(how, "reset")) {
@@ -292,7 +295,7 @@ int main(int argc, char **argv)
         drop(3);
         step("dropped", 4);
     } else {
-        killed(0);
+        killed(0, 0);
     }
     return in_other_ways(how);
 }
