@@ -428,7 +428,7 @@ int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_d
         return 0;
     /* CUPTI had no room to take its times, or it had not ended. */
     if (row->kind < NVT_DEVICE_TIMED &&
-        (!row->fields[NVT_ROW_START] || !row->fields[NVT_ROW_END])) {
+        !nvt_device_is_timed(row->fields[NVT_ROW_START], row->fields[NVT_ROW_END])) {
         chunk->devices->untimed++;
         return 0;
     }

@@ -46,6 +46,13 @@ uint32_t nvt_device_call_name(const struct nvt_device_chunk *chunk, uint32_t nam
 /* A thread known by its tid only, until all threads are. UINT32_MAX when out of memory. */
 uint32_t nvt_device_caller(const struct nvt_device_chunk *chunk, uint64_t tid);
 
+/* Whether there are times: CUPTI gives 0 where it has none, and, where the device had no memory for them, what cannot
+ * be some. */
+static inline int nvt_device_is_timed(uint64_t start, uint64_t end)
+{
+    return start && end >= start && end <= INT64_MAX;
+}
+
 /* The name of that number; 0 beyond the last. */
 static inline uint32_t nvt_device_name_at(const struct nvt_device_chunk *chunk, uint64_t number)
 {

@@ -34,14 +34,15 @@ static inline int is_taken(const struct nvt_device_chunk *chunk, const struct bl
                            size_t i, uint32_t *length)
 {
     uint64_t start = block->start[i], end = start + (uint64_t)nvt_unzigzag(block->length[i]);
-    uint64_t ns = end > start ? end - start : 0;
+    int is_timed = nvt_device_is_timed(start, end);
+    uint64_t ns = end - start;
     *length = (uint32_t)ns;
-    if (start && end && start < TIME_MOST && ns <= UINT32_MAX && block->id[i] < UINT32_MAX)
+    if (is_timed && start < TIME_MOST && ns <= UINT32_MAX && block->id[i] < UINT32_MAX)
         return 1;
-    if (!start || !end)
-        count_untimed(chunk, 1);
-    else
+    if (is_timed)
         give_up(chunk);
+    else
+        count_untimed(chunk, 1);
     return 0;
 }
 
@@ -189,7 +190,7 @@ int nvt_device_lane_row(struct nvt_device_chunk *chunk, const struct nvt_device_
     case NVT_DEVICE_MEMORY:
     case NVT_DEVICE_POOL:
     case NVT_DEVICE_OVERHEAD: /* nobody asks for them, but for how many have no times */
-        if (!row->fields[NVT_ROW_START] || !row->fields[NVT_ROW_END])
+        if (!nvt_device_is_timed(row->fields[NVT_ROW_START], row->fields[NVT_ROW_END]))
             count_untimed(chunk, 1);
         return 0;
     default:

@@ -88,7 +88,7 @@ static int put_kernels(struct nvt_device_chunk *chunk, struct block *block, size
         uint64_t end = start + (uint64_t)nvt_unzigzag(block->of[NVT_ROW_END][i]);
         uint32_t row = ops->count;
         uint32_t shape = shape_of(chunk, block, i);
-        if (!start || !end) {
+        if (!nvt_device_is_timed(start, end)) {
             chunk->devices->untimed++;
             continue;
         }
@@ -120,7 +120,7 @@ static int put_calls(struct nvt_device_chunk *chunk, const struct block *block, 
         uint64_t start = block->of[NVT_ROW_START][i], number = block->of[NVT_CALL_NAME][i];
         uint64_t end = start + (uint64_t)nvt_unzigzag(block->of[NVT_ROW_END][i]);
         uint32_t row = apis->count;
-        if (!start || !end) {
+        if (!nvt_device_is_timed(start, end)) {
             chunk->devices->untimed++;
             continue;
         }

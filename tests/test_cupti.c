@@ -490,6 +490,24 @@ static void lost_records_are_counted(void **state)
     nvt_trace_free(trace);
 }
 
+/* Where the device had no memory left for times, CUPTI gives some that cannot be. */
+static void impossible_times_are_none(void **state)
+{
+    static const char *const reports[] = {"cuda_gpu_trace", "nvtx_kern_sum"};
+    (void)state;
+    struct nvt_trace *trace = record_plainly("untimed", "nvtx,kernel");
+    assert_int_equal(trace->ops.count, 2);
+    nvt_trace_free(trace);
+    for (size_t i = 0; i < 2; i++) {
+        const char *argv[] = {"nvtally", "stats", "-r", reports[i], cli_in(cli_folder, "t.nvt"),
+                              NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        assert_non_null(strstr(result.err, "1 device records without times were left out"));
+        cli_result_free(&result);
+    }
+}
+
 /* --- capture --- */
 
 static void captures(void **state)
@@ -625,6 +643,7 @@ int main(void)
         cmocka_unit_test(forked_children_are_left_alone),
         cmocka_unit_test(a_reset_loses_nothing),
         cmocka_unit_test(lost_records_are_counted),
+        cmocka_unit_test(impossible_times_are_none),
         cmocka_unit_test(captures),
         cmocka_unit_test(a_capture_that_never_begins),
         cmocka_unit_test(captures_of_nvtx),

@@ -219,7 +219,7 @@ static void put_device(struct made *made)
         uint64_t correlation =
             kind == NVT_DEVICE_API && pick(made, 8) ? (uint64_t)++made->calls : pick(made, 30);
         uint64_t fields[] = {nvt_zigzag((int64_t)(start - last)),
-                             nvt_zigzag(pick(made, 12)),
+                             nvt_zigzag((int64_t)pick(made, 13) - 1), /* or no time */
                              correlation,
                              kind == NVT_DEVICE_API ? 0 : pick(made, NAMES),
                              kind == NVT_DEVICE_API ? pick(made, NAMES) : 0,

@@ -389,6 +389,46 @@ static void idle_of_a_shared_device(void **state)
     free(notes);
 }
 
+/* A kernel so many ns behind the call that launched it. The trace's notes, which the caller frees. */
+static char *notes_of(int64_t behind)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    uint32_t process = nvt_trace_process(trace, 10);
+    const struct nvt_api api = {.start = 5000000,
+                                .end = 5000100,
+                                .thread = nvt_trace_thread(trace, process, 11),
+                                .correlation = 1,
+                                .name = string(trace, "cudaLaunchKernel")};
+    const struct nvt_op op = {.start = 5000000 + behind,
+                              .end = 5001000 + behind,
+                              .process = process,
+                              .thread = NVT_NONE,
+                              .launch = INT64_MIN,
+                              .correlation = 1,
+                              .name = string(trace, "gemm"),
+                              .detail = NVT_NONE};
+    nvt_api_add(trace, &api);
+    nvt_op_add(trace, &op);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    char *notes = strdup(trace->notes ? trace->notes : "");
+    nvt_trace_free(trace);
+    assert_non_null(notes);
+    return notes;
+}
+
+static void times_of_another_clock(void **state)
+{
+    (void)state;
+    char *notes = notes_of(-900000);
+    assert_string_equal(notes, "");
+    free(notes);
+    notes = notes_of(-2500000);
+    assert_string_equal(notes, "1 device operations begin before the calls that launched them, by "
+                               "up to 2.5 ms: their times are not to be relied on\n");
+    free(notes);
+}
+
 static void overlap(void **state)
 {
     (void)state;
@@ -500,6 +540,7 @@ int main(void)
         cmocka_unit_test(sums_up),
         cmocka_unit_test(idle),
         cmocka_unit_test(idle_of_a_shared_device),
+        cmocka_unit_test(times_of_another_clock),
         cmocka_unit_test(overlap),
         cmocka_unit_test(memory),
         cmocka_unit_test(memory_from_single_allocations),
