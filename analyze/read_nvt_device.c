@@ -316,17 +316,28 @@ static int read_external(const struct nvt_device_chunk *chunk, const struct nvt_
     return nvt_external_id_add(chunk->trace, &external) == NVT_NONE ? -1 : 0;
 }
 
+/* Of two with the same number, the one that CUDA sees is told by its UUID. */
 static int read_device(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
-    const struct nvt_devices *known = &chunk->trace->devices;
+    struct nvt_devices *known = &chunk->trace->devices;
     struct nvt_device device = {.process = chunk->owner,
                                 .device = narrow(row, NVT_DEV_ID),
                                 .name = name_of(chunk, row, NVT_DEV_NAME),
                                 .memory_bytes = row->fields[NVT_DEV_MEMORY],
-                                .multiprocessors = narrow(row, NVT_DEV_MULTIPROCESSORS)};
-    for (uint32_t i = 0; i < known->count; i++)
-        if (known->process[i] == device.process && known->device[i] == device.device)
-            return 0;
+                                .multiprocessors = narrow(row, NVT_DEV_MULTIPROCESSORS),
+                                .gpu = row->count > NVT_DEV_GPU ? name_of(chunk, row, NVT_DEV_GPU)
+                                                                : 0};
+    for (uint32_t i = 0; i < known->count; i++) {
+        if (known->process[i] != device.process || known->device[i] != device.device)
+            continue;
+        if (device.gpu && !known->gpu[i]) {
+            known->name[i] = device.name;
+            known->memory_bytes[i] = device.memory_bytes;
+            known->multiprocessors[i] = device.multiprocessors;
+            known->gpu[i] = device.gpu;
+        }
+        return 0;
+    }
     return nvt_device_add(chunk->trace, &device) == NVT_NONE ? -1 : 0;
 }
 

@@ -182,14 +182,42 @@ static void put_external(struct row *row, const CUpti_ActivityExternalCorrelatio
     done(row, NVT_DEVICE_EXTERNAL, NVT_EXT_FIELDS);
 }
 
+/* Room for "GPU-", 16 bytes as hexadecimal digits, four hyphens and the end. */
+#define UUID_TEXT 41
+
+/* Which device it is, the same for all processes: a part of one is a device of its own. "": not known. A device that
+ * CUDA does not see may have the number of one that it sees. */
+static void write_uuid(const CUpti_ActivityDevice5 *record, char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    const CUuuid *uuid = record->isMigEnabled ? &record->migUuid : &record->uuid;
+    int is_known = 0;
+    char *at = text + 4;
+    memcpy(text, record->isMigEnabled ? "MIG-" : "GPU-", 4);
+    for (size_t i = 0; i < sizeof(uuid->bytes); i++) {
+        unsigned char byte = (unsigned char)uuid->bytes[i];
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *at++ = '-';
+        *at++ = digits[byte >> 4];
+        *at++ = digits[byte & 15];
+        is_known |= byte;
+    }
+    *at = 0;
+    if (!is_known || !record->isCudaVisible)
+        *text = 0;
+}
+
 static void put_device(struct row *row, const CUpti_ActivityDevice5 *record)
 {
+    char uuid[UUID_TEXT];
+    write_uuid(record, uuid);
     row->fields[NVT_DEV_ID] = record->id;
     row->fields[NVT_DEV_NAME] = name(row, record->name);
     row->fields[NVT_DEV_MEMORY] = record->globalMemorySize;
     row->fields[NVT_DEV_MULTIPROCESSORS] = record->numMultiprocessors;
     row->fields[NVT_DEV_MAJOR] = record->computeCapabilityMajor;
     row->fields[NVT_DEV_MINOR] = record->computeCapabilityMinor;
+    row->fields[NVT_DEV_GPU] = name(row, uuid);
     done(row, NVT_DEVICE_DEVICE, NVT_DEV_FIELDS);
 }
 

@@ -118,6 +118,7 @@ enum {
     NVT_DEV_MULTIPROCESSORS,
     NVT_DEV_MAJOR, /* compute capability */
     NVT_DEV_MINOR,
+    NVT_DEV_GPU, /* name: "GPU-…" or "MIG-…", its UUID; "" unknown */
     NVT_DEV_FIELDS
 };
 enum { NVT_CTX_ID, NVT_CTX_DEVICE, NVT_CTX_NULL_STREAM, NVT_CTX_FIELDS };

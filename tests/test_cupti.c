@@ -169,6 +169,9 @@ static void a_kernel_keeps_its_fields(void **state)
     assert_int_equal(kernels->graph_node[detail], 9);
     assert_string_equal(nvt_name(trace, trace->devices.name[0]), "stand-in");
     assert_int_equal(trace->devices.multiprocessors[0], 12);
+    assert_int_equal(trace->devices.count, 1);
+    assert_string_equal(nvt_name(trace, trace->devices.gpu[0]),
+                        "GPU-5f5f5f5f-5f5f-5f5f-5f5f-5f5f5f5f5f5f");
     assert_int_equal(strncmp(nvt_trace_meta(trace, "device"), "stand-in, ", 10), 0);
     int named = 0;
     for (uint32_t i = 0; i < trace->resources.count; i++)
@@ -560,6 +563,32 @@ static void captures_of_nvtx(void **state)
     nvt_trace_free(trace);
 }
 
+/* --- one device of several processes --- */
+
+static void two_processes_share_a_device(void **state)
+{
+    (void)state;
+    char cupti[600], script[1200];
+    snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s", cli_built("tests/libcupti-stand-in.so"));
+    snprintf(script, sizeof(script), "%s plain & %s plain; wait", cli_client("device"),
+             cli_client("device"));
+    const char *environment[] = {cupti, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", NULL};
+    const struct cli_options options = {.environment = environment};
+    const char *path = cli_in(cli_folder, "t.nvt");
+    const char *argv[] = {"nvtally", "record", "-o", path, "--", "sh", "-c", script, NULL};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    const char *idle[] = {"nvtally", "stats", "-r", "gpu_idle", "-f", "csv", path, NULL};
+    result = cli_run(idle);
+    cli_expect_status(&result, 0);
+    /* One row, of no process, and no doubt. */
+    assert_non_null(strstr(result.out, "\nstand-in (0),,"));
+    assert_null(strstr(strstr(result.out, "\nstand-in (0),") + 1, "\nstand-in (0),"));
+    assert_null(strstr(result.err, "same number"));
+    cli_result_free(&result);
+}
+
 /* --- usage --- */
 
 /* Nothing was asked for: ranges, and what the device did in them. */
@@ -647,6 +676,7 @@ int main(void)
         cmocka_unit_test(captures),
         cmocka_unit_test(a_capture_that_never_begins),
         cmocka_unit_test(captures_of_nvtx),
+        cmocka_unit_test(two_processes_share_a_device),
         cmocka_unit_test(devices_are_recorded_by_default),
         cmocka_unit_test(wrong_usage),
         cmocka_unit_test(another_tool_is_left_in_place),

@@ -134,6 +134,38 @@ static CUpti_ActivityGraphTrace2 graph = {.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRAC
                                           .contextId = 2,
                                           .streamId = 3};
 
+/* The text of the UUID of the device that a record is of. */
+static const char *gpu_of(CUpti_ActivityDevice5 device)
+{
+    cupti.used = 0;
+    device.kind = CUPTI_ACTIVITY_KIND_DEVICE;
+    device.name = "H200";
+    CUPTI_PUT(device);
+    assert_int_equal(cupti_decode(cupti.buffer, cupti.used, 1 << 16), 0);
+    assert_int_equal(cupti.rows[0].count, NVT_DEV_FIELDS);
+    return cupti.names[0][cupti.rows[0].fields[NVT_DEV_GPU]];
+}
+
+static void devices_are_told_apart(void **state)
+{
+    (void)state;
+    if (!cupti.decoder.next)
+        skip();
+    CUpti_ActivityDevice5 device = {.isCudaVisible = 1};
+    assert_string_equal(gpu_of(device), "");
+    for (int i = 0; i < 16; i++) {
+        device.uuid.bytes[i] = (char)(i * 17);
+        device.migUuid.bytes[i] = (char)(255 - i);
+    }
+    assert_string_equal(gpu_of(device), "GPU-00112233-4455-6677-8899-aabbccddeeff");
+    device.isMigEnabled = 1;
+    assert_string_equal(gpu_of(device), "MIG-fffefdfc-fbfa-f9f8-f7f6-f5f4f3f2f1f0");
+    memset(&device.migUuid, 0, sizeof(device.migUuid));
+    assert_string_equal(gpu_of(device), "");
+    device.isMigEnabled = device.isCudaVisible = 0;
+    assert_string_equal(gpu_of(device), "");
+}
+
 static void copies_and_sets(void **state)
 {
     (void)state;
@@ -312,13 +344,13 @@ static void objects(void **state)
     CUPTI_PUT(named);
     CUPTI_PUT(external);
     assert_int_equal(cupti_decode(cupti.buffer, cupti.used, 1 << 16), 0);
-    ASSERT_ROW(0, NVT_DEVICE_DEVICE, 6, 0, UINT64_C(150000000000), 132, 9, 1);
+    ASSERT_ROW(0, NVT_DEVICE_DEVICE, 6, 0, UINT64_C(150000000000), 132, 9, 1, 1);
     ASSERT_ROW(1, NVT_DEVICE_CONTEXT, 1, 6, 7);
     ASSERT_ROW(2, NVT_DEVICE_STREAM, 1, 13, 2, 3);
-    ASSERT_ROW(3, NVT_DEVICE_NAME, 5, 13, 1);
+    ASSERT_ROW(3, NVT_DEVICE_NAME, 5, 13, 2);
     ASSERT_ROW(4, NVT_DEVICE_EXTERNAL, 99, 4, UINT64_C(1) << 60);
     assert_string_equal(cupti.names[0][0], "NVIDIA H200");
-    assert_string_equal(cupti.names[3][1], "compute");
+    assert_string_equal(cupti.names[3][2], "compute");
 }
 
 /* --- room --- */
@@ -366,10 +398,15 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup(function, cupti_empty)
     const struct CMUnitTest tests[] = {
-        TEST(kernels),      TEST(copies_and_sets),
-        TEST(calls),        TEST(memory_and_pools),
-        TEST(objects),      TEST(nothing_is_lost_at_the_end_of_a_batch),
-        TEST(a_cut_buffer), TEST(what_lies_beside_a_record_is_freed),
+        TEST(devices_are_told_apart),
+        TEST(kernels),
+        TEST(copies_and_sets),
+        TEST(calls),
+        TEST(memory_and_pools),
+        TEST(objects),
+        TEST(nothing_is_lost_at_the_end_of_a_batch),
+        TEST(a_cut_buffer),
+        TEST(what_lies_beside_a_record_is_freed),
     };
     return cmocka_run_group_tests(tests, cupti_load, cupti_forget);
 }

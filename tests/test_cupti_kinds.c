@@ -77,7 +77,7 @@ static const struct kind {
     KIND(MEM_DECOMPRESS, MemDecompress, 0),
     KIND(CONFIDENTIAL_COMPUTE_ROTATION, ConfidentialComputeRotation, 0),
 };
-#define KINDS          (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* Kinds that CUDA 13 has given up: a buffer cannot be read behind them. */
 static const CUpti_ActivityKind gone[] = {
@@ -144,6 +144,79 @@ static void a_kind_of_the_past_ends_its_buffer(void **state)
         assert_int_equal(cupti.count, 1);
     }
 }
+
+/* What is read of a record lies where it has lain since CUDA 11.8, whose structures the headers still have. */
+#define SAME(old, new, field)                                                                      \
+    _Static_assert(offsetof(CUpti_Activity##old, field) == offsetof(CUpti_Activity##new, field) && \
+                       sizeof(((CUpti_Activity##old *)0)->field) ==                                \
+                           sizeof(((CUpti_Activity##new *)0)->field),                              \
+                   #old "." #field)
+#define SAME_OPERATION(old, new)                                                                   \
+    SAME(old, new, start);                                                                         \
+    SAME(old, new, end);                                                                           \
+    SAME(old, new, correlationId);                                                                 \
+    SAME(old, new, deviceId);                                                                      \
+    SAME(old, new, contextId);                                                                     \
+    SAME(old, new, streamId);                                                                      \
+    SAME(old, new, graphId)
+SAME_OPERATION(Kernel8, Kernel10);
+SAME(Kernel8, Kernel10, name);
+SAME(Kernel8, Kernel10, graphNodeId);
+SAME(Kernel8, Kernel10, gridX);
+SAME(Kernel8, Kernel10, blockZ);
+SAME(Kernel8, Kernel10, registersPerThread);
+SAME(Kernel8, Kernel10, staticSharedMemory);
+SAME(Kernel8, Kernel10, dynamicSharedMemory);
+SAME(Kernel8, Kernel10, localMemoryTotal_v2);
+SAME_OPERATION(Memcpy5, Memcpy6);
+SAME(Memcpy5, Memcpy6, graphNodeId);
+SAME(Memcpy5, Memcpy6, bytes);
+SAME(Memcpy5, Memcpy6, copyKind);
+SAME(Memcpy5, Memcpy6, srcKind);
+SAME(Memcpy5, Memcpy6, dstKind);
+SAME_OPERATION(GraphTrace, GraphTrace2);
+SAME(Synchronization, Synchronization2, start);
+SAME(Synchronization, Synchronization2, end);
+SAME(Synchronization, Synchronization2, type);
+SAME(Synchronization, Synchronization2, correlationId);
+SAME(Synchronization, Synchronization2, contextId);
+SAME(Synchronization, Synchronization2, streamId);
+SAME(Synchronization, Synchronization2, cudaEventId);
+SAME(Memory3, Memory4, timestamp);
+SAME(Memory3, Memory4, correlationId);
+SAME(Memory3, Memory4, memoryOperationType);
+SAME(Memory3, Memory4, memoryKind);
+SAME(Memory3, Memory4, deviceId);
+SAME(Memory3, Memory4, address);
+SAME(Memory3, Memory4, bytes);
+SAME(Memory3, Memory4, name);
+SAME(Memory3, Memory4, contextId);
+SAME(Memory3, Memory4, streamId);
+SAME(Memory3, Memory4, memoryPoolConfig);
+SAME(MemoryPool2, MemoryPool3, timestamp);
+SAME(MemoryPool2, MemoryPool3, correlationId);
+SAME(MemoryPool2, MemoryPool3, memoryPoolOperationType);
+SAME(MemoryPool2, MemoryPool3, deviceId);
+SAME(MemoryPool2, MemoryPool3, address);
+SAME(MemoryPool2, MemoryPool3, size);
+SAME(MemoryPool2, MemoryPool3, utilizedSize);
+SAME(Overhead, Overhead3, start);
+SAME(Overhead, Overhead3, end);
+SAME(Overhead, Overhead3, overheadKind);
+SAME(Overhead, Overhead3, objectKind);
+SAME(Overhead, Overhead3, objectId);
+SAME(Device4, Device5, id);
+SAME(Device4, Device5, name);
+SAME(Device4, Device5, uuid);
+SAME(Device4, Device5, isCudaVisible);
+SAME(Device4, Device5, isMigEnabled);
+SAME(Device4, Device5, migUuid);
+SAME(Device4, Device5, globalMemorySize);
+SAME(Device4, Device5, numMultiprocessors);
+SAME(Device4, Device5, computeCapabilityMinor);
+SAME(Context, Context3, contextId);
+SAME(Context, Context3, deviceId);
+SAME(Context, Context3, nullStreamId);
 
 /* --- which calls --- */
 

@@ -149,10 +149,17 @@ static void others(uint64_t at)
     CUpti_ActivityDevice5 device = {.kind = CUPTI_ACTIVITY_KIND_DEVICE,
                                     .globalMemorySize = UINT64_C(1) << 34,
                                     .numMultiprocessors = 12,
-                                    .name = "stand-in"};
+                                    .name = "stand-in",
+                                    .isCudaVisible = 1};
+    /* CUDA_VISIBLE_DEVICES has left it out; its number may be that of another one. */
+    CUpti_ActivityDevice5 hidden = {.kind = CUPTI_ACTIVITY_KIND_DEVICE, .name = "hidden"};
+    memset(&device.uuid, 0x5f, sizeof(device.uuid));
+    memset(&hidden.uuid, 0x11, sizeof(hidden.uuid));
     CUpti_ActivityContext3 context = {.kind = CUPTI_ACTIVITY_KIND_CONTEXT, .contextId = 1};
-    if (stand_in.on[CUPTI_ACTIVITY_KIND_DEVICE])
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_DEVICE]) {
+        PUT(hidden);
         PUT(device);
+    }
     if (stand_in.on[CUPTI_ACTIVITY_KIND_CONTEXT])
         PUT(context);
     if (stand_in.on[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION])
