@@ -2,6 +2,7 @@
 
 #ifdef HAVE_CUPTI
 
+#include <limits.h>
 #include <string.h>
 
 /* A row in the making. `again`: a name had no room, so the batch must go first. */
@@ -96,6 +97,11 @@ static void put_set(struct row *row, const CUpti_ActivityMemset4 *record)
 static void put_graph(struct row *row, const CUpti_ActivityGraphTrace2 *record)
 {
     PUT_OPERATION(row, record);
+    /* One that begins on the host is where it ends; only records of CUDA 12.3 and later say so. */
+    if (record->deviceId == INT_MAX) {
+        row->fields[NVT_OP_DEVICE] = record->endDeviceId;
+        row->fields[NVT_OP_CONTEXT] = record->endContextId;
+    }
     done(row, NVT_DEVICE_GRAPH, NVT_OP_FIELDS);
 }
 

@@ -2,6 +2,7 @@
  * The decoder of CUPTI's records: each field of each row, and what does not fit. Buffers are made by
  * hand (cupti_kit.h); that it knows every kind is test_cupti_kinds.c.
  */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -164,6 +165,24 @@ static void devices_are_told_apart(void **state)
     assert_string_equal(gpu_of(device), "");
     device.isMigEnabled = device.isCudaVisible = 0;
     assert_string_equal(gpu_of(device), "");
+}
+
+static void a_graph_from_the_host(void **state)
+{
+    (void)state;
+    if (!cupti.decoder.next)
+        skip();
+    CUpti_ActivityGraphTrace2 from_host = {.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+                                           .start = 400,
+                                           .end = 500,
+                                           .deviceId = INT_MAX,
+                                           .contextId = INT_MAX,
+                                           .endDeviceId = 3,
+                                           .endContextId = 4};
+    CUPTI_PUT(from_host);
+    assert_int_equal(cupti_decode(cupti.buffer, cupti.used, 1 << 16), 0);
+    assert_int_equal(cupti.rows[0].fields[NVT_OP_DEVICE], 3);
+    assert_int_equal(cupti.rows[0].fields[NVT_OP_CONTEXT], 4);
 }
 
 static void copies_and_sets(void **state)
@@ -399,6 +418,7 @@ int main(void)
 #define TEST(function) cmocka_unit_test_setup(function, cupti_empty)
     const struct CMUnitTest tests[] = {
         TEST(devices_are_told_apart),
+        TEST(a_graph_from_the_host),
         TEST(kernels),
         TEST(copies_and_sets),
         TEST(calls),
