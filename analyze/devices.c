@@ -18,9 +18,9 @@ struct grouping {
     struct nvt_map gpus;  /* 0 | name of the GPU, or 1 << 32 | device of no known GPU -> item */
 };
 
-/* What a process's device is, 0 when it is not known. */
-static uint32_t gpu_of(const struct nvt_devices *devices, uint32_t process, uint32_t device)
+uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_t device)
 {
+    const struct nvt_devices *devices = &trace->devices;
     for (uint32_t i = 0; i < devices->count; i++)
         if (devices->process[i] == process && devices->device[i] == device)
             return devices->gpu[i];
@@ -44,7 +44,7 @@ static uint32_t find_item(struct grouping *grouping, uint32_t process, uint32_t 
     struct nvt_used_devices *devices = grouping->devices;
     if (grouping->apart == BY_PROCESS)
         return add_item(devices, process, device);
-    uint32_t gpu = gpu_of(&grouping->trace->devices, process, device);
+    uint32_t gpu = nvt_device_gpu(grouping->trace, process, device);
     uint32_t *at = nvt_map_at(&grouping->gpus, gpu ? gpu : UINT64_C(1) << 32 | device);
     if (!at)
         return NVT_NONE;

@@ -389,6 +389,61 @@ static void idle_of_a_shared_device(void **state)
     free(notes);
 }
 
+/* A trace of a process that works on its device 0, which is `gpu`, for 100 ns from `origin` on. */
+static struct nvt_trace *work_on(const char *path, const char *gpu, int64_t origin)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new(path, "test");
+    const struct nvt_device device = {.process = nvt_trace_process(trace, 10),
+                                      .gpu = gpu ? string(trace, gpu) : 0};
+    const struct nvt_op op = {.end = 100,
+                              .thread = NVT_NONE,
+                              .launch = INT64_MIN,
+                              .name = string(trace, "gemm"),
+                              .detail = NVT_NONE};
+    trace->origin_ns = origin;
+    nvt_device_add(trace, &device);
+    nvt_op_add(trace, &op);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static int tells_of_sharing(const char *first_gpu, const char *second_gpu, int64_t first_origin,
+                            int64_t second_origin)
+{
+    static const char note[] = "note: a.nvt and b.nvt have work on the same device: where it is "
+                               "idle in one, it may have work of the other\n";
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace traces[] = {{.trace = work_on("a.nvt", first_gpu, first_origin)},
+                                       {.trace = work_on("b.nvt", second_gpu, second_origin)}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_tables tables = {0};
+    assert_int_equal(nvt_report_find("gpu_idle")->make(&input, &tables, &err), 0);
+    int told = input.notes.size > 0;
+    if (told) {
+        assert_int_equal(input.notes.size, sizeof(note) - 1);
+        assert_memory_equal(input.notes.data, note, sizeof(note) - 1);
+    }
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(traces[0].trace);
+    nvt_trace_free(traces[1].trace);
+    return told;
+}
+
+/* Ranks that write a trace each, and each call the same device their first. */
+static void traces_of_one_device(void **state)
+{
+    (void)state;
+    assert_true(tells_of_sharing("GPU-5f", "GPU-5f", 0, 0));
+    assert_true(tells_of_sharing("GPU-5f", "GPU-5f", 5000, 5090));
+    assert_true(tells_of_sharing("GPU-5f", "GPU-5f", 5090, 5000));
+    assert_false(tells_of_sharing("GPU-5f", "GPU-5f", 5000, 5200));
+    assert_false(tells_of_sharing("GPU-5f", "GPU-5f", 5200, 5000));
+    assert_false(tells_of_sharing("GPU-5f", "GPU-60", 0, 0));
+    assert_false(tells_of_sharing(NULL, NULL, 0, 0));
+}
+
 /* A kernel so many ns behind the call that launched it. The trace's notes, which the caller frees. */
 static char *notes_of(int64_t behind)
 {
@@ -540,6 +595,7 @@ int main(void)
         cmocka_unit_test(sums_up),
         cmocka_unit_test(idle),
         cmocka_unit_test(idle_of_a_shared_device),
+        cmocka_unit_test(traces_of_one_device),
         cmocka_unit_test(times_of_another_clock),
         cmocka_unit_test(overlap),
         cmocka_unit_test(memory),
