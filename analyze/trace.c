@@ -472,24 +472,31 @@ static void note_lost(struct nvt_trace *trace)
 
 /* The host's clock and the device's as its driver puts it on the host's are some microseconds apart. */
 #define CLOCKS_APART_NS 1000000
+#define DAY_NS          INT64_C(86400000000000)
 
-/* Nothing begins before it was launched: where it does, a device's times are of another clock. */
-static void note_early(struct nvt_trace *trace)
+/* Nothing begins before it was launched, or days later: where it does, a device's times are of another clock. */
+static void note_other_clock(struct nvt_trace *trace)
 {
     const struct nvt_ops *ops = &trace->ops;
-    uint32_t count = 0;
+    uint32_t early = 0, late = 0;
     int64_t most = 0;
     for (uint32_t i = 0; i < ops->count; i++) {
         int64_t ns =
             ops->launch[i] == INT64_MIN ? 0 : nvt_clock_since(ops->launch[i], ops->start[i]);
-        count += ns > CLOCKS_APART_NS;
+        early += ns > CLOCKS_APART_NS;
+        late += ns < -DAY_NS;
         most = ns > most ? ns : most;
     }
-    if (count)
+    if (early)
         nvt_trace_note(trace,
                        "%u device operations begin before the calls that launched them, by up to "
                        "%.1f ms: their times are not to be relied on",
-                       count, (double)most / 1e6);
+                       early, (double)most / 1e6);
+    if (late)
+        nvt_trace_note(trace,
+                       "%u device operations begin days after the calls that launched them: their "
+                       "times are of another clock",
+                       late);
 }
 
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
@@ -516,6 +523,6 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
     trace->first_ns = all.first;
     trace->last_ns = all.last;
     note_lost(trace);
-    note_early(trace);
+    note_other_clock(trace);
     return 0;
 }
