@@ -412,6 +412,20 @@ int nvt_cupti_is_question(const char *name)
                                             "cuKernelGetAttribute",
                                             "cuDevicePrimaryCtxGetState",
                                             "cuGetProcAddress",
+                                            "cudaDeviceGetAttribute",
+                                            "cuDeviceGetAttribute",
+                                            "cudaPointerGetAttributes",
+                                            "cuPointerGetAttribute",
+                                            "cudaFuncGetAttributes",
+                                            "cuFuncGetAttribute",
+                                            "cudaOccupancyMaxActive",
+                                            "cuOccupancyMaxActive",
+                                            "cudaStreamIsCapturing",
+                                            "cuStreamIsCapturing",
+                                            "cudaStreamGetCaptureInfo",
+                                            "cuStreamGetCaptureInfo",
+                                            "cudaThreadExchangeStreamCaptureMode",
+                                            "cuThreadExchangeStreamCaptureMode",
                                             NULL};
     return starts(name, questions);
 }
