@@ -418,6 +418,15 @@ static void set_up_clock(void)
         problem("CUPTI cannot say which thread called: launches are not linked to ranges");
 }
 
+/* What a libcupti is known to leave out, by NVIDIA's release notes. */
+static void tell_defects(void)
+{
+    enum { CUDA_13_0 = 130000 }; /* before its Update 1 */
+    if (cupti.api.version == CUDA_13_0 && (nvt_session.control->trace & NVT_TRACE_SYNC))
+        problem("this libcupti makes no records of cudaDeviceSynchronize; that of CUDA 13.0 "
+                "Update 1 does");
+}
+
 /* CUPTI would clear each buffer when it gets it, on the thread that launches. */
 static int gives_zeros(void)
 {
@@ -435,6 +444,7 @@ static void start(void)
         problem(text);
         return;
     }
+    tell_defects();
     cupti.decoder =
         (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
                                    cupti.api.cuptiGetCallbackName, send_batch, NULL, free};

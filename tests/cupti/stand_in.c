@@ -49,7 +49,10 @@ CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
-    *version = refuses("version") ? 14 : refuses("12.8") ? 26 : CUPTI_API_VERSION;
+    *version = refuses("version") ? 14
+               : refuses("12.8")  ? 26
+               : refuses("waits") ? 130000
+                                  : CUPTI_API_VERSION;
     return CUPTI_SUCCESS;
 }
 
