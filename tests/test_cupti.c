@@ -430,6 +430,17 @@ static void a_kill_leaves_what_was_delivered(void **state)
     }
 }
 
+/* Nothing is asked of CUPTI while the driver comes up, and everything afterwards. */
+static void a_driver_that_comes_up_is_left_alone(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "slow", .levels = "nvtx,kernel", .signal = SIGKILL}, NULL);
+    assert_int_equal(trace->ops.count, 5);
+    assert_int_equal(trace->devices.count, 1);
+    nvt_trace_free(trace);
+}
+
 /* A record that is not complete holds back those in its buffer: what came since it was asked for may be missing. */
 static void a_kill_loses_what_is_held_back(void **state)
 {
@@ -669,6 +680,7 @@ int main(void)
         cmocka_unit_test(the_real_library_without_a_driver),
         cmocka_unit_test(every_end_but_a_kill_delivers_all),
         cmocka_unit_test(a_kill_leaves_what_was_delivered),
+        cmocka_unit_test(a_driver_that_comes_up_is_left_alone),
         cmocka_unit_test(a_kill_loses_what_is_held_back),
         cmocka_unit_test(reports_say_what_is_unknown),
         cmocka_unit_test(an_exit_in_a_signal_handler_ends),

@@ -77,6 +77,7 @@ static struct {
     _Atomic uint32_t wanted;   /* times that somebody asked for what is there */
     _Atomic uint32_t handed;   /* futex: so many of them have been answered */
     _Atomic uint32_t progress; /* grows as buffers are filled, decoded and sent */
+    _Atomic uint32_t is_up;    /* there is a context, or nobody tells */
     CUpti_SubscriberHandle subscriber;
     /* The flushing thread's. */
     struct nvt_cupti_decoder decoder;
@@ -234,11 +235,12 @@ static void *flush(void *unused)
             continue;
         }
         if (now >= next) {
-            /* While the driver comes up, its locks are held, and CUPTI has nothing: it is asked a
-             * round after it first wanted a buffer. */
+            /* While the driver comes up, its locks are held, and CUPTI has nothing but devices: it is
+             * asked a round after there was a context, or more than fits one buffer. */
             if (has_records)
                 hand_over(0);
-            has_records = nvt_cupti_buffers_made() > 0;
+            uint32_t made = nvt_cupti_buffers_made();
+            has_records = made > 1 || (made && atomic_load(&cupti.is_up));
             next = nvt_monotonic_ns() + HANDOVER_NS;
             continue;
         }
@@ -371,6 +373,8 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
 {
     const CUpti_CallbackData *call = data;
     (void)context;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+        atomic_store(&cupti.is_up, 1);
     if (!is_active() ||
         (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API))
         return;
@@ -392,7 +396,10 @@ static void subscribe(void)
     const struct nvt_cupti_api *api = &cupti.api;
     CUptiResult result = api->cuptiSubscribe(&cupti.subscriber, on_call, NULL);
     int profiler = nvt_capture_mode() == NVT_CAPTURE_PROFILER;
+    CUptiResult told = result;
     if (result == CUPTI_SUCCESS) {
+        told = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                        CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
         api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
                                  CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
         if (profiler)
@@ -402,6 +409,8 @@ static void subscribe(void)
             result = api->cuptiEnableCallback(1, cupti.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
                                               CUPTI_DRIVER_TRACE_CBID_cuProfilerStop);
     }
+    if (told != CUPTI_SUCCESS)
+        atomic_store(&cupti.is_up, 1);
     if (profiler && result != CUPTI_SUCCESS)
         problem("CUPTI does not tell of cudaProfilerStart: another tool has subscribed to it");
 }

@@ -28,6 +28,7 @@ static stand_in_everything_function everything;
 static stand_in_profiler_function profiler;
 static stand_in_reset_function reset;
 static stand_in_drop_function drop;
+static stand_in_come_up_function come_up;
 
 static void *find(void *library, const char *name)
 {
@@ -64,6 +65,7 @@ static void load_device(void)
     *(void **)&profiler = find(library, "stand_in_profiler");
     *(void **)&reset = find(library, "stand_in_reset");
     *(void **)&drop = find(library, "stand_in_drop");
+    *(void **)&come_up = find(library, "stand_in_come_up");
 }
 
 static void step(const char *name, int launches)
@@ -276,7 +278,10 @@ int main(int argc, char **argv)
         return streams(how, argv[0], argc > 2 ? argv[2] : NULL);
     if (!strcmp(how, "plain"))
         plain();
-    else if (!strcmp(how, "many"))
+    else if (!strcmp(how, "slow")) {
+        come_up(500000);
+        killed(SIGKILL, 0);
+    } else if (!strcmp(how, "many"))
         many();
     else if (!strcmp(how, "capture"))
         captured();

@@ -4,6 +4,7 @@
 #include "stand_in_parts.h"
 
 #include <string.h>
+#include <unistd.h>
 
 void stand_in_launch(const char *name, uint64_t ns, int complete);
 void stand_in_launch(const char *name, uint64_t ns, int complete)
@@ -212,6 +213,18 @@ void stand_in_reset(void)
     pthread_mutex_unlock(&stand_in.lock);
     tell(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020,
          CUPTI_API_EXIT);
+}
+
+void stand_in_come_up(unsigned us);
+void stand_in_come_up(unsigned us)
+{
+    CUpti_ActivityDevice5 device = {
+        .kind = CUPTI_ACTIVITY_KIND_DEVICE, .name = "stand-in", .isCudaVisible = 1};
+    stand_in.coming_up = 1;
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_DEVICE])
+        PUT(device);
+    usleep(us);
+    stand_in.coming_up = 0;
 }
 
 void stand_in_drop(uint64_t count);

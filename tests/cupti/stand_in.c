@@ -282,8 +282,20 @@ static void hand_back(void)
     pthread_mutex_lock(&stand_in.lock);
 }
 
+/* The first record of anything but a device tells of a context. */
+static void tell_of_context(const CUpti_Activity *record)
+{
+    static int told;
+    if (record->kind != CUPTI_ACTIVITY_KIND_DEVICE &&
+        !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED) && stand_in.callback &&
+        stand_in.callbacks[CUPTI_CB_DOMAIN_RESOURCE][CUPTI_CBID_RESOURCE_CONTEXT_CREATED])
+        stand_in.callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED,
+                          &(CUpti_ResourceData){0});
+}
+
 void stand_in_put(const void *record, size_t size, int complete)
 {
+    tell_of_context(record);
     pthread_mutex_lock(&stand_in.lock);
     if (stand_in.buffer && stand_in.used + size > stand_in.size)
         hand_back();
@@ -306,6 +318,9 @@ void stand_in_put(const void *record, size_t size, int complete)
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
+    /* The driver is coming up, with its locks held. */
+    if (stand_in.coming_up && !(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED))
+        abort();
     pthread_mutex_lock(&stand_in.lock);
     /* Without force, a buffer with a record that has not ended stays here. */
     if (stand_in.buffer && stand_in.used &&
