@@ -340,6 +340,7 @@ static void what_is_refused_is_named(void **state)
         &(struct run){.how = "plain", .levels = "full", .refuses = "pools,subscriber"}, NULL);
     assert_true(
         has_note(trace, "CUPTI refuses to record memory pools (CUPTI_ERROR_NOT_SUPPORTED)"));
+    assert_true(has_note(trace, "another tool has subscribed to CUPTI: device records may be"));
     assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 6);
     nvt_trace_free(trace);
     trace = record(&(struct run){.how = "capture",

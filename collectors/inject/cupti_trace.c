@@ -413,6 +413,8 @@ static void subscribe(void)
         atomic_store(&cupti.is_up, 1);
     if (profiler && result != CUPTI_SUCCESS)
         problem("CUPTI does not tell of cudaProfilerStart: another tool has subscribed to it");
+    else if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        problem("another tool has subscribed to CUPTI: device records may be missing");
 }
 
 /* --- the beginning --- */
