@@ -410,6 +410,16 @@ static void every_end_but_a_kill_delivers_all(void **state)
     }
 }
 
+/* The driver goes down by a handler that it registers when it comes up, behind the collector's. */
+static void an_exit_is_before_the_drivers(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("down", "nvtx,kernel");
+    assert_int_equal(launched_in(trace, find_range(trace, "kernels")), 2);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
 static void a_kill_leaves_what_was_delivered(void **state)
 {
     static const struct run runs[] = {{.how = "kill", .levels = "nvtx,kernel", .signal = SIGKILL},
@@ -680,6 +690,7 @@ int main(void)
         cmocka_unit_test(old_and_missing_libraries),
         cmocka_unit_test(the_real_library_without_a_driver),
         cmocka_unit_test(every_end_but_a_kill_delivers_all),
+        cmocka_unit_test(an_exit_is_before_the_drivers),
         cmocka_unit_test(a_kill_leaves_what_was_delivered),
         cmocka_unit_test(a_driver_that_comes_up_is_left_alone),
         cmocka_unit_test(a_kill_loses_what_is_held_back),

@@ -295,6 +295,14 @@ void nvt_cupti_finish(void)
     errno = saved;
 }
 
+/* Handlers run in reverse: this one before those of whatever had come up by now. Where it is refused, nvt_exit_hook()
+ * is left. */
+static void finish_at_exit(void)
+{
+    (void)atexit(nvt_cupti_finish);
+    (void)at_quick_exit(nvt_cupti_finish);
+}
+
 void nvtally_inject_hand_over(void)
 {
     int saved = errno;
@@ -373,8 +381,9 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
 {
     const CUpti_CallbackData *call = data;
     (void)context;
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
-        atomic_store(&cupti.is_up, 1);
+    /* The driver may have handlers of its own since we were loaded, behind which it gives CUPTI nothing. */
+    if (is_active() && domain == CUPTI_CB_DOMAIN_RESOURCE && !atomic_exchange(&cupti.is_up, 1))
+        finish_at_exit();
     if (!is_active() ||
         (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API))
         return;
@@ -483,9 +492,7 @@ static void start(void)
     report_refused(refused);
     switch_recording(refused, sizeof(refused));
     report_refused(refused);
-    /* Where these are refused, nvt_exit_hook() is left. */
-    (void)atexit(nvt_cupti_finish);
-    (void)at_quick_exit(nvt_cupti_finish);
+    finish_at_exit();
     nvt_exit_hook(nvt_cupti_finish);
 }
 

@@ -296,6 +296,9 @@ int main(int argc, char **argv)
     else if (!strcmp(how, "reset")) {
         step("before the reset", 2);
         reset();
+    } else if (!strcmp(how, "down")) {
+        come_up(0);
+        step("kernels", 2);
     } else if (!strcmp(how, "untimed")) {
         step("kernels", 2);
         launch(KERNEL, (uint64_t)-500, 1); /* ends before it begins */

@@ -3,6 +3,7 @@
 
 #include "stand_in_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -215,6 +216,11 @@ void stand_in_reset(void)
          CUPTI_API_EXIT);
 }
 
+static void go_down(void)
+{
+    stand_in.is_down = 1;
+}
+
 void stand_in_come_up(unsigned us);
 void stand_in_come_up(unsigned us)
 {
@@ -224,6 +230,7 @@ void stand_in_come_up(unsigned us)
     if (stand_in.on[CUPTI_ACTIVITY_KIND_DEVICE])
         PUT(device);
     usleep(us);
+    atexit(go_down);
     stand_in.coming_up = 0;
 }
 

@@ -321,6 +321,8 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     /* The driver is coming up, with its locks held. */
     if (stand_in.coming_up && !(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED))
         abort();
+    if (stand_in.is_down)
+        return CUPTI_ERROR_NOT_INITIALIZED;
     pthread_mutex_lock(&stand_in.lock);
     /* Without force, a buffer with a record that has not ended stays here. */
     if (stand_in.buffer && stand_in.used &&

@@ -23,7 +23,7 @@ typedef void (*stand_in_everything_function)(void);
 /* cudaProfilerStart (1) and Stop (0), as a subscriber sees them; cudaDeviceReset. */
 typedef void (*stand_in_profiler_function)(int start);
 typedef void (*stand_in_reset_function)(void);
-/* The driver comes up, which takes so many us: first of all CUPTI makes records of devices. */
+/* The driver comes up, which takes so many us: first of all CUPTI makes records of devices. It goes down at exit. */
 typedef void (*stand_in_come_up_function)(unsigned us);
 /* The next `count` records find no room. */
 typedef void (*stand_in_drop_function)(uint64_t count);

@@ -16,8 +16,8 @@ struct stand_in_state {
     CUpti_TimestampCallbackFunc timestamp;
     CUpti_CallbackFunc callback;
     int thread_ids;
-    _Atomic int coming_up;  /* the driver is */
-    int gets_zeros;         /* buffers have to come with nothing else */
+    _Atomic int coming_up, is_down; /* the driver is */
+    int gets_zeros;                 /* buffers have to come with nothing else */
     int wants_answers;      /* of questions, only those that something has ended are recorded */
     uint8_t on[64];         /* kinds */
     uint8_t calls[2][4096]; /* single calls: driver, runtime */
