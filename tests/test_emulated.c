@@ -448,6 +448,7 @@ static void calls_that_fail_are_told(void **state)
                                         "cudaStreamCreateWithFlags",
                                         "cublasCreate",
                                         "cublasSetStream",
+                                        "cublasSetWorkspace",
                                         "cublasGemm",
                                         "launch",
                                         "cudaMallocAsync",

@@ -220,6 +220,21 @@ void nvt_backend_sync(void)
     nvt_cuda_note(cudaDeviceSynchronize(), "waiting for the device");
 }
 
+/* What cuBLAS takes for itself on the devices that want most. */
+#define WORKSPACE_BYTES ((size_t)32 << 20)
+
+/* A graph would take a workspace of cuBLAS's own anew for each of its products, whenever it runs. Where there is no
+ * memory for one, that is what happens. It is none of the pool's, as cuBLAS's own is not, and there until the end. */
+static cublasStatus_t give_workspace(cublasHandle_t handle)
+{
+    void *memory = NULL;
+    if (cudaMalloc(&memory, WORKSPACE_BYTES) == cudaSuccess)
+        return cublasSetWorkspace(handle, memory, WORKSPACE_BYTES);
+    cudaGetLastError();
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* The stream first: it takes the workspace away. */
 cublasHandle_t nvt_cublas_handle(void)
 {
     pthread_mutex_lock(&lock);
@@ -229,7 +244,8 @@ cublasHandle_t nvt_cublas_handle(void)
         return handle;
     if (nvt_cublas_note(cublasCreate(&handle), "cuBLAS"))
         return NULL;
-    if (nvt_cublas_note(cublasSetStream(handle, streams[current]), "cuBLAS")) {
+    if (nvt_cublas_note(cublasSetStream(handle, streams[current]), "cuBLAS") ||
+        nvt_cublas_note(give_workspace(handle), "cuBLAS")) {
         cublasDestroy(handle);
         return NULL;
     }

@@ -1,7 +1,8 @@
 /*
  * A stand-in for cuBLAS; see cuda_runtime.h. Matrices are column-major, as there, and what cuBLAS
  * refuses (leading dimensions that are too small, 8-bit lines that are no multiple of four bytes)
- * is refused.
+ * is refused. A handle without a workspace would put memory into the graphs that its products are recorded
+ * to: those fail.
  */
 #ifndef EMULATED_CUBLAS_V2_H
 #define EMULATED_CUBLAS_V2_H
@@ -26,7 +27,9 @@ const char *cublasGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value);
 cublasStatus_t cublasCreate(cublasHandle_t *handle);
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
+/* Takes the workspace away. */
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
 
 cublasStatus_t cublasSgemm_64(cublasHandle_t handle, cublasOperation_t transpose_a,
                               cublasOperation_t transpose_b, int64_t m, int64_t n, int64_t k,

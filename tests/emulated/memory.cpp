@@ -20,7 +20,7 @@ struct emulated_pool {
 namespace
 {
 std::map<char *, allocation> allocations;
-size_t allocated;
+size_t allocated, pooled; /* in bytes; pooled: those of the pool, of these */
 emulated_pool pool;
 
 /* What lies beyond `bytes` of the device does not fit; what the pool keeps is in the way, too. */
@@ -80,6 +80,7 @@ char *keep(size_t bytes, bool from_pool)
         mprotect(memory - offset(whole), pages(whole), PROT_READ | PROT_WRITE);
         allocations[memory] = {whole, from_pool};
         allocated += whole;
+        pooled += from_pool ? whole : 0;
     }
     return memory;
 }
@@ -90,6 +91,7 @@ void let_go(char *memory)
     size_t bytes = found->second.bytes;
     allocated -= bytes;
     if (found->second.from_pool) {
+        pooled -= bytes;
         mprotect(memory - offset(bytes), pages(bytes), PROT_NONE);
         pool.kept.emplace(bytes, memory);
         pool.kept_bytes += bytes;
@@ -147,8 +149,8 @@ static void tell_memory(const emulated_call &call, bool taken, char *memory, cud
     what.pooled = one.from_pool;
     what.address = reinterpret_cast<uintptr_t>(memory);
     what.bytes = one.bytes;
-    what.pool_used = allocated - (taken ? 0 : one.bytes);
-    what.pool_bytes = allocated + pool.kept_bytes;
+    what.pool_used = pooled - (taken || !one.from_pool ? 0 : one.bytes);
+    what.pool_bytes = pooled + pool.kept_bytes;
     what.stream = stream;
     what.device = static_cast<uint32_t>(emulated_device);
     what.correlation = call.correlation;

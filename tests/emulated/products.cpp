@@ -11,6 +11,7 @@
 
 struct emulated_products {
     cudaStream_t stream;
+    void *workspace;
 };
 
 namespace
@@ -129,7 +130,9 @@ void check(const char *call, const operand &of, int64_t count)
 cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
 {
     bool integers = p.a.type == CUDA_R_8I;
-    if (emulated_fails(call))
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaStreamIsCapturing(handle->stream, &capture);
+    if (emulated_fails(call) || (capture != cudaStreamCaptureStatusNone && !handle->workspace))
         return CUBLAS_STATUS_INTERNAL_ERROR;
     if (p.m < 0 || p.n < 0 || p.k < 0 || p.a.stride < p.a.length || p.b.stride < p.b.length ||
         p.ldc < p.m || p.a.type != p.b.type)
@@ -177,7 +180,7 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
     if (emulated_fails(__func__))
         return CUBLAS_STATUS_INTERNAL_ERROR;
-    *handle = new emulated_products{nullptr};
+    *handle = new emulated_products{nullptr, nullptr};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -192,6 +195,18 @@ cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
     if (emulated_fails(__func__))
         return CUBLAS_STATUS_INTERNAL_ERROR;
     handle->stream = stream;
+    handle->workspace = nullptr;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes)
+{
+    if (emulated_fails(__func__))
+        return CUBLAS_STATUS_INTERNAL_ERROR;
+    if (reinterpret_cast<uintptr_t>(workspace) % 256)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    emulated_check_range("cublasSetWorkspace", workspace, bytes);
+    handle->workspace = workspace;
     return CUBLAS_STATUS_SUCCESS;
 }
 
