@@ -258,6 +258,9 @@ struct nvt_matmul {
     real alpha, beta;
     int64_t count, stride_a, stride_b, stride_c; /* strides in elements */
     enum nvt_precision precision;
+    /* a is that of this thread's product right before this one, as many numbers, and unchanged: what a backend has
+     * made of it may be taken again. */
+    int same_a;
 };
 void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, const real *b,
                                 real *c);

@@ -17,8 +17,8 @@ static struct nvt_matmul to_square(const struct nvt_attention *at, real alpha)
 static struct nvt_matmul from_square(const struct nvt_attention *at, int transpose, real alpha)
 {
     int64_t flat = at->length * at->width, square = at->length * at->length;
-    struct nvt_matmul shape = {transpose,  0,      at->length, at->width, at->length,   alpha, 0,
-                               at->groups, square, flat,       flat,      at->precision};
+    struct nvt_matmul shape = {transpose,  0,      at->length, at->width, at->length,    alpha, 0,
+                               at->groups, square, flat,       flat,      at->precision, 0};
     return shape;
 }
 
@@ -54,6 +54,7 @@ void nvt_attention_scores_backward(const struct nvt_attention *attention, real *
 {
     struct nvt_matmul of_q = from_square(attention, 0, scale_of(attention));
     struct nvt_matmul of_k = from_square(attention, 1, scale_of(attention));
+    of_k.same_a = 1;
     nvt_backend_matmul_batched(&of_q, ds, k, dq);
     nvt_backend_matmul_batched(&of_k, ds, q, dk);
 }

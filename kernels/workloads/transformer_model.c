@@ -241,28 +241,32 @@ static void end(const struct nvt_transformer *model)
         model->part_end(model->user);
 }
 
-static void multiply(const struct nvt_transformer *model, int transpose_a, int transpose_b,
-                     int64_t m, int64_t n, int64_t k, const real *a, const real *b, real beta,
-                     real *c)
+static struct nvt_matmul product_of(const struct nvt_transformer *model, int transpose_a,
+                                    int transpose_b, int64_t m, int64_t n, int64_t k, real beta)
 {
-    struct nvt_matmul shape = {transpose_a, transpose_b, m, n, k, 1,
-                               beta,        1,           0, 0, 0, model->shape.precision};
-    nvt_backend_matmul_batched(&shape, a, b, c);
+    struct nvt_matmul shape = {
+        transpose_a, transpose_b, m, n, k, 1, beta, 1, 0, 0, 0, model->shape.precision, 0};
+    return shape;
 }
 
 /* y[N][out] = x[N][in] · wᵀ, w[out][in]; added to y where beta is 1. */
 static void project(const struct nvt_transformer *model, real *y, const real *x, const real *w,
                     int64_t in, int64_t out, real beta)
 {
-    multiply(model, 0, 1, rows_of(&model->shape), out, in, x, w, beta, y);
+    struct nvt_matmul shape = product_of(model, 0, 1, rows_of(&model->shape), out, in, beta);
+    nvt_backend_matmul_batched(&shape, x, w, y);
 }
 
 /* dx[N][in] = dy · w and dw[out][in] = dyᵀ · x. */
 static void project_backward(const struct nvt_transformer *model, real *dx, real *dw,
                              const real *dy, const real *x, const real *w, int64_t in, int64_t out)
 {
-    multiply(model, 0, 0, rows_of(&model->shape), in, out, dy, w, 0, dx);
-    multiply(model, 1, 0, out, in, rows_of(&model->shape), dy, x, 0, dw);
+    int64_t rows = rows_of(&model->shape);
+    struct nvt_matmul of_x = product_of(model, 0, 0, rows, in, out, 0);
+    struct nvt_matmul of_w = product_of(model, 1, 0, out, in, rows, 0);
+    of_w.same_a = 1;
+    nvt_backend_matmul_batched(&of_x, dy, w, dx);
+    nvt_backend_matmul_batched(&of_w, dy, x, dw);
 }
 
 static struct nvt_attention attention_of(const struct nvt_transformer_shape *shape)
