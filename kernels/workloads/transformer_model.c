@@ -60,21 +60,25 @@ static void place(struct nvt_transformer *model, struct nvt_tensor *tensor, int6
     model->places += (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* What gradients are added to comes first, to be zeroed at once; products write theirs. */
 static void place_all(struct nvt_transformer *model)
 {
     const struct nvt_transformer_shape *shape = &model->shape;
     int64_t d = shape->d_model;
     model->places = 0;
+    for (int64_t i = 0; i < shape->layers; i++) {
+        place(model, &model->layers[i].norm1, d);
+        place(model, &model->layers[i].norm2, d);
+    }
+    place(model, &model->norm, d);
     place(model, &model->table, shape->vocabulary * d);
     place(model, &model->position, shape->context * d);
-    place(model, &model->norm, d);
+    model->summed = model->places;
     place(model, &model->head, shape->vocabulary * d);
     for (int64_t i = 0; i < shape->layers; i++) {
         struct nvt_transformer_layer *layer = &model->layers[i];
-        place(model, &layer->norm1, d);
         place(model, &layer->qkv, 3 * d * d);
         place(model, &layer->projection, d * d);
-        place(model, &layer->norm2, d);
         place(model, &layer->up, shape->d_ff * d);
         place(model, &layer->down, d * shape->d_ff);
     }
@@ -384,7 +388,6 @@ static void normalize_backward(const struct nvt_transformer *model, int add,
                                const struct nvt_tensor *g, const real *x, const real *r)
 {
     begin(model, NVT_PART_NORM, 1);
-    nvt_backend_zero(g->gradient, (size_t)g->count * sizeof(real));
     nvt_rmsnorm_backward(model->dx, add, g->gradient, model->dn, x, g->value, r,
                          rows_of(&model->shape), model->shape.d_model, model->scratch);
     end(model);
@@ -437,8 +440,6 @@ static void embedding_backward(const struct nvt_transformer *model)
 {
     const struct nvt_tensor *table = &model->table, *position = &model->position;
     begin(model, NVT_PART_EMBEDDING, 1);
-    nvt_backend_zero(table->gradient, (size_t)table->count * sizeof(real));
-    nvt_backend_zero(position->gradient, (size_t)position->count * sizeof(real));
     nvt_embedding_backward(table->gradient, position->gradient, model->dx, model->token,
                            rows_of(&model->shape), model->shape.context, model->shape.d_model);
     end(model);
@@ -449,6 +450,7 @@ void nvt_transformer_backward(struct nvt_transformer *model)
     const struct nvt_transformer_shape *shape = &model->shape;
     int64_t rows = rows_of(shape);
     double scale = nvt_transformer_loss_scale(shape->precision) / (double)rows;
+    nvt_backend_zero(model->gradients, (size_t)model->summed * sizeof(real));
     begin(model, NVT_PART_LOSS, 1);
     nvt_cross_entropy_backward(model->logits, model->logits, model->lse, model->target, rows,
                                shape->vocabulary, (real)scale);

@@ -68,6 +68,7 @@ struct nvt_transformer {
 
     real *values, *gradients, *m, *v; /* all parameters, each `places` long */
     int64_t places;                   /* parameters, and the gaps that align each tensor */
+    int64_t summed; /* of these, the first whose gradients are sums: norms and embeddings */
     struct nvt_tensor table, position, norm, head; /* [V][d], [T][d], [d], [V][d] */
     struct nvt_transformer_layer *layers;
     real *clock; /* AdamW's */
