@@ -388,7 +388,7 @@ static void heads_are_split_and_merged(void **state)
                                   by_position ? SAMPLES : 1};
         for (int i = 0; i < ALL; i++)
             rows[i] = i;
-        nvt_heads_split(&shape, split, rows);
+        nvt_heads_split(&shape, split, rows, NULL);
         /* Part 1, sample 1, head 2, position 2, feature 3. */
         int row = by_position ? 2 * SAMPLES + 1 : LENGTH + 2;
         assert_true(split[(((1 * SAMPLES + 1) * HEADS + 2) * LENGTH + 2) * WIDTH + 3] ==

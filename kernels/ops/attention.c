@@ -2,14 +2,21 @@
 
 #include "real_math.h"
 
+#ifdef __CUDACC__
+#include "../cuda/softmax.h"
+#define DONE_BY_DEVICE(call) (!(call))
+#else
+#define DONE_BY_DEVICE(call) 0
+#endif
+
 /* --- products --------------------------------------------------------------------------------- */
 
 /* [length][length] = [length][width] · [length][width]ᵀ, of every group. */
 static struct nvt_matmul to_square(const struct nvt_attention *at, real alpha)
 {
     int64_t flat = at->length * at->width, square = at->length * at->length;
-    struct nvt_matmul shape = {0, 1,          at->length, at->length, at->width, alpha,
-                               0, at->groups, flat,       flat,       square,    at->precision};
+    struct nvt_matmul shape = {0,          1,    at->length, at->length, at->width,     alpha, 0,
+                               at->groups, flat, flat,       square,     at->precision, 0};
     return shape;
 }
 
@@ -113,53 +120,57 @@ NVT_KERNEL(attention_softmax_backward, attention_args)
 void nvt_attention_softmax(const struct nvt_attention *attention, real *p, const real *s)
 {
     struct attention_args args = {p, s, NULL, attention->length, attention->causal};
-    NVT_LAUNCH(attention_softmax, attention->groups * attention->length, args);
+    if (!DONE_BY_DEVICE(nvt_cuda_attention_softmax(attention, p, s)))
+        NVT_LAUNCH(attention_softmax, attention->groups * attention->length, args);
 }
 
 void nvt_attention_softmax_backward(const struct nvt_attention *attention, real *ds, const real *p,
                                     const real *dp)
 {
     struct attention_args args = {ds, dp, p, attention->length, attention->causal};
-    NVT_LAUNCH(attention_softmax_backward, attention->groups * attention->length, args);
+    if (!DONE_BY_DEVICE(nvt_cuda_attention_softmax_backward(attention, ds, p, dp)))
+        NVT_LAUNCH(attention_softmax_backward, attention->groups * attention->length, args);
 }
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
 struct heads_args {
     real *out;
-    const real *in;
+    const real *in, *bias;
     struct nvt_heads shape;
     int merge;
 };
 
-/* A row is one position of one sample. A feature has the same place in every part: one division for
- * all. */
+/* A row is one part of one position of one sample; there are fewer than a launch takes, and division of 32 bits is
+ * much the faster on a device. */
 NVT_KERNEL(rearrange_heads, heads_args)
 {
     const struct nvt_heads *s = &a.shape;
-    int64_t sample = row / s->length, position = row % s->length, features = s->heads * s->width;
-    int64_t at = (sample * s->sample_step + position * s->position_step) * s->parts * features;
-    int64_t part_size = s->samples * s->length * features;
-    int64_t to = (sample * s->heads * s->length + position) * s->width;
+    uint32_t parts = (uint32_t)s->parts, length = (uint32_t)s->length,
+             place = (uint32_t)row / parts;
+    int64_t part = (uint32_t)row % parts, features = s->heads * s->width;
+    int64_t sample = place / length, position = place % length;
+    int64_t at = (sample * s->sample_step + position * s->position_step) * s->parts + part;
+    int64_t to = (part * s->samples + sample) * s->heads * s->length + position;
     FOR_THREADS(i, features)
     {
         int64_t head = (int64_t)((uint32_t)i / (uint32_t)s->width);
-        int64_t split = to + head * s->length * s->width + i - head * s->width;
-        for (int64_t part = 0; part < s->parts; part++) {
-            int64_t rows = at + part * features + i, groups = split + part * part_size;
-            a.out[a.merge ? rows : groups] = NVT_READ(a.in[a.merge ? groups : rows]);
-        }
+        int64_t rows = at * features + i;
+        int64_t groups = (to + head * s->length) * s->width + i - head * s->width;
+        real value = NVT_READ(a.in[a.merge ? groups : rows]);
+        a.out[a.merge ? rows : groups] =
+            a.bias ? value + NVT_READ(a.bias[part * features + i]) : value;
     }
 }
 
-void nvt_heads_split(const struct nvt_heads *shape, real *split, const real *rows)
+void nvt_heads_split(const struct nvt_heads *shape, real *split, const real *rows, const real *bias)
 {
-    struct heads_args args = {split, rows, *shape, 0};
-    NVT_LAUNCH(rearrange_heads, shape->samples * shape->length, args);
+    struct heads_args args = {split, rows, bias, *shape, 0};
+    NVT_LAUNCH(rearrange_heads, shape->samples * shape->length * shape->parts, args);
 }
 
 void nvt_heads_merge(const struct nvt_heads *shape, real *rows, const real *split)
 {
-    struct heads_args args = {rows, split, *shape, 1};
-    NVT_LAUNCH(rearrange_heads, shape->samples * shape->length, args);
+    struct heads_args args = {rows, split, NULL, *shape, 1};
+    NVT_LAUNCH(rearrange_heads, shape->samples * shape->length * shape->parts, args);
 }

@@ -52,8 +52,10 @@ struct nvt_heads {
     int64_t samples, length, heads, width, parts;
     int64_t sample_step, position_step;
 };
-/* split[parts][samples · heads][length][width] = rows[samples · length][parts · heads · width]. */
-void nvt_heads_split(const struct nvt_heads *shape, real *split, const real *rows);
+/* split[parts][samples · heads][length][width] = rows[samples · length][parts · heads · width] + bias[parts ·
+ * heads · width], which may be NULL. */
+void nvt_heads_split(const struct nvt_heads *shape, real *split, const real *rows,
+                     const real *bias);
 void nvt_heads_merge(const struct nvt_heads *shape, real *rows, const real *split);
 
 #ifdef __cplusplus

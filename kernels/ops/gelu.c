@@ -1,9 +1,6 @@
 #include "gelu.h"
 
-#include "real_math.h"
-
-#define SQRT_HALF         ((real)0.70710678118654752440)
-#define INVERSE_SQRT_2_PI ((real)0.39894228040143267794)
+#include "gelu_one.h"
 
 struct gelu_args {
     real *out;
@@ -15,15 +12,13 @@ NVT_DEVICE real gelu_of(real x, real dy, const struct gelu_args *a)
 {
     (void)dy;
     (void)a;
-    return x * (real)0.5 * (1 + real_erf(x * SQRT_HALF));
+    return nvt_gelu_one(x);
 }
 
 NVT_DEVICE real gelu_gradient(real x, real dy, const struct gelu_args *a)
 {
-    real cumulative = (real)0.5 * (1 + real_erf(x * SQRT_HALF));
-    real density = INVERSE_SQRT_2_PI * real_exp(-(real)0.5 * x * x);
     (void)a;
-    return dy * (cumulative + x * density);
+    return nvt_gelu_gradient_one(x, dy);
 }
 
 NVT_MAP(gelu_forward, gelu_args, out, x, x, gelu_of)

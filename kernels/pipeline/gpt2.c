@@ -5,7 +5,6 @@
 #include "../ops/attention.h"
 #include "../ops/dropout.h"
 #include "../ops/embedding.h"
-#include "../ops/gelu.h"
 #include "../ops/norm.h"
 #include "../ops/vector.h"
 #include "module.h"
@@ -227,14 +226,19 @@ static struct block block_of(const struct nvt_module *module, const struct nvt_p
     return block;
 }
 
-/* Dropout of one of a block's three places; without it a copy, or nothing in place. */
+/* What dropout draws from at one of a block's three places. */
+static uint64_t stream_of(const struct nvt_module *module, const struct nvt_pass *pass, int place)
+{
+    return UINT64_C(1) << 63 | (uint64_t)pass->iteration << 36 | (uint64_t)pass->microbatch << 16 |
+           (module->stream * 4 + (uint64_t)place);
+}
+
+/* Dropout there; without it a copy, or nothing in place. */
 static void drop(const struct nvt_module *module, const struct nvt_pass *pass, int place, real *y,
                  const real *x, int64_t n)
 {
-    uint64_t stream = UINT64_C(1) << 63 | (uint64_t)pass->iteration << 36 |
-                      (uint64_t)pass->microbatch << 16 | (module->stream * 4 + (uint64_t)place);
     if (module->dropout > 0)
-        nvt_dropout(y, x, n, (double)module->dropout, pass->seed, stream);
+        nvt_dropout(y, x, n, (double)module->dropout, pass->seed, stream_of(module, pass, place));
     else if (y != x)
         nvt_copy(y, x, n);
 }
@@ -270,16 +274,14 @@ static int attention_forward(const struct nvt_module *module, struct nvt_pass *p
     one.parts = 1;
     if (flat && p) {
         product(flat, x, w.qkv, block->rows, 3 * block->d, block->d);
-        nvt_bias_forward(flat, w.qkv_bias, block->rows, 3 * block->d);
-        nvt_heads_split(&block->heads, kept[QKV], flat);
+        nvt_heads_split(&block->heads, kept[QKV], flat, w.qkv_bias);
         nvt_attention_scores(&block->attention, kept[PROBABILITIES], kept[QKV], kept[QKV] + all);
         nvt_attention_softmax(&block->attention, kept[PROBABILITIES], kept[PROBABILITIES]);
         drop(module, pass, 0, p, kept[PROBABILITIES], block->square);
         nvt_attention_values(&block->attention, flat, p, kept[QKV] + 2 * all);
         nvt_heads_merge(&one, kept[ATTENDED], flat);
         product(kept[SUM1], kept[ATTENDED], w.out, block->rows, block->d, block->d);
-        nvt_bias_forward(kept[SUM1], w.out_bias, block->rows, block->d);
-        nvt_add(kept[SUM1], x, all);
+        nvt_bias_dropout_add(kept[SUM1], w.out_bias, x, block->rows, block->d, 0, 0, 0);
     }
     nvt_pass_give(pass, p);
     nvt_pass_give(pass, flat);
@@ -290,8 +292,8 @@ static int attention_forward(const struct nvt_module *module, struct nvt_pass *p
 static void activate(const struct nvt_module *module, const struct nvt_pass *pass,
                      const struct block *block, real *out)
 {
-    nvt_gelu_forward(out, (const real *)pass->kept->blocks[HIDDEN1], block->rows * block->h);
-    drop(module, pass, 1, out, out, block->rows * block->h);
+    nvt_gelu_dropout_forward(out, (const real *)pass->kept->blocks[HIDDEN1], block->rows * block->h,
+                             (double)module->dropout, pass->seed, stream_of(module, pass, 1));
 }
 
 /* SUM2 = NORM1 + mlp(NORM1). */
@@ -307,10 +309,9 @@ static int mlp_forward(const struct nvt_module *module, struct nvt_pass *pass,
     nvt_bias_forward(kept[HIDDEN1], w.up_bias, block->rows, block->h);
     activate(module, pass, block, active);
     product(kept[SUM2], active, w.down, block->rows, block->d, block->h);
-    nvt_bias_forward(kept[SUM2], w.down_bias, block->rows, block->d);
     nvt_pass_give(pass, active);
-    drop(module, pass, 2, kept[SUM2], kept[SUM2], block->rows * block->d);
-    nvt_add(kept[SUM2], kept[NORM1], block->rows * block->d);
+    nvt_bias_dropout_add(kept[SUM2], w.down_bias, kept[NORM1], block->rows, block->d,
+                         (double)module->dropout, pass->seed, stream_of(module, pass, 2));
     return 0;
 }
 
@@ -345,8 +346,8 @@ static int mlp_backward(const struct nvt_module *module, struct nvt_pass *pass,
         nvt_backend_matmul(1, 0, d, h, rows, 1, dout, active, 1, g.down);
         nvt_bias_backward(g.down_bias, dout, rows, d);
         nvt_backend_matmul(0, 0, rows, h, d, 1, dout, w.down, 0, active);
-        drop(module, pass, 1, active, active, rows * h);
-        nvt_gelu_backward(active, active, kept[HIDDEN1], rows * h);
+        nvt_gelu_dropout_backward(active, active, kept[HIDDEN1], rows * h, (double)module->dropout,
+                                  pass->seed, stream_of(module, pass, 1));
         nvt_bias_backward(g.up_bias, active, rows, h);
         product_backward(g.up, dsum, 1, active, kept[NORM1], w.up, rows, h, d);
     }
@@ -366,7 +367,7 @@ static int heads_backward(const struct nvt_module *module, struct nvt_pass *pass
     real *dp = nvt_pass_take(pass, block->square);
     one.parts = 1;
     if (dout && p && dp) {
-        nvt_heads_split(&one, dout, dattended);
+        nvt_heads_split(&one, dout, dattended, NULL);
         drop(module, pass, 0, p, kept[PROBABILITIES], block->square);
         nvt_attention_values_backward(&block->attention, dp, dheads + 2 * all, dout, p,
                                       kept[QKV] + 2 * all);

@@ -319,7 +319,7 @@ static void attend(const struct nvt_transformer *model, const struct nvt_transfo
     const real *q = layer->heads, *k = q + wide, *v = k + wide;
     begin(model, NVT_PART_ATTENTION, 0);
     project(model, model->rows, layer->n1, layer->qkv.value, d, 3 * d, 0);
-    nvt_heads_split(&split, layer->heads, model->rows);
+    nvt_heads_split(&split, layer->heads, model->rows, NULL);
     begin(model, NVT_PART_SCORES, 0);
     nvt_attention_scores(&attention, layer->p, q, k);
     end(model);
@@ -420,7 +420,7 @@ static void attend_backward(const struct nvt_transformer *model,
     begin(model, NVT_PART_ATTENTION, 1);
     project_backward(model, model->dn, layer->projection.gradient, model->dx, layer->merged,
                      layer->projection.value, d, d);
-    nvt_heads_split(&merge, model->groups, model->dn);
+    nvt_heads_split(&merge, model->groups, model->dn, NULL);
     begin(model, NVT_PART_VALUES, 1);
     nvt_attention_values_backward(&attention, model->dp, dv, model->groups, layer->p, v);
     end(model);

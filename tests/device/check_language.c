@@ -113,6 +113,27 @@ OP(dropout)
     nvt_dropout(check_out(c, "y", s[0]), x, s[0], 0.1, c->random, 5);
 }
 
+OP(gelu_dropout_forward)
+{
+    const real *x = check_in(c, "x", s[0]);
+    nvt_gelu_dropout_forward(check_out(c, "y", s[0]), x, s[0], 0.1, c->random, 5);
+}
+
+OP(gelu_dropout_backward)
+{
+    const real *dy = check_in(c, "dy", s[0]), *x = check_in(c, "x", s[0]);
+    nvt_gelu_dropout_backward(check_out(c, "dx", s[0]), dy, x, s[0], 0.1, c->random, 5);
+}
+
+/* rows, n; and without dropout. */
+OP(bias_dropout_add)
+{
+    const real *b = check_in(c, "b", s[1]), *x = check_in(c, "x", s[0] * s[1]);
+    real *y = check_both(c, "y", s[0] * s[1]), *all = check_both(c, "all", s[0] * s[1]);
+    nvt_bias_dropout_add(y, b, x, s[0], s[1], 0.1, c->random, 5);
+    nvt_bias_dropout_add(all, b, x, s[0], s[1], 0, c->random, 5);
+}
+
 static const struct nvt_adamw adamw = {(real)1e-3, (real)0.9,  (real)0.95,
                                        (real)1e-8, (real)0.01, (real)0.5};
 
@@ -211,7 +232,9 @@ OP(heads_split)
 {
     struct nvt_heads heads = heads_of(s);
     const real *rows = check_in(c, "rows", 6 * FLAT);
-    nvt_heads_split(&heads, check_out(c, "split", 6 * FLAT), rows);
+    nvt_heads_split(&heads, check_out(c, "split", 6 * FLAT), rows, NULL);
+    const real *bias = check_in(c, "bias", 6 * s[2]);
+    nvt_heads_split(&heads, check_out(c, "with bias", 6 * FLAT), rows, bias);
 }
 
 OP(heads_merge)
@@ -225,6 +248,9 @@ OP(heads_merge)
 const struct check_line check_language[] = {
     LINE(random_tokens, EXACT, LENGTHS),
     LINE(dropout, CLOSE, LENGTHS),
+    LINE(gelu_dropout_forward, SUMS, LENGTHS),
+    LINE(gelu_dropout_backward, SUMS, LENGTHS),
+    LINE(bias_dropout_add, CLOSE, ROWS),
     LINE(gelu_forward, SUMS, ROWS),
     LINE(gelu_backward, SUMS, ROWS),
     LINE(rmsnorm_forward, SUMS, ROWS),
@@ -240,12 +266,12 @@ const struct check_line check_language[] = {
     LINE(adamw_step, SUMS, LENGTHS),
     LINE(sgd_step, CLOSE, LENGTHS),
     LINE(attention_scores, SUMS, ATTENTION),
-    LINE(attention_softmax, SUMS, ATTENTION),
-    LINE(attention_softmax_backward, SUMS, ATTENTION),
+    LINE(attention_softmax, SUMS, SOFTMAX),
+    LINE(attention_softmax_backward, SUMS, SOFTMAX),
     LINE(attention_values, SUMS, ATTENTION),
     LINE(attention_values_backward, SUMS, ATTENTION),
     LINE(attention_scores_backward, SUMS, ATTENTION),
-    LINE(heads_split, EXACT, ATTENTION),
+    LINE(heads_split, CLOSE, ATTENTION),
     LINE(heads_merge, EXACT, ATTENTION),
     {{NULL, 0, {{0}}}, NULL},
 };
