@@ -3,6 +3,10 @@
 #include "philox.h"
 #include "real_math.h"
 
+#ifdef __CUDACC__
+#include "../cuda/embedding.h"
+#endif
+
 struct embedding_args {
     real *out;
     const real *table, *position;
@@ -20,6 +24,7 @@ NVT_KERNEL(embedding_forward, embedding_args)
     }
 }
 
+#ifndef __CUDACC__
 /* The row of a token's first occurrence sums all of them. `table` is the gradient of the output. */
 NVT_KERNEL(embedding_backward_table, embedding_args)
 {
@@ -37,11 +42,32 @@ NVT_KERNEL(embedding_backward_table, embedding_args)
     }
 }
 
+static void add_to_table(real *dtable, const real *dout, const int32_t *token, int64_t count,
+                         int64_t n)
+{
+    struct embedding_args args = {dtable, dout, NULL, token, count, 0, n};
+    NVT_LAUNCH(embedding_backward_table, count, args);
+}
+#else
+#define add_to_table nvt_cuda_add_to_table
+#endif
+
 NVT_KERNEL(embedding_backward_position, embedding_args)
 {
+#ifdef __CUDACC__
+    /* The sum stays in a register; the host's rows stream by. */
+    for (int64_t i = threadIdx.x; i < a.n; i += NVT_BLOCK) {
+        real sum = 0;
+#pragma unroll 4
+        for (int64_t k = row; k < a.count; k += a.length)
+            sum += a.table[k * a.n + i];
+        a.out[row * a.n + i] += sum;
+    }
+#else
     for (int64_t k = row; k < a.count; k += a.length)
         FOR_THREADS(i, a.n)
     a.out[row * a.n + i] += a.table[k * a.n + i];
+#endif
 }
 
 void nvt_embedding_forward(real *out, const real *table, const real *position, const int32_t *token,
@@ -54,10 +80,9 @@ void nvt_embedding_forward(real *out, const real *table, const real *position, c
 void nvt_embedding_backward(real *dtable, real *dposition, const real *dout, const int32_t *token,
                             int64_t count, int64_t length, int64_t n)
 {
-    struct embedding_args args = {dtable, dout, NULL, token, count, length, n};
+    struct embedding_args args = {dposition, dout, NULL, token, count, length, n};
     if (dtable)
-        NVT_LAUNCH(embedding_backward_table, count, args);
-    args.out = dposition;
+        add_to_table(dtable, dout, token, count, n);
     if (dposition)
         NVT_LAUNCH(embedding_backward_position, length < count ? length : count, args);
 }

@@ -2,10 +2,15 @@
 
 #include "real_math.h"
 
+#ifdef __CUDACC__
+#include "../cuda/columns.h"
+#endif
+
 /* Rows are summed in this many groups side by side, then the groups. */
 #define GROUPS 64
-/* Columns that a row of the second sum takes. */
-#define COLUMNS 256
+/* Columns that a row of the second sum takes; on a device one of the first as well, a thread each. */
+#define COLUMNS   256
+#define CHUNKS(n) (((n) + COLUMNS - 1) / COLUMNS)
 
 int64_t nvt_norm_scratch(int64_t n)
 {
@@ -95,26 +100,42 @@ struct norm_backward_args {
     int add;
 };
 
-/* Sums of dy · h and of dy over the rows of a group. A thread keeps to its columns. */
+#ifdef __CUDACC__
+/* Sums of dy · h and of dy over the rows of a group, of a chunk of columns. */
+NVT_KERNEL(norm_sum_groups, norm_backward_args)
+{
+    int64_t group = row / CHUNKS(a.n), i = row % CHUNKS(a.n) * COLUMNS + threadIdx.x;
+    int64_t each = (a.rows + GROUPS - 1) / GROUPS, first = group * each;
+    int64_t end = first + each < a.rows ? first + each : a.rows;
+    real along = 0, sum = 0;
+    if (i >= a.n)
+        return;
+#pragma unroll 8
+    for (int64_t k = first; k < end; k++) {
+        real m = a.m ? a.m[k] : 0, r = a.r[k], dy = a.dy[k * a.n + i];
+        along += dy * ((a.x[k * a.n + i] - m) * r);
+        sum += dy;
+    }
+    a.parts[group * a.n + i] = along;
+    if (a.db)
+        a.parts[(GROUPS + group) * a.n + i] = sum;
+}
+
+static void sum_rows(const struct norm_backward_args *args)
+{
+    static_assert(COLUMNS == NVT_BLOCK, "a thread has a column");
+    NVT_LAUNCH(norm_sum_groups, GROUPS * CHUNKS(args->n), *args);
+    nvt_cuda_sum_columns(args->dg, args->parts, GROUPS, args->n);
+    if (args->db)
+        nvt_cuda_sum_columns(args->db, args->parts + GROUPS * args->n, GROUPS, args->n);
+}
+#else
+/* Sums of dy · h and of dy over the rows of a group. */
 NVT_KERNEL(norm_sum_groups, norm_backward_args)
 {
     int64_t each = (a.rows + GROUPS - 1) / GROUPS;
     int64_t first = row * each, end = first + each < a.rows ? first + each : a.rows;
     real *weight = a.parts + row * a.n, *bias = a.parts + (GROUPS + row) * a.n;
-#ifdef __CUDACC__
-    /* Sums stay in registers; the host's rows stream by. */
-    for (int64_t i = threadIdx.x; i < a.n; i += NVT_BLOCK) {
-        real along = 0, sum = 0;
-#pragma unroll 8
-        for (int64_t k = first; k < end; k++) {
-            real m = a.m ? a.m[k] : 0, r = a.r[k], dy = a.dy[k * a.n + i];
-            along += dy * ((a.x[k * a.n + i] - m) * r);
-            sum += dy;
-        }
-        weight[i] = along;
-        bias[i] = sum;
-    }
-#else
     FOR_THREADS(i, a.n)
     {
         weight[i] = 0;
@@ -129,7 +150,6 @@ NVT_KERNEL(norm_sum_groups, norm_backward_args)
             bias[i] += dy[i];
         }
     }
-#endif
 }
 
 NVT_KERNEL(norm_add_groups, norm_backward_args)
@@ -149,6 +169,13 @@ NVT_KERNEL(norm_add_groups, norm_backward_args)
         }
     }
 }
+
+static void sum_rows(const struct norm_backward_args *args)
+{
+    NVT_LAUNCH(norm_sum_groups, GROUPS, *args);
+    NVT_LAUNCH(norm_add_groups, CHUNKS(args->n), *args);
+}
+#endif
 
 NVT_KERNEL(norm_backward, norm_backward_args)
 {
@@ -175,8 +202,7 @@ NVT_KERNEL(norm_backward, norm_backward_args)
 
 static void launch_backward(struct norm_backward_args args)
 {
-    NVT_LAUNCH(norm_sum_groups, GROUPS, args);
-    NVT_LAUNCH(norm_add_groups, (args.n + COLUMNS - 1) / COLUMNS, args);
+    sum_rows(&args);
     NVT_LAUNCH(norm_backward, args.rows, args);
 }
 

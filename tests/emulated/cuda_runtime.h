@@ -86,6 +86,18 @@ static inline T emulated_shuffle(T value, int step, int at, const char *file, in
 #define __shfl_xor_sync(mask, value, step)                                                         \
     emulated_shuffle(value, (static_cast<void>(mask), step), __COUNTER__, __FILE__, __LINE__)
 
+/* A bit for each lane where it is so; the warp meets five times for it. */
+static inline unsigned emulated_ballot(bool predicate, int at, const char *file, int line)
+{
+    unsigned bits = predicate ? 1u << threadIdx.x % 32 : 0;
+    for (int step = 16; step; step /= 2)
+        bits |= emulated_shuffle(bits, step, at, file, line);
+    return bits;
+}
+#define __ballot_sync(mask, predicate)                                                             \
+    emulated_ballot((static_cast<void>(mask), predicate), __COUNTER__, __FILE__, __LINE__)
+#define __ffs(bits) __builtin_ffs(static_cast<int>(bits))
+
 /* --- the runtime ------------------------------------------------------------------------------- */
 
 enum cudaError_t {
