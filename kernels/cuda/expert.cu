@@ -3,7 +3,8 @@
  *
  * A block has 64 columns of one expert and goes through its weights once for every SAMPLES samples
  * that chose it, so the weights that move are those of the experts that were chosen, whatever their
- * number; a block whose expert nobody chose ends at once. Lanes have two neighbouring columns each,
+ * number. Of few samples each has its blocks, and those end at once whose expert was chosen before; of
+ * many, each expert, and those end at once whose expert nobody chose. Lanes have two neighbouring columns each,
  * warps take turns in the rows of the weights, and their sums are added in the order of the warps:
  * the same numbers in every run.
  */
@@ -20,6 +21,7 @@ struct expert_args {
     const real *x, *e;
     const int32_t *chosen;
     int64_t batch, fragments, width, columns;
+    int by_sample;
 };
 
 /* The next samples that chose f, from b on, into `samples`. Where to go on. */
@@ -31,6 +33,17 @@ static __device__ int64_t find_samples(const expert_args &a, int64_t f, int64_t 
         if (a.chosen[b] == f)
             samples[(*count)++] = b;
     return b;
+}
+
+/* The expert of a block; `b` is the first sample that chose it, or may have. -1: others have it. */
+static __device__ int64_t expert_of(const expert_args &a, unsigned slot, int64_t *b)
+{
+    *b = a.by_sample ? slot : 0;
+    int64_t f = a.by_sample ? a.chosen[slot] : slot;
+    int earlier = 0;
+    for (int64_t other = 0; other < *b; other++)
+        earlier |= a.chosen[other] == f;
+    return earlier ? -1 : f;
 }
 
 /* Sums of this warp's rows of the weights for this lane's two columns. What is beyond the number of
@@ -60,11 +73,12 @@ static __device__ void multiply(const expert_args &a, int64_t f, int64_t column,
 static __global__ void __launch_bounds__(32 * WARPS) expert_forward_device(expert_args a)
 {
     __shared__ float2 parts[WARPS][32];
-    int64_t chunks = (a.columns + COLUMNS - 1) / COLUMNS, f = blockIdx.x / chunks;
+    unsigned chunks = (unsigned)((a.columns + COLUMNS - 1) / COLUMNS);
+    int64_t b, f = expert_of(a, blockIdx.x / chunks, &b);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, count;
     int64_t column = blockIdx.x % chunks * COLUMNS + 2 * lane, samples[SAMPLES];
     int inside = column < a.columns;
-    for (int64_t b = 0; b < a.batch;) {
+    while (f >= 0 && b < a.batch) {
         float2 sums[SAMPLES];
         b = find_samples(a, f, b, samples, &count);
         if (!count)
@@ -94,8 +108,9 @@ static __global__ void __launch_bounds__(32 * WARPS) expert_forward_device(exper
 int nvt_cuda_expert_forward(real *out, const real *x, const real *e, const int32_t *chosen,
                             int64_t batch, int64_t fragments, int64_t width, int64_t columns)
 {
-    expert_args args = {out, x, e, chosen, batch, fragments, width, columns};
-    int64_t blocks = fragments * ((columns + COLUMNS - 1) / COLUMNS);
+    int by_sample = batch < fragments;
+    expert_args args = {out, x, e, chosen, batch, fragments, width, columns, by_sample};
+    int64_t blocks = (by_sample ? batch : fragments) * ((columns + COLUMNS - 1) / COLUMNS);
     /* Two columns are read at once. */
     int aligned =
         !(columns % 2) && !((uintptr_t)e % sizeof(float2)) && !((uintptr_t)out % sizeof(float2));
