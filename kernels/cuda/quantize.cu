@@ -74,40 +74,96 @@ static __device__ narrow quantized(wide x, divisor by)
     return q;
 }
 
-/* --- a scale for each row: a block has a row, and keeps what it can of it ------------------------- */
+/* --- a scale for each row, which is kept as far as it goes and read once --------------------------- */
 
-#define KEPT 4
+#define WARPS (NVT_BLOCK / 32)
 
-static __global__ void quantize_rows_device(wide_args a)
+/* Row `row` by `threads` of them, of which this is number `self`. */
+template <int each, int threads> struct row_of {
+    const wide *x;
+    narrow *q;
+    int64_t wides;
+    int self;
+    wide kept[each];
+
+    __device__ row_of(const wide_args &a, int64_t row, int number)
+        : x((const wide *)(a.x + row * a.n)), q((narrow *)(a.q + row * a.n)), wides(a.n / WIDE),
+          self(number)
+    {
+    }
+
+    /* The largest magnitude of this thread's share. */
+    __device__ uint32_t read()
+    {
+        uint32_t top = 0;
+#pragma unroll
+        for (int k = 0; k < each; k++)
+            if (self + k * threads < wides)
+                kept[k] = x[self + k * threads];
+#pragma unroll
+        for (int k = 0; k < each; k++)
+            if (self + k * threads < wides)
+                top = top_of(top, kept[k]);
+        for (int64_t i = self + each * threads; i < wides; i += threads)
+            top = top_of(top, x[i]);
+        return top;
+    }
+
+    __device__ void write(divisor by)
+    {
+#pragma unroll
+        for (int k = 0; k < each; k++)
+            if (self + k * threads < wides)
+                q[self + k * threads] = quantized(kept[k], by);
+        for (int64_t i = self + each * threads; i < wides; i += threads)
+            q[i] = quantized(x[i], by);
+    }
+};
+
+/* A warp has a row: nobody waits for a block. */
+template <int each> static __global__ void quantize_rows_of_warps(wide_args a)
 {
-    int64_t row = blockIdx.x, wides = a.n / WIDE;
-    const wide *x = (const wide *)(a.x + row * a.n);
-    narrow *q = (narrow *)(a.q + row * a.n);
-    wide kept[KEPT];
-    uint32_t top = 0;
-#pragma unroll
-    for (int k = 0; k < KEPT; k++) {
-        int64_t i = threadIdx.x + k * NVT_BLOCK;
-        if (i < wides) {
-            kept[k] = x[i];
-            top = top_of(top, kept[k]);
-        }
+    int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    if (row >= a.rows)
+        return;
+    row_of<each, 32> of(a, row, threadIdx.x % 32);
+    uint32_t top = of.read();
+    for (int step = 16; step; step /= 2) {
+        uint32_t other = __shfl_xor_sync(0xffffffffu, top, step);
+        top = other > top ? other : top;
     }
-    for (int64_t i = threadIdx.x + KEPT * NVT_BLOCK; i < wides; i += NVT_BLOCK)
-        top = top_of(top, x[i]);
-    top = (uint32_t)block_max((real)top);
     float scale = nvt_half_value((nvt_half)top);
-    divisor by = divisor_of(scale);
-#pragma unroll
-    for (int k = 0; k < KEPT; k++) {
-        int64_t i = threadIdx.x + k * NVT_BLOCK;
-        if (i < wides)
-            q[i] = quantized(kept[k], by);
-    }
-    for (int64_t i = threadIdx.x + KEPT * NVT_BLOCK; i < wides; i += NVT_BLOCK)
-        q[i] = quantized(x[i], by);
-    if (!threadIdx.x)
+    of.write(divisor_of(scale));
+    if (threadIdx.x % 32 == 0)
         a.s[row] = scale;
+}
+
+/* A block has one. */
+template <int each> static __global__ void quantize_rows_of_blocks(wide_args a)
+{
+    row_of<each, NVT_BLOCK> of(a, blockIdx.x, threadIdx.x);
+    float scale = nvt_half_value((nvt_half)block_max((real)of.read()));
+    of.write(divisor_of(scale));
+    if (!threadIdx.x)
+        a.s[blockIdx.x] = scale;
+}
+
+/* 4096 numbers are 16 times 8 of each lane of a warp. */
+static void launch_rows(const wide_args &args)
+{
+    int64_t shared_out = (args.rows + WARPS - 1) / WARPS;
+    if (args.n <= 1024)
+        NVT_LAUNCH(quantize_rows_of_warps<4>, shared_out, args);
+    else if (args.n <= 2048)
+        NVT_LAUNCH(quantize_rows_of_warps<8>, shared_out, args);
+    else if (args.n <= 4096)
+        NVT_LAUNCH(quantize_rows_of_warps<16>, shared_out, args);
+    else if (args.n <= 8192)
+        NVT_LAUNCH(quantize_rows_of_blocks<4>, args.rows, args);
+    else if (args.n <= 16384)
+        NVT_LAUNCH(quantize_rows_of_blocks<8>, args.rows, args);
+    else
+        NVT_LAUNCH(quantize_rows_of_blocks<16>, args.rows, args);
 }
 
 int nvt_cuda_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n)
@@ -115,22 +171,22 @@ int nvt_cuda_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows,
     wide_args args = {q, s, NULL, x, NULL, rows, n, 0, 0};
     if (!takes(args, rows))
         return -1;
-    NVT_LAUNCH(quantize_rows_device, rows, args);
+    launch_rows(args);
     return 0;
 }
 
 /* --- the largest of columns, and of all ------------------------------------------------------------ */
 
-#define WARPS         (NVT_BLOCK / 32)
 #define BLOCK_COLUMNS (32 * WIDE)
 
 /* A block has 256 columns of a stripe: a lane eight neighbouring ones, warps take turns in the rows. */
 static __global__ void top_of_columns_device(wide_args a)
 {
     __shared__ uint16_t tops[WARPS][BLOCK_COLUMNS];
-    int64_t across = (a.n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS, stripe = blockIdx.x / across;
-    int64_t first = stripe * a.group, end = first + a.group < a.rows ? first + a.group : a.rows;
-    int64_t column = blockIdx.x % across * BLOCK_COLUMNS;
+    unsigned across = (unsigned)((a.n + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
+    int64_t stripe = blockIdx.x / across, first = stripe * a.group;
+    int64_t end = first + a.group < a.rows ? first + a.group : a.rows;
+    int64_t column = (int64_t)(blockIdx.x % across) * BLOCK_COLUMNS;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint16_t top[WIDE] = {0};
     if (column + lane * WIDE < a.n) {
@@ -212,6 +268,8 @@ int nvt_cuda_top_of_shares(uint16_t *top, const nvt_half *x, int64_t count, int6
 
 /* --- with scales that are known -------------------------------------------------------------------- */
 
+#define KEPT 4
+
 /* Four eights a thread, all read before any is written. */
 template <typename F> static __device__ void for_wides(const wide_args &a, F become)
 {
@@ -257,25 +315,28 @@ struct tile {
     alignas(4) uint8_t at[TILE_COLUMNS][TILE_ROWS + 4];
 };
 
-/* Eight threads have a row of the tile, eight columns each, and its scales. */
+/* A thread has four rows of the tile, all read at once, and eight columns of each: four bytes of a column are a word of
+ * the result. */
 static __device__ void read_tile(tile *tile, const wide_args &a, int64_t first, int64_t column)
 {
-    int group = threadIdx.x % (TILE_COLUMNS / WIDE) * WIDE;
-    divisor by[WIDE];
-    if (column + group >= a.n)
+    const int across = TILE_COLUMNS / WIDE;
+    int group = threadIdx.x % across * WIDE, row = threadIdx.x / across * 4;
+    static_assert(NVT_BLOCK / across * 4 == TILE_ROWS, "the threads of a block have a tile");
+    if (column + group >= a.n || first + row >= a.rows)
         return;
+    wide x[4];
 #pragma unroll
-    for (int i = 0; i < WIDE; i++)
-        by[i] = divisor_of(a.scales[a.shared ? 0 : column + group + i]);
+    for (int r = 0; r < 4; r++)
+        x[r] = *(const wide *)(a.x + (first + row + r) * a.n + column + group);
+    divisor whole = divisor_of(a.scales[0]);
 #pragma unroll
-    for (int r = threadIdx.x / (TILE_COLUMNS / WIDE); r < TILE_ROWS;
-         r += NVT_BLOCK * WIDE / TILE_COLUMNS) {
-        if (first + r >= a.rows)
-            break;
-        wide x = *(const wide *)(a.x + (first + r) * a.n + column + group);
+    for (int i = 0; i < WIDE; i++) {
+        divisor by = a.shared ? whole : divisor_of(a.scales[column + group + i]);
+        uint32_t word = 0;
 #pragma unroll
-        for (int i = 0; i < WIDE; i++)
-            tile->at[group + i][r] = (uint8_t)byte_of(half_of(x, i), by[i]);
+        for (int r = 0; r < 4; r++)
+            word |= byte_of(half_of(x[r], i), by) << 8 * r;
+        *(uint32_t *)&tile->at[group + i][row] = word;
     }
 }
 
@@ -283,8 +344,9 @@ static __device__ void read_tile(tile *tile, const wide_args &a, int64_t first, 
 static __global__ void quantize_transposed_device(wide_args a)
 {
     __shared__ tile tile;
-    int64_t across = (a.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    int64_t first = blockIdx.x / across * TILE_ROWS, column = blockIdx.x % across * TILE_COLUMNS;
+    unsigned across = (unsigned)((a.n + TILE_COLUMNS - 1) / TILE_COLUMNS);
+    int64_t first = (int64_t)(blockIdx.x / across) * TILE_ROWS;
+    int64_t column = (int64_t)(blockIdx.x % across) * TILE_COLUMNS;
     read_tile(&tile, a, first, column);
     __syncthreads();
     int64_t row = threadIdx.x % 32 * 4;
@@ -350,10 +412,10 @@ struct alignas(16) scales {
     float at[4];
 };
 
-/* A block has a row. */
+/* A block has a row, the first block the last one: what a product has written last is still in the cache. */
 static __global__ void dequantize_device(dequantize_args a)
 {
-    int64_t row = blockIdx.x, wides = a.n / WIDE;
+    int64_t row = a.rows - 1 - blockIdx.x, wides = a.n / WIDE;
     const sums *acc = (const sums *)(a.acc + row * a.n);
     wide *out = (wide *)(a.out + row * a.n);
     float scale = a.sa[row] * (1.0f / (127 * 127)) * (a.shared ? a.sb[0] : 1.0f);
@@ -378,7 +440,7 @@ static __global__ void dequantize_device(dequantize_args a)
 int nvt_cuda_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const float *sb,
                         int shared, int64_t rows, int64_t n)
 {
-    dequantize_args args = {out, acc, sa, sb, n, shared};
+    dequantize_args args = {out, acc, sa, sb, rows, n, shared};
     if (n % WIDE || !is_wide(out) || !is_wide(acc) || (!shared && !is_wide(sb)) || rows < 1 ||
         rows > INT32_MAX)
         return -1;

@@ -394,16 +394,16 @@ NVT_KERNEL(dequantize, dequantize_args)
 void nvt_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const float *sb, int shared,
                     int64_t rows, int64_t n)
 {
-    struct dequantize_args args = {out, acc, sa, sb, n, shared};
+    struct dequantize_args args = {out, acc, sa, sb, rows, n, shared};
     if (!DONE_BY_DEVICE(nvt_cuda_dequantize(out, acc, sa, sb, shared, rows, n)))
         NVT_LAUNCH(dequantize, rows, args);
 }
 
-/* Rows of a chunk: sums of 64 MiB, enough to keep a device busy, in multiples of 256 rows, which products are tiled
- * by, and never fewer. */
+/* Rows of a chunk: sums of 32 MiB, enough to keep a device busy and few enough to stay in its cache until they are
+ * read, in multiples of 256 rows, which products are tiled by, and never fewer. */
 static int64_t chunk_rows(int64_t m, int64_t n)
 {
-    int64_t rows = ((int64_t)16 << 20) / n;
+    int64_t rows = ((int64_t)8 << 20) / n;
     rows = rows < 256 ? 256 : rows / 256 * 256;
     return rows < m ? rows : m;
 }

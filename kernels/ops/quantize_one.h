@@ -39,7 +39,7 @@ struct dequantize_args {
     nvt_half *out;
     const int32_t *acc;
     const float *sa, *sb;
-    int64_t n;
+    int64_t rows, n;
     int shared;
 };
 
