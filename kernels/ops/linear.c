@@ -13,11 +13,18 @@ struct bias_args {
     int64_t rows, n;
 };
 
+/* Columns of a row of bias_forward: few long rows are work for more processors than there are rows. */
+#define BIAS_COLUMNS   1024
+#define BIAS_CHUNKS(n) (((n) + BIAS_COLUMNS - 1) / BIAS_COLUMNS)
+
+/* A row is a chunk of a row's columns. */
 NVT_KERNEL(bias_forward, bias_args)
 {
-    FOR_THREADS(i, a.n)
+    int64_t first = row % BIAS_CHUNKS(a.n) * BIAS_COLUMNS, rest = a.n - first;
+    real *y = a.y + row / BIAS_CHUNKS(a.n) * a.n + first;
+    FOR_THREADS(i, rest < BIAS_COLUMNS ? rest : BIAS_COLUMNS)
     {
-        a.y[row * a.n + i] += NVT_READ(a.b[i]);
+        y[i] += NVT_READ(a.b[first + i]);
     }
 }
 
@@ -40,7 +47,7 @@ NVT_KERNEL(bias_backward, bias_args)
 void nvt_bias_forward(real *y, const real *b, int64_t rows, int64_t n)
 {
     struct bias_args args = {y, b, rows, n};
-    NVT_LAUNCH(bias_forward, rows, args);
+    NVT_LAUNCH(bias_forward, rows * BIAS_CHUNKS(n), args);
 }
 
 void nvt_bias_backward(real *db, const real *dy, int64_t rows, int64_t n)
