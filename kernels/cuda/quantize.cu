@@ -270,8 +270,8 @@ int nvt_cuda_top_of_shares(uint16_t *top, const nvt_half *x, int64_t count, int6
 
 #define KEPT 4
 
-/* Four eights a thread, all read before any is written. */
-template <typename F> static __device__ void for_wides(const wide_args &a, F become)
+/* Four eights a thread, all under way before anything else; then `ready` gives what makes each of them. */
+template <typename R> static __device__ void for_wides(const wide_args &a, R ready)
 {
     int64_t wides = a.n / WIDE, first = (int64_t)blockIdx.x * KEPT * NVT_BLOCK + threadIdx.x;
     wide x[KEPT];
@@ -279,6 +279,7 @@ template <typename F> static __device__ void for_wides(const wide_args &a, F bec
     for (int k = 0; k < KEPT; k++)
         if (first + k * NVT_BLOCK < wides)
             x[k] = ((const wide *)a.x)[first + k * NVT_BLOCK];
+    auto become = ready();
 #pragma unroll
     for (int k = 0; k < KEPT; k++)
         if (first + k * NVT_BLOCK < wides)
@@ -293,8 +294,10 @@ static int64_t blocks_of_wides(int64_t n)
 
 static __global__ void quantize_all_device(wide_args a)
 {
-    divisor by = divisor_of(a.scales[0]);
-    for_wides(a, [&](wide x) { return quantized(x, by); });
+    for_wides(a, [&] {
+        divisor by = divisor_of(a.scales[0]);
+        return [by](wide x) { return quantized(x, by); };
+    });
 }
 
 int nvt_cuda_quantize_all(int8_t *q, const float *s, const nvt_half *x, int64_t count)
@@ -391,7 +394,7 @@ static __device__ narrow cut_all(wide x)
 
 static __global__ void quantize_cast_device(wide_args a)
 {
-    for_wides(a, cut_all);
+    for_wides(a, [] { return cut_all; });
 }
 
 int nvt_cuda_quantize_cast(int8_t *q, const nvt_half *x, int64_t n)

@@ -112,7 +112,10 @@ template <int each> static __global__ void attention_softmax_device(rows_args a)
         }
     }
     warp_sums(sum);
-    write_rows<each>(a, first, [&](int r, int k) { return x.at[r][k] / sum[r]; });
+#pragma unroll
+    for (int r = 0; r < count; r++)
+        sum[r] = 1 / sum[r];
+    write_rows<each>(a, first, [&](int r, int k) { return x.at[r][k] * sum[r]; });
 }
 
 template <int each> static __global__ void attention_softmax_backward_device(rows_args a)

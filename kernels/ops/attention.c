@@ -83,7 +83,7 @@ NVT_KERNEL(attention_softmax, attention_args)
     real top = x[0], sum = 0;
     FOR_THREADS(i, seen)
     {
-        top = x[i] > top ? x[i] : top;
+        top = real_max(top, x[i]);
     }
     top = block_max(top);
     NVT_SIMD_SUM(sum)
@@ -152,6 +152,25 @@ NVT_KERNEL(rearrange_heads, heads_args)
     int64_t sample = place / length, position = place % length;
     int64_t at = (sample * s->sample_step + position * s->position_step) * s->parts + part;
     int64_t to = (part * s->samples + sample) * s->heads * s->length + position;
+#ifdef __CUDACC__
+    /* Four features at once. */
+    int is_even = !(s->width % 4) &&
+                  !(((uintptr_t)a.in | (uintptr_t)a.out | (uintptr_t)a.bias) % sizeof(nvt_four));
+    for (int64_t i = 4 * threadIdx.x; is_even && i < features; i += 4 * NVT_BLOCK) {
+        int64_t head = (int64_t)((uint32_t)i / (uint32_t)s->width);
+        int64_t rows = at * features + i;
+        int64_t groups = (to + head * s->length) * s->width + i - head * s->width;
+        nvt_four value = *(const nvt_four *)(a.in + (a.merge ? groups : rows));
+        nvt_four bias = {{0, 0, 0, 0}};
+        if (a.bias)
+            bias = *(const nvt_four *)(a.bias + part * features + i);
+        for (int k = 0; k < 4; k++)
+            value.at[k] += bias.at[k];
+        *(nvt_four *)(a.out + (a.merge ? rows : groups)) = value;
+    }
+    if (is_even)
+        return;
+#endif
     FOR_THREADS(i, features)
     {
         int64_t head = (int64_t)((uint32_t)i / (uint32_t)s->width);

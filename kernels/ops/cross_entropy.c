@@ -16,7 +16,7 @@ NVT_KERNEL(cross_entropy_forward, cross_entropy_args)
     real top = x[0], sum = 0;
     FOR_THREADS(i, a.n)
     {
-        top = x[i] > top ? x[i] : top;
+        top = real_max(top, x[i]);
     }
     top = block_max(top);
     NVT_SIMD_SUM(sum)

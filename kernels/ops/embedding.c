@@ -17,10 +17,10 @@ struct embedding_args {
 NVT_KERNEL(embedding_forward, embedding_args)
 {
     const real *table = a.table + a.token[row] * a.n;
+    const real *position = a.position ? a.position + row % a.length * a.n : NULL;
     FOR_THREADS(i, a.n)
     {
-        a.out[row * a.n + i] =
-            NVT_READ(table[i]) + (a.position ? NVT_READ(a.position[row % a.length * a.n + i]) : 0);
+        a.out[row * a.n + i] = NVT_READ(table[i]) + (position ? NVT_READ(position[i]) : 0);
     }
 }
 

@@ -1,6 +1,6 @@
 #include "ops.h"
 
-#include <math.h>
+#include "real_math.h"
 
 #ifdef __CUDACC__
 #include "../cuda/expert.h"
@@ -116,7 +116,7 @@ NVT_KERNEL(choose, choose_args)
     real top = (real)-INFINITY, first = (real)-a.n;
     FOR_THREADS(f, a.n)
     {
-        top = score[f] > top ? score[f] : top;
+        top = real_max(top, score[f]);
     }
     top = block_max(top);
     FOR_THREADS(f, a.n)

@@ -196,7 +196,7 @@ NVT_KERNEL(norm_backward, norm_backward_args)
     {
         real u = NVT_READ(a.g[i]) * NVT_READ(dy[i]);
         real value = r * (u - sum - (NVT_READ(x[i]) - m) * r * along);
-        dx[i] = a.add ? dx[i] + value : value;
+        dx[i] = a.add ? NVT_READ(dx[i]) + value : value;
     }
 }
 

@@ -25,6 +25,12 @@
 #define real_sqrt(x) sqrtf(x)
 #define real_erf(x)  erff(x)
 #endif
+/* The larger of two numbers. A device has an instruction for it; a branch is what the loads behind it would wait for. */
+#ifdef __CUDACC__
+#define real_max(a, b) fmaxf(a, b)
+#else
+#define real_max(a, b) ((b) > (a) ? (b) : (a))
+#endif
 
 /* Before a FOR_THREADS whose turns are independent, but for additions to `sum`: the host takes
  * several at once, and adds in another order than one by one. */

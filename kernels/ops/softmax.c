@@ -16,7 +16,7 @@ NVT_KERNEL(softmax_forward, softmax_args)
     real top = x[0], sum = 0;
     FOR_THREADS(i, a.n)
     {
-        top = x[i] > top ? x[i] : top;
+        top = real_max(top, x[i]);
     }
     top = block_max(top);
     FOR_THREADS(i, a.n)
