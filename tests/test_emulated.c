@@ -106,6 +106,9 @@ static void products_that_are_refused_are_computed(void **state)
     assert_non_null(told);
     assert_null(strstr(told + 1, "cuBLAS refuses"));
     cli_result_free(&result);
+    result = check("EMULATED_REFUSE=bias", "linear_forward");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
 }
 
 /* --- workloads -------------------------------------------------------------------------------- */

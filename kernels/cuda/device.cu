@@ -15,6 +15,7 @@ static char first_failure[256];
 static cudaMemPool_t pool;
 static cudaStream_t streams[NVT_STREAMS_MOST];
 static cublasHandle_t handles[NVT_STREAMS_MOST];
+static void *workspaces[NVT_STREAMS_MOST]; /* of the handles */
 static struct {
     void *memory;
     size_t bytes;
@@ -228,10 +229,18 @@ void nvt_backend_sync(void)
 static cublasStatus_t give_workspace(cublasHandle_t handle)
 {
     void *memory = NULL;
-    if (cudaMalloc(&memory, WORKSPACE_BYTES) == cudaSuccess)
-        return cublasSetWorkspace(handle, memory, WORKSPACE_BYTES);
-    cudaGetLastError();
-    return CUBLAS_STATUS_SUCCESS;
+    if (cudaMalloc(&memory, WORKSPACE_BYTES) != cudaSuccess) {
+        cudaGetLastError();
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    workspaces[current] = memory;
+    return cublasSetWorkspace(handle, memory, WORKSPACE_BYTES);
+}
+
+void *nvt_cublas_workspace(size_t *bytes)
+{
+    *bytes = workspaces[current] ? WORKSPACE_BYTES : 0;
+    return workspaces[current];
 }
 
 /* The stream first: it takes the workspace away. */

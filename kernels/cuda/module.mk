@@ -20,7 +20,7 @@ CUDA_OBJ     := $(patsubst %,$(BUILD)/cuda/%.o,$(CUDA_SRC) $(CUDA_OPS_SRC) $(CUD
 NVCC_FLAGS := -std=c++20 -O3 $(if $(CUDA_LINES),-lineinfo) -I. -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra \
               $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a)$(,)code=sm_$(a)) \
               -gencode arch=compute_$(lastword $(CUDA_ARCH))$(,)code=compute_$(lastword $(CUDA_ARCH))
-CUDA_LINK  := -shared -cudart shared -lcublas -Xlinker -rpath$(,)$(CUDA_ROOT)/lib64
+CUDA_LINK  := -shared -cudart shared -lcublas -lcublasLt -Xlinker -rpath$(,)$(CUDA_ROOT)/lib64
 
 # The names of arrays in shared memory hold a checksum of the source's whole path, which nvcc tells its front end; the
 # last word is ours.

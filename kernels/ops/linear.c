@@ -5,6 +5,7 @@
 
 #ifdef __CUDACC__
 #include "../cuda/columns.h"
+#include "../cuda/linear.h"
 #endif
 
 struct bias_args {
@@ -48,6 +49,17 @@ void nvt_bias_forward(real *y, const real *b, int64_t rows, int64_t n)
 {
     struct bias_args args = {y, b, rows, n};
     NVT_LAUNCH(bias_forward, rows * BIAS_CHUNKS(n), args);
+}
+
+void nvt_linear_forward(real *y, const real *x, const real *w, const real *b, int64_t rows,
+                        int64_t n, int64_t k)
+{
+#ifdef __CUDACC__
+    if (!nvt_cuda_linear(y, x, w, b, rows, n, k))
+        return;
+#endif
+    nvt_backend_matmul(0, 1, rows, n, k, 1, x, w, 0, y);
+    nvt_bias_forward(y, b, rows, n);
 }
 
 void nvt_bias_backward(real *db, const real *dy, int64_t rows, int64_t n)

@@ -34,6 +34,10 @@ void nvt_softmax_backward(real *dx, const real *p, const real *dp, int64_t rows,
 
 /* --- linear.c -------------------------------------------------------------------------------------- */
 
+/* y[rows][n] = x[rows][k] · w[n][k]ᵀ + b[n]. */
+void nvt_linear_forward(real *y, const real *x, const real *w, const real *b, int64_t rows,
+                        int64_t n, int64_t k);
+
 /* y[rows][n] += b[n]; and db[n] += Σ rows of dy[rows][n]. */
 void nvt_bias_forward(real *y, const real *b, int64_t rows, int64_t n);
 void nvt_bias_backward(real *db, const real *dy, int64_t rows, int64_t n);

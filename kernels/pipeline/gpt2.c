@@ -305,8 +305,8 @@ static int mlp_forward(const struct nvt_module *module, struct nvt_pass *pass,
     real *active = nvt_pass_take(pass, block->rows * block->h);
     if (!active)
         return -1;
-    product(kept[HIDDEN1], kept[NORM1], w.up, block->rows, block->h, block->d);
-    nvt_bias_forward(kept[HIDDEN1], w.up_bias, block->rows, block->h);
+    nvt_linear_forward(kept[HIDDEN1], kept[NORM1], w.up, w.up_bias, block->rows, block->h,
+                       block->d);
     activate(module, pass, block, active);
     product(kept[SUM2], active, w.down, block->rows, block->d, block->h);
     nvt_pass_give(pass, active);

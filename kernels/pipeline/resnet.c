@@ -380,8 +380,8 @@ static void classify_init(const struct nvt_module *module, uint64_t seed)
 static int classify_forward(const struct nvt_module *module, struct nvt_pass *pass, const real *x,
                             real *y)
 {
-    nvt_backend_matmul(0, 1, pass->samples, module->out, module->in, 1, x, module->w, 0, y);
-    nvt_bias_forward(y, module->w + module->in * module->out, pass->samples, module->out);
+    nvt_linear_forward(y, x, module->w, module->w + module->in * module->out, pass->samples,
+                       module->out, module->in);
     return 0;
 }
 

@@ -168,9 +168,8 @@ int nvt_layer_forward(struct nvt_layer *layer)
 {
     int status = 0;
     if (layer->mode == NVT_LINEAR) {
-        nvt_backend_matmul(0, 1, layer->batch, layer->out, layer->in, 1, layer->x,
-                           layer->parameters[NVT_WEIGHT].value, 0, layer->y);
-        nvt_bias_forward(layer->y, layer->parameters[NVT_BIAS].value, layer->batch, layer->out);
+        nvt_linear_forward(layer->y, layer->x, layer->parameters[NVT_WEIGHT].value,
+                           layer->parameters[NVT_BIAS].value, layer->batch, layer->out, layer->in);
         return 0;
     }
     nvt_score_forward(layer->score, layer->x, layer->parameters[NVT_SELECTOR].value, layer->batch,

@@ -27,6 +27,14 @@ OP(bias_forward)
     nvt_bias_forward(check_both(c, "y", s[0] * s[1]), b, s[0], s[1]);
 }
 
+/* rows, n, k. */
+OP(linear_forward)
+{
+    const real *x = check_in(c, "x", s[0] * s[2]), *w = check_in(c, "w", s[1] * s[2]);
+    const real *b = check_in(c, "b", s[1]);
+    nvt_linear_forward(check_out(c, "y", s[0] * s[1]), x, w, b, s[0], s[1], s[2]);
+}
+
 OP(bias_backward)
 {
     const real *dy = check_in(c, "dy", s[0] * s[1]);
@@ -200,6 +208,7 @@ const struct check_line check_fragments[] = {
     LINE(softmax_forward, SUMS, ROWS),
     LINE(softmax_backward, SUMS, ROWS),
     LINE(bias_forward, CLOSE, ROWS),
+    LINE(linear_forward, SUMS, MATRICES),
     LINE(bias_backward, SUMS, ROWS),
     LINE(mse_backward, CLOSE, LENGTHS),
     LINE(mse_loss, SUMS, LENGTHS),

@@ -1,5 +1,5 @@
 /* Products of matrices of the stand-in for cuBLAS, in plain loops. */
-#include <cublas_v2.h>
+#include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -24,11 +24,11 @@ struct operand {
         between; /* lines of `length`, `stride` apart; matrices `between` */
 };
 
-/* EMULATED_REFUSE=int8: as cuBLAS may with shapes that it has no kernel for. */
-bool emulated_refuses_int8()
+/* EMULATED_REFUSE: as cuBLAS may with shapes that it has no kernel for. */
+bool refuses(const char *form)
 {
     const char *what = getenv("EMULATED_REFUSE");
-    return what && !strcmp(what, "int8");
+    return what && !strcmp(what, form);
 }
 
 size_t bytes_of(cudaDataType_t type)
@@ -81,6 +81,7 @@ struct product {
     cudaDataType_t type_c;
     float alpha, beta;
     bool tf32;
+    const float *bias; /* of a column's places, or NULL */
 };
 
 /* What is not asked for is not read: it may be NaN. */
@@ -114,6 +115,7 @@ template <typename T, typename N> void multiply(const product &p)
 #pragma omp simd reduction(+ : sum)
                 for (int64_t l = 0; l < p.k; l++)
                     sum += static_cast<T>(x[l]) * static_cast<T>(y[l]);
+                sum += p.bias ? static_cast<T>(p.bias[i]) : 0;
                 store(p, index * p.between + j * p.ldc + i, sum);
             }
         }
@@ -139,7 +141,7 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (integers && (p.a.stride % 4 || p.b.stride % 4 || p.ldc % 4 ||
                      reinterpret_cast<uintptr_t>(p.a.memory) % 4 ||
-                     reinterpret_cast<uintptr_t>(p.b.memory) % 4 || emulated_refuses_int8()))
+                     reinterpret_cast<uintptr_t>(p.b.memory) % 4 || refuses("int8")))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     check(call, p.a, p.count);
     check(call, p.b, p.count);
@@ -262,4 +264,121 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(
                       : *static_cast<const float *>(beta);
     p.tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     return start(handle, integers ? "cublasGemmEx_64" : "cublasGemm", p);
+}
+
+/* --- with a bias --- */
+
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDescOpaque_t *product,
+                                      cublasComputeType_t compute, cudaDataType_t scale)
+{
+    *product = {CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    return compute == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS
+                                                                : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+static cublasStatus_t put(void *to, size_t room, const void *value, size_t size)
+{
+    if (room != size)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(to, value, size);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDescOpaque_t *product,
+                                              cublasLtMatmulDescAttributes_t which,
+                                              const void *value, size_t size)
+{
+    switch (which) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+        return put(&product->transpose_a, sizeof(product->transpose_a), value, size);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+        return put(&product->transpose_b, sizeof(product->transpose_b), value, size);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        return put(&product->epilogue, sizeof(product->epilogue), value, size);
+    default:
+        return put(&product->bias, sizeof(product->bias), value, size);
+    }
+}
+
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayoutOpaque_t *layout, cudaDataType_t type,
+                                        uint64_t rows, uint64_t columns, int64_t line)
+{
+    *layout = {type, rows, columns, line};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreferenceOpaque_t *wanted)
+{
+    *wanted = {0, {256, 256, 256, 256}};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreferenceOpaque_t *wanted,
+                                                    cublasLtMatmulPreferenceAttributes_t which,
+                                                    const void *value, size_t size)
+{
+    if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        return put(&wanted->workspace, sizeof(wanted->workspace), value, size);
+    uint32_t *alignment = &wanted->alignment[which - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES];
+    return put(alignment, sizeof(*alignment), value, size);
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDescOpaque_t *,
+                                              cublasLtMatrixLayoutOpaque_t *,
+                                              cublasLtMatrixLayoutOpaque_t *,
+                                              cublasLtMatrixLayoutOpaque_t *,
+                                              cublasLtMatrixLayoutOpaque_t *,
+                                              cublasLtMatmulPreferenceOpaque_t *wanted, int most,
+                                              cublasLtMatmulHeuristicResult_t *found, int *count)
+{
+    *count = most > 0 && !refuses("bias");
+    if (!*count)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    found->algo.workspace = found->workspaceSize = wanted->workspace;
+    memcpy(found->algo.alignment, wanted->alignment, sizeof(wanted->alignment));
+    found->state = CUBLAS_STATUS_SUCCESS;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* As the algorithm was promised. */
+static bool is_kept(const cublasLtMatmulAlgo_t &algo, const void *const *matrices, size_t workspace)
+{
+    for (int i = 0; i < 4; i++)
+        if (reinterpret_cast<uintptr_t>(matrices[i]) % algo.alignment[i])
+            return false;
+    return workspace >= algo.workspace;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDescOpaque_t *of,
+                              const void *alpha, const void *a, cublasLtMatrixLayoutOpaque_t *of_a,
+                              const void *b, cublasLtMatrixLayoutOpaque_t *of_b, const void *beta,
+                              const void *c, cublasLtMatrixLayoutOpaque_t *, void *d,
+                              cublasLtMatrixLayoutOpaque_t *of_d, const cublasLtMatmulAlgo_t *algo,
+                              void *workspace, size_t bytes, cudaStream_t stream)
+{
+    const void *const matrices[] = {a, b, c, d};
+    bool turned_a = of->transpose_a == CUBLAS_OP_T, turned_b = of->transpose_b == CUBLAS_OP_T;
+    int64_t m = static_cast<int64_t>(of_d->rows), n = static_cast<int64_t>(of_d->columns);
+    int64_t k = static_cast<int64_t>(turned_a ? of_a->rows : of_a->columns);
+    if (!is_kept(*algo, matrices, bytes) || c != d || handle->stream != stream ||
+        of->epilogue != CUBLASLT_EPILOGUE_BIAS ||
+        (turned_b ? of_b->columns : of_b->rows) != static_cast<uint64_t>(k))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (bytes)
+        emulated_check_range("cublasLtMatmul", workspace, bytes);
+    emulated_check_range("cublasLtMatmul", of->bias, static_cast<size_t>(m) * sizeof(float));
+    product p = {};
+    p.a = {a, of_a->type, turned_a, turned_a ? m : k, turned_a ? k : m, of_a->line, 0};
+    p.b = {b, of_b->type, !turned_b, turned_b ? k : n, turned_b ? n : k, of_b->line, 0};
+    p.m = m;
+    p.n = n;
+    p.k = k;
+    p.ldc = of_d->line;
+    p.count = 1;
+    p.c = d;
+    p.type_c = of_d->type;
+    p.alpha = *static_cast<const float *>(alpha);
+    p.beta = *static_cast<const float *>(beta);
+    p.bias = static_cast<const float *>(of->bias);
+    return start(handle, "cublasGemm", p);
 }
