@@ -224,8 +224,8 @@ int nvt_cuda_top_of_columns(uint16_t *top, const nvt_half *x, int64_t rows, int6
 static __global__ void scale_of_columns_device(wide_args a)
 {
     __shared__ uint16_t tops[WARPS][32];
-    int64_t column = (int64_t)blockIdx.x * 32 + threadIdx.x % 32;
-    uint16_t top = nvt_join_column(
+    int64_t column = nvt_column_of<32>();
+    uint16_t top = nvt_join_column<32>(
         tops, a.rows, column < a.n, [&](int64_t stripe) { return a.top[stripe * a.n + column]; },
         nvt_larger);
     if (threadIdx.x < 32 && column < a.n)

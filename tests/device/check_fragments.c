@@ -209,7 +209,7 @@ const struct check_line check_fragments[] = {
     LINE(softmax_backward, SUMS, ROWS),
     LINE(bias_forward, CLOSE, ROWS),
     LINE(linear_forward, SUMS, MATRICES),
-    LINE(bias_backward, SUMS, ROWS),
+    LINE(bias_backward, SUMS, ROWS, {150, 2100}),
     LINE(mse_backward, CLOSE, LENGTHS),
     LINE(mse_loss, SUMS, LENGTHS),
     LINE(adam_step, SUMS, LENGTHS),
