@@ -264,9 +264,17 @@ struct nvt_matmul {
     /* a is that of this thread's product right before this one, as many numbers, and unchanged: what a backend has
      * made of it may be taken again. */
     int same_a;
+    int b_is_rounded; /* b is a copy that nvt_backend_round has made in this precision */
 };
 void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, const real *b,
                                 real *c);
+
+/*
+ * Copies in a lower precision, for what several products read. The bytes of a copy of n numbers, or 0 where this backend
+ * makes none: its products round their inputs by themselves, as they do everywhere without copies.
+ */
+size_t nvt_backend_rounded_bytes(enum nvt_precision precision, int64_t n);
+void nvt_backend_round(enum nvt_precision precision, void *copy, const real *in, int64_t n);
 
 /* Whether products of this precision are emulated: inputs rounded to it, then multiplied as float.
  * Such a product has the precision's numbers, never its speed. */

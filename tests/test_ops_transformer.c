@@ -511,7 +511,7 @@ static void inputs_are_rounded_to_nearest_even(void **state)
     assert_true(round_half(5.9604645e-8f) == 5.9604645e-8f && round_half(2e-8f) == 0);
     const real a = 1 + 1.0 / 256, b = 3;
     real c = 0;
-    struct nvt_matmul shape = {0, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, NVT_BF16, 0};
+    struct nvt_matmul shape = {0, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, NVT_BF16, 0, 0};
     nvt_backend_matmul_batched(&shape, &a, &b, &c);
     assert_true(c == 3);
     shape.precision = NVT_TF32;

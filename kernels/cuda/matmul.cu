@@ -26,55 +26,82 @@ void nvt_backend_matmul(int transpose_a, int transpose_b, int64_t m, int64_t n, 
 
 /* --- lower precisions --- */
 
-/* Numbers of `low`, rounded to nearest, ties to even. */
+/* Numbers of `low`, rounded to nearest, ties to even: of two arrays in one launch. */
 template <typename low> struct round_args {
-    low *out;
-    const real *in;
-    int64_t n;
+    struct {
+        low *out;
+        const real *in;
+        int64_t n;
+    } part[2];
 };
 
 template <typename low> static __global__ void round_numbers(round_args<low> a)
 {
-    nvt_map_chunk(blockIdx.x, a.n, a.out, a.in, a.in, [](real x, real) { return low(x); });
+    int64_t of_first = NVT_CHUNKS(a.part[0].n), row = blockIdx.x;
+    auto round_chunk = [](int64_t chunk, const auto &part) {
+        nvt_map_chunk(chunk, part.n, part.out, part.in, part.in,
+                      [](real x, real) { return low(x); });
+    };
+    if (row < of_first)
+        round_chunk(row, a.part[0]);
+    else
+        round_chunk(row - of_first, a.part[1]);
 }
 
-template <typename low> static const void *rounded(int which, const real *in, int64_t n)
+template <typename low> static void launch_round(const round_args<low> &args)
 {
-    round_args<low> args = {(low *)nvt_cuda_scratch(which, (size_t)n * sizeof(low)), in, n};
-    if (!args.out)
-        return NULL;
-    NVT_LAUNCH(round_numbers, NVT_CHUNKS(n), args);
-    return args.out;
+    NVT_LAUNCH(round_numbers, NVT_CHUNKS(args.part[0].n) + NVT_CHUNKS(args.part[1].n), args);
 }
 
-/* An input as cuBLAS shall read it: float as it lies, the lower ones as rounded copies. */
-static const void *input_of(const struct nvt_matmul *shape, int which, const real *in,
-                            int64_t stride, int64_t elements)
-{
-    int64_t span = (shape->count - 1) * stride + elements;
-    if (shape->precision == NVT_BF16)
-        return rounded<__nv_bfloat16>(which, in, span);
-    if (shape->precision == NVT_FP16)
-        return rounded<__half>(which, in, span);
-    return in;
-}
+struct inputs {
+    const void *left, *right; /* NULL: there is no memory for them */
+};
 
-/* The left one; what was made of it for the product before may be taken again. */
-static const void *left_of(const struct nvt_matmul *shape, const real *a)
+/* Rounded copies of what is not rounded yet; that of the left one may be the one of the product before. */
+template <typename low>
+static inputs rounded(const struct nvt_matmul *shape, const real *a, const real *b)
 {
     static thread_local struct {
         const real *in;
         int64_t elements;
-        enum nvt_precision precision;
-        const void *made;
+        low *made;
     } before;
-    int64_t elements = (shape->count - 1) * shape->stride_a + shape->m * shape->k;
-    int is_there = shape->same_a && before.in == a && before.elements == elements &&
-                   before.precision == shape->precision;
-    if (!is_there)
-        before = {a, elements, shape->precision,
-                  input_of(shape, 0, a, shape->stride_a, shape->m * shape->k)};
-    return before.made;
+    int64_t of_a = (shape->count - 1) * shape->stride_a + shape->m * shape->k;
+    int64_t of_b = (shape->count - 1) * shape->stride_b + shape->k * shape->n;
+    int is_there = shape->same_a && before.in == a && before.elements == of_a && before.made;
+    round_args<low> args = {
+        {{before.made, a, is_there ? 0 : of_a}, {NULL, b, shape->b_is_rounded ? 0 : of_b}}};
+    for (int i = 0; i < 2; i++) {
+        int64_t n = args.part[i].n;
+        if (n && !(args.part[i].out = (low *)nvt_cuda_scratch(i, (size_t)n * sizeof(low))))
+            return {NULL, NULL};
+    }
+    before = {a, of_a, args.part[0].out};
+    launch_round(args);
+    return {args.part[0].out, shape->b_is_rounded ? (const void *)b : args.part[1].out};
+}
+
+/* As cuBLAS shall read them: float as it lies, the lower ones as rounded copies. */
+static inputs inputs_of(const struct nvt_matmul *shape, const real *a, const real *b)
+{
+    if (shape->precision == NVT_BF16)
+        return rounded<__nv_bfloat16>(shape, a, b);
+    if (shape->precision == NVT_FP16)
+        return rounded<__half>(shape, a, b);
+    return {a, b};
+}
+
+size_t nvt_backend_rounded_bytes(enum nvt_precision precision, int64_t n)
+{
+    return precision == NVT_BF16 || precision == NVT_FP16 ? (size_t)n * sizeof(uint16_t) : 0;
+}
+
+void nvt_backend_round(enum nvt_precision precision, void *copy, const real *in, int64_t n)
+{
+    if (precision == NVT_BF16)
+        launch_round<__nv_bfloat16>({{{(__nv_bfloat16 *)copy, in, n}, {NULL, NULL, 0}}});
+    else if (precision == NVT_FP16)
+        launch_round<__half>({{{(__half *)copy, in, n}, {NULL, NULL, 0}}});
 }
 
 void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, const real *b,
@@ -82,9 +109,8 @@ void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, c
 {
     int64_t m = shape->m, n = shape->n, k = shape->k;
     cublasHandle_t handle = shape->count > 0 && m && n ? nvt_cublas_handle() : NULL;
-    const void *left = handle ? left_of(shape, a) : NULL;
-    const void *right = left ? input_of(shape, 1, b, shape->stride_b, k * n) : NULL;
-    if (!right)
+    inputs in = handle ? inputs_of(shape, a, b) : inputs{NULL, NULL};
+    if (!in.left || !in.right)
         return;
     cudaDataType_t type = shape->precision == NVT_BF16   ? CUDA_R_16BF
                           : shape->precision == NVT_FP16 ? CUDA_R_16F
@@ -97,12 +123,12 @@ void nvt_backend_matmul_batched(const struct nvt_matmul *shape, const real *a, c
     /* One product is none of many: for those cuBLAS has fewer forms. */
     cublasStatus_t status =
         shape->count == 1
-            ? cublasGemmEx_64(handle, turn_right, turn_left, n, m, k, &shape->alpha, right, type,
-                              right_line, left, type, left_line, &shape->beta, c, CUDA_R_32F, n,
+            ? cublasGemmEx_64(handle, turn_right, turn_left, n, m, k, &shape->alpha, in.right, type,
+                              right_line, in.left, type, left_line, &shape->beta, c, CUDA_R_32F, n,
                               compute, CUBLAS_GEMM_DEFAULT)
             : cublasGemmStridedBatchedEx_64(
-                  handle, turn_right, turn_left, n, m, k, &shape->alpha, right, type, right_line,
-                  shape->stride_b, left, type, left_line, shape->stride_a, &shape->beta, c,
+                  handle, turn_right, turn_left, n, m, k, &shape->alpha, in.right, type, right_line,
+                  shape->stride_b, in.left, type, left_line, shape->stride_a, &shape->beta, c,
                   CUDA_R_32F, n, shape->stride_c, shape->count, compute, CUBLAS_GEMM_DEFAULT);
     nvt_cublas_note(status, "cublasGemmEx");
 }

@@ -16,7 +16,7 @@ static struct nvt_matmul to_square(const struct nvt_attention *at, real alpha)
 {
     int64_t flat = at->length * at->width, square = at->length * at->length;
     struct nvt_matmul shape = {0,          1,    at->length, at->length, at->width,     alpha, 0,
-                               at->groups, flat, flat,       square,     at->precision, 0};
+                               at->groups, flat, flat,       square,     at->precision, 0,     0};
     return shape;
 }
 
@@ -25,7 +25,7 @@ static struct nvt_matmul from_square(const struct nvt_attention *at, int transpo
 {
     int64_t flat = at->length * at->width, square = at->length * at->length;
     struct nvt_matmul shape = {transpose,  0,      at->length, at->width, at->length,    alpha, 0,
-                               at->groups, square, flat,       flat,      at->precision, 0};
+                               at->groups, square, flat,       flat,      at->precision, 0,     0};
     return shape;
 }
 

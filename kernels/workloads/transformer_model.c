@@ -96,6 +96,10 @@ static void take_parameters(struct nvt_transformer *model, int *failed)
         model->clock = take(model, NVT_ADAMW_CLOCK, failed);
     }
     place_all(model);
+    size_t rounded =
+        nvt_backend_rounded_bytes(model->shape.precision, model->places - model->summed);
+    if (rounded)
+        model->rounded = take_bytes(model, (int64_t)rounded, 1, failed);
 }
 
 static void take_layer(struct nvt_transformer *model, struct nvt_transformer_layer *layer,
@@ -205,6 +209,7 @@ static void fill_parameters(struct nvt_transformer *model, uint64_t seed)
 int nvt_transformer_setup(struct nvt_transformer *model, uint64_t seed)
 {
     model->values = model->gradients = model->m = model->v = NULL;
+    model->rounded = NULL;
     model->taken_count = 0;
     model->layers =
         (struct nvt_transformer_layer *)calloc((size_t)model->shape.layers, sizeof(*model->layers));
@@ -249,8 +254,19 @@ static struct nvt_matmul product_of(const struct nvt_transformer *model, int tra
                                     int transpose_b, int64_t m, int64_t n, int64_t k, real beta)
 {
     struct nvt_matmul shape = {
-        transpose_a, transpose_b, m, n, k, 1, beta, 1, 0, 0, 0, model->shape.precision, 0};
+        transpose_a, transpose_b, m, n, k, 1, beta, 1, 0, 0, 0, model->shape.precision, 0, 0};
     return shape;
+}
+
+/* The weights as a product takes them: rounded, where they are. */
+static const real *weights_for(const struct nvt_transformer *model, struct nvt_matmul *product,
+                               const real *w)
+{
+    int64_t at = w - (model->values + model->summed);
+    product->b_is_rounded = model->rounded != NULL;
+    return model->rounded ? (const void *)((const char *)model->rounded +
+                                           nvt_backend_rounded_bytes(model->shape.precision, at))
+                          : w;
 }
 
 /* y[N][out] = x[N][in] · wᵀ, w[out][in]; added to y where beta is 1. */
@@ -258,7 +274,8 @@ static void project(const struct nvt_transformer *model, real *y, const real *x,
                     int64_t in, int64_t out, real beta)
 {
     struct nvt_matmul shape = product_of(model, 0, 1, rows_of(&model->shape), out, in, beta);
-    nvt_backend_matmul_batched(&shape, x, w, y);
+    const real *weights = weights_for(model, &shape, w);
+    nvt_backend_matmul_batched(&shape, x, weights, y);
 }
 
 /* dx[N][in] = dy · w and dw[out][in] = dyᵀ · x. */
@@ -269,7 +286,8 @@ static void project_backward(const struct nvt_transformer *model, real *dx, real
     struct nvt_matmul of_x = product_of(model, 0, 0, rows, in, out, 0);
     struct nvt_matmul of_w = product_of(model, 1, 0, out, in, rows, 0);
     of_w.same_a = 1;
-    nvt_backend_matmul_batched(&of_x, dy, w, dx);
+    const real *weights = weights_for(model, &of_x, w);
+    nvt_backend_matmul_batched(&of_x, dy, weights, dx);
     nvt_backend_matmul_batched(&of_w, dy, x, dw);
 }
 
@@ -352,6 +370,9 @@ void nvt_transformer_forward(struct nvt_transformer *model)
 {
     const struct nvt_transformer_shape *shape = &model->shape;
     int64_t rows = rows_of(shape), d = shape->d_model;
+    if (model->rounded)
+        nvt_backend_round(shape->precision, model->rounded, model->values + model->summed,
+                          model->places - model->summed);
     begin(model, NVT_PART_EMBEDDING, 0);
     nvt_embedding_forward(model->layers[0].x1, model->table.value, model->position.value,
                           model->token, rows, shape->context, d);

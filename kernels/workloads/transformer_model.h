@@ -69,6 +69,8 @@ struct nvt_transformer {
     real *values, *gradients, *m, *v; /* all parameters, each `places` long */
     int64_t places;                   /* parameters, and the gaps that align each tensor */
     int64_t summed; /* of these, the first whose gradients are sums: norms and embeddings */
+    void *
+        rounded; /* the others, which products read, rounded by each forward pass; NULL where a product does */
     struct nvt_tensor table, position, norm, head; /* [V][d], [T][d], [d], [V][d] */
     struct nvt_transformer_layer *layers;
     real *clock; /* AdamW's */

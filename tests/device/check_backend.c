@@ -37,8 +37,9 @@ OP(matmul_tt)
 
 static void batched(struct check *c, const int64_t *s, enum nvt_precision precision)
 {
-    struct nvt_matmul shape = {0,    1,           s[0],        s[1],        s[2],      (real)0.5, 1,
-                               s[3], s[0] * s[2], s[2] * s[1], s[0] * s[1], precision, 0};
+    struct nvt_matmul shape = {0, 1,    s[0],        s[1],        s[2],        (real)0.5,
+                               1, s[3], s[0] * s[2], s[2] * s[1], s[0] * s[1], precision,
+                               0, 0};
     const real *a = check_in(c, "a", s[3] * s[0] * s[2]), *b = check_in(c, "b", s[3] * s[2] * s[1]);
     real *out = check_both(c, "c", s[3] * s[0] * s[1]);
     nvt_backend_matmul_batched(&shape, a, b, out);
@@ -69,15 +70,38 @@ OP(batched_fp16)
 OP(batched_same)
 {
     int64_t m = s[0], n = s[1], k = s[2], count = s[3];
-    struct nvt_matmul shape = {0, 1, m, n, k, 1, 0, count, m * k, n * k, m * n, NVT_BF16, 0};
+    struct nvt_matmul shape = {0, 1, m, n, k, 1, 0, count, m * k, n * k, m * n, NVT_BF16, 0, 0};
     real *a = check_both(c, "a", count * m * k);
     const real *b = check_in(c, "b", count * n * k), *b2 = check_in(c, "b2", count * m * n);
     const real *others = check_in(c, "others", count * m * k);
     nvt_backend_matmul_batched(&shape, a, b, check_out(c, "c", count * m * n));
-    struct nvt_matmul turned = {1, 0, k, n, m, 1, 0, count, m * k, m * n, k * n, NVT_BF16, 1};
+    struct nvt_matmul turned = {1, 0, k, n, m, 1, 0, count, m * k, m * n, k * n, NVT_BF16, 1, 0};
     nvt_backend_matmul_batched(&turned, a, b2, check_out(c, "turned", count * k * n));
     nvt_copy(a, others, count * m * k);
     nvt_backend_matmul_batched(&shape, a, b, check_out(c, "later", count * m * n));
+}
+
+/* A right matrix that was rounded before; where a backend makes no copies the product does it. */
+static void rounded(struct check *c, const int64_t *s, enum nvt_precision precision)
+{
+    struct nvt_matmul shape = {0, 1, s[0], s[1], s[2], 1, 0, 1, 0, 0, 0, precision, 0, 0};
+    const real *a = check_in(c, "a", s[0] * s[2]), *b = check_in(c, "b", s[2] * s[1]);
+    size_t bytes = nvt_backend_rounded_bytes(precision, s[2] * s[1]);
+    real *copy = check_scratch(c, "copy", (int64_t)(bytes / sizeof(real)) + 1);
+    if (bytes)
+        nvt_backend_round(precision, copy, b, s[2] * s[1]);
+    shape.b_is_rounded = bytes > 0;
+    nvt_backend_matmul_batched(&shape, a, bytes ? copy : b, check_out(c, "c", s[0] * s[1]));
+}
+
+OP(rounded_bf16)
+{
+    rounded(c, s, NVT_BF16);
+}
+
+OP(rounded_fp16)
+{
+    rounded(c, s, NVT_FP16);
 }
 
 /* Each one larger than the one before, none waited for: what a backend keeps for rounded copies is given
@@ -96,7 +120,7 @@ OP(scratch_growing)
     for (int64_t i = 0; i < 3; i++) {
         int64_t times = i + 1, each = s[0] * s[1];
         struct nvt_matmul shape = {0,     0,           s[0],        s[1], s[2],     1, 0,
-                                   times, s[0] * s[2], s[2] * s[1], each, NVT_BF16, 0};
+                                   times, s[0] * s[2], s[2] * s[1], each, NVT_BF16, 0, 0};
         nvt_backend_matmul_batched(&shape, a[i], b[i], out[i]);
     }
 }
@@ -155,6 +179,8 @@ const struct check_line check_backend[] = {
     LINE(batched_bf16, SUMS, MATRICES),
     LINE(batched_fp16, SUMS, MATRICES),
     LINE(batched_same, SUMS, MATRICES),
+    LINE(rounded_bf16, SUMS, MATRICES),
+    LINE(rounded_fp16, SUMS, MATRICES),
     LINE(zero, EXACT, LENGTHS),
     LINE(copy, EXACT, LENGTHS),
     LINE(fill, EXACT, LENGTHS),
