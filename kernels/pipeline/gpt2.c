@@ -382,9 +382,9 @@ static int heads_backward(const struct nvt_module *module, struct nvt_pass *pass
     return dout && p && dp ? 0 : -1;
 }
 
-/* dx = gradient of x from that of SUM1. */
+/* dx: gradient of SUM1, becomes that of x. */
 static int attention_backward(const struct nvt_module *module, struct nvt_pass *pass,
-                              const struct block *block, const real *x, const real *dsum, real *dx)
+                              const struct block *block, const real *x, real *dx)
 {
     struct weights w = weights_at(module, module->w), g = weights_at(module, module->g);
     const real *const *kept = (const real *const *)pass->kept->blocks;
@@ -392,14 +392,13 @@ static int attention_backward(const struct nvt_module *module, struct nvt_pass *
     real *flat = nvt_pass_take(pass, 3 * rows * d), *split = nvt_pass_take(pass, 3 * rows * d);
     int status = flat && split ? 0 : -1;
     if (!status) {
-        nvt_bias_backward(g.out_bias, dsum, rows, d);
-        product_backward(g.out, flat, 0, dsum, kept[ATTENDED], w.out, rows, d, d);
+        nvt_bias_backward(g.out_bias, dx, rows, d);
+        product_backward(g.out, flat, 0, dx, kept[ATTENDED], w.out, rows, d, d);
         status = heads_backward(module, pass, block, flat, split);
     }
     if (!status) {
         nvt_heads_merge(&block->heads, flat, split);
         nvt_bias_backward(g.qkv_bias, flat, rows, 3 * d);
-        nvt_copy(dx, dsum, rows * d);
         product_backward(g.qkv, dx, 1, flat, x, w.qkv, rows, 3 * d, d);
     }
     nvt_pass_give(pass, split);
@@ -422,9 +421,9 @@ static int block_backward(const struct nvt_module *module, struct nvt_pass *pass
                            kept[SCALE2], rows, d, scratch);
     int status = mlp_backward(module, pass, &block, dy);
     if (!status) {
-        nvt_layernorm_backward(dy, 0, g.norm1, g.norm1 + d, dy, kept[SUM1], w.norm1, kept[MEAN1],
+        nvt_layernorm_backward(dx, 0, g.norm1, g.norm1 + d, dy, kept[SUM1], w.norm1, kept[MEAN1],
                                kept[SCALE1], rows, d, scratch);
-        status = attention_backward(module, pass, &block, x, dy, dx);
+        status = attention_backward(module, pass, &block, x, dx);
     }
     nvt_pass_give(pass, scratch);
     return status;
