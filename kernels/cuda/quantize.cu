@@ -148,7 +148,8 @@ template <int each> static __global__ void quantize_rows_of_blocks(wide_args a)
         a.s[blockIdx.x] = scale;
 }
 
-/* 4096 numbers are 16 times 8 of each lane of a warp. */
+/* 4096 numbers are 16 times 8 of each lane of a warp. Of the longest rows a thread keeps what leaves room for three blocks,
+ * and reads the rest again from the cache. */
 static void launch_rows(const wide_args &args)
 {
     int64_t shared_out = (args.rows + WARPS - 1) / WARPS;
@@ -163,7 +164,7 @@ static void launch_rows(const wide_args &args)
     else if (args.n <= 16384)
         NVT_LAUNCH(quantize_rows_of_blocks<8>, args.rows, args);
     else
-        NVT_LAUNCH(quantize_rows_of_blocks<16>, args.rows, args);
+        NVT_LAUNCH(quantize_rows_of_blocks<12>, args.rows, args);
 }
 
 int nvt_cuda_quantize_rows(int8_t *q, float *s, const nvt_half *x, int64_t rows, int64_t n)

@@ -12,7 +12,7 @@
 #include "../../lib/error.h"
 
 #define NVT_CHECK_DIMENSIONS 4
-#define NVT_CHECK_SHAPES     6
+#define NVT_CHECK_SHAPES     10
 #define NVT_CHECK_RESULTS    24
 
 /* One array that an operation wrote, as double whatever it was. Owned. */

@@ -145,6 +145,8 @@ OP(accumulate)
 /* clang-format off */
 /* As other rows, and of the shapes that a device has forms of its own for. */
 #define SQUARES ROWS, {2820, 72}, {4, 16400}
+/* And rows of each length that has one. */
+#define LONG_ROWS SQUARES, {9, 1280}, {11, 4096}, {3, 8192}, {2, 24600}
 
 const struct check_line check_low_precision[] = {
     LINE(half_nn, TEN_BIT_PRODUCTS, MATRICES),
@@ -153,9 +155,9 @@ const struct check_line check_low_precision[] = {
     LINE(int8_product, EXACT, MATRICES),
     LINE(int8_linear_rows, HALF, MATRICES),
     LINE(int8_linear_shared, HALF, MATRICES),
-    LINE(quantize_rows, EXACT, SQUARES),
+    LINE(quantize_rows, EXACT, LONG_ROWS),
     LINE(quantize_columns_transposed, EXACT, SQUARES),
-    LINE(quantize_rows_odd, EXACT, SQUARES),
+    LINE(quantize_rows_odd, EXACT, LONG_ROWS),
     LINE(quantize_columns_odd, EXACT, SQUARES),
     LINE(quantize_all, EXACT, SQUARES),
     LINE(quantize_all_transposed, EXACT, SQUARES),
