@@ -25,12 +25,19 @@ static __thread int64_t retry_at __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_exit;
 static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 
+/* The last round of destructors, or the one before where ThreadSanitizer forgets the thread in the last. */
+#if defined(__SANITIZE_THREAD__)
+#define LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
+#else
+#define LAST_ROUND PTHREAD_DESTRUCTOR_ITERATIONS
+#endif
+
 /* A thread ends: its ring is the recorder's alone, and its own state is given back. */
 static void thread_ends(void *state)
 {
     struct nvt_thread *thread = state;
-    /* Other destructors may use NVTX, or end what is open: ours waits for the last round. */
-    if (++thread->rounds < PTHREAD_DESTRUCTOR_ITERATIONS && !pthread_setspecific(at_exit, thread))
+    /* Other destructors may use NVTX, or end what is open: ours waits. */
+    if (++thread->rounds < LAST_ROUND && !pthread_setspecific(at_exit, thread))
         return;
     nvt_self = &nvt_nobody;
     if (thread->slots) {
