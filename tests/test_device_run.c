@@ -140,14 +140,17 @@ static void a_failed_row_is_not_done(void **state)
     cli_result_free(&result);
 }
 
+/* What stands in for the program: a row that is ok, in the folder behind -o. */
+static const char ok_program[] =
+    "#!/bin/sh\n"
+    "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+    "mkdir -p \"$out\"\n"
+    "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
+
 /* Of racecheck and synccheck cuBLAS's kernels are left out, where this version can. */
 static void our_own_kernels_are_sanitized(void **state)
 {
     (void)state;
-    static const char ok_program[] = "#!/bin/sh\n"
-                                     "while [ $# -gt 1 ]; do shift; done\n"
-                                     "mkdir -p \"$1\"\n"
-                                     "echo '{\"status\": \"ok\"}' >\"$1/results.jsonl\"\n";
     static const char sanitizer[] = "#!/bin/sh\n"
                                     "[ \"$1\" != --help ] || {\n"
                                     "echo ' --kernel-name-exclude arg'\n"
@@ -177,6 +180,57 @@ static void our_own_kernels_are_sanitized(void **state)
         assert_non_null(strstr(log, told[i][1]));
         free(log);
     }
+}
+
+/* A tool that did not come to its end has found nothing, neither good nor bad, and a second call begins with it. */
+static void a_sanitizer_without_an_end_goes_on(void **state)
+{
+    (void)state;
+    static const char sanitizer[] = "#!/bin/sh\n"
+                                    "[ \"$1\" != --help ] || exit 0\n"
+                                    "echo \"$2\" >>\"$HELD\"\n"
+                                    "[ \"$2\" = memcheck ] || exec sleep \"$SLOW\"\n";
+    put_program("slow", "nvtally", ok_program);
+    put_program("slow", "libnvtally-cuda.so", "");
+    put_program("slow", "compute-sanitizer", sanitizer);
+    setenv("LIMIT", "2", 1);
+    setenv("SLOW", "60", 1);
+    struct cli_result result = run_stood_in("slow", "", (const char *[]){"sanitize", NULL});
+    cli_expect_status(&result, 3);
+    assert_non_null(strstr(
+        result.err, "sanitize: not run: no end in its time: racecheck synccheck; a second call"));
+    cli_result_free(&result);
+    setenv("SLOW", "0", 1);
+    result = run_stood_in("slow", "", (const char *[]){"sanitize", NULL});
+    unsetenv("LIMIT");
+    unsetenv("SLOW");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *tools = cli_read_file(cli_in(cli_in(cli_folder, "slow"), "held"), NULL);
+    assert_string_equal(tools, "memcheck\nracecheck\nracecheck\nsynccheck\n");
+    free(tools);
+}
+
+/* Of theirs a row that failed is told, and the others are compared. */
+static void a_failed_row_of_theirs_is_told(void **state)
+{
+    (void)state;
+    static const char python[] =
+        "#!/bin/sh\n"
+        "case $* in *--check*) exit 0 ;; *torch.jsonl) ;; *) exit 0 ;; esac\n"
+        "while [ $# -gt 1 ]; do shift; done\n"
+        "echo '{\"status\": \"ok\"}' >\"$1\"\n"
+        "echo '{\"status\": \"error\", \"message\": \"RuntimeError: no kernel\"}' >>\"$1\"\n";
+    put_program("theirs", "nvtally", ok_program);
+    put_program("theirs", "python3", python);
+    struct cli_result result =
+        run_stood_in("theirs", "1", (const char *[]){"beside_switchback", NULL});
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "beside_switchback: failed: 1 rounds, and 1 rows of theirs "
+                                       "failed: RuntimeError: no kernel"));
+    cli_result_free(&result);
+    assert_int_equal(
+        access(cli_in(cli_in(cli_folder, "theirs"), "work/beside_switchback-1/done"), R_OK), 0);
 }
 
 /* An nsys that makes no report: what it took stands in the rows, and what it left goes. */
@@ -502,6 +556,8 @@ int main(void)
         cmocka_unit_test(a_device_is_probed_and_held),
         cmocka_unit_test(a_failed_row_is_not_done),
         cmocka_unit_test(our_own_kernels_are_sanitized),
+        cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
+        cmocka_unit_test(a_failed_row_of_theirs_is_told),
         cmocka_unit_test(an_nsys_without_a_report_will_do),
         cmocka_unit_test(a_part_is_resumed_and_packed),
         cmocka_unit_test(every_part_can_be_rehearsed),
