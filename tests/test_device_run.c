@@ -548,6 +548,23 @@ static void packing_has_bounds(void **state)
     globfree(&packed);
 }
 
+/* What cannot be packed is told, and is no success; what was packed before stays. */
+static void a_pack_that_fails_is_told(void **state)
+{
+    (void)state;
+    char part[4096];
+    snprintf(part, sizeof(part), "%s",
+             cli_in(cli_in(cli_folder, "packed"), "nvtally-device-results.part"));
+    mkdir(cli_in(cli_folder, "packed"), 0777);
+    mkdir(part, 0777);
+    struct cli_result result = run("", "unpacked", "1", (const char *[]){"pack", NULL});
+    rmdir(part);
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "pack: nvtally-device-results is left out: "));
+    assert_non_null(strstr(result.err, "pack: failed: incomplete: "));
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +584,7 @@ int main(void)
         cmocka_unit_test(beside_pytorch_or_not_run),
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(packing_has_bounds),
+        cmocka_unit_test(a_pack_that_fails_is_told),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
