@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The fragment study in PyTorch, beside ours: nn.Linear, and a layer written from the study's definition.
 
-usage: fragmented.py --size 2048,4096 [--batch 1,8,16] [--fragments 2,8,32,128] [--warmup N] [--iterations N]
-                     [--device cuda] -o FILE
+usage: fragmented.py --size 2048,4096 [--batch 1,8,16] [--mode linear,train,inference] [--fragments 2,8,32,128]
+                     [--adam default,fused] [--warmup N] [--iterations N] [--device cuda] -o FILE
 
 One JSON object a configuration is appended to FILE, with the keys of `nvtally run`; what is there already
 is not measured again. Phases as in ours: "forward" is the layer's, "backward" is zero_grad, backward and
-the Adam step; each is timed with a synchronisation before and behind it.
+the Adam step; each is timed with a synchronisation before and behind it. The value of the loss, which ours
+does not need, is computed between the two. --adam fused is PyTorch's own Adam in one kernel,
+of the linear layer beside the default one.
 """
 
 import argparse
@@ -15,7 +17,7 @@ import time
 import torch
 from torch import nn
 
-from study import Rows, forget_peak, machine, numbers, peak, summary, wait
+from study import Rows, forget_peak, machine, numbers, outcome, peak, summary, wait, words
 
 
 class FragmentedLinear(nn.Module):
@@ -56,11 +58,9 @@ class FragmentedLinear(nn.Module):
         return out + (masked.flatten(1) @ self.compressor.t()) @ self.expansion.t()
 
 
-def measure(layer, batch, size, arguments):
+def timed(layer, x, target, optimizer, arguments):
     """Nanoseconds of forward and of backward with the step, of every timed iteration."""
     device = arguments.device
-    x, target = torch.randn(batch, size, device=device), torch.randn(batch, size, device=device)
-    optimizer = torch.optim.Adam(layer.parameters(), lr=1e-3)
     forward, backward = [], []
     for iteration in range(arguments.warmup + arguments.iterations):
         if iteration == arguments.warmup:
@@ -70,13 +70,17 @@ def measure(layer, batch, size, arguments):
         y = layer(x)
         wait(device)
         middle = time.perf_counter_ns()
+        loss = nn.functional.mse_loss(y, target)
+        wait(device)
+        back = time.perf_counter_ns()
         optimizer.zero_grad()
-        nn.functional.mse_loss(y, target).backward()
+        loss.backward()
         optimizer.step()
         wait(device)
+        end = time.perf_counter_ns()
         if iteration >= arguments.warmup:
             forward.append(middle - start)
-            backward.append(time.perf_counter_ns() - middle)
+            backward.append(end - back)
     return forward, backward
 
 
@@ -84,24 +88,25 @@ def configurations(arguments):
     for size in arguments.size:
         for batch in arguments.batch:
             row = {"size": size, "batch": batch}
-            yield {**row, "mode": "linear", "fragments": None, "variant": None}
-            for mode, variant in (("train", None), ("inference", "looped")):
-                for fragments in arguments.fragments:
-                    yield {**row, "mode": mode, "fragments": fragments, "variant": variant}
+            for mode in arguments.mode:
+                variant = "looped" if mode == "inference" else None
+                for fragments in [None] if mode == "linear" else arguments.fragments:
+                    for adam in arguments.adam if mode == "linear" else arguments.adam[:1]:
+                        yield {**row, "mode": mode, "fragments": fragments, "variant": variant, "adam": adam}
 
 
-def run(configuration, arguments):
-    size = configuration["size"]
+def measure(configuration, arguments):
+    size, batch = configuration["size"], configuration["batch"]
     torch.manual_seed(1)
-    if configuration["mode"] == "linear":
-        layer = nn.Linear(size, size)
-    else:
-        layer = FragmentedLinear(size, configuration["fragments"], configuration["mode"] == "inference")
-    layer.to(arguments.device)
-    forward, backward = measure(layer, configuration["batch"], size, arguments)
+    with torch.device(arguments.device):
+        if configuration["mode"] == "linear":
+            layer = nn.Linear(size, size)
+        else:
+            layer = FragmentedLinear(size, configuration["fragments"], configuration["mode"] == "inference")
+        x, target = torch.randn(batch, size), torch.randn(batch, size)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=1e-3, fused=configuration["adam"] == "fused" or None)
+    forward, backward = timed(layer, x, target, optimizer, arguments)
     return {
-        "workload": "fragmented", **configuration, **machine(arguments.device),
-        "warmup": arguments.warmup, "iterations": arguments.iterations, "status": "ok",
         **summary("forward", forward), **summary("backward", backward),
         "peak_allocated_bytes": peak(arguments.device),
         "parameters": sum(parameter.numel() for parameter in layer.parameters()),
@@ -112,17 +117,22 @@ def main():
     parser = argparse.ArgumentParser(description="The fragment study in PyTorch.")
     parser.add_argument("--size", type=numbers, required=True)
     parser.add_argument("--batch", type=numbers, default=[1, 8, 16])
+    parser.add_argument("--mode", type=words, default=["linear", "train", "inference"])
     parser.add_argument("--fragments", type=numbers, default=[2, 8, 32, 128])
+    parser.add_argument("--adam", type=words, default=["default"])
     parser.add_argument("--warmup", type=int, default=10)
     parser.add_argument("--iterations", type=int, default=100)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("-o", "--output", required=True)
     arguments = parser.parse_args()
-    rows = Rows(arguments.output, ("size", "batch", "mode", "fragments", "warmup", "iterations"))
-    counts = {"warmup": arguments.warmup, "iterations": arguments.iterations}
+    rows = Rows(arguments.output, ("size", "batch", "mode", "fragments", "adam", "warmup", "iterations"))
     for configuration in configurations(arguments):
-        if not rows.has({**configuration, **counts}):
-            rows.add(run(configuration, arguments))
+        row = {
+            "workload": "fragmented", **configuration, **machine(arguments.device),
+            "warmup": arguments.warmup, "iterations": arguments.iterations,
+        }
+        if not rows.has(row):
+            rows.add(outcome(row, arguments.device, lambda: measure(row, arguments)))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from study import Rows, forget_peak, machine, or_out_of_memory, peak, summary, wait
+from study import Rows, forget_peak, machine, outcome, peak, summary, wait
 
 PUBLISHED = 89762304  # parameters of the size that is the default here
 
@@ -124,7 +124,7 @@ def main():
     rows = Rows(arguments.output, (*SIZES, "attention_axis", "warmup", "iterations"))
     if rows.has(row):
         return
-    row = or_out_of_memory(row, lambda: measure(arguments))
+    row = outcome(row, arguments.device, lambda: measure(arguments))
     if row["status"] == "ok" and all(row[name] == size for name, size in SIZES.items()):
         assert row["parameters"] == PUBLISHED, row["parameters"]
     rows.add(row)

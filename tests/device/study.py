@@ -3,6 +3,7 @@
 import json
 import os
 import statistics
+import sys
 import time
 
 import torch
@@ -41,26 +42,49 @@ def forget_peak(device):
         torch.cuda.reset_peak_memory_stats()
 
 
-def or_out_of_memory(row, measure):
-    """The row with what measure() adds, or with the status oom."""
+def release(device):
+    """What PyTorch keeps goes back; a context that is lost says so at the next call."""
+    if device == "cuda":
+        try:
+            torch.cuda.empty_cache()
+        except RuntimeError as error:
+            print(f"memory is not given back: {error}", file=sys.stderr)
+
+
+def outcome(row, device, measure):
+    """The row with what measure() adds; with the status oom or error, and why, where it raises."""
     try:
         return {**row, "status": "ok", **measure()}
-    except torch.cuda.OutOfMemoryError as error:
-        return {**row, "status": "oom", "message": str(error).splitlines()[0]}
+    except Exception as error:  # whatever it is, the other rows go on
+        status = "oom" if isinstance(error, torch.cuda.OutOfMemoryError) else "error"
+        message = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"[:600]
+        print(f"{status}: {message}", file=sys.stderr)
+        return {**row, "status": status, "message": message}
     finally:
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        release(device)
+
+
+def whole_row(line):
+    """The row of a line, or None where the line was cut."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
 
 
 class Rows:
-    """A file of JSON lines, whose rows are known by some of their keys."""
+    """A file of JSON lines, whose rows are known by some of their keys. What failed or was cut is taken out of
+    it, to be measured again."""
 
     def __init__(self, path, keys):
         self.path, self.keys = path, keys
-        self.seen = set()
+        kept = []
         if os.path.exists(path):
-            with open(path) as rows:
-                self.seen = {self.key(json.loads(row)) for row in rows}
+            with open(path) as lines:
+                rows = [whole_row(line) for line in lines]
+            kept = [row for row in rows if row and row["status"] != "error"]
+            self.write("w", kept)
+        self.seen = {self.key(row) for row in kept}
 
     def key(self, row):
         return tuple(row[key] for key in self.keys)
@@ -68,9 +92,12 @@ class Rows:
     def has(self, row):
         return self.key(row) in self.seen
 
+    def write(self, how, rows):
+        with open(self.path, how) as output:
+            output.writelines(json.dumps(row) + "\n" for row in rows)
+
     def add(self, row):
-        with open(self.path, "a") as output:
-            output.write(json.dumps(row) + "\n")
+        self.write("a", [row])
 
 
 def numbers(text):

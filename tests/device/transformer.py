@@ -2,11 +2,13 @@
 """The workload `transformer` in PyTorch, eager, beside ours: the same layers, sizes, phases and clock.
 
 usage: transformer.py --size NAMES [--precision fp32,tf32,bf16,fp16] [--phase forward,forward_backward,train]
-                      [--batch N] [--context N] [--warmup N] [--iterations N] [--device cuda] -o FILE
+                      [--attention eager,fused] [--batch N] [--context N] [--warmup N] [--iterations N]
+                      [--device cuda] -o FILE
        transformer.py --check [--device cuda]
 
 One JSON object a configuration is appended to FILE, with the keys of `nvtally run`; what is there already
-is not measured again. --check trains a small model from nvtally's own weights and compares ten losses with
+is not measured again. Attention is eager as ours is, operation by operation, or PyTorch's
+scaled_dot_product_attention (fused). --check trains a small model from nvtally's own weights and compares ten losses with
 those in tests/reference/transformer.h (needs NumPy).
 """
 
@@ -22,7 +24,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from study import Rows, forget_peak, machine, or_out_of_memory, peak, summary, wait, words
+from study import Rows, forget_peak, machine, outcome, peak, summary, wait, words
 
 SIZES = {  # d_model, d_ff, layers, heads
     "tiny": (128, 512, 2, 4),
@@ -47,6 +49,8 @@ class Norm(nn.Module):
 
 
 class Block(nn.Module):
+    fused = False  # attention of all blocks
+
     def __init__(self, d, ff, heads):
         super().__init__()
         self.heads = heads
@@ -58,9 +62,12 @@ class Block(nn.Module):
         batch, length, d = x.shape
         split = self.qkv(x).view(batch, length, 3, self.heads, d // self.heads)
         q, k, v = split.permute(2, 0, 3, 1, 4)
-        scores = (q @ k.transpose(-1, -2)) / math.sqrt(d // self.heads)
-        weights = torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1)
-        return self.projection((weights @ v).transpose(1, 2).reshape(batch, length, d))
+        if self.fused:
+            values = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            scores = (q @ k.transpose(-1, -2)) / math.sqrt(d // self.heads)
+            values = torch.softmax(scores.masked_fill(mask, float("-inf")), dim=-1) @ v
+        return self.projection(values.transpose(1, 2).reshape(batch, length, d))
 
     def forward(self, x, mask):
         x = x + self.attention(self.norm1(x), mask)
@@ -143,8 +150,10 @@ class Step:
         return times
 
 
-def measure(size, precision, phase, arguments):
+def measure(row, arguments):
+    size, precision, phase = row["size"], row["precision"], row["phase"]
     torch.manual_seed(1)
+    Block.fused = row["attention"] == "fused"
     with torch.device(arguments.device):
         model = Model(*SIZES[size], VOCABULARY, arguments.context)
     step = Step(model, precision, phase, arguments.device, arguments.batch, arguments.context)
@@ -152,11 +161,11 @@ def measure(size, precision, phase, arguments):
         step.run()
     forget_peak(arguments.device)
     times = [step.run() for _ in range(arguments.iterations)]
-    row = {"parameters": sum(p.numel() for p in model.parameters()), "loss": step.loss.item()}
-    row["peak_allocated_bytes"] = peak(arguments.device)
+    found = {"parameters": sum(p.numel() for p in model.parameters()), "loss": step.loss.item()}
+    found["peak_allocated_bytes"] = peak(arguments.device)
     for name in times[0]:
-        row.update(summary(name, [one[name] for one in times]))
-    return row
+        found.update(summary(name, [one[name] for one in times]))
+    return found
 
 
 # --- the same numbers as nvtally ---------------------------------------------------------------------------
@@ -198,6 +207,7 @@ def main():
     parser.add_argument("--size", type=words)
     parser.add_argument("--precision", type=words, default=["fp32"])
     parser.add_argument("--phase", type=words, default=["forward_backward"])
+    parser.add_argument("--attention", type=words, default=["eager"])
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--context", type=int, default=128)
     parser.add_argument("--warmup", type=int, default=5)
@@ -210,15 +220,17 @@ def main():
     if not arguments.size or not arguments.output:
         parser.error("--size and -o are needed")
     rows = Rows(arguments.output,
-                ("size", "precision", "phase", "batch", "context", "warmup", "iterations"))
-    for size, precision, phase in itertools.product(arguments.size, arguments.precision, arguments.phase):
+                ("size", "precision", "phase", "attention", "batch", "context", "warmup", "iterations"))
+    for size, precision, phase, attention in itertools.product(
+            arguments.size, arguments.precision, arguments.phase, arguments.attention):
         row = {
             "workload": "transformer", "size": size, "vocabulary": VOCABULARY, "batch": arguments.batch,
             "context": arguments.context, "precision": precision, "phase": phase, "graph": False,
-            **machine(arguments.device), "warmup": arguments.warmup, "iterations": arguments.iterations,
+            "attention": attention, **machine(arguments.device), "warmup": arguments.warmup,
+            "iterations": arguments.iterations,
         }
         if not rows.has(row):
-            rows.add(or_out_of_memory(row, lambda: measure(size, precision, phase, arguments)))
+            rows.add(outcome(row, arguments.device, lambda: measure(row, arguments)))
     return 0
 
 
