@@ -233,11 +233,14 @@ def tensor_bytes(row, operation):
 
 
 def quantisation(work):
+    """To the faster of our copy and PyTorch's."""
     ratio = Ratio()
-    for row, bandwidth in study_rows(work):
+    copies = [row.get("copy_bytes_per_s", 0) for _, theirs in rounds(work, "beside_switchback") for row in theirs]
+    for row, copy in study_rows(work):
+        bandwidth = max(copies + [copy or 0])
         for key in row:
             name = key.removesuffix("_ns_mean")
-            if name != key and "quantize" in name and tensor_bytes(row, name) >= MIB_256 and row[key] and bandwidth:
+            if name != key and "quantize" in name and tensor_bytes(row, name) >= MIB_256 and row[key]:
                 ratio.add(f"{name} {layer(row)} {row['batch']}", 1e9 * row[f"bytes_{name}"] / row[key], bandwidth)
     yield "quantisation at 0.85 of the copy's bandwidth, from 256 MiB on", *ratio.judge(0.85, above=True)
 

@@ -123,6 +123,14 @@ def loop(call, calls, device):
     return (time.perf_counter_ns() - start) / max(calls, 1)
 
 
+def copied(device):
+    """Bytes read and written in a second by a copy far beyond caches: the fastest of ten."""
+    source = torch.ones(1 << (30 if device == "cuda" else 22), dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    loop(lambda: target.copy_(source), 2, device)
+    return 2e9 * source.numel() / min(loop(lambda: target.copy_(source), 1, device) for _ in range(10))
+
+
 def matrices(row, device):
     narrow, wide = row["dim"], int(row["dim"] * row["width_multiplier"])
     features, out = (wide, narrow) if row["switch"] else (narrow, wide)
@@ -138,7 +146,7 @@ def measure(row, path, arguments):
         loop(call, arguments.warmup, arguments.device)
         times[name] = [loop(call, arguments.calls, arguments.device) for _ in range(arguments.loops)]
     totals = {name: [sum(one) for one in zip(*(times[part] for part in parts))] for name, parts in TOTALS.items()}
-    found = {"loops": arguments.loops}
+    found = {"loops": arguments.loops, "copy_bytes_per_s": copied(arguments.device)}
     for name, values in {**times, **totals}.items():
         found[f"{name}_ns_mean"] = statistics.fmean(values)
         found[f"{name}_ns_std"] = statistics.stdev(values) if len(values) > 1 else None
