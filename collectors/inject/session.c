@@ -59,7 +59,7 @@ static int join(void)
     if (!control)
         return 0;
     nvt_session.image = nvt_ticks(control->clock);
-    __atomic_store_n(&nvt_session.control, control, __ATOMIC_RELEASE);
+    nvt_session.control = control;
     if (control->trace & NVT_TRACE_NVTX)
         nvt_calibrate(&nvt_session.costs);
     return 1;
@@ -77,6 +77,11 @@ int nvt_session_join(void)
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
     return atomic_load(&joined) == JOINED;
+}
+
+int nvt_session_is_joined(void)
+{
+    return atomic_load_explicit(&joined, memory_order_acquire) == JOINED;
 }
 
 /* The process's arguments, joined by blanks. */

@@ -21,6 +21,9 @@ extern struct nvt_inject_session nvt_session;
 /* Join the session named in the environment, once a process image. 1 when joined, else 0. */
 int nvt_session_join(void);
 
+/* Whether it has been: then the calling thread sees all of it. */
+int nvt_session_is_joined(void);
+
 /* A new ring for the calling thread, mapped and announced; NULL when it cannot be had (no room, no
  * descriptors, a file-size limit). Its serial number goes to *serial. Where there is no room the recorder is
  * asked to take away what has ended; `waits`: and may be waited for. */

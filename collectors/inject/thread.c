@@ -83,7 +83,7 @@ static int get_ring(struct nvt_thread *thread)
 static struct nvt_thread *new_thread(void)
 {
     /* Another thread may have joined: NVTX has it finish first, by a flag that it reads as volatile. */
-    if (!__atomic_load_n(&nvt_session.control, __ATOMIC_ACQUIRE))
+    if (!nvt_session_is_joined())
         return NULL;
     pthread_once(&at_exit_once, make_key);
     struct nvt_thread *thread = nvt_pages_new(sizeof(*thread));
