@@ -232,8 +232,11 @@ static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process
     if (kind == NVT_DEFINITION_SCHEMA || kind == NVT_DEFINITION_ENUM)
         return define_schema(reader, process, id, bytes, size, kind == NVT_DEFINITION_ENUM);
     if (kind == NVT_DEFINITION_COUNTER)
-        return nvt_nvt_define_counter(reader, process, model_domain(process, domain), id,
-                                      (struct nvt_cursor){bytes, bytes + size});
+        return nvt_nvt_define_counter(
+            reader,
+            &(struct nvt_nvt_counter_key){(uint32_t)(process - reader->processes),
+                                          model_domain(process, domain), id},
+            (struct nvt_cursor){bytes, bytes + size});
     uint32_t name = nvt_strings_add(reader->trace->strings, (const char *)bytes, (size_t)size);
     if (name == NVT_NO_STRING)
         return -1;

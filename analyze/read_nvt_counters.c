@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "nvtx_schema.h"
+#include "sort.h"
 
 /* Elements of an array that get a row each. */
 #define MOST_ELEMENTS 64
@@ -19,7 +20,7 @@
 #define CLOCK_SLACK INT64_C(1000000)
 
 /* Static ids are unique in a domain, dynamic ones in the process. */
-static uint64_t key_of(uint32_t domain, uint64_t id)
+static uint64_t map_key(uint32_t domain, uint64_t id)
 {
     return id < NVTX_COUNTER_ID_DYNAMIC_START ? (uint64_t)domain << 32 | id
                                               : id | UINT64_C(1) << 63;
@@ -40,48 +41,72 @@ static int grow(void *items, uint64_t count, uint64_t *capacity, size_t width)
     return 0;
 }
 
-int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
-                           uint32_t domain, uint64_t id, struct nvt_cursor bytes)
+/* The counter with this key, made when it is new. NULL when out of memory. */
+static struct nvt_nvt_counter *counter_at(struct nvt_nvt_reader *reader,
+                                          const struct nvt_nvt_counter_key *key)
 {
     struct nvt_nvt_counters *counters = &reader->counters;
+    uint32_t *known =
+        nvt_map_at(&reader->processes[key->process].counters, map_key(key->domain, key->id));
+    if (!known)
+        return NULL;
+    if (*known == NVT_MAP_NONE) {
+        if (grow(&counters->items, counters->count, &counters->capacity, sizeof(*counters->items)))
+            return NULL;
+        counters->items[counters->count] =
+            (struct nvt_nvt_counter){.process = key->process, .domain = key->domain};
+        *known = (uint32_t)counters->count++;
+    }
+    return &counters->items[*known];
+}
+
+int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
+                           struct nvt_cursor bytes)
+{
     struct nvt_strings *strings = reader->trace->strings;
     struct nvt_meaning meaning;
     uint64_t name_length, description_length;
     const uint8_t *name = nvt_cursor_text(&bytes, &name_length);
     const uint8_t *description = nvt_cursor_text(&bytes, &description_length);
-    struct nvt_nvt_counter counter = {.domain = domain, .schema = nvt_cursor_number(&bytes, 8)};
-    if (domain == NVT_MAP_NONE || nvt_meaning_read(&bytes, &meaning))
+    uint64_t schema = nvt_cursor_number(&bytes, 8);
+    if (key->domain == NVT_MAP_NONE || nvt_meaning_read(&bytes, &meaning))
         return -1;
-    counter.name = nvt_strings_add(strings, (const char *)name, (size_t)name_length);
-    counter.description =
+    struct nvt_nvt_counter *counter = counter_at(reader, key);
+    if (!counter)
+        return -1;
+    counter->name = nvt_strings_add(strings, (const char *)name, (size_t)name_length);
+    counter->description =
         nvt_strings_add(strings, (const char *)description, (size_t)description_length);
-    counter.unit =
+    counter->unit =
         nvt_strings_add(strings, (const char *)meaning.unit, (size_t)meaning.unit_length);
-    counter.flags = meaning.flags;
-    counter.numerator = meaning.numerator;
-    counter.denominator = meaning.denominator;
-    uint32_t *known = nvt_map_at(&process->counters, key_of(domain, id));
-    if (!known || counter.name == NVT_NO_STRING || counter.description == NVT_NO_STRING ||
-        counter.unit == NVT_NO_STRING ||
-        grow(&counters->items, counters->count, &counters->capacity, sizeof(*counters->items)))
-        return -1;
-    counters->items[counters->count] = counter;
-    *known = (uint32_t)counters->count++;
-    return 0;
+    counter->schema = schema;
+    counter->flags = meaning.flags;
+    counter->numerator = meaning.numerator;
+    counter->denominator = meaning.denominator;
+    counter->is_defined = 1;
+    return counter->name == NVT_NO_STRING || counter->description == NVT_NO_STRING ||
+                   counter->unit == NVT_NO_STRING
+               ? -1
+               : 0;
 }
 
-int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_sample *sample,
-                        const uint8_t *payloads, size_t size)
+int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
+                        const struct nvt_nvt_sample *sample, const uint8_t *payloads, size_t size)
 {
     struct nvt_nvt_counters *counters = &reader->counters;
-    if (grow(&counters->samples, counters->sample_count, &counters->sample_capacity,
-             sizeof(*counters->samples)))
+    const struct nvt_nvt_counter *counter = counter_at(reader, key);
+    if (!counter || grow(&counters->samples, counters->sample_count, &counters->sample_capacity,
+                         sizeof(*counters->samples)))
         return -1;
     struct nvt_nvt_sample *kept = &counters->samples[counters->sample_count++];
     *kept = *sample;
-    kept->offset = reader->blobs.size;
-    kept->size = payloads ? size : 0;
-    return payloads ? nvt_buffer_append(&reader->blobs, payloads, size) : 0;
+    kept->counter = (uint32_t)(counter - counters->items);
+    kept->size = 0;
+    if (!payloads)
+        return 0;
+    kept->value = reader->blobs.size;
+    kept->size = (uint32_t)size;
+    return nvt_buffer_append(&reader->blobs, payloads, size);
 }
 
 void nvt_nvt_counters_free(struct nvt_nvt_counters *counters)
@@ -346,8 +371,8 @@ static double number_of(const struct nvt_nvt_sample *sample)
 {
     double real;
     if (sample->type != NVTX_PAYLOAD_TYPE_DOUBLE)
-        return (double)(int64_t)sample->bits;
-    memcpy(&real, &sample->bits, sizeof(real));
+        return (double)(int64_t)sample->value;
+    memcpy(&real, &sample->value, sizeof(real));
     return real;
 }
 
@@ -356,9 +381,9 @@ static int put_reason(struct completion *completion, const struct nvt_nvt_sample
                       struct nvt_nvt_leaf *leaves, uint32_t count, int64_t time)
 {
     for (uint32_t i = 0; i < count; i++) {
-        int is_known = sample->bits == NVTX_COUNTER_SAMPLE_ZERO ||
-                       (sample->bits == NVTX_COUNTER_SAMPLE_UNCHANGED && leaves[i].has_last);
-        double value = sample->bits == NVTX_COUNTER_SAMPLE_ZERO ? 0 : leaves[i].last;
+        int is_known = sample->value == NVTX_COUNTER_SAMPLE_ZERO ||
+                       (sample->value == NVTX_COUNTER_SAMPLE_UNCHANGED && leaves[i].has_last);
+        double value = sample->value == NVTX_COUNTER_SAMPLE_ZERO ? 0 : leaves[i].last;
         if (is_known &&
             (spend(&completion->left, 1) || put_value(completion, sample, &leaves[i], time, value)))
             return completion->left ? -1 : 0;
@@ -370,7 +395,7 @@ static int put_reason(struct completion *completion, const struct nvt_nvt_sample
 static int put_payload(struct completion *completion, const struct nvt_nvt_sample *sample,
                        struct nvt_nvt_leaf *leaves, uint32_t count, int64_t time)
 {
-    const uint8_t *bytes = completion->reader->blobs.data + sample->offset;
+    const uint8_t *bytes = completion->reader->blobs.data + sample->value;
     struct nvt_cursor cursor = {bytes, bytes + sample->size};
     nvt_cursor_number(&cursor, 8);
     uint64_t size = nvt_cursor_number(&cursor, 8);
@@ -391,15 +416,13 @@ static int put_payload(struct completion *completion, const struct nvt_nvt_sampl
 static int put_sample(struct completion *completion, const struct nvt_nvt_sample *sample)
 {
     struct nvt_nvt_reader *reader = completion->reader;
-    struct nvt_nvt_process *process = &reader->processes[sample->process];
-    uint32_t at = nvt_map_get(&process->counters, key_of(sample->domain, sample->counter));
+    struct nvt_nvt_counter *counter = &reader->counters.items[sample->counter];
+    struct plan plan = {reader, &reader->processes[counter->process], counter, &completion->left};
     int64_t time;
-    if (at >= reader->counters.count) {
+    if (!counter->is_defined) {
         completion->unknown++;
         return 0;
     }
-    struct nvt_nvt_counter *counter = &reader->counters.items[at];
-    struct plan plan = {reader, process, counter, &completion->left};
     if (!counter->has_leaves && find_leaves(&plan))
         return -1;
     struct nvt_nvt_leaf *leaves = reader->counters.leaves + counter->first_leaf;
@@ -416,12 +439,21 @@ static int put_sample(struct completion *completion, const struct nvt_nvt_sample
                  : 0;
 }
 
-static int by_ticks(const void *left, const void *right)
+/* In the order in which they were taken; NULL in *order: they are. 0, or -1 when out of memory. */
+static int order_samples(const struct nvt_nvt_counters *counters, uint32_t **order)
 {
-    const struct nvt_nvt_sample *a = left, *b = right;
-    if (a->ticks != b->ticks)
-        return a->ticks < b->ticks ? -1 : 1;
-    return (a->offset > b->offset) - (a->offset < b->offset);
+    uint64_t count = counters->sample_count;
+    *order = NULL;
+    if (count > UINT32_MAX)
+        return -1;
+    int64_t *ticks = malloc((count + 1) * sizeof(*ticks));
+    if (!ticks)
+        return -1;
+    for (uint64_t i = 0; i < count; i++)
+        ticks[i] = (int64_t)counters->samples[i].ticks;
+    int status = nvt_sort_order(ticks, NULL, (uint32_t)count, order);
+    free(ticks);
+    return status;
 }
 
 static void say_what_is_missing(const struct completion *completion)
@@ -449,14 +481,15 @@ int nvt_nvt_complete_counters(struct nvt_nvt_reader *reader, int64_t origin)
     struct nvt_nvt_counters *counters = &reader->counters;
     struct completion completion = {.reader = reader, .origin = origin};
     completion.left = NVT_PAYLOAD_GRACE + NVT_PAYLOAD_RATIO * (uint64_t)reader->blobs.size;
-    int status = 0, is_sorted = 1;
-    for (size_t i = 1; i < counters->sample_count && is_sorted; i++)
-        is_sorted = counters->samples[i - 1].ticks <= counters->samples[i].ticks;
+    uint32_t *order;
     /* "Unchanged" is said of the one before in time, of whichever thread. */
-    if (!is_sorted)
-        qsort(counters->samples, counters->sample_count, sizeof(*counters->samples), by_ticks);
-    for (size_t i = 0; i < counters->sample_count && !status && completion.left; i++)
-        status = put_sample(&completion, &counters->samples[i]);
+    int status = order_samples(counters, &order);
+    for (uint64_t i = 0; i < counters->sample_count && !status && completion.left; i++)
+        status = put_sample(&completion, &counters->samples[order ? order[i] : i]);
+    free(order);
+    free(counters->samples);
+    counters->samples = NULL;
+    counters->sample_count = counters->sample_capacity = 0;
     say_what_is_missing(&completion);
     return status;
 }

@@ -11,7 +11,6 @@
 #include "map.h"
 
 struct nvt_cursor;
-struct nvt_nvt_process;
 struct nvt_nvt_reader;
 
 /* A number in the samples of a counter. */
@@ -24,24 +23,27 @@ struct nvt_nvt_leaf {
     double scale, last; /* `last`: the value of its latest sample */
 };
 
+/* One that was defined, or that there is a sample of. */
 struct nvt_nvt_counter {
+    uint32_t process;                         /* in the file */
     uint32_t domain, name, unit, description; /* in the model */
+    int is_defined;
     uint64_t schema, flags;
     uint64_t numerator, denominator;
     uint32_t first_leaf, leaf_count;
     int has_leaves; /* they have been looked for */
 };
 
+/* There may be many. */
 struct nvt_nvt_sample {
-    uint64_t ticks;      /* of the event */
-    int64_t time;        /* that the program gave, */
-    uint64_t counter;    /* id */
-    uint64_t bits;       /* of a number */
-    size_t offset, size; /* of extended payloads in the reader's blobs; size 0: there are none */
-    uint32_t process;    /* in the file */
-    uint32_t thread, domain; /* in the model */
-    uint32_t type;           /* of the number: NVTX's, or NVT_SAMPLE_NO_VALUE */
-    uint8_t clock;           /* of `time`: enum nvt_sample_clock */
+    uint64_t ticks;   /* of the event */
+    int64_t time;     /* that the program gave, */
+    uint64_t value;   /* bits of a number, or where extended payloads begin in the reader's blobs */
+    uint32_t size;    /* of those, bytes; 0: there are none */
+    uint32_t counter; /* in `items` */
+    uint32_t thread;  /* in the model */
+    uint8_t type;     /* of the number: NVTX's, or NVT_SAMPLE_NO_VALUE */
+    uint8_t clock;    /* of `time`: enum nvt_sample_clock */
 };
 
 struct nvt_nvt_counters {
@@ -53,13 +55,21 @@ struct nvt_nvt_counters {
     uint64_t sample_count, sample_capacity;
 };
 
-/* A definition of a domain of the model (NVT_MAP_NONE: it is not defined). 0, or -1. */
-int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
-                           uint32_t domain, uint64_t id, struct nvt_cursor bytes);
+/* Which counter it is: of this process in the file, this domain of the model (NVT_MAP_NONE: it is not defined)
+ * and this id. */
+struct nvt_nvt_counter_key {
+    uint32_t process, domain;
+    uint64_t id;
+};
 
-/* A sample, with its extended payloads if there are any. 0, or -1 when out of memory. */
-int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_sample *sample,
-                        const uint8_t *payloads, size_t size);
+/* A definition. 0, or -1. */
+int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
+                           struct nvt_cursor bytes);
+
+/* A sample, whose `counter` is filled in, as are `value` and `size` where it has extended payloads. 0, or -1 when
+ * out of memory. */
+int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
+                        const struct nvt_nvt_sample *sample, const uint8_t *payloads, size_t size);
 
 /* Fill the trace's counters and their samples, whose times start at `origin` (ns of CLOCK_MONOTONIC; the trace's
  * origin_ns is that of CLOCK_REALTIME). 0, or -1 when out of memory. */

@@ -468,7 +468,8 @@ static void keep_samples(struct nvt_nvt_reader *reader)
     struct nvt_nvt_counters *counters = &reader->counters;
     uint64_t kept = 0;
     for (uint64_t i = 0; i < counters->sample_count; i++)
-        if (is_captured(&reader->devices, counters->samples[i].process, counters->samples[i].ticks))
+        if (is_captured(&reader->devices, counters->items[counters->samples[i].counter].process,
+                        counters->samples[i].ticks))
             counters->samples[kept++] = counters->samples[i];
     counters->sample_count = kept;
 }

@@ -171,10 +171,10 @@ static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
                             : 0;
 }
 
-/* The head of a sample, which is that of event columns->next_sample: of what it is, and when. 0, or -1. */
-static int next_sample(struct nvt_nvt_columns *columns, struct nvt_nvt_sample *sample)
+/* The head of a sample, which is that of event columns->next_sample: the counter's id, and when. 0, or -1. */
+static int next_sample(struct nvt_nvt_columns *columns, uint64_t *id, struct nvt_nvt_sample *sample)
 {
-    sample->counter = nvt_cursor_varint(&columns->samples);
+    *id = nvt_cursor_varint(&columns->samples);
     sample->clock = (uint8_t)nvt_cursor_varint(&columns->samples);
     if (sample->clock)
         sample->time = nvt_unzigzag(nvt_cursor_varint(&columns->samples));
@@ -187,19 +187,19 @@ static int read_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_threa
                        int has_attributes)
 {
     struct attributes attributes = {0};
+    struct nvt_nvt_counter_key key = {thread->process, event->domain, 0};
     struct nvt_nvt_sample sample = {.ticks = event->ticks,
-                                    .process = thread->process,
                                     .thread = thread->row,
-                                    .domain = event->domain,
                                     .type = NVT_SAMPLE_NO_VALUE,
-                                    .bits = UINT64_MAX /* no reason that NVTX has */};
-    if (next_sample(columns, &sample) || (has_attributes && next_attributes(columns, &attributes)))
+                                    .value = UINT64_MAX /* no reason that NVTX has */};
+    if (next_sample(columns, &key.id, &sample) ||
+        (has_attributes && next_attributes(columns, &attributes)))
         return -1;
     if (attributes.flags & NVT_ATTRIBUTE_PAYLOAD) {
-        sample.type = attributes.payload_type;
-        sample.bits = attributes.payload;
+        sample.type = (uint8_t)attributes.payload_type;
+        sample.value = attributes.payload;
     }
-    return nvt_nvt_keep_sample(reader, &sample, attributes.bytes, (size_t)attributes.size);
+    return nvt_nvt_keep_sample(reader, &key, &sample, attributes.bytes, (size_t)attributes.size);
 }
 
 static struct target range_target(struct nvt_trace *trace, uint32_t row)
@@ -508,6 +508,7 @@ int nvt_nvt_check_rest(struct nvt_nvt_columns *columns, uint32_t count)
 {
     struct attributes attributes;
     struct nvt_nvt_sample sample;
+    uint64_t id;
     for (uint64_t after = 0; columns->next_attribute < count && columns->next_attribute >= after;) {
         after = columns->next_attribute + 1;
         if (next_attributes(columns, &attributes))
@@ -515,7 +516,7 @@ int nvt_nvt_check_rest(struct nvt_nvt_columns *columns, uint32_t count)
     }
     for (uint64_t after = 0; columns->next_sample < count && columns->next_sample >= after;) {
         after = columns->next_sample + 1;
-        if (next_sample(columns, &sample))
+        if (next_sample(columns, &id, &sample))
             return -1;
     }
     return 0;
