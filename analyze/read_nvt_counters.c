@@ -301,6 +301,8 @@ static int find_leaves(const struct plan *plan)
     counter->has_leaves = 1;
     counter->first_leaf = (uint32_t)plan->reader->counters.leaf_count;
     int status = add_value(plan, counter->schema, &place, &ignored);
+    /* Of a schema that nobody knows, there are numbers by themselves only. */
+    place.offset = UINT64_MAX;
     if (!status && !counter->leaf_count && !ignored)
         status = add_leaf(plan, &place, nvt_nvtx_type(NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE));
     free(copy);
@@ -480,7 +482,8 @@ int nvt_nvt_complete_counters(struct nvt_nvt_reader *reader, int64_t origin)
 {
     struct nvt_nvt_counters *counters = &reader->counters;
     struct completion completion = {.reader = reader, .origin = origin};
-    completion.left = NVT_PAYLOAD_GRACE + NVT_PAYLOAD_RATIO * (uint64_t)reader->blobs.size;
+    completion.left = NVT_PAYLOAD_GRACE +
+                      NVT_PAYLOAD_RATIO * ((uint64_t)reader->blobs.size + counters->sample_count);
     uint32_t *order;
     /* "Unchanged" is said of the one before in time, of whichever thread. */
     int status = order_samples(counters, &order);

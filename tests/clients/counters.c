@@ -1,6 +1,6 @@
 /*
  * NVTX's counters in all their forms; tests/test_counters.c knows what to expect. With an argument, 20,000 samples
- * of one counter, and it kills itself.
+ * of one counter and 80,000 that it is zero, and it kills itself.
  */
 #include <math.h>
 #include <nvtx3/nvToolsExt.h>
@@ -175,6 +175,8 @@ static void die(nvtxDomainHandle_t domain)
     uint64_t id = counter(domain, "alive", NVTX_PAYLOAD_ENTRY_TYPE_INT64, 0, NULL);
     for (int64_t i = 0; i < 20000; i++)
         nvtxCounterSampleInt64(domain, id, i);
+    for (int i = 0; i < 80000; i++)
+        nvtxCounterSampleNoValue(domain, id, NVTX_COUNTER_SAMPLE_ZERO);
     kill(getpid(), SIGKILL);
 }
 
