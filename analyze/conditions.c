@@ -56,6 +56,5 @@ void nvt_condition_put(struct nvt_table *table, size_t row, size_t column,
 {
     char text[NVT_CONDITION_SIZE];
     nvt_condition_text(record, of, text);
-    if (*text)
-        nvt_table_set_text(table, row, column, text);
+    nvt_table_set_name(table, row, column, text);
 }

@@ -189,6 +189,17 @@ struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t co
     return table;
 }
 
+struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
+                                         const struct nvt_report_input *input,
+                                         const struct nvt_trace *trace, const char *title,
+                                         struct nvt_error *err)
+{
+    char full[600];
+    snprintf(full, sizeof(full), input->trace_count > 1 ? "%s of %.500s" : "%s", title,
+             trace->path);
+    return nvt_report_table(report, input, full, err);
+}
+
 int nvt_report_add(struct nvt_tables *tables, struct nvt_table *table, struct nvt_error *err)
 {
     if (!table)

@@ -146,6 +146,12 @@ struct nvt_table *nvt_report_table(const struct nvt_report *report,
                                    const struct nvt_report_input *input, const char *title,
                                    struct nvt_error *err);
 
+/* The same of one trace of several, which the title then names: "TITLE of PATH". */
+struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
+                                         const struct nvt_report_input *input,
+                                         const struct nvt_trace *trace, const char *title,
+                                         struct nvt_error *err);
+
 /* The same with the first columns only, of a report whose last ones are not always needed. */
 struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t columns,
                                       const struct nvt_report_input *input, const char *title,

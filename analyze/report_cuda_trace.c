@@ -136,10 +136,7 @@ static int make(const struct nvt_report *report, const char *what,
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
-        char title[600];
-        snprintf(title, sizeof(title), input->trace_count > 1 ? "%s of %.500s" : "%s", what,
-                 trace->path);
-        struct nvt_table *table = nvt_report_table(report, input, title, err);
+        struct nvt_table *table = nvt_report_trace_table(report, input, trace, what, err);
         if (!table)
             return -1;
         fill(table, trace);

@@ -80,8 +80,7 @@ static void put_row(struct nvt_table *table, const struct nvt_fragment_row *from
         nvt_table_set_int(table, row, PARAMETERS, (int64_t)from->parameters);
     nvt_table_set_text(table, row, STATUS, from->status);
     nvt_table_set_text(table, row, SOURCE, from->source);
-    if (conditions)
-        nvt_condition_put(table, row, CONDITION, from->record, conditions);
+    nvt_condition_put(table, row, CONDITION, from->record, conditions);
 }
 
 static struct nvt_fragment_row *rows_of(struct nvt_report_input *input, size_t *count,

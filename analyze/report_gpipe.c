@@ -109,8 +109,7 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record, un
     put_count(table, row, PARAMETERS, record, "parameters");
     nvt_table_set_text(table, row, STATUS, nvt_record_text(record, "status"));
     nvt_table_set_text(table, row, SOURCE, nvt_record_source(record));
-    if (conditions)
-        nvt_condition_put(table, row, CONDITION, record, conditions);
+    nvt_condition_put(table, row, CONDITION, record, conditions);
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)

@@ -365,14 +365,11 @@ static int make(const struct nvt_report *report, const char *what,
     size_t without = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
-        char title[600];
         /* Of several, and of a run, those that have some. */
         without += !trace->memory.count;
         if (!trace->memory.count && (input->trace_count > 1 || input->run_count))
             continue;
-        snprintf(title, sizeof(title), input->trace_count > 1 ? "%s of %.500s" : "%s", what,
-                 trace->path);
-        struct nvt_table *table = nvt_report_table(report, input, title, err);
+        struct nvt_table *table = nvt_report_trace_table(report, input, trace, what, err);
         if (!table)
             return -1;
         if (fill(table, trace, err)) {

@@ -124,14 +124,12 @@ static void put_sums(struct nvt_table *table, const struct sums *sums)
     for (uint32_t i = 0; i < sums->count; i++) {
         const struct sum *sum = &sums->items[i];
         const uint32_t *key = sums->groups.groups[i].key;
-        const char *unit = nvt_groups_name(&sums->groups, key[2]);
         if (!sum->samples)
             continue;
         size_t row = nvt_table_add_row(table);
         nvt_table_set_text(table, row, RANGE, nvt_groups_name(&sums->groups, key[0]));
         nvt_table_set_text(table, row, COUNTER, nvt_groups_name(&sums->groups, key[1]));
-        if (*unit)
-            nvt_table_set_text(table, row, UNIT, unit);
+        nvt_table_set_name(table, row, UNIT, nvt_groups_name(&sums->groups, key[2]));
         nvt_table_set_int(table, row, INSTANCES, (int64_t)sum->instances);
         nvt_table_set_int(table, row, SAMPLES, (int64_t)sum->samples);
         nvt_table_set_real(table, row, AVG, sum->change / (double)sum->instances);

@@ -33,12 +33,6 @@ static const struct nvt_column_spec columns[] = {
     [RATE] = {"Change/s", "", NVT_REAL, NVT_SIX_DIGITS, 0},
 };
 
-static void put_text(struct nvt_table *table, size_t row, size_t column, const char *text)
-{
-    if (*text)
-        nvt_table_set_text(table, row, column, text);
-}
-
 /* The level's average over the time from the first sample to the last; NaN where that is none. */
 static double time_average(const struct nvt_counter_course *course)
 {
@@ -68,9 +62,9 @@ static void put_counter(struct nvt_table *table, const struct nvt_trace *trace,
     if (counters->process[i] < trace->processes.count)
         nvt_table_set_int(table, row, PID, trace->processes.pid[counters->process[i]]);
     if (domain < trace->domains.count)
-        put_text(table, row, DOMAIN, nvt_name(trace, trace->domains.name[domain]));
+        nvt_table_set_name(table, row, DOMAIN, nvt_name(trace, trace->domains.name[domain]));
     nvt_table_set_text(table, row, NAME, nvt_name(trace, counters->name[i]));
-    put_text(table, row, UNIT, nvt_name(trace, counters->unit[i]));
+    nvt_table_set_name(table, row, UNIT, nvt_name(trace, counters->unit[i]));
     nvt_table_set_int(table, row, COUNT, course->count);
     nvt_table_set_real(table, row, FIRST, course->value[0]);
     nvt_table_set_real(table, row, LAST, course->value[course->count - 1]);
@@ -88,12 +82,10 @@ static void put_counter(struct nvt_table *table, const struct nvt_trace *trace,
 static struct nvt_table *make_one(struct nvt_report_input *input, const struct nvt_trace *trace,
                                   struct nvt_error *err)
 {
-    char title[600] = "NVTX counters";
     struct nvt_counter_courses courses;
     double *scratch = malloc(((size_t)trace->counter_samples.count + 1) * sizeof(*scratch));
-    if (input->trace_count > 1)
-        snprintf(title, sizeof(title), "NVTX counters of %.500s", trace->path);
-    struct nvt_table *table = nvt_report_table(&nvt_report_nvtx_counters, input, title, err);
+    struct nvt_table *table =
+        nvt_report_trace_table(&nvt_report_nvtx_counters, input, trace, "NVTX counters", err);
     if (nvt_counter_courses(trace, &courses) || !scratch) {
         nvt_table_free(table);
         table = NULL;

@@ -103,13 +103,9 @@ static int put_all(struct nvt_table *table, struct projection *projection)
 static struct nvt_table *make_one(struct nvt_report_input *input, const struct nvt_trace *trace,
                                   struct nvt_error *err)
 {
-    char title[600];
     struct projection projection = {.trace = trace};
-    snprintf(title, sizeof(title),
-             input->trace_count > 1 ? "NVTX GPU projection trace of %.500s"
-                                    : "NVTX GPU projection trace",
-             trace->path);
-    struct nvt_table *table = nvt_report_table(&nvt_report_nvtx_gpu_proj_trace, input, title, err);
+    struct nvt_table *table = nvt_report_trace_table(&nvt_report_nvtx_gpu_proj_trace, input, trace,
+                                                     "NVTX GPU projection trace", err);
     if (table)
         projection.ranges = nvt_project_ranges(trace, input->project_flags, err);
     int status = projection.ranges ? nvt_nesting_make(&projection.nesting, trace, err) : -1;

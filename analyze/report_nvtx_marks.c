@@ -75,21 +75,15 @@ static int add_mark(struct sums *sums, const struct nvt_trace *trace, uint32_t i
     return 0;
 }
 
-static void put_text(struct nvt_table *table, size_t row, size_t column, const char *text)
-{
-    if (*text)
-        nvt_table_set_text(table, row, column, text);
-}
-
 static void put_sums(struct nvt_table *table, const struct sums *sums)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
         const uint32_t *key = sums->groups.groups[i].key;
         const struct sum *sum = &sums->items[i];
         size_t row = nvt_table_add_row(table);
-        put_text(table, row, DOMAIN, nvt_groups_name(&sums->groups, key[0]));
+        nvt_table_set_name(table, row, DOMAIN, nvt_groups_name(&sums->groups, key[0]));
         nvt_table_set_text(table, row, NAME, nvt_groups_name(&sums->groups, key[1]));
-        put_text(table, row, CATEGORY, nvt_groups_name(&sums->groups, key[2]));
+        nvt_table_set_name(table, row, CATEGORY, nvt_groups_name(&sums->groups, key[2]));
         nvt_table_set_int(table, row, COUNT, (int64_t)sum->count);
         nvt_table_set_int(table, row, FIRST, sum->first);
         nvt_table_set_int(table, row, LAST, sum->last);
@@ -103,12 +97,10 @@ static void put_sums(struct nvt_table *table, const struct sums *sums)
 static struct nvt_table *make_one(struct nvt_report_input *input, const struct nvt_trace *trace,
                                   struct nvt_error *err)
 {
-    char title[600] = "NVTX marks";
     struct sums sums = {.groups = {0}};
     int failed = 0;
-    if (input->trace_count > 1)
-        snprintf(title, sizeof(title), "NVTX marks of %.500s", trace->path);
-    struct nvt_table *table = nvt_report_table(&nvt_report_nvtx_marks, input, title, err);
+    struct nvt_table *table =
+        nvt_report_trace_table(&nvt_report_nvtx_marks, input, trace, "NVTX marks", err);
     nvt_groups_trace(&sums.groups, trace);
     for (uint32_t i = 0; table && i < trace->marks.count && !failed; i++)
         failed = add_mark(&sums, trace, i);

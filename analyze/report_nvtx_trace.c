@@ -70,8 +70,7 @@ static void put_attributes(struct nvt_table *table, size_t row, const struct nvt
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     char color[16];
-    if (*domain)
-        nvt_table_set_text(table, row, DOMAIN, domain);
+    nvt_table_set_name(table, row, DOMAIN, domain);
     if (ranges->category[range])
         nvt_table_set_text(table, row, CATEGORY, nvt_name(trace, ranges->category[range]));
     snprintf(color, sizeof(color), "#%08" PRIX32, ranges->color[range]);
@@ -140,11 +139,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 {
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
-        char title[600] = "NVTX push/pop range trace";
-        if (input->trace_count > 1)
-            snprintf(title, sizeof(title), "NVTX push/pop range trace of %s", trace->path);
-        struct nvt_table *table =
-            nvt_report_table(&nvt_report_nvtx_pushpop_trace, input, title, err);
+        struct nvt_table *table = nvt_report_trace_table(&nvt_report_nvtx_pushpop_trace, input,
+                                                         trace, "NVTX push/pop range trace", err);
         if (!table)
             return -1;
         if (put_trace(table, trace, err)) {

@@ -92,8 +92,7 @@ static void put_totals(struct nvt_table *table, const struct nvt_switchback_row 
                        unsigned conditions)
 {
     size_t row = put_shape(table, from);
-    if (conditions)
-        nvt_condition_put(table, row, CONDITION, from->record, conditions);
+    nvt_condition_put(table, row, CONDITION, from->record, conditions);
     nvt_table_set_text(table, row, STATUS, from->status);
     nvt_table_set_text(table, row, SOURCE, from->source);
     for (size_t i = 0; i < NVT_SWITCHBACK_TOTALS; i++) {
@@ -117,8 +116,7 @@ static void put_step(struct nvt_table *table, const struct nvt_switchback_row *f
     size_t row = put_shape(table, from);
     nvt_table_set_text(table, row, OPERATION, step->name);
     nvt_table_set_text(table, row, STEP_SOURCE, from->source);
-    if (conditions)
-        nvt_condition_put(table, row, STEP_CONDITION, from->record, conditions);
+    nvt_condition_put(table, row, STEP_CONDITION, from->record, conditions);
     if (from->calls >= 1 && from->calls <= 9e15)
         nvt_table_set_int(table, row, CALLS, (int64_t)from->calls);
     nvt_table_set_real(table, row, MEAN, from->steps[index].mean_ms);

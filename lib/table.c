@@ -182,6 +182,12 @@ void nvt_table_set_text(struct nvt_table *table, size_t row, size_t column, cons
         table->failure = NO_MEMORY;
 }
 
+void nvt_table_set_name(struct nvt_table *table, size_t row, size_t column, const char *text)
+{
+    if (*text)
+        nvt_table_set_text(table, row, column, text);
+}
+
 int nvt_table_failed(const struct nvt_table *table, struct nvt_error *err)
 {
     return table->failure ? nvt_fail(err, "table %s: %s", table->name, table->failure) : 0;

@@ -66,6 +66,8 @@ void nvt_table_set_int(struct nvt_table *table, size_t row, size_t column, int64
 void nvt_table_set_real(struct nvt_table *table, size_t row, size_t column, double value);
 void nvt_table_set_bool(struct nvt_table *table, size_t row, size_t column, int value);
 void nvt_table_set_text(struct nvt_table *table, size_t row, size_t column, const char *text);
+/* The same of a text that is a null, too, where it is empty. */
+void nvt_table_set_name(struct nvt_table *table, size_t row, size_t column, const char *text);
 
 /* 0, or -1 with err filled when a cell, a row or a text could not be stored. */
 int nvt_table_failed(const struct nvt_table *table, struct nvt_error *err);
