@@ -6,9 +6,6 @@
 
 #include "nvtx_schema.h"
 
-/* Elements of an array that are shown. */
-#define MOST_ELEMENTS 64
-
 /* What a payload is read from. */
 struct source {
     const struct nvt_nvt_reader *reader;
@@ -19,17 +16,10 @@ struct source {
     uint64_t *left;           /* of the work that may be done, see nvt_payload_text */
 };
 
-/* Schemas can refer to each other so that a few bytes stand for more text than there is memory, or
- * for none and endless work. So every value, every enumerator looked at and every byte of a name or
- * text takes one off what is left. -1: it was not enough. */
+/* Every value, every enumerator looked at and every byte of a name or text is work. */
 static int spend(const struct source *source, uint64_t amount)
 {
-    if (amount > *source->left) {
-        *source->left = 0;
-        return -1;
-    }
-    *source->left -= amount;
-    return 0;
+    return nvt_schema_spend(source->left, amount);
 }
 
 static void put_json_text(struct nvt_buffer *out, const uint8_t *text, uint64_t length)
@@ -183,7 +173,7 @@ static void put_array(const struct source *source, const struct nvt_schema_entry
 {
     uint64_t used = 0;
     nvt_buffer_append(out, "[", 1);
-    for (uint64_t i = 0; i < entry->detail && i < MOST_ELEMENTS; i++) {
+    for (uint64_t i = 0; i < entry->detail && i < NVT_SCHEMA_ELEMENTS; i++) {
         if (i)
             nvt_buffer_append(out, ",", 1);
         uint64_t step = put_value(source, entry, data + used, size - used, depth, out);

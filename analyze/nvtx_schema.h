@@ -9,6 +9,18 @@
 
 /* Schemas nest; a cycle, which only a broken file has, ends here. */
 #define NVT_SCHEMA_DEEPEST 8
+/* Elements of an array that are read. */
+#define NVT_SCHEMA_ELEMENTS 64
+
+/* Schemas can refer to each other so that a few bytes stand for more than there is memory, or for
+ * none and endless work. So all that is done with them takes as much off what is *left. -1: it was not
+ * enough, and nothing is left. */
+static inline int nvt_schema_spend(uint64_t *left, uint64_t amount)
+{
+    uint64_t taken = amount < *left ? amount : *left;
+    *left -= taken;
+    return taken < amount ? -1 : 0;
+}
 
 /* --- predefined types --- */
 

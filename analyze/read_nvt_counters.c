@@ -12,8 +12,6 @@
 #include "nvtx_schema.h"
 #include "sort.h"
 
-/* Elements of an array that get a row each. */
-#define MOST_ELEMENTS 64
 /* Bytes of a name, "group.entry[3]"; a longer one is cut. */
 #define PATH_ROOM 1024
 /* A sample of before is later than the event that hands it over by no more than clocks differ, ns. */
@@ -134,13 +132,6 @@ struct place {
     int depth;
 };
 
-static int spend(uint64_t *left, uint64_t amount)
-{
-    uint64_t taken = amount < *left ? amount : *left;
-    *left -= taken;
-    return taken < amount ? -1 : 0;
-}
-
 /* What a value is multiplied by: its unit's scale, and 1 over the largest integer where it is a share of that. */
 static double scale_of(const struct nvt_meaning *meaning, struct nvt_nvtx_type type)
 {
@@ -173,7 +164,7 @@ static int add_leaf(const struct plan *plan, const struct place *place, struct n
                               .description = plan->counter->description,
                               .values = values_of(meaning),
                               .is_further = plan->counter->leaf_count > 0};
-    if (spend(plan->left, 1 + strlen(place->path)))
+    if (nvt_schema_spend(plan->left, 1 + strlen(place->path)))
         return 0;
     struct nvt_nvt_leaf leaf = {.offset = place->offset,
                                 .size = (uint8_t)type.size,
@@ -220,7 +211,7 @@ static int add_array(const struct plan *plan, const struct nvt_schema_entry *ent
     struct place element = *place;
     uint64_t size = 0;
     element.path = path;
-    for (uint64_t i = 0; i < entry->detail && i < MOST_ELEMENTS && *plan->left; i++) {
+    for (uint64_t i = 0; i < entry->detail && i < NVT_SCHEMA_ELEMENTS && *plan->left; i++) {
         snprintf(path, sizeof(path), "%.*s[%u]", (int)sizeof(path) - 16, place->path, (unsigned)i);
         if (add_value(plan, entry->type, &element, &size))
             return -1;
@@ -257,7 +248,7 @@ static int add_entries(const struct plan *plan, const struct nvt_blob *blob,
     for (uint64_t i = 0; i < schema.count && !nvt_schema_next(&schema, &entry); i++) {
         const struct nvt_meaning *own = nvt_schema_meaning(&schema, i);
         uint64_t array = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_TYPE(entry.flags);
-        if (spend(plan->left, 1))
+        if (nvt_schema_spend(plan->left, 1))
             return 0;
         if (entry.flags & NVTX_PAYLOAD_ENTRY_FLAG_TIMESTAMP || nvt_nvtx_is_text(entry.type) ||
             entry.offset > UINT32_MAX || place->offset > UINT32_MAX)
@@ -386,8 +377,8 @@ static int put_reason(struct completion *completion, const struct nvt_nvt_sample
         int is_known = sample->value == NVTX_COUNTER_SAMPLE_ZERO ||
                        (sample->value == NVTX_COUNTER_SAMPLE_UNCHANGED && leaves[i].has_last);
         double value = sample->value == NVTX_COUNTER_SAMPLE_ZERO ? 0 : leaves[i].last;
-        if (is_known &&
-            (spend(&completion->left, 1) || put_value(completion, sample, &leaves[i], time, value)))
+        if (is_known && (nvt_schema_spend(&completion->left, 1) ||
+                         put_value(completion, sample, &leaves[i], time, value)))
             return completion->left ? -1 : 0;
     }
     return 0;
@@ -406,7 +397,7 @@ static int put_payload(struct completion *completion, const struct nvt_nvt_sampl
         struct nvt_nvtx_type type = {leaves[i].size, leaves[i].form};
         if (leaves[i].offset > size || size - leaves[i].offset < leaves[i].size)
             continue;
-        if (spend(&completion->left, 1))
+        if (nvt_schema_spend(&completion->left, 1))
             return 0;
         double value = nvt_nvtx_value(type, data + leaves[i].offset) * leaves[i].scale;
         if (put_value(completion, sample, &leaves[i], time, value))
