@@ -37,14 +37,14 @@ static void find_levels(const struct nvt_trace *trace, struct nvt_counter_course
     double *blocks = courses->blocks;
     for (uint32_t i = 0; i < courses->count; i++) {
         struct nvt_counter_course *course = &courses->items[i];
-        double *levels = courses->levels + (course->time - courses->times), sum = 0;
+        double *levels = courses->levels + (course->time - courses->times), level = 0;
         uint32_t count = (course->count + NVT_COURSE_BLOCK - 1) / NVT_COURSE_BLOCK;
         double *lowest = blocks, *highest = blocks + count;
         blocks += 2 * (size_t)count;
         for (uint32_t k = 0; k < course->count; k++) {
             uint32_t block = k / NVT_COURSE_BLOCK;
-            sum += course->value[k];
-            levels[k] = trace->counters.values[i] == NVT_COUNTER_DELTA ? sum : course->value[k];
+            level = nvt_counter_level(trace->counters.values[i], level, course->value[k]);
+            levels[k] = level;
             if (k % NVT_COURSE_BLOCK == 0 || levels[k] < lowest[block])
                 lowest[block] = levels[k];
             if (k % NVT_COURSE_BLOCK == 0 || levels[k] > highest[block])

@@ -9,6 +9,12 @@
 #include "report.h"
 #include "trace.h"
 
+/* The level behind a sample, from that before it (0 before the first). */
+static inline double nvt_counter_level(enum nvt_counter_values values, double before, double sample)
+{
+    return values == NVT_COUNTER_DELTA ? before + sample : sample;
+}
+
 struct nvt_counter_course {
     uint32_t counter; /* row of the trace */
     uint32_t count;

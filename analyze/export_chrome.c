@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../lib/json.h"
+#include "counters.h"
 #include "cuda_names.h"
 #include "devices.h"
 #include "export.h"
@@ -255,7 +256,7 @@ static void put_sample(struct writer *writer, uint32_t i)
     if (counter >= counters->count)
         return;
     double *level = &writer->levels[counter];
-    *level = samples->value[i] + (counters->values[counter] == NVT_COUNTER_DELTA ? *level : 0);
+    *level = nvt_counter_level(counters->values[counter], *level, samples->value[i]);
     begin(writer, 'C', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
           samples->time[i]);
     put_category(writer, counters->domain[counter]);
