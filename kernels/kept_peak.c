@@ -80,74 +80,58 @@ static int is_same(const struct nvt_backend_facts *kept, const struct nvt_backen
            !strcmp(kept->libraries, as_field(backend->libraries, libraries, sizeof(libraries)));
 }
 
-/* The lines of the file, one after the other, as long as there are some of this machine. */
+/* The lines of the file, one after the other. */
 struct kept_lines {
     FILE *file;
     struct utsname system;
     char line[LINE_ROOM];
+    struct nvt_kept_peak peak; /* what it says */
+    int is_ours;               /* it is of this machine; the folder may be shared */
 };
 
-static int open_lines(struct kept_lines *lines)
+static void open_lines(struct kept_lines *lines)
 {
     char path[PATH_ROOM];
+    uname(&lines->system);
     lines->file = find_file(path) ? NULL : fopen(path, "re");
-    return lines->file && !uname(&lines->system);
 }
 
-static int next_line(struct kept_lines *lines, struct nvt_kept_peak *kept)
+/* The next one that is a line of ours. 1, or 0 behind the last, which closes the file. */
+static int next_line(struct kept_lines *lines)
 {
     char host[sizeof(lines->system.nodename)], copy[LINE_ROOM];
-    while (fgets(lines->line, sizeof(lines->line), lines->file)) {
+    while (lines->file && fgets(lines->line, sizeof(lines->line), lines->file)) {
         memcpy(copy, lines->line, sizeof(copy));
-        if (read_line(copy, host, sizeof(host), kept) && !strcmp(host, lines->system.nodename))
-            return 1;
+        if (!read_line(copy, host, sizeof(host), &lines->peak))
+            continue;
+        lines->is_ours = !strcmp(host, lines->system.nodename);
+        return 1;
     }
-    return 0;
-}
-
-static void close_lines(struct kept_lines *lines)
-{
     if (lines->file)
         fclose(lines->file);
+    return 0;
 }
 
 int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_peak *kept)
 {
     struct kept_lines lines;
     int found = 0;
-    if (open_lines(&lines))
-        while (!found && next_line(&lines, kept))
-            found = is_same(&kept->backend, backend);
-    close_lines(&lines);
+    for (open_lines(&lines); next_line(&lines);)
+        if (!found && lines.is_ours && is_same(&lines.peak.backend, backend)) {
+            *kept = lines.peak;
+            found = 1;
+        }
     return found;
 }
 
-int nvt_kept_peak_at(size_t index, struct nvt_kept_peak *kept)
+size_t nvt_kept_peaks(struct nvt_kept_peak *items, size_t room)
 {
     struct kept_lines lines;
-    int found = 0;
-    if (open_lines(&lines))
-        while ((found = next_line(&lines, kept)) && index)
-            index--;
-    close_lines(&lines);
-    return found;
-}
-
-/* Other lines as they are, also those of other machines that share the folder. */
-static void copy_others(const struct nvt_backend_facts *backend, const char *path,
-                        const struct utsname *system, FILE *out)
-{
-    char line[LINE_ROOM], copy[LINE_ROOM], host[sizeof(system->nodename)];
-    FILE *in = fopen(path, "re");
-    while (in && fgets(line, sizeof(line), in)) {
-        struct nvt_kept_peak kept;
-        memcpy(copy, line, sizeof(copy));
-        if (read_line(copy, host, sizeof(host), &kept) &&
-            (strcmp(host, system->nodename) || !is_same(&kept.backend, backend)))
-            fputs(line, out);
-    }
-    if (in)
-        fclose(in);
+    size_t count = 0;
+    for (open_lines(&lines); next_line(&lines);)
+        if (lines.is_ours && count < room)
+            items[count++] = lines.peak;
+    return count;
 }
 
 static void put_line(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,
@@ -168,16 +152,17 @@ int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt
                        struct nvt_error *err)
 {
     char path[PATH_ROOM], fresh[PATH_ROOM + 16];
-    struct utsname system;
+    struct kept_lines lines;
     if (find_file(path))
         return nvt_fail(err, "there is no folder to keep it in");
     snprintf(fresh, sizeof(fresh), "%s.%d", path, (int)getpid());
-    uname(&system);
     FILE *out = nvt_folder_make_above(path) ? NULL : nvt_create_stream(fresh);
     if (!out)
         return nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
-    copy_others(backend, path, &system, out);
-    put_line(backend, peak, &system, out);
+    for (open_lines(&lines); next_line(&lines);)
+        if (!lines.is_ours || !is_same(&lines.peak.backend, backend))
+            fputs(lines.line, out);
+    put_line(backend, peak, &lines.system, out);
     int failed = ferror(out);
     failed |= fclose(out);
     if (!failed && !rename(fresh, path))

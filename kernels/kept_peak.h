@@ -20,8 +20,8 @@ struct nvt_kept_peak {
 /* What is known of a backend on this machine. 1, or 0 where that is nothing. */
 int nvt_kept_peak_find(const struct nvt_backend_facts *backend, struct nvt_kept_peak *kept);
 
-/* The `index`-th of this machine, from 0. 1, or 0 behind the last. */
-int nvt_kept_peak_at(size_t index, struct nvt_kept_peak *kept);
+/* All of this machine, as many as there is room for. Returns how many. */
+size_t nvt_kept_peaks(struct nvt_kept_peak *items, size_t room);
 
 /* Keep what was measured now, instead of what was known. 0, or -1 with err. */
 int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,

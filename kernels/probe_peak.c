@@ -76,14 +76,15 @@ size_t nvt_probe_peaks(struct nvt_probe_item *items, size_t room)
 
 size_t nvt_probe_kept_peaks(struct nvt_probe_item *items, size_t room)
 {
-    struct nvt_kept_peak kept;
-    size_t count = 0;
-    for (size_t index = 0; nvt_kept_peak_at(index, &kept); index++) {
+    struct nvt_kept_peak kept[NVT_PROBE_MAX];
+    size_t count = 0, all = nvt_kept_peaks(kept, NVT_PROBE_MAX);
+    for (size_t k = 0; k < all; k++) {
         char from[256];
-        snprintf(from, sizeof(from), "%s, measured %s", kept.backend.device, kept.date);
+        snprintf(from, sizeof(from), "%s, measured %s", kept[k].backend.device, kept[k].date);
         for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
-            if (!strcmp(backends[i].name, kept.backend.name))
-                count += put_backend(items + count, room - count, &backends[i], &kept.peak, from);
+            if (!strcmp(backends[i].name, kept[k].backend.name))
+                count +=
+                    put_backend(items + count, room - count, &backends[i], &kept[k].peak, from);
     }
     return count;
 }
