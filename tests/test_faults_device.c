@@ -217,9 +217,10 @@ static void what_is_dropped_is_counted(void **state)
 }
 
 /* The recorder stands still for so long that it is taken for dead, and then goes on. */
-static void a_recorder_that_stands_still_is_counted(void **state)
+/* One recording whose recorder stands still for 3 s: how many records were lost. Whatever it is, the
+   records that are there and those that were lost are all that there were. */
+static uint64_t lost_while_it_stood_still(void)
 {
-    (void)state;
     char script[2048], note[100];
     snprintf(script, sizeof(script),
              "(sleep 0.2; kill -STOP $PPID; sleep 3; kill -CONT $PPID) & %s stream_on %s; wait",
@@ -231,15 +232,25 @@ static void a_recorder_that_stands_still_is_counted(void **state)
     uint64_t lost;
     cli_expect_status(&result, 0);
     check_sum("recorder stopped for 3 s: records", &result, &lost);
-    assert_true(lost > 0);
     struct nvt_trace *trace = faults_read();
     snprintf(note, sizeof(note), "%llu events and device records were lost",
              (unsigned long long)lost);
-    assert_non_null(trace->notes);
-    assert_non_null(strstr(trace->notes, note));
+    assert_int_equal(trace->notes && strstr(trace->notes, note), lost > 0);
     nvt_trace_free(trace);
     cli_result_free(&result);
     faults_no_session_left();
+    return lost;
+}
+
+/* A recorder that was stopped in the middle of a write() is waited for, as for a slow disk, and then
+   nothing is lost: it is stopped again until it was not in one. */
+static void a_recorder_that_stands_still_is_counted(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CLI_TRIES; i++)
+        if (lost_while_it_stood_still() > 0)
+            return;
+    fail_msg("in each of %d recordings all records were waited for", CLI_TRIES);
 }
 
 int main(void)
