@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../lib/clock.h"
+#include "buckets.h"
 
 /* Calls that may enclose a moment: a runtime call around a driver call around … */
 #define NESTED_CALLS 8
@@ -32,45 +33,6 @@ int nvt_call_launches(const char *name)
            !strncmp(name, "cudaLaunch", 10) || !strncmp(name, "cuLaunch", 8);
 }
 
-/* The calls of each thread in the order of their starts: rows[first[t] .. first[t + 1]). */
-struct threads {
-    uint32_t *rows, *first;
-};
-
-static int group_calls(struct threads *threads, const struct nvt_trace *trace)
-{
-    const struct nvt_apis *apis = &trace->apis;
-    uint32_t count = trace->threads.count;
-    threads->rows = malloc(((size_t)apis->count + 1) * sizeof(uint32_t));
-    threads->first = calloc((size_t)count + 2, sizeof(uint32_t));
-    if (!threads->rows || !threads->first)
-        return -1;
-    for (uint32_t i = 0; i < apis->count; i++)
-        if (apis->thread[i] < count)
-            threads->first[apis->thread[i] + 2]++;
-    for (uint32_t t = 2; t <= count; t++)
-        threads->first[t] += threads->first[t - 1];
-    for (uint32_t i = 0; i < apis->count; i++)
-        if (apis->thread[i] < count)
-            threads->rows[threads->first[apis->thread[i] + 1]++] = i;
-    return 0;
-}
-
-/* The first call of a thread that starts at or behind a moment, as an index into its rows. */
-static uint32_t first_from(const struct threads *threads, const struct nvt_apis *apis,
-                           uint32_t thread, int64_t moment)
-{
-    uint32_t low = threads->first[thread], high = threads->first[thread + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (apis->start[threads->rows[middle]] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Whether a call waited for the device before the gap: by its name, or as the copy that the gap
  * follows returned behind it (an asynchronous copy to pageable memory does). */
 static int waited(const struct nvt_trace *trace, const struct nvt_gap *gap, uint32_t call)
@@ -83,12 +45,12 @@ static int waited(const struct nvt_trace *trace, const struct nvt_gap *gap, uint
 
 /* What the launching thread did from the start of the gap until its call returned. */
 static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
-                    const struct threads *threads)
+                    const struct nvt_buckets *threads)
 {
     const struct nvt_apis *apis = &trace->apis;
     int64_t from = gap->start, to = gap->start + gap->host_ns, until = from, inside = 0, most = 0;
     uint32_t wait = NVT_NONE;
-    uint32_t at = first_from(threads, apis, gap->thread, from);
+    uint32_t at = nvt_buckets_from(threads, gap->thread, apis->start, from);
     uint32_t low = threads->first[gap->thread], last = threads->first[gap->thread + 1];
     uint32_t back = at - low < NESTED_CALLS ? at - low : NESTED_CALLS;
     for (uint32_t i = at - back; i < last && apis->start[threads->rows[i]] < to; i++) {
@@ -120,7 +82,7 @@ static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
 }
 
 static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,
-                     const struct threads *threads)
+                     const struct nvt_buckets *threads)
 {
     uint32_t call = trace->ops.api[gap->after];
     gap->thread = call == NVT_NONE ? NVT_NONE : trace->apis.thread[call];
@@ -137,7 +99,7 @@ static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,
 }
 
 static void walk(const struct nvt_trace *trace, const struct nvt_used_device *device,
-                 const struct threads *threads, nvt_gap_visit visit, void *context)
+                 const struct nvt_buckets *threads, nvt_gap_visit visit, void *context)
 {
     const struct nvt_ops *ops = &trace->ops;
     int64_t until = ops->start[device->ops[0]];
@@ -164,14 +126,15 @@ static void walk(const struct nvt_trace *trace, const struct nvt_used_device *de
 static int visit_gaps(const struct nvt_trace *trace, const struct nvt_used_device *devices,
                       uint32_t count, nvt_gap_visit visit, void *context, struct nvt_error *err)
 {
-    struct threads threads = {0};
-    int status =
-        group_calls(&threads, trace) ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+    struct nvt_buckets threads = {0};
+    int status = nvt_buckets_make(&threads, trace->apis.thread, trace->threads.count, NULL,
+                                  trace->apis.count)
+                     ? nvt_fail_at(err, trace->path, -1, "out of memory")
+                     : 0;
     for (uint32_t i = 0; i < count && !status; i++)
         if (devices[i].count)
             walk(trace, &devices[i], &threads, visit, context);
-    free(threads.rows);
-    free(threads.first);
+    nvt_buckets_free(&threads);
     return status;
 }
 
