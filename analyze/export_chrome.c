@@ -363,8 +363,13 @@ static void put_sync(struct writer *writer, uint32_t i)
     put(writer, ",\"cat\":\"cuda_sync\",\"name\":\"%s\"", nvt_sync_label(syncs->type[i]));
     put(writer,
         ",\"args\":{\"device\":%" PRIu32 ",\"context\":%" PRIu32 ",\"stream\":%" PRIu32
-        ",\"correlation\":%" PRIu64 "}",
+        ",\"correlation\":%" PRIu64,
         syncs->device[i], syncs->context[i], syncs->stream[i], syncs->correlation[i]);
+    if (syncs->recorded[i])
+        put(writer,
+            ",\"wait_on_stream\":%" PRIu32 ",\"wait_on_cuda_event_record_corr_id\":%" PRIu64,
+            syncs->recorded_stream[i], syncs->recorded[i]);
+    put(writer, "}");
     end(writer);
 }
 

@@ -239,7 +239,35 @@ static int put_syncs(struct nvt_sql *sql)
         nvt_sql_null(sql);
         nvt_sql_int(sql, syncs->type[i]);
         nvt_sql_int(sql, 0);
+        if (syncs->recorded[i])
+            nvt_sql_int(sql, (int64_t)syncs->recorded[i]);
+        else
+            nvt_sql_null(sql);
+        if (nvt_sql_row(sql))
+            return -1;
+    }
+    return 0;
+}
+
+/* The calls that recorded what syncs wait for, once for each of these; their number is the link. When the event was
+ * complete is not in the model. */
+static int put_events(struct nvt_sql *sql)
+{
+    const struct nvt_syncs *syncs = &sql->trace->syncs;
+    if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", 9))
+        return -1;
+    for (uint32_t i = 0; i < syncs->count; i++) {
+        if (!syncs->recorded[i])
+            continue;
         nvt_sql_null(sql);
+        nvt_sql_int(sql, syncs->device[i]);
+        nvt_sql_int(sql, syncs->context[i]);
+        nvt_sql_null(sql);
+        nvt_sql_int(sql, syncs->recorded_stream[i]);
+        nvt_sql_int(sql, (int64_t)syncs->recorded[i]);
+        nvt_sql_process(sql, syncs->process[i]);
+        nvt_sql_int(sql, 0);
+        nvt_sql_int(sql, (int64_t)syncs->recorded[i]);
         if (nvt_sql_row(sql))
             return -1;
     }
@@ -327,7 +355,7 @@ int nvt_sql_cuda(struct nvt_sql *sql)
 {
     return put_calls(sql) || put_launches(sql) || put_library_calls(sql) || put_kernels(sql) ||
                    put_graphs(sql) || put_copies(sql) || put_sets(sql) || put_syncs(sql) ||
-                   put_memory(sql) || put_overheads(sql)
+                   put_events(sql) || put_memory(sql) || put_overheads(sql)
                ? -1
                : 0;
 }

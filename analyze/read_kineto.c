@@ -65,6 +65,8 @@ static const struct {
     {"Device Id", KEY_NUMBER + NVT_KN_DEVICE_ID},
     {"graph id", KEY_NUMBER + NVT_KN_GRAPH},
     {"graph node id", KEY_NUMBER + NVT_KN_GRAPH_NODE},
+    {"wait_on_cuda_event_record_corr_id", KEY_NUMBER + NVT_KN_RECORDED},
+    {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
     {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
     {"traceEvents", KEY_EVENTS},
     {"distributedInfo", KEY_DISTRIBUTED},

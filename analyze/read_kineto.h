@@ -31,6 +31,8 @@ enum nvt_kineto_number {
     NVT_KN_DEVICE_ID,
     NVT_KN_GRAPH,
     NVT_KN_GRAPH_NODE,
+    NVT_KN_RECORDED, /* correlation id of the call that recorded the event */
+    NVT_KN_RECORDED_STREAM,
     NVT_KN_PUSH_POP, /* of an asynchronous event that our export made of one */
     NVT_KN_COUNT
 };

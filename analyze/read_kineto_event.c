@@ -288,6 +288,8 @@ static int add_sync(struct nvt_kineto *reader)
         .context = small(event, NVT_KN_CONTEXT, 0),
         .stream = small(event, NVT_KN_STREAM, event->tid),
         .correlation = size_of(event, NVT_KN_CORRELATION),
+        .recorded = size_of(event, NVT_KN_RECORDED),
+        .recorded_stream = small(event, NVT_KN_RECORDED_STREAM, 0),
         .type = strstr(name, "Wait")      ? NVT_SYNC_WAIT_EVENT
                 : strstr(name, "Event")   ? NVT_SYNC_EVENT
                 : strstr(name, "Stream")  ? NVT_SYNC_STREAM

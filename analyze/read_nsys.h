@@ -37,7 +37,13 @@ struct nvt_nsys {
     struct nvt_nsys_launch {
         int64_t time;
         uint32_t thread;
-    } * launches; /* of operations whose call is not on record: see export.h */
+    } * launches;            /* of operations whose call is not on record: see export.h */
+    struct nvt_map recorded; /* process << 48 ^ eventSyncId -> one of events */
+    struct {
+        uint64_t correlation;
+        uint32_t stream;
+    } * events; /* calls that recorded one */
+    uint32_t event_count;
     uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;

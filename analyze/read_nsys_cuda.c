@@ -233,23 +233,59 @@ static int set(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return nvt_op_add(reader->trace, &op) == NVT_NONE ? -1 : 0;
 }
 
-enum { Y_TYPE = OP_OWN };
+/* --- synchronisation --- */
+
+enum { E_STREAM, E_CORRELATION, E_PID, E_SYNC };
+
+/* A call that recorded an event, and on which stream: what syncs with its eventSyncId wait for. Older exports
+ * have no such number, or no such table. */
+static int event(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    int64_t sync = nvt_nsys_int(table, E_SYNC, 0);
+    uint32_t process = sync ? nvt_nsys_process(reader, table, E_PID) : 0;
+    uint32_t count = reader->event_count;
+    if (!sync)
+        return 0;
+    uint32_t *at = nvt_map_at(&reader->recorded, launch_key(process, (uint64_t)sync));
+    if (!(count & (count - 1))) {
+        void *grown =
+            realloc(reader->events, (count ? (size_t)count * 2 : 1) * sizeof(*reader->events));
+        if (!grown)
+            return -1;
+        reader->events = grown;
+    }
+    if (!at || process == NVT_NONE)
+        return -1;
+    reader->events[count].correlation = correlation(table, E_CORRELATION);
+    reader->events[count].stream = nvt_nsys_u32(table, E_STREAM, 0);
+    *at = reader->event_count++;
+    return 0;
+}
+
+enum { Y_TYPE = OP_OWN, Y_EVENT };
 
 static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_op op = {0};
     if (fill_op(reader, table, &op))
         return -1;
-    int64_t type = nvt_nsys_int(table, Y_TYPE, 0);
-    const struct nvt_sync sync = {.start = op.start,
-                                  .end = op.end,
-                                  .process = op.process,
-                                  .device = op.device,
-                                  .context = op.context,
-                                  .stream = op.stream,
-                                  .correlation = op.correlation,
-                                  .type = type > 0 && type < NVT_SYNC_TYPES ? (uint8_t)type
-                                                                            : NVT_SYNC_UNKNOWN};
+    int64_t type = nvt_nsys_int(table, Y_TYPE, 0), event = nvt_nsys_int(table, Y_EVENT, 0);
+    uint32_t recorded =
+        event ? nvt_map_get(&reader->recorded, launch_key(op.process, (uint64_t)event))
+              : NVT_MAP_NONE;
+    struct nvt_sync sync = {.start = op.start,
+                            .end = op.end,
+                            .process = op.process,
+                            .device = op.device,
+                            .context = op.context,
+                            .stream = op.stream,
+                            .correlation = op.correlation,
+                            .type = type > 0 && type < NVT_SYNC_TYPES ? (uint8_t)type
+                                                                      : NVT_SYNC_UNKNOWN};
+    if (recorded != NVT_MAP_NONE) {
+        sync.recorded = reader->events[recorded].correlation;
+        sync.recorded_stream = reader->events[recorded].stream;
+    }
     return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? -1 : 0;
 }
 
@@ -351,10 +387,15 @@ static const struct nvt_nsys_spec tables[] = {
      {OP_COLUMN_NAMES, "bytes", "copyKind", "srcKind", "dstKind"},
      copy},
     {"CUPTI_ACTIVITY_KIND_MEMSET", NULL, 2, {OP_COLUMN_NAMES, "bytes", "memKind"}, set},
+    {"CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+     NULL,
+     0,
+     {"streamId", "correlationId", "globalPid", "eventSyncId"},
+     event},
     {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
      NULL,
      2,
-     {OP_COLUMN_NAMES, "syncType"},
+     {OP_COLUMN_NAMES, "syncType", "eventSyncId"},
      synchronization},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS",
      NULL,

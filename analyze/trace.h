@@ -155,7 +155,8 @@ enum nvt_sample_flags {
     X(int32_t, result) /* the call's return code */                                                \
     X(uint8_t, class)  /* enum nvt_api_class */
 
-/* Waits for the device, as seen by the host. */
+/* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, that a stream is told to wait. Of waits for
+ * an event, where it was recorded: its operations before that call are what is waited for. */
 #define NVT_SYNC_COLUMNS(X)                                                                        \
     X(int64_t, start)                                                                              \
     X(int64_t, end)                                                                                \
@@ -164,7 +165,9 @@ enum nvt_sample_flags {
     X(uint32_t, context)                                                                           \
     X(uint32_t, stream)                                                                            \
     X(uint64_t, correlation)                                                                       \
-    X(uint8_t, type) /* CUpti_ActivitySynchronizationType */
+    X(uint64_t, recorded)        /* correlation of the call that recorded the event, 0 unknown */  \
+    X(uint32_t, recorded_stream) /* that it was recorded on, where that is known */                \
+    X(uint8_t, type)             /* CUpti_ActivitySynchronizationType */
 
 /* Memory taken and given back, sorted by time. */
 #define NVT_MEMORY_COLUMNS(X)                                                                      \

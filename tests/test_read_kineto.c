@@ -97,7 +97,13 @@ static const char pytorch[] =
     "{\"ph\": \"X\", \"cat\": \"gpu_memset\", \"name\": \"Memset (Device)\", \"pid\": 0,"
     " \"tid\": 8, \"ts\": 140, \"dur\": 1, \"args\": {\"bytes\": 64}},\n"
     "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, \"tid\": 8,"
-    " \"ts\": 131, \"dur\": 2, \"args\": {\"correlation\": 10}},\n"
+    " \"ts\": 131, \"dur\": 2, \"args\": {\"correlation\": 10, \"wait_on_stream\": -1,"
+    " \"wait_on_cuda_event_record_corr_id\": -1}},\n"
+    "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Wait Event\", \"pid\": 0, \"tid\": "
+    "8,"
+    " \"ts\": 132, \"dur\": 2, \"args\": {\"correlation\": 10, \"stream\": 8, \"wait_on_stream\": "
+    "20,"
+    " \"wait_on_cuda_event_record_corr_id\": 9, \"wait_on_cuda_event_id\": 4}},\n"
     "{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"ProfilerStep#1\", \"pid\": 0,"
     " \"tid\": 7, \"ts\": 120.5, \"dur\": 30},\n"
     "{\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\","
@@ -158,6 +164,10 @@ static void check_pytorch(const struct nvt_trace *trace)
     assert_int_equal(ops->process[1], 0);
     assert_string_equal(name_of(trace, ops->name[2]), "[CUDA memset]");
     assert_int_equal(trace->syncs.type[0], NVT_SYNC_STREAM);
+    assert_int_equal(trace->syncs.recorded[0], 0);
+    assert_int_equal(trace->syncs.type[1], NVT_SYNC_WAIT_EVENT);
+    assert_int_equal(trace->syncs.recorded[1], 9);
+    assert_int_equal(trace->syncs.recorded_stream[1], 20);
 
     assert_int_equal(trace->memory.count, 2);
     assert_int_equal(trace->memory.device[0], 1);

@@ -218,8 +218,14 @@ static const char copies_memory_and_the_rest[] = STRINGS RUNTIME_2020
     "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (5, 6, 0, 7, " P5 ", 0, 64, 1);"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER,"
     " deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,"
-    " globalPid INTEGER, syncType INTEGER);"
-    "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (7, 9, 0, 1, 7, 2, " P5 ", 3);"
+    " globalPid INTEGER, syncType INTEGER, eventSyncId INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (7, 9, 0, 1, 7, 2, " P5 ", 3, NULL),"
+    " (8, 8, 0, 1, 7, 3, " P5 ", 2, 21), (9, 9, 0, 1, 7, 4, " P5 ", 2, 22);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (timestamp INTEGER, deviceId INTEGER,"
+    " contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,"
+    " eventId INTEGER, eventSyncId INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (5, 0, 1, 13, 77, " P5 ", 1, 21),"
+    " (5, 0, 1, 13, 78, " P5 ", 1, NULL);"
     "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
     " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
     " memoryOperationType INTEGER, correlationId INTEGER, localMemoryPoolSize INTEGER,"
@@ -253,7 +259,12 @@ static void reads_copies_memory_and_the_rest(void **state)
     assert_int_equal(ops->bytes[0], 4096);
     assert_string_equal(name_of(trace, ops->name[1]), "[CUDA memset]");
     assert_int_equal(ops->target_kind[1], NVT_KIND_PINNED);
+    assert_int_equal(trace->syncs.count, 3);
     assert_int_equal(trace->syncs.type[0], NVT_SYNC_STREAM);
+    assert_int_equal(trace->syncs.recorded[0], 0);
+    assert_int_equal(trace->syncs.recorded[1], 77);
+    assert_int_equal(trace->syncs.recorded_stream[1], 13);
+    assert_int_equal(trace->syncs.recorded[2], 0); /* the call that recorded it is not there */
     assert_int_equal(memory->count, 3);
     assert_int_equal(trace->threads.tid[memory->thread[0]], 8);
     assert_int_equal(memory->device[0], 0);
