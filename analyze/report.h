@@ -49,6 +49,8 @@
     X(range_tree)                                                                                  \
     X(gpu_idle)                                                                                    \
     X(overlap)                                                                                     \
+    X(critical_path)                                                                               \
+    X(critical_path_trace)                                                                         \
     X(launch_latency)                                                                              \
     X(iterations)                                                                                  \
     X(stragglers)                                                                                  \

@@ -1,0 +1,444 @@
+/*
+ * The critical path: what is on it, by a simulated program's own word. Something lies on the path exactly when the program would have
+ * ended a nanosecond later had it taken a nanosecond longer.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/critical_path.h"
+#include "../analyze/path_index.h"
+#include "../analyze/report.h"
+#include "made_trace.h"
+#include "simulated_program.h"
+#include "small_trace.h"
+
+/* --- against the program itself ---------------------------------------------------------------------- */
+
+/* The delays that the trace shows are those of the machine: then nothing is left to judgement. */
+static int shows_delays(const struct nvt_trace *trace)
+{
+    struct nvt_path_index index;
+    assert_int_equal(nvt_path_index_make(&index, trace), 0);
+    const struct nvt_path_delays *delays = &index.delays;
+    int are_shown = delays->launch[NVT_OP_KERNEL] == LAUNCH_NS && delays->behind == BEHIND_NS &&
+                    delays->event == EVENT_NS && delays->wake == WAKE_NS && delays->call == WAIT_NS;
+    nvt_path_index_free(&index);
+    return are_shown;
+}
+
+/* From its first event to its last, without a gap or an overlap. */
+static void check_whole(const struct nvt_critical_path *path, int64_t start, int64_t end)
+{
+    assert_true(path->count > 0);
+    assert_int_equal(path->segments[0].start, start);
+    assert_int_equal(path->segments[path->count - 1].end, end);
+    for (uint32_t i = 0; i < path->count; i++) {
+        assert_true(path->segments[i].start < path->segments[i].end);
+        if (i)
+            assert_int_equal(path->segments[i].start, path->segments[i - 1].end);
+    }
+}
+
+/* Whether a step of the host, or a kernel, is on the path; it is all there, or not at all. */
+static int is_on_path(const struct nvt_critical_path *path, const struct nvt_trace *trace,
+                      const struct step *step)
+{
+    int64_t ns = 0, length = step->kind == STEP_WORK ? step->ns : step->device;
+    for (uint32_t i = 0; i < path->count; i++) {
+        const struct nvt_path_segment *segment = &path->segments[i];
+        int is_it = step->kind == STEP_WORK
+                        ? segment->kind == NVT_PATH_HOST && segment->start >= step->start &&
+                              segment->end <= step->end
+                        : segment->kind == NVT_PATH_COMPUTE &&
+                              trace->ops.start[segment->row] == step->op_start &&
+                              trace->ops.stream[segment->row] == (uint32_t)step->stream + 7;
+        ns += is_it ? segment->end - segment->start : 0;
+    }
+    assert_true(!ns || ns == length);
+    return ns > 0;
+}
+
+/* Steps of a program: how many there are that could be on the path, are on it, and are said to be wrongly or not to be. */
+struct tally {
+    int programs, steps, found, wrong;
+};
+
+static void check_steps(struct tally *tally, const struct simulated *sim,
+                        const struct nvt_critical_path *path, const struct nvt_trace *trace,
+                        int64_t end)
+{
+    static struct simulated other;
+    for (int i = 0; i < sim->count; i++) {
+        enum step_kind kind = sim->steps[i].kind;
+        if (kind != STEP_WORK && kind != STEP_LAUNCH)
+            continue;
+        other = *sim;
+        if (kind == STEP_WORK)
+            other.steps[i].ns++;
+        else
+            other.steps[i].device++;
+        int matters = simulated_run(&other) > end;
+        tally->steps++;
+        tally->found += matters;
+        tally->wrong += matters != is_on_path(path, trace, &sim->steps[i]);
+    }
+}
+
+/* Nothing where the trace does not show the machine's delays. */
+static void check_program(struct tally *tally, uint64_t seed, int streams, int threads,
+                          int without_events)
+{
+    static struct simulated sim;
+    struct nvt_critical_paths paths;
+    struct nvt_error err = NVT_ERROR_INIT;
+    simulated_make(&sim, seed, 300, streams, threads);
+    int64_t end = simulated_run(&sim);
+    struct nvt_trace *told = simulated_trace(&sim, 0);
+    struct nvt_trace *trace = simulated_trace(&sim, without_events);
+    if (shows_delays(told)) {
+        int wrong = tally->wrong;
+        assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+        assert_int_equal(paths.count, 1);
+        check_whole(&paths.items[0], 1000, end);
+        check_steps(tally, &sim, &paths.items[0], trace, end);
+        assert_true(without_events || paths.items[0].inferred == 0);
+        assert_true(threads > 1 || paths.items[0].handovers == 0);
+        if (tally->wrong > wrong && !without_events)
+            print_message("program %llu: %d steps are wrong\n", (unsigned long long)seed,
+                          tally->wrong - wrong);
+        tally->programs++;
+        nvt_critical_paths_free(&paths);
+    }
+    nvt_trace_free(trace);
+    nvt_trace_free(told);
+}
+
+static void what_is_on_the_path_matters_and_nothing_else(void **state)
+{
+    (void)state;
+    struct tally tally = {0, 0, 0, 0};
+    for (uint64_t seed = 1; seed <= 300; seed++)
+        check_program(&tally, seed, 1 + (int)(seed % STREAMS_MOST), 1 + (int)(seed / 4 % 2), 0);
+    print_message("%d programs, %d of their %d steps are on the path, %d are wrong\n",
+                  tally.programs, tally.found, tally.steps, tally.wrong);
+    assert_true(tally.programs > 150);
+    assert_true(tally.found > tally.steps / 10 && tally.found < tally.steps * 9 / 10);
+    assert_int_equal(tally.wrong, 0);
+}
+
+/* Traces that do not tell of events: most of it is still right. */
+static void events_that_are_not_on_record_are_inferred(void **state)
+{
+    (void)state;
+    struct tally tally = {0, 0, 0, 0};
+    for (uint64_t seed = 1; seed <= 300; seed++)
+        check_program(&tally, seed, 1 + (int)(seed % STREAMS_MOST), 1, 1);
+    print_message("%d programs, of their %d steps %d are wrong\n", tally.programs, tally.steps,
+                  tally.wrong);
+    assert_true(tally.programs > 150);
+    assert_true(tally.wrong < tally.steps / 50);
+}
+
+/* --- by hand ----------------------------------------------------------------------------------------- */
+
+static uint32_t thread_of(struct nvt_trace *trace, int64_t tid)
+{
+    return small_thread(trace, 10, tid);
+}
+
+static void call(struct nvt_trace *trace, int64_t tid, const char *name, uint64_t correlation,
+                 int64_t start, int64_t end)
+{
+    const struct nvt_api api = {.start = start,
+                                .end = end,
+                                .thread = thread_of(trace, tid),
+                                .correlation = correlation,
+                                .name = nvt_strings_add_text(trace->strings, name)};
+    assert_int_not_equal(nvt_api_add(trace, &api), NVT_NONE);
+}
+
+static void op(struct nvt_trace *trace, const char *name, uint32_t stream, uint64_t correlation,
+               int64_t start, int64_t end)
+{
+    const struct nvt_op op = {.start = start,
+                              .end = end,
+                              .process = nvt_trace_process(trace, 10),
+                              .stream = stream,
+                              .correlation = correlation,
+                              .name = nvt_strings_add_text(trace->strings, name),
+                              .short_name = nvt_strings_add_text(trace->strings, name),
+                              .thread = NVT_NONE,
+                              .launch = INT64_MIN,
+                              .detail = NVT_NONE,
+                              .kind = *name == '[' ? NVT_OP_MEMCPY : NVT_OP_KERNEL};
+    assert_int_not_equal(nvt_op_add(trace, &op), NVT_NONE);
+}
+
+/* "Host 0-10 main, Launch 10-12 a, …": kinds and times in us, then the range of a segment where it has one, else its
+ * name. Frees the trace. */
+static void expect_path(struct nvt_trace *trace, const char *expected)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_critical_paths paths;
+    char text[4096] = "";
+    small_trace_finish(trace);
+    assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+    for (uint32_t i = 0; paths.count && i < paths.items[0].count; i++) {
+        const struct nvt_path_segment *segment = &paths.items[0].segments[i];
+        const char *name =
+            segment->kind == NVT_PATH_HOST
+                ? segment->range == NVT_NONE ? "-"
+                                             : nvt_name(trace, trace->ranges.name[segment->range])
+            : nvt_path_is_of_op(segment->kind) ? nvt_name(trace, trace->ops.name[segment->row])
+                                               : nvt_name(trace, trace->apis.name[segment->row]);
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof(text) - used, "%s%s %lld-%lld %s", used ? ", " : "",
+                 nvt_path_kind_name(segment->kind), (long long)segment->start / 1000,
+                 (long long)segment->end / 1000, name);
+    }
+    assert_string_equal(text, expected);
+    nvt_critical_paths_free(&paths);
+    nvt_trace_free(trace);
+}
+
+/* A copy that returns when it is done, behind a kernel; driver calls lie within those of the runtime. */
+static void copies_wait(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    small_range(trace, thread_of(trace, 1), "", "main", 0, 400000, NVT_PUSH_POP);
+    call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
+    call(trace, 1, "cuLaunchKernel", 2, 12000, 18000);
+    op(trace, "a", 7, 2, 15000, 115000);
+    call(trace, 1, "cudaMemcpyAsync", 3, 50000, 130000);
+    op(trace, "[copy]", 7, 3, 116000, 126000);
+    expect_path(trace, "Host 0-10 main, CUDA Call 10-15 cudaLaunchKernel, Compute 15-115 a, "
+                       "Gap 115-116 [copy], Copy 116-126 [copy], Wake-up 126-130 cudaMemcpyAsync, "
+                       "Host 130-400 main");
+}
+
+/* What waits for all, when it did; and the same call when something outlasts it. */
+static void freeing_waits_for_all(void **state)
+{
+    (void)state;
+    for (int outlasts = 0; outlasts < 2; outlasts++) {
+        struct nvt_trace *trace = small_trace();
+        call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
+        op(trace, "a", 7, 1, 4000, 100000);
+        call(trace, 1, "cudaLaunchKernel", 2, 5000, 10000);
+        op(trace, "b", 8, 2, 9000, outlasts ? 300000 : 60000);
+        call(trace, 1, "cudaFree", 3, 20000, 105000);
+        small_range(trace, thread_of(trace, 1), "", "rest", 105000, 400000, NVT_PUSH_POP);
+        expect_path(trace, outlasts ? "CUDA Call 0-5 cudaLaunchKernel, "
+                                      "CUDA Call 5-10 cudaLaunchKernel, Host 10-20 -, "
+                                      "CUDA Call 20-105 cudaFree, Host 105-400 rest"
+                                    : "CUDA Call 0-4 cudaLaunchKernel, Compute 4-100 a, "
+                                      "Wake-up 100-105 cudaFree, Host 105-400 rest");
+    }
+}
+
+/* A kernel that begins late, just behind one of another stream, and one that begins late behind nothing. */
+static void what_is_not_on_record(void **state)
+{
+    (void)state;
+    for (int behind = 0; behind < 2; behind++) {
+        struct nvt_trace *trace = small_trace();
+        call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
+        op(trace, "a", 7, 1, 4000, behind ? 199000 : 150000);
+        call(trace, 1, "cudaLaunchKernel", 2, 5000, 10000);
+        op(trace, "b", 8, 2, 200000, 300000);
+        expect_path(trace, behind ? "CUDA Call 0-4 cudaLaunchKernel, Compute 4-199 a, "
+                                    "Gap 199-200 b, Compute 200-300 b"
+                                  : "CUDA Call 0-5 cudaLaunchKernel, "
+                                    "CUDA Call 5-10 cudaLaunchKernel, Stall 10-200 b, "
+                                    "Compute 200-300 b");
+    }
+}
+
+/* A thread that asks all the time hands nothing over; nor does one that goes on when the other does. */
+static void polling_is_no_work(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    small_range(trace, thread_of(trace, 1), "", "before", 0, 100000, NVT_PUSH_POP);
+    for (int i = 0; i < 100; i++)
+        call(trace, 2, "cudaEventQuery", 100 + (uint64_t)i, 9000 * i, 9000 * i + 2000);
+    for (int i = 0; i < 90; i++)
+        small_range(trace, thread_of(trace, 3), "", "busy", 10000 * i, 10000 * i + 3000,
+                    NVT_PUSH_POP);
+    call(trace, 1, "cudaLaunchKernel", 1, 300000, 310000);
+    op(trace, "a", 7, 1, 305000, 1000000);
+    expect_path(trace, "Host 0-100 before, Host 100-300 -, CUDA Call 300-305 cudaLaunchKernel, "
+                       "Compute 305-1000 a");
+}
+
+/* One thread calls another one and waits for it. */
+static void threads_hand_over(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    small_range(trace, thread_of(trace, 1), "", "step", 0, 1000000, NVT_PUSH_POP);
+    small_range(trace, thread_of(trace, 1), "", "forward", 0, 300000, NVT_PUSH_POP);
+    small_range(trace, thread_of(trace, 2), "", "backward", 320000, 700000, NVT_PUSH_POP);
+    small_range(trace, thread_of(trace, 1), "", "optimizer", 710000, 900000, NVT_PUSH_POP);
+    call(trace, 1, "cudaLaunchKernel", 1, 890000, 900000);
+    op(trace, "a", 7, 1, 895000, 2000000);
+    expect_path(trace, "Host 0-300 forward, Host 300-320 step, Host 320-700 backward, "
+                       "Host 700-710 -, Host 710-890 optimizer, "
+                       "CUDA Call 890-895 cudaLaunchKernel, Compute 895-2000 a");
+}
+
+static void nothing_to_follow(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_critical_paths paths;
+    struct nvt_trace *trace = small_trace();
+    op(trace, "a", 7, 0, 0, 10);
+    small_trace_finish(trace);
+    assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+    assert_int_equal(paths.count, 0);
+    assert_true(paths.no_calls);
+    nvt_critical_paths_free(&paths);
+    nvt_trace_free(trace);
+    expect_path(small_trace(), "");
+}
+
+/* --- the report -------------------------------------------------------------------------------------- */
+
+/* Its tables over a trace, which it frees. */
+static void report_on(struct nvt_trace *trace, struct nvt_tables *tables)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace input_trace = {.trace = trace};
+    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    assert_int_equal(nvt_report_find("critical_path")->make(&input, tables, &err), 0);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace);
+}
+
+static double cell(const struct nvt_table *table, size_t row, const char *heading)
+{
+    size_t column = nvt_table_find(table, heading);
+    assert_true(column != SIZE_MAX);
+    return nvt_table_real(table, row, column);
+}
+
+static double sum_of(const struct nvt_table *table, const char *heading)
+{
+    double sum = 0;
+    for (size_t i = 0; i < nvt_table_rows(table); i++)
+        sum += cell(table, i, heading);
+    return sum;
+}
+
+/* The tables agree with each other. */
+static void check_sums(const struct nvt_tables *tables)
+{
+    static const char *const kinds[] = {"Compute (%)",   "Communication (%)", "Copy (%)",
+                                        "Gap (%)",       "Stall (%)",         "Launch (%)",
+                                        "CUDA Call (%)", "Wake-up (%)",       "Host (%)"};
+    assert_int_equal(tables->count, 3);
+    const struct nvt_table *paths = tables->items[0], *names = tables->items[1];
+    size_t last = nvt_table_rows(paths) - 1;
+    for (size_t row = 0; row <= last; row++) {
+        double sum = 0;
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+            sum += cell(paths, row, kinds[i]);
+        assert_float_equal(sum, 100, 1e-6);
+    }
+    for (size_t i = 1; i < 3; i++) {
+        assert_float_equal(sum_of(tables->items[i], "Path (%)"), 100, 1e-6);
+        assert_float_equal(sum_of(tables->items[i], "On Path (ns)"), cell(paths, last, "Path (ns)"),
+                           0);
+    }
+    for (size_t i = 0; i < nvt_table_rows(names); i++)
+        assert_true(cell(names, i, "Hidden (%)") >= 0 && cell(names, i, "Hidden (%)") <= 100);
+}
+
+/* Loops of which it is known what they wait for. */
+static void loops_wait_for_what_they_wait_for(void **state)
+{
+    (void)state;
+    static const struct {
+        struct program program;
+        const char *heading;
+        double least;
+        const char *range;
+    } loops[] = {
+        {{.kernels = 20, .kernel_ns = 100000}, "Compute (%)", 90, ":iteration"},
+        {{.kernels = 20, .kernel_ns = 1000, .host_ns = 2000000}, "Host (%)", 90, ":iteration"},
+        {{.kernels = 100, .kernel_ns = 1000, .launch_ns = 10000},
+         "CUDA Call (%)",
+         90,
+         ":iteration"},
+        {{.kernels = 2, .kernel_ns = 1000, .communication_ns = 900000},
+         "Communication (%)",
+         90,
+         ":iteration"},
+        {{.kernels = 2, .kernel_ns = 1000, .copies = 4, .copy_ns = 900000, .copy_bytes = 1 << 20},
+         "Copy (%)",
+         90,
+         ":iteration"},
+        {{.kernels = 4, .kernel_ns = 1000, .stall_ns = 5000000}, "Stall (%)", 90, ":iteration"},
+    };
+    for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++) {
+        struct nvt_tables tables = {0};
+        report_on(make_program(&loops[i].program), &tables);
+        check_sums(&tables);
+        assert_int_equal(nvt_table_rows(tables.items[0]), 2);
+        assert_string_equal(
+            nvt_table_text(tables.items[0], 1, nvt_table_find(tables.items[0], "Part")),
+            "last 16 iterations");
+        double share = cell(tables.items[0], 1, loops[i].heading);
+        if (share < loops[i].least)
+            fail_msg("loop %zu: %s is %.1f", i, loops[i].heading, share);
+        assert_string_equal(
+            nvt_table_text(tables.items[2], 0, nvt_table_find(tables.items[2], "Range")),
+            loops[i].range);
+        nvt_tables_free(&tables);
+    }
+}
+
+/* Whatever it is: the path of a program without iterations, step by step. */
+static void every_step_is_listed(void **state)
+{
+    (void)state;
+    struct nvt_tables tables = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace input_trace = {
+        .trace = make_program(&(struct program){.kernels = 10, .kernel_ns = 50000, .backward = 4})};
+    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    assert_int_equal(nvt_report_find("critical_path_trace")->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_report_find("critical_path")->make(&input, &tables, &err), 0);
+    assert_true(nvt_table_rows(tables.items[0]) > 100);
+    assert_float_equal(sum_of(tables.items[0], "Duration (ns)"),
+                       cell(tables.items[1], 0, "Path (ns)"), 0);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(input_trace.trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_on_the_path_matters_and_nothing_else),
+        cmocka_unit_test(events_that_are_not_on_record_are_inferred),
+        cmocka_unit_test(copies_wait),
+        cmocka_unit_test(freeing_waits_for_all),
+        cmocka_unit_test(what_is_not_on_record),
+        cmocka_unit_test(polling_is_no_work),
+        cmocka_unit_test(threads_hand_over),
+        cmocka_unit_test(nothing_to_follow),
+        cmocka_unit_test(loops_wait_for_what_they_wait_for),
+        cmocka_unit_test(every_step_is_listed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
