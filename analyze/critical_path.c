@@ -6,6 +6,11 @@
 #include "overlap.h"
 #include "path_index.h"
 
+/* Launches take 2 to 10 us. */
+#define LONG_CALL_NS 20000
+/* How late a kernel is that begins within such a call: what ended less before it counts more. */
+#define WITHIN_CALL_NS 2000
+
 const char *nvt_path_kind_name(enum nvt_path_kind kind)
 {
     static const char *const names[NVT_PATH_KINDS] = {
@@ -105,11 +110,29 @@ static uint32_t just_ended(const struct nvt_path_index *index, uint32_t op)
     const struct nvt_ops *ops = &index->trace->ops;
     struct nvt_path_ops of = {NVT_NONE, ops->process[op], ops->device[op]};
     int64_t after = nvt_clock_sum(ops->start[op], -NVT_PATH_STALL_NS);
-    uint32_t other = nvt_path_last(index, of, after, ops->start[op], INT64_MAX);
+    int64_t until = nvt_clock_sum(ops->start[op], index->knows_behind ? -index->delays.behind : 0);
+    uint32_t other = nvt_path_last(index, of, after, until, INT64_MAX);
     of.device = NVT_NONE;
     if (other == NVT_NONE)
-        other = nvt_path_last(index, of, after, ops->start[op], INT64_MAX);
+        other = nvt_path_last(index, of, after, until, INT64_MAX);
     return other < op ? other : NVT_NONE;
+}
+
+/* How much later than its launch allowed an operation began. A call that takes long, as the first of a kernel does that has to
+ * be loaded, hands it over near its end; but a copy may begin anywhere in a call that waits for it. */
+static int64_t late_behind_launch(const struct nvt_path_index *index, uint32_t op)
+{
+    const struct nvt_ops *ops = &index->trace->ops;
+    const struct nvt_apis *apis = &index->trace->apis;
+    uint32_t call = ops->api[op];
+    int64_t late = nvt_clock_since(ops->start[op], ops->launch[op]) -
+                   index->delays.launch[nvt_path_launch_class(index->trace, op)];
+    if (call == NVT_NONE || nvt_clock_since(apis->end[call], apis->start[call]) < LONG_CALL_NS)
+        return late;
+    int64_t behind = nvt_clock_since(ops->start[op], apis->end[call]);
+    if (behind < 0)
+        behind = ops->kind[op] == NVT_OP_KERNEL ? WITHIN_CALL_NS : late;
+    return behind < late ? behind : late;
 }
 
 static struct cause cause_of(struct walk *walk, uint32_t op)
@@ -125,10 +148,7 @@ static struct cause cause_of(struct walk *walk, uint32_t op)
         consider(&cause, nvt_clock_since(ops->start[op], ops->end[before]) - index->delays.behind,
                  before);
     if (ops->launch[op] != INT64_MIN && ops->thread[op] < index->trace->threads.count)
-        consider(&cause,
-                 nvt_clock_since(ops->start[op], ops->launch[op]) -
-                     index->delays.launch[nvt_path_launch_class(index->trace, op)],
-                 NVT_NONE);
+        consider(&cause, late_behind_launch(index, op), NVT_NONE);
     if (!cause.is_known || cause.late > NVT_PATH_STALL_NS) {
         uint32_t other = just_ended(index, op);
         if (other != NVT_NONE && other != cause.op) {

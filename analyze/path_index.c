@@ -355,58 +355,70 @@ static int is_outlasted(const struct nvt_path_index *index, uint32_t process, ui
     return 0;
 }
 
-/* What a call waits for by its record. Where that does not name it, it is what ended last before the call did. */
+/* What a call waits for by its record; NVT_NONE where that does not tell it. */
 static uint32_t synchronised(const struct nvt_path_index *index, uint32_t call, uint32_t sync)
 {
     const struct nvt_syncs *syncs = &index->trace->syncs;
-    int64_t start = index->trace->apis.start[call], end = index->trace->apis.end[call];
-    int64_t until = nvt_clock_sum(end, CLOCKS_NS);
+    int64_t start = index->trace->apis.start[call];
+    int64_t until = nvt_clock_sum(index->trace->apis.end[call], CLOCKS_NS);
     struct nvt_path_ops of = {NVT_NONE, syncs->process[sync], NVT_NONE};
-    switch (syncs->type[sync]) {
-    case NVT_SYNC_EVENT: {
-        if (index->recorded_at[sync] == INT64_MIN)
-            return nvt_path_last(index, of, start, end, start);
+    if (syncs->type[sync] == NVT_SYNC_EVENT && index->recorded_at[sync] != INT64_MIN) {
         uint32_t op = recorded_behind(index, sync, until);
         return op != NVT_NONE && index->trace->ops.end[op] > start ? op : NVT_NONE;
     }
-    case NVT_SYNC_CONTEXT:
+    if (syncs->type[sync] == NVT_SYNC_CONTEXT) {
         of.device = syncs->device[sync];
         return nvt_path_last(index, of, start, until, start);
-    case NVT_SYNC_STREAM:
-        of.stream =
-            nvt_map_get(&index->streams,
-                        stream_key(syncs->process[sync], syncs->device[sync], syncs->stream[sync]));
-        if (of.stream == NVT_NONE) /* nothing ever ran on it */
-            return NVT_NONE;
-        return nvt_path_last(index, of, start, until, start);
-    default:
-        return nvt_path_last(index, of, start, end, start);
     }
+    of.stream = nvt_map_get(&index->streams, stream_key(syncs->process[sync], syncs->device[sync],
+                                                        syncs->stream[sync]));
+    return of.stream == NVT_NONE ? NVT_NONE : nvt_path_last(index, of, start, until, start);
 }
 
-/* Whether the trace says that a call waited, if for nothing. */
-static int is_wait(const struct nvt_path_index *index, uint32_t call)
+/* Whether its record says what a call waits for, be it nothing. */
+static int is_told(const struct nvt_path_index *index, uint32_t call)
 {
     uint32_t sync = index->sync_of[call];
-    return sync != NVT_NONE && index->trace->syncs.type[sync] != NVT_SYNC_WAIT_EVENT;
+    uint8_t type = sync == NVT_NONE ? NVT_SYNC_UNKNOWN : index->trace->syncs.type[sync];
+    return type == NVT_SYNC_STREAM || type == NVT_SYNC_CONTEXT ||
+           (type == NVT_SYNC_EVENT && index->recorded_at[sync] != INT64_MIN);
 }
 
+/* What a call waits for where the trace tells it; 0 where it does not. */
+static int known_wait(const struct nvt_path_index *index, uint32_t call, uint32_t *op)
+{
+    const struct nvt_trace *trace = index->trace;
+    uint32_t copy = index->copy_of[call];
+    if (copy != NVT_NONE) {
+        *op = trace->ops.end[copy] <= nvt_clock_sum(trace->apis.end[call], CLOCKS_NS) &&
+                      trace->ops.end[copy] > trace->apis.start[call]
+                  ? copy
+                  : NVT_NONE;
+        return 1;
+    }
+    if (!is_told(index, call))
+        return 0;
+    *op = synchronised(index, call, index->sync_of[call]);
+    return 1;
+}
+
+/* Elsewhere it is what ended last before the call did, by the time that it takes to return. */
 uint32_t nvt_path_waited_for(const struct nvt_path_index *index, uint32_t call)
 {
     const struct nvt_trace *trace = index->trace;
-    const struct nvt_apis *apis = &trace->apis;
-    const char *name = nvt_name(trace, apis->name[call]);
-    int64_t until = nvt_clock_sum(apis->end[call], CLOCKS_NS);
-    uint32_t copy = index->copy_of[call], sync = index->sync_of[call];
-    struct nvt_path_ops all = {NVT_NONE, trace->threads.process[apis->thread[call]], NVT_NONE};
-    if (copy != NVT_NONE)
-        return trace->ops.end[copy] <= until && trace->ops.end[copy] > apis->start[call] ? copy
-                                                                                         : NVT_NONE;
-    if (is_wait(index, call))
-        return synchronised(index, call, sync);
-    if (nvt_call_waits(name) || (waits_for_all(name) && !is_outlasted(index, all.process, call)))
-        return nvt_path_last(index, all, apis->start[call], apis->end[call], apis->start[call]);
-    return NVT_NONE;
+    const char *name = nvt_name(trace, trace->apis.name[call]);
+    uint32_t op = NVT_NONE, sync = index->sync_of[call];
+    int64_t start = trace->apis.start[call];
+    struct nvt_path_ops all = {NVT_NONE, trace->threads.process[trace->apis.thread[call]],
+                               NVT_NONE};
+    if (known_wait(index, call, &op))
+        return op;
+    int waits = nvt_call_waits(name) ||
+                (sync != NVT_NONE && trace->syncs.type[sync] != NVT_SYNC_WAIT_EVENT) ||
+                (waits_for_all(name) && !is_outlasted(index, all.process, call));
+    int64_t until = index->knows_wake ? nvt_clock_sum(trace->apis.end[call], -index->delays.wake)
+                                      : trace->apis.end[call];
+    return waits ? nvt_path_last(index, all, start, until, start) : NVT_NONE;
 }
 
 int nvt_path_launch_class(const struct nvt_trace *trace, uint32_t op)
@@ -498,8 +510,10 @@ static void measure_ops(struct nvt_path_index *index)
         if (ops->launch[i] != INT64_MIN)
             least(&delays->launch[nvt_path_launch_class(index->trace, i)],
                   nvt_clock_since(ops->start[i], ops->launch[i]));
-        if (before != NVT_NONE)
+        if (before != NVT_NONE) {
             least(&delays->behind, nvt_clock_since(ops->start[i], ops->end[before]));
+            index->knows_behind = 1;
+        }
         if (other != NVT_NONE)
             least(&delays->event, nvt_clock_since(ops->start[i], ops->end[other]));
     }
@@ -510,13 +524,18 @@ static void measure_calls(struct nvt_path_index *index)
     const struct nvt_trace *trace = index->trace;
     const struct nvt_apis *apis = &trace->apis;
     uint32_t last = index->calls.first[trace->threads.count];
+    int knows_wake = 0; /* not told before the end: what is measured here is not guessed */
     for (uint32_t i = 0; i < last; i++) {
-        uint32_t call = index->calls.rows[i], op = nvt_path_waited_for(index, call);
-        if (op != NVT_NONE)
-            least(&index->delays.wake, nvt_clock_since(apis->end[call], trace->ops.end[op]));
-        if (op != NVT_NONE || is_wait(index, call))
-            least(&index->delays.call, nvt_clock_since(apis->end[call], apis->start[call]));
+        uint32_t call = index->calls.rows[i], op = NVT_NONE;
+        if (!known_wait(index, call, &op) || (op == NVT_NONE && index->copy_of[call] != NVT_NONE))
+            continue;
+        least(&index->delays.call, nvt_clock_since(apis->end[call], apis->start[call]));
+        if (op == NVT_NONE)
+            continue;
+        least(&index->delays.wake, nvt_clock_since(apis->end[call], trace->ops.end[op]));
+        knows_wake = 1;
     }
+    index->knows_wake = knows_wake;
 }
 
 int nvt_path_index_make(struct nvt_path_index *index, const struct nvt_trace *trace)

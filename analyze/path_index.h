@@ -42,6 +42,7 @@ struct nvt_path_index {
     struct nvt_path_piece *pieces; /* of thread t: from first_piece[t] to first_piece[t + 1] */
     uint32_t *first_piece;
     struct nvt_path_delays delays;
+    int knows_wake, knows_behind; /* these delays were measured */
 };
 
 /* For a finished trace. 0, or -1 when out of memory. Release with nvt_path_index_free in either case. */

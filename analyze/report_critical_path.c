@@ -292,16 +292,10 @@ static int add_trace(struct nvt_report_input *input, struct sums *sums,
     return status;
 }
 
-/* The time of all operations or calls like those of a group of the path; 0: there is no such time. */
-static int64_t total_of(struct sums *sums, const struct nvt_group *group)
+/* Whether all of a kind was added up, be it on the path or not. */
+static int has_total(uint32_t kind)
 {
-    uint32_t kind = group->key[0];
-    if (kind > NVT_PATH_COPY && kind != NVT_PATH_CALL)
-        return 0;
-    const char *name = nvt_groups_name(&sums->on_path, group->key[1]);
-    const uint32_t key[] = {kind, nvt_groups_text(&sums->all, name)};
-    uint32_t all = nvt_groups_key(&sums->all, key, 2);
-    return all == NVT_NONE ? 0 : sums->all.groups[all].total;
+    return kind <= NVT_PATH_COPY || kind == NVT_PATH_CALL;
 }
 
 static struct nvt_table *table_like(const struct sums *sums, const char *title,
@@ -313,6 +307,27 @@ static struct nvt_table *table_like(const struct sums *sums, const char *title,
     return table;
 }
 
+/* The group of the path with the kind and name of one of all; NVT_NONE: nothing of it is on the path. */
+static uint32_t on_path_of(struct sums *sums, const struct nvt_group *group)
+{
+    const char *name = nvt_groups_name(&sums->all, group->key[1]);
+    const uint32_t key[] = {group->key[0], nvt_groups_text(&sums->on_path, name)};
+    return nvt_groups_key(&sums->on_path, key, 2);
+}
+
+static size_t put_name(struct nvt_table *table, const struct sums *sums, uint32_t kind,
+                       const char *name, const struct nvt_group *on_path)
+{
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_real(table, row, N_SHARE, 100 * (double)on_path->total / (double)sums->path_ns);
+    nvt_table_set_int(table, row, N_TIME, on_path->total);
+    nvt_table_set_int(table, row, N_STEPS, (int64_t)on_path->count);
+    nvt_table_set_text(table, row, N_KIND, nvt_path_kind_name(kind));
+    nvt_table_set_name(table, row, N_NAME, name);
+    return row;
+}
+
+/* Kernels, copies and calls, whether they are on the path or not; then what only a path has. */
 static struct nvt_table *name_table(struct sums *sums)
 {
     struct nvt_table *table =
@@ -320,22 +335,28 @@ static struct nvt_table *name_table(struct sums *sums)
                    sums->has_iterations ? "What the critical path consists of, in these iterations"
                                         : "What the critical path consists of",
                    name_columns, COUNT(name_columns));
-    for (uint32_t i = 0; table && i < sums->on_path.count; i++) {
-        const struct nvt_group *group = &sums->on_path.groups[i];
-        int64_t total = total_of(sums, group);
-        size_t row = nvt_table_add_row(table);
-        nvt_table_set_real(table, row, N_SHARE, 100 * (double)group->total / (double)sums->path_ns);
-        nvt_table_set_int(table, row, N_TIME, group->total);
-        nvt_table_set_int(table, row, N_STEPS, (int64_t)group->count);
-        nvt_table_set_text(table, row, N_KIND, nvt_path_kind_name(group->key[0]));
-        nvt_table_set_name(table, row, N_NAME, nvt_groups_name(&sums->on_path, group->key[1]));
-        if (!total)
+    for (uint32_t i = 0; table && i < sums->all.count; i++) {
+        const struct nvt_group *group = &sums->all.groups[i];
+        uint32_t at = on_path_of(sums, group);
+        if (at == NVT_NONE)
             continue;
-        nvt_table_set_int(table, row, N_TOTAL, total);
-        nvt_table_set_real(table, row, N_HIDDEN, 100 * (1 - (double)group->total / (double)total));
+        const struct nvt_group *on_path = &sums->on_path.groups[at];
+        size_t row = put_name(table, sums, group->key[0],
+                              nvt_groups_name(&sums->all, group->key[1]), on_path);
+        nvt_table_set_int(table, row, N_TOTAL, group->total);
+        nvt_table_set_real(table, row, N_HIDDEN,
+                           100 * (1 - (double)on_path->total / (double)group->total));
     }
-    if (table)
+    for (uint32_t i = 0; table && i < sums->on_path.count; i++) {
+        const struct nvt_group *on_path = &sums->on_path.groups[i];
+        if (!has_total(on_path->key[0]))
+            put_name(table, sums, on_path->key[0], nvt_groups_name(&sums->on_path, on_path->key[1]),
+                     on_path);
+    }
+    if (table) {
+        nvt_table_sort(table, N_TOTAL, 1);
         nvt_table_sort(table, N_TIME, 1);
+    }
     return table;
 }
 

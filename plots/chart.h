@@ -18,6 +18,7 @@
     X(phases)                                                                                      \
     X(timeline)                                                                                    \
     X(ranges)                                                                                      \
+    X(critical_path)                                                                               \
     X(memory)                                                                                      \
     X(counters)                                                                                    \
     X(reference)                                                                                   \

@@ -5,74 +5,14 @@
  */
 #include "chart.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/text.h"
 #include "frame.h"
 #include "gnuplot.h"
+#include "label.h"
 
-#define BARS_MAX  20
-#define LABEL_MAX 62 /* characters of a name */
-
-/* Take the end of a text off, if it ends so; whether it did. */
-static int take_off(const char *text, size_t *used, const char *end)
-{
-    size_t length = strlen(end);
-    if (*used < length || memcmp(text + *used - length, end, length) != 0)
-        return 0;
-    *used -= length;
-    return 1;
-}
-
-/* Take off the namespace that a text ends with; behind a template's brackets there is none. */
-static void take_namespace_off(char *text, size_t *used, size_t size)
-{
-    size_t end = *used;
-    if (take_off(text, used, "(anonymous namespace)") || take_off(text, used, "<unnamed>"))
-        return;
-    while (*used && (isalnum((unsigned char)text[*used - 1]) || text[*used - 1] == '_'))
-        (*used)--;
-    if (*used == end && size - end > 2) {
-        text[(*used)++] = ':';
-        text[(*used)++] = ':';
-    }
-}
-
-/* A kernel's name without "void", namespaces and the types of numbers: what tells instances of a
- * template apart is behind them, and a label has no room for both. */
-static void shorten(const char *name, char *out, size_t size)
-{
-    size_t used = 0;
-    name += strncmp(name, "void ", 5) ? 0 : 5;
-    for (; *name && used + 1 < size; name++)
-        if (name[0] == ':' && name[1] == ':') {
-            take_namespace_off(out, &used, size);
-            name++;
-        } else {
-            out[used++] = *name;
-            if (isdigit((unsigned char)name[1]))
-                take_off(out, &used, "(int)");
-        }
-    out[used] = 0;
-}
-
-/* A name as a field of the data file: one line, no tab, no quote, at most LABEL_MAX characters. */
-static void put_label(const char *text, FILE *out)
-{
-    size_t left = LABEL_MAX;
-    for (uint32_t character; left && (character = nvt_utf8_next(&text)) != 0; left--) {
-        if (character < 0x20)
-            character = ' ';
-        if (character == '"' || character == '\'')
-            character = 0x2019;
-        if (character == '\\')
-            character = '/';
-        nvt_utf8_write(nvt_char_visible(character), out);
-    }
-    fputs(!left && *text ? "…" : "", out);
-}
+#define BARS_MAX 20
 
 /* A table by total time: its rows as bars. */
 struct bars {
@@ -103,10 +43,10 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                 nvt_table_real(bars->table, row, share),
                 (long long)nvt_table_int(bars->table, row, instances));
         const char *full = nvt_table_text(bars->table, row, nvt_table_find(bars->table, bars->of));
-        char shorter[4 * LABEL_MAX + 4];
         if (bars->are_kernels)
-            shorten(full, shorter, sizeof(shorter));
-        put_label(bars->are_kernels ? shorter : full, out);
+            nvt_label_put_kernel(full, out);
+        else
+            nvt_label_put(full, out);
         putc('\n', out);
     }
 }

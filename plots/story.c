@@ -100,7 +100,8 @@ static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"over
                          *const memory[] = {"memory_peak", NULL}, *const none[] = {NULL},
                          *const ranges[] = {"nvtx_sum", NULL},
                          *const device[] = {"cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum",
-                                            "gpu_idle", "overlap", NULL},
+                                            "critical_path",     "gpu_idle",
+                                            "overlap",           NULL},
                          *const calls[] = {"cuda_api_sum", NULL},
                          *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 

@@ -5,10 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "../analyze/critical_path.h"
 #include "../analyze/gaps.h"
 #include "story_parts.h"
 
-enum { KERNELS = 3, NAME_LONGEST = 48, CAUSES = NVT_GAP_HOST + 1 };
+enum { KERNELS = 3, KINDS_TOLD = 3, NAME_LONGEST = 48, CAUSES = NVT_GAP_HOST + 1 };
 
 static const char *const causes[CAUSES] = {
     [NVT_GAP_LATENCY] = "although the next operation had been launched",
@@ -96,6 +97,33 @@ static int put_idle(const struct nvt_report_input *input, struct nvt_buffer *tex
                    : 0;
 }
 
+/* "61.2 % Host, 11.3 % Communication" of what the critical path consists of. */
+static int put_path(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err)
+{
+    struct nvt_tables tables = {0};
+    double shares[NVT_PATH_KINDS] = {0};
+    int failed = nvt_report_find("critical_path")->make(input, &tables, err);
+    const struct nvt_table *names = failed || tables.count < 2 ? NULL : tables.items[1];
+    for (size_t row = 0; names && row < nvt_table_rows(names); row++)
+        for (int kind = 0; kind < NVT_PATH_KINDS; kind++)
+            if (!strcmp(nvt_table_text(names, row, nvt_table_find(names, "Kind")),
+                        nvt_path_kind_name(kind)))
+                shares[kind] += nvt_table_real(names, row, nvt_table_find(names, "Path (%)"));
+    for (int told = 0; names && told < KINDS_TOLD && !failed; told++) {
+        int most = 0;
+        for (int kind = 0; kind < NVT_PATH_KINDS; kind++)
+            most = shares[kind] > shares[most] ? kind : most;
+        if (shares[most] < 1)
+            break;
+        failed =
+            nvt_buffer_printf(text, "%s%.1f %% %s", told ? ", " : "\nCritical path: ", shares[most],
+                              nvt_path_kind_name(most));
+        shares[most] = 0;
+    }
+    nvt_tables_free(&tables);
+    return failed;
+}
+
 int nvt_story_device(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err)
 {
     size_t ops = 0, noted = input->notes.size;
@@ -103,8 +131,8 @@ int nvt_story_device(struct nvt_report_input *input, struct nvt_buffer *text, st
         ops += input->traces[i].trace->ops.count;
     if (!ops)
         return 0;
-    int failed =
-        put_busy(input, text, err) || put_kernels(input, text, err) || put_idle(input, text, err);
+    int failed = put_busy(input, text, err) || put_kernels(input, text, err) ||
+                 put_idle(input, text, err) || put_path(input, text, err);
     input->notes.size = noted; /* the tables have them too */
     return failed ? -1 : 0;
 }

@@ -244,6 +244,24 @@ static void freeing_waits_for_all(void **state)
     }
 }
 
+/* A launch that has to load its kernel hands it over near its end: that is no stall. */
+static void long_launches_are_no_stalls(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
+    op(trace, "a", 7, 1, 4000, 6000);
+    call(trace, 1, "cudaLaunchKernel", 2, 10000, 900000);
+    op(trace, "b", 7, 2, 899000, 950000);
+    call(trace, 1, "cudaLaunchKernel", 3, 960000, 1000000);
+    op(trace, "c", 7, 3, 1003000, 1100000);
+    call(trace, 1, "cudaDeviceSynchronize", 4, 1001000, 1105000);
+    expect_path(trace, "CUDA Call 0-5 cudaLaunchKernel, Host 5-10 -, "
+                       "CUDA Call 10-900 cudaLaunchKernel, Host 900-960 -, "
+                       "CUDA Call 960-1000 cudaLaunchKernel, Launch 1000-1003 c, "
+                       "Compute 1003-1100 c, Wake-up 1100-1105 cudaDeviceSynchronize");
+}
+
 /* A kernel that begins late, just behind one of another stream, and one that begins late behind nothing. */
 static void what_is_not_on_record(void **state)
 {
@@ -433,6 +451,7 @@ int main(void)
         cmocka_unit_test(events_that_are_not_on_record_are_inferred),
         cmocka_unit_test(copies_wait),
         cmocka_unit_test(freeing_waits_for_all),
+        cmocka_unit_test(long_launches_are_no_stalls),
         cmocka_unit_test(what_is_not_on_record),
         cmocka_unit_test(polling_is_no_work),
         cmocka_unit_test(threads_hand_over),

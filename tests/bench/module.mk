@@ -31,10 +31,14 @@ bench-columns: $(BUILD)/bench/columns ## device rows as columns against one afte
 bench-analyze: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of reports, beside SQL's and HTA's
 	$(Q)BUILD=$(BUILD) tests/bench/analyze
 
+bench-path: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of the critical path, beside HTA's
+	$(Q)BUILD=$(BUILD) tests/bench/path
+
 bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-columns
 	$(Q)$(MAKE) --no-print-directory bench-analyze
+	$(Q)$(MAKE) --no-print-directory bench-path
 
 bench-disturbance: all ## what collecting does to every workload on the host, with intervals (a quarter of an hour)
 	$(Q)BUILD=$(BUILD) tests/bench/disturbance
@@ -55,4 +59,4 @@ bench-load: all $(BUILD)/bench/load_run $(BUILD)/tests/clients/load ## LOAD_SECO
 
 $(BUILD)/tests/test_load: | all $(BUILD)/tests/clients/load
 
-.PHONY: bench bench-columns bench-analyze bench-load bench-disturbance
+.PHONY: bench bench-columns bench-analyze bench-path bench-load bench-disturbance
