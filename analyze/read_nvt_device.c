@@ -234,6 +234,8 @@ static int read_wait(const struct nvt_device_chunk *chunk, const struct nvt_devi
     /* CUPTI's number for "no stream": a context is waited for. */
     if (row->fields[NVT_WAIT_STREAM] == UINT32_MAX)
         sync.stream = 0;
+    if (type == NVT_SYNC_EVENT || type == NVT_SYNC_WAIT_EVENT)
+        sync.recorded = row->fields[NVT_WAIT_EVENT] + 1; /* until nvt_device_link_events */
     uint32_t device =
         nvt_map_get(&chunk->devices->contexts, (uint64_t)chunk->process << 32 | sync.context);
     sync.device = device == NVT_MAP_NONE ? 0 : device;
@@ -424,15 +426,25 @@ int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_d
 {
     static int (*const readers[])(const struct nvt_device_chunk *,
                                   const struct nvt_device_row *) = {
-        [NVT_DEVICE_KERNEL] = read_kernel, [NVT_DEVICE_MEMCPY] = read_copy,
-        [NVT_DEVICE_MEMSET] = read_set,    [NVT_DEVICE_GRAPH] = read_graph,
-        [NVT_DEVICE_API] = read_call,      [NVT_DEVICE_SYNC] = read_wait,
-        [NVT_DEVICE_MEMORY] = read_memory, [NVT_DEVICE_POOL] = read_memory,
-        [NVT_DEVICE_OVERHEAD] = read_cost, [NVT_DEVICE_EXTERNAL] = read_external,
-        [NVT_DEVICE_DEVICE] = read_device, [NVT_DEVICE_CONTEXT] = read_context,
-        [NVT_DEVICE_NAME] = read_name,     [NVT_DEVICE_CLOCK] = read_moment,
-        [NVT_DEVICE_LOST] = read_lost,     [NVT_DEVICE_DELIVERED] = read_delivered,
-        [NVT_DEVICE_CAPTURE] = read_edge,  [NVT_DEVICE_PROBLEM] = read_problem,
+        [NVT_DEVICE_KERNEL] = read_kernel,
+        [NVT_DEVICE_MEMCPY] = read_copy,
+        [NVT_DEVICE_MEMSET] = read_set,
+        [NVT_DEVICE_GRAPH] = read_graph,
+        [NVT_DEVICE_API] = read_call,
+        [NVT_DEVICE_SYNC] = read_wait,
+        [NVT_DEVICE_MEMORY] = read_memory,
+        [NVT_DEVICE_POOL] = read_memory,
+        [NVT_DEVICE_OVERHEAD] = read_cost,
+        [NVT_DEVICE_EXTERNAL] = read_external,
+        [NVT_DEVICE_DEVICE] = read_device,
+        [NVT_DEVICE_CONTEXT] = read_context,
+        [NVT_DEVICE_NAME] = read_name,
+        [NVT_DEVICE_CLOCK] = read_moment,
+        [NVT_DEVICE_LOST] = read_lost,
+        [NVT_DEVICE_DELIVERED] = read_delivered,
+        [NVT_DEVICE_CAPTURE] = read_edge,
+        [NVT_DEVICE_PROBLEM] = read_problem,
+        [NVT_DEVICE_EVENT] = nvt_device_keep_event,
     };
     /* Streams are known by their operations; what a later version adds is left out. */
     if (row->kind >= sizeof(readers) / sizeof(readers[0]) || !readers[row->kind])

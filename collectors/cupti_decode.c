@@ -135,6 +135,16 @@ static void put_wait(struct row *row, const CUpti_ActivitySynchronization2 *reco
     done(row, NVT_DEVICE_SYNC, NVT_WAIT_FIELDS);
 }
 
+/* Which record of it a wait is for, the reader finds by the order of the calls: only CUDA 12.8 and later number them. */
+static void put_event(struct row *row, const CUpti_ActivityCudaEvent2 *record)
+{
+    row->fields[NVT_EVENT_CORRELATION] = record->correlationId;
+    row->fields[NVT_EVENT_CONTEXT] = record->contextId;
+    row->fields[NVT_EVENT_STREAM] = record->streamId;
+    row->fields[NVT_EVENT_ID] = record->eventId;
+    done(row, NVT_DEVICE_EVENT, NVT_EVENT_FIELDS);
+}
+
 static void put_memory(struct row *row, const CUpti_ActivityMemory4 *record)
 {
     uint64_t *fields = row->fields;
@@ -293,6 +303,8 @@ static int put(struct row *row, const CUpti_Activity *record,
         return put_call(row, at, decoder), 0;
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
         return put_wait(row, at), 0;
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+        return put_event(row, at), 0;
     case CUPTI_ACTIVITY_KIND_MEMORY2:
         return put_memory(row, at), 0;
     case CUPTI_ACTIVITY_KIND_MEMORY_POOL:

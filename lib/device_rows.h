@@ -37,6 +37,7 @@ enum nvt_device_kind {
     NVT_DEVICE_DELIVERED, /* whatever had been complete before that moment is in the file */
     NVT_DEVICE_CAPTURE,   /* capturing begins or ends at the chunk's time */
     NVT_DEVICE_PROBLEM,   /* something that could not be recorded, in words */
+    NVT_DEVICE_EVENT,     /* a call that recorded an event on a stream */
 };
 
 /* Fields by kind. START and END of every timed row, CORRELATION of most. */
@@ -143,6 +144,7 @@ enum {
 };
 enum { NVT_CAPTURE_BEGIN, NVT_CAPTURE_FIELDS }; /* 1: begins, 0: ends */
 enum { NVT_PROBLEM_TEXT, NVT_PROBLEM_FIELDS };
+enum { NVT_EVENT_CORRELATION, NVT_EVENT_CONTEXT, NVT_EVENT_STREAM, NVT_EVENT_ID, NVT_EVENT_FIELDS };
 
 #define NVT_DEVICE_FIELDS_MAX 24
 

@@ -228,6 +228,11 @@ static void calls(void **state)
                                     .objectKind = CUPTI_ACTIVITY_OBJECT_THREAD,
                                     .start = 30,
                                     .end = 31};
+    const CUpti_ActivityCudaEvent2 event = {.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+                                            .correlationId = 4,
+                                            .contextId = 7,
+                                            .streamId = 13,
+                                            .eventId = 9};
     CUPTI_PUT(call);
     call.kind = CUPTI_ACTIVITY_KIND_DRIVER;
     call.cbid = CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2;
@@ -237,6 +242,7 @@ static void calls(void **state)
     CUPTI_PUT(wait);
     cost.objectId.pt.threadId = 4711;
     CUPTI_PUT(cost);
+    CUPTI_PUT(event);
     assert_int_equal(cupti_decode(cupti.buffer, cupti.used, 1 << 16), 0);
     ASSERT_ROW(0, NVT_DEVICE_API, 10, 12, 5, NVT_CALL_RUNTIME, 0, 4711, 2);
     ASSERT_ROW(1, NVT_DEVICE_API, 10, 12, 5, NVT_CALL_DRIVER, 1, 4711, 2);
@@ -246,6 +252,7 @@ static void calls(void **state)
     assert_string_equal(cupti.names[0][2], "");
     ASSERT_ROW(3, NVT_DEVICE_SYNC, 20, 29, 6, 1, 7, 8, 9);
     ASSERT_ROW(4, NVT_DEVICE_OVERHEAD, 30, 31, 0, UINT64_C(5) << 16, 4711);
+    ASSERT_ROW(5, NVT_DEVICE_EVENT, 4, 7, 13, 9);
 }
 
 static unsigned released;

@@ -60,7 +60,7 @@ static const struct kind {
     KIND(OPENACC_DATA, OpenAccData, 0),
     KIND(OPENACC_LAUNCH, OpenAccLaunch, 0),
     KIND(OPENACC_OTHER, OpenAccOther, 0),
-    KIND(CUDA_EVENT, CudaEvent2, 0),
+    KIND(CUDA_EVENT, CudaEvent2, NVT_DEVICE_EVENT),
     KIND(STREAM, Stream, NVT_DEVICE_STREAM),
     KIND(SYNCHRONIZATION, Synchronization2, NVT_DEVICE_SYNC),
     KIND(EXTERNAL_CORRELATION, ExternalCorrelation, NVT_DEVICE_EXTERNAL),

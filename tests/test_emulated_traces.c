@@ -25,6 +25,7 @@ int main(void)
 
 #else
 
+#include "../analyze/cuda_names.h"
 #include "../analyze/project.h"
 #include "../analyze/runs.h"
 #include "record_kit.h"
@@ -215,6 +216,41 @@ static void partitions_have_streams(void **state)
     nvt_runs_free(runs);
 }
 
+/* The call of a process with this correlation id. */
+static uint32_t call_of(const struct nvt_trace *trace, uint64_t correlation)
+{
+    uint32_t call = 0;
+    while (call < trace->apis.count && trace->apis.correlation[call] != correlation)
+        call++;
+    return call < trace->apis.count ? call : NVT_NONE;
+}
+
+/* Partitions wait for each other's events: of each such wait the trace knows which call on which stream recorded
+ * what is waited for. */
+static void waits_know_their_events(void **state)
+{
+    (void)state;
+    uint32_t waits = 0;
+    run("events", "full",
+        (const char *const[]){PIPELINE, "--partitions", "2", "--microbatches", "2", "--checkpoint",
+                              "off", "--engine", "self", TIMES, NULL});
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "events"));
+    struct nvt_trace *trace = trace_of("events", &runs->records[0]);
+    for (uint32_t i = 0; i < trace->syncs.count; i++) {
+        if (trace->syncs.type[i] != NVT_SYNC_WAIT_EVENT)
+            continue;
+        uint32_t call = call_of(trace, trace->syncs.recorded[i]);
+        assert_int_not_equal(call, NVT_NONE);
+        assert_string_equal(nvt_name(trace, trace->apis.name[call]), "cudaEventRecord");
+        assert_true(trace->apis.start[call] <= trace->syncs.start[i]);
+        assert_int_not_equal(trace->syncs.recorded_stream[i], trace->syncs.stream[i]);
+        waits++;
+    }
+    assert_true(waits > 8);
+    nvt_trace_free(trace);
+    nvt_runs_free(runs);
+}
+
 /* The stand-in runs one kernel at a time: what partitions call busy overlaps, their own operations cannot. */
 static void own_operations_add_up_to_one_device(void **state)
 {
@@ -281,6 +317,8 @@ static void every_report_reads_them(void **state)
                                           "range_tree",
                                           "gpu_idle",
                                           "overlap",
+                                          "critical_path",
+                                          "critical_path_trace",
                                           "launch_latency",
                                           "memory_peak",
                                           "memory_timeline",
@@ -312,6 +350,7 @@ int main(void)
         cmocka_unit_test(every_report_reads_them),
         cmocka_unit_test(the_pools_memory_is_the_allocators),
         cmocka_unit_test(partitions_have_streams),
+        cmocka_unit_test(waits_know_their_events),
         cmocka_unit_test(own_operations_add_up_to_one_device),
         cmocka_unit_test(levels_are_compared),
     };

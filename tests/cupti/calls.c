@@ -158,6 +158,34 @@ void stand_in_wait(const void *stream, uint64_t start, uint32_t correlation)
         PUT(wait);
 }
 
+void stand_in_event(const void *stream, uint32_t event, uint32_t correlation);
+void stand_in_event(const void *stream, uint32_t event, uint32_t correlation)
+{
+    CUpti_ActivityCudaEvent2 record = {.kind = CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+                                       .correlationId = correlation,
+                                       .contextId = 1,
+                                       .streamId = stand_in_stream(stream),
+                                       .eventId = event};
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_CUDA_EVENT])
+        PUT(record);
+}
+
+void stand_in_let_wait(const void *stream, uint32_t event, uint64_t start, uint32_t correlation);
+void stand_in_let_wait(const void *stream, uint32_t event, uint64_t start, uint32_t correlation)
+{
+    CUpti_ActivitySynchronization2 wait = {
+        .kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+        .type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT,
+        .start = start,
+        .end = stand_in_now(),
+        .correlationId = correlation,
+        .contextId = 1,
+        .streamId = stand_in_stream(stream),
+        .cudaEventId = event};
+    if (stand_in.on[CUPTI_ACTIVITY_KIND_SYNCHRONIZATION])
+        PUT(wait);
+}
+
 #else
 /* Nothing without CUPTI's headers. */
 typedef int nvt_calls_is_empty;

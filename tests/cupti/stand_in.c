@@ -233,6 +233,8 @@ static size_t size_of(const CUpti_Activity *record)
         return sizeof(CUpti_ActivityMemoryPool3);
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
         return sizeof(CUpti_ActivitySynchronization2);
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+        return sizeof(CUpti_ActivityCudaEvent2);
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
         return sizeof(CUpti_ActivityOverhead3);
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:

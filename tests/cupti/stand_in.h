@@ -64,4 +64,9 @@ typedef void (*stand_in_memory_function)(const struct stand_in_memory *memory);
 /* A wait, for a stream or (NULL) the device, that ends now. */
 typedef void (*stand_in_wait_function)(const void *stream, uint64_t start, uint32_t correlation);
 
+/* An event recorded on a stream by a call, and a stream that a call tells to wait for it. */
+typedef void (*stand_in_event_function)(const void *stream, uint32_t event, uint32_t correlation);
+typedef void (*stand_in_let_wait_function)(const void *stream, uint32_t event, uint64_t start,
+                                           uint32_t correlation);
+
 #endif

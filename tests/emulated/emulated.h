@@ -66,6 +66,8 @@ uint64_t emulated_now();
 void emulated_tell(const stand_in_operation &operation);
 void emulated_tell(const stand_in_memory &memory);
 void emulated_tell_wait(const emulated_call &call, cudaStream_t stream);
+void emulated_tell_event(const emulated_call &call, cudaStream_t stream, uint32_t event);
+void emulated_tell_let_wait(const emulated_call &call, cudaStream_t stream, uint32_t event);
 
 /* The driver comes up, which loads tools: once, before anything else. */
 void emulated_start_driver();

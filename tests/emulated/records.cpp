@@ -15,6 +15,8 @@ struct {
     stand_in_operation_function operation;
     stand_in_memory_function memory;
     stand_in_wait_function wait;
+    stand_in_event_function event;
+    stand_in_let_wait_function let_wait;
 } listener;
 
 template <typename F> void find(void *library, const char *name, F *function)
@@ -39,6 +41,8 @@ void load_tools()
     find(library, "stand_in_operation", &listener.operation);
     find(library, "stand_in_memory", &listener.memory);
     find(library, "stand_in_wait", &listener.wait);
+    find(library, "stand_in_event", &listener.event);
+    find(library, "stand_in_let_wait", &listener.let_wait);
     find(library, "stand_in_call", &listener.call);
 }
 
@@ -116,4 +120,16 @@ void emulated_tell_wait(const emulated_call &call, cudaStream_t stream)
 {
     if (listener.wait)
         listener.wait(stream, call.start, call.correlation);
+}
+
+void emulated_tell_event(const emulated_call &call, cudaStream_t stream, uint32_t event)
+{
+    if (listener.event)
+        listener.event(stream, event, call.correlation);
+}
+
+void emulated_tell_let_wait(const emulated_call &call, cudaStream_t stream, uint32_t event)
+{
+    if (listener.let_wait)
+        listener.let_wait(stream, event, call.start, call.correlation);
 }

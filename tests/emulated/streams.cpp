@@ -33,6 +33,7 @@ struct emulated_stream {
 };
 
 struct emulated_event {
+    uint32_t id;
     std::shared_ptr<moment> last;
 };
 
@@ -197,6 +198,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 {
     ENTER();
     emulated_guard held(emulated_lock);
+    if (!stream->capture)
+        emulated_tell_let_wait(call, stream, event->id);
     if (!event->last || emulated_ignores("waits"))
         return cudaSuccess;
     return give(stream, {{}, nullptr, event->last, nullptr, nullptr});
@@ -205,7 +208,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 {
     ENTER();
-    *event = new emulated_event;
+    static std::atomic<uint32_t> events;
+    *event = new emulated_event{++events, nullptr};
     return cudaSuccess;
 }
 
@@ -214,6 +218,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     ENTER();
     emulated_guard held(emulated_lock);
     event->last = std::make_shared<moment>();
+    if (!stream->capture)
+        emulated_tell_event(call, stream, event->id);
     return give(stream, {{}, nullptr, nullptr, event->last, nullptr});
 }
 
