@@ -108,7 +108,7 @@ static void consider(struct cause *cause, int64_t late, uint32_t op)
 static uint32_t just_ended(const struct nvt_path_index *index, uint32_t op)
 {
     const struct nvt_ops *ops = &index->trace->ops;
-    struct nvt_path_ops of = {NVT_NONE, ops->process[op], ops->device[op]};
+    struct nvt_path_ops of = {NVT_NONE, ops->process[op], ops->device[op], NVT_NONE};
     int64_t after = nvt_clock_sum(ops->start[op], -NVT_PATH_STALL_NS);
     int64_t until = nvt_clock_sum(ops->start[op], index->knows_behind ? -index->delays.behind : 0);
     uint32_t other = nvt_path_last(index, of, after, until, INT64_MAX);
@@ -286,7 +286,7 @@ static void begin(struct walk *walk)
 {
     const struct nvt_path_index *index = walk->index;
     const struct nvt_trace *trace = index->trace;
-    const struct nvt_path_ops all = {NVT_NONE, walk->path->process, NVT_NONE};
+    const struct nvt_path_ops all = {NVT_NONE, walk->path->process, NVT_NONE, NVT_NONE};
     uint32_t op = nvt_path_last(index, all, INT64_MIN, INT64_MAX, INT64_MAX);
     walk->time = trace->ops.end[op];
     go_to_op(walk, op);

@@ -13,7 +13,8 @@
  *   NVT_PATH_STALL_NS later than any of them explains, and an operation of another stream had just ended, it is taken to have
  *   waited for that one: an event that is not on record, or room on the device (`inferred`).
  * - A call that waits ends behind the operation that it waits for, where that ended within the call; otherwise it
- *   ends of itself, and so does every other call. What is waited for: the stream's, the event's, or the last operation that
+ *   ends of itself, and so does every other call. A launch that takes long behind hundreds of others waited for room, until
+ *   the first of them ended. What is waited for: the stream's, the event's, or the last operation that
  *   ended, where the trace does not say more.
  * - A thread does one thing after the other. Where it was silent, and another one of the process that was at
  *   work then fell silent when it went on, that other one handed over to it (`handovers`): PyTorch's backward pass,

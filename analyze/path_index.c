@@ -17,6 +17,9 @@
 /* Clocks of device and host are brought together to about this: an operation that ends so much behind the call that
  * waits for it still ends within it. */
 #define CLOCKS_NS 2000
+/* A launch that takes longer than any that has room; and how many operations are then queued at least. */
+#define LONG_LAUNCH 20000
+#define QUEUED      256u
 /* What has ended so many operations ago nobody waits for. */
 #define LOOKS_AT_MOST 1000
 
@@ -175,15 +178,15 @@ static int link_calls(struct nvt_path_index *index)
     const struct nvt_trace *trace = index->trace;
     const struct nvt_ops *ops = &trace->ops;
     size_t calls = (size_t)trace->apis.count + 1;
-    index->copy_of = malloc(calls * sizeof(uint32_t));
+    index->op_of = malloc(calls * sizeof(uint32_t));
     index->sync_of = malloc(calls * sizeof(uint32_t));
     index->recorded_at = malloc(((size_t)trace->syncs.count + 1) * sizeof(int64_t));
-    if (!index->copy_of || !index->sync_of || !index->recorded_at || link_syncs(index))
+    if (!index->op_of || !index->sync_of || !index->recorded_at || link_syncs(index))
         return -1;
-    memset(index->copy_of, 0xff, calls * sizeof(uint32_t));
-    for (uint32_t i = 0; i < ops->count; i++)
-        if (ops->kind[i] != NVT_OP_KERNEL && ops->api[i] != NVT_NONE)
-            index->copy_of[ops->api[i]] = i;
+    memset(index->op_of, 0xff, calls * sizeof(uint32_t));
+    for (uint32_t i = ops->count; i-- > 0;)
+        if (ops->api[i] != NVT_NONE)
+            index->op_of[ops->api[i]] = i;
     return 0;
 }
 
@@ -277,10 +280,23 @@ uint32_t nvt_path_last(const struct nvt_path_index *index, struct nvt_path_ops o
         uint32_t op = buckets->rows[--i];
         if (ops->end[op] <= after)
             return NVT_NONE;
-        if (ops->launch[op] <= launched && (of.device == NVT_NONE || ops->device[op] == of.device))
+        if (ops->launch[op] <= launched &&
+            (of.device == NVT_NONE || ops->device[op] == of.device) &&
+            (of.context == NVT_NONE || ops->context[op] == of.context))
             return op;
     }
     return NVT_NONE;
+}
+
+/* The place of an operation in its stream. */
+static uint32_t place_of(const struct nvt_path_index *index, uint32_t op)
+{
+    const struct nvt_ops *ops = &index->trace->ops;
+    uint32_t place =
+        nvt_buckets_from(&index->by_start, index->stream_of[op], ops->start, ops->start[op]);
+    while (index->by_start.rows[place] != op)
+        place++;
+    return place;
 }
 
 uint32_t nvt_path_before(const struct nvt_path_index *index, uint32_t op)
@@ -301,7 +317,7 @@ static uint32_t recorded_behind(const struct nvt_path_index *index, uint32_t syn
     const struct nvt_syncs *syncs = &index->trace->syncs;
     uint32_t stream =
         find_stream(index, syncs->process[sync], syncs->device[sync], syncs->recorded_stream[sync]);
-    const struct nvt_path_ops of = {stream, 0, NVT_NONE};
+    const struct nvt_path_ops of = {stream, 0, NVT_NONE, NVT_NONE};
     return stream == NVT_NONE
                ? NVT_NONE
                : nvt_path_last(index, of, INT64_MIN, until, index->recorded_at[sync]);
@@ -315,9 +331,7 @@ uint32_t nvt_path_event_before(const struct nvt_path_index *index, uint32_t op)
     uint32_t first = index->waits.first[stream], at = index->waits.first[stream + 1];
     if (first == at || ops->launch[op] == INT64_MIN)
         return NVT_NONE;
-    uint32_t place = nvt_buckets_from(&index->by_start, stream, ops->start, ops->start[op]);
-    while (index->by_start.rows[place] != op)
-        place++;
+    uint32_t place = place_of(index, op);
     int64_t since = place > index->by_start.first[stream]
                         ? ops->launch[index->by_start.rows[place - 1]]
                         : INT64_MIN;
@@ -361,17 +375,16 @@ static uint32_t synchronised(const struct nvt_path_index *index, uint32_t call, 
     const struct nvt_syncs *syncs = &index->trace->syncs;
     int64_t start = index->trace->apis.start[call];
     int64_t until = nvt_clock_sum(index->trace->apis.end[call], CLOCKS_NS);
-    struct nvt_path_ops of = {NVT_NONE, syncs->process[sync], NVT_NONE};
+    struct nvt_path_ops of = {NVT_NONE, syncs->process[sync], NVT_NONE, NVT_NONE};
     if (syncs->type[sync] == NVT_SYNC_EVENT && index->recorded_at[sync] != INT64_MIN) {
         uint32_t op = recorded_behind(index, sync, until);
         return op != NVT_NONE && index->trace->ops.end[op] > start ? op : NVT_NONE;
     }
     if (syncs->type[sync] == NVT_SYNC_CONTEXT) {
-        of.device = syncs->device[sync];
+        of.context = syncs->context[sync] ? syncs->context[sync] : NVT_NONE;
         return nvt_path_last(index, of, start, until, start);
     }
-    of.stream = nvt_map_get(&index->streams, stream_key(syncs->process[sync], syncs->device[sync],
-                                                        syncs->stream[sync]));
+    of.stream = find_stream(index, syncs->process[sync], syncs->device[sync], syncs->stream[sync]);
     return of.stream == NVT_NONE ? NVT_NONE : nvt_path_last(index, of, start, until, start);
 }
 
@@ -384,21 +397,36 @@ static int is_told(const struct nvt_path_index *index, uint32_t call)
            (type == NVT_SYNC_EVENT && index->recorded_at[sync] != INT64_MIN);
 }
 
+/* What had to end before a launch found room: a stream takes so many operations at once, some 1000 of them. */
+static uint32_t made_room(const struct nvt_path_index *index, uint32_t call, uint32_t op)
+{
+    const struct nvt_apis *apis = &index->trace->apis;
+    const struct nvt_path_ops of = {index->stream_of[op], 0, NVT_NONE, NVT_NONE};
+    if (nvt_clock_since(apis->end[call], apis->start[call]) < LONG_LAUNCH)
+        return NVT_NONE;
+    uint32_t ended =
+        nvt_path_last(index, of, apis->start[call], apis->end[call], apis->start[call]);
+    return ended != NVT_NONE && ended < op && place_of(index, op) - place_of(index, ended) >= QUEUED
+               ? ended
+               : NVT_NONE;
+}
+
 /* What a call waits for where the trace tells it; 0 where it does not. */
-static int known_wait(const struct nvt_path_index *index, uint32_t call, uint32_t *op)
+static int known_wait(const struct nvt_path_index *index, uint32_t call, uint32_t *waits_for)
 {
     const struct nvt_trace *trace = index->trace;
-    uint32_t copy = index->copy_of[call];
-    if (copy != NVT_NONE) {
-        *op = trace->ops.end[copy] <= nvt_clock_sum(trace->apis.end[call], CLOCKS_NS) &&
-                      trace->ops.end[copy] > trace->apis.start[call]
-                  ? copy
-                  : NVT_NONE;
+    uint32_t op = index->op_of[call];
+    int64_t end = trace->apis.end[call];
+    if (op != NVT_NONE) {
+        int is_copied = trace->ops.kind[op] != NVT_OP_KERNEL &&
+                        trace->ops.end[op] <= nvt_clock_sum(end, CLOCKS_NS) &&
+                        trace->ops.end[op] > trace->apis.start[call];
+        *waits_for = is_copied ? op : made_room(index, call, op);
         return 1;
     }
     if (!is_told(index, call))
         return 0;
-    *op = synchronised(index, call, index->sync_of[call]);
+    *waits_for = synchronised(index, call, index->sync_of[call]);
     return 1;
 }
 
@@ -409,7 +437,7 @@ uint32_t nvt_path_waited_for(const struct nvt_path_index *index, uint32_t call)
     const char *name = nvt_name(trace, trace->apis.name[call]);
     uint32_t op = NVT_NONE, sync = index->sync_of[call];
     int64_t start = trace->apis.start[call];
-    struct nvt_path_ops all = {NVT_NONE, trace->threads.process[trace->apis.thread[call]],
+    struct nvt_path_ops all = {NVT_NONE, trace->threads.process[trace->apis.thread[call]], NVT_NONE,
                                NVT_NONE};
     if (known_wait(index, call, &op))
         return op;
@@ -527,7 +555,8 @@ static void measure_calls(struct nvt_path_index *index)
     int knows_wake = 0; /* not told before the end: what is measured here is not guessed */
     for (uint32_t i = 0; i < last; i++) {
         uint32_t call = index->calls.rows[i], op = NVT_NONE;
-        if (!known_wait(index, call, &op) || (op == NVT_NONE && index->copy_of[call] != NVT_NONE))
+        if (!known_wait(index, call, &op) ||
+            (index->op_of[call] != NVT_NONE && op != index->op_of[call]))
             continue;
         least(&index->delays.call, nvt_clock_since(apis->end[call], apis->start[call]));
         if (op == NVT_NONE)
@@ -564,7 +593,7 @@ void nvt_path_index_free(struct nvt_path_index *index)
     nvt_buckets_free(&index->process_by_end);
     nvt_buckets_free(&index->waits);
     nvt_buckets_free(&index->calls);
-    free(index->copy_of);
+    free(index->op_of);
     free(index->sync_of);
     free(index->recorded_at);
     free(index->pieces);

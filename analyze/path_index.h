@@ -36,7 +36,7 @@ struct nvt_path_index {
     struct nvt_buckets process_by_end;   /* operations by process */
     struct nvt_buckets waits;            /* syncs that make a stream wait, by stream */
     struct nvt_buckets calls; /* outermost CUDA calls by thread, without those that only ask */
-    uint32_t *copy_of;        /* api -> its copy or memset, NVT_NONE */
+    uint32_t *op_of;          /* api -> the first operation that it launched, NVT_NONE */
     uint32_t *sync_of;        /* api -> its sync, NVT_NONE */
     int64_t *recorded_at; /* sync -> start of the call that recorded its event, INT64_MIN unknown */
     struct nvt_path_piece *pieces; /* of thread t: from first_piece[t] to first_piece[t + 1] */
@@ -49,9 +49,9 @@ struct nvt_path_index {
 int nvt_path_index_make(struct nvt_path_index *index, const struct nvt_trace *trace);
 void nvt_path_index_free(struct nvt_path_index *index);
 
-/* Which operations: of a stream, or with NVT_NONE of a process (then of a device, or NVT_NONE: of all). */
+/* Which operations: of a stream, or with NVT_NONE of a process; of a device or context, NVT_NONE: of all. */
 struct nvt_path_ops {
-    uint32_t stream, process, device;
+    uint32_t stream, process, device, context;
 };
 
 /* The one that ended last, at `until` at the latest and after `after`, and whose launch is not known to be after

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/critical_path.h"
+#include "../analyze/cuda_names.h"
 #include "../analyze/path_index.h"
 #include "../analyze/report.h"
 #include "made_trace.h"
@@ -280,6 +281,48 @@ static void what_is_not_on_record(void **state)
     }
 }
 
+/* A launch that waits until the stream has room for it: the host goes on when the first of many has ended. */
+static void a_full_queue_is_waited_for(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    enum { QUEUE = 400 };
+    for (int i = 0; i < QUEUE; i++) {
+        call(trace, 1, "cudaLaunchKernel", 1 + (uint64_t)i, 100 * i, 100 * i + 90);
+        op(trace, "a", 7, 1 + (uint64_t)i, 50 + 1000000 * i, 1000000 * i + 1000000);
+    }
+    call(trace, 1, "cudaLaunchKernel", 1000, 100 * QUEUE, 1002000);
+    op(trace, "b", 7, 1000, 1000000 * QUEUE + 50, 1000000 * QUEUE + 100);
+    small_range(trace, thread_of(trace, 1), "", "rest", 1002000, INT64_C(900000000), NVT_PUSH_POP);
+    expect_path(trace, "CUDA Call 0-0 cudaLaunchKernel, Compute 0-1000 a, "
+                       "Wake-up 1000-1002 cudaLaunchKernel, "
+                       "Host 1002-900000 rest");
+}
+
+/* nsys gives all synchronisation to device 0: a stream is found on another one, and a context by its own number. */
+static void waits_are_found_on_other_devices(void **state)
+{
+    (void)state;
+    for (int is_context = 0; is_context < 2; is_context++) {
+        struct nvt_trace *trace = small_trace();
+        call(trace, 1, "cudaLaunchKernel", 1, 0, 5000);
+        op(trace, "a", 15, 1, 4000, 500000);
+        call(trace, 1, "cudaWait", 2, 10000, 505000);
+        const struct nvt_sync sync = {.start = 10000,
+                                      .end = 505000,
+                                      .process = nvt_trace_process(trace, 10),
+                                      .context = 2,
+                                      .stream = is_context ? 0 : 15,
+                                      .correlation = 2,
+                                      .type = is_context ? NVT_SYNC_CONTEXT : NVT_SYNC_STREAM};
+        nvt_sync_add(trace, &sync);
+        trace->ops.device[0] = 1;
+        trace->ops.context[0] = 2;
+        expect_path(trace, "CUDA Call 0-4 cudaLaunchKernel, Compute 4-500 a, "
+                           "Wake-up 500-505 cudaWait");
+    }
+}
+
 /* A thread that asks all the time hands nothing over; nor does one that goes on when the other does. */
 static void polling_is_no_work(void **state)
 {
@@ -453,6 +496,8 @@ int main(void)
         cmocka_unit_test(freeing_waits_for_all),
         cmocka_unit_test(long_launches_are_no_stalls),
         cmocka_unit_test(what_is_not_on_record),
+        cmocka_unit_test(a_full_queue_is_waited_for),
+        cmocka_unit_test(waits_are_found_on_other_devices),
         cmocka_unit_test(polling_is_no_work),
         cmocka_unit_test(threads_hand_over),
         cmocka_unit_test(nothing_to_follow),
