@@ -1,6 +1,6 @@
 /*
  * What the critical path looks up in a trace: what ended last before a moment, in which call a thread was, in which
- * range. Only analyze/critical_path.c and its report use this.
+ * range (path_index.c), and what operations and calls waited for (path_waits.c). Only analyze/critical_path.c uses this.
  */
 #ifndef NVT_PATH_INDEX_H
 #define NVT_PATH_INDEX_H
@@ -48,6 +48,17 @@ struct nvt_path_index {
 /* For a finished trace. 0, or -1 when out of memory. Release with nvt_path_index_free in either case. */
 int nvt_path_index_make(struct nvt_path_index *index, const struct nvt_trace *trace);
 void nvt_path_index_free(struct nvt_path_index *index);
+
+/* Fill in the delays of an index that has all else: part of nvt_path_index_make. */
+void nvt_path_measure(struct nvt_path_index *index);
+
+/* The number of the stream of a process and device with this id; where the device has none of it, of another device: an event
+ * may be recorded there, and nsys gives all synchronisation to device 0. NVT_NONE: none. */
+uint32_t nvt_path_stream(const struct nvt_path_index *index, uint32_t process, uint32_t device,
+                         uint32_t stream);
+
+/* The place of an operation in its stream: in by_start.rows. */
+uint32_t nvt_path_place(const struct nvt_path_index *index, uint32_t op);
 
 /* Which operations: of a stream, or with NVT_NONE of a process; of a device or context, NVT_NONE: of all. */
 struct nvt_path_ops {
