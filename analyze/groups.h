@@ -49,6 +49,12 @@ void nvt_groups_free(struct nvt_groups *groups);
 /* From now on, texts are those of this trace. */
 void nvt_groups_trace(struct nvt_groups *groups, const struct nvt_trace *trace);
 
+/* Whether it ran out of memory, for who needs names alone and no nvt_groups_finish. */
+static inline int nvt_groups_failed(const struct nvt_groups *groups)
+{
+    return groups->failed;
+}
+
 /* The number of a string of the current trace, and of any text. */
 uint32_t nvt_groups_string(struct nvt_groups *groups, uint32_t string);
 uint32_t nvt_groups_text(struct nvt_groups *groups, const char *text);

@@ -116,7 +116,7 @@ static int decode_payloads(struct nvt_nvt_reader *reader)
         }
         *payload = nvt_strings_add(trace->strings, text.data ? (char *)text.data : "", text.size);
         *flags |= NVT_RANGE_HAS_PAYLOAD;
-        status |= *payload == NVT_NO_STRING;
+        status |= text.failed || *payload == NVT_NO_STRING;
     }
     nvt_buffer_free(&text);
     return status ? -1 : 0;

@@ -295,7 +295,7 @@ static int peaks_of(struct nvt_table *table, const struct nvt_trace *trace, stru
     nvt_groups_trace(&names, trace);
     for (uint32_t i = 0; i < memory.count && !status; i++)
         status = put_series(table, trace, &memory.series[i], &names);
-    if (status || names.failed)
+    if (status || nvt_groups_failed(&names))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_groups_free(&names);
     release(&memory);

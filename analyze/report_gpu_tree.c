@@ -215,7 +215,7 @@ static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
         node->ops_self += times[i].ops_self;
     }
     free(node_of);
-    return status;
+    return nvt_groups_failed(&tree->names) ? -1 : status;
 }
 
 static int add_trace(struct tree *tree, const struct nvt_trace *trace, unsigned flags,
@@ -243,8 +243,9 @@ static int compare_nodes(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
-static void put_node(struct nvt_table *table, const struct tree *tree, const struct node *node,
-                     struct nvt_buffer *text)
+/* 0, or -1 when there is no memory for its name; what the table has none for, that tells itself. */
+static int put_node(struct nvt_table *table, const struct tree *tree, const struct node *node,
+                    struct nvt_buffer *text)
 {
     size_t row = nvt_table_add_row(table);
     int failed = 0;
@@ -266,6 +267,7 @@ static void put_node(struct nvt_table *table, const struct tree *tree, const str
     nvt_table_set_int(table, row, LEVEL, node->level);
     nvt_table_set_text(table, row, STYLE, node->style ? "StartEnd" : "PushPop");
     nvt_table_set_int(table, row, UNFINISHED, (int64_t)node->unfinished);
+    return failed ? -1 : 0;
 }
 
 /*
@@ -276,9 +278,8 @@ static int put_tree(struct nvt_table *table, struct tree *tree)
 {
     struct nvt_buffer text = {0};
     uint32_t *order = malloc(((size_t)tree->count + 1) * sizeof(*order)), used = 0;
-    if (!order)
-        return -1;
-    for (uint32_t from = tree->first_root;;) {
+    int status = order ? 0 : -1;
+    for (uint32_t from = tree->first_root; !status;) {
         uint32_t first = used;
         for (uint32_t node = from; node != NO_NODE; node = tree->nodes[node].next)
             order[used++] = node;
@@ -290,12 +291,12 @@ static int put_tree(struct nvt_table *table, struct tree *tree)
         }
         if (!used)
             break;
-        put_node(table, tree, &tree->nodes[order[--used]], &text);
+        status = put_node(table, tree, &tree->nodes[order[--used]], &text);
         from = tree->nodes[order[used]].first_child;
     }
     nvt_buffer_free(&text);
     free(order);
-    return 0;
+    return status;
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)

@@ -116,7 +116,7 @@ static int add_trace(struct sums *sums, const struct nvt_trace *trace)
     for (uint32_t i = 0; i < trace->ranges.count && !status && trace->counter_samples.count; i++)
         status = add_range(sums, trace, i, &courses);
     nvt_counter_courses_free(&courses);
-    return status;
+    return nvt_groups_failed(&sums->groups) ? -1 : status;
 }
 
 static void put_sums(struct nvt_table *table, const struct sums *sums)

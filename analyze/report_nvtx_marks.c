@@ -104,7 +104,7 @@ static struct nvt_table *make_one(struct nvt_report_input *input, const struct n
     nvt_groups_trace(&sums.groups, trace);
     for (uint32_t i = 0; table && i < trace->marks.count && !failed; i++)
         failed = add_mark(&sums, trace, i);
-    if (failed) {
+    if (failed || nvt_groups_failed(&sums.groups)) {
         nvt_table_free(table);
         table = NULL;
         nvt_fail_at(err, trace->path, -1, "out of memory");

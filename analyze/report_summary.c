@@ -253,6 +253,19 @@ static void put_kernels(struct nvt_table *table, const struct sums *kernels)
     nvt_table_sort(table, K_TOTAL, 1);
 }
 
+/* A table made of sums, which are released; NULL with err filled where it, or a name in them, found no memory. */
+static struct nvt_table *whole_table(struct nvt_table *table, struct sums *sums,
+                                     struct nvt_error *err)
+{
+    int failed = !table || nvt_groups_failed(&sums->names) || nvt_table_failed(table, NULL);
+    free_sums(sums);
+    if (!failed)
+        return table;
+    nvt_table_free(table);
+    nvt_fail(err, "out of memory");
+    return NULL;
+}
+
 /* Of all traces; NULL with err filled when out of memory. */
 static struct nvt_table *kernel_table(const struct nvt_report_input *input, struct nvt_error *err)
 {
@@ -264,10 +277,7 @@ static struct nvt_table *kernel_table(const struct nvt_report_input *input, stru
         failed ? NULL : nvt_table_new("summary", "", kernel_columns, COUNT(kernel_columns));
     if (table)
         put_kernels(table, &kernels);
-    else
-        nvt_fail(err, "out of memory");
-    free_sums(&kernels);
-    return table;
+    return whole_table(table, &kernels, err);
 }
 
 /* Rows of nvtx_gpu_proj_sum, added up by plain names. */
@@ -314,10 +324,7 @@ static struct nvt_table *range_table(const struct nvt_table *from, struct nvt_er
             : nvt_table_new("summary", "", range_columns, COUNT(range_columns));
     if (table)
         put_ranges(table, &ranges);
-    else
-        nvt_fail(err, "out of memory");
-    free_sums(&ranges);
-    return table;
+    return whole_table(table, &ranges, err);
 }
 
 /* --- the first rows of longer tables --- */
@@ -439,7 +446,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         return -1;
     }
     status = nvt_report_add(tables, traces, err);
-    if (status || !nvt_table_rows(devices))
+    if (status || (!nvt_table_rows(devices) && !nvt_table_failed(devices, NULL)))
         nvt_table_free(devices);
     else
         status = nvt_report_add(tables, devices, err);

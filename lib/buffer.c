@@ -11,10 +11,16 @@ void nvt_buffer_free(struct nvt_buffer *buffer)
     *buffer = (struct nvt_buffer){0};
 }
 
+static int run_out(struct nvt_buffer *buffer)
+{
+    buffer->failed = 1;
+    return -1;
+}
+
 int nvt_buffer_reserve(struct nvt_buffer *buffer, size_t more)
 {
     if (more > SIZE_MAX / 2 || buffer->size > SIZE_MAX / 2 - more)
-        return -1;
+        return run_out(buffer);
     size_t needed = buffer->size + more;
     if (needed <= buffer->capacity)
         return 0;
@@ -23,7 +29,7 @@ int nvt_buffer_reserve(struct nvt_buffer *buffer, size_t more)
         capacity *= 2;
     uint8_t *data = realloc(buffer->data, capacity);
     if (!data)
-        return -1;
+        return run_out(buffer);
     buffer->data = data;
     buffer->capacity = capacity;
     return 0;

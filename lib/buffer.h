@@ -13,11 +13,12 @@ struct nvt_buffer {
     uint8_t *data;
     size_t size;     /* bytes used */
     size_t capacity; /* bytes allocated */
+    int failed; /* there was no memory for something since it was zero: for who appends much and asks once */
 };
 
 void nvt_buffer_free(struct nvt_buffer *buffer);
 
-/* Make room for `more` bytes behind size. 0, or -1 when out of memory (the buffer is unchanged). */
+/* Make room for `more` bytes behind size. 0, or -1 when out of memory (the buffer is unchanged, but for `failed`). */
 int nvt_buffer_reserve(struct nvt_buffer *buffer, size_t more);
 
 /* Append bytes. 0, or -1 when out of memory. */

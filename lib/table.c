@@ -303,31 +303,38 @@ size_t nvt_table_find(const struct nvt_table *table, const char *heading)
     return SIZE_MAX;
 }
 
+/* The cell, or one that is null where there was no memory for the row. */
+static union cell read_cell(const struct nvt_table *table, size_t row, size_t column)
+{
+    return row < table->rows ? table->columns[column].cells[row] : (union cell){0};
+}
+
 int nvt_table_is_null(const struct nvt_table *table, size_t row, size_t column)
 {
-    return !table->columns[column].filled[row];
+    return row >= table->rows || !table->columns[column].filled[row];
 }
 
 int64_t nvt_table_int(const struct nvt_table *table, size_t row, size_t column)
 {
-    return table->columns[column].cells[row].integer;
+    return read_cell(table, row, column).integer;
 }
 
 double nvt_table_real(const struct nvt_table *table, size_t row, size_t column)
 {
-    const struct column *from = &table->columns[column];
-    return from->spec.type == NVT_REAL ? from->cells[row].real : (double)from->cells[row].integer;
+    union cell cell = read_cell(table, row, column);
+    return table->columns[column].spec.type == NVT_REAL ? cell.real : (double)cell.integer;
 }
 
 int nvt_table_bool(const struct nvt_table *table, size_t row, size_t column)
 {
-    return table->columns[column].cells[row].integer != 0;
+    return read_cell(table, row, column).integer != 0;
 }
 
 const char *nvt_table_text(const struct nvt_table *table, size_t row, size_t column)
 {
-    const struct column *from = &table->columns[column];
-    return from->filled[row] ? nvt_strings_get(table->strings, from->cells[row].text, NULL) : "";
+    return nvt_table_is_null(table, row, column)
+               ? ""
+               : nvt_strings_get(table->strings, read_cell(table, row, column).text, NULL);
 }
 
 int nvt_tables_add(struct nvt_tables *tables, struct nvt_table *table)

@@ -54,7 +54,7 @@ void nvt_table_free(struct nvt_table *table);
 void nvt_table_set_title(struct nvt_table *table, const char *title);
 void nvt_table_set_provenance(struct nvt_table *table, const struct nvt_provenance *provenance);
 
-/* Append a row of nulls. Returns its number (one that setters ignore when out of memory). */
+/* Append a row of nulls. Returns its number (when out of memory one that setters ignore, and that reads as a row of nulls). */
 size_t nvt_table_add_row(struct nvt_table *table);
 
 /*

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/report.h"
 #include "faults_kit.h"
 
 #define MOST      16 /* arguments of a command */
@@ -319,6 +320,32 @@ static void commands_survive_failing_allocations(void **state)
     all_of(NULL, 20);
 }
 
+/* Each report of a trace of a device: whole, or one line. */
+static void reports_survive_failing_allocations(void **state)
+{
+    (void)state;
+    FAULTS_SKIP_SANITIZED();
+    size_t size, count;
+    unsigned long runs = 0;
+    char *profile = cli_read_file("tests/docs/profile.json", &size);
+    assert_non_null(profile);
+    cli_write_file(cli_in(faults_folder(), "d.json"), profile, size);
+    free(profile);
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    for (size_t i = 0; i < count; i++) {
+        const struct command command = {
+            reports[i]->name,
+            {"nvtally", "stats", "-r", reports[i]->name, "-f", "csv", "d.json"},
+            NULL};
+        if (reports[i]->needs & NVT_NEEDS_RUNS)
+            continue;
+        struct reference reference = reference_of(&command);
+        runs += fail_in_turn(&command, NULL, &reference, 20);
+        free(reference.data);
+    }
+    note_runs("stats -r", NULL, runs);
+}
+
 /* What is there, each line of it, or that this cannot be told. */
 static void info_says_what_it_cannot_tell(void **state)
 {
@@ -549,6 +576,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_survive_failing_allocations),
+        cmocka_unit_test(reports_survive_failing_allocations),
         cmocka_unit_test(info_says_what_it_cannot_tell),
         cmocka_unit_test(recording_survives_failing_allocations),
         cmocka_unit_test(commands_survive_failing_calls),
