@@ -23,6 +23,16 @@ const char *nvt_path_kind_name(enum nvt_path_kind kind)
     return names[kind];
 }
 
+enum nvt_path_kind nvt_path_kind_of_op(const struct nvt_trace *trace, uint32_t op)
+{
+    static const enum nvt_path_kind kinds[] = {
+        [NVT_CLASS_COMPUTE] = NVT_PATH_COMPUTE,
+        [NVT_CLASS_COMMUNICATION] = NVT_PATH_COMMUNICATION,
+        [NVT_CLASS_COPY] = NVT_PATH_COPY,
+    };
+    return kinds[nvt_op_class(trace, op)];
+}
+
 int nvt_path_is_of_op(enum nvt_path_kind kind)
 {
     return kind <= NVT_PATH_LAUNCH;
@@ -159,22 +169,12 @@ static struct cause cause_of(struct walk *walk, uint32_t op)
     return cause;
 }
 
-static enum nvt_path_kind kind_of_op(const struct nvt_trace *trace, uint32_t op)
-{
-    static const enum nvt_path_kind kinds[] = {
-        [NVT_CLASS_COMPUTE] = NVT_PATH_COMPUTE,
-        [NVT_CLASS_COMMUNICATION] = NVT_PATH_COMMUNICATION,
-        [NVT_CLASS_COPY] = NVT_PATH_COPY,
-    };
-    return kinds[nvt_op_class(trace, op)];
-}
-
 static void step_on_device(struct walk *walk)
 {
     const struct nvt_trace *trace = walk->index->trace;
     const struct nvt_ops *ops = &trace->ops;
     uint32_t op = walk->op, call = ops->api[op];
-    tell(walk, kind_of_op(trace, op), op, ops->start[op]);
+    tell(walk, nvt_path_kind_of_op(trace, op), op, ops->start[op]);
     struct cause cause = cause_of(walk, op);
     int is_stall = cause.late > NVT_PATH_STALL_NS;
     if (!cause.is_known) {

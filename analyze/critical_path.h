@@ -44,6 +44,9 @@ enum nvt_path_kind {
 /* "Compute", "Communication" … */
 const char *nvt_path_kind_name(enum nvt_path_kind kind);
 
+/* What an operation is when it is on the path. */
+enum nvt_path_kind nvt_path_kind_of_op(const struct nvt_trace *trace, uint32_t op);
+
 /* Whether a kind's rows are of ops. */
 int nvt_path_is_of_op(enum nvt_path_kind kind);
 

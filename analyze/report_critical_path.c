@@ -14,7 +14,6 @@
 #include "critical_path.h"
 #include "diagnose.h"
 #include "groups.h"
-#include "overlap.h"
 #include "project.h"
 #include "report.h"
 
@@ -140,14 +139,6 @@ struct sums {
     int has_iterations;
 };
 
-static enum nvt_path_kind op_kind(const struct nvt_trace *trace, uint32_t op)
-{
-    enum nvt_op_class class = nvt_op_class(trace, op);
-    return class == NVT_CLASS_COMPUTE         ? NVT_PATH_COMPUTE
-           : class == NVT_CLASS_COMMUNICATION ? NVT_PATH_COMMUNICATION
-                                              : NVT_PATH_COPY;
-}
-
 /* 0 on the device, 1 between, 2 on the host. */
 static uint32_t side_of(enum nvt_path_kind kind)
 {
@@ -245,7 +236,8 @@ static void add_totals(struct sums *sums, const struct nvt_trace *trace, uint32_
         int64_t ns = within(part, ops->start[i], ops->end[i]);
         if (!ns || ops->process[i] != process)
             continue;
-        const uint32_t key[] = {op_kind(trace, i), nvt_groups_string(&sums->all, ops->name[i])};
+        const uint32_t key[] = {nvt_path_kind_of_op(trace, i),
+                                nvt_groups_string(&sums->all, ops->name[i])};
         nvt_groups_add(&sums->all, nvt_groups_key(&sums->all, key, 2), ns);
     }
     for (uint32_t i = 0; i < apis->count; i++) {

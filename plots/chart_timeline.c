@@ -492,14 +492,14 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return nvt_chart_each_trace(request, draw_trace, err);
 }
 
+static int has_time(const struct nvt_trace *trace)
+{
+    return trace->ranges.count || trace->ops.count;
+}
+
 static int fits(const struct nvt_report_input *input)
 {
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_input_trace *from = &input->traces[i];
-        if (!from->runs && (from->trace->ranges.count || from->trace->ops.count))
-            return 1;
-    }
-    return 0;
+    return nvt_chart_any_trace(input, has_time);
 }
 
 const struct nvt_chart nvt_chart_timeline = {

@@ -115,6 +115,15 @@ size_t nvt_chart_own_traces(const struct nvt_report_input *input)
     return count;
 }
 
+int nvt_chart_any_trace(const struct nvt_report_input *input,
+                        int (*has)(const struct nvt_trace *trace))
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!input->traces[i].runs && has(input->traces[i].trace))
+            return 1;
+    return 0;
+}
+
 void nvt_chart_trace_name(const struct nvt_report_input *input, size_t index, char *out,
                           size_t size)
 {
