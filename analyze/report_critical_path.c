@@ -3,7 +3,7 @@
  * process: its path, and the share of each kind; and another one of the second half of its iterations (ranges `iteration`
  * or `ProfilerStep#…`), which the other tables are about where there are any. The second says what is on the path: of kernels, copies and calls also
  * how much time they took in all, and how much of it is hidden: beside the path, so that nothing is won by making it
- * shorter. The third has the same by range: of what was launched in it, and of the host's time in it.
+ * shorter; and the host by the innermost range that it was in. The third has the same by range: of what was launched in it, and of the host's time in it.
  *
  * critical_path_trace: the path step by step.
  */
@@ -213,7 +213,9 @@ static void add_path(struct sums *sums, const struct nvt_trace *trace,
         int64_t ns = within(part, segment->start, segment->end);
         if (!ns)
             continue;
-        uint32_t name = nvt_groups_text(&sums->on_path, segment_name(trace, segment));
+        uint32_t name = segment->kind == NVT_PATH_HOST && segment->range != NVT_NONE
+                            ? nvt_groups_range(&sums->on_path, segment->range)
+                            : nvt_groups_text(&sums->on_path, segment_name(trace, segment));
         uint32_t range = segment->range == NVT_NONE
                              ? nvt_groups_text(&sums->ranges, "")
                              : nvt_groups_range(&sums->ranges, segment->range);

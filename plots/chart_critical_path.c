@@ -1,6 +1,6 @@
 /*
  * critical_path: what the time of a trace waited for, as bars: the kernels, copies and calls with the most time on the
- * critical path, the host, and what passes in between. Behind each the time of the same that is hidden beside the path.
+ * critical path, the host's ranges, and what passes in between. Behind each the time of the same that is hidden beside the path.
  */
 #include "chart.h"
 
@@ -24,7 +24,7 @@ static const struct {
     {NVT_PATH_COMMUNICATION, NVT_ORANGE, "communication", NULL},
     {NVT_PATH_COPY, NVT_GREEN, "copies", NULL},
     {NVT_PATH_CALL, NVT_PURPLE, "CUDA calls", NULL},
-    {NVT_PATH_HOST, NVT_RED, "host", "the host, outside of CUDA calls"},
+    {NVT_PATH_HOST, NVT_RED, "host, outside of CUDA calls", NULL},
     {NVT_PATH_GAP, NVT_BLACK, "in between", "gaps between operations that follow each other"},
     {NVT_PATH_STALL, NVT_BLACK, "in between", "late for no reason that is on record"},
     {NVT_PATH_LAUNCH, NVT_BLACK, "in between", "from a launch to its start"},
@@ -106,6 +106,8 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                 looks[bar->look].color + 1);
         if (looks[bar->look].label)
             nvt_label_put(looks[bar->look].label, out);
+        else if (looks[bar->look].kind == NVT_PATH_HOST)
+            nvt_label_put(*bar->name ? bar->name : "outside of ranges", out);
         else
             nvt_label_put_kernel(bar->name, out);
         putc('\n', out);
