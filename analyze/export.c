@@ -17,6 +17,7 @@
 static const struct nvt_exporter *const exporters[] = {
     &nvt_exporter_sqlite,
     &nvt_exporter_chrome,
+    &nvt_exporter_chrome_path,
     &nvt_exporter_csv,
 };
 
@@ -27,6 +28,7 @@ static const char usage_text[] =
     "Writes a trace (.nvt, nsys's .sqlite, Kineto's .json) in another format.\n\n"
     "      --to FORMAT   sqlite: nsys's own schema, for its statistics and other tools\n"
     "                    chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
+    "                    chrome-path: the same, with the critical path in a row of its own\n"
     "                    csv: one line an event\n"
     "  -o, --output OUT  write there; default: stdout, for sqlite FILE with .sqlite as its ending\n"
     "      --help        this text\n";
@@ -43,7 +45,7 @@ static int choose(struct request *request, const char *name, struct nvt_error *e
             request->exporter = exporters[i];
             return 0;
         }
-    return nvt_fail(err, "export: no format '%s': sqlite, chrome or csv", name);
+    return nvt_fail(err, "export: no format '%s': sqlite, chrome, chrome-path or csv", name);
 }
 
 /* 1: --help was given. */
@@ -74,7 +76,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     if (argc - optind != 1)
         return nvt_fail(err, "export: give one trace, not %d", argc - optind);
     if (!request->exporter)
-        return nvt_fail(err, "export: give a format with --to: sqlite, chrome or csv");
+        return nvt_fail(err, "export: give a format with --to: sqlite, chrome, chrome-path or csv");
     request->input = argv[optind];
     return 0;
 }

@@ -39,6 +39,11 @@ extern const struct nvt_exporter nvt_exporter_sqlite;
  */
 extern const struct nvt_exporter nvt_exporter_chrome;
 
+/* The same, and the critical path of each process (critical_path.h) in a row of its own, as events of this category,
+ * which our reader leaves out. */
+extern const struct nvt_exporter nvt_exporter_chrome_path;
+#define NVT_EXPORT_PATH "critical_path"
+
 /* One line an event: ranges, marks, calls, operations, synchronisations, memory, overhead; each
  * kind in the order of time. */
 extern const struct nvt_exporter nvt_exporter_csv;

@@ -5,6 +5,7 @@
 
 #include "../lib/json.h"
 #include "counters.h"
+#include "critical_path.h"
 #include "cuda_names.h"
 #include "devices.h"
 #include "export.h"
@@ -14,6 +15,8 @@
 /* Devices are processes of the file; their numbers lie above those of real processes (2^22 on
  * Linux) and within 31 bits, which viewers keep. */
 #define DEVICE_PID (INT64_C(1) << 30)
+/* The row of a process's critical path: above the numbers of real threads. */
+#define PATH_TID INT32_MAX
 
 struct writer {
     const struct nvt_trace *trace;
@@ -422,6 +425,50 @@ static void put_overhead(struct writer *writer, uint32_t i)
     end(writer);
 }
 
+/* --- critical paths --- */
+
+static void put_step(struct writer *writer, int64_t pid, const struct nvt_path_segment *step)
+{
+    const struct nvt_trace *trace = writer->trace;
+    const char *range =
+        step->range == NVT_NONE ? "" : nvt_name(trace, trace->ranges.name[step->range]);
+    const char *name = nvt_path_is_of_op(step->kind) ? nvt_name(trace, trace->ops.name[step->row])
+                       : step->kind != NVT_PATH_HOST ? nvt_name(trace, trace->apis.name[step->row])
+                       : *range                      ? range
+                                                     : "outside of ranges";
+    begin(writer, 'X', pid, PATH_TID, step->start);
+    put_time(writer, ",\"dur\":", step->end - step->start);
+    put(writer, ",\"cat\":\"" NVT_EXPORT_PATH "\"");
+    put_quoted(writer, ",\"name\":", name);
+    put_quoted(writer, ",\"args\":{\"kind\":", nvt_path_kind_name(step->kind));
+    put_quoted(writer, ",\"range\":", range);
+    if (step->thread != NVT_NONE)
+        put(writer, ",\"thread\":%" PRId64, tid_of(writer, step->thread));
+    else
+        put(writer, ",\"stream\":%" PRIu32, trace->ops.stream[step->row]);
+    put(writer, "}");
+    end(writer);
+}
+
+/* A row a process, above its threads. 0, or -1 with err filled. */
+static int put_paths(struct writer *writer, struct nvt_error *err)
+{
+    struct nvt_critical_paths paths = {0};
+    if (nvt_critical_paths_make(&paths, writer->trace, err))
+        return -1;
+    for (uint32_t i = 0; i < paths.count; i++) {
+        int64_t pid = pid_of(writer, paths.items[i].process);
+        put_name(writer, "thread_name", pid, PATH_TID, "critical path");
+        begin(writer, 'M', pid, PATH_TID, writer->trace->first_ns);
+        put(writer, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":-1}");
+        end(writer);
+        for (uint32_t k = 0; k < paths.items[i].count && !writer->failed; k++)
+            put_step(writer, pid, &paths.items[i].segments[k]);
+    }
+    nvt_critical_paths_free(&paths);
+    return 0;
+}
+
 /* --- the file --- */
 
 static void put_head(struct writer *writer)
@@ -448,7 +495,8 @@ static void put_head(struct writer *writer)
     fwrite(writer->text.data, 1, writer->text.size, writer->out);
 }
 
-static int write_chrome(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
+static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out,
+                        struct nvt_error *err)
 {
     struct writer writer = {.trace = trace, .out = out};
     const struct {
@@ -468,13 +516,29 @@ static int write_chrome(const struct nvt_trace *trace, FILE *out, struct nvt_err
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
         for (uint32_t i = 0; i < kinds[kind].count && !writer.failed; i++)
             kinds[kind].put(&writer, i);
+    int status = with_paths ? put_paths(&writer, err) : 0;
     fputs("\n]}\n", out);
     free(writer.levels);
     nvt_buffer_free(&writer.text);
     nvt_map_free(&writer.devices);
     nvt_rows_free(&writer.rows);
-    return writer.failed ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+    return writer.failed ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
+}
+
+static int write_chrome(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
+{
+    return write_events(trace, 0, out, err);
+}
+
+static int write_chrome_path(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
+{
+    return write_events(trace, 1, out, err);
 }
 
 const struct nvt_exporter nvt_exporter_chrome = {
     .name = "chrome", .about = "trace events, for Perfetto", .write = write_chrome};
+
+const struct nvt_exporter nvt_exporter_chrome_path = {
+    .name = "chrome-path",
+    .about = "the same, with the critical path of each process as a row",
+    .write = write_chrome_path};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cuda_names.h"
+#include "export.h"
 
 enum class {
     CLASS_RANGE, /* whatever is none of the others */
@@ -35,6 +36,7 @@ static const struct {
     {"Trace", CLASS_IGNORED},
     {"gpu_user_annotation", CLASS_IGNORED},
     {"cuda_profiler_range", CLASS_IGNORED},
+    {NVT_EXPORT_PATH, CLASS_IGNORED},
     /* PyTorch 1.8 to 1.12. */
     {"Kernel", CLASS_KERNEL},
     {"Memcpy", CLASS_COPY},

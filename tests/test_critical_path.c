@@ -14,6 +14,7 @@
 
 #include "../analyze/critical_path.h"
 #include "../analyze/cuda_names.h"
+#include "../analyze/export.h"
 #include "../analyze/path_index.h"
 #include "../analyze/report.h"
 #include "made_trace.h"
@@ -468,6 +469,33 @@ static void loops_wait_for_what_they_wait_for(void **state)
     }
 }
 
+/* In Chrome's trace events: an event a step, in a row of its own. */
+static void steps_are_events(void **state)
+{
+    (void)state;
+    static struct simulated sim;
+    struct nvt_critical_paths paths;
+    struct nvt_error err = NVT_ERROR_INIT;
+    char *text = NULL;
+    size_t size, events = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    simulated_make(&sim, 7, 300, 3, 2);
+    simulated_run(&sim);
+    struct nvt_trace *trace = simulated_trace(&sim, 0);
+    assert_int_equal(nvt_exporter_chrome_path.write(trace, out, &err), 0);
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+    for (const char *at = text; (at = strstr(at, "\"cat\":\"" NVT_EXPORT_PATH "\"")) != NULL; at++)
+        events++;
+    assert_int_equal(events, paths.items[0].count);
+    assert_non_null(strstr(text, "\"name\":\"critical path\""));
+    assert_non_null(strstr(text, "{\"kind\":\"Compute\",\"range\":\""));
+    nvt_critical_paths_free(&paths);
+    nvt_trace_free(trace);
+    free(text);
+}
+
 /* Whatever it is: the path of a program without iterations, step by step. */
 static void every_step_is_listed(void **state)
 {
@@ -503,6 +531,7 @@ int main(void)
         cmocka_unit_test(nothing_to_follow),
         cmocka_unit_test(loops_wait_for_what_they_wait_for),
         cmocka_unit_test(every_step_is_listed),
+        cmocka_unit_test(steps_are_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -443,7 +443,7 @@ static void chrome_reads_back(void **state)
                 trace->ops.name[i] =
                     nvt_strings_add_text(trace->strings, "[CUDA memcpy Host-to-Device]");
             }
-        write_to(&nvt_exporter_chrome, trace, path);
+        write_to(seed % 2 ? &nvt_exporter_chrome : &nvt_exporter_chrome_path, trace, path);
         struct nvt_trace *back = read_back(path);
         for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
             char *ours = report_text(reports[i], trace, 0);
