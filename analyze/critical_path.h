@@ -4,8 +4,10 @@
  * the whole; time taken off something beside it, as long as that stays beside it, comes off nothing.
  *
  * It is followed backwards from the last event, from each thing to that of its predecessors that was the last to be ready
- * (Alpern et al. and others since: "last arriver"; Holistic Trace Analysis builds the whole graph instead, with the same
- * edges on one process):
+ * (the path: Yang and Miller, "Critical path analysis for the execution of parallel and distributed programs", 1988; following
+ * last-arriving edges instead of searching the graph: Fields, Rubin and Bodík, "Focusing processor policies via
+ * critical-path prediction", 2001; of CUDA programs, with the graph: Schmitt et al., "Scalable critical path analysis for
+ * hybrid MPI-CUDA applications", 2014, and Holistic Trace Analysis):
  *
  * - An operation begins behind the call that launched it, behind what its stream was given before it, and behind
  *   the events that the stream was told to wait for in between. Which of these it was waiting for: that after which it began
