@@ -6,6 +6,8 @@
 #include "overlap.h"
 #include "path_index.h"
 
+/* Threads are looked at for who handed over so often at most: a hundred of them a million times. */
+#define LOOKS_AT_MOST UINT64_C(100000000)
 /* Launches take 2 to 10 us. */
 #define LONG_CALL_NS 20000
 /* How late a kernel is that begins within such a call: what ended less before it counts more. */
@@ -46,6 +48,7 @@ struct walk {
     uint32_t op, thread;
     uint32_t
         call; /* the thread is within this one whatever the time is: it launched what came next */
+    uint64_t looks; /* at other threads, so far */
     int is_over, has_failed;
 };
 
@@ -193,12 +196,13 @@ static void step_on_device(struct walk *walk)
 
 /* The thread that handed over to one that was silent since `since`: it was at work in the meantime, then fell
  * silent itself, and stays so. With `anyhow`, the one that did something last. NVT_NONE: nobody. */
-static uint32_t handed_over(const struct walk *walk, int64_t since, int anyhow)
+static uint32_t handed_over(struct walk *walk, int64_t since, int anyhow)
 {
     const struct nvt_threads *threads = &walk->index->trace->threads;
     int64_t time = walk->time, latest = since;
     uint32_t by = NVT_NONE;
-    if (!anyhow && nvt_clock_since(time, since) < NVT_PATH_HANDOVER_NS)
+    if ((!anyhow && nvt_clock_since(time, since) < NVT_PATH_HANDOVER_NS) ||
+        (walk->looks += threads->count) > LOOKS_AT_MOST)
         return NVT_NONE;
     for (uint32_t t = 0; t < threads->count; t++) {
         if (t == walk->thread || threads->process[t] != walk->path->process ||

@@ -60,7 +60,8 @@ uint32_t nvt_path_stream(const struct nvt_path_index *index, uint32_t process, u
 {
     const struct nvt_ops *ops = &index->trace->ops;
     uint32_t found = nvt_map_get(&index->streams, stream_key(process, device, stream));
-    for (uint32_t i = 0; i < index->stream_count && found == NVT_MAP_NONE; i++) {
+    uint32_t looks = index->stream_count <= NVT_PATH_STREAMS ? index->stream_count : 0;
+    for (uint32_t i = 0; i < looks && found == NVT_MAP_NONE; i++) {
         uint32_t op = index->by_start.rows[index->by_start.first[i]];
         if (ops->process[op] == process && ops->stream[op] == stream)
             found = i;
@@ -273,26 +274,36 @@ uint32_t nvt_path_last(const struct nvt_path_index *index, struct nvt_path_ops o
     return NVT_NONE;
 }
 
+/* Where in rows[from … to), which ascend, the first is that is at least `row`. */
+static uint32_t row_from(const uint32_t *rows, uint32_t from, uint32_t to, uint32_t row)
+{
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (rows[middle] < row)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
 uint32_t nvt_path_place(const struct nvt_path_index *index, uint32_t op)
 {
-    const struct nvt_ops *ops = &index->trace->ops;
-    uint32_t place =
-        nvt_buckets_from(&index->by_start, index->stream_of[op], ops->start, ops->start[op]);
-    while (index->by_start.rows[place] != op)
-        place++;
-    return place;
+    uint32_t stream = index->stream_of[op];
+    const uint32_t *first = index->by_start.first;
+    return row_from(index->by_start.rows, first[stream], first[stream + 1], op);
 }
 
 uint32_t nvt_path_before(const struct nvt_path_index *index, uint32_t op)
 {
     const struct nvt_ops *ops = &index->trace->ops;
     uint32_t stream = index->stream_of[op];
-    uint32_t i = nvt_buckets_behind(&index->by_end, stream, ops->end, ops->start[op]);
-    /* Operations of no length may end where they start: the one before has the lower row. */
-    while (i > index->by_end.first[stream])
-        if (index->by_end.rows[--i] < op)
-            return index->by_end.rows[i];
-    return NVT_NONE;
+    uint32_t to = nvt_buckets_behind(&index->by_end, stream, ops->end, ops->start[op]);
+    uint32_t from = nvt_buckets_from(&index->by_end, stream, ops->end, ops->start[op]);
+    /* Operations of no length may end where they start: of those that end at this moment, those before it have
+     * lower rows. */
+    uint32_t at = row_from(index->by_end.rows, from, to, op);
+    return at > index->by_end.first[stream] ? index->by_end.rows[at - 1] : NVT_NONE;
 }
 
 int nvt_path_launch_class(const struct nvt_trace *trace, uint32_t op)

@@ -9,6 +9,10 @@
 #include "map.h"
 #include "trace.h"
 
+/* What would be looked for among all streams is not found where there are more: programs have some hundred, files may be
+ * made of them. */
+#define NVT_PATH_STREAMS 1000
+
 /* From `time` on, a thread's innermost push/pop range is this one, or NVT_NONE. */
 struct nvt_path_piece {
     int64_t time;

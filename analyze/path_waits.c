@@ -15,6 +15,8 @@
 /* Clocks of device and host are brought together to about this: an operation that ends so much behind the call that
  * waits for it still ends within it. */
 #define CLOCKS_NS 2000
+/* Events that one operation is made to wait for. */
+#define WAITS_AT_MOST 1000
 /* A launch that takes longer than any that has room; and how many operations are then queued at least. */
 #define LONG_LAUNCH 20000
 #define QUEUED      256u
@@ -46,7 +48,9 @@ uint32_t nvt_path_event_before(const struct nvt_path_index *index, uint32_t op)
                         ? ops->launch[index->by_start.rows[place - 1]]
                         : INT64_MIN;
     at = nvt_buckets_behind(&index->waits, stream, syncs->start, ops->launch[op]);
-    while (at > first && syncs->start[index->waits.rows[--at]] > since) {
+    for (int looks = 0;
+         at > first && looks < WAITS_AT_MOST && syncs->start[index->waits.rows[--at]] > since;
+         looks++) {
         uint32_t other = recorded_behind(index, index->waits.rows[at], ops->start[op]);
         if (other != NVT_NONE && other < op &&
             (latest == NVT_NONE || ops->end[other] > ops->end[latest]))
@@ -67,6 +71,8 @@ static int is_outlasted(const struct nvt_path_index *index, uint32_t process, ui
 {
     const struct nvt_ops *ops = &index->trace->ops;
     const struct nvt_apis *apis = &index->trace->apis;
+    if (index->stream_count > NVT_PATH_STREAMS)
+        return 1;
     for (uint32_t stream = 0; stream < index->stream_count; stream++) {
         uint32_t next = nvt_buckets_behind(&index->by_end, stream, ops->end,
                                            nvt_clock_sum(apis->end[call], CLOCKS_NS));

@@ -17,6 +17,7 @@
 #include "../analyze/export.h"
 #include "../analyze/path_index.h"
 #include "../analyze/report.h"
+#include "../lib/clock.h"
 #include "made_trace.h"
 #include "simulated_program.h"
 #include "small_trace.h"
@@ -357,6 +358,34 @@ static void threads_hand_over(void **state)
                        "CUDA Call 890-895 cudaLaunchKernel, Compute 895-2000 a");
 }
 
+/* Files may be made so that everything is at one moment: that costs no more than if it were not. */
+static void equal_times_cost_no_more(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_critical_paths paths;
+    struct nvt_trace *trace = small_trace();
+    const struct nvt_sync sync = {.start = 0,
+                                  .process = nvt_trace_process(trace, 10),
+                                  .stream = 7,
+                                  .correlation = 2,
+                                  .recorded = 3,
+                                  .recorded_stream = 7,
+                                  .type = NVT_SYNC_WAIT_EVENT};
+    for (uint64_t i = 0; i < 200000; i++) {
+        call(trace, 1, "cudaLaunchKernel", 10 + i, 5, 5);
+        op(trace, "a", 7, 10 + i, 5, 5);
+    }
+    call(trace, 1, "cudaEventRecord", 3, 0, 0);
+    nvt_sync_add(trace, &sync);
+    small_trace_finish(trace);
+    int64_t started = nvt_monotonic_ns();
+    assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
+    assert_true(nvt_monotonic_ns() - started < INT64_C(5000000000));
+    nvt_critical_paths_free(&paths);
+    nvt_trace_free(trace);
+}
+
 static void nothing_to_follow(void **state)
 {
     (void)state;
@@ -528,6 +557,7 @@ int main(void)
         cmocka_unit_test(waits_are_found_on_other_devices),
         cmocka_unit_test(polling_is_no_work),
         cmocka_unit_test(threads_hand_over),
+        cmocka_unit_test(equal_times_cost_no_more),
         cmocka_unit_test(nothing_to_follow),
         cmocka_unit_test(loops_wait_for_what_they_wait_for),
         cmocka_unit_test(every_step_is_listed),
