@@ -1,8 +1,10 @@
 #include "critical_path.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../lib/clock.h"
+#include "gaps.h"
 #include "overlap.h"
 #include "path_index.h"
 
@@ -337,13 +339,25 @@ static int has_ops(const struct nvt_path_index *index, uint32_t process)
     return index->process_by_end.first[process] < index->process_by_end.first[process + 1];
 }
 
+/* Whether there are calls beside those that give a device something to do: then waits would be on record, too. */
+static int has_other_calls(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->apis.count; i++) {
+        const char *name = nvt_name(trace, trace->apis.name[i]);
+        if (trace->apis.class[i] != NVT_API_LIBRARY && !nvt_call_launches(name) &&
+            !strstr(name, "emcpy") && !strstr(name, "emset"))
+            return 1;
+    }
+    return 0;
+}
+
 int nvt_critical_paths_make(struct nvt_critical_paths *paths, const struct nvt_trace *trace,
                             struct nvt_error *err)
 {
     struct nvt_path_index index = {0};
     int status = 0;
-    *paths = (struct nvt_critical_paths){.no_calls = trace->ops.count && !trace->apis.count};
-    if (!trace->ops.count || !trace->apis.count)
+    *paths = (struct nvt_critical_paths){.is_blind = trace->ops.count && !has_other_calls(trace)};
+    if (!trace->ops.count || paths->is_blind)
         return 0;
     paths->items = calloc((size_t)trace->processes.count + 1, sizeof(*paths->items));
     if (!paths->items || nvt_path_index_make(&index, trace))

@@ -77,7 +77,8 @@ struct nvt_critical_path {
 struct nvt_critical_paths {
     struct nvt_critical_path *items;
     uint32_t count;
-    int no_calls; /* operations are there, and no CUDA calls: so no paths, as waits are not known */
+    int is_blind; /* operations are there, and no CUDA calls but those that launch: no paths, as nobody knows
+                     what the host waited for (`record` has no other calls by default) */
 };
 
 /*

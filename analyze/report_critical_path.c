@@ -112,10 +112,10 @@ static int make_paths(const struct nvt_report_input *input, const struct nvt_tra
 static void tell_missing(struct nvt_report_input *input, const struct nvt_trace *trace,
                          const struct nvt_critical_paths *paths)
 {
-    if (paths->no_calls)
+    if (paths->is_blind)
         nvt_note(input,
-                 "note: %s has no CUDA calls: what the host waited for is not known, and no path "
-                 "can be followed",
+                 "note: %s has no CUDA calls but launches: what the host waited for is not known, "
+                 "and no path can be followed (record --trace kernel,api,sync)",
                  trace->path);
 }
 

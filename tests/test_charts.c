@@ -406,6 +406,11 @@ static struct nvt_trace *make_trace(void)
         assert_true(nvt_api_add(trace, &call) != NVT_NONE);
         assert_true(nvt_memory_event_add(trace, &event) != NVT_NONE);
     }
+    const struct nvt_api other = {.start = 450,
+                                  .end = 480,
+                                  .thread = thread,
+                                  .name = nvt_strings_add_text(trace->strings, "cudaMalloc")};
+    assert_true(nvt_api_add(trace, &other) != NVT_NONE);
     assert_int_equal(nvt_trace_set_meta(trace, "device", "A made GPU"), 0);
     add_counters(trace, 200000);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);

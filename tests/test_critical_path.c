@@ -186,11 +186,16 @@ static void op(struct nvt_trace *trace, const char *name, uint32_t stream, uint6
 
 /* "Host 0-10 main, Launch 10-12 a, …": kinds and times in us, then the range of a segment where it has one, else its
  * name. Frees the trace. */
-static void expect_path(struct nvt_trace *trace, const char *expected)
+static void expect(struct nvt_trace *trace, int is_recorded, const char *expected)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_critical_paths paths;
     char text[4096] = "";
+    /* Another process: so calls that launch nothing are on record. */
+    const struct nvt_api other = {.thread = small_thread(trace, 11, 1),
+                                  .name = nvt_strings_add_text(trace->strings, "cudaMalloc")};
+    if (is_recorded)
+        nvt_api_add(trace, &other);
     small_trace_finish(trace);
     assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
     for (uint32_t i = 0; paths.count && i < paths.items[0].count; i++) {
@@ -209,6 +214,22 @@ static void expect_path(struct nvt_trace *trace, const char *expected)
     assert_string_equal(text, expected);
     nvt_critical_paths_free(&paths);
     nvt_trace_free(trace);
+}
+
+static void expect_path(struct nvt_trace *trace, const char *expected)
+{
+    expect(trace, 1, expected);
+}
+
+/* Where launches are all that is on record, the host's waits are not: no path is made up. */
+static void launches_alone_are_not_enough(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    small_range(trace, thread_of(trace, 1), "", "main", 0, 400000, NVT_PUSH_POP);
+    call(trace, 1, "cudaLaunchKernel", 1, 10000, 20000);
+    op(trace, "a", 7, 1, 15000, 390000);
+    expect(trace, 0, "");
 }
 
 /* A copy that returns when it is done, behind a kernel; driver calls lie within those of the runtime. */
@@ -396,7 +417,7 @@ static void nothing_to_follow(void **state)
     small_trace_finish(trace);
     assert_int_equal(nvt_critical_paths_make(&paths, trace, &err), 0);
     assert_int_equal(paths.count, 0);
-    assert_true(paths.no_calls);
+    assert_true(paths.is_blind);
     nvt_critical_paths_free(&paths);
     nvt_trace_free(trace);
     expect_path(small_trace(), "");
@@ -549,6 +570,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_on_the_path_matters_and_nothing_else),
         cmocka_unit_test(events_that_are_not_on_record_are_inferred),
+        cmocka_unit_test(launches_alone_are_not_enough),
         cmocka_unit_test(copies_wait),
         cmocka_unit_test(freeing_waits_for_all),
         cmocka_unit_test(long_launches_are_no_stalls),
