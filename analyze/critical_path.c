@@ -243,20 +243,12 @@ static void step_over_call(struct walk *walk, uint32_t call)
     tell(walk, NVT_PATH_CALL, call, apis->start[call]);
 }
 
-/* The outermost call around one that launched something. */
-static uint32_t outermost(const struct nvt_path_index *index, uint32_t thread, uint32_t call)
-{
-    int64_t start = index->trace->apis.start[call];
-    uint32_t outer = start < INT64_MAX ? nvt_path_call_before(index, thread, start + 1) : NVT_NONE;
-    return outer != NVT_NONE && index->trace->apis.end[outer] >= start ? outer : call;
-}
-
 static void step_on_thread(struct walk *walk)
 {
     const struct nvt_path_index *index = walk->index;
     const struct nvt_apis *apis = &index->trace->apis;
     if (walk->call != NVT_NONE) {
-        uint32_t outer = outermost(index, walk->thread, walk->call);
+        uint32_t outer = nvt_path_outermost(index, walk->call);
         tell(walk, NVT_PATH_CALL, outer, apis->start[outer]);
         walk->call = NVT_NONE;
         return;

@@ -95,8 +95,10 @@ static int group_calls(struct nvt_path_index *index)
         int is_of_cuda = apis->class[i] == NVT_API_RUNTIME || apis->class[i] == NVT_API_DRIVER;
         owner[i] = NVT_NONE;
         if (!is_of_cuda || asks[name] == 2 || thread >= trace->threads.count ||
-            apis->end[i] <= until[thread])
+            apis->end[i] <= until[thread]) {
+            index->has_nested |= is_of_cuda;
             continue;
+        }
         owner[i] = thread;
         until[thread] = apis->end[i];
     }
@@ -160,6 +162,29 @@ static int link_syncs(struct nvt_path_index *index)
     return status;
 }
 
+uint32_t nvt_path_outermost(const struct nvt_path_index *index, uint32_t call)
+{
+    const struct nvt_apis *apis = &index->trace->apis;
+    uint32_t thread = apis->thread[call];
+    if (thread >= index->trace->threads.count || apis->start[call] == INT64_MAX)
+        return call;
+    uint32_t outer = nvt_path_call_before(index, thread, apis->start[call] + 1);
+    return outer != NVT_NONE && apis->end[outer] >= apis->end[call] ? outer : call;
+}
+
+static void link_outermost(struct nvt_path_index *index)
+{
+    for (uint32_t i = index->trace->apis.count; i-- > 0;) {
+        uint32_t outer = nvt_path_outermost(index, i);
+        if (outer == i)
+            continue;
+        if (index->op_of[outer] == NVT_NONE)
+            index->op_of[outer] = index->op_of[i];
+        if (index->sync_of[outer] == NVT_NONE)
+            index->sync_of[outer] = index->sync_of[i];
+    }
+}
+
 static int link_calls(struct nvt_path_index *index)
 {
     const struct nvt_trace *trace = index->trace;
@@ -174,6 +199,8 @@ static int link_calls(struct nvt_path_index *index)
     for (uint32_t i = ops->count; i-- > 0;)
         if (ops->api[i] != NVT_NONE)
             index->op_of[ops->api[i]] = i;
+    if (index->has_nested)
+        link_outermost(index);
     return 0;
 }
 

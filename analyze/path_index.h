@@ -39,6 +39,7 @@ struct nvt_path_index {
     struct nvt_buckets by_start, by_end; /* operations by stream */
     struct nvt_buckets process_by_end;   /* operations by process */
     struct nvt_buckets waits;            /* syncs that make a stream wait, by stream */
+    int has_nested;                      /* there are calls within calls */
     struct nvt_buckets calls; /* outermost CUDA calls by thread, without those that only ask */
     uint32_t *op_of;          /* api -> the first operation that it launched, NVT_NONE */
     uint32_t *sync_of;        /* api -> its sync, NVT_NONE */
@@ -89,6 +90,10 @@ int nvt_path_launch_class(const struct nvt_trace *trace, uint32_t op);
 
 /* The last of a thread's calls that started before a moment, NVT_NONE: none. */
 uint32_t nvt_path_call_before(const struct nvt_path_index *index, uint32_t thread, int64_t moment);
+
+/* The outermost call around one: a driver's call lies in one of the runtime, and what it launched or waited for is
+ * on record as the one's or the other's. */
+uint32_t nvt_path_outermost(const struct nvt_path_index *index, uint32_t call);
 
 /* The last of a thread's pieces that begins before a moment, as a place in `pieces`, NVT_NONE: none. */
 uint32_t nvt_path_piece_before(const struct nvt_path_index *index, uint32_t thread, int64_t moment);

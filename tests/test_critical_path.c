@@ -242,7 +242,8 @@ static void copies_wait(void **state)
     call(trace, 1, "cuLaunchKernel", 2, 12000, 18000);
     op(trace, "a", 7, 2, 15000, 115000);
     call(trace, 1, "cudaMemcpyAsync", 3, 50000, 130000);
-    op(trace, "[copy]", 7, 3, 116000, 126000);
+    call(trace, 1, "cuMemcpyDtoHAsync", 4, 51000, 129000);
+    op(trace, "[copy]", 7, 4, 116000, 126000);
     expect_path(trace, "Host 0-10 main, CUDA Call 10-15 cudaLaunchKernel, Compute 15-115 a, "
                        "Gap 115-116 [copy], Copy 116-126 [copy], Wake-up 126-130 cudaMemcpyAsync, "
                        "Host 130-400 main");
