@@ -198,12 +198,11 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
         munmap(reader.mapped, reader.mapped_size);
     struct nvt_map *maps[] = {&reader.strings,    &reader.processes, &reader.threads,
                               &reader.domain_ids, &reader.domains,   &reader.categories,
-                              &reader.gpus,       &reader.calls,     &reader.launched,
-                              &reader.recorded};
+                              &reader.gpus,       &reader.calls,     &reader.launched};
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
         nvt_map_free(maps[i]);
     free(reader.launches);
-    free(reader.events);
+    nvt_recorded_events_free(&reader.events);
     if (status && err)
         *err = own;
     return status;

@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 
 #include "map.h"
+#include "recorded_events.h"
 #include "trace.h"
 
 /* Columns of a table that is read, at most. */
@@ -37,13 +38,8 @@ struct nvt_nsys {
     struct nvt_nsys_launch {
         int64_t time;
         uint32_t thread;
-    } * launches;            /* of operations whose call is not on record: see export.h */
-    struct nvt_map recorded; /* process << 48 ^ eventSyncId -> one of events */
-    struct {
-        uint64_t correlation;
-        uint32_t stream;
-    } * events; /* calls that recorded one */
-    uint32_t event_count;
+    } * launches; /* of operations whose call is not on record: see export.h */
+    struct nvt_recorded_events events;
     uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;

@@ -235,44 +235,35 @@ static int set(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 
 /* --- synchronisation --- */
 
-enum { E_STREAM, E_CORRELATION, E_PID, E_SYNC };
+enum { E_STREAM, E_CORRELATION, E_PID, E_EVENT, E_SYNC };
 
-/* A call that recorded an event, and on which stream: what syncs with its eventSyncId wait for. Older exports
- * have no such number, or no such table. */
-static int event(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+/* What links a wait to the call that recorded its event: a number of their own, or where older exports have none, the
+ * event's. 0: nothing; else the number and 1. */
+static uint64_t event_link(struct nvt_nsys_table *table, int event, int sync)
 {
-    int64_t sync = nvt_nsys_int(table, E_SYNC, 0);
-    uint32_t process = sync ? nvt_nsys_process(reader, table, E_PID) : 0;
-    uint32_t count = reader->event_count;
-    if (!sync)
-        return 0;
-    uint32_t *at = nvt_map_at(&reader->recorded, launch_key(process, (uint64_t)sync));
-    if (!(count & (count - 1))) {
-        void *grown =
-            realloc(reader->events, (count ? (size_t)count * 2 : 1) * sizeof(*reader->events));
-        if (!grown)
-            return -1;
-        reader->events = grown;
-    }
-    if (!at || process == NVT_NONE)
-        return -1;
-    reader->events[count].correlation = correlation(table, E_CORRELATION);
-    reader->events[count].stream = nvt_nsys_u32(table, E_STREAM, 0);
-    *at = reader->event_count++;
-    return 0;
+    int64_t link = nvt_nsys_int(table, table->present >> sync & 1 ? sync : event, -1);
+    return link < 0 || link == UINT32_MAX ? 0 : (uint64_t)link + 1;
 }
 
-enum { Y_TYPE = OP_OWN, Y_EVENT };
+static int event(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    uint64_t link = event_link(table, E_EVENT, E_SYNC);
+    if (!link)
+        return 0;
+    const struct nvt_recorded_event event = {nvt_nsys_process(reader, table, E_PID),
+                                             nvt_nsys_u32(table, E_STREAM, 0), link - 1,
+                                             correlation(table, E_CORRELATION)};
+    return event.process == NVT_NONE ? -1 : nvt_recorded_events_add(&reader->events, &event);
+}
+
+enum { Y_TYPE = OP_OWN, Y_EVENT, Y_SYNC };
 
 static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
     struct nvt_op op = {0};
     if (fill_op(reader, table, &op))
         return -1;
-    int64_t type = nvt_nsys_int(table, Y_TYPE, 0), event = nvt_nsys_int(table, Y_EVENT, 0);
-    uint32_t recorded =
-        event ? nvt_map_get(&reader->recorded, launch_key(op.process, (uint64_t)event))
-              : NVT_MAP_NONE;
+    int64_t type = nvt_nsys_int(table, Y_TYPE, 0);
     struct nvt_sync sync = {.start = op.start,
                             .end = op.end,
                             .process = op.process,
@@ -282,10 +273,8 @@ static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table
                             .correlation = op.correlation,
                             .type = type > 0 && type < NVT_SYNC_TYPES ? (uint8_t)type
                                                                       : NVT_SYNC_UNKNOWN};
-    if (recorded != NVT_MAP_NONE) {
-        sync.recorded = reader->events[recorded].correlation;
-        sync.recorded_stream = reader->events[recorded].stream;
-    }
+    if (sync.type == NVT_SYNC_EVENT || sync.type == NVT_SYNC_WAIT_EVENT)
+        sync.recorded = event_link(table, Y_EVENT, Y_SYNC); /* until nvt_recorded_events_link */
     return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? -1 : 0;
 }
 
@@ -390,12 +379,12 @@ static const struct nvt_nsys_spec tables[] = {
     {"CUPTI_ACTIVITY_KIND_CUDA_EVENT",
      NULL,
      0,
-     {"streamId", "correlationId", "globalPid", "eventSyncId"},
+     {"streamId", "correlationId", "globalPid", "eventId", "eventSyncId"},
      event},
     {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
      NULL,
      2,
-     {OP_COLUMN_NAMES, "syncType", "eventSyncId"},
+     {OP_COLUMN_NAMES, "syncType", "eventId", "eventSyncId"},
      synchronization},
     {"CUDA_GPU_MEMORY_USAGE_EVENTS",
      NULL,
@@ -420,6 +409,7 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
+    nvt_recorded_events_link(&reader->events, &reader->trace->syncs);
     if (reader->untimed)
         nvt_trace_note(reader->trace, "launches of CUDA graphs without times are left out: %llu",
                        (unsigned long long)reader->untimed);

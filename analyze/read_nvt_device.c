@@ -235,7 +235,7 @@ static int read_wait(const struct nvt_device_chunk *chunk, const struct nvt_devi
     if (row->fields[NVT_WAIT_STREAM] == UINT32_MAX)
         sync.stream = 0;
     if (type == NVT_SYNC_EVENT || type == NVT_SYNC_WAIT_EVENT)
-        sync.recorded = row->fields[NVT_WAIT_EVENT] + 1; /* until nvt_device_link_events */
+        sync.recorded = row->fields[NVT_WAIT_EVENT] + 1; /* until nvt_recorded_events_link */
     uint32_t device =
         nvt_map_get(&chunk->devices->contexts, (uint64_t)chunk->process << 32 | sync.context);
     sync.device = device == NVT_MAP_NONE ? 0 : device;
@@ -422,29 +422,28 @@ static int read_lost(const struct nvt_device_chunk *chunk, const struct nvt_devi
     return 0;
 }
 
+static int read_event(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
+{
+    const struct nvt_recorded_event event = {chunk->owner, narrow(row, NVT_EVENT_STREAM),
+                                             row->fields[NVT_EVENT_ID],
+                                             row->fields[NVT_EVENT_CORRELATION]};
+    return nvt_recorded_events_add(&chunk->devices->events, &event);
+}
+
 int nvt_device_read_row(const struct nvt_device_chunk *chunk, const struct nvt_device_row *row)
 {
     static int (*const readers[])(const struct nvt_device_chunk *,
                                   const struct nvt_device_row *) = {
-        [NVT_DEVICE_KERNEL] = read_kernel,
-        [NVT_DEVICE_MEMCPY] = read_copy,
-        [NVT_DEVICE_MEMSET] = read_set,
-        [NVT_DEVICE_GRAPH] = read_graph,
-        [NVT_DEVICE_API] = read_call,
-        [NVT_DEVICE_SYNC] = read_wait,
-        [NVT_DEVICE_MEMORY] = read_memory,
-        [NVT_DEVICE_POOL] = read_memory,
-        [NVT_DEVICE_OVERHEAD] = read_cost,
-        [NVT_DEVICE_EXTERNAL] = read_external,
-        [NVT_DEVICE_DEVICE] = read_device,
-        [NVT_DEVICE_CONTEXT] = read_context,
-        [NVT_DEVICE_NAME] = read_name,
-        [NVT_DEVICE_CLOCK] = read_moment,
-        [NVT_DEVICE_LOST] = read_lost,
-        [NVT_DEVICE_DELIVERED] = read_delivered,
-        [NVT_DEVICE_CAPTURE] = read_edge,
-        [NVT_DEVICE_PROBLEM] = read_problem,
-        [NVT_DEVICE_EVENT] = nvt_device_keep_event,
+        [NVT_DEVICE_KERNEL] = read_kernel, [NVT_DEVICE_MEMCPY] = read_copy,
+        [NVT_DEVICE_MEMSET] = read_set,    [NVT_DEVICE_GRAPH] = read_graph,
+        [NVT_DEVICE_API] = read_call,      [NVT_DEVICE_SYNC] = read_wait,
+        [NVT_DEVICE_MEMORY] = read_memory, [NVT_DEVICE_POOL] = read_memory,
+        [NVT_DEVICE_OVERHEAD] = read_cost, [NVT_DEVICE_EXTERNAL] = read_external,
+        [NVT_DEVICE_DEVICE] = read_device, [NVT_DEVICE_CONTEXT] = read_context,
+        [NVT_DEVICE_NAME] = read_name,     [NVT_DEVICE_CLOCK] = read_moment,
+        [NVT_DEVICE_LOST] = read_lost,     [NVT_DEVICE_DELIVERED] = read_delivered,
+        [NVT_DEVICE_CAPTURE] = read_edge,  [NVT_DEVICE_PROBLEM] = read_problem,
+        [NVT_DEVICE_EVENT] = read_event,
     };
     /* Streams are known by their operations; what a later version adds is left out. */
     if (row->kind >= sizeof(readers) / sizeof(readers[0]) || !readers[row->kind])

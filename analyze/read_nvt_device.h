@@ -8,6 +8,7 @@
 #include "../lib/device_rows.h"
 #include "../lib/trace_file.h"
 #include "map.h"
+#include "recorded_events.h"
 #include "trace.h"
 
 struct nvt_nvt_reader;
@@ -62,11 +63,7 @@ struct nvt_nvt_devices {
         int is_pool; /* an event of the pool itself */
     } * memory;
     size_t memory_count;
-    struct nvt_device_event {
-        uint32_t process, stream; /* process: row in the model */
-        uint64_t event, correlation;
-    } * events; /* calls that recorded one */
-    size_t event_count;
+    struct nvt_recorded_events events;
     uint64_t lost_cupti, lost_ring, unknown, untimed;
 };
 
@@ -104,12 +101,6 @@ int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin);
  * their times converted; and those of operations, whose process is still in them. 0, 1 when
  * something lasts too long, or -1 when out of memory. */
 int nvt_nvt_device_lanes(struct nvt_nvt_reader *reader, int64_t origin);
-
-/*
- * When all has been read: of each sync for an event, whose id and 1 is in `recorded`, the call that recorded that event last
- * before, by their correlation ids, which ascend with time; 0 where there is none.
- */
-void nvt_device_link_events(struct nvt_nvt_devices *devices, struct nvt_syncs *syncs);
 
 /* With --capture: leave out the NVTX ranges and marks that began outside of it. Before the times of
  * NVTX are converted. 0, or -1 when out of memory. */

@@ -410,7 +410,7 @@ int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin)
 {
     const uint32_t *rows = reader->devices.rows;
     link_overheads(&reader->trace->overheads, rows);
-    nvt_device_link_events(&reader->devices, &reader->trace->syncs);
+    nvt_recorded_events_link(&reader->devices.events, &reader->trace->syncs);
     if (convert_times(reader, origin, rows) || follow_memory(reader) || link_memory(reader) ||
         name_device(reader->trace))
         return -1;
@@ -509,6 +509,6 @@ void nvt_nvt_device_free(struct nvt_nvt_devices *devices)
     free(devices->edges);
     free(devices->processes);
     free(devices->memory);
-    free(devices->events);
+    nvt_recorded_events_free(&devices->events);
     free(devices->rows);
 }

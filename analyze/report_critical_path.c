@@ -136,7 +136,7 @@ struct sums {
     struct nvt_table *table;
     int64_t path_ns; /* of what these are about */
     uint64_t inferred;
-    int has_iterations;
+    int has_iterations, is_blind; /* is_blind: it was said why there is no path */
 };
 
 /* 0 on the device, 1 between, 2 on the host. */
@@ -275,6 +275,7 @@ static int add_trace(struct nvt_report_input *input, struct sums *sums,
                             : nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status) {
         tell_missing(input, trace, &paths);
+        sums->is_blind |= paths.is_blind;
         nvt_groups_trace(&sums->on_path, trace);
         nvt_groups_trace(&sums->all, trace);
         nvt_groups_trace(&sums->ranges, trace);
@@ -425,8 +426,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     if (!status && (nvt_groups_finish(&sums.on_path, err) || nvt_groups_finish(&sums.all, err) ||
                     nvt_groups_finish(&sums.ranges, err)))
         status = -1;
-    if (!status && !nvt_table_rows(sums.table))
-        nvt_note(input, "note: there is no device operation with its CUDA calls in what was read");
+    if (!status && !nvt_table_rows(sums.table) && !sums.is_blind)
+        nvt_note(input, "note: there is no device operation in what was read");
     if (sums.inferred)
         nvt_note(input,
                  "note: %llu steps from one stream to another are inferred from their times: the "

@@ -180,7 +180,10 @@ static void launch(struct maker *maker, uint32_t process, uint32_t thread, int64
 static void add_rest(struct maker *maker, uint32_t process, uint32_t thread, int64_t time)
 {
     struct nvt_mark mark = {.time = time, .thread = thread, .name = text(maker, "mark")};
-    uint64_t recorded = below(maker, 2) ? below(maker, (uint32_t)maker->correlation + 1) : 0;
+    uint8_t type = (uint8_t)below(maker, NVT_SYNC_TYPES);
+    int is_for_event = type == NVT_SYNC_EVENT || type == NVT_SYNC_WAIT_EVENT;
+    uint64_t recorded =
+        is_for_event && maker->correlation > 1 ? below(maker, (uint32_t)maker->correlation) : 0;
     const struct nvt_sync sync = {.start = time,
                                   .end = time + 5,
                                   .process = process,
@@ -188,7 +191,7 @@ static void add_rest(struct maker *maker, uint32_t process, uint32_t thread, int
                                   .correlation = maker->correlation,
                                   .recorded = recorded,
                                   .recorded_stream = recorded ? (uint32_t)(recorded % 3) : 0,
-                                  .type = (uint8_t)below(maker, NVT_SYNC_TYPES)};
+                                  .type = type};
     int known = below(maker, 2) != 0, on_host = below(maker, 3) == 0;
     const struct nvt_memory_event memory = {
         .time = time,

@@ -220,7 +220,7 @@ static const char copies_memory_and_the_rest[] = STRINGS RUNTIME_2020
     " deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,"
     " globalPid INTEGER, syncType INTEGER, eventSyncId INTEGER);"
     "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (7, 9, 0, 1, 7, 2, " P5 ", 3, NULL),"
-    " (8, 8, 0, 1, 7, 3, " P5 ", 2, 21), (9, 9, 0, 1, 7, 4, " P5 ", 2, 22);"
+    " (8, 8, 0, 1, 7, 83, " P5 ", 2, 21), (9, 9, 0, 1, 7, 84, " P5 ", 2, 22);"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (timestamp INTEGER, deviceId INTEGER,"
     " contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,"
     " eventId INTEGER, eventSyncId INTEGER);"
@@ -279,6 +279,31 @@ static void reads_copies_memory_and_the_rest(void **state)
     assert_true(trace->origin_ns == INT64_C(1700000000000000000));
     assert_string_equal(nvt_trace_meta(trace, "date"), "2023-11-14");
     assert_string_equal(nvt_trace_meta(trace, "command"), "python3 train.py");
+    nvt_trace_free(trace);
+}
+
+/* Before waits and records had a number of their own, they were linked by the event, which is recorded again and again. */
+static void links_waits_to_events_of_old_exports(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_trace(
+        make(STRINGS NVTX_2026
+             "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (deviceId INTEGER, streamId INTEGER,"
+             " correlationId INTEGER, globalPid INTEGER, eventId INTEGER);"
+             "INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (0, 13, 10, " P5 ", 4),"
+             " (0, 14, 20, " P5 ", 4), (0, 15, 30, " P5 ", 4), (0, 16, 21, " P5 ", 5);"
+             "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER,"
+             " deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER,"
+             " syncType INTEGER, eventId INTEGER);"
+             "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1, 1, 0, 7, 5, " P5 ", 2, 4),"
+             " (2, 2, 0, 7, 25, " P5 ", 2, 4), (3, 3, 0, 7, 35, " P5 ", 1, 4),"
+             " (4, 4, 0, 7, 36, " P5 ", 3, 4294967295), (5, 5, 0, 7, 37, " P5 ", 2, 6);"));
+    static const uint32_t recorded[] = {0, 20, 30, 0, 0}, streams[] = {0, 14, 15, 0, 0};
+    assert_int_equal(trace->syncs.count, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(trace->syncs.recorded[i], recorded[i]);
+        assert_int_equal(trace->syncs.recorded_stream[i], streams[i]);
+    }
     nvt_trace_free(trace);
 }
 
@@ -564,6 +589,7 @@ int main(void)
         cmocka_unit_test(keeps_processes_and_devices_apart),
         cmocka_unit_test(reads_tables_with_few_columns),
         cmocka_unit_test(reads_copies_memory_and_the_rest),
+        cmocka_unit_test(links_waits_to_events_of_old_exports),
         cmocka_unit_test(warns_about_a_table_it_cannot_use),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(reads_no_views),
