@@ -72,7 +72,7 @@ static void compare_array(const struct nvt_check_array *expected,
                           const struct nvt_check_array *found, double tolerance,
                           struct verdict *verdict)
 {
-    double scale = root_mean_square(expected);
+    double scale = expected->scale > 0 ? expected->scale : root_mean_square(expected);
     for (int64_t i = 0; i < expected->count; i++) {
         double want = expected->values[i], got = found->values[i];
         double size = fabs(want) + scale, error = got == want ? 0 : fabs(got - want);

@@ -20,6 +20,7 @@ struct nvt_check_array {
     char name[32];
     double *values;
     int64_t count;
+    double scale; /* of differences; 0: the root mean square of the values */
 };
 
 struct nvt_check_outcome {
@@ -29,7 +30,7 @@ struct nvt_check_outcome {
 
 /* What the table says about an operation. Shapes are its own; the first one is small, the first
  * with a zero ends them. Differences are at most tolerance · (|expected| + root mean square of the
- * array). */
+ * array, or its scale). */
 struct nvt_check_entry {
     const char *name;
     double tolerance;

@@ -277,6 +277,7 @@ static double *new_result(struct check *check, const char *name, int64_t count)
     struct nvt_check_array *result = &outcome->results[outcome->count++];
     snprintf(result->name, sizeof(result->name), "%s", name);
     result->count = count;
+    result->scale = 0;
     result->values = (double *)host_memory((size_t)count * sizeof(double));
     return result->values;
 }
@@ -289,6 +290,11 @@ void check_result(struct check *check, const char *name, const real *device, int
     for (int64_t i = 0; i < count; i++)
         values[i] = (double)host[i];
     free(host);
+}
+
+void check_scale(struct check *check, double scale)
+{
+    check->outcome->results[check->outcome->count - 1].scale = scale;
 }
 
 void check_number(struct check *check, const char *name, double value)

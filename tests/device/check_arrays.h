@@ -66,6 +66,9 @@ real *check_scratch(struct check *check, const char *name, int64_t count);
 
 /* Results that lie elsewhere: on the device, or a number. */
 void check_result(struct check *check, const char *name, const real *device, int64_t count);
+/* The last of these is a difference of larger numbers, by which its errors are to be measured: they can be all that is
+ * left of it. */
+void check_scale(struct check *check, double scale);
 void check_number(struct check *check, const char *name, double value);
 
 /* Wait, take the results over, look at guards and inputs, release. 0 or -1 with err. */

@@ -1,6 +1,8 @@
 /*
  * The operations and layers of the fragment study.
  */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../kernels/ops/ops.h"
@@ -158,6 +160,33 @@ OP(expert_backward)
 
 /* --- the layers of the fragment study: batch, size, fragments --- */
 
+static real *copy_of(const real *device, int64_t count)
+{
+    real *host = malloc((size_t)count * sizeof(*host));
+    if (!host)
+        abort();
+    nvt_backend_to_host(host, device, (size_t)count * sizeof(*host));
+    return host;
+}
+
+/* The selector's gradient is a sum over the batch of x · p · (dp − Σ p · dp): where fragments are equally good, nothing
+ * but rounding is left of it. So it is measured by batch · max |p · dp| · rms(x). */
+static double selector_scale(const struct nvt_layer *layer)
+{
+    int64_t scores = layer->batch * layer->fragments, inputs = layer->batch * layer->in;
+    real *p = copy_of(layer->p, scores), *dp = copy_of(layer->dp, scores);
+    real *x = copy_of(layer->x, inputs);
+    double largest = 0, square = 0;
+    for (int64_t i = 0; i < scores; i++)
+        largest = fmax(largest, fabs((double)p[i] * (double)dp[i]));
+    for (int64_t i = 0; i < inputs; i++)
+        square += (double)x[i] * (double)x[i] / (double)inputs;
+    free(p);
+    free(dp);
+    free(x);
+    return (double)layer->batch * largest * sqrt(square);
+}
+
 /* Outputs and gradients of one pass. A step of Adam is left out: its first is of size lr whatever
  * the gradient's, so that rounding decides the sign where that is nothing. */
 static void layer(struct check *c, const int64_t *s, enum nvt_layer_mode mode, int grouped)
@@ -177,8 +206,11 @@ static void layer(struct check *c, const int64_t *s, enum nvt_layer_mode mode, i
     }
     nvt_layer_backward(&layer);
     check_result(c, "y", layer.y, s[0] * s[1]);
-    for (int i = 0; i < layer.parameter_count; i++)
+    for (int i = 0; i < layer.parameter_count; i++) {
         check_result(c, names[i], layer.parameters[i].gradient, layer.parameters[i].count);
+        if (mode == NVT_TRAIN && i == NVT_SELECTOR)
+            check_scale(c, selector_scale(&layer));
+    }
     nvt_layer_teardown(&layer);
     nvt_allocator_free(layer.allocator);
 }
