@@ -10,9 +10,7 @@
 
 /* Threads are looked at for who handed over so often at most: a hundred of them a million times. */
 #define LOOKS_AT_MOST UINT64_C(100000000)
-/* Launches take 2 to 10 us. */
-#define LONG_CALL_NS 20000
-/* How late a kernel is that begins within such a call: what ended less before it counts more. */
+/* How late a kernel is that begins within a call of NVT_PATH_LONG_CALL_NS: what ended less before it counts more. */
 #define WITHIN_CALL_NS 2000
 
 const char *nvt_path_kind_name(enum nvt_path_kind kind)
@@ -40,6 +38,14 @@ enum nvt_path_kind nvt_path_kind_of_op(const struct nvt_trace *trace, uint32_t o
 int nvt_path_is_of_op(enum nvt_path_kind kind)
 {
     return kind <= NVT_PATH_LAUNCH;
+}
+
+const char *nvt_path_name(const struct nvt_trace *trace, const struct nvt_path_segment *segment)
+{
+    if (segment->row == NVT_NONE)
+        return "";
+    return nvt_name(trace, nvt_path_is_of_op(segment->kind) ? trace->ops.name[segment->row]
+                                                            : trace->apis.name[segment->row]);
 }
 
 /* Where the walk is: at `time`, with everything behind it told. On the device in an operation, else on a thread. */
@@ -142,7 +148,8 @@ static int64_t late_behind_launch(const struct nvt_path_index *index, uint32_t o
     uint32_t call = ops->api[op];
     int64_t late = nvt_clock_since(ops->start[op], ops->launch[op]) -
                    index->delays.launch[nvt_path_launch_class(index->trace, op)];
-    if (call == NVT_NONE || nvt_clock_since(apis->end[call], apis->start[call]) < LONG_CALL_NS)
+    if (call == NVT_NONE ||
+        nvt_clock_since(apis->end[call], apis->start[call]) < NVT_PATH_LONG_CALL_NS)
         return late;
     int64_t behind = nvt_clock_since(ops->start[op], apis->end[call]);
     if (behind < 0)

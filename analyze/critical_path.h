@@ -46,6 +46,10 @@ enum nvt_path_kind {
 /* "Compute", "Communication" … */
 const char *nvt_path_kind_name(enum nvt_path_kind kind);
 
+struct nvt_path_segment;
+/* The name of its operation or call; "" for the host. */
+const char *nvt_path_name(const struct nvt_trace *trace, const struct nvt_path_segment *segment);
+
 /* What an operation is when it is on the path. */
 enum nvt_path_kind nvt_path_kind_of_op(const struct nvt_trace *trace, uint32_t op);
 

@@ -432,10 +432,9 @@ static void put_step(struct writer *writer, int64_t pid, const struct nvt_path_s
     const struct nvt_trace *trace = writer->trace;
     const char *range =
         step->range == NVT_NONE ? "" : nvt_name(trace, trace->ranges.name[step->range]);
-    const char *name = nvt_path_is_of_op(step->kind) ? nvt_name(trace, trace->ops.name[step->row])
-                       : step->kind != NVT_PATH_HOST ? nvt_name(trace, trace->apis.name[step->row])
-                       : *range                      ? range
-                                                     : "outside of ranges";
+    const char *name = step->kind != NVT_PATH_HOST ? nvt_path_name(trace, step)
+                       : *range                    ? range
+                                                   : "outside of ranges";
     begin(writer, 'X', pid, PATH_TID, step->start);
     put_time(writer, ",\"dur\":", step->end - step->start);
     put(writer, ",\"cat\":\"" NVT_EXPORT_PATH "\"");

@@ -94,11 +94,12 @@ static int group_calls(struct nvt_path_index *index)
             asks[name] = only_asks(nvt_name(trace, name)) ? 2 : 1;
         int is_of_cuda = apis->class[i] == NVT_API_RUNTIME || apis->class[i] == NVT_API_DRIVER;
         owner[i] = NVT_NONE;
-        if (!is_of_cuda || asks[name] == 2 || thread >= trace->threads.count ||
-            apis->end[i] <= until[thread]) {
-            index->has_nested |= is_of_cuda;
+        if (!is_of_cuda || thread >= trace->threads.count)
             continue;
-        }
+        int is_nested = apis->end[i] <= until[thread];
+        index->has_nested |= is_nested;
+        if (is_nested || asks[name] == 2)
+            continue;
         owner[i] = thread;
         until[thread] = apis->end[i];
     }

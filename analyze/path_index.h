@@ -13,6 +13,9 @@
  * made of them. */
 #define NVT_PATH_STREAMS 1000
 
+/* Launches take 2 to 10 us: one that takes so long loads what it launches, or waits for room. */
+#define NVT_PATH_LONG_CALL_NS 20000
+
 /* From `time` on, a thread's innermost push/pop range is this one, or NVT_NONE. */
 struct nvt_path_piece {
     int64_t time;

@@ -17,9 +17,8 @@
 #define CLOCKS_NS 2000
 /* Events that one operation is made to wait for. */
 #define WAITS_AT_MOST 1000
-/* A launch that takes longer than any that has room; and how many operations are then queued at least. */
-#define LONG_LAUNCH 20000
-#define QUEUED      256u
+/* How many operations are queued at least where a launch waits for room. */
+#define QUEUED 256u
 
 /* --- events and waits ---------------------------------------------------------------------------------- */
 
@@ -119,7 +118,7 @@ static uint32_t made_room(const struct nvt_path_index *index, uint32_t call, uin
 {
     const struct nvt_apis *apis = &index->trace->apis;
     const struct nvt_path_ops of = {index->stream_of[op], 0, NVT_NONE, NVT_NONE};
-    if (nvt_clock_since(apis->end[call], apis->start[call]) < LONG_LAUNCH)
+    if (nvt_clock_since(apis->end[call], apis->start[call]) < NVT_PATH_LONG_CALL_NS)
         return NVT_NONE;
     uint32_t ended =
         nvt_path_last(index, of, apis->start[call], apis->end[call], apis->start[call]);

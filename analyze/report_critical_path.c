@@ -119,18 +119,9 @@ static void tell_missing(struct nvt_report_input *input, const struct nvt_trace 
                  trace->path);
 }
 
-static const char *segment_name(const struct nvt_trace *trace,
-                                const struct nvt_path_segment *segment)
-{
-    if (segment->row == NVT_NONE)
-        return "";
-    return nvt_name(trace, nvt_path_is_of_op(segment->kind) ? trace->ops.name[segment->row]
-                                                            : trace->apis.name[segment->row]);
-}
-
 /* --- sums -------------------------------------------------------------------------------------------- */
 
-/* Of all traces. Keys: kind and name; what a range's time is (device, between, host) and its name, or 0. */
+/* Of all traces. Keys: kind and name; of ranges the name ("": none) and what their time is (device, between, host). */
 struct sums {
     struct nvt_groups on_path, all, ranges;
     struct nvt_table *table;
@@ -215,7 +206,7 @@ static void add_path(struct sums *sums, const struct nvt_trace *trace,
             continue;
         uint32_t name = segment->kind == NVT_PATH_HOST && segment->range != NVT_NONE
                             ? nvt_groups_range(&sums->on_path, segment->range)
-                            : nvt_groups_text(&sums->on_path, segment_name(trace, segment));
+                            : nvt_groups_text(&sums->on_path, nvt_path_name(trace, segment));
         uint32_t range = segment->range == NVT_NONE
                              ? nvt_groups_text(&sums->ranges, "")
                              : nvt_groups_range(&sums->ranges, segment->range);
@@ -459,7 +450,7 @@ static void put_segment(struct nvt_table *table, const struct nvt_trace *trace, 
     nvt_table_set_int(table, row, T_START, segment->start);
     nvt_table_set_int(table, row, T_DURATION, nvt_clock_since(segment->end, segment->start));
     nvt_table_set_text(table, row, T_KIND, nvt_path_kind_name(segment->kind));
-    nvt_table_set_name(table, row, T_NAME, segment_name(trace, segment));
+    nvt_table_set_name(table, row, T_NAME, nvt_path_name(trace, segment));
     if (segment->range != NVT_NONE)
         nvt_table_set_text(table, row, T_RANGE,
                            nvt_name(trace, trace->ranges.name[segment->range]));

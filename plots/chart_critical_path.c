@@ -32,7 +32,7 @@ static const struct {
 };
 
 struct bar {
-    double ns, hidden; /* hidden: NaN where there is no such time */
+    double ns, hidden; /* hidden: 0 also where there is no such time */
     size_t look;
     const char *name; /* the table's */
 };
