@@ -223,6 +223,14 @@ int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *fi
  */
 uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count);
 
+/*
+ * What is steady about a process: the second half of those of the given iterations that are its (NVT_NONE: of all), from
+ * the start of the first to the last end (ns). Returns how many these are; 0 where it has none: from and to are left.
+ */
+uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
+                               const uint32_t *iterations, uint32_t count, int64_t *from,
+                               int64_t *to);
+
 /* The views of a trace for a rule: zero-initialise, release with nvt_views_free. */
 struct nvt_views {
     struct nvt_view *items;

@@ -15,6 +15,12 @@ static uint32_t process_of_range(const struct nvt_trace *trace, uint32_t range)
     return process_of_thread(trace, trace->ranges.thread[range]);
 }
 
+/* Whether a range is one of a process's; NVT_NONE: any is. */
+static int is_in(const struct nvt_trace *trace, uint32_t process, uint32_t range)
+{
+    return process == NVT_NONE || process_of_range(trace, range) == process;
+}
+
 /* Mark the processes that enter iterations or, where none does, those that use a device. How many. */
 static uint32_t mark_processes(const struct nvt_trace *trace, const uint32_t *iterations,
                                uint32_t iteration_count, unsigned char *is_marked)
@@ -39,27 +45,40 @@ static uint32_t take_iterations(const struct nvt_trace *trace, uint32_t process,
 {
     uint32_t taken = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (process == NVT_NONE || process_of_range(trace, all[i]) == process)
+        if (is_in(trace, process, all[i]))
             rows[taken++] = all[i];
+    return taken;
+}
+
+uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
+                               const uint32_t *iterations, uint32_t count, int64_t *from,
+                               int64_t *to)
+{
+    uint32_t own = 0, seen = 0, taken = 0;
+    for (uint32_t i = 0; i < count; i++)
+        own += is_in(trace, process, iterations[i]) ? 1 : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t range = iterations[i];
+        if (!is_in(trace, process, range) || seen++ < own / 2)
+            continue;
+        if (!taken++)
+            *from = *to = trace->ranges.start[range];
+        if (trace->ranges.end[range] > *to)
+            *to = trace->ranges.end[range];
+    }
     return taken;
 }
 
 static void find_steady_part(struct nvt_view *view)
 {
     const struct nvt_trace *trace = view->trace;
-    uint32_t half = view->iteration_count / 2;
     view->from = trace->first_ns + (trace->last_ns - trace->first_ns) / 2;
     view->to = trace->last_ns;
-    view->units = 1;
     view->per = view->iteration_count ? "an iteration" : "in the second half of the trace";
-    if (view->iteration_count) {
-        view->units = view->iteration_count - half;
-        view->from = trace->ranges.start[view->iterations[half]];
-        view->to = view->from;
-    }
-    for (uint32_t i = half; i < view->iteration_count; i++)
-        if (trace->ranges.end[view->iterations[i]] > view->to)
-            view->to = trace->ranges.end[view->iterations[i]];
+    view->units = nvt_steady_iterations(trace, NVT_NONE, view->iterations, view->iteration_count,
+                                        &view->from, &view->to);
+    if (!view->units)
+        view->units = 1;
     view->span_ns = (double)view->to - (double)view->from;
 }
 

@@ -147,19 +147,8 @@ static struct part steady_part(const struct nvt_trace *trace, uint32_t process,
                                const uint32_t *iterations, uint32_t count)
 {
     struct part part = {INT64_MIN, INT64_MAX, 0};
-    uint32_t own = 0, seen = 0;
-    for (uint32_t i = 0; i < count; i++)
-        own += trace->threads.process[trace->ranges.thread[iterations[i]]] == process;
-    for (uint32_t i = 0; i < count && own; i++) {
-        uint32_t range = iterations[i];
-        if (trace->threads.process[trace->ranges.thread[range]] != process || seen++ < own / 2)
-            continue;
-        if (!part.iterations++) {
-            part.from = trace->ranges.start[range];
-            part.to = trace->ranges.end[range];
-        }
-        part.to = trace->ranges.end[range] > part.to ? trace->ranges.end[range] : part.to;
-    }
+    part.iterations =
+        nvt_steady_iterations(trace, process, iterations, count, &part.from, &part.to);
     return part;
 }
 

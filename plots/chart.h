@@ -94,6 +94,8 @@ size_t nvt_chart_own_traces(const struct nvt_report_input *input);
 /* Whether any of these has what is asked for. */
 int nvt_chart_any_trace(const struct nvt_report_input *input,
                         int (*has)(const struct nvt_trace *trace));
+/* Whether it has ranges or device operations. */
+int nvt_chart_has_time(const struct nvt_trace *trace);
 
 /* Call `draw` for each that is drawn, alone in its request, with the name that its pictures begin
  * with, which no other trace of the input has. 0, or -1 with err filled. */

@@ -122,14 +122,9 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return nvt_chart_each_trace(request, draw_trace, err);
 }
 
-static int has_time(const struct nvt_trace *trace)
-{
-    return trace->ranges.count || trace->ops.count;
-}
-
 static int fits(const struct nvt_report_input *input)
 {
-    return nvt_chart_any_trace(input, has_time);
+    return nvt_chart_any_trace(input, nvt_chart_has_time);
 }
 
 const struct nvt_chart nvt_chart_ranges = {

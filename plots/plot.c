@@ -115,6 +115,11 @@ size_t nvt_chart_own_traces(const struct nvt_report_input *input)
     return count;
 }
 
+int nvt_chart_has_time(const struct nvt_trace *trace)
+{
+    return trace->ranges.count || trace->ops.count;
+}
+
 int nvt_chart_any_trace(const struct nvt_report_input *input,
                         int (*has)(const struct nvt_trace *trace))
 {
