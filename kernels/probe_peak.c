@@ -1,9 +1,9 @@
-/* What each backend reaches here, measured by `nvtally info --peak` and kept for `nvtally info`. */
+#include "probe_peak.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "../collectors/session.h"
-#include "../lib/probe.h"
 #include "kept_peak.h"
 #include "sweep.h"
 

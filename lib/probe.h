@@ -26,14 +26,4 @@ struct nvt_probe_item {
  */
 size_t nvt_probe(struct nvt_probe_item items[NVT_PROBE_MAX]);
 
-/*
- * Measure what each backend reaches that answers here, in a process of its own each: a large product of every
- * precision that it does not emulate and a large copy (kernels/probe_peak.c). Fills at most `room` items of
- * the section "peak" and returns how many. Takes seconds. What was measured is kept (kernels/kept_peak.h).
- */
-size_t nvt_probe_peaks(struct nvt_probe_item *items, size_t room);
-
-/* The same of what was kept on this machine. */
-size_t nvt_probe_kept_peaks(struct nvt_probe_item *items, size_t room);
-
 #endif

@@ -126,20 +126,39 @@ static void test_toolkit(void **state)
     cli_tempdir_remove(directory);
 }
 
-#ifdef HAVE_YAJL
-static void test_json(void **state)
+/* A PATH whose only folder has that name, below `directory`, and a gnuplot in it. */
+static void gnuplot_in(const char *directory, const char *name, char *path, size_t size)
 {
-    (void)state;
-    static const char *const at_items[] = {"items", NULL};
-    static const char *const at_name[] = {"name", NULL}, *const at_detail[] = {"detail", NULL};
-    char *directory = cli_tempdir(), message[512];
-    const char *odd = cli_in(directory, "a\"b\\c\td");
-    assert_int_equal(mkdir(odd, 0755), 0);
-    const char *program = cli_in(odd, "gnuplot");
+    const char *folder = cli_in(directory, name);
+    assert_int_equal(mkdir(folder, 0755), 0);
+    const char *program = cli_in(folder, "gnuplot");
     cli_write_file(program, "", 0);
     assert_int_equal(chmod(program, 0755), 0);
-    char path[4096];
-    snprintf(path, sizeof(path), "PATH=%s", odd);
+    snprintf(path, size, "PATH=%s", folder);
+}
+
+static void test_nothing_steers_the_terminal(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir(), path[4096];
+    gnuplot_in(directory, "red\033[31m", path, sizeof(path));
+    const char *const environment[] = {path, NULL};
+    struct cli_result result = info(NULL, environment);
+    assert_non_null(strstr(result.out, "/red\u241b[31m/gnuplot"));
+    assert_null(strchr(result.out, 033));
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
+#ifdef HAVE_YAJL
+/* The folder's name is in what a program was found as. */
+static void expect_json(const char *folder, const char *shown)
+{
+    static const char *const at_items[] = {"items", NULL};
+    static const char *const at_name[] = {"name", NULL}, *const at_detail[] = {"detail", NULL};
+    char *directory = cli_tempdir(), message[512], path[4096], expected[4096];
+    gnuplot_in(directory, folder, path, sizeof(path));
+    snprintf(expected, sizeof(expected), "%s/%s/gnuplot", directory, shown);
     const char *const environment[] = {path, NULL};
     struct cli_result result = info("--json", environment);
     yajl_val tree = yajl_tree_parse(result.out, message, sizeof(message));
@@ -157,10 +176,17 @@ static void test_json(void **state)
         if (!strcmp(name->u.string, "gnuplot"))
             gnuplot = detail->u.string;
     }
-    assert_string_equal(gnuplot, program);
+    assert_string_equal(gnuplot, expected);
     yajl_tree_free(tree);
     cli_result_free(&result);
     cli_tempdir_remove(directory);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    expect_json("a\"b\\c\td\033", "a\"b\\c\td\033");
+    expect_json("no\xffUTF-8", "no\xef\xbf\xbdUTF-8");
 }
 #endif
 
@@ -198,11 +224,14 @@ static void test_peak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peak),        cmocka_unit_test(test_built_in),
-        cmocka_unit_test(test_path),        cmocka_unit_test(test_toolkit),
+        cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_built_in),
+        cmocka_unit_test(test_path),
+        cmocka_unit_test(test_toolkit),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_json),
 #endif
+        cmocka_unit_test(test_nothing_steers_the_terminal),
         cmocka_unit_test(test_wrong_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

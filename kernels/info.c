@@ -5,20 +5,32 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commands.h"
-#include "probe.h"
-#include "version.h"
+#include "../lib/buffer.h"
+#include "../lib/commands.h"
+#include "../lib/json.h"
+#include "../lib/probe.h"
+#include "../lib/text.h"
+#include "../lib/version.h"
+#include "probe_peak.h"
 
 static const char usage_text[] =
     "usage: nvtally info [OPTIONS]\n\n"
-    "Says what was built into this nvtally, what is found on this "
-    "machine, what is missing and how\n"
+    "Says what was built into this nvtally, what is found on this machine, what is missing and "
+    "how\n"
     "to get it.\n\n"
     "      --json     the same as one JSON object\n"
     "      --peak     measure what matrix products and copies reach here, and keep it for runs\n"
     "      --help     this text\n";
 
-static void print_text(const struct nvt_probe_item *items, size_t count)
+/* A path has whatever bytes its folder's name has. */
+static void print_visible(const char *text)
+{
+    for (uint32_t c; (c = nvt_utf8_next(&text)) != 0;)
+        nvt_utf8_write(nvt_char_visible(c), stdout);
+    putchar('\n');
+}
+
+static int print_text(const struct nvt_probe_item *items, size_t count)
 {
     const char *section = "";
     printf("nvtally %s\n", NVT_VERSION);
@@ -26,7 +38,8 @@ static void print_text(const struct nvt_probe_item *items, size_t count)
         if (strcmp(section, items[i].section))
             printf("\n%s\n", items[i].section);
         section = items[i].section;
-        printf("  %-22s %s\n", items[i].name, *items[i].detail ? items[i].detail : "-");
+        printf("  %-22s ", items[i].name);
+        print_visible(*items[i].detail ? items[i].detail : "-");
     }
     const char *heading = "\nmissing\n";
     for (size_t i = 0; i < count; i++) {
@@ -35,37 +48,35 @@ static void print_text(const struct nvt_probe_item *items, size_t count)
         printf("%s  %-22s %s\n", heading, items[i].name, items[i].remedy);
         heading = "";
     }
+    return 0;
 }
 
-static void print_json_text(const char *text)
+/* An item, and a line feed behind it. */
+static int put_item(struct nvt_buffer *out, const struct nvt_probe_item *item)
 {
-    putchar('"');
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 0x20)
-            printf("\\u%04x", c);
-        else
-            putchar(c);
-    }
-    putchar('"');
+    struct nvt_json json;
+    nvt_json_begin(&json, out);
+    nvt_json_text(&json, "section", item->section);
+    nvt_json_text(&json, "name", item->name);
+    nvt_json_bool(&json, "present", item->present);
+    nvt_json_text(&json, "detail", item->detail);
+    if (!item->present && item->remedy)
+        nvt_json_text(&json, "remedy", item->remedy);
+    return nvt_json_end(&json);
 }
 
-static void print_json(const struct nvt_probe_item *items, size_t count)
+static int print_json(const struct nvt_probe_item *items, size_t count)
 {
-    printf("{\"version\": \"%s\", \"items\": [", NVT_VERSION);
-    for (size_t i = 0; i < count; i++) {
-        printf("%s\n  {\"section\": \"%s\", \"name\": \"%s\", \"present\": %s, \"detail\": ",
-               i ? "," : "", items[i].section, items[i].name, items[i].present ? "true" : "false");
-        print_json_text(items[i].detail);
-        if (!items[i].present && items[i].remedy) {
-            fputs(", \"remedy\": ", stdout);
-            print_json_text(items[i].remedy);
-        }
-        putchar('}');
-    }
-    puts("\n]}");
+    struct nvt_buffer out = {0};
+    int failed = nvt_buffer_printf(&out, "{\"version\": \"%s\", \"items\": [\n", NVT_VERSION);
+    for (size_t i = 0; i < count && !failed; i++)
+        failed = (i && nvt_buffer_append(&out, ", ", 2)) || put_item(&out, &items[i]);
+    if (failed)
+        fputs("nvtally: out of memory\n", stderr);
+    else
+        printf("%.*s]}\n", (int)out.size, (const char *)out.data);
+    nvt_buffer_free(&out);
+    return failed ? 2 : 0;
 }
 
 int nvt_cmd_info(int argc, char **argv)
@@ -96,6 +107,5 @@ int nvt_cmd_info(int argc, char **argv)
     }
     size_t count = nvt_probe(items);
     count += (peak ? nvt_probe_peaks : nvt_probe_kept_peaks)(items + count, NVT_PROBE_MAX - count);
-    (json ? print_json : print_text)(items, count);
-    return 0;
+    return (json ? print_json : print_text)(items, count);
 }
