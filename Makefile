@@ -54,8 +54,8 @@ OPENMP = $(if $(findstring thread,$(SANITIZE)),-fopenmp-simd,-fopenmp)
 HOST_ARCH ?= native
 
 # --- what is made of what ------------------------------------------------------------------------
-# lib, analyze, plots, collectors, kernels: the program. The folders below them are loaded libraries.
-MAIN_SRC   := $(sort $(wildcard lib/*.c analyze/*.c plots/*.c collectors/*.c kernels/*.c) kernels/frame/configuration.c kernels/frame/turns.c)
+# lib, analyze, plots, collectors, kernels: the program. What lies in folders below the last two is in libraries that it loads.
+MAIN_SRC   := $(sort $(wildcard lib/*.c lib/*/*.c analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c collectors/*.c kernels/*.c) kernels/frame/configuration.c kernels/frame/turns.c)
 INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
 # What the injected library shares with the program.
 INJECT_LIB_SRC := collectors/cupti_decode.c lib/device_rows.c
@@ -102,7 +102,7 @@ $(call obj,kernels/environment.c): EXTRA_CPPFLAGS += -DNVT_GIT_REVISION='"$(REVI
 $(call obj,collectors/cupti_decode.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 
 $(BUILD)/libnvtally.a: $(call obj,$(MAIN_SRC))
-	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+	$(Q)rm -f $@ && $(AR) rcsDP $@ $^
 
 $(BUILD)/nvtally: $(BUILD)/obj/nvtally.o $(BUILD)/libnvtally.a
 	$(if $(Q),@echo "  LD   $@")

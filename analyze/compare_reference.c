@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "published.h"
+#include "published/published.h"
 
 #define REFERENCES (sizeof(((struct nvt_besides *)NULL)->references) / sizeof(struct nvt_runs *))
 

@@ -1,7 +1,7 @@
 /*
  * Diagnosis: findings, each with what it costs, the evidence, where to look, a remedy and how sure
- * it is. A new rule is one new file analyze/diagnose_<name>.c, which defines nvt_rule_<name>, and
- * its name in NVT_RULES; the shortest one to copy is diagnose_copies.c.
+ * it is. A new rule is one new file analyze/findings/<name>.c, which defines nvt_rule_<name>, and
+ * its name in NVT_RULES; the shortest one to copy is findings/copies.c.
  *
  * A rule must be silent on a trace that has not its trouble: its thresholds are stated in the rule
  * itself, each with its reason (`threshold`), and tests/test_diagnose*.c has for every rule a trace
@@ -11,7 +11,7 @@
 #define NVT_DIAGNOSE_H
 
 #include "devices.h"
-#include "report.h"
+#include "reports/report.h"
 
 /* All rules: X(name of nvt_rule_<name>). Their order is that of `diagnose --rules`. */
 #define NVT_RULES(X)                                                                               \
@@ -185,7 +185,7 @@ void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size
 void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size);
 void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size);
 
-/* A moment as ns since the beginning of its trace (first_ns), where export_chrome.c has its 0; all
+/* A moment as ns since the beginning of its trace (first_ns), where exports/chrome.c has its 0; all
  * of them as "11.780 ms, 12.034 ms of FILE", empty without any. */
 int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i);
 void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size);

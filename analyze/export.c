@@ -1,7 +1,7 @@
 /*
  * The command `export`.
  */
-#include "export.h"
+#include "exports/export.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "command.h"
-#include "reader.h"
+#include "readers/reader.h"
 
 static const struct nvt_exporter *const exporters[] = {
     &nvt_exporter_sqlite,

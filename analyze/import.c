@@ -10,7 +10,7 @@
 #include "../lib/commands.h"
 #include "../lib/folder.h"
 #include "command.h"
-#include "published.h"
+#include "published/published.h"
 
 /* Logs are texts of some hundred kilobytes; what is larger is something else. */
 #define LOG_BYTES_MAX (64u << 20)

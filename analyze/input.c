@@ -7,8 +7,8 @@
 #include "../lib/create_file.h"
 #include "input_folder.h"
 #include "plain_names.h"
-#include "reader.h"
-#include "report.h"
+#include "readers/reader.h"
+#include "reports/report.h"
 
 #define RANKS_MOST 65536
 

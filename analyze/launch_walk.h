@@ -2,7 +2,7 @@
  * Inside of analyze/launches.h: following a thread, with the ranges that are open on it on a stack,
  * and putting what its calls launched into classes and cells. Where ranges come from is the business
  * of whoever follows: from lanes (launch_lane.c), or out of a file as it is decoded
- * (read_nvt_walk.c).
+ * (readers/nvt_walk.c).
  */
 #ifndef NVT_LAUNCH_WALK_H
 #define NVT_LAUNCH_WALK_H

@@ -18,7 +18,7 @@
 #ifndef NVT_OVERHEAD_H
 #define NVT_OVERHEAD_H
 
-#include "report.h"
+#include "reports/report.h"
 
 struct nvt_slowdown_row {
     char *configuration; /* "workload key=value …" */

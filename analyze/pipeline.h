@@ -6,7 +6,7 @@
 #ifndef NVT_ANALYZE_PIPELINE_H
 #define NVT_ANALYZE_PIPELINE_H
 
-#include "report.h"
+#include "reports/report.h"
 
 enum nvt_pipeline_kind { NVT_PIPE_FORWARD, NVT_PIPE_BACKWARD, NVT_PIPE_RECOMPUTE, NVT_PIPE_WAIT };
 

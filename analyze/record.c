@@ -7,7 +7,7 @@
 
 #ifdef HAVE_YAJL
 
-#include "yajl_memory.h"
+#include "readers/yajl_memory.h"
 
 #define DEPTH_MAX   16
 #define MEMBERS_MAX 4096

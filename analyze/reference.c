@@ -9,8 +9,8 @@
 #include "../lib/commands.h"
 #include "../lib/render.h"
 #include "command.h"
-#include "published.h"
-#include "report.h"
+#include "published/published.h"
+#include "reports/report.h"
 
 static const char usage_head[] =
     "usage: nvtally reference WORKLOAD [OPTIONS]\n\n"

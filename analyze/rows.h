@@ -9,7 +9,7 @@
 #ifndef NVT_ROWS_H
 #define NVT_ROWS_H
 
-#include "report.h"
+#include "reports/report.h"
 
 /*
  * Where no run directory was given: the rows of all traces become one, at the end of input->runs, and a trace with a

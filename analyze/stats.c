@@ -14,8 +14,8 @@
 #include "counters.h"
 #include "parallel.h"
 #include "project.h"
-#include "report.h"
-#include "report_launches.h"
+#include "reports/report.h"
+#include "reports/launches.h"
 #include "rows.h"
 #include "unfinished.h"
 

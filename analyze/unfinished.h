@@ -4,7 +4,7 @@
 #ifndef NVT_UNFINISHED_H
 #define NVT_UNFINISHED_H
 
-#include "report.h"
+#include "reports/report.h"
 
 /*
  * A note for each process with push/pop ranges that never ended: "process 123 ended within: step >

@@ -1,5 +1,5 @@
 /*
- * Formats: tables as text. A new format is one new file lib/render_<name>.c, with a function
+ * Formats: tables as text. A new format is one new file lib/formats/<name>.c, with a function
  * nvt_render_<name>, and one line in NVT_FORMATS.
  *
  * Whatever text is in a name, the output is well-formed UTF-8, in the syntax of its format, and

@@ -1,7 +1,7 @@
 /*
  * The trace file `.nvt` as chunks: writing, and reading back whole ones. docs/trace-format.md has
  * the format byte by byte; what is inside a chunk is the business of collectors/ (which fills
- * them) and analyze/read_nvt*.c (which reads them).
+ * them) and analyze/readers/nvt*.c (which reads them).
  */
 #ifndef NVT_TRACE_FILE_H
 #define NVT_TRACE_FILE_H

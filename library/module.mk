@@ -2,7 +2,7 @@
 LIBRARY_SRC := library/nvtally.c collectors/here.c collectors/recorder_rings.c collectors/stale.c collectors/drain.c \
   collectors/owners.c collectors/output.c analyze/trace.c analyze/sort.c analyze/column.c analyze/project.c analyze/recorded_events.c analyze/map.c analyze/parallel.c \
   analyze/cuda_names.c analyze/lanes.c $(sort $(wildcard analyze/launch*.c)) \
-  analyze/nvtx_payload.c analyze/nvtx_schema.c $(sort $(wildcard analyze/read_nvt*.c)) lib/error.c lib/clock.c lib/buffer.c \
+  analyze/readers/nvtx_payload.c analyze/readers/nvtx_schema.c $(sort $(filter-out analyze/readers/nvtx%,$(wildcard analyze/readers/nvt*.c))) lib/error.c lib/clock.c lib/buffer.c \
   lib/strings.c lib/sample.c lib/trace_file.c lib/trace_writer.c lib/create_file.c lib/device_rows.c \
   lib/device_columns.c lib/device_columns_put.c lib/demangle.c
 LIBRARY_ABI := 0

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "../analyze/project.h"
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "../collectors/here.h"
 #include "../lib/clock.h"
 #include "../lib/sample.h"

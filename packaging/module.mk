@@ -15,7 +15,7 @@ $(BUILD)/man/%: docs/man/%.scd lib/version.h packaging/module.mk
 	$(Q)sed '1s/$$/ "nvtally $(VERSION)"/' $< | scdoc >$@.part && mv $@.part $@
 
 # The published documents are built into the program.
-$(BUILD)/obj/analyze/published_data.o: $(wildcard data/published/*)
+$(BUILD)/obj/analyze/published/data.o: $(wildcard data/published/*)
 
 man: $(MAN_PAGES) ## the manual pages
 
@@ -69,10 +69,10 @@ check-offline: ## a fresh copy built and tested with no network
 
 # --- lints ---------------------------------------------------------------------------------------
 # Sources of C by folder: the program and what it loads first, then tests, helpers and clients.
-PROGRAM_C := $(wildcard nvtally.c lib/*.c analyze/*.c plots/*.c collectors/*.c collectors/inject/*.c library/*.c kernels/*.c kernels/*/*.c)
+PROGRAM_C := $(wildcard nvtally.c lib/*.c lib/*/*.c analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c collectors/*.c collectors/inject/*.c library/*.c kernels/*.c kernels/*/*.c)
 LINT_SRC  := $(filter-out $(if $(MPI_CFLAGS),,kernels/transports/mpi.c),$(PROGRAM_C)) $(wildcard tests/*.c tests/*/*.c examples/*.c)
 LINT_FLAGS = $(CPPFLAGS) $(CUPTI_FLAGS) $(MPI_CFLAGS) -Iinclude
-ANY_SRC   := $(LINT_SRC) $(wildcard include/*.h lib/*.h analyze/*.h plots/*.h collectors/*.h collectors/*/*.h kernels/*.h kernels/*/*.h library/*.h tests/*.h tests/*/*.h \
+ANY_SRC   := $(LINT_SRC) $(wildcard include/*.h lib/*.h lib/*/*.h analyze/*.h analyze/*/*.h plots/*.h plots/*/*.h collectors/*.h collectors/*/*.h kernels/*.h kernels/*/*.h library/*.h tests/*.h tests/*/*.h \
              kernels/*/*.cu tests/*/*.cpp examples/*.cpp)
 # clang-tidy over what TIDY names: a minute of a processor for every 25 files.
 TIDY ?= $(LINT_SRC)

@@ -1,5 +1,5 @@
 /*
- * Charts: pictures by name. A new chart is one new file plots/chart_<name>.c, with a struct nvt_chart
+ * Charts: pictures by name. A new chart is one new file plots/charts/<name>.c, with a struct nvt_chart
  * nvt_chart_<name>, and its name in NVT_CHARTS.
  */
 #ifndef NVT_CHART_H
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 
 /* All charts: X(name of nvt_chart_<name>). Their order is that of documents. */
 #define NVT_CHARTS(X)                                                                              \

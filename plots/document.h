@@ -1,6 +1,6 @@
 /*
  * A document: headings, paragraphs, tables, pictures and command lines in their order, and its
- * writers (HTML, Markdown, LaTeX). A new format is one new file plots/document_<name>.c and one
+ * writers (HTML, Markdown, LaTeX). A new format is one new file plots/documents/<name>.c and one
  * line in the table of document.c.
  */
 #ifndef NVT_DOCUMENT_H

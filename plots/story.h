@@ -6,7 +6,7 @@
 #ifndef NVT_STORY_H
 #define NVT_STORY_H
 
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "chart.h"
 #include "document.h"
 

@@ -1,9 +1,9 @@
 /*
  * What recording cost the programs that were recorded, trace by trace, as far as a trace says it:
- * NVTX events at the cost that the collector measured of itself (analyze/compensate.h), time that
+ * NVTX events at the cost that the collector measured of itself (analyze/readers/compensate.h), time that
  * threads waited for the recorder, and the overhead that CUPTI reported.
  */
-#include "../analyze/compensate.h"
+#include "../analyze/readers/compensate.h"
 #include "../analyze/diagnose.h"
 #include "story_parts.h"
 

@@ -6,7 +6,7 @@
 #ifndef NVT_STUDIED_H
 #define NVT_STUDIED_H
 
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "frame.h"
 
 enum nvt_studied_flags {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "cli.h"
 
 /* Group fixtures: the folder, with sessions in it too, so that none that a killed recorder leaves

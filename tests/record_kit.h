@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "cli.h"
 
 /* Group fixtures: the folder, and its removal. */

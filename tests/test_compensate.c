@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/compensate.h"
-#include "../analyze/reader.h"
+#include "../analyze/readers/compensate.h"
+#include "../analyze/readers/reader.h"
 #include "../lib/buffer.h"
 #include "../lib/trace_file.h"
 #include "cli.h"

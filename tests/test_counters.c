@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "../analyze/compensate.h"
+#include "../analyze/readers/compensate.h"
 #include "../analyze/counters.h"
-#include "../analyze/reader.h"
-#include "../analyze/report.h"
+#include "../analyze/readers/reader.h"
+#include "../analyze/reports/report.h"
 #include "../lib/render.h"
 #include "cli.h"
 

@@ -14,9 +14,9 @@
 
 #include "../analyze/critical_path.h"
 #include "../analyze/cuda_names.h"
-#include "../analyze/export.h"
+#include "../analyze/exports/export.h"
 #include "../analyze/path_index.h"
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "../lib/clock.h"
 #include "made_trace.h"
 #include "simulated_program.h"

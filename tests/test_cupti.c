@@ -26,7 +26,7 @@ int main(void)
 
 #else
 
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "record_kit.h"
 
 #define KERNEL "void lib::kernel<float>(float*, int)"

@@ -17,10 +17,10 @@
 #endif
 
 #include "../analyze/cuda_names.h"
-#include "../analyze/export.h"
+#include "../analyze/exports/export.h"
 #include "../analyze/project.h"
-#include "../analyze/reader.h"
-#include "../analyze/report.h"
+#include "../analyze/readers/reader.h"
+#include "../analyze/reports/report.h"
 #include "../lib/render.h"
 #include "cli.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/export.h"
+#include "../analyze/exports/export.h"
 #include "cli.h"
 
 static void csv_has_a_line_an_event(void **state)

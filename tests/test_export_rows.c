@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/export.h"
-#include "../analyze/reader.h"
+#include "../analyze/exports/export.h"
+#include "../analyze/readers/reader.h"
 #include "cli.h"
 
 struct complete {

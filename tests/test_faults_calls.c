@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "faults_kit.h"
 
 #define MOST      16 /* arguments of a command */

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/reader.h"
-#include "../analyze/report.h"
+#include "../analyze/readers/reader.h"
+#include "../analyze/reports/report.h"
 #include "../lib/device_columns.h"
 #include "../lib/render.h"
 #include "../lib/trace_file.h"

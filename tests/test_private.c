@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "../collectors/ring.h"
 #include "../lib/folder.h"
 #include "cli.h"

@@ -15,7 +15,7 @@
 #include "../analyze/launches.h"
 #include "../analyze/nesting.h"
 #include "../analyze/project.h"
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "small_trace.h"
 
 /* --- random traces --- */

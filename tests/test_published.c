@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/published.h"
+#include "../analyze/published/published.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL

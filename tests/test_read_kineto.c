@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "../analyze/cuda_names.h"
-#include "../analyze/read_kineto.h"
-#include "../analyze/reader.h"
+#include "../analyze/readers/kineto.h"
+#include "../analyze/readers/reader.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/cuda_names.h"
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "cli.h"
 
 #ifdef HAVE_SQLITE

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "../lib/device_columns.h"
 #include "../lib/trace_file.h"
 #include "cli.h"

@@ -20,7 +20,7 @@
 #include "../analyze/cuda_names.h"
 #include "../analyze/gaps.h"
 #include "../analyze/project.h"
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "../lib/render.h"
 
 static uint32_t string(struct nvt_trace *trace, const char *text)

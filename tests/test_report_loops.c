@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../analyze/iterations.h"
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "../lib/render.h"
 
 static struct nvt_trace *new_trace(const char *path, uint32_t rank)

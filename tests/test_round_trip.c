@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "cli.h"
 
 #ifdef HAVE_SQLITE

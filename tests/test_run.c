@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "../analyze/runs.h"
 #include "cli.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/report.h"
+#include "../analyze/reports/report.h"
 #include "../analyze/runs.h"
 #include "../lib/render.h"
 #include "cli.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "../lib/clock.h"
 #include "../lib/trace_file.h"
 #include "cli.h"

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/reader.h"
+#include "../analyze/readers/reader.h"
 #include "../analyze/runs.h"
 #include "../kernels/frame/turns.h"
 #include "../lib/clock.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/export.h"
+#include "analyze/exports/export.h"
 #include "tests/bench/nvt_sink.h"
 
 #define THREADS 4

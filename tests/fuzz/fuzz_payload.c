@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "../../analyze/read_nvt.h"
+#include "../../analyze/readers/nvt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/published.h"
+#include "../../analyze/published/published.h"
 #include "fuzz_readers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

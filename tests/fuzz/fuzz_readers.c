@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../analyze/export.h"
+#include "../../analyze/exports/export.h"
 #include "../../analyze/project.h"
-#include "../../analyze/report.h"
+#include "../../analyze/reports/report.h"
 #include "../../lib/render.h"
 
 static char path[64];

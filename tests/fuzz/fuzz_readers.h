@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../analyze/reader.h"
+#include "../../analyze/readers/reader.h"
 #include "../../analyze/runs.h"
 
 /* Always 0, as libFuzzer wants it. Aborts when a failure has no message, or one of several lines.

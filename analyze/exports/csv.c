@@ -1,0 +1,224 @@
+#include <inttypes.h>
+
+#include "../../lib/render.h"
+#include "../cuda_names.h"
+#include "export.h"
+
+/* A line; what an event does not have is left empty. */
+struct line {
+    const char *kind;
+    int64_t start, end;
+    uint32_t process, thread;
+    int64_t device, stream; /* -1: none */
+    uint64_t correlation;   /* 0: none */
+    int64_t bytes;          /* -1: none */
+    const char *domain, *name, *category, *payload;
+};
+
+static const struct line empty = {
+    .process = NVT_NONE, .thread = NVT_NONE, .device = -1, .stream = -1, .bytes = -1};
+
+static void put_number(int64_t value, int given, FILE *out)
+{
+    if (given)
+        fprintf(out, "%" PRId64, value);
+    putc(',', out);
+}
+
+static void put_text(const char *text, char behind, FILE *out)
+{
+    if (text)
+        nvt_render_csv_field(text, out);
+    putc(behind, out);
+}
+
+static void put(const struct nvt_trace *trace, const struct line *line, FILE *out)
+{
+    uint32_t process = line->process;
+    if (process == NVT_NONE && line->thread < trace->threads.count)
+        process = trace->threads.process[line->thread];
+    int has_process = process < trace->processes.count;
+    int has_thread = line->thread < trace->threads.count;
+    fprintf(out, "%s,%" PRId64 ",%" PRId64 ",", line->kind, line->start, line->end - line->start);
+    put_number(has_process ? trace->processes.pid[process] : 0, has_process, out);
+    put_number(has_thread ? trace->threads.tid[line->thread] : 0, has_thread, out);
+    put_number(line->device, line->device >= 0, out);
+    put_number(line->stream, line->stream >= 0, out);
+    put_number((int64_t)line->correlation, line->correlation != 0, out);
+    put_number(line->bytes, line->bytes >= 0, out);
+    put_text(line->domain, ',', out);
+    put_text(line->name, ',', out);
+    put_text(line->category, ',', out);
+    put_text(line->payload, '\n', out);
+}
+
+static const char *optional_name(const struct nvt_trace *trace, uint32_t id)
+{
+    return id ? nvt_name(trace, id) : NULL;
+}
+
+static const char *domain_name(const struct nvt_trace *trace, uint32_t domain)
+{
+    return domain < trace->domains.count ? optional_name(trace, trace->domains.name[domain]) : NULL;
+}
+
+static void put_ranges(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        struct line line = empty;
+        line.kind = ranges->style[i] == NVT_PUSH_POP ? "range" : "start-end range";
+        line.start = ranges->start[i];
+        line.end = ranges->end[i];
+        line.thread = ranges->thread[i];
+        line.domain = domain_name(trace, ranges->domain[i]);
+        line.name = nvt_name(trace, ranges->name[i]);
+        line.category = optional_name(trace, ranges->category[i]);
+        if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD)
+            line.payload = nvt_name(trace, ranges->payload[i]);
+        put(trace, &line, out);
+    }
+}
+
+static void put_marks(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_marks *marks = &trace->marks;
+    for (uint32_t i = 0; i < marks->count; i++) {
+        struct line line = empty;
+        line.kind = "mark";
+        line.start = line.end = marks->time[i];
+        line.thread = marks->thread[i];
+        line.domain = domain_name(trace, marks->domain[i]);
+        line.name = nvt_name(trace, marks->name[i]);
+        line.category = optional_name(trace, marks->category[i]);
+        if (marks->flags[i] & NVT_RANGE_HAS_PAYLOAD)
+            line.payload = nvt_name(trace, marks->payload[i]);
+        put(trace, &line, out);
+    }
+}
+
+static void put_samples(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        struct line line = empty;
+        char value[32];
+        uint32_t counter = samples->counter[i];
+        if (counter >= trace->counters.count)
+            continue;
+        snprintf(value, sizeof(value), "%.17g", samples->value[i]);
+        line.kind = "sample";
+        line.start = line.end = samples->time[i];
+        line.thread = samples->thread[i];
+        line.domain = domain_name(trace, trace->counters.domain[counter]);
+        line.name = nvt_name(trace, trace->counters.name[counter]);
+        line.category = optional_name(trace, trace->counters.unit[counter]);
+        line.payload = value;
+        put(trace, &line, out);
+    }
+}
+
+static void put_calls(const struct nvt_trace *trace, FILE *out)
+{
+    static const char *const classes[] = {"runtime call", "driver call", "library call", "call"};
+    const struct nvt_apis *apis = &trace->apis;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        struct line line = empty;
+        line.kind = classes[apis->class[i] <= NVT_API_OTHER ? apis->class[i] : NVT_API_OTHER];
+        line.start = apis->start[i];
+        line.end = apis->end[i];
+        line.thread = apis->thread[i];
+        line.correlation = apis->correlation[i];
+        line.name = nvt_name(trace, apis->name[i]);
+        put(trace, &line, out);
+    }
+}
+
+static void put_ops(const struct nvt_trace *trace, FILE *out)
+{
+    static const char *const kinds[] = {"kernel", "memcpy", "memset"};
+    const struct nvt_ops *ops = &trace->ops;
+    for (uint32_t i = 0; i < ops->count; i++) {
+        struct line line = empty;
+        line.kind = kinds[ops->kind[i] <= NVT_OP_MEMSET ? ops->kind[i] : NVT_OP_KERNEL];
+        line.start = ops->start[i];
+        line.end = ops->end[i];
+        line.process = ops->process[i];
+        line.thread = ops->thread[i];
+        line.device = ops->device[i];
+        line.stream = ops->stream[i];
+        line.correlation = ops->correlation[i];
+        line.name = nvt_name(trace, ops->name[i]);
+        if (ops->kind[i] != NVT_OP_KERNEL)
+            line.bytes = (int64_t)ops->bytes[i];
+        put(trace, &line, out);
+    }
+}
+
+static void put_syncs(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_syncs *syncs = &trace->syncs;
+    for (uint32_t i = 0; i < syncs->count; i++) {
+        struct line line = empty;
+        line.kind = "synchronization";
+        line.start = syncs->start[i];
+        line.end = syncs->end[i];
+        line.process = syncs->process[i];
+        line.device = syncs->device[i];
+        line.stream = syncs->stream[i];
+        line.correlation = syncs->correlation[i];
+        line.name = nvt_sync_label(syncs->type[i]);
+        put(trace, &line, out);
+    }
+}
+
+static void put_memory(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_memory *memory = &trace->memory;
+    for (uint32_t i = 0; i < memory->count; i++) {
+        struct line line = empty;
+        line.kind = memory->kind[i] == NVT_MEMORY_FREE ? "free" : "allocate";
+        line.start = line.end = memory->time[i];
+        line.process = memory->process[i];
+        line.thread = memory->thread[i];
+        line.device = memory->device[i] == NVT_NONE ? -1 : (int64_t)memory->device[i];
+        line.bytes = (int64_t)memory->bytes[i];
+        line.name = nvt_name(trace, memory->source[i]);
+        put(trace, &line, out);
+    }
+}
+
+static void put_overheads(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_overheads *overheads = &trace->overheads;
+    for (uint32_t i = 0; i < overheads->count; i++) {
+        struct line line = empty;
+        line.kind = "overhead";
+        line.start = overheads->start[i];
+        line.end = overheads->end[i];
+        line.process = overheads->process[i];
+        line.thread = overheads->thread[i];
+        line.name = nvt_name(trace, overheads->name[i]);
+        put(trace, &line, out);
+    }
+}
+
+static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
+{
+    (void)err;
+    fputs("Kind,Start (ns),Duration (ns),PID,TID,Device,Stream,Correlation,Bytes,Domain,Name,"
+          "Category,Payload\n",
+          out);
+    put_ranges(trace, out);
+    put_marks(trace, out);
+    put_samples(trace, out);
+    put_calls(trace, out);
+    put_ops(trace, out);
+    put_syncs(trace, out);
+    put_memory(trace, out);
+    put_overheads(trace, out);
+    return 0;
+}
+
+const struct nvt_exporter nvt_exporter_csv = {
+    .name = "csv", .about = "one line an event", .write = write_csv};

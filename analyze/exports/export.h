@@ -1,0 +1,51 @@
+/*
+ * Writing a trace in other formats, for other tools. A new one is one new file and one line in
+ * export.c.
+ */
+#ifndef NVT_EXPORT_H
+#define NVT_EXPORT_H
+
+#include <stdio.h>
+
+#include "../trace.h"
+
+struct nvt_exporter {
+    const char *name;
+    const char *about;
+    const char *ending; /* of a file name that is made up, NULL: to stdout without one */
+    /* Write to a stream, or else to a new file of that name. 0, or -1 with err filled; errors of
+     * the stream are left to its owner (ferror). */
+    int (*write)(const struct nvt_trace *trace, FILE *out, struct nvt_error *err);
+    int (*write_file)(const struct nvt_trace *trace, const char *path, struct nvt_error *err);
+};
+
+/*
+ * nsys's own SQLite schema (3.25, as far as the model goes), so that nsys's statistics and other
+ * readers of its exports work on it. Beyond nsys: facts of the trace are rows of META_DATA_EXPORT
+ * named "NVTALLY_FACT:…"; memory events have a globalTid; an operation whose launching call was not
+ * recorded, but whose thread and launch time were, gets a call of no length, named
+ * NVT_EXPORT_LAUNCH. Our reader takes all of it back.
+ */
+extern const struct nvt_exporter nvt_exporter_sqlite;
+#define NVT_EXPORT_LAUNCH "[launch]"
+#define NVT_EXPORT_FACT   "NVTALLY_FACT:"
+/* From here on, correlation ids were made up for such calls. */
+#define NVT_EXPORT_CORRELATION (UINT64_C(1) << 40)
+
+/*
+ * Chrome's trace events as Kineto writes them: opens in Perfetto. Ranges and calls nest on their
+ * threads, every device is a process with a row a stream, arrows lead from launches to operations,
+ * memory is a counter. Time 0 is the first event's.
+ */
+extern const struct nvt_exporter nvt_exporter_chrome;
+
+/* The same, and the critical path of each process (critical_path.h) in a row of its own, as events of this category,
+ * which our reader leaves out. */
+extern const struct nvt_exporter nvt_exporter_chrome_path;
+#define NVT_EXPORT_PATH "critical_path"
+
+/* One line an event: ranges, marks, calls, operations, synchronisations, memory, overhead; each
+ * kind in the order of time. */
+extern const struct nvt_exporter nvt_exporter_csv;
+
+#endif

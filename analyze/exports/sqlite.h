@@ -1,0 +1,52 @@
+/*
+ * Inside the writer of nsys's schema: what the export_sqlite*.c share.
+ */
+#ifndef NVT_EXPORT_SQLITE_H
+#define NVT_EXPORT_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "../../lib/buffer.h"
+#include "../map.h"
+#include "../trace.h"
+
+struct nvt_sql {
+    const struct nvt_trace *trace;
+    const char *path;
+    struct nvt_error *err;
+    sqlite3 *db;
+    sqlite3_stmt *insert; /* into the current table */
+    int column;           /* bound so far */
+    int64_t *processes;   /* global id of every process */
+    uint8_t *used;        /* strings that StringIds must hold */
+    uint32_t string_count;
+    int has_launches; /* StringIds must hold NVT_EXPORT_LAUNCH, with the id string_count */
+};
+
+int nvt_sql_fail(struct nvt_sql *sql);
+int nvt_sql_run(struct nvt_sql *sql, const char *text);
+
+/* Rows go into this table from now on; it has so many columns. 0, or -1 with err filled. */
+int nvt_sql_prepare(struct nvt_sql *sql, const char *table, int columns);
+
+/* The next cell of the row: a number, nothing, a text, a string of the model as text and by its id,
+ * the global id of a process and of a thread. Texts must live until nvt_sql_row. */
+void nvt_sql_int(struct nvt_sql *sql, int64_t value);
+void nvt_sql_real(struct nvt_sql *sql, double value);
+void nvt_sql_null(struct nvt_sql *sql);
+void nvt_sql_text(struct nvt_sql *sql, const char *text);
+void nvt_sql_name(struct nvt_sql *sql, uint32_t id);
+void nvt_sql_string(struct nvt_sql *sql, uint32_t id);
+void nvt_sql_process(struct nvt_sql *sql, uint32_t process);
+void nvt_sql_thread(struct nvt_sql *sql, uint32_t thread);
+
+/* Insert the row. 0, or -1 with err filled. */
+int nvt_sql_row(struct nvt_sql *sql);
+
+/* The parts of the file, in their order: tables and enumerations; NVTX; CUDA; names and facts. */
+int nvt_sql_schema(struct nvt_sql *sql);
+int nvt_sql_nvtx(struct nvt_sql *sql);
+int nvt_sql_cuda(struct nvt_sql *sql);
+int nvt_sql_facts(struct nvt_sql *sql);
+
+#endif

@@ -1,0 +1,95 @@
+/* allocation in the loop: device memory is taken and given back again and again. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../diagnose.h"
+
+#define LEAST_SHARE 0.05
+#define LEAST_COUNT 10
+
+/* Calls that go to the driver for memory. Those of pools (cudaMallocAsync …) are the remedy. */
+static int allocates(const char *name)
+{
+    static const char *const calls[] = {"cudaMalloc", "cudaFree",  "cudaHostAlloc",
+                                        "cuMemAlloc", "cuMemFree", "cuMemHostAlloc"};
+    if (strstr(name, "Async"))
+        return 0;
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (!strncmp(name, calls[i], strlen(calls[i])))
+            return 1;
+    return 0;
+}
+
+struct calls {
+    double count;
+    double covered_ns; /* of the steady part: two threads may call at once */
+    double ns;         /* that they take one by one */
+    int64_t until;
+    double second_ns; /* of the second longest */
+    uint32_t longest;
+};
+
+static double longest_of(const struct calls *calls, const struct nvt_apis *apis)
+{
+    return calls->longest == NVT_NONE
+               ? 0
+               : (double)(apis->end[calls->longest] - apis->start[calls->longest]);
+}
+
+static void add(struct calls *calls, const struct nvt_view *view, uint32_t call)
+{
+    const struct nvt_apis *apis = &view->trace->apis;
+    int64_t start = apis->start[call], end = apis->end[call], length = end - start;
+    calls->count++;
+    calls->ns += (double)length;
+    if (calls->longest == NVT_NONE || (double)length > longest_of(calls, apis)) {
+        calls->second_ns = longest_of(calls, apis);
+        calls->longest = call;
+    } else
+        calls->second_ns = fmax(calls->second_ns, (double)length);
+    start = start > calls->until ? start : calls->until;
+    end = end < view->to ? end : view->to;
+    if (end > start) {
+        calls->covered_ns += (double)(end - start);
+        calls->until = end;
+    }
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_apis *apis = &view->trace->apis;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct calls calls = {.until = view->from, .longest = NVT_NONE};
+    for (uint32_t i = 0; i < apis->count; i++)
+        if (nvt_is_steady_call(view, i) && allocates(nvt_name(view->trace, apis->name[i]))) {
+            add(&calls, view, i);
+            nvt_finding_point(&finding, apis->start[i]);
+        }
+    double share = calls.covered_ns / view->span_ns;
+    double usual = nvt_usual_time(calls.ns, calls.count, longest_of(&calls, apis), calls.second_ns);
+    if (calls.count < LEAST_COUNT || calls.count < view->units ||
+        fmin(share, usual / view->span_ns) < LEAST_SHARE)
+        return 0;
+    finding.cost_ns = calls.covered_ns / view->units;
+    snprintf(finding.what, sizeof(finding.what), "memory is allocated and freed %.4g times %s",
+             calls.count / view->units, view->per);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", calls.count,
+             NVT_TIME(calls.ns / calls.count), 100 * share,
+             nvt_name(view->trace, apis->name[calls.longest]), NVT_TIME(longest_of(&calls, apis)));
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_allocation = {
+    .cause = "allocation in the loop",
+    .about = "cudaMalloc, cudaFree and their kin in every iteration",
+    .threshold = "10 calls, one an iteration, 5 % of the time, in the second half of the "
+                 "iterations: by then caches are filled; also were the two longest "
+                 "as the others, as what is taken once is no loop; calls of pools do not count",
+    .remedy = "allocate before the loop, or use a pool (cudaMallocAsync, a caching allocator)",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_CALLS,
+    .look = look,
+};

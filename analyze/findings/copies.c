@@ -1,0 +1,85 @@
+/* tiny copies: many copies between host and device of a few bytes each. */
+#include <math.h>
+#include <stdio.h>
+
+#include "../cuda_names.h"
+#include "../devices.h"
+#include "../diagnose.h"
+
+#define TINY_BYTES    4096
+#define LEAST_SHARE   0.05
+#define LEAST_AN_UNIT 10
+#define LEAST_COUNT   100
+
+struct copies {
+    double count, bytes, ns, to_host;
+};
+
+/* The time that a call waited for what its device had been given before, until `free`: that is not
+ * the copy's. */
+static double own_time(const struct nvt_trace *trace, uint32_t op, int64_t free)
+{
+    uint32_t call = trace->ops.api[op];
+    double own = (double)(trace->ops.end[op] - trace->ops.start[op]);
+    if (call == NVT_NONE)
+        return own;
+    int64_t start = trace->apis.start[call], end = trace->apis.end[call];
+    int waited = end >= trace->ops.start[op] && free > start;
+    return own + (double)(end - start) - (waited ? (double)((free < end ? free : end) - start) : 0);
+}
+
+static void add_up(const struct nvt_view *view, const struct nvt_used_device *device,
+                   struct copies *copies, struct nvt_finding *finding)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    int64_t free = INT64_MIN;
+    for (uint32_t i = 0; i < device->count; i++) {
+        uint32_t op = device->ops[i];
+        int is_tiny = ops->kind[op] == NVT_OP_MEMCPY && ops->bytes[op] < TINY_BYTES &&
+                      (ops->copy_kind[op] == NVT_COPY_HTOD || ops->copy_kind[op] == NVT_COPY_DTOH);
+        if (is_tiny && nvt_is_steady(view, ops->start[op])) {
+            copies->count++;
+            copies->bytes += (double)ops->bytes[op];
+            copies->to_host += ops->copy_kind[op] == NVT_COPY_DTOH;
+            copies->ns += own_time(view->trace, op, free);
+            nvt_finding_point(finding, ops->start[op]);
+        }
+        free = ops->end[op] > free ? ops->end[op] : free;
+    }
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct copies all = {0, 0, 0, 0};
+    for (uint32_t i = 0; i < view->device_count; i++)
+        add_up(view, &view->devices[i], &all, &finding);
+    double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
+    /* Two threads may copy at once, and a call that its copy lies in counts beside it. */
+    double share = fmin(all.ns / (view->span_ns * view->device_count), 1);
+    if (all.count < least || share < LEAST_SHARE)
+        return 0;
+    finding.cost_ns = share * view->span_ns / view->units;
+    snprintf(finding.what, sizeof(finding.what),
+             "%.4g copies of %.0f bytes between host and device %s", all.count / view->units,
+             all.bytes / all.count, view->per);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%s each with its call, waits for earlier work left out, %.0f %% of the time, "
+             "%.3g MB/s; %.0f of 100 go to the host",
+             NVT_TIME(all.ns / all.count), 100 * share, all.bytes / all.ns * 1e3,
+             100 * all.to_host / all.count);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_copies = {
+    .cause = "tiny copies",
+    .about = "copies between host and device that are all overhead",
+    .threshold = "10 an iteration (100 without iterations) below 4 KiB, 5 % of the time with their "
+                 "calls: at 25 GB/s 4 KiB take 0.2 us, setting up a copy some 1 to 10; what a call "
+                 "waits for the device's earlier work is not the copy's",
+    .remedy = "collect them into one buffer and copy it once, or leave the values on the device",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS,
+    .look = look,
+};

@@ -1,0 +1,113 @@
+/* slow iterations: a few take far longer than the others, now and then or every so often. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../lib/sample.h"
+#include "../diagnose.h"
+
+#define WARMUP       8 /* iterations that are the rule warmup's */
+#define LEAST_COUNT  16
+#define LEAST_SLOWER 1.5
+#define DEVIATIONS   5
+#define LEAST_SHARE  0.05
+
+static double length_of(const struct nvt_view *view, uint32_t iteration)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    return (double)(ranges->end[view->iterations[iteration]] -
+                    ranges->start[view->iterations[iteration]]);
+}
+
+/* Median, and the median distance from it, scaled to a normal distribution's deviation. */
+static int find_usual(const struct nvt_view *view, double *median, double *deviation)
+{
+    uint32_t count = view->iteration_count - WARMUP;
+    double *values = malloc(count * sizeof(*values));
+    if (!values)
+        return -1;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = length_of(view, WARMUP + i);
+    nvt_sample_sort(values, count);
+    *median = nvt_sample_quantile(values, count, 0.5);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = fabs(values[i] - *median);
+    nvt_sample_sort(values, count);
+    *deviation = 1.4826 * nvt_sample_quantile(values, count, 0.5);
+    free(values);
+    return 0;
+}
+
+struct slow {
+    uint32_t count, last, every; /* every: the distance of all, 0 when they differ */
+    double excess, longest;
+};
+
+static void add(struct slow *slow, uint32_t iteration, double ns, double usual)
+{
+    if (slow->count == 1)
+        slow->every = iteration - slow->last;
+    else if (slow->count > 1 && iteration - slow->last != slow->every)
+        slow->every = 0;
+    slow->last = iteration;
+    slow->count++;
+    slow->excess += ns - usual;
+    slow->longest = fmax(slow->longest, ns);
+}
+
+static void tell(struct nvt_finding *finding, const struct slow *slow, uint32_t looked,
+                 double usual, double limit)
+{
+    char every[64] = "";
+    if (slow->count >= 3 && slow->every > 1 && slow->count + 1 >= looked / slow->every)
+        snprintf(every, sizeof(every), ", every %u. one", slow->every);
+    finding->cost_ns = slow->excess / looked;
+    snprintf(finding->what, sizeof(finding->what), "%u of %u iterations took far longer%s",
+             slow->count, looked, every);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "the median is %s; these take more than %s, %s on average, the slowest %s; without "
+             "them the mean would be %.1f %% lower",
+             NVT_TIME(usual), NVT_TIME(limit), NVT_TIME(usual + slow->excess / slow->count),
+             NVT_TIME(slow->longest), 100 * slow->excess / (slow->excess + usual * looked));
+    if (*every)
+        snprintf(finding->remedy, sizeof(finding->remedy),
+                 "look for what is done every %u iterations: a checkpoint, a log, an evaluation",
+                 slow->every);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    double usual, deviation;
+    struct slow slow = {0};
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    if (view->iteration_count < WARMUP + LEAST_COUNT)
+        return 0;
+    if (find_usual(view, &usual, &deviation))
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    double limit = fmax(LEAST_SLOWER * usual, usual + DEVIATIONS * deviation);
+    uint32_t looked = view->iteration_count - WARMUP;
+    for (uint32_t i = WARMUP; i < view->iteration_count; i++)
+        if (length_of(view, i) > limit) {
+            add(&slow, i, length_of(view, i), usual);
+            nvt_finding_point(&finding, view->trace->ranges.start[view->iterations[i]]);
+        }
+    if (!slow.count || slow.excess < LEAST_SHARE * usual * looked)
+        return 0;
+    tell(&finding, &slow, looked, usual, limit);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_iterations = {
+    .cause = "slow iterations",
+    .about = "single iterations that take far longer than the rest (stragglers in time)",
+    .threshold =
+        "from the ninth iteration on, of at least 16: more than 1.5 times the median and "
+        "5 deviations (by the median distance, which outliers do not move) above it, "
+        "and together 5 % of the time: below that they do not change the mean that is read",
+    .remedy = "look at what the host does there; keep other work off the machine, and read the "
+              "median instead of the mean",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
+    .look = look,
+};

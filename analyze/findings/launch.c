@@ -1,0 +1,66 @@
+/* launch-bound: launches follow each other, but more slowly than the device works. */
+#include <stdio.h>
+
+#include "../diagnose.h"
+#include "../gaps.h"
+
+#define LEAST_SHARE 0.2
+#define LEAST_COUNT 50
+
+static void tell(struct nvt_finding *finding, const struct nvt_view *view,
+                 const struct nvt_gap_sum *sum, double share)
+{
+    const struct nvt_trace *trace = view->trace;
+    double calls = 0, calls_ns = 0, kernels = 0, kernels_ns = 0;
+    for (uint32_t i = 0; i < trace->apis.count; i++)
+        if (nvt_is_steady_call(view, i) &&
+            nvt_call_launches(nvt_name(trace, trace->apis.name[i]))) {
+            calls++;
+            calls_ns += (double)(trace->apis.end[i] - trace->apis.start[i]);
+        }
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        if (trace->ops.kind[i] == NVT_OP_KERNEL && nvt_is_steady_op(view, i)) {
+            kernels++;
+            kernels_ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
+        }
+    finding->cost_ns = (double)sum->ns / view->units / sum->devices;
+    snprintf(finding->what, sizeof(finding->what),
+             "the device waits for the next launch for %.0f %% of its time", 100 * share);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%.4g such gaps %s, %s each; a launch takes the host %s, a kernel the device %s on "
+             "average (%.4g launches, %.4g kernels %s)",
+             (double)sum->count / view->units, view->per,
+             NVT_TIME((double)sum->ns / (double)sum->count),
+             NVT_TIME(calls > 0 ? calls_ns / calls : 0),
+             NVT_TIME(kernels > 0 ? kernels_ns / kernels : 0), calls / view->units,
+             kernels / view->units, view->per);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_gap_sum sum = {.cause = NVT_GAP_LAUNCH};
+    double share = 0, usual = 0;
+    if (nvt_view_gaps(view, &sum, &share, &usual, err))
+        return -1;
+    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
+        return 0;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    tell(&finding, view, &sum, share);
+    for (size_t i = 0; i < 3; i++)
+        nvt_finding_point(&finding, sum.longest[i].start);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_launch = {
+    .cause = "launch-bound",
+    .about = "a device that waits for launches, although the host does nothing but launch",
+    .threshold = "20 % of the device's time and 50 gaps: a queue that runs ahead has such gaps at "
+                 "its beginning only; gaps outside of CUDA from 100 us on are the program's own "
+                 "work, no launch (2 to 10 us, with a framework's operator some tens)",
+    .remedy = "fuse kernels, batch them, or capture them into a CUDA graph",
+    .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
+    .has_gaps = 1,
+    .look = look,
+};

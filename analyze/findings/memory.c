@@ -1,0 +1,174 @@
+/* memory growth: what is in use at the end of an iteration rises from iteration to iteration. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../devices.h"
+#include "../diagnose.h"
+#include "../map.h"
+
+#define LEAST_ITERATIONS 16
+#define LEAST_RISES      0.75
+#define LEAST_BYTES      (1 << 20)
+#define POOLS_MAX        64
+
+/* Memory of a device, or of the host, as one process sees it. */
+struct pool {
+    uint32_t process, device;
+    double used;
+    double first, last; /* at the end of the first iteration looked at, and of the last */
+    double before;      /* at the end of the iteration before */
+    uint32_t ends, rises, falls;
+};
+
+struct pools {
+    struct pool items[POOLS_MAX];
+    size_t count;
+    struct nvt_map sizes; /* address and pool: row of the event that allocated it */
+};
+
+static struct pool *find_pool(struct pools *pools, uint32_t process, uint32_t device)
+{
+    for (size_t i = 0; i < pools->count; i++)
+        if (pools->items[i].process == process && pools->items[i].device == device)
+            return &pools->items[i];
+    if (pools->count == POOLS_MAX)
+        return NULL;
+    pools->items[pools->count] = (struct pool){.process = process, .device = device};
+    return &pools->items[pools->count++];
+}
+
+/* Where the allocation at an address is kept; two pools may use one address. */
+static uint32_t *allocation(struct pools *pools, const struct nvt_memory *memory, uint32_t row,
+                            const struct pool *pool)
+{
+    uint64_t at = (uint64_t)(pool - pools->items);
+    return nvt_map_at(&pools->sizes, memory->address[row] ^ at << 57);
+}
+
+/* What is in use after an event: as its allocator says, or what was taken less what was freed. */
+static int follow(struct pools *pools, const struct nvt_memory *memory, uint32_t row)
+{
+    struct pool *pool = find_pool(pools, memory->process[row], memory->device[row]);
+    if (!pool)
+        return 0;
+    uint32_t *taken = allocation(pools, memory, row, pool);
+    if (!taken)
+        return -1;
+    if (memory->kind[row] == NVT_MEMORY_ALLOC) {
+        pool->used += (double)memory->bytes[row];
+        *taken = row;
+    } else if (*taken != NVT_MAP_NONE) {
+        pool->used -= (double)memory->bytes[*taken];
+        *taken = NVT_MAP_NONE;
+    }
+    if (memory->allocated[row] != UINT64_MAX)
+        pool->used = (double)memory->allocated[row];
+    return 0;
+}
+
+static void end_iteration(struct pools *pools)
+{
+    for (size_t i = 0; i < pools->count; i++) {
+        struct pool *pool = &pools->items[i];
+        if (!pool->ends++)
+            pool->first = pool->used;
+        else if (pool->used > pool->before)
+            pool->rises++;
+        else if (pool->used < pool->before)
+            pool->falls++;
+        pool->before = pool->last = pool->used;
+    }
+}
+
+/* Moments: allocations in the steady part that are still in use at the end of the last iteration.
+ */
+static void point_at_kept(struct pools *pools, const struct pool *pool, const struct nvt_view *view,
+                          struct nvt_finding *finding)
+{
+    const struct nvt_memory *memory = &view->trace->memory;
+    for (uint32_t i = 0; i < memory->count && finding->moment_count < NVT_MOMENTS; i++) {
+        if (memory->kind[i] != NVT_MEMORY_ALLOC || !nvt_is_steady(view, memory->time[i]) ||
+            memory->process[i] != pool->process || memory->device[i] != pool->device)
+            continue;
+        uint32_t *taken = allocation(pools, memory, i, pool);
+        if (taken && *taken == i)
+            nvt_finding_point(finding, memory->time[i]);
+    }
+}
+
+static int tell(const struct nvt_rule *rule, struct pools *pools, const struct pool *pool,
+                const struct nvt_view *view, struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    double growth = pool->last - pool->first;
+    double steps = pool->ends - 1;
+    char device[32] = "host memory";
+    if (pool->device != NVT_NONE)
+        snprintf(device, sizeof(device), "device %u's memory", pool->device);
+    nvt_finding_about(&finding, device);
+    finding.cost_bytes = growth / steps;
+    snprintf(finding.what, sizeof(finding.what),
+             "%s in use grows by %.4g KiB an iteration and is not given back", device,
+             growth / steps / 1024);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%.4g MiB at the end of iteration %u, %.4g MiB at the end of iteration %u; it rose in "
+             "%u of %.0f and fell in %u",
+             pool->first / 1048576, view->iteration_count / 2 + 1, pool->last / 1048576,
+             view->iteration_count, pool->rises, steps, pool->falls);
+    point_at_kept(pools, pool, view, &finding);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+static int judge(const struct nvt_rule *rule, struct pools *pools, const struct nvt_view *view,
+                 struct nvt_findings *findings, struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < pools->count && !status; i++) {
+        const struct pool *pool = &pools->items[i];
+        double growth = pool->last - pool->first;
+        if (pool->ends >= 2 && growth >= LEAST_BYTES &&
+            pool->rises >= LEAST_RISES * (pool->ends - 1))
+            status = tell(rule, pools, pool, view, findings, err);
+    }
+    return status;
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = view->trace;
+    uint32_t event = 0;
+    int status = 0;
+    if (view->iteration_count < LEAST_ITERATIONS || !trace->memory.count)
+        return 0;
+    struct pools *pools = calloc(1, sizeof(*pools));
+    if (!pools)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < view->iteration_count && !status; i++) {
+        int64_t end = trace->ranges.end[view->iterations[i]];
+        while (event < trace->memory.count && trace->memory.time[event] <= end && !status)
+            status = nvt_is_viewed(view, trace->memory.process[event])
+                         ? follow(pools, &trace->memory, event++)
+                         : (event++, 0);
+        if (i >= view->iteration_count / 2)
+            end_iteration(pools);
+    }
+    status = status ? nvt_fail_at(err, trace->path, -1, "out of memory")
+                    : judge(rule, pools, view, findings, err);
+    nvt_map_free(&pools->sizes);
+    free(pools);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_memory = {
+    .cause = "memory growth",
+    .about = "memory in use that rises with every iteration: a leak, or results that are kept",
+    .threshold = "16 iterations; in their second half 1 MiB more, and a rise in three of four: a "
+                 "cache is full by then, and a level that swings rises in half of them; needs "
+                 "memory events",
+    .remedy = "free what the iteration took; in PyTorch do not keep a tensor with its graph "
+              "(loss.item() or .detach() instead of loss)",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_MEMORY | NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
+    .look = look,
+};

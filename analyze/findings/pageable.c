@@ -1,0 +1,94 @@
+/* pageable copies: transfers from or to memory that is not pinned. */
+#include <math.h>
+#include <stdio.h>
+
+#include "../cuda_names.h"
+#include "../diagnose.h"
+
+#define LEAST_SHARE 0.05
+#define LEAST_COUNT 5
+#define LEAST_BYTES 65536
+
+struct transfer {
+    double count, bytes, ns;
+    double longest_ns, second_ns;
+    double covered_ns; /* of the devices' time, in the steady part */
+};
+
+static void add(struct transfer *transfer, const struct nvt_ops *ops, uint32_t op)
+{
+    double ns = (double)(ops->end[op] - ops->start[op]);
+    transfer->count++;
+    transfer->bytes += (double)ops->bytes[op];
+    transfer->ns += ns;
+    transfer->second_ns = fmax(transfer->second_ns, fmin(ns, transfer->longest_ns));
+    transfer->longest_ns = fmax(transfer->longest_ns, ns);
+}
+
+/* Add up what a device copies. Two copies at once take its time but once. */
+static void add_device(const struct nvt_view *view, const struct nvt_used_device *device,
+                       struct transfer *pageable, struct transfer *pinned,
+                       struct nvt_finding *finding)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    int64_t until = view->from;
+    for (uint32_t i = 0; i < device->count; i++) {
+        uint32_t op = device->ops[i];
+        if (ops->kind[op] != NVT_OP_MEMCPY || ops->bytes[op] < LEAST_BYTES ||
+            (ops->copy_kind[op] != NVT_COPY_HTOD && ops->copy_kind[op] != NVT_COPY_DTOH))
+            continue;
+        unsigned kind =
+            ops->copy_kind[op] == NVT_COPY_HTOD ? ops->source_kind[op] : ops->target_kind[op];
+        if (kind == NVT_KIND_PINNED)
+            add(pinned, ops, op);
+        if (kind != NVT_KIND_PAGEABLE || !nvt_is_steady(view, ops->start[op]))
+            continue;
+        add(pageable, ops, op);
+        nvt_finding_point(finding, ops->start[op]);
+        int64_t start = ops->start[op] > until ? ops->start[op] : until;
+        int64_t end = ops->end[op] < view->to ? ops->end[op] : view->to;
+        if (end > start) {
+            pageable->covered_ns += (double)(end - start);
+            until = end;
+        }
+    }
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct transfer pageable = {0}, pinned = {0};
+    char rate[64] = "";
+    for (uint32_t i = 0; i < view->device_count; i++)
+        add_device(view, &view->devices[i], &pageable, &pinned, &finding);
+    double share = pageable.covered_ns / (view->span_ns * view->device_count);
+    double usual =
+        nvt_usual_time(pageable.ns, pageable.count, pageable.longest_ns, pageable.second_ns) /
+        pageable.ns * share;
+    if (pageable.count < LEAST_COUNT || usual < LEAST_SHARE)
+        return 0;
+    if (pinned.ns > 0)
+        snprintf(rate, sizeof(rate), "; pinned ones reach %.3g GB/s here",
+                 pinned.bytes / pinned.ns);
+    finding.cost_ns = share * view->span_ns / view->units;
+    snprintf(finding.what, sizeof(finding.what), "%.3g MB are copied from or to pageable memory %s",
+             pageable.bytes / view->units / 1e6, view->per);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%.4g copies %s, %s each, %.0f %% of the time, %.3g GB/s%s",
+             pageable.count / view->units, view->per, NVT_TIME(pageable.ns / pageable.count),
+             100 * share, pageable.bytes / pageable.ns, rate);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_pageable = {
+    .cause = "pageable copies",
+    .about = "copies from or to host memory that is not pinned: slower, and no work overlaps them",
+    .threshold = "5 copies of at least 64 KiB, 5 % of the time: smaller ones go through the "
+                 "driver's own buffer and return at once, and an upload at the start is no loop",
+    .remedy = "use pinned memory (cudaMallocHost, pin_memory=True) and asynchronous copies "
+              "(non_blocking=True) on a stream of their own",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS,
+    .look = look,
+};

@@ -1,0 +1,52 @@
+/* stalled device: work had been launched, and yet the device had nothing to do. */
+#include <stdio.h>
+
+#include "../diagnose.h"
+#include "../gaps.h"
+
+#define LEAST_SHARE 0.1
+#define LEAST_COUNT 3
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    struct nvt_gap_sum sum = {.stalls = 1};
+    double share = 0, usual = 0;
+    if (nvt_view_gaps(view, &sum, &share, &usual, err))
+        return -1;
+    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
+        return 0;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    uint32_t held = sum.longest[0].after;
+    finding.cost_ns = (double)sum.ns / view->units / sum.devices;
+    nvt_finding_about(&finding, nvt_name(view->trace, ops->short_name[held] ? ops->short_name[held]
+                                                                            : ops->name[held]));
+    snprintf(finding.what, sizeof(finding.what),
+             "the device has nothing to do although %s had been launched", finding.subject);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%.4g such gaps %s, %s each, %.0f %% of the device's time; the longest %s",
+             (double)sum.count / view->units, view->per,
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
+             NVT_TIME((double)sum.longest_ns[0]));
+    for (size_t i = 0; i < 3; i++)
+        nvt_finding_point(&finding, sum.longest[i].start);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_stalled = {
+    .cause = "stalled device",
+    .about = "gaps of a device whose next operation had been launched before: something held it, "
+             "or what ran is not on record",
+    .threshold =
+        "10 % of the device's time in at least 3 gaps of 100 us and more, also were the two "
+        "longest as the others, behind which comes what was launched before them: an operation "
+        "begins 2 to 10 us behind its "
+        "launch",
+    .remedy = "look at what it waited for: an event of another stream, process or rank, a function "
+              "on the host, memory; or record what is missing (CUDA graphs by nodes, every device)",
+    .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
+    .has_gaps = 1,
+    .look = look,
+};

@@ -1,0 +1,103 @@
+/* un-synchronised timing: ranges that end before the device work that they launched. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../diagnose.h"
+#include "../project.h"
+
+#define LEAST_COUNT 3
+#define LEAST_AFTER 0.1
+
+struct early {
+    uint64_t count, all;
+    int64_t ns;
+    int64_t examples[3];
+};
+
+/* By name of the range; malloc'ed, NULL with err when out of memory. */
+static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = view->trace;
+    struct nvt_projected *projected = nvt_project_ranges(trace, 0, err);
+    struct early *names =
+        projected ? calloc((size_t)nvt_strings_count(trace->strings) + 1, sizeof(*names)) : NULL;
+    uint8_t *libraries = names ? nvt_library_domains(trace) : NULL;
+    if (projected && !libraries) {
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        free(names);
+        names = NULL;
+    }
+    for (uint32_t i = 0; i < trace->ranges.count && names; i++) {
+        struct early *early = &names[trace->ranges.name[i]];
+        if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_UNCLOSED) ||
+            nvt_is_operator(trace, libraries, i))
+            continue;
+        int64_t after = projected[i].end - trace->ranges.end[i];
+        early->all++;
+        if ((double)after <= LEAST_AFTER * (double)(trace->ranges.end[i] - trace->ranges.start[i]))
+            continue;
+        if (early->count < 3)
+            early->examples[early->count] = trace->ranges.end[i];
+        early->count++;
+        early->ns += after;
+    }
+    free(libraries);
+    free(projected);
+    return names;
+}
+
+static int is_early(const struct early *early)
+{
+    return early->all >= LEAST_COUNT && early->count * 2 >= early->all;
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    uint32_t worst = NVT_NONE, ranges = 0;
+    if (!view->trace->ops.count || !view->trace->ranges.count)
+        return 0;
+    struct early *names = add_up(view, err);
+    if (!names)
+        return -1;
+    for (uint32_t id = 0; id < nvt_strings_count(view->trace->strings); id++) {
+        if (!is_early(&names[id]))
+            continue;
+        ranges++;
+        if (worst == NVT_NONE || names[id].ns > names[worst].ns)
+            worst = id;
+    }
+    int status = 0;
+    if (ranges) {
+        const struct early *early = &names[worst];
+        struct nvt_finding finding = nvt_finding_of(rule, view);
+        finding.per = "each time";
+        finding.cost_ns = (double)early->ns / (double)early->count;
+        nvt_finding_about(&finding, nvt_name(view->trace, worst));
+        snprintf(finding.what, sizeof(finding.what),
+                 "range %s ends before the device work that it launched", finding.subject);
+        snprintf(finding.evidence, sizeof(finding.evidence),
+                 "%llu of %llu times, by %s on average: its time is that of the launches; %u "
+                 "name%s of ranges in all end%s so",
+                 (unsigned long long)early->count, (unsigned long long)early->all,
+                 NVT_TIME(finding.cost_ns), ranges, ranges == 1 ? "" : "s", ranges == 1 ? "s" : "");
+        for (uint64_t i = 0; i < early->count && i < 3; i++)
+            nvt_finding_point(&finding, early->examples[i]);
+        status = nvt_findings_add(findings, &finding, err);
+    }
+    free(names);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_timing = {
+    .cause = "un-synchronised timing",
+    .about = "ranges whose time on the host is not that of their work; its cost is the error",
+    .threshold = "at least 3 ranges of a name, half of which end before their device work by a "
+                 "tenth of their own length: less than that no reading of the time goes wrong by; "
+                 "not the operators of PyTorch and the ranges of libraries, which launch and go on",
+    .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
+    .is_whole = 1,
+    .look = look,
+};

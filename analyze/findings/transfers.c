@@ -1,0 +1,103 @@
+/* exposed copies: the device does nothing but copy from or to the host. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../cuda_names.h"
+#include "../devices.h"
+#include "../diagnose.h"
+
+#define LEAST_SHARE 0.2
+#define LEAST_COUNT 5
+
+struct copies {
+    double count, bytes, ns, exposed_ns;
+    int64_t longest[NVT_MOMENTS], longest_ns[NVT_MOMENTS];
+};
+
+static int is_transfer(const struct nvt_ops *ops, uint32_t op)
+{
+    return ops->kind[op] == NVT_OP_MEMCPY &&
+           (ops->copy_kind[op] == NVT_COPY_HTOD || ops->copy_kind[op] == NVT_COPY_DTOH);
+}
+
+static void add(struct copies *copies, const struct nvt_ops *ops, uint32_t op)
+{
+    int64_t ns = ops->end[op] - ops->start[op];
+    copies->count++;
+    copies->bytes += (double)ops->bytes[op];
+    copies->ns += (double)ns;
+    for (size_t i = 0; i < NVT_MOMENTS; i++)
+        if (ns > copies->longest_ns[i]) {
+            memmove(&copies->longest[i + 1], &copies->longest[i],
+                    (NVT_MOMENTS - 1 - i) * sizeof(int64_t));
+            memmove(&copies->longest_ns[i + 1], &copies->longest_ns[i],
+                    (NVT_MOMENTS - 1 - i) * sizeof(int64_t));
+            copies->longest[i] = ops->start[op];
+            copies->longest_ns[i] = ns;
+            return;
+        }
+}
+
+/* Time of kernels and transfers together, less that of kernels. */
+static void measure(const struct nvt_view *view, const struct nvt_used_device *device,
+                    struct copies *copies)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    int64_t any = INT64_MIN, kernel = INT64_MIN;
+    for (uint32_t i = 0; i < device->count; i++) {
+        uint32_t op = device->ops[i];
+        int64_t start = ops->start[op], end = ops->end[op];
+        int transfers = is_transfer(ops, op);
+        end = end < view->to ? end : view->to;
+        if (!nvt_is_steady(view, start) || (!transfers && ops->kind[op] != NVT_OP_KERNEL))
+            continue;
+        if (transfers)
+            add(copies, ops, op);
+        if (end > any)
+            copies->exposed_ns += (double)(end - (start > any ? start : any));
+        if (!transfers && end > kernel) {
+            copies->exposed_ns -= (double)(end - (start > kernel ? start : kernel));
+            kernel = end;
+        }
+        any = end > any ? end : any;
+    }
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct copies copies = {0};
+    for (uint32_t i = 0; i < view->device_count; i++)
+        measure(view, &view->devices[i], &copies);
+    double share = copies.exposed_ns / (view->span_ns * view->device_count);
+    double usual = nvt_usual_time(copies.ns, copies.count, (double)copies.longest_ns[0],
+                                  (double)copies.longest_ns[1]) /
+                   copies.ns * share;
+    if (copies.count < LEAST_COUNT || usual < LEAST_SHARE)
+        return 0;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    finding.cost_ns = copies.exposed_ns / view->units / view->device_count;
+    snprintf(finding.what, sizeof(finding.what),
+             "for %.0f %% of its time the device only copies from or to the host", 100 * share);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%.4g copies %s, %.4g MB and %s each, %.3g GB/s; %.0f %% of their "
+             "time passes without any kernel at work",
+             copies.count / view->units, view->per, copies.bytes / copies.count / 1e6,
+             NVT_TIME(copies.ns / copies.count), copies.bytes / copies.ns,
+             100 * copies.exposed_ns / copies.ns);
+    for (size_t i = 0; i < NVT_MOMENTS && copies.longest_ns[i]; i++)
+        nvt_finding_point(&finding, copies.longest[i]);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_transfers = {
+    .cause = "exposed copies",
+    .about = "copies between host and device that no kernel overlaps",
+    .threshold = "20 % of the device's time and 5 copies: below that kernels and gaps are what "
+                 "decides",
+    .remedy = "copy less (keep weights and data on the device, smaller types), or copy ahead on a "
+              "stream of its own while kernels run",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS,
+    .look = look,
+};

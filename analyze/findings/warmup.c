@@ -1,0 +1,156 @@
+/* warm-up inside: the first iterations of a trace are slower than the rest, and were measured too.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../lib/sample.h"
+#include "../diagnose.h"
+
+/* Leading iterations that are looked at, and how many must follow. */
+#define MOST_WARMUP  8
+#define LEAST_REST   8
+#define LEAST_WARMUP 2
+#define LEAST_SLOWER 1.5
+#define DEVIATIONS   5
+#define LEAST_SHARE  0.05
+#define MOST_CHANCE  0.01
+
+static double length_of(const struct nvt_view *view, uint32_t iteration)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    return (double)(ranges->end[view->iterations[iteration]] -
+                    ranges->start[view->iterations[iteration]]);
+}
+
+/* Iterations that are slow, and how slow that is. */
+struct slow {
+    double usual, limit; /* ns: the median behind the first ones, and from where on one is slow */
+    uint32_t first, all; /* leading ones that are, and all that are */
+};
+
+/* Median of the iterations behind the first ones, and five deviations (by the median distance, which
+ * outliers do not move) above it. 0, or -1. */
+static int find_limit(const struct nvt_view *view, struct slow *slow)
+{
+    uint32_t count = view->iteration_count - MOST_WARMUP;
+    double *values = malloc(count * sizeof(*values));
+    if (!values)
+        return -1;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = length_of(view, MOST_WARMUP + i);
+    nvt_sample_sort(values, count);
+    slow->usual = nvt_sample_quantile(values, count, 0.5);
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = fabs(values[i] - slow->usual);
+    nvt_sample_sort(values, count);
+    slow->limit = fmax(LEAST_SLOWER * slow->usual,
+                       slow->usual + DEVIATIONS * 1.4826 * nvt_sample_quantile(values, count, 0.5));
+    free(values);
+    return 0;
+}
+
+/* If slow iterations fell anywhere, how probable would it be that the first ones are all slow? */
+static double chance_of(const struct slow *slow, uint32_t count)
+{
+    double chance = 1;
+    for (uint32_t i = 0; i < slow->first; i++)
+        chance *= (double)(slow->all - i) / (double)(count - i);
+    return chance;
+}
+
+/* Warm-ups on record before the first iteration: how many, and how many of them were slow. */
+struct warmups {
+    uint32_t count, slow;
+};
+
+static struct warmups find_warmups(const struct nvt_view *view, const struct slow *slow)
+{
+    const struct nvt_trace *trace = view->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const uint32_t first = view->iterations[0];
+    uint32_t name = nvt_strings_find(trace->strings, "warmup", 6);
+    struct warmups found = {0, 0};
+    for (uint32_t i = 0; i < first; i++) {
+        if (ranges->name[i] != name || ranges->thread[i] != ranges->thread[first])
+            continue;
+        found.count++;
+        found.slow += (double)(ranges->end[i] - ranges->start[i]) > slow->limit;
+    }
+    return found;
+}
+
+/* How many the run had: those on record, or what its row tells. */
+static uint32_t count_warmups(const struct nvt_view *view, const struct warmups *found)
+{
+    if (found->count || !view->input->runs)
+        return found->count;
+    double told = nvt_record_number(&view->input->runs->records[view->input->record], "warmup");
+    return told > 0 && told < UINT32_MAX / 2 ? (uint32_t)told : 0;
+}
+
+static void tell(struct nvt_finding *finding, const struct nvt_view *view, const struct slow *slow,
+                 double excess, uint32_t had)
+{
+    const uint32_t count = view->iteration_count;
+    char behind[64] = "";
+    if (had)
+        snprintf(behind, sizeof(behind), " behind %u warm-ups", had);
+    finding->cost_ns = excess / count;
+    snprintf(finding->what, sizeof(finding->what),
+             "the first %u of %u iterations%s are part of the measurement and slower", slow->first,
+             count, behind);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "the first took %s, the median from the ninth on %s; %u of all take more than %s, and "
+             "that the first %u do is chance in %.2g %% of cases; the mean over all is %s too high",
+             NVT_TIME(length_of(view, 0)), NVT_TIME(slow->usual), slow->all, NVT_TIME(slow->limit),
+             slow->first, 100 * chance_of(slow, count), NVT_TIME(excess / count));
+    snprintf(finding->remedy, sizeof(finding->remedy), "leave out the first %u%s: --warmup %u",
+             slow->first, had ? " too" : "", had + slow->first);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    double excess = 0;
+    uint32_t count = view->iteration_count;
+    struct slow slow = {0};
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    if (count < MOST_WARMUP + LEAST_REST)
+        return 0;
+    if (find_limit(view, &slow))
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < count; i++) {
+        if (length_of(view, i) <= slow.limit)
+            continue;
+        slow.all++;
+        if (i == slow.first && i < MOST_WARMUP) {
+            nvt_finding_point(&finding, view->trace->ranges.start[view->iterations[i]]);
+            excess += length_of(view, i) - slow.usual;
+            slow.first++;
+        }
+    }
+    if (slow.first < LEAST_WARMUP || chance_of(&slow, count) > MOST_CHANCE ||
+        excess <= LEAST_SHARE * slow.usual * count)
+        return 0;
+    /* A run that had been warm does not warm up again. */
+    struct warmups before = find_warmups(view, &slow);
+    if (before.slow * 2 < before.count)
+        return 0;
+    tell(&finding, view, &slow, excess, count_warmups(view, &before));
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_warmup = {
+    .cause = "warm-up inside",
+    .about = "first iterations that are slower than the rest, and in the measurement",
+    .threshold = "2 to 8 leading iterations, each 1.5 times the median of those from the ninth on "
+                 "and 5 deviations (by the median distance) above it, which together lift the mean "
+                 "by 5 %, where slow iterations at random places would begin so in 1 of 100 traces "
+                 "at most: one slow iteration may be anything's, also the first; and not behind "
+                 "warm-ups most of which were fast already",
+    .remedy = "leave them out: --warmup",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
+    .look = look,
+};

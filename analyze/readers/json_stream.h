@@ -1,0 +1,44 @@
+/*
+ * JSON as a stream of events, plain or compressed by gzip: no document is ever in memory. Over
+ * yajl and zlib; what is not built in fails with a message that says so.
+ *
+ * Limits, against files made to harm: NVT_JSON_DEPTH levels, NVT_JSON_TOKEN bytes in one value,
+ * and what was compressed grows at most NVT_JSON_RATIO-fold (a trace of a real program: 11-fold).
+ */
+#ifndef NVT_JSON_STREAM_H
+#define NVT_JSON_STREAM_H
+
+#include <stddef.h>
+
+#include "../../lib/error.h"
+
+#define NVT_JSON_DEPTH 64
+#define NVT_JSON_TOKEN (4 << 20)
+#define NVT_JSON_RATIO 100
+
+enum nvt_json_type { NVT_JSON_NULL, NVT_JSON_FALSE, NVT_JSON_TRUE, NVT_JSON_NUMBER, NVT_JSON_TEXT };
+
+/*
+ * What is called as the file is read. Texts are not terminated and die with the call; numbers come
+ * as they are written. Each returns 0, or -1 to end the reading, with err filled by its owner.
+ */
+struct nvt_json_handler {
+    int (*open)(void *context, int is_array);
+    int (*close)(void *context);
+    int (*key)(void *context, const char *text, size_t size);
+    int (*value)(void *context, enum nvt_json_type type, const char *text, size_t size);
+    /* Whether a file may end here, inside of its outermost array; NULL: no. */
+    int (*may_end)(void *context);
+    /* The file ends in the middle, plain or in its compressed form: whether what came until then
+     * is taken (0) or not. NULL: it is not. */
+    int (*cut)(void *context);
+};
+
+/*
+ * Read a file. 0, or -1 with err filled: what it is that is no JSON and at which byte (of the
+ * text, when that was compressed), or what the handler said, with the offset added.
+ */
+int nvt_json_stream(const char *path, const struct nvt_json_handler *handler, void *context,
+                    struct nvt_error *err);
+
+#endif

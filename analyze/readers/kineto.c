@@ -1,0 +1,401 @@
+#include "kineto.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_stream.h"
+#include "reader.h"
+
+/* Where in the file a value lies. */
+enum place { TOP, ROOT, EVENTS, EVENT, ARGS, GRID, BLOCK, DISTRIBUTED, DEVICES, DEVICE, SKIPPED };
+
+/* Keys that matter, whatever they are found in. */
+enum key {
+    OTHER_KEY,
+    KEY_EVENTS,
+    KEY_DISTRIBUTED,
+    KEY_DEVICES,
+    KEY_BASE,
+    KEY_PHASE,
+    KEY_CATEGORY,
+    KEY_NAME,
+    KEY_PID,
+    KEY_TID,
+    KEY_TIME,
+    KEY_DURATION,
+    KEY_ID,
+    KEY_ARGS,
+    KEY_GRID,
+    KEY_BLOCK,
+    KEY_RANK,
+    KEY_WORLD,
+    KEY_MEMORY,
+    KEY_SMS,
+    KEY_NUMBER /* + enum nvt_kineto_number */
+};
+
+static const struct {
+    const char *text;
+    int key;
+} keys[] = {
+    {"ph", KEY_PHASE},
+    {"cat", KEY_CATEGORY},
+    {"name", KEY_NAME},
+    {"pid", KEY_PID},
+    {"tid", KEY_TID},
+    {"ts", KEY_TIME},
+    {"dur", KEY_DURATION},
+    {"id", KEY_ID},
+    {"args", KEY_ARGS},
+    {"correlation", KEY_NUMBER + NVT_KN_CORRELATION},
+    {"device", KEY_NUMBER + NVT_KN_DEVICE},
+    {"context", KEY_NUMBER + NVT_KN_CONTEXT},
+    {"stream", KEY_NUMBER + NVT_KN_STREAM},
+    {"grid", KEY_GRID},
+    {"block", KEY_BLOCK},
+    {"registers per thread", KEY_NUMBER + NVT_KN_REGISTERS},
+    {"shared memory", KEY_NUMBER + NVT_KN_SHARED},
+    {"bytes", KEY_NUMBER + NVT_KN_BYTES},
+    {"Bytes", KEY_NUMBER + NVT_KN_BYTES},
+    {"Addr", KEY_NUMBER + NVT_KN_ADDRESS},
+    {"Total Allocated", KEY_NUMBER + NVT_KN_ALLOCATED},
+    {"Total Reserved", KEY_NUMBER + NVT_KN_RESERVED},
+    {"Device Type", KEY_NUMBER + NVT_KN_DEVICE_TYPE},
+    {"Device Id", KEY_NUMBER + NVT_KN_DEVICE_ID},
+    {"graph id", KEY_NUMBER + NVT_KN_GRAPH},
+    {"graph node id", KEY_NUMBER + NVT_KN_GRAPH_NODE},
+    {"wait_on_cuda_event_record_corr_id", KEY_NUMBER + NVT_KN_RECORDED},
+    {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
+    {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
+    {"traceEvents", KEY_EVENTS},
+    {"distributedInfo", KEY_DISTRIBUTED},
+    {"deviceProperties", KEY_DEVICES},
+    {"baseTimeNanoseconds", KEY_BASE},
+    {"rank", KEY_RANK},
+    {"world_size", KEY_WORLD},
+    {"totalGlobalMem", KEY_MEMORY},
+    {"numSms", KEY_SMS},
+};
+
+struct parser {
+    struct nvt_kineto reader;
+    enum place places[NVT_JSON_DEPTH + 1];
+    int depth;
+    int key;
+    int has_events;
+    int has_phases; /* one that says what kind of event it is */
+    int is_list;    /* of events, without an object around it */
+    struct nvt_device device;
+};
+
+static int out_of_memory(struct parser *parser)
+{
+    return nvt_fail(parser->reader.err, "out of memory");
+}
+
+static int on_key(void *context, const char *text, size_t size)
+{
+    struct parser *parser = context;
+    parser->key = OTHER_KEY;
+    if (parser->places[parser->depth] == SKIPPED)
+        return 0;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (*keys[i].text == *text && strlen(keys[i].text) == size &&
+            !memcmp(keys[i].text, text, size)) {
+            parser->key = keys[i].key;
+            break;
+        }
+    return 0;
+}
+
+/* The place of an object or array that opens in `outer`. */
+static enum place inside(const struct parser *parser, enum place outer, int is_array)
+{
+    switch (outer) {
+    case TOP:
+        return is_array ? EVENTS : ROOT;
+    case ROOT:
+        if (is_array)
+            return parser->key == KEY_EVENTS    ? EVENTS
+                   : parser->key == KEY_DEVICES ? DEVICES
+                                                : SKIPPED;
+        return parser->key == KEY_DISTRIBUTED ? DISTRIBUTED : SKIPPED;
+    case EVENTS:
+        return is_array ? SKIPPED : EVENT;
+    case EVENT:
+        return !is_array && parser->key == KEY_ARGS ? ARGS : SKIPPED;
+    case ARGS:
+        return !is_array                  ? SKIPPED
+               : parser->key == KEY_GRID  ? GRID
+               : parser->key == KEY_BLOCK ? BLOCK
+                                          : SKIPPED;
+    case DEVICES:
+        return is_array ? SKIPPED : DEVICE;
+    default:
+        return SKIPPED;
+    }
+}
+
+static void start_event(struct nvt_kineto_event *event)
+{
+    memset(event, 0, sizeof(*event));
+    event->name = event->category = event->label = 0;
+    event->id = NVT_NO_STRING;
+}
+
+static int on_open(void *context, int is_array)
+{
+    struct parser *parser = context;
+    enum place outer = parser->places[parser->depth];
+    enum place place = inside(parser, outer, is_array);
+    if (outer == ROOT && parser->key == KEY_EVENTS && !is_array)
+        return nvt_fail(parser->reader.err, "'traceEvents' is no list");
+    if (outer == EVENTS && is_array)
+        return nvt_fail(parser->reader.err, "event %llu is no object",
+                        (unsigned long long)parser->reader.events + 1);
+    if (outer == EVENT && (parser->key == KEY_TIME || parser->key == KEY_DURATION))
+        parser->reader.event.mistyped = 1;
+    if (place == EVENTS)
+        parser->has_events = 1;
+    parser->is_list |= place == EVENTS && outer == TOP;
+    if (place == EVENT)
+        start_event(&parser->reader.event);
+    if (place == DEVICE)
+        parser->device = (struct nvt_device){.process = NVT_NONE};
+    parser->places[++parser->depth] = place;
+    parser->key = OTHER_KEY;
+    return 0;
+}
+
+static int on_close(void *context)
+{
+    struct parser *parser = context;
+    enum place place = parser->places[parser->depth--];
+    parser->key = OTHER_KEY;
+    if (place == DEVICE && nvt_device_add(parser->reader.trace, &parser->device) == NVT_NONE)
+        return out_of_memory(parser);
+    if (place != EVENT)
+        return 0;
+    parser->reader.events++;
+    return nvt_kineto_add(&parser->reader);
+}
+
+/* A pid or tid: a number, as a text too (PyTorch 1.8 had "tid": "5555" beside 5555), or another
+ * text, which becomes a number below zero. */
+static int owner_id(struct parser *parser, enum nvt_json_type type, const char *text, size_t size,
+                    int64_t *id)
+{
+    if (type != NVT_JSON_TEXT)
+        return nvt_parse_scaled(text, size, 0, id) ? 0 : 1;
+    if (!nvt_parse_scaled(text, size, 0, id) && *id >= 0)
+        return 0;
+    uint32_t name = nvt_strings_add(parser->reader.trace->strings, text, size);
+    *id = -1 - (int64_t)name;
+    return name == NVT_NO_STRING ? out_of_memory(parser) : 0;
+}
+
+static uint32_t intern(struct parser *parser, enum nvt_json_type type, const char *text,
+                       size_t size)
+{
+    if (type != NVT_JSON_TEXT && type != NVT_JSON_NUMBER)
+        return 0;
+    return nvt_strings_add(parser->reader.trace->strings, text, size);
+}
+
+static int event_value(struct parser *parser, enum nvt_json_type type, const char *text,
+                       size_t size)
+{
+    struct nvt_kineto_event *event = &parser->reader.event;
+    int status;
+    switch (parser->key) {
+    case KEY_PHASE:
+        event->phase = type == NVT_JSON_TEXT && size == 1 ? *text : 0;
+        parser->has_phases |= event->phase != 0;
+        return 0;
+    case KEY_TIME:
+        event->has_time = !nvt_parse_scaled(text, size, 3, &event->time);
+        event->mistyped |= !event->has_time;
+        return 0;
+    case KEY_DURATION:
+        event->has_duration = !nvt_parse_scaled(text, size, 3, &event->duration);
+        event->mistyped |= !event->has_duration;
+        return 0;
+    case KEY_NAME:
+        event->name = intern(parser, type, text, size);
+        return event->name == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    case KEY_CATEGORY:
+        event->category = intern(parser, type, text, size);
+        return event->category == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    case KEY_ID:
+        event->id = intern(parser, type, text, size);
+        return event->id == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    case KEY_PID:
+        status = owner_id(parser, type, text, size, &event->pid);
+        event->is_device_pid = status == 1;
+        return status < 0 ? -1 : 0;
+    case KEY_TID:
+        return owner_id(parser, type, text, size, &event->tid) < 0 ? -1 : 0;
+    default:
+        return 0;
+    }
+}
+
+static int args_value(struct parser *parser, enum nvt_json_type type, const char *text, size_t size)
+{
+    struct nvt_kineto_event *event = &parser->reader.event;
+    int64_t number;
+    if (parser->key == KEY_NAME) {
+        event->label = intern(parser, type, text, size);
+        return event->label == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    }
+    if (parser->key >= KEY_NUMBER && !nvt_parse_scaled(text, size, 0, &number)) {
+        event->number[parser->key - KEY_NUMBER] = number;
+        event->have |= 1u << (parser->key - KEY_NUMBER);
+    }
+    return 0;
+}
+
+static void dimension(uint32_t *out, unsigned *count, const char *text, size_t size)
+{
+    int64_t number;
+    if (*count < 3 && !nvt_parse_scaled(text, size, 0, &number) && number >= 0 &&
+        number <= UINT32_MAX)
+        out[(*count)++] = (uint32_t)number;
+}
+
+static int root_value(struct parser *parser, const char *text, size_t size)
+{
+    int64_t number;
+    if (parser->key == KEY_EVENTS)
+        return nvt_fail(parser->reader.err, "'traceEvents' is no list");
+    if (parser->key == KEY_BASE && !nvt_parse_scaled(text, size, 0, &number))
+        parser->reader.trace->origin_ns = number;
+    return 0;
+}
+
+static int distributed_value(struct parser *parser, const char *text, size_t size)
+{
+    char value[32] = {0};
+    int64_t number;
+    if (nvt_parse_scaled(text, size, 0, &number) || number < 0 || number >= UINT32_MAX)
+        return 0;
+    if (parser->key == KEY_RANK)
+        parser->reader.rank = (uint32_t)number;
+    if (parser->key != KEY_RANK && parser->key != KEY_WORLD)
+        return 0;
+    memcpy(value, text, size < sizeof(value) ? size : sizeof(value) - 1);
+    return nvt_trace_set_meta(parser->reader.trace, parser->key == KEY_RANK ? "rank" : "world_size",
+                              value)
+               ? out_of_memory(parser)
+               : 0;
+}
+
+static int device_value(struct parser *parser, enum nvt_json_type type, const char *text,
+                        size_t size)
+{
+    int64_t number = 0;
+    if (parser->key == KEY_NAME) {
+        parser->device.name = intern(parser, type, text, size);
+        return parser->device.name == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    }
+    if (nvt_parse_scaled(text, size, 0, &number) || number < 0)
+        return 0;
+    if (parser->key == KEY_ID)
+        parser->device.device = (uint32_t)number;
+    if (parser->key == KEY_MEMORY)
+        parser->device.memory_bytes = (uint64_t)number;
+    if (parser->key == KEY_SMS)
+        parser->device.multiprocessors = (uint32_t)number;
+    return 0;
+}
+
+static int on_value(void *context, enum nvt_json_type type, const char *text, size_t size)
+{
+    struct parser *parser = context;
+    switch (parser->places[parser->depth]) {
+    case EVENT:
+        return event_value(parser, type, text, size);
+    case ARGS:
+        return args_value(parser, type, text, size);
+    case GRID:
+        dimension(parser->reader.event.grid, &parser->reader.event.grid_size, text, size);
+        return 0;
+    case BLOCK:
+        dimension(parser->reader.event.block, &parser->reader.event.block_size, text, size);
+        return 0;
+    case ROOT:
+        return root_value(parser, text, size);
+    case DISTRIBUTED:
+        return distributed_value(parser, text, size);
+    case DEVICE:
+        return device_value(parser, type, text, size);
+    case EVENTS:
+        return type == NVT_JSON_NULL ? 0
+                                     : nvt_fail(parser->reader.err, "event %llu is no object",
+                                                (unsigned long long)parser->reader.events + 1);
+    default:
+        return 0;
+    }
+}
+
+/* The format lets the list of events end without its bracket: a tool may die as it writes. */
+static int may_end(void *context)
+{
+    const struct parser *parser = context;
+    return parser->depth == 1 && parser->places[1] == EVENTS;
+}
+
+/* A profiler that is killed leaves part of its file: the whole events of it are read. */
+static int cut(void *context)
+{
+    struct parser *parser = context;
+    if (!parser->reader.events)
+        return -1;
+    nvt_trace_warn(parser->reader.trace,
+                   "ends in the middle, behind event %llu: what was written until then was read",
+                   (unsigned long long)parser->reader.events);
+    return 0;
+}
+
+static const struct nvt_json_handler handler = {on_open, on_close, on_key, on_value, may_end, cut};
+
+static int recognizes(const uint8_t *head, size_t size)
+{
+    size_t at = size >= 3 && !memcmp(head, "\xef\xbb\xbf", 3) ? 3 : 0;
+    if (size >= 3 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8)
+        return 1;
+    while (at < size && isspace(head[at]))
+        at++;
+    return at < size && (head[at] == '{' || head[at] == '[');
+}
+
+static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct nvt_error own = NVT_ERROR_INIT;
+    struct parser *parser = calloc(1, sizeof(*parser));
+    if (!parser)
+        return nvt_fail_at(err, path, -1, "out of memory");
+    parser->reader = (struct nvt_kineto){
+        .trace = trace, .path = path, .err = &own, .rank = NVT_NONE, .first = INT64_MAX};
+    int status = nvt_json_stream(path, &handler, parser, &own);
+    /* Any program writes lists: one is a profile when it has an event. */
+    if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
+        status = nvt_fail_at(&own, path, -1, "is JSON, but holds no trace events");
+    if (!status && !parser->reader.events)
+        nvt_trace_warn(trace, "is a profile without any event");
+    if (!status)
+        status = nvt_kineto_finish(&parser->reader);
+    nvt_map_free(&parser->reader.pids);
+    nvt_map_free(&parser->reader.tids);
+    nvt_map_free(&parser->reader.threads);
+    nvt_map_free(&parser->reader.async);
+    nvt_map_free(&parser->reader.domains);
+    free(parser->reader.owners);
+    free(parser);
+    if (status && err)
+        *err = own;
+    return status;
+}
+
+const struct nvt_reader nvt_reader_kineto = {"kineto", recognizes, read_kineto, NULL, NULL};

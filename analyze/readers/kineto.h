@@ -1,0 +1,94 @@
+/*
+ * Inside the reader of Chrome trace events: what the read_kineto*.c share.
+ *
+ * Sources: "Trace Event Format" (Google, the Catapult project) for the phases and the two forms of
+ * a file; what PyTorch's Kineto writes (libkineto/src/output_json.cpp) for categories and
+ * arguments. Times are microseconds there, with up to three decimals that are kept.
+ *
+ * Ranges: category user_annotation, nvtx or none is the default domain; any other category is a
+ * domain of that name (cpu_op, python_function …). gpu_user_annotation is left out: it is Kineto's
+ * own projection of what is read already.
+ */
+#ifndef NVT_READ_KINETO_H
+#define NVT_READ_KINETO_H
+
+#include "../map.h"
+#include "../trace.h"
+
+/* Numbers of an event and of its arguments that are used. */
+enum nvt_kineto_number {
+    NVT_KN_CORRELATION,
+    NVT_KN_DEVICE,
+    NVT_KN_CONTEXT,
+    NVT_KN_STREAM,
+    NVT_KN_REGISTERS,
+    NVT_KN_SHARED,
+    NVT_KN_BYTES,
+    NVT_KN_ADDRESS,
+    NVT_KN_ALLOCATED,
+    NVT_KN_RESERVED,
+    NVT_KN_DEVICE_TYPE,
+    NVT_KN_DEVICE_ID,
+    NVT_KN_GRAPH,
+    NVT_KN_GRAPH_NODE,
+    NVT_KN_RECORDED, /* correlation id of the call that recorded the event */
+    NVT_KN_RECORDED_STREAM,
+    NVT_KN_PUSH_POP, /* of an asynchronous event that our export made of one */
+    NVT_KN_COUNT
+};
+
+/* One trace event, as far as it was read. */
+struct nvt_kineto_event {
+    char phase;
+    int has_time, has_duration, mistyped;
+    int64_t time, duration; /* ns */
+    uint32_t name, category, id;
+    uint32_t label; /* args.name: of a process or thread */
+    int64_t pid, tid;
+    int is_device_pid; /* pid is a number, so it may be a device's */
+    uint32_t have;     /* bit i: number[i] was there */
+    int64_t number[NVT_KN_COUNT];
+    uint32_t grid[3], block[3];
+    unsigned grid_size, block_size;
+};
+
+/* A process, a thread or an asynchronous id of the file; what was only named has no row of the
+ * model. */
+struct nvt_kineto_owner {
+    uint32_t row, name;
+    uint32_t open; /* the row of its innermost open range */
+};
+
+struct nvt_kineto {
+    struct nvt_trace *trace;
+    const char *path;
+    struct nvt_error *err;
+    struct nvt_kineto_event event;
+    uint64_t events;
+    struct nvt_map pids, tids, threads; /* -> owners; tids: -> small number */
+    struct nvt_kineto_owner *owners;
+    uint32_t owner_count, tid_count;
+    struct nvt_map async;   /* string of id << 32 | category -> owner of what is open */
+    struct nvt_map domains; /* process << 32 | category -> row */
+    uint32_t rank;
+    int64_t first; /* earliest time */
+};
+
+/* Add the event that was read to the model. 0, or -1 with err filled. */
+int nvt_kineto_add(struct nvt_kineto *reader);
+
+/* What can only be known at the end: processes of device operations, names, ends of open ranges,
+ * facts. 0, or -1 with err filled. */
+int nvt_kineto_finish(struct nvt_kineto *reader);
+
+/* Row of the process / thread of the current event; NVT_NONE when out of memory. */
+uint32_t nvt_kineto_process(struct nvt_kineto *reader);
+struct nvt_kineto_owner *nvt_kineto_thread(struct nvt_kineto *reader);
+
+/*
+ * A decimal number of any form times 10^power, rounded to nearest, away from zero. 0, or -1: no
+ * number, or not within ±2^62.
+ */
+int nvt_parse_scaled(const char *text, size_t size, int power, int64_t *out);
+
+#endif

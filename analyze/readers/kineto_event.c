@@ -1,0 +1,509 @@
+#include "kineto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cuda_names.h"
+#include "../exports/export.h"
+
+enum class {
+    CLASS_RANGE, /* whatever is none of the others */
+    CLASS_KERNEL,
+    CLASS_COPY,
+    CLASS_SET,
+    CLASS_RUNTIME,
+    CLASS_DRIVER,
+    CLASS_SYNC,
+    CLASS_OVERHEAD,
+    CLASS_IGNORED,
+};
+
+/* The category of operators before PyTorch 1.13, "cpu_op" since. */
+#define OLD_OPERATOR "Operator"
+
+static const struct {
+    const char *category;
+    enum class class;
+} classes[] = {
+    {"kernel", CLASS_KERNEL},
+    {"gpu_memcpy", CLASS_COPY},
+    {"gpu_memset", CLASS_SET},
+    {"cuda_runtime", CLASS_RUNTIME},
+    {"hip_runtime", CLASS_RUNTIME},
+    {"cuda_driver", CLASS_DRIVER},
+    {"cuda_sync", CLASS_SYNC},
+    {"overhead", CLASS_OVERHEAD},
+    {"Trace", CLASS_IGNORED},
+    {"gpu_user_annotation", CLASS_IGNORED},
+    {"cuda_profiler_range", CLASS_IGNORED},
+    {NVT_EXPORT_PATH, CLASS_IGNORED},
+    /* PyTorch 1.8 to 1.12. */
+    {"Kernel", CLASS_KERNEL},
+    {"Memcpy", CLASS_COPY},
+    {"Memset", CLASS_SET},
+    {"Runtime", CLASS_RUNTIME},
+};
+
+static enum class class_of(const char *category) {
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]);
+         i++) if (!strcmp(category, classes[i].category)) return classes[i]
+        .class;
+    return CLASS_RANGE;
+}
+
+static int out_of_memory(struct nvt_kineto *reader)
+{
+    return nvt_fail(reader->err, "out of memory");
+}
+
+static int64_t number(const struct nvt_kineto_event *event, enum nvt_kineto_number which,
+                      int64_t missing)
+{
+    return event->have >> which & 1 ? event->number[which] : missing;
+}
+
+static uint32_t small(const struct nvt_kineto_event *event, enum nvt_kineto_number which,
+                      int64_t missing)
+{
+    int64_t value = number(event, which, missing);
+    return value >= 0 && value < UINT32_MAX ? (uint32_t)value : 0;
+}
+
+static uint64_t size_of(const struct nvt_kineto_event *event, enum nvt_kineto_number which)
+{
+    int64_t value = number(event, which, 0);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* --- processes and threads --- */
+
+static struct nvt_kineto_owner *owner_at(struct nvt_kineto *reader, uint32_t *index)
+{
+    if (!index)
+        return NULL;
+    if (*index == NVT_MAP_NONE) {
+        uint32_t count = reader->owner_count;
+        if (!(count & (count - 1))) {
+            size_t capacity = count ? (size_t)count * 2 : 1;
+            void *grown = realloc(reader->owners, capacity * sizeof(*reader->owners));
+            if (!grown)
+                return NULL;
+            reader->owners = grown;
+        }
+        reader->owners[count] = (struct nvt_kineto_owner){NVT_NONE, 0, NVT_NONE};
+        *index = reader->owner_count++;
+    }
+    return &reader->owners[*index];
+}
+
+static struct nvt_kineto_owner *process_owner(struct nvt_kineto *reader)
+{
+    return owner_at(reader, nvt_map_at(&reader->pids, (uint64_t)reader->event.pid));
+}
+
+static struct nvt_kineto_owner *thread_owner(struct nvt_kineto *reader)
+{
+    struct nvt_kineto_owner *process = process_owner(reader);
+    uint32_t *tid = nvt_map_at(&reader->tids, (uint64_t)reader->event.tid);
+    if (!process || !tid)
+        return NULL;
+    if (*tid == NVT_MAP_NONE)
+        *tid = reader->tid_count++;
+    uint64_t key = (uint64_t)(process - reader->owners) << 32 | *tid;
+    return owner_at(reader, nvt_map_at(&reader->threads, key));
+}
+
+/* Ids that are texts came as numbers below zero: they are known by name then. */
+static uint32_t owner_name(const struct nvt_kineto_owner *owner, int64_t id)
+{
+    return owner->name || id >= 0 ? owner->name : (uint32_t)(-1 - id);
+}
+
+uint32_t nvt_kineto_process(struct nvt_kineto *reader)
+{
+    struct nvt_kineto_owner *owner = process_owner(reader);
+    if (owner && owner->row == NVT_NONE) {
+        const struct nvt_process process = {.pid = reader->event.pid < 0 ? -1 : reader->event.pid,
+                                            .parent_pid = -1,
+                                            .name = owner_name(owner, reader->event.pid),
+                                            .rank = NVT_NONE};
+        owner->row = nvt_process_add(reader->trace, &process);
+    }
+    return owner ? owner->row : NVT_NONE;
+}
+
+struct nvt_kineto_owner *nvt_kineto_thread(struct nvt_kineto *reader)
+{
+    uint32_t process = nvt_kineto_process(reader);
+    struct nvt_kineto_owner *owner = thread_owner(reader);
+    if (process == NVT_NONE || !owner)
+        return NULL;
+    if (owner->row == NVT_NONE) {
+        const struct nvt_thread thread = {.process = process,
+                                          .tid = reader->event.tid < 0 ? -1 : reader->event.tid,
+                                          .name = owner_name(owner, reader->event.tid)};
+        owner->row = nvt_thread_add(reader->trace, &thread);
+    }
+    return owner->row == NVT_NONE ? NULL : owner;
+}
+
+static void seen(struct nvt_kineto *reader, uint32_t thread, int64_t time)
+{
+    struct nvt_threads *threads = &reader->trace->threads;
+    if (!threads->events[thread]++ || time > threads->last_ns[thread])
+        threads->last_ns[thread] = time;
+}
+
+/* Metadata: names come before, after or without what they name. */
+static int add_name(struct nvt_kineto *reader)
+{
+    const char *what = nvt_name(reader->trace, reader->event.name);
+    int of_process = !strcmp(what, "process_name");
+    if (!of_process && strcmp(what, "thread_name"))
+        return 0;
+    struct nvt_kineto_owner *owner = of_process ? process_owner(reader) : thread_owner(reader);
+    if (!owner)
+        return out_of_memory(reader);
+    owner->name = reader->event.label;
+    if (owner->row != NVT_NONE && of_process)
+        reader->trace->processes.name[owner->row] = owner->name;
+    else if (owner->row != NVT_NONE)
+        reader->trace->threads.name[owner->row] = owner->name;
+    return 0;
+}
+
+/* --- device operations --- */
+
+/* "Memcpy DtoH (Device -> Pinned)". */
+static void parse_copy(const char *name, struct nvt_op *op)
+{
+    static const struct {
+        const char *text;
+        uint8_t kind;
+    } ways[] = {{"HtoD", 1}, {"DtoH", 2}, {"HtoA", 3}, {"AtoH", 4}, {"AtoA", 5},
+                {"AtoD", 6}, {"DtoA", 7}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10}};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        if (strstr(name, ways[i].text))
+            op->copy_kind = ways[i].kind;
+    const char *source = strchr(name, '('), *target = strstr(name, "-> ");
+    for (unsigned kind = 1; kind < NVT_KINDS; kind++) {
+        const char *label = nvt_memory_label(kind);
+        size_t length = strlen(label);
+        if (source && !strncmp(source + 1, label, length))
+            op->source_kind = (uint8_t)kind;
+        if (target && !strncmp(target + 3, label, length))
+            op->target_kind = (uint8_t)kind;
+    }
+}
+
+static uint32_t name_kernel(struct nvt_trace *trace, struct nvt_op *op)
+{
+    size_t length, part;
+    const char *text = nvt_strings_get(trace->strings, op->name, &length);
+    const char *start = nvt_short_name(text, length, &part);
+    return nvt_strings_add(trace->strings, start, part);
+}
+
+static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    const struct nvt_kernel kernel = {.grid_x = event->grid[0],
+                                      .grid_y = event->grid[1],
+                                      .grid_z = event->grid[2],
+                                      .block_x = event->block[0],
+                                      .block_y = event->block[1],
+                                      .block_z = event->block[2],
+                                      .registers = small(event, NVT_KN_REGISTERS, 0),
+                                      /* Kineto adds static and dynamic shared memory up. */
+                                      .static_shared = small(event, NVT_KN_SHARED, 0),
+                                      .graph = size_of(event, NVT_KN_GRAPH),
+                                      .graph_node = size_of(event, NVT_KN_GRAPH_NODE)};
+    op->detail = nvt_trace_kernel(reader->trace, &kernel);
+    op->short_name = name_kernel(reader->trace, op);
+    return op->detail == NVT_NONE;
+}
+
+static int add_op(struct nvt_kineto *reader, enum class class)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    char name[NVT_COPY_NAME_MAX];
+    struct nvt_op op = {.start = event->time,
+                        .end = event->time + event->duration,
+                        .process = NVT_NONE, /* known at the end */
+                        .device =
+                            small(event, NVT_KN_DEVICE, event->is_device_pid ? event->pid : 0),
+                        .context = small(event, NVT_KN_CONTEXT, 0),
+                        .stream = small(event, NVT_KN_STREAM, event->tid),
+                        .correlation = size_of(event, NVT_KN_CORRELATION),
+                        .thread = NVT_NONE,
+                        .launch = INT64_MIN,
+                        .name = event->name,
+                        .bytes = size_of(event, NVT_KN_BYTES),
+                        .detail = NVT_NONE};
+    int failed = 0;
+    if (class == CLASS_KERNEL) {
+        op.kind = NVT_OP_KERNEL;
+        op.bytes = 0;
+        failed = add_kernel_detail(reader, &op);
+    } else if (class == CLASS_COPY) {
+        op.kind = NVT_OP_MEMCPY;
+        parse_copy(nvt_name(reader->trace, event->name), &op);
+        op.name = nvt_strings_add_text(reader->trace->strings, nvt_copy_name(op.copy_kind, name));
+        op.short_name = op.name;
+    } else {
+        op.kind = NVT_OP_MEMSET;
+        op.name = nvt_strings_add_text(reader->trace->strings, NVT_MEMSET_NAME);
+        op.short_name = op.name;
+    }
+    if (failed || op.name == NVT_NO_STRING || op.short_name == NVT_NO_STRING ||
+        nvt_op_add(reader->trace, &op) == NVT_NONE)
+        return out_of_memory(reader);
+    return 0;
+}
+
+static int add_api(struct nvt_kineto *reader, uint8_t class)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
+    if (!thread)
+        return out_of_memory(reader);
+    const struct nvt_api api = {.start = event->time,
+                                .end = event->time + event->duration,
+                                .thread = thread->row,
+                                .correlation = size_of(event, NVT_KN_CORRELATION),
+                                .name = event->name,
+                                .class = class};
+    if (api.end > reader->trace->threads.last_ns[api.thread])
+        reader->trace->threads.last_ns[api.thread] = api.end;
+    return nvt_api_add(reader->trace, &api) == NVT_NONE ? out_of_memory(reader) : 0;
+}
+
+static int add_sync(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    const char *name = nvt_name(reader->trace, event->name);
+    const struct nvt_sync sync = {
+        .start = event->time,
+        .end = event->time + event->duration,
+        .process = NVT_NONE, /* known at the end */
+        .device = small(event, NVT_KN_DEVICE, event->is_device_pid ? event->pid : 0),
+        .context = small(event, NVT_KN_CONTEXT, 0),
+        .stream = small(event, NVT_KN_STREAM, event->tid),
+        .correlation = size_of(event, NVT_KN_CORRELATION),
+        .recorded = size_of(event, NVT_KN_RECORDED),
+        .recorded_stream = small(event, NVT_KN_RECORDED_STREAM, 0),
+        .type = strstr(name, "Wait")      ? NVT_SYNC_WAIT_EVENT
+                : strstr(name, "Event")   ? NVT_SYNC_EVENT
+                : strstr(name, "Stream")  ? NVT_SYNC_STREAM
+                : strstr(name, "Context") ? NVT_SYNC_CONTEXT
+                                          : NVT_SYNC_UNKNOWN};
+    return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? out_of_memory(reader) : 0;
+}
+
+static int add_overhead(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
+    if (!thread)
+        return out_of_memory(reader);
+    const struct nvt_overhead overhead = {.start = event->time,
+                                          .end = event->time + event->duration,
+                                          .process = nvt_kineto_process(reader),
+                                          .thread = thread->row,
+                                          .name = event->name};
+    return nvt_overhead_add(reader->trace, &overhead) == NVT_NONE ? out_of_memory(reader) : 0;
+}
+
+/* --- ranges and marks --- */
+
+/* PyTorch 1.8 to 1.12 called annotations operators too; operators have a namespace, or are nodes of
+ * autograd. */
+static int is_annotation(const struct nvt_kineto *reader, const char *category)
+{
+    const char *name = nvt_name(reader->trace, reader->event.name);
+    return !strcmp(category, "user_annotation") || !strcmp(category, "nvtx") ||
+           (!strcmp(category, OLD_OPERATOR) && !strstr(name, "::") && !strstr(name, "Backward"));
+}
+
+static uint32_t domain_of(struct nvt_kineto *reader, uint32_t process)
+{
+    const char *category = nvt_name(reader->trace, reader->event.category);
+    if (is_annotation(reader, category))
+        return 0;
+    uint32_t *row = nvt_map_at(&reader->domains, (uint64_t)process << 32 | reader->event.category);
+    if (row && *row == NVT_MAP_NONE)
+        *row = nvt_trace_domain(reader->trace, process,
+                                strcmp(category, OLD_OPERATOR) ? category : "cpu_op");
+    return row ? *row : NVT_NONE;
+}
+
+/* A range of the event's thread, that ends after `duration`. Its row, or NVT_NONE. */
+static uint32_t add_range(struct nvt_kineto *reader, int64_t duration, uint8_t style, uint8_t flags)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
+    if (!thread)
+        return NVT_NONE;
+    uint32_t row = thread->row;
+    const struct nvt_range range = {.start = event->time,
+                                    .end = event->time + duration,
+                                    .thread = row,
+                                    .end_thread = row,
+                                    .domain =
+                                        domain_of(reader, reader->trace->threads.process[row]),
+                                    .name = event->name,
+                                    .style = style,
+                                    .flags = flags};
+    if (range.domain == NVT_NONE)
+        return NVT_NONE;
+    seen(reader, row, range.start);
+    if (!(flags & NVT_RANGE_UNCLOSED))
+        seen(reader, row, range.end);
+    return nvt_range_add(reader->trace, &range);
+}
+
+/*
+ * Open or close a range of a thread or an asynchronous id. Until its end is seen, a range links to
+ * the one around it through `parent`. An end without a beginning belongs to what began before the
+ * recording. The owners may move as rows are added, hence the index.
+ */
+static int open_range(struct nvt_kineto *reader, uint32_t owner, uint8_t style)
+{
+    uint32_t row = add_range(reader, 0, style, NVT_RANGE_UNCLOSED);
+    if (row == NVT_NONE)
+        return out_of_memory(reader);
+    reader->trace->ranges.parent[row] = reader->owners[owner].open;
+    reader->owners[owner].open = row;
+    return 0;
+}
+
+static int close_range(struct nvt_kineto *reader, uint32_t owner)
+{
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    uint32_t row = reader->owners[owner].open;
+    if (row == NVT_NONE)
+        return 0;
+    struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
+    if (!thread)
+        return out_of_memory(reader);
+    ranges->end[row] = reader->event.time;
+    ranges->end_thread[row] = thread->row;
+    ranges->flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
+    seen(reader, thread->row, reader->event.time);
+    reader->owners[owner].open = ranges->parent[row];
+    return 0;
+}
+
+static int open_or_close(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    int synchronous = event->phase == 'B' || event->phase == 'E';
+    uint64_t key = (uint64_t)event->id << 32 | event->category;
+    struct nvt_kineto_owner *owner =
+        synchronous ? nvt_kineto_thread(reader) : owner_at(reader, nvt_map_at(&reader->async, key));
+    if (!owner)
+        return out_of_memory(reader);
+    uint32_t at = (uint32_t)(owner - reader->owners);
+    if (event->phase == 'E' || event->phase == 'e')
+        return close_range(reader, at);
+    int nests = synchronous || number(event, NVT_KN_PUSH_POP, 0);
+    return open_range(reader, at, nests ? NVT_PUSH_POP : NVT_START_END);
+}
+
+/* PyTorch's allocator: bytes below zero are given back. */
+static int add_memory(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
+    int64_t bytes = number(event, NVT_KN_BYTES, 0);
+    int64_t allocated = number(event, NVT_KN_ALLOCATED, -1);
+    int64_t reserved = number(event, NVT_KN_RESERVED, -1);
+    if (!thread)
+        return out_of_memory(reader);
+    uint32_t row = thread->row;
+    struct nvt_memory_event memory = {
+        .time = event->time,
+        .process = reader->trace->threads.process[row],
+        /* c10::DeviceType: 0 is the CPU. */
+        .device =
+            number(event, NVT_KN_DEVICE_TYPE, 0) ? small(event, NVT_KN_DEVICE_ID, 0) : NVT_NONE,
+        .thread = row,
+        .address = (uint64_t)number(event, NVT_KN_ADDRESS, 0),
+        .bytes = (uint64_t)(bytes < 0 ? -bytes : bytes),
+        .allocated = allocated < 0 ? UINT64_MAX : (uint64_t)allocated,
+        .reserved = reserved < 0 ? UINT64_MAX : (uint64_t)reserved,
+        .source = nvt_strings_add_text(reader->trace->strings, "PyTorch"),
+        .kind = bytes < 0 ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
+    if (memory.source == NVT_NO_STRING || nvt_memory_event_add(reader->trace, &memory) == NVT_NONE)
+        return out_of_memory(reader);
+    return 0;
+}
+
+static int add_instant(struct nvt_kineto *reader)
+{
+    if (!strcmp(nvt_name(reader->trace, reader->event.name), "[memory]"))
+        return add_memory(reader);
+    const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
+    if (!thread)
+        return out_of_memory(reader);
+    uint32_t row = thread->row;
+    const struct nvt_mark mark = {.time = reader->event.time,
+                                  .thread = row,
+                                  .domain = domain_of(reader, reader->trace->threads.process[row]),
+                                  .name = reader->event.name};
+    if (mark.domain == NVT_NONE || nvt_mark_add(reader->trace, &mark) == NVT_NONE)
+        return out_of_memory(reader);
+    seen(reader, row, mark.time);
+    return 0;
+}
+
+static int add_complete(struct nvt_kineto *reader)
+{
+    enum class class = class_of(nvt_name(reader->trace, reader->event.category));
+    switch (class) {
+    case CLASS_KERNEL:
+    case CLASS_COPY:
+    case CLASS_SET:
+        return add_op(reader, class);
+    case CLASS_RUNTIME:
+        return add_api(reader, NVT_API_RUNTIME);
+    case CLASS_DRIVER:
+        return add_api(reader, NVT_API_DRIVER);
+    case CLASS_SYNC:
+        return add_sync(reader);
+    case CLASS_OVERHEAD:
+        return add_overhead(reader);
+    case CLASS_IGNORED:
+        return 0;
+    default:
+        return add_range(reader, reader->event.duration, NVT_PUSH_POP, 0) == NVT_NONE
+                   ? out_of_memory(reader)
+                   : 0;
+    }
+}
+
+int nvt_kineto_add(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    if (event->phase == 'M')
+        return add_name(reader);
+    if (!event->phase || !strchr("XBEbeniIR", event->phase))
+        return 0; /* flows, counters, snapshots */
+    if (event->mistyped || !event->has_time || event->duration < 0)
+        return nvt_fail(reader->err, "event %llu ('%.100s') has a '%s' that is no time",
+                        (unsigned long long)reader->events, nvt_name(reader->trace, event->name),
+                        event->has_time ? "dur" : "ts");
+    if (event->time < reader->first)
+        reader->first = event->time;
+    switch (event->phase) {
+    case 'X':
+        return add_complete(reader);
+    case 'B':
+    case 'E':
+    case 'b':
+    case 'e':
+        return open_or_close(reader);
+    default:
+        return add_instant(reader);
+    }
+}

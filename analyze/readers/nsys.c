@@ -1,0 +1,225 @@
+#include "reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int recognizes(const uint8_t *head, size_t size)
+{
+    return size >= 16 && !memcmp(head, "SQLite format 3", 16);
+}
+
+#ifdef HAVE_SQLITE
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "nsys.h"
+#include "spool.h"
+
+/* A row of a table takes four bytes of its file at the least: a pointer to the cell, the length of
+ * the record, the row id. */
+#define ROW_BYTES 4
+
+enum { ID, VALUE };
+
+static int string(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    uint32_t *at = nvt_map_at(&reader->strings, (uint64_t)nvt_nsys_int(table, ID, 0));
+    uint32_t text = nvt_nsys_text(reader, table, VALUE);
+    if (!at || text == NVT_NO_STRING)
+        return -1;
+    *at = text;
+    return 0;
+}
+
+static int process_name(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    uint32_t process = nvt_map_get(&reader->processes, (uint64_t)nvt_nsys_int(table, ID, 0) >> 24);
+    if (process == NVT_MAP_NONE)
+        return 0;
+    uint32_t name = nvt_nsys_text(reader, table, VALUE);
+    reader->trace->processes.name[process] = name;
+    return name == NVT_NO_STRING ? -1 : 0;
+}
+
+static int thread_name(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    uint32_t thread = nvt_map_get(&reader->threads, (uint64_t)nvt_nsys_int(table, ID, 0));
+    if (thread == NVT_MAP_NONE)
+        return 0;
+    uint32_t name = nvt_nsys_name(reader, table, VALUE);
+    reader->trace->threads.name[thread] = name;
+    return name == NVT_NO_STRING ? -1 : 0;
+}
+
+static const struct nvt_nsys_spec strings = {"StringIds", NULL, 2, {"id", "value"}, string};
+
+/* nsys lists every process and thread of the machine. These are read last, and name those that did
+ * something. */
+static const struct nvt_nsys_spec names[] = {
+    {"PROCESSES", NULL, 2, {"globalPid", "name"}, process_name},
+    {"ThreadNames", NULL, 2, {"globalTid", "nameId"}, thread_name},
+};
+
+/* A copy of what came through a pipe (spool.h) has no name for SQLite, which follows links to their
+ * ends: it is mapped into memory. */
+static int open_copy(struct nvt_nsys *reader, int descriptor)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) || status.st_size <= 0)
+        return SQLITE_CANTOPEN;
+    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (bytes == MAP_FAILED)
+        return SQLITE_NOMEM;
+    reader->mapped = bytes;
+    reader->mapped_size = (size_t)status.st_size;
+    int opened =
+        sqlite3_open_v2(":memory:", &reader->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    return opened == SQLITE_OK ? sqlite3_deserialize(reader->db, "main", bytes, status.st_size,
+                                                     status.st_size, SQLITE_DESERIALIZE_READONLY)
+                               : opened;
+}
+
+static int open_path(struct nvt_nsys *reader)
+{
+    /* As a URI, in which no byte of the path has a meaning of its own; immutable: no locks, no
+     * journal or other file beside it is looked at. */
+    size_t length = strlen(reader->path);
+    char *uri = malloc(length * 3 + 64);
+    if (!uri)
+        return SQLITE_NOMEM;
+    char *at = uri + sprintf(uri, "file:%s", *reader->path == '/' ? "//" : "");
+    for (size_t i = 0; i < length; i++)
+        at += sprintf(at, reader->path[i] == '/' ? "%c" : "%%%02X", (unsigned char)reader->path[i]);
+    sprintf(at, "?mode=ro&immutable=1");
+    int status = sqlite3_open_v2(
+        uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    free(uri);
+    return status;
+}
+
+static int open_file(struct nvt_nsys *reader)
+{
+    int descriptor = nvt_spool_descriptor(reader->path);
+    int status = descriptor < 0 ? open_path(reader) : open_copy(reader, descriptor);
+    if (status != SQLITE_OK)
+        return nvt_fail_at(reader->err, reader->path, -1, "cannot be opened: %s",
+                           reader->db ? sqlite3_errmsg(reader->db) : "out of memory");
+    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(reader->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_limit(reader->db, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_limit(reader->db, SQLITE_LIMIT_SQL_LENGTH, 1 << 20);
+    return 0;
+}
+
+static uint32_t big_endian(const uint8_t *bytes, int count)
+{
+    uint32_t value = 0;
+    for (int i = 0; i < count; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+/*
+ * The size that the file says it has, 0 when it does not: pages of bytes 16 … 17 (1 means 65536),
+ * as many as bytes 28 … 31, if bytes 24 … 27 and 92 … 95 agree (sqlite.org/fileformat.html, 1.3).
+ * SQLite itself takes what is missing of the last page for zeros.
+ */
+static uint64_t stated_size(const uint8_t *header)
+{
+    uint32_t page = big_endian(header + 16, 2);
+    if (big_endian(header + 24, 4) != big_endian(header + 92, 4))
+        return 0;
+    return (uint64_t)big_endian(header + 28, 4) * (page == 1 ? 65536 : page);
+}
+
+/* What the file can hold: see ROW_BYTES; UTF-16 text grows by half when it becomes UTF-8. */
+static int measure(struct nvt_nsys *reader)
+{
+    struct stat status;
+    uint8_t header[100] = {0};
+    FILE *file = fopen(reader->path, "rbe");
+    if (!file || fstat(fileno(file), &status)) {
+        if (file)
+            fclose(file);
+        return nvt_fail_at(reader->err, reader->path, -1, "cannot be read");
+    }
+    size_t got = fread(header, 1, sizeof(header), file);
+    fclose(file);
+    uint64_t size = (uint64_t)status.st_size, stated = stated_size(header);
+    if (got < sizeof(header) || size < stated)
+        return nvt_fail_at(reader->err, reader->path, (int64_t)size,
+                           "is cut: an SQLite file that should have %llu bytes",
+                           (unsigned long long)stated);
+    /* NVTX_EVENTS is read three times, its texts may be read in two of them. */
+    reader->rows_left = size / ROW_BYTES * 3;
+    reader->text_left = size * 3;
+    if (size < INT32_MAX - 4096)
+        sqlite3_limit(reader->db, SQLITE_LIMIT_LENGTH, (int)size + 4096);
+    return 0;
+}
+
+/* A range that was still open ends with the last thing that its thread did. */
+static void close_ranges(struct nvt_trace *trace)
+{
+    struct nvt_ranges *ranges = &trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            ranges->end[i] = trace->threads.last_ns[ranges->thread[i]];
+}
+
+static int read_all(struct nvt_nsys *reader)
+{
+    if (open_file(reader) || measure(reader) || nvt_nsys_read(reader, &strings) ||
+        nvt_nsys_read_nvtx(reader) || nvt_nsys_read_cuda(reader))
+        return -1;
+    if (!reader->known)
+        return nvt_fail_at(reader->err, reader->path, -1,
+                           "is an SQLite file, but not nsys's: it has none of the tables "
+                           "StringIds, NVTX_EVENTS, CUPTI_ACTIVITY_KIND_KERNEL …");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (nvt_nsys_read(reader, &names[i]))
+            return -1;
+    if (nvt_nsys_read_facts(reader) || nvt_nsys_note_unread(reader))
+        return -1;
+    close_ranges(reader->trace);
+    return 0;
+}
+
+int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct nvt_error own = NVT_ERROR_INIT;
+    struct nvt_nsys reader = {.trace = trace, .path = path, .err = &own};
+    int status = read_all(&reader);
+    sqlite3_close(reader.db);
+    if (reader.mapped)
+        munmap(reader.mapped, reader.mapped_size);
+    struct nvt_map *maps[] = {&reader.strings,    &reader.processes, &reader.threads,
+                              &reader.domain_ids, &reader.domains,   &reader.categories,
+                              &reader.gpus,       &reader.calls,     &reader.launched};
+    for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+        nvt_map_free(maps[i]);
+    free(reader.launches);
+    nvt_recorded_events_free(&reader.events);
+    if (status && err)
+        *err = own;
+    return status;
+}
+
+static int read_nsys(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    return nvt_nsys_read_file(path, trace, err);
+}
+#else
+static int read_nsys(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    (void)trace;
+    return nvt_fail_at(err, path, -1,
+                       "is an SQLite file, and this nvtally was built without SQLite "
+                       "(libsqlite3-dev)");
+}
+#endif
+
+const struct nvt_reader nvt_reader_nsys = {"nsys", recognizes, read_nsys, NULL, NULL};

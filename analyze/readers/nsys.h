@@ -1,0 +1,106 @@
+/*
+ * Inside the reader of nsys's SQLite exports: what the read_nsys*.c share.
+ *
+ * Source: NVIDIA, Nsight Systems Analysis Guide, "SQLite Schema Reference". Columns come and go
+ * between its versions, so every table is probed: a column that a file lacks reads as null. No file
+ * is trusted: views, virtual tables and generated columns are not read, numbers are checked, and
+ * no more rows or text are taken than the size of the file can hold (a b-tree whose pages point at
+ * each other would yield more).
+ */
+#ifndef NVT_READ_NSYS_H
+#define NVT_READ_NSYS_H
+
+#include <sqlite3.h>
+
+#include "../map.h"
+#include "../recorded_events.h"
+#include "../trace.h"
+
+/* Columns of a table that is read, at most. */
+#define NVT_NSYS_COLUMNS 24
+
+struct nvt_nsys {
+    struct nvt_trace *trace;
+    sqlite3 *db;
+    const char *path;
+    void *mapped; /* the file, where it has no name */
+    size_t mapped_size;
+    struct nvt_error *err;
+    struct nvt_map strings;    /* StringIds.id -> string of the model */
+    struct nvt_map processes;  /* global id without its thread -> row */
+    struct nvt_map threads;    /* global id -> row */
+    struct nvt_map domain_ids; /* domainId -> small number */
+    struct nvt_map domains;    /* process << 32 | small number -> row */
+    struct nvt_map categories; /* model domain << 32 | category -> string */
+    struct nvt_map gpus;       /* TARGET_INFO_GPU.id -> row of devices */
+    struct nvt_map calls;      /* process << 32 | correlation -> thread, for memory events */
+    struct nvt_map launched;   /* process << 48 ^ correlation -> one of launches */
+    struct nvt_nsys_launch {
+        int64_t time;
+        uint32_t thread;
+    } * launches; /* of operations whose call is not on record: see export.h */
+    struct nvt_recorded_events events;
+    uint32_t launch_count;
+    uint32_t domain_count;
+    uint32_t gpu_count;
+    uint64_t untimed;              /* CUDA graphs without times */
+    uint64_t rows_left, text_left; /* that the file can still hold */
+    int known;                     /* tables of nsys's that were there */
+};
+
+struct nvt_nsys_table;
+
+/* What is read of a table: the row function is called once a row. 0, or -1 to end. */
+struct nvt_nsys_spec {
+    const char *name;
+    const char *where; /* of the rows, NULL: all */
+    int needs;         /* without the first `needs` columns the table is left out, with a warning */
+    const char *columns[NVT_NSYS_COLUMNS];
+    int (*row)(struct nvt_nsys *reader, struct nvt_nsys_table *table);
+};
+
+/* A row being read. Once a cell was not what it should be, `bad` names its column. */
+struct nvt_nsys_table {
+    const struct nvt_nsys_spec *spec;
+    sqlite3_stmt *statement;
+    uint64_t number; /* of the row, from 1 */
+    const char *bad;
+    unsigned present; /* bit i: column i is there */
+};
+
+/* Read a table if it is there. 0, or -1 with err filled. */
+int nvt_nsys_read(struct nvt_nsys *reader, const struct nvt_nsys_spec *spec);
+
+/*
+ * Cells of the current row. A null, and a column that the file does not have, is `missing`. A cell
+ * of another type or out of [low, high] makes the row bad, which ends the reading behind it.
+ */
+int nvt_nsys_is_null(const struct nvt_nsys_table *table, int column);
+int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing);
+uint32_t nvt_nsys_u32(struct nvt_nsys_table *table, int column, uint32_t missing);
+uint64_t nvt_nsys_size(struct nvt_nsys_table *table, int column); /* bytes, 0 when missing */
+int64_t nvt_nsys_time(struct nvt_nsys_table *table, int column);  /* ns, never missing */
+/* The string of a text cell, or of a cell that holds an id of StringIds; 0 (empty) when null.
+ * NVT_NO_STRING when out of memory. */
+uint32_t nvt_nsys_text(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column);
+uint32_t nvt_nsys_name(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column);
+
+/* Rows of the model for the global ids of a cell: bits 24 … are the process (with the virtual
+ * machine above it), bits 0 … 23 the thread. NVT_NONE when out of memory. */
+uint32_t nvt_nsys_process(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column);
+uint32_t nvt_nsys_thread(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column);
+
+/* Fail, naming the table and the row. Returns -1. */
+int nvt_nsys_fail(struct nvt_nsys *reader, const struct nvt_nsys_table *table, const char *what);
+
+/* The parts of the reader, in their order. 0, or -1 with err filled. */
+int nvt_nsys_read_nvtx(struct nvt_nsys *reader);
+int nvt_nsys_read_cuda(struct nvt_nsys *reader);
+int nvt_nsys_read_facts(struct nvt_nsys *reader);
+/* A note about tables that have rows of what devices did and that are not read. */
+int nvt_nsys_note_unread(struct nvt_nsys *reader);
+
+/* Read an export. As struct nvt_reader's read. */
+int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_error *err);
+
+#endif

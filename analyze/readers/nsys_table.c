@@ -1,0 +1,255 @@
+#ifdef HAVE_SQLITE
+#include "nsys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../lib/buffer.h"
+
+/* Times beyond this (146 years) are mistakes, and differences of what is within it do not
+ * overflow. */
+#define TIME_LIMIT (INT64_C(1) << 62)
+
+static int fail_sql(struct nvt_nsys *reader, const char *table)
+{
+    if (sqlite3_errcode(reader->db) == SQLITE_NOMEM)
+        return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
+    return nvt_fail_at(reader->err, reader->path, -1, "table %s cannot be read: %s", table,
+                       sqlite3_errmsg(reader->db));
+}
+
+int nvt_nsys_fail(struct nvt_nsys *reader, const struct nvt_nsys_table *table, const char *what)
+{
+    return nvt_fail_at(reader->err, reader->path, -1, "table %s, row %llu: %s", table->spec->name,
+                       (unsigned long long)table->number, what);
+}
+
+/* Whether it is a table with rows of its own: views and virtual tables have no root page. */
+static int is_real_table(struct nvt_nsys *reader, const char *name)
+{
+    sqlite3_stmt *statement;
+    static const char sql[] = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? "
+                              "COLLATE NOCASE AND rootpage > 0";
+    if (sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        return fail_sql(reader, name);
+    sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+    int status = sqlite3_step(statement);
+    sqlite3_finalize(statement);
+    if (status == SQLITE_ROW)
+        return 1;
+    return status == SQLITE_DONE ? 0 : fail_sql(reader, name);
+}
+
+/* Which columns of the spec the table has. table_info leaves out generated columns. */
+static int probe(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    sqlite3_stmt *statement;
+    char sql[128];
+    int status;
+    snprintf(sql, sizeof(sql), "PRAGMA table_info(\"%s\")", table->spec->name);
+    if (sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        return fail_sql(reader, table->spec->name);
+    while ((status = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(statement, 1);
+        for (int i = 0; name && i < NVT_NSYS_COLUMNS && table->spec->columns[i]; i++)
+            if (!sqlite3_stricmp(name, table->spec->columns[i]))
+                table->present |= 1u << i;
+    }
+    sqlite3_finalize(statement);
+    return status == SQLITE_DONE ? 0 : fail_sql(reader, table->spec->name);
+}
+
+static int prepare(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    const struct nvt_nsys_spec *spec = table->spec;
+    struct nvt_buffer sql = {0};
+    int failed = nvt_buffer_printf(&sql, "SELECT ");
+    for (int i = 0; i < NVT_NSYS_COLUMNS && spec->columns[i]; i++)
+        failed |= nvt_buffer_printf(&sql, table->present >> i & 1 ? "%s\"%s\"" : "%sNULL",
+                                    i ? ", " : "", spec->columns[i]);
+    /* NOT INDEXED: an index of a stranger's file may hold other rows than its table. */
+    failed |= nvt_buffer_printf(&sql, " FROM \"%s\" NOT INDEXED%s%s", spec->name,
+                                spec->where ? " WHERE " : "", spec->where ? spec->where : "");
+    int status = failed ? -1 : 0;
+    if (failed)
+        nvt_fail_at(reader->err, reader->path, -1, "out of memory");
+    else if (sqlite3_prepare_v2(reader->db, (const char *)sql.data, (int)sql.size,
+                                &table->statement, NULL) != SQLITE_OK)
+        status = fail_sql(reader, spec->name);
+    nvt_buffer_free(&sql);
+    return status;
+}
+
+static int read_rows(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    int status;
+    char what[128];
+    while ((status = sqlite3_step(table->statement)) == SQLITE_ROW) {
+        table->number++;
+        if (!reader->rows_left--)
+            return nvt_nsys_fail(reader, table, "more rows than a file of its size can hold");
+        int failed = table->spec->row(reader, table);
+        if (table->bad) {
+            snprintf(what, sizeof(what), "column %s holds no such value", table->bad);
+            return nvt_nsys_fail(reader, table, what);
+        }
+        if (failed)
+            return reader->err && *reader->err->message
+                       ? -1
+                       : nvt_nsys_fail(reader, table, "out of memory");
+    }
+    return status == SQLITE_DONE ? 0 : fail_sql(reader, table->spec->name);
+}
+
+int nvt_nsys_read(struct nvt_nsys *reader, const struct nvt_nsys_spec *spec)
+{
+    struct nvt_nsys_table table = {.spec = spec};
+    int there = is_real_table(reader, spec->name);
+    if (there <= 0)
+        return there;
+    if (probe(reader, &table))
+        return -1;
+    for (int i = 0; i < spec->needs; i++)
+        if (!(table.present >> i & 1)) {
+            nvt_trace_warn(reader->trace, "table %s has no column %s: left out", spec->name,
+                           spec->columns[i]);
+            return 0;
+        }
+    reader->known++;
+    int status = prepare(reader, &table);
+    if (!status)
+        status = read_rows(reader, &table);
+    sqlite3_finalize(table.statement);
+    return status;
+}
+
+/* A value of the row, looked up once for its type and for what it is. Unprotected, as sqlite3.h
+ * calls it: nobody else uses the connection. */
+static sqlite3_value *value_of(const struct nvt_nsys_table *table, int column)
+{
+    return sqlite3_column_value(table->statement, column);
+}
+
+int nvt_nsys_is_null(const struct nvt_nsys_table *table, int column)
+{
+    return sqlite3_value_type(value_of(table, column)) == SQLITE_NULL;
+}
+
+static void set_bad(struct nvt_nsys_table *table, int column)
+{
+    if (!table->bad)
+        table->bad = table->spec->columns[column];
+}
+
+int64_t nvt_nsys_int(struct nvt_nsys_table *table, int column, int64_t missing)
+{
+    sqlite3_value *value = value_of(table, column);
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        return sqlite3_value_int64(value);
+    case SQLITE_NULL:
+        return missing;
+    default:
+        set_bad(table, column);
+        return missing;
+    }
+}
+
+uint32_t nvt_nsys_u32(struct nvt_nsys_table *table, int column, uint32_t missing)
+{
+    int64_t value = nvt_nsys_int(table, column, missing);
+    if (value >= 0 && value <= UINT32_MAX)
+        return (uint32_t)value;
+    /* Some versions write 32-bit fields with their sign. */
+    if (value >= INT32_MIN && value < 0)
+        return (uint32_t)value;
+    set_bad(table, column);
+    return missing;
+}
+
+int64_t nvt_nsys_time(struct nvt_nsys_table *table, int column)
+{
+    int64_t value = nvt_nsys_int(table, column, INT64_MIN);
+    if (value > -TIME_LIMIT && value < TIME_LIMIT)
+        return value;
+    set_bad(table, column);
+    return 0;
+}
+
+uint64_t nvt_nsys_size(struct nvt_nsys_table *table, int column)
+{
+    int64_t value = nvt_nsys_int(table, column, 0);
+    if (value >= 0)
+        return (uint64_t)value;
+    set_bad(table, column);
+    return 0;
+}
+
+uint32_t nvt_nsys_text(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
+{
+    int type = sqlite3_column_type(table->statement, column);
+    if (type == SQLITE_NULL)
+        return 0;
+    if (type != SQLITE_TEXT) {
+        set_bad(table, column);
+        return 0;
+    }
+    const char *text = (const char *)sqlite3_column_text(table->statement, column);
+    size_t size = (size_t)sqlite3_column_bytes(table->statement, column);
+    if (!text)
+        return NVT_NO_STRING;
+    if (size > reader->text_left) {
+        nvt_nsys_fail(reader, table, "more text than a file of its size can hold");
+        return NVT_NO_STRING;
+    }
+    reader->text_left -= size;
+    return nvt_strings_add(reader->trace->strings, text, size);
+}
+
+uint32_t nvt_nsys_name(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
+{
+    int type = sqlite3_value_type(value_of(table, column));
+    if (type == SQLITE_TEXT)
+        return nvt_nsys_text(reader, table, column);
+    if (type == SQLITE_NULL)
+        return 0;
+    uint32_t id = nvt_map_get(&reader->strings, (uint64_t)nvt_nsys_int(table, column, 0));
+    return id == NVT_MAP_NONE ? 0 : id;
+}
+
+static uint32_t process_of(struct nvt_nsys *reader, uint64_t key)
+{
+    uint32_t *row = nvt_map_at(&reader->processes, key);
+    if (!row)
+        return NVT_NONE;
+    if (*row == NVT_MAP_NONE) {
+        struct nvt_process process = {
+            .pid = (int64_t)(key & 0xFFFFFF), .parent_pid = -1, .rank = NVT_NONE};
+        *row = nvt_process_add(reader->trace, &process);
+    }
+    return *row;
+}
+
+uint32_t nvt_nsys_process(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
+{
+    /* Files without this column come from versions that traced one process. */
+    if (reader->trace->processes.count && nvt_nsys_is_null(table, column))
+        return 0;
+    return process_of(reader, (uint64_t)nvt_nsys_int(table, column, 0) >> 24);
+}
+
+uint32_t nvt_nsys_thread(struct nvt_nsys *reader, struct nvt_nsys_table *table, int column)
+{
+    uint64_t key = (uint64_t)nvt_nsys_int(table, column, 0);
+    uint32_t *row = nvt_map_at(&reader->threads, key);
+    if (!row)
+        return NVT_NONE;
+    if (*row == NVT_MAP_NONE) {
+        struct nvt_thread thread = {.process = process_of(reader, key >> 24),
+                                    .tid = (int64_t)(key & 0xFFFFFF)};
+        if (thread.process != NVT_NONE)
+            *row = nvt_thread_add(reader->trace, &thread);
+    }
+    return *row;
+}
+#endif

@@ -1,0 +1,531 @@
+#include "nvt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../collectors/ring.h"
+#include "reader.h"
+
+static int recognizes(const uint8_t *head, size_t size)
+{
+    return size >= 8 && !memcmp(head, NVT_FILE_MAGIC, 8);
+}
+
+/* Room for item `index` of a growing array, zeroed; indices come one after the other. */
+static int extend(void *array, uint32_t index, uint32_t *count, size_t width)
+{
+    void **items = array;
+    if (index != *count || index >= (1u << 24))
+        return -1;
+    if (!(index & (index - 1))) {
+        void *grown = realloc(*items, (index ? (size_t)index * 2 : 1) * width);
+        if (!grown)
+            return -1;
+        *items = grown;
+    }
+    memset((char *)*items + index * width, 0, width);
+    (*count)++;
+    return 0;
+}
+
+static int read_strings(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                        struct nvt_cursor cursor)
+{
+    if (chunk->first != reader->string_count)
+        return -1;
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        uint64_t length = nvt_cursor_varint(&cursor);
+        const uint8_t *text = nvt_cursor_bytes(&cursor, length);
+        if (!text)
+            return -1;
+        if (reader->string_count == reader->string_capacity) {
+            uint32_t capacity = reader->string_capacity ? reader->string_capacity * 2 : 64;
+            uint32_t *strings = realloc(reader->strings, capacity * sizeof(*strings));
+            if (!strings)
+                return -1;
+            reader->strings = strings;
+            reader->string_capacity = capacity;
+        }
+        uint32_t id = nvt_strings_add(reader->trace->strings, (const char *)text, (size_t)length);
+        if (id == NVT_NO_STRING)
+            return -1;
+        reader->strings[reader->string_count++] = id;
+    }
+    return 0;
+}
+
+static uint32_t string_of(const struct nvt_nvt_reader *reader, uint64_t id)
+{
+    return id < reader->string_count ? reader->strings[id] : 0;
+}
+
+static int read_facts(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                      struct nvt_cursor cursor)
+{
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        uint64_t key = nvt_cursor_varint(&cursor), value = nvt_cursor_varint(&cursor);
+        if (!cursor.at ||
+            nvt_trace_set_meta(reader->trace, nvt_name(reader->trace, string_of(reader, key)),
+                               nvt_name(reader->trace, string_of(reader, value))))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_clock(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                      struct nvt_cursor cursor)
+{
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        struct nvt_clock_sample sample;
+        sample.ticks = nvt_cursor_number(&cursor, 8);
+        sample.monotonic_ns = (int64_t)nvt_cursor_number(&cursor, 8);
+        sample.realtime_ns = (int64_t)nvt_cursor_number(&cursor, 8);
+        if (!cursor.at)
+            return -1;
+        struct nvt_clock_sample *last =
+            reader->sample_count ? &reader->samples[reader->sample_count - 1] : NULL;
+        /* The axis runs forward, or it is none. */
+        if (last && (sample.ticks <= last->ticks || sample.monotonic_ns <= last->monotonic_ns))
+            return -1;
+        if (!(reader->sample_count & (reader->sample_count - 1))) {
+            size_t capacity = reader->sample_count ? reader->sample_count * 2 : 1;
+            void *grown = realloc(reader->samples, capacity * sizeof(*reader->samples));
+            if (!grown)
+                return -1;
+            reader->samples = grown;
+        }
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made at 0, grown at powers of two */
+        reader->samples[reader->sample_count++] = sample;
+    }
+    return 0;
+}
+
+/* What events cost the process. Files of before it was measured end in front of it. */
+static int read_costs(struct nvt_nvt_reader *reader, uint32_t process, struct nvt_cursor *cursor)
+{
+    for (uint8_t i = 0; i < NVT_COSTS && cursor->at && cursor->at < cursor->end; i++) {
+        uint64_t ps = nvt_cursor_varint(cursor);
+        struct nvt_event_cost row = {process, (uint32_t)ps, i};
+        if (ps && ps <= NVT_COST_MOST && nvt_event_cost_add(reader->trace, &row) == NVT_NONE)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_process(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                        struct nvt_cursor cursor)
+{
+    struct nvt_process row = {.rank = NVT_NONE};
+    row.pid = (int64_t)nvt_cursor_varint(&cursor);
+    row.parent_pid = (int64_t)nvt_cursor_varint(&cursor);
+    nvt_cursor_varint(&cursor); /* the image's start: it has served to tell images apart */
+    row.name = string_of(reader, nvt_cursor_varint(&cursor));
+    if (!cursor.at || extend(&reader->processes, chunk->process, &reader->process_count,
+                             sizeof(*reader->processes)))
+        return -1;
+    uint32_t at = nvt_process_add(reader->trace, &row);
+    reader->processes[chunk->process].row = at;
+    return at == NVT_NONE || read_costs(reader, at, &cursor) ? -1 : 0;
+}
+
+static int read_thread(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                       struct nvt_cursor cursor)
+{
+    struct nvt_thread row = {0};
+    row.tid = (int64_t)nvt_cursor_varint(&cursor);
+    row.name = string_of(reader, nvt_cursor_varint(&cursor));
+    if (!cursor.at || chunk->process >= reader->process_count ||
+        extend(&reader->threads, chunk->thread, &reader->thread_count, sizeof(*reader->threads)))
+        return -1;
+    row.process = reader->processes[chunk->process].row;
+    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    thread->process = chunk->process;
+    thread->row = nvt_thread_add(reader->trace, &row);
+    return thread->row == NVT_NONE ? -1 : 0;
+}
+
+static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                           struct nvt_cursor cursor)
+{
+    if (chunk->thread >= reader->thread_count)
+        return -1;
+    struct nvt_threads *threads = &reader->trace->threads;
+    uint32_t row = reader->threads[chunk->thread].row;
+    threads->events[row] = nvt_cursor_varint(&cursor);
+    threads->dropped[row] = nvt_cursor_varint(&cursor);
+    threads->dropped[row] += nvt_cursor_varint(&cursor); /* nested in a signal handler */
+    threads->dropped[row] += nvt_cursor_varint(&cursor); /* not written */
+    threads->waited_ns[row] = nvt_cursor_varint(&cursor);
+    return !cursor.at || nvt_nvt_device_thread_end(reader, reader->threads[chunk->thread].process,
+                                                   chunk->last)
+               ? -1
+               : 0;
+}
+
+/* --- definitions ------------------------------------------------------------------------------ */
+
+static uint32_t model_domain(struct nvt_nvt_process *process, uint64_t number)
+{
+    return number ? nvt_map_get(&process->domains, number) : 0;
+}
+
+static int define_domain(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                         uint64_t number, uint32_t name)
+{
+    uint32_t *row = nvt_map_at(&process->domains, number);
+    uint32_t *since = nvt_map_at(&process->since, number);
+    if (!row || !since)
+        return -1;
+    if (*since == NVT_MAP_NONE)
+        *since = reader->number;
+    if (*row == NVT_MAP_NONE)
+        *row = nvt_trace_domain(reader->trace, process->row, nvt_name(reader->trace, name));
+    return *row == NVT_NONE ? -1 : 0;
+}
+
+static int define_schema(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                         uint64_t id, const uint8_t *bytes, uint64_t size, int is_enum)
+{
+    uint32_t index = reader->schema_count;
+    uint32_t *known = nvt_map_at(&process->schemas, id);
+    if (!known || extend(&reader->schemas, index, &reader->schema_count, sizeof(*reader->schemas)))
+        return -1;
+    *known = index;
+    reader->schemas[index] = (struct nvt_blob){reader->blobs.size, (size_t)size, is_enum};
+    return nvt_buffer_append(&reader->blobs, bytes, (size_t)size);
+}
+
+static int define_resource(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                           uint64_t handle, uint64_t type, uint32_t name)
+{
+    static const char *const types[] = {"other", "device", "context", "stream",
+                                        "event", "opencl", "other"};
+    struct nvt_resource row = {
+        .process = process->row,
+        .type = nvt_strings_add_text(reader->trace->strings,
+                                     types[type <= NVT_RESOURCE_OTHER ? type : 0]),
+        .handle = handle,
+        .name = name};
+    return nvt_resource_add(reader->trace, &row) == NVT_NONE ? -1 : 0;
+}
+
+static void name_thread(struct nvt_nvt_reader *reader, uint32_t process, uint64_t tid,
+                        uint32_t name)
+{
+    struct nvt_threads *threads = &reader->trace->threads;
+    for (uint32_t i = 0; i < threads->count; i++)
+        if (threads->process[i] == process && threads->tid[i] == (int64_t)tid)
+            threads->name[i] = name;
+}
+
+static int read_definition(struct nvt_nvt_reader *reader, struct nvt_nvt_process *process,
+                           struct nvt_cursor *cursor)
+{
+    uint64_t kind = nvt_cursor_varint(cursor), domain = nvt_cursor_varint(cursor);
+    uint64_t id = nvt_cursor_varint(cursor), value = nvt_cursor_varint(cursor);
+    uint64_t size = nvt_cursor_varint(cursor);
+    const uint8_t *bytes = nvt_cursor_bytes(cursor, size);
+    if (!bytes)
+        return -1;
+    if (kind == NVT_DEFINITION_SCHEMA || kind == NVT_DEFINITION_ENUM)
+        return define_schema(reader, process, id, bytes, size, kind == NVT_DEFINITION_ENUM);
+    if (kind == NVT_DEFINITION_COUNTER)
+        return nvt_nvt_define_counter(
+            reader,
+            &(struct nvt_nvt_counter_key){(uint32_t)(process - reader->processes),
+                                          model_domain(process, domain), id},
+            (struct nvt_cursor){bytes, bytes + size});
+    uint32_t name = nvt_strings_add(reader->trace->strings, (const char *)bytes, (size_t)size);
+    if (name == NVT_NO_STRING)
+        return -1;
+    if (kind == NVT_DEFINITION_DOMAIN)
+        return define_domain(reader, process, id, name);
+    if (kind == NVT_DEFINITION_RESOURCE)
+        return define_resource(reader, process, id, value, name);
+    if (kind == NVT_DEFINITION_THREAD)
+        name_thread(reader, process->row, id, name);
+    if (kind == NVT_DEFINITION_CATEGORY) {
+        uint32_t row = model_domain(process, domain);
+        uint32_t *category = row == NVT_MAP_NONE ? NULL
+                                                 : nvt_map_at(&process->categories,
+                                                              (uint64_t)row << 32 | (uint32_t)id);
+        if (!category)
+            return -1;
+        *category = name;
+    }
+    return 0;
+}
+
+static int read_definitions(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                            struct nvt_cursor cursor)
+{
+    if (chunk->process >= reader->process_count)
+        return -1;
+    for (uint32_t i = 0; i < chunk->count; i++)
+        if (read_definition(reader, &reader->processes[chunk->process], &cursor))
+            return -1;
+    return 0;
+}
+
+static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                      const uint8_t *payload, struct nvt_error *err)
+{
+    struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
+    int status = 0;
+    switch (chunk->kind) {
+    case NVT_CHUNK_STRINGS:
+        status = read_strings(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_META:
+        status = read_facts(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_CLOCK:
+        status = read_clock(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_PROCESS:
+        status = read_process(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_THREAD:
+        status = read_thread(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_DEFINITIONS:
+        status = read_definitions(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_THREAD_END:
+        status = read_thread_end(reader, chunk, cursor);
+        break;
+    case NVT_CHUNK_END:
+        reader->ended = 1;
+        break;
+    default: /* of a later minor version: it says nothing that is needed here */
+        break;
+    }
+    return status ? nvt_fail(err, "a chunk of kind %u is malformed", chunk->kind) : 0;
+}
+
+static void free_reader(struct nvt_nvt_reader *reader)
+{
+    for (uint32_t i = 0; i < reader->process_count; i++) {
+        nvt_map_free(&reader->processes[i].domains);
+        nvt_map_free(&reader->processes[i].since);
+        nvt_map_free(&reader->processes[i].categories);
+        nvt_map_free(&reader->processes[i].ranges);
+        nvt_map_free(&reader->processes[i].early);
+        free(reader->processes[i].ends);
+        nvt_map_free(&reader->processes[i].schemas);
+        nvt_map_free(&reader->processes[i].counters);
+    }
+    for (uint32_t i = 0; i < reader->thread_count; i++)
+        free(reader->threads[i].open);
+    free(reader->events.items);
+    free(reader->device_rows.items);
+    nvt_strings_free(reader->texts);
+    free(reader->processes);
+    free(reader->threads);
+    free(reader->strings);
+    free(reader->samples);
+    free(reader->schemas);
+    free(reader->payloads);
+    nvt_buffer_free(&reader->blobs);
+    nvt_nvt_counters_free(&reader->counters);
+    nvt_nvt_device_free(&reader->devices);
+}
+
+static void warn(struct nvt_trace *trace, const struct nvt_error *damage)
+{
+    struct nvt_error copy = *damage;
+    char text[600];
+    copy.file[0] = 0;
+    nvt_trace_warn(trace, "%s: what comes before it was read",
+                   nvt_error_text(&copy, text, sizeof(text)));
+}
+
+/* Keep a chunk of events or device rows for later. Nothing else depends on it, and it depends on
+ * nothing behind it. */
+static int keep_for_later(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                          int64_t offset)
+{
+    int is_events = chunk->kind == NVT_CHUNK_EVENTS;
+    struct nvt_nvt_laters *laters = is_events ? &reader->events : &reader->device_rows;
+    if (is_events ? chunk->thread >= reader->thread_count : chunk->process >= reader->process_count)
+        return -1;
+    if (!(laters->count & (laters->count - 1))) {
+        size_t capacity = laters->count ? laters->count * 2 : 1;
+        void *grown = realloc(laters->items, capacity * sizeof(*laters->items));
+        if (!grown)
+            return -1;
+        laters->items = grown;
+    }
+    laters->items[laters->count++] =
+        (struct nvt_nvt_later){*chunk, offset, reader->number, reader->string_count};
+    laters->rows += chunk->count;
+    return 0;
+}
+
+/* Whether a chunk is one of those that a file mostly consists of. */
+static int is_bulk(const struct nvt_chunk *chunk)
+{
+    return chunk->kind == NVT_CHUNK_EVENTS || chunk->kind == NVT_CHUNK_DEVICE ||
+           chunk->kind == NVT_CHUNK_DEVICE_COLUMNS;
+}
+
+/* All chunks up to `limit`, the end, or the first damage; those with events and device rows are
+ * left for later. */
+static void read_chunks(struct nvt_nvt_reader *reader, struct nvt_trace_file *file, uint32_t limit,
+                        struct nvt_nvt_damage *damage)
+{
+    struct nvt_chunk chunk;
+    struct nvt_chunk_memory memory = {0};
+    const uint8_t *payload;
+    int status = 1;
+    for (; reader->number < limit; reader->number++) {
+        int64_t offset = nvt_trace_file_offset(file);
+        errno = 0;
+        status = nvt_trace_file_header(file, &chunk, &damage->err);
+        if (status > 0 && is_bulk(&chunk)) {
+            if (keep_for_later(reader, &chunk, offset))
+                status = nvt_fail(&damage->err, "a chunk of kind %u is malformed", chunk.kind);
+        } else if (status > 0 &&
+                   (nvt_trace_file_load(file, offset, &chunk, &memory, &payload, &damage->err) ||
+                    read_chunk(reader, &chunk, payload, &damage->err)))
+            status = -1;
+        damage->err.offset = offset;
+        if (status <= 0)
+            break;
+        nvt_trace_file_skip(file, &chunk);
+    }
+    damage->no_memory = status < 0 && errno == ENOMEM;
+    damage->number = status < 0 ? reader->number : NVT_NONE;
+    nvt_chunk_memory_free(&memory);
+}
+
+/* Forget what was read. */
+static int start_again(struct nvt_nvt_reader *reader)
+{
+    struct nvt_trace *fresh = nvt_trace_new(reader->trace->path, reader->trace->format);
+    struct nvt_trace *trace = reader->trace;
+    if (!fresh)
+        return -1;
+    free_reader(reader);
+    struct nvt_trace old = *trace;
+    *trace = *fresh;
+    *fresh = old;
+    nvt_trace_free(fresh);
+    *reader = (struct nvt_nvt_reader){.trace = trace, .texts = nvt_strings_new()};
+    return reader->texts ? 0 : -1;
+}
+
+/*
+ * Everything up to the first damage. What is wrong inside of a chunk of events is known only when
+ * what stands behind it has been read: then it is read once more up to there. Returns how many
+ * chunks were whole.
+ */
+static uint32_t read_file(struct nvt_nvt_reader *reader, struct nvt_trace_file *file,
+                          struct nvt_nvt_damage *damage)
+{
+    struct nvt_nvt_damage later;
+    read_chunks(reader, file, NVT_NONE, damage);
+    nvt_nvt_read_later(reader, file, &later);
+    if (later.number == NVT_NONE)
+        return reader->number;
+    *damage = later;
+    nvt_trace_file_rewind(file);
+    if (later.no_memory || start_again(reader)) {
+        damage->no_memory = 1;
+        return 0;
+    }
+    struct nvt_nvt_damage none;
+    read_chunks(reader, file, later.number, &none);
+    nvt_nvt_read_later(reader, file, &none);
+    return reader->number;
+}
+
+static int read_trace(const char *path, struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct nvt_nvt_damage damage = {.err = NVT_ERROR_INIT};
+    struct nvt_nvt_reader reader = {.trace = trace, .texts = nvt_strings_new()};
+    struct nvt_trace_file *file = nvt_trace_file_open(path, err);
+    int status = 0;
+    if (!file || !reader.texts) {
+        nvt_trace_file_close(file);
+        nvt_strings_free(reader.texts);
+        return file ? nvt_fail_at(err, path, -1, "out of memory") : -1;
+    }
+    uint32_t whole = read_file(&reader, file, &damage);
+    nvt_trace_file_close(file);
+    const char *message = damage.number == NVT_NONE ? "" : damage.err.message;
+    if (damage.no_memory)
+        status = nvt_fail_at(err, path, damage.err.offset, "out of memory");
+    else if (!whole)
+        status = nvt_fail_at(err, path, damage.err.offset, "holds no whole chunk%s%s",
+                             *message ? ": " : "", message);
+    else if (*message)
+        warn(trace, &damage.err);
+    else if (!reader.ended)
+        nvt_trace_warn(trace, "the recording was cut off: what was written until then was read");
+    if (!status && nvt_nvt_complete(&reader))
+        status = nvt_fail_at(err, path, -1, "out of memory");
+    free_reader(&reader);
+    return status;
+}
+
+/* What is read before events and device rows are. */
+static int prepare_lanes(struct nvt_nvt_reader *reader)
+{
+    struct nvt_nvt_lanes *to = reader->lanes;
+    struct nvt_lanes *lanes = to->lanes;
+    to->threads = calloc((size_t)reader->thread_count + 1, sizeof(*to->threads));
+    lanes->ids = calloc((size_t)reader->process_count + 1, sizeof(*lanes->ids));
+    if (!to->threads || !lanes->ids)
+        return -1;
+    lanes->id_count = reader->process_count;
+    for (uint32_t i = 0; i < reader->process_count; i++)
+        lanes->ids[i].low = UINT32_MAX;
+    to->origin = reader->sample_count ? reader->samples[0].monotonic_ns : 0;
+    return to->origin < NVT_LANES_TIME && to->origin > -NVT_LANES_TIME ? 0 : -1;
+}
+
+/* A file that is whole, and holds nothing that is unusual: into lanes, or with their help what was
+ * launched. 0, 1 and -1 as nvt_nvt_walk. */
+static int read_reduced(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes,
+                        struct nvt_launches *launches)
+{
+    struct nvt_error ignored = NVT_ERROR_INIT;
+    struct nvt_nvt_damage damage;
+    struct nvt_nvt_lanes to = {.lanes = lanes};
+    struct nvt_nvt_reader reader = {.trace = trace, .lanes = &to, .walks = launches != NULL};
+    struct nvt_trace_file *file = nvt_trace_file_open(path, &ignored);
+    int failed = !file, status = 0;
+    if (!failed) {
+        read_chunks(&reader, file, NVT_NONE, &damage);
+        failed = damage.number != NVT_NONE || !reader.ended || nvt_trace_meta(trace, "capture") ||
+                 prepare_lanes(&reader);
+    }
+    if (!failed) {
+        nvt_nvt_read_later(&reader, file, &damage);
+        failed = damage.number != NVT_NONE || nvt_nvt_complete_lanes(&reader);
+    }
+    if (!failed && launches)
+        status = nvt_nvt_walk(&reader, file, launches);
+    nvt_trace_file_close(file);
+    nvt_nvt_lanes_free(&to, reader.thread_count);
+    free_reader(&reader);
+    return failed ? -1 : status;
+}
+
+static int read_lanes(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes)
+{
+    return read_reduced(path, trace, lanes, NULL);
+}
+
+static int read_launches(const char *path, struct nvt_trace *trace, struct nvt_launches *launches)
+{
+    struct nvt_lanes lanes = {0};
+    int status = read_reduced(path, trace, &lanes, launches);
+    nvt_lanes_free(&lanes);
+    return status;
+}
+
+const struct nvt_reader nvt_reader_nvt = {"nvt", recognizes, read_trace, read_lanes, read_launches};

@@ -1,0 +1,211 @@
+/*
+ * Inside the reader of our own format: what nvt.c, nvt_events.c and nvtx_payload.c share.
+ * docs/trace-format.md describes what they read.
+ */
+#ifndef NVT_READ_NVT_H
+#define NVT_READ_NVT_H
+
+#include "../../lib/buffer.h"
+#include "../../lib/clock.h"
+#include "../../lib/trace_file.h"
+#include "../lanes.h"
+#include "../launches.h"
+#include "../map.h"
+#include "nvt_counters.h"
+#include "nvt_device.h"
+#include "../trace.h"
+
+/* Bytes being read. `at` is NULL once something did not fit. */
+struct nvt_cursor {
+    const uint8_t *at, *end;
+};
+
+/* The next varint; 0 and a NULL cursor when it is cut. */
+static inline uint64_t nvt_cursor_varint(struct nvt_cursor *cursor)
+{
+    uint64_t value = 0;
+    if (cursor->at)
+        cursor->at = nvt_varint_get(cursor->at, cursor->end, &value);
+    return cursor->at ? value : 0;
+}
+
+/* The next `size` bytes, or NULL (and a NULL cursor). */
+static inline const uint8_t *nvt_cursor_bytes(struct nvt_cursor *cursor, uint64_t size)
+{
+    const uint8_t *bytes = cursor->at;
+    if (!bytes || size > (uint64_t)(cursor->end - bytes)) {
+        cursor->at = NULL;
+        return NULL;
+    }
+    cursor->at += size;
+    return bytes;
+}
+
+/* The next little-endian number of so many bytes. */
+static inline uint64_t nvt_cursor_number(struct nvt_cursor *cursor, int size)
+{
+    uint64_t value = 0;
+    const uint8_t *bytes = nvt_cursor_bytes(cursor, (uint64_t)size);
+    for (int i = 0; bytes && i < size; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+/* An open push/pop range of a thread. */
+struct nvt_open_range {
+    uint32_t row;
+    uint32_t domain; /* number in the file */
+};
+
+struct nvt_nvt_thread {
+    uint32_t row; /* in the model */
+    uint32_t process;
+    struct nvt_open_range *open;
+    uint32_t depth, capacity;
+    uint64_t last; /* ticks of its last event */
+};
+
+struct nvt_nvt_process {
+    uint32_t row;
+    struct nvt_map domains;    /* number in the file -> row of the model */
+    struct nvt_map since;      /* number of a domain -> that of the chunk that defined it */
+    struct nvt_map categories; /* model domain << 32 | category -> string */
+    struct nvt_map ranges;     /* id of a start/end range -> row */
+    struct nvt_map early;      /* id of one whose start has not come yet -> place in `ends` */
+    struct nvt_early_end {
+        uint64_t ticks;
+        uint32_t thread; /* row */
+    } * ends;
+    uint32_t end_count, end_capacity;
+    struct nvt_map schemas;  /* schema id -> index in `schemas` */
+    struct nvt_map counters; /* a counter, see nvt_nvt_define_counter -> index in `counters` */
+};
+
+/* A definition's bytes in `blobs`. */
+struct nvt_blob {
+    size_t offset, size;
+    int is_enum;
+};
+
+/* A chunk that is read when those that it depends on have been. */
+struct nvt_nvt_later {
+    struct nvt_chunk header;
+    int64_t offset;
+    uint32_t number;  /* among all chunks */
+    uint32_t strings; /* that came before it */
+};
+
+struct nvt_nvt_laters {
+    struct nvt_nvt_later *items;
+    size_t count;
+    uint64_t rows; /* of all of them, as their headers have it */
+};
+
+/* Times of device rows beyond this (73 years), and axes that start there, are not for lanes. */
+#define NVT_LANES_TIME (INT64_C(1) << 61)
+
+/* A trace that is read into lanes (analyze/lanes.h). What events fill and what device rows fill is
+ * not the same, so that both can be read at once. */
+struct nvt_nvt_lanes {
+    struct nvt_lanes *lanes;
+    /* Of every thread in the file. */
+    struct nvt_nvt_lane {
+        struct nvt_lane_ranges ranges;
+        struct nvt_clock_line line; /* for times near the last */
+        int unsure;                 /* as in struct nvt_lane */
+    } * threads;
+    struct nvt_map kinds; /* domain of the model << 32 | name -> kind */
+    /* Of every calling thread, as device rows know them. */
+    struct nvt_nvt_calls {
+        struct nvt_lane_calls calls;
+        uint64_t last;
+        int unsure;
+    } * callers;
+    size_t caller_count;
+    int64_t origin; /* of the axis */
+    /* There is something that lanes do not hold. */
+    int complex_events, complex_rows;
+};
+
+struct nvt_nvt_reader {
+    struct nvt_trace *trace;
+    struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
+    int walks;                   /* events are left to nvt_nvt_walk */
+    struct nvt_nvt_laters events, device_rows;
+    struct nvt_strings *texts; /* of payloads, until all is read: `payload` of rows has its ids */
+    uint32_t number;           /* of the chunk being read */
+    uint32_t *strings;         /* the file's ids -> the model's */
+    uint32_t string_count, string_capacity;
+    struct nvt_nvt_process *processes;
+    uint32_t process_count;
+    struct nvt_nvt_thread *threads;
+    uint32_t thread_count;
+    struct nvt_clock_sample *samples;
+    size_t sample_count;
+    struct nvt_buffer blobs; /* schemas, and payloads until all schemas are known */
+    struct nvt_blob *schemas;
+    uint32_t schema_count;
+    /* Payloads to be decoded at the end: which range or mark, and its blob. */
+    struct nvt_pending_payload {
+        uint32_t row;
+        uint32_t process;
+        int is_mark;
+        struct nvt_blob blob;
+    } * payloads;
+    size_t payload_count, payload_capacity;
+    struct nvt_nvt_counters counters;
+    struct nvt_nvt_devices devices;
+    int ended; /* the END chunk was there */
+};
+
+/* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). Beside it,
+ * nvt_nvt_device_chunk may run: what the two change is not the same. */
+int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                   const uint8_t *payload, struct nvt_error *err);
+
+/* The first chunk that could not be read. */
+struct nvt_nvt_damage {
+    uint32_t number; /* NVT_NONE: all were read */
+    struct nvt_error err;
+    int no_memory; /* it is sound, but there was no room */
+};
+
+/* Read the chunks that were left for later, on several threads if there are many. */
+void nvt_nvt_read_later(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
+                        struct nvt_nvt_damage *damage);
+
+/* When all chunks are read: end what is open, give names to categories and texts to payloads, and
+ * bring all times on the trace's axis. 0, or -1 when out of memory. */
+int nvt_nvt_complete(struct nvt_nvt_reader *reader);
+
+/* The same for lanes. 0; other than that, the file is to be read again. */
+int nvt_nvt_complete_lanes(struct nvt_nvt_reader *reader);
+
+/*
+ * When lanes are complete but for their ranges: link them, and follow each thread while its events
+ * are decoded. 0; 1: events are to be read into lanes as well; -1: and that would not do either, or
+ * there is no memory. *launches is filled only if it is 0.
+ */
+int nvt_nvt_walk(struct nvt_nvt_reader *reader, const struct nvt_trace_file *file,
+                 struct nvt_launches *launches);
+
+/* The later one of `last` and the end of a lane's last call, on the axis of its ranges. ns. */
+int64_t nvt_nvt_lane_last(const struct nvt_lane *lane, int64_t last);
+
+/* What lanes were filled with, unless it was taken by nvt_nvt_complete_lanes. */
+void nvt_nvt_lanes_free(struct nvt_nvt_lanes *lanes, uint32_t threads);
+
+/* The text of a number given with NVTX's payloadType, into out. */
+void nvt_payload_number(uint32_t type, uint64_t bits, char *out, size_t size);
+
+/*
+ * Append the text of extended payloads: one JSON object, or several joined by blanks. Every value
+ * and every byte of a name or text takes one off *left; where nothing is left the text ends, and is
+ * no whole object. It has at most 32 bytes for each that was taken off.
+ */
+void nvt_payload_text(const struct nvt_nvt_reader *reader, const struct nvt_nvt_process *process,
+                      const struct nvt_blob *blob, uint64_t *left, struct nvt_buffer *out);
+#define NVT_PAYLOAD_GRACE 65536 /* of a file with few payloads, */
+#define NVT_PAYLOAD_RATIO 16    /* and so much for each byte of payloads and schemas */
+
+#endif

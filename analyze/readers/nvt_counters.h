@@ -1,0 +1,80 @@
+/*
+ * Inside of the reader of our own format: NVTX's counters. Definitions and samples are kept as they come, and
+ * put into the trace when all of the file has been read, as a sample may come before what says how to read it.
+ */
+#ifndef NVT_READ_NVT_COUNTERS_H
+#define NVT_READ_NVT_COUNTERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../map.h"
+
+struct nvt_cursor;
+struct nvt_nvt_reader;
+
+/* A number in the samples of a counter. */
+struct nvt_nvt_leaf {
+    uint64_t offset; /* in a sample, bytes */
+    uint32_t row;    /* in the model */
+    uint8_t size;
+    char form; /* as struct nvt_nvtx_type has it */
+    uint8_t has_last;
+    double scale, last; /* `last`: the value of its latest sample */
+};
+
+/* One that was defined, or that there is a sample of. */
+struct nvt_nvt_counter {
+    uint32_t process;                         /* in the file */
+    uint32_t domain, name, unit, description; /* in the model */
+    int is_defined;
+    uint64_t schema, flags;
+    uint64_t numerator, denominator;
+    uint32_t first_leaf, leaf_count;
+    int has_leaves; /* they have been looked for */
+};
+
+/* There may be many. */
+struct nvt_nvt_sample {
+    uint64_t ticks;   /* of the event */
+    int64_t time;     /* that the program gave, */
+    uint64_t value;   /* bits of a number, or where extended payloads begin in the reader's blobs */
+    uint32_t size;    /* of those, bytes; 0: there are none */
+    uint32_t counter; /* in `items` */
+    uint32_t thread;  /* in the model */
+    uint8_t type;     /* of the number: NVTX's, or NVT_SAMPLE_NO_VALUE */
+    uint8_t clock;    /* of `time`: enum nvt_sample_clock */
+};
+
+struct nvt_nvt_counters {
+    struct nvt_nvt_counter *items;
+    uint64_t count, capacity;
+    struct nvt_nvt_leaf *leaves;
+    uint64_t leaf_count, leaf_capacity;
+    struct nvt_nvt_sample *samples;
+    uint64_t sample_count, sample_capacity;
+};
+
+/* Which counter it is: of this process in the file, this domain of the model (NVT_MAP_NONE: it is not defined)
+ * and this id. */
+struct nvt_nvt_counter_key {
+    uint32_t process, domain;
+    uint64_t id;
+};
+
+/* A definition. 0, or -1. */
+int nvt_nvt_define_counter(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
+                           struct nvt_cursor bytes);
+
+/* A sample, whose `counter` is filled in, as are `value` and `size` where it has extended payloads. 0, or -1 when
+ * out of memory. */
+int nvt_nvt_keep_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_counter_key *key,
+                        const struct nvt_nvt_sample *sample, const uint8_t *payloads, size_t size);
+
+/* Fill the trace's counters and their samples, whose times start at `origin` (ns of CLOCK_MONOTONIC; the trace's
+ * origin_ns is that of CLOCK_REALTIME). 0, or -1 when out of memory. */
+int nvt_nvt_complete_counters(struct nvt_nvt_reader *reader, int64_t origin);
+
+void nvt_nvt_counters_free(struct nvt_nvt_counters *counters);
+
+#endif

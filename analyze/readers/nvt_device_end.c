@@ -1,0 +1,514 @@
+/* What can be said of device rows only when all of them have been read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cuda_names.h"
+#include "nvt.h"
+#include "nvt_device.h"
+
+/* --- time --- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct nvt_device_moment *left = a, *right = b;
+    if (left->process != right->process)
+        return left->process < right->process ? -1 : 1;
+    if (left->cupti != right->cupti)
+        return left->cupti < right->cupti ? -1 : 1;
+    return 0;
+}
+
+/* CUPTI's times to the trace's, by the model's row of the process. One moment gives the distance
+ * between the clocks, more of them their drift as well; none: CUPTI has taken its times from
+ * CLOCK_MONOTONIC. */
+struct clocks {
+    struct nvt_clock_sample *samples;
+    size_t *first, *count; /* of each process */
+    int64_t origin;
+};
+
+/* Sorted moments as samples of a clock, strictly ascending in both fields. */
+static void fill_clocks(const struct nvt_nvt_reader *reader, struct clocks *clocks)
+{
+    const struct nvt_nvt_devices *devices = &reader->devices;
+    size_t used = 0;
+    for (size_t i = 0; i < devices->moment_count; i++) {
+        const struct nvt_device_moment *moment = &devices->moments[i];
+        uint32_t owner = reader->processes[moment->process].row;
+        if (clocks->count[owner]) {
+            const struct nvt_clock_sample *last = &clocks->samples[used - 1];
+            /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it is filled */
+            if (moment->cupti <= last->ticks || moment->monotonic_ns <= last->monotonic_ns)
+                continue;
+        } else
+            clocks->first[owner] = used;
+        clocks->count[owner]++;
+        clocks->samples[used++] = (struct nvt_clock_sample){moment->cupti, moment->monotonic_ns, 0};
+    }
+}
+
+static inline int64_t on_axis(const struct clocks *clocks, uint32_t process, int64_t time)
+{
+    size_t count = clocks->count[process];
+    if (!count)
+        return nvt_clock_since(time, clocks->origin);
+    const struct nvt_clock_sample *samples = clocks->samples + clocks->first[process];
+    if (count == 1)
+        /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it has been filled */
+        time = (int64_t)((uint64_t)time + (uint64_t)samples->monotonic_ns - samples->ticks);
+    else
+        time = nvt_clock_convert(samples, count, (uint64_t)time);
+    return nvt_clock_since(time, clocks->origin);
+}
+
+#define CONVERT(table, field, of_process)                                                          \
+    for (uint32_t i = 0; i < trace->table.count; i++)                                              \
+        trace->table.field[i] = on_axis(clocks, of_process, trace->table.field[i]);
+
+static void convert_rows(struct nvt_trace *trace, const struct clocks *clocks)
+{
+    CONVERT(ops, start, trace->ops.process[i])
+    CONVERT(ops, end, trace->ops.process[i])
+    CONVERT(syncs, start, trace->syncs.process[i])
+    CONVERT(syncs, end, trace->syncs.process[i])
+    CONVERT(memory, time, trace->memory.process[i])
+    CONVERT(overheads, start, trace->overheads.process[i])
+    CONVERT(overheads, end, trace->overheads.process[i])
+}
+
+/* Calls: their threads as rows of the model, their times, and when each thread was seen last. */
+static void convert_calls(struct nvt_trace *trace, const struct clocks *clocks,
+                          const uint32_t *rows)
+{
+    struct nvt_apis *apis = &trace->apis;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        uint32_t thread = rows[apis->thread[i]], process = trace->threads.process[thread];
+        apis->thread[i] = thread;
+        apis->start[i] = on_axis(clocks, process, apis->start[i]);
+        apis->end[i] = on_axis(clocks, process, apis->end[i]);
+        int64_t end = apis->end[i] > apis->start[i] ? apis->end[i] : apis->start[i];
+        if (end > trace->threads.last_ns[thread])
+            trace->threads.last_ns[thread] = end;
+    }
+}
+
+static void free_clocks(struct clocks *clocks)
+{
+    free(clocks->samples);
+    free(clocks->first);
+    free(clocks->count);
+}
+
+/* 0, or -1 when out of memory; to be freed in any case. */
+static int make_clocks(struct clocks *clocks, struct nvt_nvt_reader *reader, int64_t origin)
+{
+    struct nvt_nvt_devices *devices = &reader->devices;
+    size_t processes = (size_t)reader->trace->processes.count + 1;
+    *clocks = (struct clocks){malloc((devices->moment_count + 1) * sizeof(*clocks->samples)),
+                              calloc(processes, sizeof(size_t)), calloc(processes, sizeof(size_t)),
+                              origin};
+    if (!clocks->samples || !clocks->first || !clocks->count)
+        return -1;
+    if (devices->moment_count)
+        qsort(devices->moments, devices->moment_count, sizeof(*devices->moments), by_time);
+    fill_clocks(reader, clocks);
+    return 0;
+}
+
+static int convert_times(struct nvt_nvt_reader *reader, int64_t origin, const uint32_t *rows)
+{
+    struct clocks clocks;
+    int status = make_clocks(&clocks, reader, origin);
+    if (!status) {
+        convert_rows(reader->trace, &clocks);
+        convert_calls(reader->trace, &clocks, rows);
+    }
+    free_clocks(&clocks);
+    return status;
+}
+
+/* --- lanes --- */
+
+/* A start and a length, with clocks that may have drifted. 1: the length has become too long. */
+static int convert_length(const struct clocks *clocks, uint32_t process, int64_t *start,
+                          uint32_t *length)
+{
+    int64_t from = on_axis(clocks, process, *start);
+    int64_t ns = on_axis(clocks, process, *start + *length) - from;
+    *start = from;
+    *length = ns < 0 ? 0 : (uint32_t)ns;
+    return ns > UINT32_MAX;
+}
+
+int nvt_nvt_device_lanes(struct nvt_nvt_reader *reader, int64_t origin)
+{
+    struct nvt_lanes *lanes = reader->lanes->lanes;
+    struct clocks clocks;
+    int status = make_clocks(&clocks, reader, origin);
+    for (uint32_t i = 0; i < lanes->count && !status; i++) {
+        struct nvt_lane *lane = &lanes->items[i];
+        uint32_t owner = reader->processes[lane->process].row;
+        lane->unsure |= clocks.count[owner] > 0;
+        lane->offset = clocks.count[owner] ? 0 : origin;
+        for (uint32_t k = 0; k < lane->calls.count && clocks.count[owner]; k++)
+            status |= convert_length(&clocks, owner, &lane->calls.items[k].start,
+                                     &lane->calls.items[k].length);
+    }
+    for (uint32_t i = 0; reader->devices.moment_count && i < lanes->op_count && !status; i++) {
+        uint32_t owner = reader->processes[lanes->ops[i].next].row;
+        if (clocks.count[owner])
+            status = convert_length(&clocks, owner, &lanes->ops[i].start, &lanes->ops[i].length);
+    }
+    free_clocks(&clocks);
+    return status;
+}
+
+/* --- threads --- */
+
+/* The row of each calling thread: one that NVTX knows, or a new one. */
+static uint32_t *thread_rows(struct nvt_nvt_reader *reader)
+{
+    struct nvt_nvt_devices *devices = &reader->devices;
+    struct nvt_trace *trace = reader->trace;
+    struct nvt_map known = {0};
+    uint32_t *rows = malloc((devices->thread_count + 1) * sizeof(*rows));
+    int failed = !rows;
+    for (uint32_t i = 0; !failed && i < reader->thread_count; i++) {
+        uint32_t row = reader->threads[i].row;
+        uint32_t *at = nvt_map_at(&known, (uint64_t)reader->threads[i].process << 32 |
+                                              (uint32_t)trace->threads.tid[row]);
+        failed = !at;
+        if (at && *at == NVT_MAP_NONE)
+            *at = row;
+    }
+    for (size_t i = 0; !failed && i < devices->thread_count; i++) {
+        uint32_t process = devices->threads[i].process;
+        rows[i] = nvt_map_get(&known, (uint64_t)process << 32 | (uint32_t)devices->threads[i].tid);
+        if (rows[i] != NVT_MAP_NONE)
+            continue;
+        const struct nvt_thread fresh = {.process = reader->processes[process].row,
+                                         .tid = devices->threads[i].tid};
+        rows[i] = nvt_thread_add(trace, &fresh);
+        failed = rows[i] == NVT_NONE;
+    }
+    nvt_map_free(&known);
+    if (!failed)
+        return rows;
+    free(rows);
+    return NULL;
+}
+
+static void link_overheads(struct nvt_overheads *overheads, const uint32_t *rows)
+{
+    for (uint32_t i = 0; i < overheads->count; i++)
+        if (overheads->thread[i] != NVT_NONE)
+            overheads->thread[i] = rows[overheads->thread[i]];
+}
+
+/* --- memory --- */
+
+/* What a device has in use and has taken, over its pools and single allocations. */
+struct level {
+    uint64_t used, held;
+};
+
+struct levels {
+    struct nvt_map devices; /* process << 32 | device -> index in items */
+    struct nvt_map pools;   /* address, by process -> index in items */
+    struct level *items;
+    uint32_t count;
+};
+
+static struct level *level_at(struct levels *levels, struct nvt_map *map, uint64_t key)
+{
+    uint32_t *index = nvt_map_at(map, key);
+    if (!index)
+        return NULL;
+    if (*index == NVT_MAP_NONE) {
+        if (!(levels->count & (levels->count - 1))) {
+            size_t capacity = levels->count ? (size_t)levels->count * 2 : 1;
+            struct level *items = realloc(levels->items, capacity * sizeof(*items));
+            if (!items)
+                return NULL;
+            levels->items = items;
+        }
+        levels->items[levels->count] = (struct level){0, 0};
+        *index = levels->count++;
+    }
+    return &levels->items[*index];
+}
+
+/* Row i of memory, in the order of time. Sums wrap around where the record is nonsense. */
+static int follow(struct nvt_trace *trace, const struct nvt_device_memory *more, uint32_t i,
+                  struct levels *levels)
+{
+    struct nvt_memory *memory = &trace->memory;
+    uint64_t process = memory->process[i];
+    struct level change = {0, 0};
+    if (more->pool) {
+        struct level *pool = level_at(levels, &levels->pools, more->pool ^ process << 56);
+        if (!pool)
+            return -1;
+        change = (struct level){more->pool_used - pool->used, more->pool_size - pool->held};
+        *pool = (struct level){more->pool_used, more->pool_size};
+    } else if (!more->is_pool) {
+        uint64_t bytes =
+            memory->kind[i] == NVT_MEMORY_FREE ? 0 - memory->bytes[i] : memory->bytes[i];
+        change = (struct level){bytes, bytes};
+    }
+    struct level *device = level_at(levels, &levels->devices, process << 32 | memory->device[i]);
+    if (!device)
+        return -1;
+    device->used += change.used;
+    device->held += change.held;
+    memory->allocated[i] = device->used;
+    memory->reserved[i] = device->held;
+    return 0;
+}
+
+struct moment {
+    int64_t time;
+    uint32_t row;
+};
+
+static int by_moment(const void *a, const void *b)
+{
+    const struct moment *left = a, *right = b;
+    if (left->time != right->time)
+        return left->time < right->time ? -1 : 1;
+    return left->row < right->row ? -1 : 1;
+}
+
+static int follow_memory(struct nvt_nvt_reader *reader)
+{
+    const struct nvt_memory *memory = &reader->trace->memory;
+    struct levels levels = {0};
+    struct moment *order = malloc(((size_t)memory->count + 1) * sizeof(*order));
+    int status = order ? 0 : -1;
+    for (uint32_t i = 0; order && i < memory->count; i++)
+        order[i] = (struct moment){memory->time[i], i};
+    if (order && memory->count)
+        qsort(order, memory->count, sizeof(*order), by_moment);
+    for (uint32_t i = 0; !status && i < memory->count; i++)
+        status =
+            follow(reader->trace, &reader->devices.memory[order[i].row], order[i].row, &levels);
+    free(order);
+    free(levels.items);
+    nvt_map_free(&levels.devices);
+    nvt_map_free(&levels.pools);
+    return status;
+}
+
+static uint64_t call_key(uint32_t process, uint64_t correlation)
+{
+    return (uint64_t)process << 32 | (uint32_t)correlation;
+}
+
+/* Which thread took it: the one that made the call. */
+static int link_memory(struct nvt_nvt_reader *reader)
+{
+    struct nvt_trace *trace = reader->trace;
+    struct nvt_map calls = {0};
+    int status = 0;
+    for (uint32_t i = 0; trace->memory.count && !status && i < trace->apis.count; i++) {
+        uint32_t thread = trace->apis.thread[i];
+        uint32_t *at = nvt_map_at(
+            &calls, call_key(trace->threads.process[thread], trace->apis.correlation[i]));
+        status = at ? 0 : -1;
+        if (at)
+            *at = thread;
+    }
+    for (uint32_t i = 0; !status && i < trace->memory.count; i++)
+        if (reader->devices.memory[i].correlation)
+            trace->memory.thread[i] = nvt_map_get(
+                &calls, call_key(trace->memory.process[i], reader->devices.memory[i].correlation));
+    nvt_map_free(&calls);
+    return status;
+}
+
+/* --- what is missing --- */
+
+int nvt_nvt_device_thread_end(struct nvt_nvt_reader *reader, uint32_t process, uint64_t ticks)
+{
+    struct nvt_nvt_devices *devices = &reader->devices;
+    struct nvt_device_process *known = nvt_nvt_device_process(devices, process);
+    if (!known)
+        return -1;
+    if (known->ended < ticks)
+        known->ended = ticks;
+    return 0;
+}
+
+static void note_end(struct nvt_nvt_reader *reader, const struct nvt_device_process *process)
+{
+    struct nvt_trace *trace = reader->trace;
+    long long pid = trace->processes.pid[reader->processes[process->process].row];
+    if (process->final)
+        return;
+    if (process->ended <= process->delivered) {
+        nvt_trace_note(trace,
+                       "process %lld ended without a last word about its devices: what they "
+                       "did at the end is unknown",
+                       pid);
+        return;
+    }
+    int64_t until = process->until_ns ? process->until_ns
+                                      : nvt_clock_convert(reader->samples, reader->sample_count,
+                                                          process->delivered);
+    int64_t ns = nvt_clock_since(
+        nvt_clock_convert(reader->samples, reader->sample_count, process->ended), until);
+    nvt_trace_note(trace,
+                   "process %lld ended suddenly, %.1f ms after its last device records were "
+                   "delivered: later ones are unknown",
+                   pid, (double)ns / 1e6);
+}
+
+static void note_missing(struct nvt_nvt_reader *reader)
+{
+    const struct nvt_nvt_devices *devices = &reader->devices;
+    struct nvt_trace *trace = reader->trace;
+    for (size_t i = 0; i < devices->process_count; i++)
+        if (devices->processes[i].is_used)
+            note_end(reader, &devices->processes[i]);
+    if (devices->lost_cupti)
+        nvt_trace_note(trace, "%llu device records were lost, as CUPTI had no room for them",
+                       (unsigned long long)devices->lost_cupti);
+    if (devices->lost_ring)
+        nvt_trace_note(trace, "%llu device records were lost at a full buffer",
+                       (unsigned long long)devices->lost_ring);
+    if (devices->unknown)
+        nvt_trace_note(trace, "%llu device records of kinds unknown to the collector were left out",
+                       (unsigned long long)devices->unknown);
+    if (devices->untimed)
+        nvt_trace_note(trace, "%llu device records without times were left out",
+                       (unsigned long long)devices->untimed);
+}
+
+/* What the trace says it was taken on: the GPU before the processor, unless it is named already. */
+static int name_device(struct nvt_trace *trace)
+{
+    const char *processor = nvt_trace_meta(trace, "device");
+    const char *gpu = trace->devices.count ? nvt_name(trace, trace->devices.name[0]) : "";
+    char *both = NULL;
+    if (!*gpu || (processor && strstr(processor, gpu)))
+        return 0;
+    if (asprintf(&both, processor ? "%s, %s" : "%s", gpu, processor) < 0)
+        return -1;
+    int status = nvt_trace_set_meta(trace, "device", both);
+    free(both);
+    return status;
+}
+
+int nvt_nvt_device_threads(struct nvt_nvt_reader *reader)
+{
+    reader->devices.rows = thread_rows(reader);
+    return reader->devices.rows ? 0 : -1;
+}
+
+int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin)
+{
+    const uint32_t *rows = reader->devices.rows;
+    link_overheads(&reader->trace->overheads, rows);
+    nvt_recorded_events_link(&reader->devices.events, &reader->trace->syncs);
+    if (convert_times(reader, origin, rows) || follow_memory(reader) || link_memory(reader) ||
+        name_device(reader->trace))
+        return -1;
+    note_missing(reader);
+    return 0;
+}
+
+/* --- capture --- */
+
+static int by_edge(const void *a, const void *b)
+{
+    const struct nvt_capture_edge *left = a, *right = b;
+    if (left->process != right->process)
+        return left->process < right->process ? -1 : 1;
+    if (left->ticks != right->ticks)
+        return left->ticks < right->ticks ? -1 : 1;
+    return right->begins - left->begins;
+}
+
+/* Whether the last edge of this process at or before that moment begins a capture. */
+static int is_captured(const struct nvt_nvt_devices *devices, uint32_t process, uint64_t ticks)
+{
+    size_t low = 0, high = devices->edge_count;
+    const struct nvt_capture_edge wanted = {process, ticks, 0};
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_edge(&devices->edges[middle], &wanted) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && devices->edges[low - 1].process == process && devices->edges[low - 1].begins;
+}
+
+#define KEEP_FIELD(type, field) table->field[kept] = table->field[i];
+
+#define DEFINE_KEEP(member, columns, time)                                                         \
+    static void keep_##member(struct nvt_nvt_reader *reader, const uint32_t *files)                \
+    {                                                                                              \
+        struct nvt_##member *table = &reader->trace->member;                                       \
+        uint32_t kept = 0;                                                                         \
+        for (uint32_t i = 0; i < table->count; i++) {                                              \
+            uint32_t owner = reader->trace->threads.process[table->thread[i]];                     \
+            if (!is_captured(&reader->devices, files[owner], (uint64_t)table->time[i]))            \
+                continue;                                                                          \
+            columns(KEEP_FIELD) kept++;                                                            \
+        }                                                                                          \
+        table->count = kept;                                                                       \
+    }
+DEFINE_KEEP(ranges, NVT_RANGE_COLUMNS, start)
+DEFINE_KEEP(marks, NVT_MARK_COLUMNS, time)
+
+/* Samples go by when they were handed over: they are not in the trace yet. */
+static void keep_samples(struct nvt_nvt_reader *reader)
+{
+    struct nvt_nvt_counters *counters = &reader->counters;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < counters->sample_count; i++)
+        if (is_captured(&reader->devices, counters->items[counters->samples[i].counter].process,
+                        counters->samples[i].ticks))
+            counters->samples[kept++] = counters->samples[i];
+    counters->sample_count = kept;
+}
+
+int nvt_nvt_device_capture(struct nvt_nvt_reader *reader)
+{
+    struct nvt_nvt_devices *devices = &reader->devices;
+    if (!nvt_trace_meta(reader->trace, "capture"))
+        return 0;
+    uint32_t *files = calloc((size_t)reader->trace->processes.count + 1, sizeof(*files));
+    if (!files)
+        return -1;
+    for (uint32_t i = 0; i < reader->process_count; i++)
+        files[reader->processes[i].row] = i;
+    if (devices->edge_count)
+        qsort(devices->edges, devices->edge_count, sizeof(*devices->edges), by_edge);
+    else
+        nvt_trace_note(reader->trace, "nothing was captured: %s never began",
+                       nvt_trace_meta(reader->trace, "capture"));
+    keep_ranges(reader, files);
+    keep_marks(reader, files);
+    keep_samples(reader);
+    free(files);
+    return 0;
+}
+
+void nvt_nvt_device_free(struct nvt_nvt_devices *devices)
+{
+    nvt_demangler_free(devices->demangler);
+    nvt_map_free(&devices->kernel_names);
+    nvt_map_free(&devices->short_names);
+    nvt_map_free(&devices->callers);
+    nvt_map_free(&devices->contexts);
+    free(devices->threads);
+    free(devices->moments);
+    free(devices->edges);
+    free(devices->processes);
+    free(devices->memory);
+    nvt_recorded_events_free(&devices->events);
+    free(devices->rows);
+}

@@ -1,0 +1,597 @@
+#include "nvt_events.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvt_counters.h"
+
+int nvt_nvt_columns(const struct nvt_chunk *chunk, const uint8_t *payload,
+                    struct nvt_nvt_columns *columns)
+{
+    struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
+    memset(columns, 0, sizeof(*columns));
+    while (cursor.at && cursor.at < cursor.end) {
+        uint64_t id = nvt_cursor_varint(&cursor), size = nvt_cursor_varint(&cursor);
+        const uint8_t *bytes = nvt_cursor_bytes(&cursor, size);
+        if (!bytes)
+            return -1;
+        struct nvt_cursor column = {bytes, bytes + size};
+        switch (id) {
+        case NVT_COLUMN_TOKENS:
+            columns->tokens = column;
+            break;
+        case NVT_COLUMN_TIMES:
+            columns->times = column;
+            break;
+        case NVT_COLUMN_DOMAINS:
+            columns->domains = column;
+            break;
+        case NVT_COLUMN_ATTRIBUTES:
+            columns->attributes = column;
+            break;
+        case NVT_COLUMN_RANGE_IDS:
+            columns->range_ids = column;
+            break;
+        case NVT_COLUMN_SAMPLES:
+            columns->samples = column;
+            break;
+        default:
+            break;
+        }
+    }
+    columns->ticks = chunk->first;
+    columns->domain_run = columns->domains.at ? 0 : UINT64_MAX;
+    columns->next_attribute =
+        columns->attributes.at ? nvt_cursor_varint(&columns->attributes) : UINT64_MAX;
+    columns->next_sample = columns->samples.at ? nvt_cursor_varint(&columns->samples) : UINT64_MAX;
+    return cursor.at ? 0 : -1;
+}
+
+/* The next run of events of one domain, which has been defined by now. */
+static int next_run(const struct nvt_nvt_process *process, struct nvt_nvt_columns *columns,
+                    uint32_t number)
+{
+    columns->domain = nvt_cursor_varint(&columns->domains);
+    columns->domain_run = nvt_cursor_varint(&columns->domains);
+    if (!columns->domains.at || !columns->domain_run || columns->domain > 65535)
+        return -1;
+    columns->model_domain = 0;
+    if (!columns->domain)
+        return 0;
+    /* Definitions are read before any events are. */
+    uint32_t since = nvt_map_get(&process->since, columns->domain);
+    columns->model_domain = nvt_map_get(&process->domains, columns->domain);
+    return since == NVT_MAP_NONE || since > number ? -1 : 0;
+}
+
+int nvt_nvt_next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                       struct nvt_nvt_process *process, struct nvt_nvt_columns *columns,
+                       struct nvt_nvt_event *event)
+{
+    uint64_t token = nvt_cursor_varint(&columns->tokens);
+    columns->ticks += nvt_cursor_varint(&columns->times);
+    if (!columns->tokens.at || !columns->times.at)
+        return -1;
+    if (!columns->domain_run && next_run(process, columns, later->number))
+        return -1;
+    columns->domain_run--;
+    event->kind = token & 7;
+    uint64_t name = token >> 3;
+    if (name >= later->strings && name)
+        return -1;
+    event->name = name < later->strings ? reader->strings[name] : 0;
+    event->ticks = columns->ticks;
+    event->domain_number = (uint32_t)columns->domain;
+    event->domain = columns->model_domain;
+    return 0;
+}
+
+static int keep_payload(struct nvt_nvt_reader *reader, uint32_t process, uint32_t row, int is_mark,
+                        const uint8_t *bytes, uint64_t size)
+{
+    if (reader->payload_count == reader->payload_capacity) {
+        size_t capacity = reader->payload_capacity ? reader->payload_capacity * 2 : 64;
+        void *grown = realloc(reader->payloads, capacity * sizeof(*reader->payloads));
+        if (!grown)
+            return -1;
+        reader->payloads = grown;
+        reader->payload_capacity = capacity;
+    }
+    reader->payloads[reader->payload_count++] =
+        (struct nvt_pending_payload){row, process, is_mark, {reader->blobs.size, (size_t)size, 0}};
+    return nvt_buffer_append(&reader->blobs, bytes, (size_t)size);
+}
+
+/* What the attributes of an event say, into the row's columns. */
+struct target {
+    uint32_t *category, *color, *payload;
+    uint8_t *flags;
+    uint32_t row;
+    int is_mark;
+};
+
+/* What an event has besides its name. */
+struct attributes {
+    uint64_t flags; /* enum nvt_attribute_flags */
+    uint32_t category, color, payload_type;
+    uint64_t payload;
+    const uint8_t *bytes; /* of extended payloads */
+    uint64_t size;
+};
+
+/* The number of the next event that has something in a column, behind what it says of this one. 0, or -1. */
+static int step(struct nvt_cursor *in, uint64_t *next)
+{
+    if (!in->at)
+        return -1;
+    *next = in->at < in->end ? *next + nvt_cursor_varint(in) : UINT64_MAX;
+    return in->at ? 0 : -1;
+}
+
+/* Those of event columns->next_attribute. 0, or -1 when they are malformed. */
+static int next_attributes(struct nvt_nvt_columns *columns, struct attributes *out)
+{
+    struct nvt_cursor *in = &columns->attributes;
+    *out = (struct attributes){.flags = nvt_cursor_varint(in)};
+    if (out->flags & NVT_ATTRIBUTE_CATEGORY)
+        out->category = (uint32_t)nvt_cursor_varint(in);
+    if (out->flags & NVT_ATTRIBUTE_COLOR)
+        out->color = (uint32_t)nvt_cursor_number(in, 4);
+    if (out->flags & NVT_ATTRIBUTE_PAYLOAD) {
+        out->payload_type = (uint32_t)nvt_cursor_varint(in);
+        out->payload = nvt_cursor_varint(in);
+    }
+    if (out->flags & NVT_ATTRIBUTE_SCHEMA) {
+        out->size = nvt_cursor_varint(in);
+        out->bytes = nvt_cursor_bytes(in, out->size);
+    }
+    return step(in, &columns->next_attribute);
+}
+
+static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
+                           struct nvt_nvt_columns *columns, const struct target *target)
+{
+    struct attributes attributes;
+    if (next_attributes(columns, &attributes))
+        return -1;
+    if (attributes.flags & NVT_ATTRIBUTE_CATEGORY)
+        *target->category = attributes.category;
+    if (attributes.flags & NVT_ATTRIBUTE_COLOR) {
+        *target->color = attributes.color;
+        *target->flags |= NVT_RANGE_HAS_COLOR;
+    }
+    if (attributes.flags & NVT_ATTRIBUTE_PAYLOAD) {
+        char text[64];
+        nvt_payload_number(attributes.payload_type, attributes.payload, text, sizeof(text));
+        *target->payload = nvt_strings_add_text(reader->texts, text);
+        *target->flags |= NVT_RANGE_HAS_PAYLOAD;
+    }
+    return attributes.bytes ? keep_payload(reader, process, target->row, target->is_mark,
+                                           attributes.bytes, attributes.size)
+                            : 0;
+}
+
+/* The head of a sample, which is that of event columns->next_sample: the counter's id, and when. 0, or -1. */
+static int next_sample(struct nvt_nvt_columns *columns, uint64_t *id, struct nvt_nvt_sample *sample)
+{
+    *id = nvt_cursor_varint(&columns->samples);
+    sample->clock = (uint8_t)nvt_cursor_varint(&columns->samples);
+    if (sample->clock)
+        sample->time = nvt_unzigzag(nvt_cursor_varint(&columns->samples));
+    return step(&columns->samples, &columns->next_sample);
+}
+
+/* The event is a sample of a counter, with its value as attributes. 0, or -1. */
+static int read_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
+                       struct nvt_nvt_columns *columns, const struct nvt_nvt_event *event,
+                       int has_attributes)
+{
+    struct attributes attributes = {0};
+    struct nvt_nvt_counter_key key = {thread->process, event->domain, 0};
+    struct nvt_nvt_sample sample = {.ticks = event->ticks,
+                                    .thread = thread->row,
+                                    .type = NVT_SAMPLE_NO_VALUE,
+                                    .value = UINT64_MAX /* no reason that NVTX has */};
+    if (next_sample(columns, &key.id, &sample) ||
+        (has_attributes && next_attributes(columns, &attributes)))
+        return -1;
+    if (attributes.flags & NVT_ATTRIBUTE_PAYLOAD) {
+        sample.type = (uint8_t)attributes.payload_type;
+        sample.value = attributes.payload;
+    }
+    return nvt_nvt_keep_sample(reader, &key, &sample, attributes.bytes, (size_t)attributes.size);
+}
+
+static struct target range_target(struct nvt_trace *trace, uint32_t row)
+{
+    struct nvt_ranges *ranges = &trace->ranges;
+    return (struct target){&ranges->category[row],
+                           &ranges->color[row],
+                           &ranges->payload[row],
+                           &ranges->flags[row],
+                           row,
+                           0};
+}
+
+/* Of those that are pushed, what is left on the stack at the end is marked as unclosed: they may be
+ * closed by take_plain, which looks at no flags. */
+static uint32_t open_range(struct nvt_trace *trace, const struct nvt_nvt_event *event,
+                           uint32_t thread, enum nvt_range_style style)
+{
+    struct nvt_range row = {.start = (int64_t)event->ticks,
+                            .end = (int64_t)event->ticks,
+                            .thread = thread,
+                            .end_thread = thread,
+                            .domain = event->domain,
+                            .name = event->name,
+                            .style = (uint8_t)style,
+                            .flags = style == NVT_START_END ? NVT_RANGE_UNCLOSED : 0};
+    return nvt_range_add(trace, &row);
+}
+
+static int push(struct nvt_nvt_thread *thread, uint32_t row, uint32_t domain)
+{
+    if (thread->depth == thread->capacity) {
+        uint32_t capacity = thread->capacity ? thread->capacity * 2 : 16;
+        struct nvt_open_range *open = realloc(thread->open, capacity * sizeof(*open));
+        if (!open)
+            return -1;
+        thread->open = open;
+        thread->capacity = capacity;
+    }
+    thread->open[thread->depth++] = (struct nvt_open_range){row, domain};
+    return 0;
+}
+
+/* The innermost open range of this domain; domains nest independently of each other. */
+static uint32_t pop(struct nvt_nvt_thread *thread, uint32_t domain)
+{
+    for (uint32_t i = thread->depth; i-- > 0;) {
+        if (thread->open[i].domain != domain)
+            continue;
+        uint32_t row = thread->open[i].row;
+        memmove(&thread->open[i], &thread->open[i + 1],
+                (thread->depth - i - 1) * sizeof(*thread->open));
+        thread->depth--;
+        return row;
+    }
+    return NVT_NONE;
+}
+
+static void close_range(struct nvt_trace *trace, uint32_t row, uint64_t ticks, uint32_t thread)
+{
+    trace->ranges.end[row] = (int64_t)ticks;
+    trace->ranges.end_thread[row] = thread;
+    trace->ranges.flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
+}
+
+/* Which of several ends of a range counts is the first in time, wherever it stands in the file. */
+static void end_range(struct nvt_trace *trace, uint32_t row, uint64_t ticks, uint32_t thread)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    if (ranges->flags[row] & NVT_RANGE_UNCLOSED || (int64_t)ticks < ranges->end[row])
+        close_range(trace, row, ticks, thread);
+}
+
+/* An end whose start has not come yet: chunks of two threads stand in the file as they were written,
+ * so that one thread's start may follow another one's end. */
+static int keep_end(struct nvt_nvt_process *process, uint64_t range, uint64_t ticks,
+                    uint32_t thread)
+{
+    uint32_t *place = nvt_map_at(&process->early, range);
+    if (!place)
+        return -1;
+    if (*place != NVT_MAP_NONE) {
+        if (ticks < process->ends[*place].ticks)
+            process->ends[*place] = (struct nvt_early_end){ticks, thread};
+        return 0;
+    }
+    if (process->end_count == process->end_capacity) {
+        uint32_t capacity = process->end_capacity ? process->end_capacity * 2 : 64;
+        struct nvt_early_end *ends = realloc(process->ends, capacity * sizeof(*ends));
+        if (!ends)
+            return -1;
+        process->ends = ends;
+        process->end_capacity = capacity;
+    }
+    process->ends[process->end_count] = (struct nvt_early_end){ticks, thread};
+    *place = process->end_count++;
+    return 0;
+}
+
+/* A start or an end of a range that any thread may end. */
+static int start_or_end(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
+                        uint64_t range, const struct nvt_nvt_event *event, uint32_t *row)
+{
+    struct nvt_trace *trace = reader->trace;
+    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    if (event->kind == NVT_TOKEN_END) {
+        *row = nvt_map_get(&process->ranges, range);
+        if (*row == NVT_NONE)
+            return keep_end(process, range, event->ticks, thread->row);
+        end_range(trace, *row, event->ticks, thread->row);
+        return 0;
+    }
+    uint32_t *known = nvt_map_at(&process->ranges, range);
+    *row = open_range(trace, event, thread->row, NVT_START_END);
+    if (!known || *row == NVT_NONE)
+        return -1;
+    *known = *row;
+    uint32_t early = nvt_map_get(&process->early, range);
+    if (early != NVT_MAP_NONE)
+        end_range(trace, *row, process->ends[early].ticks, process->ends[early].thread);
+    return 0;
+}
+
+static uint32_t add_mark(struct nvt_trace *trace, const struct nvt_nvt_event *event,
+                         uint32_t thread)
+{
+    struct nvt_mark row = {.time = (int64_t)event->ticks,
+                           .thread = thread,
+                           .domain = event->domain,
+                           .name = event->name};
+    return nvt_mark_add(trace, &row);
+}
+
+/* Apply one event. *row gets the range or mark it concerns, NVT_NONE when there is none (a pop
+ * without a push). 0, or -1 when out of memory or the chunk is malformed. */
+static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
+                 struct nvt_nvt_columns *columns, const struct nvt_nvt_event *event, uint32_t *row)
+{
+    struct nvt_trace *trace = reader->trace;
+    *row = NVT_NONE;
+    switch (event->kind) {
+    case NVT_TOKEN_PUSH:
+        *row = open_range(trace, event, thread->row, NVT_PUSH_POP);
+        return *row == NVT_NONE || push(thread, *row, event->domain_number) ? -1 : 0;
+    case NVT_TOKEN_POP:
+        *row = pop(thread, event->domain_number);
+        if (*row != NVT_NONE)
+            close_range(trace, *row, event->ticks, thread->row);
+        return 0;
+    case NVT_TOKEN_MARK:
+        *row = add_mark(trace, event, thread->row);
+        return *row == NVT_NONE ? -1 : 0;
+    case NVT_TOKEN_START:
+    case NVT_TOKEN_END:
+        columns->range += (uint64_t)nvt_unzigzag(nvt_cursor_varint(&columns->range_ids));
+        return columns->range_ids.at ? start_or_end(reader, thread, columns->range, event, row)
+                                     : -1;
+    default:
+        return -1;
+    }
+}
+
+/*
+ * Pushes and pops of the default domain without attributes, which most events are: from event
+ * `from` to the first that is something else, at most to `end`. Returns where it stopped; the
+ * columns stand there. Such ranges are not marked as unclosed: those left on the stack are.
+ */
+static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                           struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns,
+                           uint32_t from, uint32_t end)
+{
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    struct nvt_cursor tokens = columns->tokens, times = columns->times;
+    uint64_t ticks = columns->ticks, token, step;
+    /* An event takes a byte at least. */
+    uint64_t room = (uint64_t)(tokens.end - tokens.at);
+    if (nvt_range_reserve(reader->trace, ranges->count + (room < end - from ? room : end - from)))
+        return from;
+    for (; from < end; from++) {
+        const uint8_t *next = nvt_varint_get(tokens.at, tokens.end, &token);
+        const uint8_t *time = nvt_varint_get(times.at, times.end, &step);
+        if (!next || !time || (token & 7) > NVT_TOKEN_POP || token >> 3 >= later->strings)
+            break;
+        uint32_t row = ranges->count;
+        if ((token & 7) == NVT_TOKEN_PUSH) {
+            if (push(thread, row, 0))
+                break;
+            ranges->start[row] = (int64_t)(ticks + step);
+            ranges->thread[row] = thread->row;
+            ranges->name[row] = reader->strings[token >> 3];
+            ranges->count++;
+        } else if (thread->depth && !thread->open[thread->depth - 1].domain) {
+            row = thread->open[--thread->depth].row;
+        } else {
+            row = pop(thread, 0);
+        }
+        if (row != NVT_NONE) {
+            ranges->end[row] = (int64_t)(ticks + step);
+            ranges->end_thread[row] = thread->row;
+        }
+        ticks += step;
+        tokens.at = next;
+        times.at = time;
+    }
+    columns->tokens = tokens;
+    columns->times = times;
+    columns->ticks = thread->last = ticks;
+    return from;
+}
+
+/* --- into lanes --- */
+
+/* The default domain's are their names. */
+uint32_t nvt_nvt_lane_kind(struct nvt_nvt_lanes *lanes, const struct nvt_nvt_event *event)
+{
+    const struct nvt_lane_kind kind = {event->domain, event->name, NVT_PUSH_POP};
+    if (!event->domain)
+        return event->name;
+    uint32_t *known = nvt_map_at(&lanes->kinds, (uint64_t)event->domain << 32 | event->name);
+    if (known && *known == NVT_MAP_NONE)
+        *known = nvt_lanes_add_kind(lanes->lanes, &kind);
+    return known ? *known : NVT_NONE;
+}
+
+static inline void put_range(struct nvt_nvt_lane *lane, int64_t time, uint32_t kind)
+{
+    struct nvt_lane_ranges *ranges = &lane->ranges;
+    if (ranges->count && time <= ranges->items[ranges->count - 1].start)
+        lane->unsure = 1;
+    ranges->items[ranges->count++] = (struct nvt_lane_range){time, time, kind, 0};
+}
+
+/* What take_plain does. */
+static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                                struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns,
+                                uint32_t from, uint32_t end)
+{
+    struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
+    struct nvt_cursor tokens = columns->tokens, times = columns->times;
+    struct nvt_clock_line line = lane->line;
+    uint64_t ticks = columns->ticks, token, step;
+    uint64_t room = (uint64_t)(tokens.end - tokens.at);
+    int has_pext = nvt_has_pext();
+    if (nvt_lane_ranges_reserve(&lane->ranges, room < end - from ? room : end - from))
+        return from;
+    for (; from < end; from++) {
+        const uint8_t *next = nvt_varint_take(tokens.at, tokens.end, &token, has_pext);
+        const uint8_t *time = nvt_varint_take(times.at, times.end, &step, has_pext);
+        if (!next || !time || (token & 7) > NVT_TOKEN_POP || token >> 3 >= later->strings)
+            break;
+        int64_t now = nvt_clock_convert_near(reader->samples, reader->sample_count,
+                                             reader->lanes->origin, &line, ticks + step);
+        uint32_t row = lane->ranges.count;
+        if ((token & 7) == NVT_TOKEN_PUSH) {
+            if (push(thread, row, 0))
+                break;
+            put_range(lane, now, reader->strings[token >> 3]);
+        } else {
+            row = thread->depth && !thread->open[thread->depth - 1].domain
+                      ? thread->open[--thread->depth].row
+                      : pop(thread, 0);
+            if (row != NVT_NONE)
+                lane->ranges.items[row].end = now;
+        }
+        ticks += step;
+        tokens.at = next;
+        times.at = time;
+    }
+    lane->line = line;
+    columns->tokens = tokens;
+    columns->times = times;
+    columns->ticks = thread->last = ticks;
+    return from;
+}
+
+/* What apply does: marks are of no interest, and ranges that any thread may end are too much. */
+static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                      struct nvt_nvt_thread *thread, const struct nvt_nvt_event *event)
+{
+    struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
+    int64_t now = nvt_clock_convert_near(reader->samples, reader->sample_count,
+                                         reader->lanes->origin, &lane->line, event->ticks);
+    uint32_t row;
+    switch (event->kind) {
+    case NVT_TOKEN_PUSH:
+        row = nvt_nvt_lane_kind(reader->lanes, event);
+        if (row == NVT_NONE || nvt_lane_ranges_reserve(&lane->ranges, 1) ||
+            push(thread, lane->ranges.count, event->domain_number))
+            return -1;
+        put_range(lane, now, row);
+        return 0;
+    case NVT_TOKEN_POP:
+        row = pop(thread, event->domain_number);
+        if (row != NVT_NONE)
+            lane->ranges.items[row].end = now;
+        return 0;
+    case NVT_TOKEN_MARK:
+        return 0;
+    default:
+        reader->lanes->complex_events = 1;
+        return 0;
+    }
+}
+
+int nvt_nvt_check_rest(struct nvt_nvt_columns *columns, uint32_t count)
+{
+    struct attributes attributes;
+    struct nvt_nvt_sample sample;
+    uint64_t id;
+    for (uint64_t after = 0; columns->next_attribute < count && columns->next_attribute >= after;) {
+        after = columns->next_attribute + 1;
+        if (next_attributes(columns, &attributes))
+            return -1;
+    }
+    for (uint64_t after = 0; columns->next_sample < count && columns->next_sample >= after;) {
+        after = columns->next_sample + 1;
+        if (next_sample(columns, &id, &sample))
+            return -1;
+    }
+    return 0;
+}
+
+static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                       struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns)
+{
+    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    uint32_t count = later->header.count;
+    struct nvt_nvt_event event;
+    for (uint32_t i = 0; i < count && !reader->lanes->complex_events; i++) {
+        if (nvt_nvt_is_plain(columns)) {
+            i = take_plain_lane(reader, later, thread, columns, i, count);
+            if (i == count)
+                break;
+        }
+        if (nvt_nvt_next_event(reader, later, process, columns, &event) ||
+            apply_lane(reader, later, thread, &event))
+            return -1;
+        thread->last = event.ticks;
+    }
+    return nvt_nvt_check_rest(columns, count);
+}
+
+int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                   const uint8_t *payload, struct nvt_error *err)
+{
+    const struct nvt_chunk *chunk = &later->header;
+    struct nvt_nvt_columns columns;
+    struct nvt_nvt_event event;
+    if (chunk->thread >= reader->thread_count || nvt_nvt_columns(chunk, payload, &columns))
+        return nvt_fail(err, "an events chunk is malformed");
+    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    struct nvt_nvt_process *process = &reader->processes[thread->process];
+    if (reader->lanes)
+        return lane_events(reader, later, thread, &columns)
+                   ? nvt_fail(err, "an events chunk is malformed")
+                   : 0;
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        uint32_t row, category = 0, color = 0, text = 0;
+        uint8_t flags = 0;
+        if (nvt_nvt_is_plain(&columns)) {
+            i = take_plain(reader, later, thread, &columns, i,
+                           columns.next_attribute < chunk->count ? (uint32_t)columns.next_attribute
+                                                                 : chunk->count);
+            if (i == chunk->count)
+                break;
+        }
+        if (nvt_nvt_next_event(reader, later, process, &columns, &event))
+            return nvt_fail(err, "an events chunk is malformed");
+        thread->last = event.ticks;
+        if (columns.next_sample == i && event.kind == NVT_TOKEN_MARK) {
+            if (read_sample(reader, thread, &columns, &event, columns.next_attribute == i))
+                return nvt_fail(err, "an events chunk is malformed");
+            continue;
+        }
+        if (apply(reader, thread, &columns, &event, &row))
+            return nvt_fail(err, "an events chunk is malformed");
+        if (columns.next_attribute != i)
+            continue;
+        struct target target = {&category, &color, &text, &flags, 0, 0};
+        struct nvt_marks *marks = &reader->trace->marks;
+        if (row != NVT_NONE && event.kind == NVT_TOKEN_MARK)
+            target = (struct target){&marks->category[row],
+                                     &marks->color[row],
+                                     &marks->payload[row],
+                                     &marks->flags[row],
+                                     row,
+                                     1};
+        else if (row != NVT_NONE)
+            target = range_target(reader->trace, row);
+        if (read_attributes(reader, row == NVT_NONE ? NVT_NONE : thread->process, &columns,
+                            &target))
+            return nvt_fail(err, "an events chunk is malformed");
+    }
+    return 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * Readers: a file of any known format becomes a trace model. The format is found out by content.
+ * A new format is one new file with a struct nvt_reader nvt_reader_<format>, and its name in
+ * NVT_READERS.
+ */
+#ifndef NVT_READER_H
+#define NVT_READER_H
+
+#include "../launches.h"
+#include "../trace.h"
+
+/* Every format: X(name of nvt_reader_<name>). The first one that recognizes a file reads it. */
+#define NVT_READERS(X)                                                                             \
+    X(nvt)                                                                                         \
+    X(nsys)                                                                                        \
+    X(kineto)
+
+struct nvt_reader {
+    const char *name; /* of the format */
+    /* Whether a file that starts with these bytes (up to 64 KiB of them) is of this format. */
+    int (*recognizes)(const uint8_t *head, size_t size);
+    /* Fill an empty trace, without nvt_trace_finish. 0 or -1. What is cut behind whole data is
+     * read as far as it goes, with nvt_trace_warn. */
+    int (*read)(const char *path, struct nvt_trace *trace, struct nvt_error *err);
+    /*
+     * The same, but with ranges, calls and operations in lanes and not in the trace; NULL: it
+     * cannot do that. 0; other than that, the file is to be read with `read`: there is something in
+     * it that lanes do not hold, or it is damaged, or there is no memory.
+     */
+    int (*read_lanes)(const char *path, struct nvt_trace *trace, struct nvt_lanes *lanes);
+    /* At once what nvt_launches_of makes of those lanes, linked. 0; 1: it is to be done by way of
+     * lanes; -1: and they will not do either, or there is no memory. */
+    int (*read_launches)(const char *path, struct nvt_trace *trace, struct nvt_launches *launches);
+};
+
+#define NVT_DECLARE_READER(name) extern const struct nvt_reader nvt_reader_##name;
+NVT_READERS(NVT_DECLARE_READER)
+#undef NVT_DECLARE_READER
+/* Told by name alone, when no other one recognizes a file. */
+extern const struct nvt_reader nvt_reader_nsys_report;
+
+/* Whether the name is that of nsys's own report, a format that nobody but nsys reads. */
+int nvt_is_nsys_report(const char *path);
+
+/*
+ * Read and finish a trace of any format. Returns the trace (caller frees with nvt_trace_free), or
+ * NULL with err filled: no such file, empty file, unknown format, or broken. "-" is standard input;
+ * it and pipes are copied first (spool.h).
+ */
+struct nvt_trace *nvt_trace_read(const char *path, struct nvt_error *err);
+
+/*
+ * For who wants to know only what was launched (launches.h) and the names of things. *launches gets
+ * that, to be released with nvt_launches_free and free, and the trace has no ranges, calls and
+ * operations; or it gets NULL, and the trace is whole.
+ */
+struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches **launches,
+                                          struct nvt_error *err);
+
+/* nvt_trace_read without the collector's own cost (compensate.h); also NULL when none is on record.
+ */
+struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * accumulate: the sums of the workload of that name, a row a form. Its published layout is
+ * PyTorch's print of each, four decimals; forms that were not published follow in the same way.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../published/transformer.h"
+#include "report.h"
+
+enum { FORM, COUNT, SUM, BITS, EXACT, ERROR, STATUS, SOURCE };
+
+static const struct nvt_column_spec columns[] = {
+    [FORM] = {"form", "", NVT_TEXT, 0, 0},
+    [COUNT] = {"additions", "", NVT_INT, 0, 0},
+    [SUM] = {"sum", "", NVT_REAL, NVT_SHORTEST, 0},
+    [BITS] = {"float bits", "", NVT_TEXT, 0, 0},
+    [EXACT] = {"exact", "", NVT_REAL, NVT_SHORTEST, 0},
+    [ERROR] = {"error", "%", NVT_REAL, 4, 0},
+    [STATUS] = {"status", "", NVT_TEXT, 0, 0},
+    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
+};
+
+/* The next record of the workload at or behind *i. NULL behind the last. */
+static const struct nvt_record *next(const struct nvt_report_input *input, size_t *run, size_t *i)
+{
+    for (; *run < input->run_count; ++*run, *i = 0)
+        while (*i < input->runs[*run]->count) {
+            const struct nvt_record *record = &input->runs[*run]->records[(*i)++];
+            if (nvt_record_is_of(record, "accumulate"))
+                return record;
+        }
+    return NULL;
+}
+
+static int refuse(const struct nvt_report_input *input, struct nvt_error *err)
+{
+    return nvt_fail_at(err, input->run_count ? input->runs[0]->path : "input", -1,
+                       "holds no run of accumulate");
+}
+
+static void put_row(struct nvt_table *table, const struct nvt_record *record)
+{
+    char bits[16];
+    const char *status = nvt_record_text(record, "status");
+    double count = nvt_record_number(record, "count"), sum = nvt_record_number(record, "sum");
+    double exact = nvt_record_number(record, "exact_sum");
+    double pattern = nvt_record_number(record, "sum_bits");
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, FORM, nvt_record_text(record, "form"));
+    if (count >= 0 && count <= 9e15)
+        nvt_table_set_int(table, row, COUNT, (int64_t)count);
+    nvt_table_set_real(table, row, SUM, sum);
+    if (pattern >= 0 && pattern <= UINT32_MAX) {
+        snprintf(bits, sizeof(bits), "0x%08" PRIx32, (uint32_t)pattern);
+        nvt_table_set_text(table, row, BITS, bits);
+    }
+    nvt_table_set_real(table, row, EXACT, exact);
+    nvt_table_set_real(table, row, ERROR, 100 * (sum - exact) / exact);
+    nvt_table_set_text(table, row, STATUS, status ? status : "ok");
+    nvt_table_set_text(table, row, SOURCE, nvt_record_source(record));
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    size_t run = 0, i = 0;
+    const struct nvt_record *record = next(input, &run, &i);
+    if (!record)
+        return refuse(input, err);
+    struct nvt_table *table = nvt_report_table(&nvt_report_accumulate, input, "Sums of 0.01", err);
+    for (; table && record; record = next(input, &run, &i))
+        put_row(table, record);
+    return nvt_report_add(tables, table, err);
+}
+
+/* As PyTorch prints a tensor of one number: the type follows unless it is float32. Behind it the words of the
+ * write-up. */
+static void put_tensor(const struct nvt_record *record, FILE *out)
+{
+    char text[80];
+    const char *form = nvt_record_text(record, "form"), *type = "";
+    double sum = nvt_record_number(record, "sum");
+    if (form && (!strcmp(form, "fp16") || !strcmp(form, "kahan") || !strcmp(form, "pairwise")))
+        type = ", dtype=torch.float16";
+    else if (form && strlen(form) >= 4 && !strcmp(form + strlen(form) - 4, "bf16") &&
+             strcmp(form, "mixed-bf16"))
+        type = ", dtype=torch.bfloat16";
+    /* PyTorch leaves the decimals off a whole number: "4." */
+    if (isfinite(sum) && sum == floor(sum))
+        snprintf(text, sizeof(text), "tensor(%.0f.%s)", sum, type);
+    else if (isfinite(sum))
+        snprintf(text, sizeof(text), "tensor(%.4f%s)", sum, type);
+    else
+        snprintf(text, sizeof(text), "Status: error");
+    const char *words = isfinite(sum) ? nvt_published_sum_words(form) : NULL;
+    if (words)
+        fprintf(out, "%-40s-> %s\n", text, words);
+    else
+        fprintf(out, "%s\n", text);
+}
+
+static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+{
+    size_t run = 0, i = 0;
+    const struct nvt_record *record = next(input, &run, &i);
+    if (!record)
+        return refuse(input, err);
+    for (; record; record = next(input, &run, &i))
+        put_tensor(record, out);
+    return 0;
+}
+
+const struct nvt_report nvt_report_accumulate = {
+    .name = "accumulate",
+    .about = "sums of 0.01 in formats that round each addition",
+    .needs = NVT_NEEDS_RUNS,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .make = make,
+    .published = published,
+};

@@ -1,0 +1,335 @@
+/*
+ * range_tree: ranges as a tree of names, what they took on the host and on the devices, with and
+ * without what lies deeper.
+ *
+ * A row is a path of names, summed over its instances, threads and traces. Nesting is that of the
+ * thread, across domains (analyze/nesting.h); start/end ranges stand at the top, because they do
+ * not nest. Host Total is time in the range, Host Self the same without the ranges directly in it;
+ * where these overlap, that time counts once. Unfinished are instances that never ended: they last as
+ * long as something is on record of their thread.
+ * Device operations belong to ranges as analyze/project.h says; Device Busy is the time in which at
+ * least one of a range's operations ran (operations at the same time count once), Device Self that
+ * of those that belong to no deeper range, Device Span from its first to its last operation.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/clock.h"
+#include "../groups.h"
+#include "../nesting.h"
+#include "../project.h"
+#include "report.h"
+
+enum {
+    RANGE,
+    INSTANCES,
+    HOST_TOTAL,
+    HOST_SELF,
+    BUSY,
+    SELF,
+    SPAN,
+    OPS,
+    OPS_SELF,
+    LEVEL,
+    STYLE,
+    UNFINISHED
+};
+
+static const struct nvt_column_spec columns[] = {
+    [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
+    [INSTANCES] = {"Instances", "", NVT_INT, 0, 0},
+    [HOST_TOTAL] = {"Host Total (ns)", "ns", NVT_INT, 0, 0},
+    [HOST_SELF] = {"Host Self (ns)", "ns", NVT_INT, 0, 0},
+    [BUSY] = {"Device Busy (ns)", "ns", NVT_INT, 0, 0},
+    [SELF] = {"Device Self (ns)", "ns", NVT_INT, 0, 0},
+    [SPAN] = {"Device Span (ns)", "ns", NVT_INT, 0, 0},
+    [OPS] = {"GPU Ops", "", NVT_INT, 0, 0},
+    [OPS_SELF] = {"GPU Ops Self", "", NVT_INT, 0, 0},
+    [LEVEL] = {"Lvl", "", NVT_INT, 0, 0},
+    [STYLE] = {"Style", "", NVT_TEXT, 0, 0},
+    [UNFINISHED] = {"Unfinished", "", NVT_INT, 0, 0},
+};
+
+/* A path of names. Nodes are created after their parents. */
+struct node {
+    uint32_t parent, name;
+    uint32_t first_child, next; /* of the same parent */
+    uint32_t level, style;
+    uint64_t instances, ops, ops_self, unfinished;
+    int64_t host, host_self, busy, self, span;
+};
+
+struct tree {
+    struct nvt_groups names;
+    struct nvt_map by_path; /* (parent + 1) << 32 | name, style on top of the name -> node */
+    struct node *nodes;
+    uint32_t count, capacity, first_root;
+};
+
+/* What the devices did for one range. Times of operations come in the order of their starts. */
+struct device_time {
+    int64_t first, last; /* of its operations so far */
+    int64_t covered, covered_self;
+    int64_t busy, self;
+    uint32_t ops, ops_self;
+};
+
+/* Which ranges every operation belongs to: those of operation i are at [start[i], start[i] +
+ * count[i]) of rows. */
+struct owners {
+    struct nvt_buffer rows;
+    size_t *start;
+    uint32_t *count;
+};
+
+/* The top of the tree has this number as parent. */
+#define NO_NODE UINT32_MAX
+
+static uint32_t new_node(struct tree *tree, uint32_t parent, uint32_t name, uint32_t style)
+{
+    if (tree->count == tree->capacity) {
+        uint32_t capacity = tree->capacity ? tree->capacity * 2 : 64;
+        struct node *nodes = realloc(tree->nodes, capacity * sizeof(*nodes));
+        if (!nodes)
+            return NO_NODE;
+        tree->nodes = nodes;
+        tree->capacity = capacity;
+    }
+    uint32_t *siblings = parent == NO_NODE ? &tree->first_root : &tree->nodes[parent].first_child;
+    tree->nodes[tree->count] = (struct node){
+        .parent = parent,
+        .name = name,
+        .first_child = NO_NODE,
+        .next = *siblings,
+        .style = style,
+        .level = parent == NO_NODE ? 0 : tree->nodes[parent].level + 1,
+    };
+    *siblings = tree->count;
+    return tree->count++;
+}
+
+static uint32_t node_at(struct tree *tree, uint32_t parent, uint32_t name, uint32_t style)
+{
+    uint32_t *at =
+        nvt_map_at(&tree->by_path, (uint64_t)(parent + 1) << 32 | (uint64_t)style << 31 | name);
+    if (at && *at == NVT_MAP_NONE)
+        *at = new_node(tree, parent, name, style);
+    return at ? *at : NO_NODE;
+}
+
+/* --- device time of every range --- */
+
+static int keep_owners(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct owners *owners = context;
+    owners->start[op] = owners->rows.size / sizeof(*ranges);
+    owners->count[op] = count;
+    return nvt_buffer_append(&owners->rows, ranges, count * sizeof(*ranges));
+}
+
+/* The part of [start, end] behind what is covered, which then reaches to end. */
+static int64_t uncovered(int64_t *covered, uint32_t *ops, int64_t start, int64_t end)
+{
+    int64_t from = *ops && *covered > start ? *covered : start;
+    if (!(*ops)++ || end > *covered)
+        *covered = end;
+    return end > from ? end - from : 0;
+}
+
+static void add_time(struct device_time *time, int64_t start, int64_t end, int is_innermost)
+{
+    if (!time->ops || start < time->first)
+        time->first = start;
+    if (!time->ops || end > time->last)
+        time->last = end;
+    time->busy += uncovered(&time->covered, &time->ops, start, end);
+    if (is_innermost)
+        time->self += uncovered(&time->covered_self, &time->ops_self, start, end);
+}
+
+/* An operation's time to all of its ranges. Nothing lies deeper than a start/end range. */
+static void add_times(struct device_time *times, const struct nvt_trace *trace, uint32_t op,
+                      const uint32_t *rows, uint32_t count)
+{
+    uint32_t innermost = NVT_NONE;
+    for (uint32_t i = 0; i < count; i++)
+        if (trace->ranges.style[rows[i]] == NVT_PUSH_POP)
+            innermost = rows[i];
+    for (uint32_t i = 0; i < count; i++)
+        add_time(&times[rows[i]], trace->ops.start[op], trace->ops.end[op],
+                 rows[i] == innermost || trace->ranges.style[rows[i]] != NVT_PUSH_POP);
+}
+
+static struct device_time *device_times(const struct nvt_trace *trace, unsigned flags,
+                                        struct nvt_error *err)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    struct owners owners = {.start = malloc(((size_t)ops->count + 1) * sizeof(size_t)),
+                            .count = malloc(((size_t)ops->count + 1) * sizeof(uint32_t))};
+    struct device_time *times = calloc((size_t)trace->ranges.count + 1, sizeof(*times));
+    if (!owners.start || !owners.count || !times ||
+        nvt_project(trace, flags, keep_owners, &owners, NULL)) {
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        free(times);
+        times = NULL;
+    }
+    const uint32_t *rows = (const uint32_t *)(const void *)owners.rows.data;
+    for (uint32_t op = 0; times && op < ops->count; op++)
+        if (owners.count[op])
+            add_times(times, trace, op, rows + owners.start[op], owners.count[op]);
+    free(owners.start);
+    free(owners.count);
+    nvt_buffer_free(&owners.rows);
+    return times;
+}
+
+/* --- the tree --- */
+
+static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
+                      const struct nvt_nesting *nesting, const struct device_time *times)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t *node_of = malloc(((size_t)ranges->count + 1) * sizeof(*node_of));
+    int status = node_of ? 0 : -1;
+    nvt_groups_trace(&tree->names, trace);
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        uint32_t parent = nesting->parent[i] == NVT_NONE ? NO_NODE : node_of[nesting->parent[i]];
+        uint32_t name = nvt_groups_range(&tree->names, i);
+        node_of[i] = name == NVT_NO_STRING
+                         ? NO_NODE
+                         : node_at(tree, parent, name, ranges->style[i] != NVT_PUSH_POP);
+        if (node_of[i] == NO_NODE) {
+            status = -1;
+            break;
+        }
+        struct node *node = &tree->nodes[node_of[i]];
+        node->instances++;
+        node->unfinished += ranges->flags[i] & NVT_RANGE_UNCLOSED;
+        int64_t host = ranges->end[i] - ranges->start[i];
+        node->host = nvt_clock_sum(node->host, host);
+        node->host_self = nvt_clock_sum(node->host_self, host - nesting->children_ns[i]);
+        node->busy = nvt_clock_sum(node->busy, times[i].busy);
+        node->self = nvt_clock_sum(node->self, times[i].self);
+        node->span += times[i].ops ? times[i].last - times[i].first : 0;
+        node->ops += times[i].ops;
+        node->ops_self += times[i].ops_self;
+    }
+    free(node_of);
+    return nvt_groups_failed(&tree->names) ? -1 : status;
+}
+
+static int add_trace(struct tree *tree, const struct nvt_trace *trace, unsigned flags,
+                     struct nvt_error *err)
+{
+    struct nvt_nesting nesting = {0};
+    struct device_time *times = device_times(trace, flags, err);
+    int status = times ? nvt_nesting_make(&nesting, trace, err) : -1;
+    if (!status && add_ranges(tree, trace, &nesting, times))
+        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    nvt_nesting_free(&nesting);
+    free(times);
+    return status;
+}
+
+/* Brothers by their time on the devices, then on the host, greatest first. */
+static int compare_nodes(const void *left, const void *right, void *context)
+{
+    const struct node *nodes = context;
+    const struct node *a = &nodes[*(const uint32_t *)left], *b = &nodes[*(const uint32_t *)right];
+    if (a->busy != b->busy)
+        return a->busy < b->busy ? 1 : -1;
+    if (a->host != b->host)
+        return a->host < b->host ? 1 : -1;
+    return a < b ? -1 : a > b;
+}
+
+/* 0, or -1 when there is no memory for its name; what the table has none for, that tells itself. */
+static int put_node(struct nvt_table *table, const struct tree *tree, const struct node *node,
+                    struct nvt_buffer *text)
+{
+    size_t row = nvt_table_add_row(table);
+    int failed = 0;
+    text->size = 0;
+    for (uint32_t i = 0; i < node->level && i < NVT_NESTING_DEPTH && !failed; i++)
+        failed = nvt_buffer_append(text, "--", 2);
+    failed = failed || nvt_buffer_printf(text, "%s", nvt_groups_name(&tree->names, node->name)) ||
+             nvt_buffer_append(text, "", 1);
+    if (!failed)
+        nvt_table_set_text(table, row, RANGE, (const char *)text->data);
+    nvt_table_set_int(table, row, INSTANCES, (int64_t)node->instances);
+    nvt_table_set_int(table, row, HOST_TOTAL, node->host);
+    nvt_table_set_int(table, row, HOST_SELF, node->host_self);
+    nvt_table_set_int(table, row, BUSY, node->busy);
+    nvt_table_set_int(table, row, SELF, node->self);
+    nvt_table_set_int(table, row, SPAN, node->span);
+    nvt_table_set_int(table, row, OPS, (int64_t)node->ops);
+    nvt_table_set_int(table, row, OPS_SELF, (int64_t)node->ops_self);
+    nvt_table_set_int(table, row, LEVEL, node->level);
+    nvt_table_set_text(table, row, STYLE, node->style ? "StartEnd" : "PushPop");
+    nvt_table_set_int(table, row, UNFINISHED, (int64_t)node->unfinished);
+    return failed ? -1 : 0;
+}
+
+/*
+ * All nodes, each before its children. `order` is a stack of nodes to be put: the children of one
+ * take its place, sorted, the first to be put on top.
+ */
+static int put_tree(struct nvt_table *table, struct tree *tree)
+{
+    struct nvt_buffer text = {0};
+    uint32_t *order = malloc(((size_t)tree->count + 1) * sizeof(*order)), used = 0;
+    int status = order ? 0 : -1;
+    for (uint32_t from = tree->first_root; !status;) {
+        uint32_t first = used;
+        for (uint32_t node = from; node != NO_NODE; node = tree->nodes[node].next)
+            order[used++] = node;
+        qsort_r(order + first, used - first, sizeof(*order), compare_nodes, tree->nodes);
+        for (uint32_t low = first, high = used; low + 1 < high;) {
+            uint32_t swap = order[low];
+            order[low++] = order[--high];
+            order[high] = swap;
+        }
+        if (!used)
+            break;
+        status = put_node(table, tree, &tree->nodes[order[--used]], &text);
+        from = tree->nodes[order[used]].first_child;
+    }
+    nvt_buffer_free(&text);
+    free(order);
+    return status;
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct tree tree = {.first_root = NO_NODE};
+    struct nvt_table *table = NULL;
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        status = add_trace(&tree, input->traces[i].trace, input->project_flags, err);
+    if (!status) {
+        table = nvt_report_table(&nvt_report_range_tree, input,
+                                 "Ranges, on the host and on the devices", err);
+        status = table ? 0 : -1;
+    }
+    if (!status && put_tree(table, &tree)) {
+        nvt_table_free(table);
+        status = nvt_fail(err, "out of memory");
+    } else if (!status) {
+        if (!tree.count)
+            nvt_note(input, "note: there is no NVTX range in what was read");
+        status = nvt_report_add(tables, table, err);
+    }
+    nvt_groups_free(&tree.names);
+    nvt_map_free(&tree.by_path);
+    free(tree.nodes);
+    return status;
+}
+
+const struct nvt_report nvt_report_range_tree = {
+    .name = "range_tree",
+    .about = "ranges as a tree: host and device time, with and without what lies deeper",
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .make = make,
+};

@@ -1,0 +1,206 @@
+/*
+ * launch_latency: what happens between the call that launches an operation and its start, a row a
+ * device, process and stream. An operation whose stream had nothing left to do when its call
+ * returned finds the device waiting: Launch is the time from the start of the call to the start of
+ * the operation, all of which the stream stands still for. Any other is queued: Queue is the time
+ * from the return of its call to the end of what was before it in the stream, so the host is ahead
+ * by that much. Depth is how many operations of the stream were before it, running or waiting, when
+ * its call returned. Operations without a call on record are left out.
+ */
+#include <stdlib.h>
+
+#include "../../lib/sample.h"
+#include "../devices.h"
+#include "../groups.h"
+#include "report.h"
+
+enum { DEVICE, PID, STREAM, COUNT, STARVED, STARVED_SHARE, LAUNCH_AVG };
+enum { QUEUED = LAUNCH_AVG + 5, QUEUE_AVG, DEPTH_AVG = QUEUE_AVG + 5, DEPTH_MAX };
+
+#define TIME_COLUMNS(what)                                                                         \
+    {what " Avg (ns)", "ns", NVT_REAL, 1, 0}, {what " Med (ns)", "ns", NVT_REAL, 1, 0},            \
+        {what " Min (ns)", "ns", NVT_INT, 0, 0}, {what " Max (ns)", "ns", NVT_INT, 0, 0},          \
+    {                                                                                              \
+        what " StdDev (ns)", "ns", NVT_REAL, 1, 0                                                  \
+    }
+
+static const struct nvt_column_spec columns[] = {{"Device", "", NVT_TEXT, 0, 0},
+                                                 {"PID", "", NVT_INT, 0, NVT_PLAIN},
+                                                 {"Stream", "", NVT_INT, 0, NVT_PLAIN},
+                                                 {"Operations", "", NVT_INT, 0, 0},
+                                                 {"Starved", "", NVT_INT, 0, 0},
+                                                 {"Starved (%)", "%", NVT_REAL, 1, 0},
+                                                 TIME_COLUMNS("Launch"),
+                                                 {"Queued", "", NVT_INT, 0, 0},
+                                                 TIME_COLUMNS("Queue"),
+                                                 {"Avg Depth", "", NVT_REAL, 1, 0},
+                                                 {"Max Depth", "", NVT_INT, 0, 0}};
+
+/* The operations of a stream that are still to end, as far as can matter. */
+struct stream {
+    uint32_t context, stream;
+    int64_t *ends; /* ascending: the latest end of all operations up to each */
+    uint32_t count, capacity;
+    double *launches, *queues; /* ns */
+    size_t starved, queued;
+    uint64_t depth;
+    uint32_t deepest;
+};
+
+struct streams {
+    struct stream *items;
+    uint32_t count;
+};
+
+static void free_streams(struct streams *streams)
+{
+    for (uint32_t i = 0; i < streams->count; i++) {
+        free(streams->items[i].ends);
+        free(streams->items[i].launches);
+        free(streams->items[i].queues);
+    }
+    free(streams->items);
+}
+
+static struct stream *stream_of(struct streams *streams, uint32_t context, uint32_t stream)
+{
+    for (uint32_t i = streams->count; i-- > 0;)
+        if (streams->items[i].context == context && streams->items[i].stream == stream)
+            return &streams->items[i];
+    struct stream *items =
+        realloc(streams->items, ((size_t)streams->count + 1) * sizeof(*streams->items));
+    if (!items)
+        return NULL;
+    streams->items = items;
+    items[streams->count] = (struct stream){.context = context, .stream = stream};
+    return &items[streams->count++];
+}
+
+static int make_room(struct stream *stream)
+{
+    if (stream->count < stream->capacity)
+        return 0;
+    uint32_t capacity = stream->capacity ? stream->capacity * 2 : 64;
+    int64_t *ends = realloc(stream->ends, capacity * sizeof(*ends));
+    if (ends)
+        stream->ends = ends;
+    double *launches = realloc(stream->launches, capacity * sizeof(*launches));
+    if (launches)
+        stream->launches = launches;
+    double *queues = realloc(stream->queues, capacity * sizeof(*queues));
+    if (queues)
+        stream->queues = queues;
+    if (!ends || !launches || !queues)
+        return -1;
+    stream->capacity = capacity;
+    return 0;
+}
+
+/* How many of the stream's operations so far end after a time. */
+static uint32_t ahead(const struct stream *stream, int64_t time)
+{
+    uint32_t low = 0, high = stream->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (stream->ends[middle] > time)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return stream->count - low;
+}
+
+/* Operations come in the order of their starts. */
+static int add_op(struct stream *stream, const struct nvt_trace *trace, uint32_t op)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    uint32_t api = ops->api[op];
+    if (make_room(stream))
+        return -1;
+    int64_t last = stream->count ? stream->ends[stream->count - 1] : INT64_MIN;
+    if (api != NVT_NONE) {
+        uint32_t depth = ahead(stream, trace->apis.end[api]);
+        if (depth)
+            stream->queues[stream->queued++] = (double)(last - trace->apis.end[api]);
+        else
+            stream->launches[stream->starved++] = (double)(ops->start[op] - trace->apis.start[api]);
+        stream->depth += depth;
+        stream->deepest = depth > stream->deepest ? depth : stream->deepest;
+    }
+    stream->ends[stream->count++] = ops->end[op] > last ? ops->end[op] : last;
+    return 0;
+}
+
+static void put_stream(struct nvt_table *table, const struct nvt_trace *trace,
+                       const struct nvt_used_device *device, struct stream *stream)
+{
+    struct nvt_summary launches, queues;
+    size_t count = stream->starved + stream->queued;
+    if (!count)
+        return;
+    nvt_sample_summary(stream->launches, stream->starved, &launches);
+    nvt_sample_summary(stream->queues, stream->queued, &queues);
+    size_t row = nvt_table_add_row(table);
+    nvt_put_device(table, row, DEVICE, trace, device->process, device->device);
+    nvt_table_set_int(table, row, PID, trace->processes.pid[device->process]);
+    nvt_table_set_int(table, row, STREAM, stream->stream);
+    nvt_table_set_int(table, row, COUNT, (int64_t)count);
+    nvt_table_set_int(table, row, STARVED, (int64_t)stream->starved);
+    nvt_table_set_real(table, row, STARVED_SHARE, 100 * (double)stream->starved / (double)count);
+    nvt_put_summary(table, row, LAUNCH_AVG, &launches, 1);
+    nvt_table_set_int(table, row, QUEUED, (int64_t)stream->queued);
+    nvt_put_summary(table, row, QUEUE_AVG, &queues, 1);
+    nvt_table_set_real(table, row, DEPTH_AVG, (double)stream->depth / (double)count);
+    nvt_table_set_int(table, row, DEPTH_MAX, stream->deepest);
+}
+
+static int add_device(struct nvt_table *table, const struct nvt_trace *trace,
+                      const struct nvt_used_device *device)
+{
+    struct streams streams = {0};
+    int status = 0;
+    for (uint32_t i = 0; i < device->count && !status; i++) {
+        uint32_t op = device->ops[i];
+        struct stream *stream = stream_of(&streams, trace->ops.context[op], trace->ops.stream[op]);
+        status = !stream || add_op(stream, trace, op) ? -1 : 0;
+    }
+    for (uint32_t i = 0; i < streams.count && !status; i++)
+        put_stream(table, trace, device, &streams.items[i]);
+    free_streams(&streams);
+    return status;
+}
+
+static int add_trace(struct nvt_table *table, const struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct nvt_used_devices devices = {0};
+    int status = nvt_used_devices_make(&devices, trace, err);
+    for (uint32_t i = 0; i < devices.count && !status; i++)
+        if (add_device(table, trace, &devices.items[i]))
+            status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    nvt_used_devices_free(&devices);
+    return status;
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct nvt_table *table =
+        nvt_report_table(&nvt_report_launch_latency, input, "From launch to start", err);
+    for (size_t i = 0; table && i < input->trace_count; i++)
+        if (add_trace(table, input->traces[i].trace, err)) {
+            nvt_table_free(table);
+            return -1;
+        }
+    if (table && !nvt_table_rows(table))
+        nvt_note(input, "note: there is no device operation with its launching call in what was "
+                        "read");
+    return nvt_report_add(tables, table, err);
+}
+
+const struct nvt_report nvt_report_launch_latency = {
+    .name = "launch_latency",
+    .about = "from launch to start by stream: operations that a stream waited for, and queued ones",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .make = make,
+};

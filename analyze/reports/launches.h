@@ -1,0 +1,33 @@
+/*
+ * analyze/launches.h for reports: worked out once for all reports of a command, where its owner
+ * keeps it.
+ */
+#ifndef NVT_REPORT_LAUNCHES_H
+#define NVT_REPORT_LAUNCHES_H
+
+#include "../launches.h"
+#include "report.h"
+
+/* What is kept for the traces of an input: input->launches, by whoever runs several reports. NULL
+ * when out of memory. */
+struct nvt_launch_cache *nvt_launch_cache_new(const struct nvt_report_input *input);
+void nvt_launch_cache_free(struct nvt_launch_cache *cache);
+
+/* Those that a report worked out for itself. Zero-initialise. */
+struct nvt_own_launches {
+    struct nvt_launches *items;
+    size_t count;
+};
+
+void nvt_own_launches_free(struct nvt_own_launches *own);
+
+/*
+ * The launches of trace i. *launches is the input's, the cache's, or else among *own; values in
+ * groups may be theirs, so release *own behind those. As nvt_launches_make: 0; 1: nvt_project has
+ * to do it; -1 with err filled. Reports on several threads may ask at once.
+ */
+int nvt_report_launches(const struct nvt_report_input *input, size_t i,
+                        struct nvt_own_launches *own, const struct nvt_launches **launches,
+                        struct nvt_error *err);
+
+#endif

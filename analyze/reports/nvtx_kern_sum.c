@@ -1,0 +1,315 @@
+/*
+ * nvtx_kern_sum: kernels by the ranges that hold their launch, with nsys's headings and definitions
+ * (Nsight Systems Analysis Guide; analyze/project.h), over all traces.
+ *
+ * A kernel counts for every range that holds its launch, so rows of nested ranges hold it several
+ * times; "NVTX Inst" is in how many ranges of the name there was such a kernel. Kernels of no range
+ * have a row without one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../groups.h"
+#include "../kinds.h"
+#include "../project.h"
+#include "report.h"
+#include "launches.h"
+
+static const char *style_name(uint32_t style)
+{
+    return style == NVT_PUSH_POP ? "PushPop" : "StartEnd";
+}
+
+enum { K_RANGE, K_STYLE, K_PID, K_TID, K_RANGES, K_KERNELS, K_TOTAL, K_AVG, K_NAME = K_AVG + 5 };
+
+static const struct nvt_column_spec kernel_columns[] = {
+    {"NVTX Range", "", NVT_TEXT, 0, 0},       {"Style", "", NVT_TEXT, 0, 0},
+    {"PID", "", NVT_INT, 0, NVT_PLAIN},       {"TID", "", NVT_INT, 0, NVT_PLAIN},
+    {"NVTX Inst", "", NVT_INT, 0, 0},         {"Kern Inst", "", NVT_INT, 0, 0},
+    {"Total Time (ns)", "ns", NVT_INT, 0, 0}, {"Avg (ns)", "ns", NVT_REAL, 1, 0},
+    {"Med (ns)", "ns", NVT_REAL, 1, 0},       {"Min (ns)", "ns", NVT_INT, 0, 0},
+    {"Max (ns)", "ns", NVT_INT, 0, 0},        {"StdDev (ns)", "ns", NVT_REAL, 1, 0},
+    {"Kernel Name", "", NVT_TEXT, 0, 0}};
+
+enum { KEY_RANGE, KEY_STYLE, KEY_PID, KEY_TID, KEY_KERNEL, KEY_COUNT };
+
+/* Values of KEY_STYLE and of ids for kernels of no range and of no thread. */
+#define NO_RANGE 2u
+#define NO_ID    UINT32_MAX
+
+struct kernel_sum {
+    struct nvt_groups groups;
+    const struct nvt_trace *trace;
+    struct nvt_map seen; /* group << 32 | range: counted already, and may come again */
+    struct nvt_map keys; /* kind << 32 | kernel name -> group */
+    uint32_t *table;     /* the same as an array [kind][number of the name], where it is small */
+    uint32_t *number;    /* of a kernel name, by string */
+    uint32_t names;
+    struct nvt_kinds kinds; /* ranges by name, domain, style and thread */
+    uint32_t *last;         /* the range seen last, of every group */
+    uint32_t *instances;    /* of every group */
+    uint32_t capacity;
+    struct nvt_own_launches own;
+};
+
+static int make_room(struct kernel_sum *sum, uint32_t group)
+{
+    uint32_t from = sum->capacity;
+    if (group < from)
+        return 0;
+    uint32_t capacity = (group + 1) * 2;
+    uint32_t *last = realloc(sum->last, capacity * sizeof(*last));
+    if (last)
+        sum->last = last;
+    uint32_t *instances = realloc(sum->instances, capacity * sizeof(*instances));
+    if (instances)
+        sum->instances = instances;
+    if (!last || !instances)
+        return -1;
+    for (uint32_t i = from; i < capacity; i++) {
+        last[i] = NVT_NONE;
+        instances[i] = 0;
+    }
+    sum->capacity = capacity;
+    return 0;
+}
+
+static void thread_ids(const struct nvt_trace *trace, uint32_t thread, uint32_t *parts)
+{
+    parts[KEY_PID] = parts[KEY_TID] = NO_ID;
+    if (thread >= trace->threads.count)
+        return;
+    parts[KEY_PID] = (uint32_t)trace->processes.pid[trace->threads.process[thread]];
+    parts[KEY_TID] = (uint32_t)trace->threads.tid[thread];
+}
+
+/* Kernels of a name that a thread launched in ranges of a kind, NULL: in none. */
+static uint32_t kernel_group(struct kernel_sum *sum, uint32_t name, uint32_t thread,
+                             const struct nvt_lane_kind *kind)
+{
+    uint32_t parts[KEY_COUNT] = {[KEY_STYLE] = NO_RANGE};
+    if (!kind)
+        parts[KEY_RANGE] = nvt_groups_text(&sum->groups, "");
+    else {
+        parts[KEY_RANGE] = nvt_groups_named(&sum->groups, kind->domain, kind->name);
+        parts[KEY_STYLE] = kind->style != NVT_PUSH_POP;
+    }
+    thread_ids(sum->trace, thread, parts);
+    parts[KEY_KERNEL] = nvt_groups_string(&sum->groups, name);
+    return nvt_groups_key(&sum->groups, parts, KEY_COUNT);
+}
+
+/*
+ * Count a range once a group, however many kernels it holds. Launches come in the order of time: a
+ * range that has ended does not come again, so only those that are still open have to be
+ * remembered.
+ */
+static int count_range(struct kernel_sum *sum, uint32_t group, uint32_t range, int64_t launch)
+{
+    if (make_room(sum, group))
+        return -1;
+    uint32_t last = sum->last[group];
+    if (last == range)
+        return 0;
+    sum->last[group] = range;
+    if (last != NVT_NONE && sum->trace->ranges.end[last] >= launch) {
+        uint32_t *open = nvt_map_at(&sum->seen, (uint64_t)group << 32 | last);
+        if (!open)
+            return -1;
+        *open = 1;
+    }
+    if (!sum->seen.used || nvt_map_get(&sum->seen, (uint64_t)group << 32 | range) == NVT_MAP_NONE)
+        sum->instances[group]++;
+    return 0;
+}
+
+/* The group of kernels of an operation's name in ranges of a range's kind, NVT_NONE: out of memory.
+ */
+static uint32_t group_of(struct kernel_sum *sum, uint32_t op, uint32_t range)
+{
+    uint32_t name = sum->trace->ops.name[op], kind = sum->kinds.of[range];
+    uint32_t *group = sum->table ? &sum->table[(size_t)kind * sum->names + sum->number[name]]
+                                 : nvt_map_at(&sum->keys, (uint64_t)kind << 32 | name);
+    if (group && *group == NVT_MAP_NONE) {
+        const struct nvt_ranges *ranges = &sum->trace->ranges;
+        const struct nvt_lane_kind of = {ranges->domain[range], ranges->name[range],
+                                         ranges->style[range]};
+        *group = kernel_group(sum, name, ranges->thread[range], &of);
+    }
+    return group ? *group : NVT_NONE;
+}
+
+static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct kernel_sum *sum = context;
+    const struct nvt_ops *ops = &sum->trace->ops;
+    if (ops->kind[op] != NVT_OP_KERNEL)
+        return 0;
+    int64_t time = ops->end[op] - ops->start[op];
+    if (!count)
+        nvt_groups_add(&sum->groups, kernel_group(sum, ops->name[op], ops->thread[op], NULL), time);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t group = group_of(sum, op, ranges[i]);
+        if (group == NVT_NONE || count_range(sum, group, ranges[i], ops->launch[op]))
+            return -1;
+        nvt_groups_add(&sum->groups, group, time);
+    }
+    return 0;
+}
+
+/* Numbers of the kernels' names, and the table of groups if it is not too large. */
+static int make_table(struct kernel_sum *sum)
+{
+    const struct nvt_ops *ops = &sum->trace->ops;
+    free(sum->number);
+    free(sum->table);
+    sum->table = NULL;
+    sum->number = nvt_number_strings(sum->trace, ops->name, ops->count, &sum->names);
+    if (!sum->number)
+        return -1;
+    uint64_t cells = (uint64_t)sum->names * sum->kinds.count;
+    if (cells > NVT_KINDS_TABLE)
+        return 0;
+    sum->table = malloc((size_t)(cells + 1) * sizeof(*sum->table));
+    if (sum->table)
+        memset(sum->table, 0xff, (size_t)cells * sizeof(*sum->table));
+    return sum->table ? 0 : -1;
+}
+
+/* Kernel by kernel. */
+static int add_projected(struct kernel_sum *sum, unsigned flags, struct nvt_error *err)
+{
+    nvt_map_free(&sum->seen);
+    nvt_map_free(&sum->keys);
+    for (uint32_t group = 0; group < sum->capacity; group++)
+        sum->last[group] = NVT_NONE;
+    nvt_kinds_free(&sum->kinds);
+    return nvt_kinds_make(&sum->kinds, sum->trace, 1) || make_table(sum)
+               ? -1
+               : nvt_project(sum->trace, flags, add_kernel, sum, err);
+}
+
+/* The kernels of a name in ranges of a class count for all classes around it as well. */
+static int add_cell(struct kernel_sum *sum, const struct nvt_launches *launches,
+                    const struct nvt_launch_lane *lane, uint32_t of, uint32_t number)
+{
+    const struct nvt_launch_cell *cell = &lane->cells[(size_t)of * launches->names + number];
+    const struct nvt_piece piece = nvt_launch_cell_piece(lane, cell);
+    uint32_t name = launches->name[number];
+    if (!of) {
+        nvt_groups_piece(&sum->groups, kernel_group(sum, name, lane->thread, NULL), &piece);
+        return 0;
+    }
+    for (uint32_t class = of; class; class = lane->classes[class].outer) {
+        struct nvt_lane_kind kind = nvt_launch_kind(launches, &lane->classes[class]);
+        uint32_t group = kernel_group(sum, name, lane->thread, &kind);
+        if (group == NVT_NONE || make_room(sum, group))
+            return -1;
+        nvt_groups_piece(&sum->groups, group, &piece);
+        if (class == of)
+            sum->instances[group] += cell->instances;
+    }
+    return 0;
+}
+
+/* Class by class. */
+static int add_launches(struct kernel_sum *sum, const struct nvt_launches *launches)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < launches->lane_count; i++) {
+        const struct nvt_launch_lane *lane = &launches->lanes[i];
+        for (uint32_t class = 0; class < lane->class_count; class ++)
+            for (uint32_t number = 0; number < launches->names && !status; number++) {
+                const struct nvt_launch_cell *cell =
+                    &lane->cells[(size_t) class * launches->names + number];
+                if (cell->times.count || cell->instances)
+                    status = add_cell(sum, launches, lane, class, number);
+            }
+    }
+    return status;
+}
+
+static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *input,
+                           struct nvt_error *err)
+{
+    for (size_t i = 0; i < input->trace_count; i++) {
+        const struct nvt_launches *launches;
+        sum->trace = input->traces[i].trace;
+        nvt_groups_trace(&sum->groups, sum->trace);
+        int status = nvt_report_launches(input, i, &sum->own, &launches, err);
+        if (status < 0)
+            return -1;
+        status =
+            status ? add_projected(sum, input->project_flags, err) : add_launches(sum, launches);
+        if (status)
+            return nvt_fail_at(err, sum->trace->path, -1, "out of memory");
+    }
+    return nvt_groups_finish(&sum->groups, err);
+}
+
+static void fill_kernels(struct nvt_table *table, struct kernel_sum *sum)
+{
+    for (uint32_t i = 0; i < sum->groups.count; i++) {
+        const struct nvt_group *group = &sum->groups.groups[i];
+        struct nvt_summary summary = nvt_groups_summary(&sum->groups, i);
+        size_t row = nvt_table_add_row(table);
+        if (group->key[KEY_STYLE] != NO_RANGE) {
+            nvt_table_set_text(table, row, K_RANGE,
+                               nvt_groups_name(&sum->groups, group->key[KEY_RANGE]));
+            nvt_table_set_text(table, row, K_STYLE, style_name(group->key[KEY_STYLE]));
+            nvt_table_set_int(table, row, K_RANGES, i < sum->capacity ? sum->instances[i] : 0);
+        }
+        if (group->key[KEY_PID] != NO_ID) {
+            nvt_table_set_int(table, row, K_PID, (int32_t)group->key[KEY_PID]);
+            nvt_table_set_int(table, row, K_TID, (int32_t)group->key[KEY_TID]);
+        }
+        nvt_table_set_int(table, row, K_KERNELS, (int64_t)group->count);
+        nvt_table_set_int(table, row, K_TOTAL, group->total);
+        nvt_put_summary(table, row, K_AVG, &summary, 1);
+        nvt_table_set_text(table, row, K_NAME,
+                           nvt_groups_name(&sum->groups, group->key[KEY_KERNEL]));
+    }
+    nvt_table_sort(table, K_TID, 0);
+    nvt_table_sort(table, K_PID, 0);
+    nvt_table_sort(table, K_NAME, 0);
+    nvt_table_sort(table, K_RANGE, 0);
+    nvt_table_sort(table, K_TOTAL, 1);
+}
+
+static int make_kernels(struct nvt_report_input *input, struct nvt_tables *tables,
+                        struct nvt_error *err)
+{
+    struct kernel_sum sum = {0};
+    struct nvt_table *table = NULL;
+    int status = collect_kernels(&sum, input, err);
+    if (!status) {
+        table =
+            nvt_report_table(&nvt_report_nvtx_kern_sum, input, "NVTX range kernel summary", err);
+        status = table ? 0 : -1;
+    }
+    if (!status) {
+        fill_kernels(table, &sum);
+        if (!sum.groups.count)
+            nvt_note(input, "note: there is no kernel in what was read");
+        status = nvt_report_add(tables, table, err);
+    }
+    nvt_groups_free(&sum.groups);
+    nvt_own_launches_free(&sum.own);
+    nvt_map_free(&sum.seen);
+    nvt_map_free(&sum.keys);
+    free(sum.table);
+    free(sum.number);
+    nvt_kinds_free(&sum.kinds);
+    free(sum.last);
+    free(sum.instances);
+    return status;
+}
+
+const struct nvt_report nvt_report_nvtx_kern_sum = {
+    .name = "nvtx_kern_sum",
+    .about = "kernels by the ranges that they were launched in",
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_LAUNCHES,
+    .columns = kernel_columns,
+    .column_count = sizeof(kernel_columns) / sizeof(kernel_columns[0]),
+    .make = make_kernels,
+};

@@ -1,0 +1,152 @@
+/* phases: the time of forward, backward, optimizer and the like by configuration (analyze/phases.h). */
+#include "../phases.h"
+#include "../published/switchback.h"
+#include "../published/transformer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    WORKLOAD,
+    CONFIGURATION,
+    PHASE,
+    N,
+    MEAN,
+    STD,
+    MIN,
+    MEDIAN,
+    MAX,
+    FLOPS,
+    FLOPS_SHARE,
+    BYTES,
+    BYTES_SHARE,
+    STATUS,
+    SOURCE
+};
+
+static const struct nvt_column_spec columns[] = {
+    [WORKLOAD] = {"workload", "", NVT_TEXT, 0, 0},
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [PHASE] = {"phase", "", NVT_TEXT, 0, 0},
+    [N] = {"n", "", NVT_INT, 0, 0},
+    [MEAN] = {"mean", "ns", NVT_REAL, 1, 0},
+    [STD] = {"std", "ns", NVT_REAL, 1, 0},
+    [MIN] = {"min", "ns", NVT_REAL, 0, 0},
+    [MEDIAN] = {"median", "ns", NVT_REAL, 1, 0},
+    [MAX] = {"max", "ns", NVT_REAL, 0, 0},
+    [FLOPS] = {"TFLOP/s", "", NVT_REAL, 6, 0},
+    [FLOPS_SHARE] = {"of the peak", "%", NVT_REAL, 1, 0},
+    [BYTES] = {"GB/s", "", NVT_REAL, 3, 0},
+    [BYTES_SHARE] = {"of a copy", "%", NVT_REAL, 1, 0},
+    [STATUS] = {"status", "", NVT_TEXT, 0, 0},
+    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
+};
+
+/* What the machine reached in a matrix product of the configuration's precision (FLOP/s), or in a copy
+ * (bytes/s), as `nvtally run --peak` or, before, `nvtally info --peak` measured it; NaN where neither did. Several directories may be of several
+ * machines, and a trace that was given by itself of any. */
+static double peak_of(const struct nvt_report_input *input, const struct nvt_phase_row *phase,
+                      int is_bytes)
+{
+    static const char *const precisions[] = {"tf32", "bf16", "fp16"};
+    char key[64] = "peak_flops_fp32", word[32];
+    if (input->run_count != 1)
+        return NAN;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!input->traces[i].runs)
+            return NAN;
+    for (size_t i = 0; i < sizeof(precisions) / sizeof(precisions[0]); i++) {
+        snprintf(word, sizeof(word), "precision=%s", precisions[i]);
+        if (strstr(phase->configuration, word))
+            snprintf(key, sizeof(key), "peak_flops_%s", precisions[i]);
+    }
+    return nvt_record_number(&input->runs[0]->env, is_bytes ? "peak_bytes" : key);
+}
+
+/* A rate in units of `unit` a second, and its share of the peak in the column behind it. */
+static void put_rate(struct nvt_table *table, size_t row, size_t column,
+                     const struct nvt_work *work, double unit, double peak)
+{
+    if (!(work->ns > 0) || !(work->amount > 0))
+        return;
+    const double rate = work->amount / (work->ns / 1e9);
+    nvt_table_set_real(table, row, column, rate / unit);
+    if (peak > 0)
+        nvt_table_set_real(table, row, column + 1, 100 * rate / peak);
+}
+
+static void put_row(struct nvt_table *table, const struct nvt_report_input *input,
+                    const struct nvt_phase_row *phase)
+{
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, WORKLOAD, phase->workload);
+    nvt_table_set_text(table, row, CONFIGURATION, phase->configuration);
+    nvt_table_set_text(table, row, PHASE, phase->phase);
+    nvt_table_set_text(table, row, STATUS, phase->status ? phase->status : "ok");
+    if (phase->time.n)
+        nvt_table_set_int(table, row, N, (int64_t)phase->time.n);
+    nvt_table_set_real(table, row, MEAN, phase->time.mean);
+    nvt_table_set_real(table, row, STD, phase->time.std);
+    nvt_table_set_real(table, row, MIN, phase->time.min);
+    nvt_table_set_real(table, row, MEDIAN, phase->time.median);
+    nvt_table_set_real(table, row, MAX, phase->time.max);
+    put_rate(table, row, FLOPS, &phase->flops, 1e12, peak_of(input, phase, 0));
+    put_rate(table, row, BYTES, &phase->bytes, 1e9, peak_of(input, phase, 1));
+    nvt_table_set_text(table, row, SOURCE, phase->source);
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct nvt_phases *phases = nvt_phases_of(input, err);
+    if (!phases)
+        return -1;
+    struct nvt_table *table =
+        nvt_report_table(&nvt_report_phases, input, "Phases by configuration", err);
+    for (size_t i = 0; table && i < nvt_phases_count(phases); i++)
+        put_row(table, input, nvt_phases_row(phases, i));
+    if (table && !nvt_phases_count(phases))
+        nvt_note(
+            input,
+            "note: no range forward, backward or optimizer was found, or none within an iteration");
+    if (table && nvt_phases_count(phases) && input->run_count == 1) {
+        const char *date = nvt_record_text(&input->runs[0]->env, "peak_date");
+        if (date)
+            nvt_note(input, "note: shares are of what 'nvtally info --peak' measured %s", date);
+    }
+    nvt_phases_free(phases);
+    return nvt_report_add(tables, table, err);
+}
+
+static int has_any(const struct nvt_report_input *input, const char *workload)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++)
+            if (nvt_record_is_of(&input->runs[i]->records[k], workload))
+                return 1;
+    return 0;
+}
+
+/* The layout of the workload that was run. */
+static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
+{
+    if (has_any(input, "switchback"))
+        return nvt_published_switchback(input, out, err);
+    if (nvt_published_transformer(input, out, err))
+        return -1;
+    /* The write-up has sums behind its tables. */
+    if (!has_any(input, "accumulate"))
+        return 0;
+    putc('\n', out);
+    return nvt_report_accumulate.published(input, out, err);
+}
+
+const struct nvt_report nvt_report_phases = {
+    .name = "phases",
+    .about = "time of forward, backward, optimizer and other phases by configuration",
+    .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .make = make,
+    .published = published,
+};

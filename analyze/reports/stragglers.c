@@ -1,0 +1,513 @@
+/*
+ * stragglers: which rank the others wait for, over many files. A rank is a device of a process; its
+ * number is that of the job when it is on record.
+ *
+ * Clocks of machines differ by more than what is looked for, so none are compared: in a collective
+ * operation the ranks that come early wait inside of their kernel, and all leave together. So of
+ * the kernels that belong together (the n-th of a name on each rank that has such kernels) the
+ * shortest is that of the rank that came last, and what the others took longer is what they waited
+ * for it. Where a rank has more of a name than another, they are paired by the gaps between them
+ * (align.h), or the name is left out. Sends and receives, which concern two ranks only, are left out;
+ * collectives of a part of the ranks are taken for those of all.
+ *
+ * The first table has a row a rank: how often it came last, how long it waited, and the time in
+ * which it computed, against the median of the ranks. The second one lists the collectives with the
+ * longest waits.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/sample.h"
+#include "../readers/align.h"
+#include "../devices.h"
+#include "../map.h"
+#include "report.h"
+
+enum { RANK, FILE_NAME, PID, DEVICE, SPAN, COMPUTE, COMPUTE_REST, COLLECTIVES, LAST, LAST_SHARE };
+enum { WAITED = LAST_SHARE + 1, WAITED_SHARE };
+
+static const struct nvt_column_spec columns[] = {
+    [RANK] = {"Rank", "", NVT_INT, 0, NVT_PLAIN},
+    [FILE_NAME] = {"File", "", NVT_TEXT, 0, 0},
+    [PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
+    [DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
+    [SPAN] = {"Span (ns)", "ns", NVT_INT, 0, 0},
+    [COMPUTE] = {"Compute (ns)", "ns", NVT_INT, 0, 0},
+    [COMPUTE_REST] = {"Compute To Median (%)", "%", NVT_REAL, 1, 0},
+    [COLLECTIVES] = {"Collectives", "", NVT_INT, 0, 0},
+    [LAST] = {"Came Last", "", NVT_INT, 0, 0},
+    [LAST_SHARE] = {"Came Last (%)", "%", NVT_REAL, 1, 0},
+    [WAITED] = {"Waited (ns)", "ns", NVT_INT, 0, 0},
+    [WAITED_SHARE] = {"Waited (%)", "%", NVT_REAL, 1, 0},
+};
+
+enum { C_NAME, C_NUMBER, C_WAIT, C_ALL, C_LAST, C_FIRST };
+
+static const struct nvt_column_spec collective_columns[] = {
+    [C_NAME] = {"Collective", "", NVT_TEXT, 0, 0},
+    [C_NUMBER] = {"Number", "", NVT_INT, 0, 0},
+    [C_WAIT] = {"Longest Wait (ns)", "ns", NVT_INT, 0, 0},
+    [C_ALL] = {"All Waits (ns)", "ns", NVT_INT, 0, 0},
+    [C_LAST] = {"Last Rank", "", NVT_INT, 0, NVT_PLAIN},
+    [C_FIRST] = {"First Rank", "", NVT_INT, 0, NVT_PLAIN},
+};
+
+/* Collectives that are listed. */
+#define LONGEST 20
+
+struct rank {
+    const struct nvt_trace *trace;
+    uint32_t process, device;
+    int64_t number;
+    int64_t span, compute, waited;
+    uint64_t collectives, last;
+    int takes_part;
+};
+
+/* A collective: what is known of its kernels on the ranks seen so far. */
+struct collective {
+    uint32_t name, number;      /* name in `names` */
+    uint32_t ranks;             /* that have it */
+    uint32_t shortest, longest; /* ranks */
+    int64_t least, most, sum;   /* ns */
+};
+
+/* The collectives of a name on a rank. */
+struct series {
+    uint32_t rank, name;
+    uint32_t count;
+    uint32_t offset; /* so many of the first are not paired */
+    int64_t *ends;
+};
+
+struct stragglers {
+    struct rank *ranks;
+    uint32_t rank_count, parties;
+    struct nvt_strings *names;
+    struct nvt_map by_rank; /* rank << 32 | name -> series */
+    struct series *series;
+    uint32_t series_count;
+    uint32_t *paired;       /* of each name, so many of every rank; 0: left out */
+    struct nvt_map by_name; /* name << 32 | number -> collective */
+    struct collective *items;
+    uint32_t count, capacity;
+};
+
+static int is_collective(const struct nvt_trace *trace, uint32_t op)
+{
+    return trace->ops.kind[op] == NVT_OP_KERNEL && nvt_is_communication(trace, op) &&
+           !strcasestr(nvt_name(trace, trace->ops.short_name[op]), "sendrecv");
+}
+
+static struct collective *collective_at(struct stragglers *all, uint32_t name, uint32_t number)
+{
+    uint32_t *at = nvt_map_at(&all->by_name, (uint64_t)name << 32 | number);
+    if (!at)
+        return NULL;
+    if (*at != NVT_MAP_NONE)
+        return &all->items[*at];
+    if (all->count == all->capacity) {
+        uint32_t capacity = all->capacity ? all->capacity * 2 : 64;
+        struct collective *items = realloc(all->items, capacity * sizeof(*items));
+        if (!items)
+            return NULL;
+        all->items = items;
+        all->capacity = capacity;
+    }
+    *at = all->count;
+    all->items[all->count] = (struct collective){.name = name, .number = number};
+    return &all->items[all->count++];
+}
+
+static struct series *series_at(struct stragglers *all, uint32_t rank, uint32_t name)
+{
+    uint32_t *at = nvt_map_at(&all->by_rank, (uint64_t)rank << 32 | name);
+    if (!at || *at != NVT_MAP_NONE)
+        return at ? &all->series[*at] : NULL;
+    if (!(all->series_count & (all->series_count - 1))) {
+        size_t capacity = all->series_count ? (size_t)all->series_count * 2 : 1;
+        struct series *grown = realloc(all->series, capacity * sizeof(*grown));
+        if (!grown)
+            return NULL;
+        all->series = grown;
+    }
+    all->series[all->series_count] = (struct series){.rank = rank, .name = name};
+    *at = all->series_count++;
+    return &all->series[*at];
+}
+
+/* Called with each collective of a rank, its row and which of its name it is there, from 1 on. */
+typedef int (*visit)(struct stragglers *all, struct series *series, uint32_t op, uint32_t number);
+
+static int for_each(struct stragglers *all, uint32_t rank, const struct nvt_used_device *device,
+                    visit what)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is a rank for each trace */
+    const struct nvt_trace *trace = all->ranks[rank].trace;
+    struct nvt_map numbers = {0};
+    int status = 0;
+    for (uint32_t i = 0; i < device->count && !status; i++) {
+        uint32_t op = device->ops[i];
+        if (!is_collective(trace, op))
+            continue;
+        uint32_t name =
+            nvt_strings_add_text(all->names, nvt_name(trace, trace->ops.short_name[op]));
+        uint32_t *number = name == NVT_NO_STRING ? NULL : nvt_map_at(&numbers, name);
+        struct series *series = number ? series_at(all, rank, name) : NULL;
+        if (!series)
+            status = -1;
+        else {
+            *number = *number == NVT_MAP_NONE ? 1 : *number + 1;
+            status = what(all, series, op, *number);
+        }
+    }
+    nvt_map_free(&numbers);
+    return status;
+}
+
+static int note_end(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
+{
+    if (!(series->count & (series->count - 1))) {
+        size_t capacity = series->count ? (size_t)series->count * 2 : 1;
+        int64_t *ends = realloc(series->ends, capacity * sizeof(*ends));
+        if (!ends)
+            return -1;
+        series->ends = ends;
+    }
+    series->ends[series->count++] = all->ranks[series->rank].trace->ops.end[op];
+    all->ranks[series->rank].takes_part = 1;
+    (void)number;
+    return 0;
+}
+
+/* The collective that one of a rank belongs to. NULL: to none, or (*failed) out of memory. */
+static struct collective *collective_of(struct stragglers *all, const struct series *series,
+                                        uint32_t number, int *failed)
+{
+    uint32_t paired = all->paired[series->name];
+    *failed = 0;
+    if (number <= series->offset || number - series->offset > paired)
+        return NULL;
+    struct collective *item = collective_at(all, series->name, number - series->offset);
+    *failed = !item;
+    return item;
+}
+
+static int note_time(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
+{
+    const struct nvt_ops *ops = &all->ranks[series->rank].trace->ops;
+    int failed;
+    struct collective *item = collective_of(all, series, number, &failed);
+    if (!item)
+        return failed ? -1 : 0;
+    int64_t time = ops->end[op] - ops->start[op];
+    if (!item->ranks || time < item->least) {
+        item->least = time;
+        item->shortest = series->rank;
+    }
+    if (!item->ranks || time > item->most) {
+        item->most = time;
+        item->longest = series->rank;
+    }
+    item->ranks++;
+    item->sum += time;
+    return 0;
+}
+
+/* With what is known of all ranks. */
+static int note_wait(struct stragglers *all, struct series *series, uint32_t op, uint32_t number)
+{
+    struct rank *rank = &all->ranks[series->rank];
+    const struct nvt_ops *ops = &rank->trace->ops;
+    int failed;
+    const struct collective *item = collective_of(all, series, number, &failed);
+    if (!item)
+        return failed ? -1 : 0;
+    rank->collectives++;
+    rank->waited += ops->end[op] - ops->start[op] - item->least;
+    rank->last += item->shortest == series->rank && item->most > item->least;
+    return 0;
+}
+
+/* --- which belong together --- */
+
+/* Names that a note is made of, at most. */
+#define NOTED 8
+
+/* Of a name: the rank with the fewest, the fewest and the most, how many ranks have it. */
+struct counts {
+    uint32_t least; /* series */
+    uint32_t fewest, most, ranks;
+    int apart; /* nobody knows which belong together */
+};
+
+static void count_names(const struct stragglers *all, struct counts *counts)
+{
+    for (uint32_t i = 0; i < all->series_count; i++) {
+        const struct series *series = &all->series[i];
+        struct counts *name = &counts[series->name];
+        if (!name->ranks++ || series->count < name->fewest) {
+            name->fewest = series->count;
+            name->least = i;
+        }
+        name->most = series->count > name->most ? series->count : name->most;
+    }
+}
+
+/* Align the ranks that have more of a name than the one with the fewest. */
+static void align_ranks(struct stragglers *all, struct counts *counts)
+{
+    for (uint32_t i = 0; i < all->series_count; i++) {
+        struct series *series = &all->series[i];
+        struct counts *name = &counts[series->name];
+        if (name->ranks < all->parties || name->apart)
+            name->apart = 1;
+        else if (series->count > name->fewest)
+            name->apart = !nvt_align(all->series[name->least].ends, name->fewest, series->ends,
+                                     series->count, &series->offset);
+    }
+}
+
+static void note_name(const struct stragglers *all, struct nvt_report_input *input,
+                      const struct counts *counts, const char *name)
+{
+    if (counts->ranks < all->parties)
+        nvt_note(input, "note: not every rank has %s: left out", name);
+    else
+        nvt_note(input, "note: ranks have %u to %u of %s: %s", counts->fewest, counts->most, name,
+                 counts->apart ? "left out" : "paired by the gaps between them");
+}
+
+/* How many of each name are paired; what is not, or not by mere counting, is said. */
+static int pair_names(struct stragglers *all, struct nvt_report_input *input)
+{
+    uint32_t count = nvt_strings_count(all->names), noted = 0;
+    struct counts *counts = calloc((size_t)count + 1, sizeof(*counts));
+    all->paired = calloc((size_t)count + 1, sizeof(*all->paired));
+    if (!counts || !all->paired) {
+        free(counts);
+        return -1;
+    }
+    count_names(all, counts);
+    align_ranks(all, counts);
+    for (uint32_t i = 0; i < count; i++) {
+        all->paired[i] = counts[i].apart ? 0 : counts[i].fewest;
+        if ((counts[i].apart || counts[i].fewest < counts[i].most) && noted++ < NOTED)
+            note_name(all, input, &counts[i], nvt_strings_get(all->names, i, NULL));
+    }
+    if (noted > NOTED)
+        nvt_note(input, "note: so it is with %u names more", noted - NOTED);
+    free(counts);
+    return 0;
+}
+
+static int64_t number_of(const struct nvt_trace *trace, uint32_t process)
+{
+    const char *fact = nvt_trace_meta(trace, "rank");
+    if (trace->processes.rank[process] != NVT_NONE)
+        return trace->processes.rank[process];
+    return fact && *fact ? strtoll(fact, NULL, 10) : -1;
+}
+
+/* Time with at least one kernel that computes, and from the first operation to the last. */
+static void measure(struct rank *rank, const struct nvt_used_device *device)
+{
+    const struct nvt_ops *ops = &rank->trace->ops;
+    int64_t until = INT64_MIN, end = INT64_MIN;
+    for (uint32_t i = 0; i < device->count; i++) {
+        uint32_t op = device->ops[i];
+        end = ops->end[op] > end ? ops->end[op] : end;
+        if (ops->kind[op] != NVT_OP_KERNEL || nvt_is_communication(rank->trace, op))
+            continue;
+        int64_t start = ops->start[op] > until ? ops->start[op] : until;
+        if (ops->end[op] > start) {
+            rank->compute += ops->end[op] - start;
+            until = ops->end[op];
+        }
+    }
+    rank->span = end - ops->start[device->ops[0]];
+}
+
+/* Add the ranks of a trace (pass 0), the times of what they have in common (1), what they waited
+ * for (2). */
+static int take_trace(struct stragglers *all, const struct nvt_trace *trace, uint32_t *next,
+                      int pass, struct nvt_error *err)
+{
+    static const visit passes[] = {note_end, note_time, note_wait};
+    struct nvt_used_devices devices = {0};
+    int status = nvt_used_devices_make(&devices, trace, err);
+    for (uint32_t i = 0; i < devices.count && !status; i++) {
+        const struct nvt_used_device *device = &devices.items[i];
+        uint32_t rank = (*next)++;
+        if (!pass) {
+            struct rank *ranks = realloc(all->ranks, ((size_t)rank + 1) * sizeof(*ranks));
+            if (ranks) {
+                all->ranks = ranks;
+                ranks[rank] = (struct rank){.trace = trace,
+                                            .process = device->process,
+                                            .device = device->device,
+                                            .number = number_of(trace, device->process)};
+                all->rank_count = rank + 1;
+                measure(&ranks[rank], device);
+            }
+            status = ranks ? 0 : -1;
+        }
+        if (status || for_each(all, rank, device, passes[pass]))
+            status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    }
+    nvt_used_devices_free(&devices);
+    return status;
+}
+
+static int collect(struct stragglers *all, struct nvt_report_input *input, struct nvt_error *err)
+{
+    all->names = nvt_strings_new();
+    if (!all->names)
+        return nvt_fail(err, "out of memory");
+    for (int pass = 0; pass < 3; pass++) {
+        uint32_t next = 0;
+        for (size_t i = 0; i < input->trace_count; i++)
+            if (take_trace(all, input->traces[i].trace, &next, pass, err))
+                return -1;
+        for (uint32_t i = 0; !pass && i < all->rank_count; i++)
+            all->parties += (uint32_t)all->ranks[i].takes_part;
+        if (!pass && pair_names(all, input))
+            return nvt_fail(err, "out of memory");
+    }
+    return 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A rank's number, or its place among the ranks that were read where the job's is not known. */
+static int64_t shown_number(const struct stragglers *all, uint32_t rank)
+{
+    return all->ranks[rank].number >= 0 ? all->ranks[rank].number : rank;
+}
+
+static int put_ranks(struct nvt_table *table, const struct stragglers *all)
+{
+    struct nvt_summary compute;
+    double *values = malloc(((size_t)all->rank_count + 1) * sizeof(*values));
+    if (!values)
+        return -1;
+    for (uint32_t i = 0; i < all->rank_count; i++)
+        values[i] = (double)all->ranks[i].compute;
+    nvt_sample_summary(values, all->rank_count, &compute);
+    free(values);
+    for (uint32_t i = 0; i < all->rank_count; i++) {
+        const struct rank *rank = &all->ranks[i];
+        size_t row = nvt_table_add_row(table);
+        nvt_table_set_int(table, row, RANK, shown_number(all, i));
+        nvt_table_set_text(table, row, FILE_NAME, base_name(rank->trace->path));
+        nvt_table_set_int(table, row, PID, rank->trace->processes.pid[rank->process]);
+        nvt_put_device(table, row, DEVICE, rank->trace, rank->process, rank->device);
+        nvt_table_set_int(table, row, SPAN, rank->span);
+        nvt_table_set_int(table, row, COMPUTE, rank->compute);
+        if (compute.median > 0)
+            nvt_table_set_real(table, row, COMPUTE_REST,
+                               100 * (double)rank->compute / compute.median - 100);
+        nvt_table_set_int(table, row, COLLECTIVES, (int64_t)rank->collectives);
+        if (!rank->collectives)
+            continue;
+        nvt_table_set_int(table, row, LAST, (int64_t)rank->last);
+        nvt_table_set_real(table, row, LAST_SHARE,
+                           100 * (double)rank->last / (double)rank->collectives);
+        nvt_table_set_int(table, row, WAITED, rank->waited);
+        if (rank->span)
+            nvt_table_set_real(table, row, WAITED_SHARE,
+                               100 * (double)rank->waited / (double)rank->span);
+    }
+    nvt_table_sort(table, RANK, 0);
+    return 0;
+}
+
+static int by_wait(const void *left, const void *right)
+{
+    const struct collective *a = left, *b = right;
+    int64_t x = a->most - a->least, y = b->most - b->least;
+    if (x != y)
+        return x < y ? 1 : -1;
+    return a->number != b->number ? (a->number < b->number ? -1 : 1)
+                                  : (a->name > b->name) - (a->name < b->name);
+}
+
+/* The list of the longest waits: sorts the collectives. NULL: out of memory. */
+static struct nvt_table *longest_waits(struct stragglers *all, const struct nvt_table *like)
+{
+    struct nvt_table *table =
+        nvt_table_new("stragglers", "Collectives with the longest waits", collective_columns,
+                      sizeof(collective_columns) / sizeof(collective_columns[0]));
+    if (!table)
+        return NULL;
+    nvt_table_set_provenance(table, nvt_table_provenance(like));
+    if (all->count)
+        qsort(all->items, all->count, sizeof(*all->items), by_wait);
+    for (uint32_t i = 0; i < all->count && nvt_table_rows(table) < LONGEST; i++) {
+        const struct collective *item = &all->items[i];
+        if (item->most == item->least)
+            continue;
+        size_t row = nvt_table_add_row(table);
+        nvt_table_set_text(table, row, C_NAME, nvt_strings_get(all->names, item->name, NULL));
+        nvt_table_set_int(table, row, C_NUMBER, item->number);
+        nvt_table_set_int(table, row, C_WAIT, item->most - item->least);
+        nvt_table_set_int(table, row, C_ALL, item->sum - item->least * item->ranks);
+        nvt_table_set_int(table, row, C_LAST, shown_number(all, item->shortest));
+        nvt_table_set_int(table, row, C_FIRST, shown_number(all, item->longest));
+    }
+    return table;
+}
+
+static int report(struct stragglers *all, struct nvt_report_input *input, struct nvt_tables *tables,
+                  struct nvt_error *err)
+{
+    struct nvt_table *table =
+        nvt_report_table(&nvt_report_stragglers, input, "Ranks that others wait for", err);
+    if (!table)
+        return -1;
+    if (put_ranks(table, all)) {
+        nvt_table_free(table);
+        return nvt_fail(err, "out of memory");
+    }
+    if (all->parties < 2)
+        nvt_note(input, "note: there are no collectives of two ranks or more in what was read");
+    struct nvt_table *waits = all->parties < 2 ? NULL : longest_waits(all, table);
+    int status = nvt_report_add(tables, table, err);
+    if (status || all->parties < 2) {
+        nvt_table_free(waits);
+        return status;
+    }
+    return waits ? nvt_report_add(tables, waits, err) : nvt_fail(err, "out of memory");
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct stragglers all = {0};
+    int status = collect(&all, input, err);
+    if (!status)
+        status = report(&all, input, tables, err);
+    nvt_strings_free(all.names);
+    nvt_map_free(&all.by_name);
+    nvt_map_free(&all.by_rank);
+    free(all.paired);
+    for (uint32_t i = 0; i < all.series_count; i++)
+        free(all.series[i].ends);
+    free(all.series);
+    free(all.items);
+    free(all.ranks);
+    return status;
+}
+
+const struct nvt_report nvt_report_stragglers = {
+    .name = "stragglers",
+    .about = "ranks that the others wait for in collectives, over many files",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = columns,
+    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .make = make,
+};

@@ -1,0 +1,299 @@
+/*
+ * warmup: the curve of iterations from the start of a process, where it gets level, what too few
+ * warm-ups would do to a mean, and where the first iteration's time goes (analyze/warmup.h).
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "../warmup_first.h"
+
+#define CURVE_LEAST                                                                                \
+    16 /* iterations of the curve that are shown, three times the change-point if more */
+#define PARTS_MOST 12 /* of ranges, and of calls */
+
+enum {
+    CONFIGURATION,
+    LEVEL,
+    PROCESSES,
+    LENGTH,
+    FIRST,
+    STEADY,
+    RATIO,
+    AT,
+    LOW,
+    HIGH,
+    CONFIDENCE,
+    ENOUGH
+};
+
+static const struct nvt_column_spec columns[] = {
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [LEVEL] = {"collect", "", NVT_TEXT, 0, 0},
+    [PROCESSES] = {"processes", "", NVT_INT, 0, 0},
+    [LENGTH] = {"iterations", "", NVT_INT, 0, 0},
+    [FIRST] = {"first", "ns", NVT_REAL, 0, 0},
+    [STEADY] = {"steady", "ns", NVT_REAL, 0, 0},
+    [RATIO] = {"first/steady", "", NVT_REAL, 3, 0},
+    [AT] = {"change-point", "", NVT_INT, 0, 0},
+    [LOW] = {"low", "", NVT_INT, 0, 0},
+    [HIGH] = {"high", "", NVT_INT, 0, 0},
+    [CONFIDENCE] = {"confidence", "%", NVT_REAL, 2, 0},
+    [ENOUGH] = {"warm-ups that are enough", "", NVT_TEXT, 0, 0},
+};
+
+enum { E_CONFIGURATION, E_LEVEL, E_WARMUP, E_N, E_MEAN, E_STD, E_BIAS };
+
+static const struct nvt_column_spec effect_columns[] = {
+    [E_CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [E_LEVEL] = {"collect", "", NVT_TEXT, 0, 0},
+    [E_WARMUP] = {"warmup", "", NVT_INT, 0, 0},
+    [E_N] = {"n", "", NVT_INT, 0, 0},
+    [E_MEAN] = {"mean", "ns", NVT_REAL, 1, 0},
+    [E_STD] = {"std", "ns", NVT_REAL, 1, 0},
+    [E_BIAS] = {"mean off by", "%", NVT_REAL, 2, 0},
+};
+
+enum { C_CONFIGURATION, C_LEVEL, C_ITERATION, C_N, C_MEAN, C_MIN, C_MAX, C_RATIO };
+
+static const struct nvt_column_spec curve_columns[] = {
+    [C_CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [C_LEVEL] = {"collect", "", NVT_TEXT, 0, 0},
+    [C_ITERATION] = {"iteration", "", NVT_INT, 0, 0},
+    [C_N] = {"n", "", NVT_INT, 0, 0},
+    [C_MEAN] = {"mean", "ns", NVT_REAL, 0, 0},
+    [C_MIN] = {"min", "ns", NVT_REAL, 0, 0},
+    [C_MAX] = {"max", "ns", NVT_REAL, 0, 0},
+    [C_RATIO] = {"mean/steady", "", NVT_REAL, 3, 0},
+};
+
+enum {
+    F_CONFIGURATION,
+    F_LEVEL,
+    F_KIND,
+    F_NAME,
+    F_FIRST,
+    F_LATER,
+    F_EXCESS,
+    F_SHARE,
+    F_FAULTS,
+    F_FAULTS_LATER,
+    F_FAULTS_NS
+};
+
+static const struct nvt_column_spec first_columns[] = {
+    [F_CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [F_LEVEL] = {"collect", "", NVT_TEXT, 0, 0},
+    [F_KIND] = {"kind", "", NVT_TEXT, 0, 0},
+    [F_NAME] = {"name", "", NVT_TEXT, 0, 0},
+    [F_FIRST] = {"first iteration", "ns", NVT_REAL, 0, 0},
+    [F_LATER] = {"later iterations", "ns", NVT_REAL, 0, 0},
+    [F_EXCESS] = {"excess", "ns", NVT_REAL, 0, 0},
+    [F_SHARE] = {"of all excess", "%", NVT_REAL, 1, 0},
+    [F_FAULTS] = {"page faults, first", "", NVT_REAL, 0, 0},
+    [F_FAULTS_LATER] = {"later", "", NVT_REAL, 1, 0},
+    [F_FAULTS_NS] = {"take about", "ns", NVT_REAL, 0, 0},
+};
+
+/* Another table of the report, with the provenance of its first. */
+static struct nvt_table *another(const struct nvt_table *like, const char *title,
+                                 const struct nvt_column_spec *specs, size_t count)
+{
+    struct nvt_table *table = nvt_table_new("warmup", title, specs, count);
+    if (table)
+        nvt_table_set_provenance(table, nvt_table_provenance(like));
+    return table;
+}
+
+/* The mean time of the first iteration over all processes. */
+static double first_of(const struct nvt_warmup_study *study)
+{
+    double sum = 0;
+    for (size_t s = 0; s < study->count; s++)
+        sum += study->series[s].ns[0];
+    return sum / (double)study->count;
+}
+
+static void put_study(struct nvt_table *table, const struct nvt_warmup_study *study)
+{
+    const struct nvt_change_point *change = &study->change;
+    char text[64];
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, CONFIGURATION, study->name);
+    nvt_table_set_text(table, row, LEVEL, study->level);
+    nvt_table_set_int(table, row, PROCESSES, (int64_t)study->count);
+    nvt_table_set_int(table, row, LENGTH, (int64_t)study->length);
+    nvt_table_set_real(table, row, FIRST, first_of(study));
+    nvt_table_set_real(table, row, STEADY, study->steady);
+    nvt_table_set_real(table, row, RATIO, first_of(study) / study->steady);
+    nvt_table_set_real(table, row, CONFIDENCE, 100 * (1 - change->p));
+    if (study->slow) {
+        nvt_table_set_int(table, row, AT, (int64_t)change->at);
+        nvt_table_set_int(table, row, LOW, (int64_t)change->low);
+        nvt_table_set_int(table, row, HIGH, (int64_t)change->high);
+        if (change->high >= change->limit)
+            snprintf(text, sizeof(text), "cannot tell: %zu or more, too few iterations",
+                     change->low);
+        else
+            snprintf(text, sizeof(text), "%zu", change->high);
+    } else if (!change->at ||
+               (study->count == 1 && (double)study->length < 1 / NVT_WARMUP_ALPHA + 1)) {
+        snprintf(text, sizeof(text), "cannot tell: too few iterations");
+    } else {
+        snprintf(text, sizeof(text), "none found in the first %zu", change->limit);
+    }
+    nvt_table_set_text(table, row, ENOUGH, text);
+}
+
+/* What the timed iterations of processes with this many warm-ups come to. */
+static int put_effect(struct nvt_table *table, const struct nvt_warmup_study *study, size_t warmups)
+{
+    struct nvt_summary summary,
+        level; /* level: of those behind the change-point, of the same processes */
+    if (nvt_warmup_summary(study, warmups, warmups, &summary) ||
+        nvt_warmup_summary(study, warmups > study->slow ? warmups : study->slow, warmups, &level))
+        return -1;
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, E_CONFIGURATION, study->name);
+    nvt_table_set_text(table, row, E_LEVEL, study->level);
+    nvt_table_set_int(table, row, E_WARMUP, (int64_t)warmups);
+    nvt_table_set_int(table, row, E_N, (int64_t)summary.n);
+    nvt_table_set_real(table, row, E_MEAN, summary.mean);
+    nvt_table_set_real(table, row, E_STD, summary.std);
+    if (study->slow)
+        nvt_table_set_real(table, row, E_BIAS, 100 * (summary.mean / level.mean - 1));
+    return 0;
+}
+
+/* A row for each number of warm-ups that a process had, ascending. */
+static int put_effects(struct nvt_table *table, const struct nvt_warmup_study *study)
+{
+    for (size_t last = 0, next, from = 0;; last = next + 1, from = 1) {
+        next = SIZE_MAX;
+        for (size_t s = 0; s < study->count; s++)
+            if ((!from || study->series[s].warmups >= last) && study->series[s].warmups < next)
+                next = study->series[s].warmups;
+        if (next == SIZE_MAX)
+            return 0;
+        if (put_effect(table, study, next))
+            return -1;
+    }
+}
+
+static int put_curve(struct nvt_table *table, const struct nvt_warmup_study *study)
+{
+    struct nvt_summary summary;
+    double *scratch = malloc((study->count + 1) * sizeof(*scratch));
+    size_t shown = 3 * study->slow > CURVE_LEAST ? 3 * study->slow : CURVE_LEAST;
+    if (!scratch)
+        return -1;
+    for (size_t i = 0; i < study->length && i < shown; i++) {
+        nvt_warmup_at(study, i, scratch, &summary);
+        size_t row = nvt_table_add_row(table);
+        nvt_table_set_text(table, row, C_CONFIGURATION, study->name);
+        nvt_table_set_text(table, row, C_LEVEL, study->level);
+        nvt_table_set_int(table, row, C_ITERATION, (int64_t)i + 1);
+        nvt_table_set_int(table, row, C_N, (int64_t)summary.n);
+        nvt_table_set_real(table, row, C_MEAN, summary.mean);
+        nvt_table_set_real(table, row, C_MIN, summary.min);
+        nvt_table_set_real(table, row, C_MAX, summary.max);
+        nvt_table_set_real(table, row, C_RATIO, summary.mean / study->steady);
+    }
+    free(scratch);
+    return 0;
+}
+
+static int put_first(struct nvt_table *table, const struct nvt_warmup_study *study,
+                     struct nvt_error *err)
+{
+    static const char *const kinds[NVT_FIRST_KINDS] = {"range", "call", "cause"};
+    struct nvt_first first = {0};
+    size_t shown[NVT_FIRST_KINDS] = {0};
+    int status = nvt_first_make(&first, study, err);
+    for (size_t i = 0; i < first.count && !status; i++) {
+        const struct nvt_first_part *part = &first.parts[i];
+        if (shown[part->kind]++ >= PARTS_MOST)
+            continue;
+        size_t row = nvt_table_add_row(table);
+        nvt_table_set_text(table, row, F_CONFIGURATION, study->name);
+        nvt_table_set_text(table, row, F_LEVEL, study->level);
+        nvt_table_set_text(table, row, F_KIND, kinds[part->kind]);
+        nvt_table_set_text(table, row, F_NAME, *part->name ? part->name : "(between phases)");
+        nvt_table_set_real(table, row, F_FIRST, part->first);
+        nvt_table_set_real(table, row, F_LATER, part->later);
+        nvt_table_set_real(table, row, F_EXCESS, part->first - part->later);
+        nvt_table_set_real(table, row, F_SHARE, 100 * part->share);
+        nvt_table_set_real(table, row, F_FAULTS, part->faults_first);
+        nvt_table_set_real(table, row, F_FAULTS_LATER, part->faults_later);
+        nvt_table_set_real(table, row, F_FAULTS_NS, part->faults_ns);
+    }
+    nvt_first_free(&first);
+    return status;
+}
+
+enum { EFFECT, CURVE, PARTS, MORE };
+
+static int fill(const struct nvt_warmups *warmups, struct nvt_table *table,
+                struct nvt_table *const more[MORE], struct nvt_error *err)
+{
+    for (size_t i = 0; i < warmups->count; i++) {
+        const struct nvt_warmup_study *study = &warmups->studies[i];
+        put_study(table, study);
+        if (put_effects(more[EFFECT], study) || put_curve(more[CURVE], study))
+            return nvt_fail(err, "out of memory");
+        if (put_first(more[PARTS], study, err))
+            return -1;
+    }
+    return 0;
+}
+
+#define COUNT(specs) (sizeof(specs) / sizeof(specs[0]))
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct nvt_warmups *warmups = nvt_warmups_of(input, err);
+    if (!warmups)
+        return -1;
+    if (!warmups->count) {
+        nvt_warmups_free(warmups);
+        nvt_note(input, "note: no trace has ranges named iteration: there is no curve to show");
+        return 0;
+    }
+    struct nvt_table *table =
+        nvt_report_table(&nvt_report_warmup, input, "How long warming up takes", err);
+    struct nvt_table *more[MORE] = {NULL};
+    int status = table ? 0 : -1;
+    if (table) {
+        more[EFFECT] = another(table, "What the timed iterations say after so many warm-ups",
+                               effect_columns, COUNT(effect_columns));
+        more[CURVE] = another(table, "Iterations from the start of a process", curve_columns,
+                              COUNT(curve_columns));
+        more[PARTS] = another(table, "Where the first iteration's time goes", first_columns,
+                              COUNT(first_columns));
+    }
+    if (!status && (!more[EFFECT] || !more[CURVE] || !more[PARTS]))
+        status = nvt_fail(err, "out of memory");
+    if (!status)
+        status = fill(warmups, table, more, err);
+    nvt_warmups_free(warmups);
+    if (!status)
+        status = nvt_report_add(tables, table, err);
+    else
+        nvt_table_free(table);
+    for (int i = 0; i < MORE; i++)
+        if (status)
+            nvt_table_free(more[i]);
+        else
+            status = nvt_report_add(tables, more[i], err);
+    return status;
+}
+
+const struct nvt_report nvt_report_warmup = {
+    .name = "warmup",
+    .about = "iterations from the start of a process, when they get level, where the first one's "
+             "time goes",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = columns,
+    .column_count = COUNT(columns),
+    .make = make,
+};

@@ -1,0 +1,264 @@
+/*
+ * phases: mean time of each phase of runs that have no chart of their own (linear layers without
+ * fragments among them), with error bars of one standard deviation; a row a configuration, a mark a phase, a sheet for each thirty rows.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../analyze/fragments.h"
+#include "../chart.h"
+#include "../frame.h"
+#include "../gnuplot.h"
+#include "../studied.h"
+#include "../../lib/words.h"
+
+enum { SHEET_ROWS = 30, PHASES = 3, NAME_LONGEST = 400 };
+
+#define LOG_RATIO 15
+
+static const struct nvt_series phases[PHASES] = {{"forward", "forward", NVT_BLUE, 7},
+                                                 {"backward", "backward", NVT_RED, 5},
+                                                 {"optimizer", "optimizer", NVT_GREEN, 9}};
+
+struct row {
+    char name[NAME_LONGEST];
+    double mean[PHASES], std[PHASES]; /* ns, NaN: unknown */
+};
+
+/* Of all directories. */
+struct source {
+    struct nvt_studied studied;
+    struct nvt_fragment_row *fragments; /* what the fragment study shows, among others */
+    size_t fragment_count;
+};
+
+struct sheet {
+    const struct source *source;
+    const struct nvt_runs *runs;
+    const struct row *rows;
+    size_t count;
+    struct nvt_time_unit unit;
+    struct nvt_extent extent; /* ns, with the bars */
+};
+
+/* Whether fragments were measured with the size and batch of a record: they have a sheet then. */
+static int has_fragments(const struct source *source, const struct nvt_record *record)
+{
+    double size = nvt_record_number(record, "size"), batch = nvt_record_number(record, "batch");
+    for (size_t i = 0; i < source->fragment_count; i++) {
+        const struct nvt_fragment_row *row = &source->fragments[i];
+        if (row->fragments && nvt_fragment_ok(row) && (double)row->size == size &&
+            (double)row->batch == batch)
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether a record is in another chart. */
+static int has_own(const struct source *source, const char *workload,
+                   const struct nvt_record *record)
+{
+    if (!strcmp(workload, "linear") || !strcmp(workload, "fragmented"))
+        return has_fragments(source, record);
+    return !strcmp(workload, "switchback") || !strcmp(workload, "gpipe");
+}
+
+/* Append "key=value" unless the configuration has it, as a published one may. */
+static void add_word(struct row *row, const char *key, const char *value)
+{
+    char word[64];
+    size_t used = strlen(row->name);
+    snprintf(word, sizeof(word), " %s=", key);
+    if (value && !strstr(row->name, word))
+        snprintf(row->name + used, sizeof(row->name) - used, "%s%.12s", word, value);
+}
+
+static int read_row(const struct source *source, const struct nvt_record *record, struct row *row)
+{
+    const char *workload = nvt_record_text(record, "workload");
+    const char *warmup = nvt_record_text(record, "warmup");
+    const char *collect = nvt_record_text(record, "collect");
+    char key[64], *configuration;
+    int any = 0;
+    if (!workload || has_own(source, workload, record))
+        return 0;
+    for (int i = 0; i < PHASES; i++) {
+        snprintf(key, sizeof(key), "%s_ns_mean", phases[i].block);
+        row->mean[i] = nvt_record_number(record, key);
+        snprintf(key, sizeof(key), "%s_ns_std", phases[i].block);
+        row->std[i] = nvt_record_number(record, key);
+        any |= row->mean[i] > 0;
+    }
+    configuration = any ? nvt_record_configuration(record) : NULL;
+    if (any) {
+        snprintf(row->name, sizeof(row->name), "%.40s %.300s", workload,
+                 configuration ? configuration : "");
+        add_word(row, "warmup", warmup);
+        add_word(row, "collect", collect);
+    }
+    free(configuration);
+    return any;
+}
+
+static const char *name_of(const void *rows, size_t index)
+{
+    const struct row *row = rows;
+    return row[index].name;
+}
+
+static void measure(struct sheet *sheet)
+{
+    sheet->extent = nvt_extent_new();
+    for (size_t i = 0; i < sheet->count; i++)
+        for (int p = 0; p < PHASES; p++) {
+            double mean = sheet->rows[i].mean[p], std = sheet->rows[i].std[p];
+            if (mean > 0)
+                nvt_extent_add_bar(&sheet->extent, mean, std);
+        }
+    sheet->unit = nvt_time_unit_for(sheet->extent.most);
+}
+
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
+{
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
+    fprintf(out, "# mean_%s std_%s place; a block a phase\n", sheet->unit.name, sheet->unit.name);
+    for (int p = 0; p < PHASES; p++) {
+        fprintf(out, "%s# %s\n", p ? "\n\n" : "", phases[p].block);
+        for (size_t i = 0; i < sheet->count; i++)
+            if (sheet->rows[i].mean[p] > 0)
+                fprintf(out, "%.9g\t%.9g\t%.2f\n", sheet->rows[i].mean[p] / sheet->unit.ns,
+                        sheet->rows[i].std[p] / sheet->unit.ns, (double)i + 0.56 + 0.16 * p);
+    }
+}
+
+/* The phases that some row has; how many. */
+static size_t shown_phases(const struct sheet *sheet, struct nvt_series shown[PHASES])
+{
+    size_t count = 0;
+    for (int p = 0; p < PHASES; p++)
+        for (size_t i = 0; i < sheet->count; i++)
+            if (sheet->rows[i].mean[p] > 0) {
+                shown[count++] = phases[p];
+                break;
+            }
+    return count;
+}
+
+static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    const struct nvt_words words = {sheet->rows, sheet->count, name_of};
+    struct nvt_provenance from = nvt_runs_provenance(sheet->runs);
+    char text[NVT_FRAME_TEXT];
+    int bars = 0;
+    frame->left = frame->right = 20;
+    for (int p = 0; p < PHASES; p++)
+        for (size_t i = 0; i < sheet->count; i++)
+            bars |= sheet->rows[i].std[p] > 0;
+    if (sheet->source->studied.repeats < 2)
+        nvt_frame_note(frame, "Means over the iterations.");
+    nvt_studied_notes(&sheet->source->studied, bars ? "bars" : NULL, frame);
+    if (sheet->count > 1 && nvt_words_pick(&words, sheet->rows[0].name, 1, text, sizeof(text)))
+        nvt_frame_note(frame, text);
+    nvt_frame_provenance(frame, "", &from);
+}
+
+/* A row's name stands above its points. */
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
+{
+    const struct sheet *sheet = what;
+    const struct nvt_words words = {sheet->rows, sheet->count, name_of};
+    char text[NAME_LONGEST];
+    struct nvt_frame frame = nvt_frame_new(request->format, name, "Time of each phase");
+    struct nvt_series shown[PHASES];
+    size_t series = shown_phases(sheet, shown);
+    nvt_frame_series_keys(&frame, shown, series);
+    put_frame(sheet, &frame);
+    nvt_frame_open(&frame, 46 * (int)sheet->count, out);
+    int is_log = nvt_frame_scale('x', &sheet->extent, sheet->unit.ns, LOG_RATIO, out);
+    fprintf(out,
+            "set border 1\nunset ytics\nset grid noytics\n"
+            "set xlabel 'time (%s)%s'\nset yrange [%zu:0]\n",
+            sheet->unit.name, is_log ? ", log scale" : "", sheet->count);
+    for (size_t i = 0; i < sheet->count; i++) {
+        if (sheet->count < 2 || !nvt_words_pick(&words, sheet->rows[i].name, 0, text, sizeof(text)))
+            snprintf(text, sizeof(text), "%s", sheet->rows[i].name);
+        fprintf(out, "set label %zu ", i + 1);
+        nvt_gnuplot_text(text, 64, out);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.24);
+    }
+    nvt_frame_series(name, "1:3:(low($1,$2)):(high($1,$2))", shown, series, out);
+    nvt_frame_close(&frame, out);
+}
+
+static int draw_runs(const struct nvt_chart_request *request, const struct source *source,
+                     const struct nvt_runs *runs, size_t *number, struct nvt_error *err)
+{
+    struct row *rows = calloc(runs->count + 1, sizeof(*rows));
+    size_t count = 0;
+    int status = rows ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; rows && i < runs->count; i++)
+        count += (size_t)read_row(source, &runs->records[i], &rows[count]);
+    for (size_t first = 0; first < count && !status; first += SHEET_ROWS) {
+        struct sheet sheet = {.source = source, .runs = runs, .rows = rows + first};
+        char name[32];
+        sheet.count = count - first < SHEET_ROWS ? count - first : SHEET_ROWS;
+        measure(&sheet);
+        snprintf(name, sizeof(name), "phases-%zu", ++*number);
+        status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+    }
+    free(rows);
+    return status;
+}
+
+static void close_source(struct source *source)
+{
+    nvt_studied_free(&source->studied);
+    free(source->fragments);
+}
+
+/* To be closed after a failure as well. */
+static int open_source(struct source *source, const struct nvt_report_input *input,
+                       struct nvt_error *err)
+{
+    *source = (struct source){0};
+    if (nvt_studied_of(input, NVT_STUDIED_WARMUPS, &source->studied, err))
+        return -1;
+    source->fragments =
+        nvt_fragment_rows(input->runs, input->run_count, &source->fragment_count, err);
+    return source->fragments ? 0 : -1;
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    struct source source;
+    size_t number = 0;
+    int status = open_source(&source, request->input, err);
+    for (size_t i = 0; i < source.studied.input.run_count && !status; i++)
+        status = draw_runs(request, &source, source.studied.input.runs[i], &number, err);
+    close_source(&source);
+    return status;
+}
+
+static int fits(const struct nvt_report_input *input)
+{
+    struct source source;
+    struct row row;
+    int any = 0, failed = open_source(&source, input, NULL);
+    for (size_t i = 0; i < input->run_count && !failed; i++)
+        for (size_t k = 0; k < input->runs[i]->count && !any; k++)
+            any = read_row(&source, &input->runs[i]->records[k], &row);
+    close_source(&source);
+    return any;
+}
+
+const struct nvt_chart nvt_chart_phases = {
+    .name = "phases",
+    .about = "mean time of each phase of runs that have no chart of their own",
+    .fits = fits,
+    .draw = draw,
+};

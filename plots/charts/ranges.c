@@ -1,0 +1,136 @@
+/*
+ * ranges: where the time of a trace went: the NVTX ranges, and the kernels, with the most total
+ * time as bars, with the total, its share and how often the range ran. Nested ranges count within
+ * those around them, so shares can exceed 100 % together.
+ */
+#include "../chart.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../frame.h"
+#include "../gnuplot.h"
+#include "../label.h"
+
+#define BARS_MAX 20
+
+/* A table by total time: its rows as bars. */
+struct bars {
+    const struct nvt_trace *trace;
+    const struct nvt_table *table;
+    const char *what, *of; /* "NVTX ranges", heading of the names */
+    size_t count;
+    struct nvt_time_unit unit;
+    int are_kernels;
+};
+
+static double total_of(const struct bars *bars, size_t row)
+{
+    return nvt_table_real(bars->table, row, nvt_table_find(bars->table, "Total Time (ns)"));
+}
+
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
+{
+    const struct bars *bars = what;
+    size_t share = nvt_table_find(bars->table, "Time (%)");
+    size_t instances = nvt_table_find(bars->table, "Instances");
+    (void)request;
+    (void)name;
+    fprintf(out, "# total_%s\tpercent\tinstances\t%s\n", bars->unit.name, bars->of);
+    for (size_t row = 0; row < bars->count; row++) {
+        fprintf(out, "%.9g\t%.1f\t%lld\t", total_of(bars, row) / bars->unit.ns,
+                nvt_table_real(bars->table, row, share),
+                (long long)nvt_table_int(bars->table, row, instances));
+        const char *full = nvt_table_text(bars->table, row, nvt_table_find(bars->table, bars->of));
+        if (bars->are_kernels)
+            nvt_label_put_kernel(full, out);
+        else
+            nvt_label_put(full, out);
+        putc('\n', out);
+    }
+}
+
+/* The name of a bar stands above it, so that names may be long. */
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
+{
+    const struct bars *bars = what;
+    const char *slash = strrchr(bars->trace->path, '/');
+    double longest = total_of(bars, 0) / bars->unit.ns;
+    char title[NVT_FRAME_TEXT];
+    snprintf(title, sizeof(title), "%s of %.100s by total time", bars->what,
+             slash ? slash + 1 : bars->trace->path);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    frame.left = frame.right = 16;
+    nvt_frame_note(&frame, bars->are_kernels
+                               ? "Total time, its share, and how often it ran."
+                               : "Total time, its share of the sum over all, and how often it ran. "
+                                 "What lies within another counts in both.");
+    nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->table));
+    nvt_frame_open(&frame, 30 * (int)bars->count, out);
+    fprintf(out,
+            "set datafile separator '\\t'\nset border 1\nunset ytics\n"
+            "set grid noytics\nset xlabel 'total time (%s)'\nset xrange [0:%.9g]\n"
+            "set yrange [%zu:0]\n"
+            "plot '%s.dat' using (0):($0+0.7):(0):1:($0+0.52):($0+0.88) with boxxyerror "
+            "fillstyle solid noborder fillcolor '%s', \\\n"
+            "     '' using (0):($0+0.27):4 with labels left font ',11', \\\n"
+            "     '' using 1:($0+0.7):(sprintf('%%.4g %s · %%.1f %%%% · %%d×', $1, $2, int($3))) "
+            "with labels left offset 0.5,0 font ',11' textcolor '#333333'\n",
+            bars->unit.name, longest > 0 ? longest * 1.75 : 1, bars->count, name, NVT_SKY,
+            bars->unit.name);
+    nvt_frame_close(&frame, out);
+}
+
+static int draw_table(const struct nvt_chart_request *request, const struct nvt_report *report,
+                      struct bars bars, const char *name, struct nvt_error *err)
+{
+    struct nvt_tables tables = {0};
+    int status = report->make(request->input, &tables, err);
+    bars.trace = request->input->traces[0].trace;
+    bars.table = status ? NULL : tables.items[0];
+    bars.count = status ? 0 : nvt_table_rows(bars.table);
+    bars.count = bars.count < BARS_MAX ? bars.count : BARS_MAX;
+    if (bars.count) {
+        bars.unit = nvt_time_unit_for(total_of(&bars, 0));
+        status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
+    }
+    nvt_tables_free(&tables);
+    return status;
+}
+
+static int draw_trace(const struct nvt_chart_request *request, const char *base,
+                      struct nvt_error *err)
+{
+    char name[160];
+    const struct nvt_trace *trace = request->input->traces[0].trace;
+    const struct bars ranges = {.what = "NVTX ranges", .of = "Range"};
+    const struct bars kernels = {.what = "Kernels", .of = "Name", .are_kernels = 1};
+    int status = 0;
+    snprintf(name, sizeof(name), "%s-ranges", base);
+    if (trace->ranges.count)
+        status = draw_table(request, &nvt_report_nvtx_sum, ranges, name, err);
+    snprintf(name, sizeof(name), "%s-kernels", base);
+    if (!status && trace->ops.count)
+        status = draw_table(request, nvt_report_find("cuda_gpu_kern_sum"), kernels, name, err);
+    return status;
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    return nvt_chart_each_trace(request, draw_trace, err);
+}
+
+static int fits(const struct nvt_report_input *input)
+{
+    return nvt_chart_any_trace(input, nvt_chart_has_time);
+}
+
+const struct nvt_chart nvt_chart_ranges = {
+    .name = "ranges",
+    .about = "the ranges and kernels of a trace with the most total time",
+    .part = NVT_CHART_TIME,
+    .fits = fits,
+    .draw = draw,
+};

@@ -1,0 +1,270 @@
+/*
+ * reference: our times beside the published ones of the same configurations, as ratios on a
+ * logarithmic axis, a sheet for each thirty configurations. Both machines are named: the ratio is
+ * theirs, too.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../analyze/compare_reference.h"
+#include "../../analyze/published/published.h"
+#include "../chart.h"
+#include "../frame.h"
+#include "../gnuplot.h"
+#include "../studied.h"
+#include "../../lib/words.h"
+
+enum { SHEET_ROWS = 30 };
+
+/* A block of the data for each quantity. */
+static const struct nvt_series all_series[] = {
+    {"forward", "forward", NVT_BLUE, 7},
+    {"backward", "backward", NVT_RED, 5},
+    {"forward_launch", "forward, launch", NVT_BLUE, 6},
+    {"backward_launch", "backward, launch", NVT_RED, 4},
+    {"time_standard", "fp16", NVT_BLUE, 7},
+    {"time_rowwise", "int8, by row", NVT_RED, 5},
+    {"time_global", "int8, one scale", NVT_GREEN, 9},
+};
+#define SERIES (sizeof(all_series) / sizeof(all_series[0]))
+
+/* Which series a pair belongs to, SERIES: none. */
+static size_t series_of(const struct nvt_beside *pair)
+{
+    if (!(pair->our_value > 0) || !(pair->their_value > 0))
+        return SERIES;
+    for (size_t i = 0; i < SERIES; i++)
+        if (!strcmp(pair->quantity, all_series[i].block))
+            return i;
+    return SERIES;
+}
+
+/* Whether a record of the pair was measured: published figures are not set beside themselves. */
+static int is_shown(const struct nvt_beside *pair)
+{
+    return series_of(pair) < SERIES && strcmp(nvt_record_source(pair->ours), "published") != 0;
+}
+
+/* Of the ratio, first order, from the deviations that are known; 0 where none is. */
+static double deviation_of(const struct nvt_beside *pair)
+{
+    double ours = pair->our_std > 0 ? pair->our_std / pair->our_value : 0;
+    double theirs = pair->their_std > 0 ? pair->their_std / pair->their_value : 0;
+    return pair->our_value / pair->their_value * sqrt(ours * ours + theirs * theirs);
+}
+
+/* A part of the pairs with at most SHEET_ROWS configurations. */
+struct sheet {
+    const struct nvt_studied *studied;
+    const struct nvt_beside *pairs;
+    size_t count;
+    size_t rows;
+    char name[40];
+};
+
+/* How many pairs from the first on make a sheet. */
+static size_t cut_sheet(const struct nvt_beside *pairs, size_t count, size_t *rows)
+{
+    const struct nvt_record *last = NULL;
+    size_t i = 0;
+    *rows = 0;
+    for (; i < count; i++) {
+        if (!is_shown(&pairs[i]))
+            continue;
+        /* A sheet names one machine of ours. */
+        if ((last && pairs[i].runs != pairs[0].runs) ||
+            (pairs[i].ours != last && *rows == SHEET_ROWS))
+            break;
+        *rows += pairs[i].ours != last;
+        last = pairs[i].ours;
+    }
+    return i;
+}
+
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
+{
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
+    fputs("# row ours/published ours_ms published_ms deviation_of_ratio\n", out);
+    for (size_t s = 0, blocks = 0; s < SERIES; s++) {
+        const struct nvt_record *last = NULL;
+        size_t row = 0, in_block = 0;
+        for (size_t i = 0; i < sheet->count; i++) {
+            const struct nvt_beside *pair = &sheet->pairs[i];
+            if (!is_shown(pair))
+                continue;
+            row += pair->ours != last;
+            last = pair->ours;
+            if (series_of(pair) != s)
+                continue;
+            if (!in_block++)
+                fprintf(out, "%s# %s\n", blocks++ ? "\n\n" : "", all_series[s].block);
+            fprintf(out, "%zu\t%.9g\t%.9g\t%.9g\t%.9g\n", row, pair->our_value / pair->their_value,
+                    pair->our_value, pair->their_value, deviation_of(pair));
+        }
+    }
+}
+
+/* The records of a sheet, each once. */
+static size_t records_of(const struct sheet *sheet, const char *configurations[SHEET_ROWS])
+{
+    const struct nvt_record *last = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < sheet->count && count < SHEET_ROWS; i++) {
+        if (!is_shown(&sheet->pairs[i]) || sheet->pairs[i].ours == last)
+            continue;
+        last = sheet->pairs[i].ours;
+        configurations[count++] = nvt_record_configuration(last);
+    }
+    return count;
+}
+
+static const char *configuration_of(const void *rows, size_t index)
+{
+    const char *const *configurations = rows;
+    return configurations[index];
+}
+
+/* A row's name stands above its points. */
+static void put_names(const struct sheet *sheet, FILE *out)
+{
+    const char *configurations[SHEET_ROWS];
+    char text[200];
+    size_t count = records_of(sheet, configurations);
+    const struct nvt_words words = {configurations, count, configuration_of};
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "set label %zu ", i + 1);
+        if (nvt_words_pick(&words, configurations[i], 0, text, sizeof(text)))
+            nvt_gnuplot_text(text, 64, out);
+        else
+            nvt_gnuplot_text(configurations[i] ? configurations[i] : "?", 64, out);
+        fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.25);
+    }
+    for (size_t i = 0; i < count; i++)
+        free((char *)configurations[i]);
+}
+
+static int has_bars(const struct sheet *sheet)
+{
+    for (size_t i = 0; i < sheet->count; i++)
+        if (is_shown(&sheet->pairs[i]) && deviation_of(&sheet->pairs[i]) > 0)
+            return 1;
+    return 0;
+}
+
+static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    const char *configurations[SHEET_ROWS];
+    const struct nvt_record *ours = sheet->pairs[0].ours;
+    const char *workload = nvt_record_text(ours, "workload");
+    const struct nvt_reference *theirs = nvt_reference_of(workload ? workload : "");
+    struct nvt_provenance from = nvt_runs_provenance(sheet->pairs[0].runs);
+    char text[NVT_FRAME_TEXT];
+    size_t count = records_of(sheet, configurations);
+    const struct nvt_words words = {configurations, count, configuration_of};
+    snprintf(text, sizeof(text), "%s ", workload ? workload : "");
+    if (count > 1)
+        nvt_words_pick(&words, configurations[0], 1, text + strlen(text),
+                       sizeof(text) - strlen(text));
+    for (size_t i = 0; i < count; i++)
+        free((char *)configurations[i]);
+    nvt_frame_note(frame, text);
+    nvt_studied_notes(sheet->studied,
+                      has_bars(sheet) ? "bars of the ratio, from those that are known" : NULL,
+                      frame);
+    nvt_frame_provenance(frame, "Ours: ", &from);
+    snprintf(text, sizeof(text), "Published: %s; device: %s", theirs ? theirs->title : "?",
+             theirs ? theirs->device : "not stated");
+    nvt_frame_note(frame, text);
+}
+
+/* The series that some pair belongs to; how many. */
+static size_t shown_series(const struct sheet *sheet, struct nvt_series shown[SERIES])
+{
+    size_t count = 0;
+    for (size_t s = 0; s < SERIES; s++)
+        for (size_t i = 0; i < sheet->count; i++)
+            if (is_shown(&sheet->pairs[i]) && series_of(&sheet->pairs[i]) == s) {
+                shown[count++] = all_series[s];
+                break;
+            }
+    return count;
+}
+
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
+{
+    const struct sheet *sheet = what;
+    struct nvt_series shown[SERIES];
+    size_t series = shown_series(sheet, shown);
+    struct nvt_extent extent = {1, 1}; /* with the line of equal times */
+    for (size_t i = 0; i < sheet->count; i++)
+        if (is_shown(&sheet->pairs[i])) {
+            double ratio = sheet->pairs[i].our_value / sheet->pairs[i].their_value;
+            nvt_extent_add(&extent, ratio, ratio);
+        }
+    struct nvt_frame frame = nvt_frame_new(
+        request->format, name, "Our time / published time (other machines: no verdict)");
+    frame.left = frame.right = 20;
+    nvt_frame_series_keys(&frame, shown, series);
+    put_notes(sheet, &frame);
+    nvt_frame_open(&frame, 34 * (int)sheet->rows, out);
+    fprintf(out,
+            "set border 1\nunset ytics\nset grid noytics\n"
+            "set xlabel 'ours / published, log scale'\nset yrange [%zu:0]\n",
+            sheet->rows);
+    nvt_frame_scale('x', &extent, 1, 0, out);
+    for (size_t row = 0; row < sheet->rows; row++)
+        fprintf(out, "set arrow %zu from 1,%zu.44 to 1,%zu nohead linecolor '#333333' dashtype 2\n",
+                row + 1, row, row + 1);
+    put_names(sheet, out);
+    nvt_frame_series(name, "2:($1-0.32):($5>0&&$5<$2?$2-$5:$2):($5>0?$2+$5:$2)", shown, series,
+                     out);
+    nvt_frame_close(&frame, out);
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    struct nvt_besides besides = {0};
+    struct nvt_studied studied;
+    size_t rows, done = 0, number = 1;
+    int status = nvt_studied_of(request->input, NVT_STUDIED_WARMUPS, &studied, err);
+    if (!status)
+        status = nvt_beside_reference(&studied.input, &besides, err);
+    while (!status && done < besides.count) {
+        while (done < besides.count && !is_shown(&besides.rows[done]))
+            done++;
+        struct sheet sheet = {.studied = &studied, .pairs = besides.rows + done};
+        sheet.count = cut_sheet(sheet.pairs, besides.count - done, &rows);
+        sheet.rows = rows;
+        snprintf(sheet.name, sizeof(sheet.name), "reference-%zu", number++);
+        if (rows)
+            status = nvt_chart_draw(request, sheet.name, put_data, put_script, &sheet, err);
+        done += sheet.count;
+    }
+    nvt_besides_free(&besides);
+    nvt_studied_free(&studied);
+    return status;
+}
+
+static int fits(const struct nvt_report_input *input)
+{
+    struct nvt_besides besides = {0};
+    int shown = 0;
+    if (!nvt_beside_reference(input, &besides, NULL))
+        for (size_t i = 0; i < besides.count && !shown; i++)
+            shown = is_shown(&besides.rows[i]);
+    nvt_besides_free(&besides);
+    return shown;
+}
+
+const struct nvt_chart nvt_chart_reference = {
+    .name = "reference",
+    .about = "times as multiples of the published ones, which are of other machines",
+    .part = NVT_CHART_REFERENCE,
+    .fits = fits,
+    .draw = draw,
+};
