@@ -23,6 +23,12 @@
  *   …
  *   NVT_LAUNCH(add, NVT_CHUNKS(n), a);
  *
+ * One that moves numbers on where they are is update(e, g[i], &a) for all a.n of them: e has the i-th numbers of the
+ * a.at[0] … a.at[count - 1], gives them new values, and g is another array. No two of them overlap.
+ *
+ *   NVT_DEVICE void step_of(real e[2], real g, const struct step_args *a) { … }
+ *   NVT_UPDATE(step, step_args, 2, step_of)
+ *
  * NVT_READ(x[i]) is x[i], of a number that no thread but this one writes in this launch, and this one not before it has
  * read it: then a device may read it ahead of what was written before, whatever the pointers are.
  *
@@ -143,6 +149,62 @@ static __device__ __forceinline__ void nvt_map_chunk(int64_t row, int64_t n, T *
         nvt_map_chunk(row, a.n, a.out, a.x, a.y,                                                   \
                       [&](real x_, real y_) { return value(x_, y_, &a); });                        \
     }
+
+/* A chunk of what moves on in place: twice eight numbers of each array a thread, all read before any is written. */
+template <int COUNT, typename F>
+static __device__ __forceinline__ void nvt_update_chunk(int64_t row, int64_t n, real *const *at,
+                                                        const real *g, F update)
+{
+    const int ahead = 2, fours = NVT_CHUNK_ELEMENTS / 4;
+    int64_t first = row * NVT_CHUNK_ELEMENTS, rest = n - first;
+    uintptr_t places = (uintptr_t)g;
+    for (int c = 0; c < COUNT; c++)
+        places |= (uintptr_t)at[c];
+    if (rest < NVT_CHUNK_ELEMENTS || places % sizeof(nvt_four)) {
+        for (int64_t i = threadIdx.x; i < rest && i < NVT_CHUNK_ELEMENTS; i += NVT_BLOCK) {
+            real e[COUNT];
+            for (int c = 0; c < COUNT; c++)
+                e[c] = at[c][first + i];
+            update(e, g[first + i]);
+            for (int c = 0; c < COUNT; c++)
+                at[c][first + i] = e[c];
+        }
+        return;
+    }
+    for (int i = threadIdx.x; i < fours; i += ahead * NVT_BLOCK) {
+        nvt_four gs[ahead], es[COUNT][ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; k++) {
+            gs[k] = ((const nvt_four *)(g + first))[i + k * NVT_BLOCK];
+#pragma unroll
+            for (int c = 0; c < COUNT; c++)
+                es[c][k] = ((const nvt_four *)(at[c] + first))[i + k * NVT_BLOCK];
+        }
+#pragma unroll
+        for (int k = 0; k < ahead; k++) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                real e[COUNT];
+#pragma unroll
+                for (int c = 0; c < COUNT; c++)
+                    e[c] = es[c][k].at[j];
+                update(e, gs[k].at[j]);
+#pragma unroll
+                for (int c = 0; c < COUNT; c++)
+                    es[c][k].at[j] = e[c];
+            }
+#pragma unroll
+            for (int c = 0; c < COUNT; c++)
+                ((nvt_four *)(at[c] + first))[i + k * NVT_BLOCK] = es[c][k];
+        }
+    }
+}
+#define NVT_UPDATE(name, args, count, update)                                                      \
+    NVT_KERNEL(name, args)                                                                         \
+    {                                                                                              \
+        nvt_update_chunk<count>(row, a.n, a.at, a.g,                                               \
+                                [&](real *e_, real g_) { update(e_, g_, &a); });                   \
+    }
 #elif !defined(NVT_NO_KERNELS)
 #define NVT_BLOCK              1
 #define FOR_THREADS(i, n)      for (int64_t i = 0; i < (n); i++)
@@ -177,6 +239,20 @@ static inline real block_max(real value)
         for (int64_t i_ = first_;                                                                  \
              i_ < first_ + (rest_ < NVT_CHUNK_ELEMENTS ? rest_ : NVT_CHUNK_ELEMENTS); i_++)        \
             a.out[i_] = value(a.x[i_], a.y[i_], &a);                                               \
+    }
+#define NVT_UPDATE(name, args, count, update)                                                      \
+    NVT_KERNEL(name, args)                                                                         \
+    {                                                                                              \
+        const int64_t first_ = row * NVT_CHUNK_ELEMENTS, rest_ = a.n - first_;                     \
+        const int64_t end_ = first_ + (rest_ < NVT_CHUNK_ELEMENTS ? rest_ : NVT_CHUNK_ELEMENTS);   \
+        for (int64_t i_ = first_; i_ < end_; i_++) {                                               \
+            real e_[count];                                                                        \
+            for (int c_ = 0; c_ < (count); c_++)                                                   \
+                e_[c_] = a.at[c_][i_];                                                             \
+            update(e_, a.g[i_], &a);                                                               \
+            for (int c_ = 0; c_ < (count); c_++)                                                   \
+                a.at[c_][i_] = e_[c_];                                                             \
+        }                                                                                          \
     }
 #else
 #define NVT_DEVICE static inline

@@ -63,6 +63,10 @@ static void check_gradients(enum nvt_layer_mode mode, int grouped, int64_t fragm
     struct nvt_layer layer;
     make_layer(&layer, allocator, mode, grouped, 3, 64, fragments);
     loss_of(&layer);
+    /* Whatever is left of the pass before. */
+    for (int p = 0; p < layer.parameter_count; p++)
+        for (int64_t i = 0; i < layer.parameters[p].count; i++)
+            layer.parameters[p].gradient[i] = NAN;
     nvt_layer_backward(&layer);
     int nonzero = 0;
     for (int p = 0; p < layer.parameter_count; p++) {

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "real_math.h"
+
 #ifdef __CUDACC__
 #include "../cuda/columns.h"
 #include "../cuda/linear.h"
@@ -110,40 +112,27 @@ double nvt_mse_loss(const real *y, const real *t, int64_t n)
 }
 
 struct adam_args {
-    real *w, *m, *v;
+    real *at[3]; /* w, m, v */
     const real *g;
     int64_t n;
     real rate, beta1, beta2, epsilon, correction2;
 };
 
-NVT_KERNEL(adam_step, adam_args)
+NVT_DEVICE void adam_of(real e[3], real g, const struct adam_args *a)
 {
-    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
-    {
-        int64_t i = row * NVT_CHUNK_ELEMENTS + j;
-        if (i < a.n) {
-            real g = a.g[i];
-            real m = a.beta1 * a.m[i] + (1 - a.beta1) * g;
-            real v = a.beta2 * a.v[i] + (1 - a.beta2) * g * g;
-            a.m[i] = m;
-            a.v[i] = v;
-#ifdef NVT_REAL_DOUBLE
-            a.w[i] -= a.rate * m / (sqrt(v) * a.correction2 + a.epsilon);
-#else
-            a.w[i] -= a.rate * m / (sqrtf(v) * a.correction2 + a.epsilon);
-#endif
-        }
-    }
+    e[1] = a->beta1 * e[1] + (1 - a->beta1) * g;
+    e[2] = a->beta2 * e[2] + (1 - a->beta2) * g * g;
+    e[0] -= a->rate * e[1] / (real_sqrt(e[2]) * a->correction2 + a->epsilon);
 }
+
+NVT_UPDATE(adam_step, adam_args, 3, adam_of)
 
 void nvt_adam_step(real *w, const real *g, real *m, real *v, int64_t n, int64_t step,
                    const struct nvt_adam *adam)
 {
     double correction1 = 1 - pow((double)adam->beta1, (double)step);
     double correction2 = 1 - pow((double)adam->beta2, (double)step);
-    struct adam_args args = {w,
-                             m,
-                             v,
+    struct adam_args args = {{w, m, v},
                              g,
                              n,
                              (real)((double)adam->lr / correction1),

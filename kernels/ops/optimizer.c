@@ -3,14 +3,19 @@
 #include "real_math.h"
 
 struct adamw_args {
-    real *w, *m, *v, *clock;
-    const real *g, *time; /* time: the clock, of a step */
+    real *at[3]; /* w, m, v */
+    const real *g, *clock;
     int64_t n;
     struct nvt_adamw adamw;
 };
 
+struct advance_args {
+    real *clock;
+    struct nvt_adamw adamw;
+};
+
 /* clock: t, lr / (1 − b1ᵗ), 1 / √(1 − b2ᵗ). */
-NVT_KERNEL(adamw_advance, adamw_args)
+NVT_KERNEL(adamw_advance, advance_args)
 {
     FOR_THREADS(i, 1)
     {
@@ -21,60 +26,49 @@ NVT_KERNEL(adamw_advance, adamw_args)
     }
 }
 
-NVT_KERNEL(adamw_step, adamw_args)
+NVT_DEVICE void adamw_of(real e[3], real g, const struct adamw_args *a)
 {
-    real rate = a.time[1], root_scale = a.time[2];
-    real shrink = 1 - a.adamw.lr * a.adamw.decay;
-    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
-    {
-        int64_t i = NVT_ELEMENT(row, j);
-        if (i < a.n) {
-            real g = a.g[i] * a.adamw.gradient_scale;
-            real m = a.adamw.beta1 * a.m[i] + (1 - a.adamw.beta1) * g;
-            real v = a.adamw.beta2 * a.v[i] + (1 - a.adamw.beta2) * g * g;
-            a.m[i] = m;
-            a.v[i] = v;
-            a.w[i] = a.w[i] * shrink - rate * m / (real_sqrt(v) * root_scale + a.adamw.epsilon);
-        }
-    }
+    real rate = NVT_READ(a->clock[1]), root_scale = NVT_READ(a->clock[2]);
+    g *= a->adamw.gradient_scale;
+    e[1] = a->adamw.beta1 * e[1] + (1 - a->adamw.beta1) * g;
+    e[2] = a->adamw.beta2 * e[2] + (1 - a->adamw.beta2) * g * g;
+    e[0] = e[0] * (1 - a->adamw.lr * a->adamw.decay) -
+           rate * e[1] / (real_sqrt(e[2]) * root_scale + a->adamw.epsilon);
 }
+
+NVT_UPDATE(adamw_step, adamw_args, 3, adamw_of)
 
 void nvt_adamw_advance(real *clock, const struct nvt_adamw *adamw)
 {
-    struct adamw_args args = {NULL, NULL, NULL, clock, NULL, NULL, 1, *adamw};
+    struct advance_args args = {clock, *adamw};
     NVT_LAUNCH(adamw_advance, 1, args);
 }
 
 void nvt_adamw_step(real *w, const real *g, real *m, real *v, int64_t n, const real *clock,
                     const struct nvt_adamw *adamw)
 {
-    struct adamw_args args = {w, m, v, NULL, g, clock, n, *adamw};
+    struct adamw_args args = {{w, m, v}, g, clock, n, *adamw};
     NVT_LAUNCH(adamw_step, NVT_CHUNKS(n), args);
 }
 
 struct sgd_args {
-    real *w, *b;
+    real *at[2]; /* w, b */
     const real *g;
     int64_t n;
     struct nvt_sgd sgd;
 };
 
-NVT_KERNEL(sgd_step, sgd_args)
+NVT_DEVICE void sgd_of(real e[2], real g, const struct sgd_args *a)
 {
-    FOR_THREADS(j, NVT_CHUNK_ELEMENTS)
-    {
-        int64_t i = NVT_ELEMENT(row, j);
-        if (i < a.n) {
-            real g = a.g[i] * a.sgd.gradient_scale + a.sgd.decay * a.w[i];
-            real b = a.sgd.momentum * a.b[i] + g;
-            a.b[i] = b;
-            a.w[i] -= a.sgd.lr * (g + a.sgd.momentum * b);
-        }
-    }
+    g = g * a->sgd.gradient_scale + a->sgd.decay * e[0];
+    e[1] = a->sgd.momentum * e[1] + g;
+    e[0] -= a->sgd.lr * (g + a->sgd.momentum * e[1]);
 }
+
+NVT_UPDATE(sgd_step, sgd_args, 2, sgd_of)
 
 void nvt_sgd_step(real *w, const real *g, real *b, int64_t n, const struct nvt_sgd *sgd)
 {
-    struct sgd_args args = {w, b, g, n, *sgd};
+    struct sgd_args args = {{w, b}, g, n, *sgd};
     NVT_LAUNCH(sgd_step, NVT_CHUNKS(n), args);
 }

@@ -399,12 +399,13 @@ void nvt_dequantize(nvt_half *out, const int32_t *acc, const float *sa, const fl
         NVT_LAUNCH(dequantize, rows, args);
 }
 
-/* Rows of a chunk: sums of 32 MiB, enough to keep a device busy and few enough to stay in its cache until they are
- * read, in multiples of 256 rows, which products are tiled by, and never fewer. */
+/* Rows of a chunk: sums of at most 33 MiB, few enough to stay in a device's cache until they are read, and enough to
+ * keep it busy: as many tiles of 256 by 128, lying or standing, as the 132 multiprocessors of an H100 or H200 compute
+ * in two turns (a tile more would be a third one). Never fewer than a tile's rows. */
 static int64_t chunk_rows(int64_t m, int64_t n)
 {
-    int64_t rows = ((int64_t)8 << 20) / n;
-    rows = rows < 256 ? 256 : rows / 256 * 256;
+    const int64_t tile = 256, tiles = 2 * 132 / 2; /* of 256 by 256: a pair */
+    int64_t high = tiles / ((n + tile - 1) / tile), rows = tile * (high > 1 ? high : 1);
     return rows < m ? rows : m;
 }
 

@@ -190,9 +190,26 @@ int nvt_layer_forward(struct nvt_layer *layer)
 
 /* --- backward --------------------------------------------------------------------------------------- */
 
+/* Whether one product writes the whole gradient; else it is added to, and has to be zero before. */
+static int is_written_at_once(const struct nvt_layer *layer, int parameter)
+{
+    if (layer->mode == NVT_LINEAR)
+        return parameter == NVT_WEIGHT;
+    return parameter == NVT_COMPRESSOR || parameter == NVT_EXPANSION ||
+           (parameter == NVT_EXPERT && layer->mode == NVT_TRAIN);
+}
+
+static void zero_gradients(struct nvt_layer *layer)
+{
+    for (int i = 0; i < layer->parameter_count; i++)
+        if (!is_written_at_once(layer, i))
+            nvt_backend_zero(layer->parameters[i].gradient,
+                             (size_t)layer->parameters[i].count * sizeof(real));
+}
+
 static void backward_linear(struct nvt_layer *layer)
 {
-    nvt_backend_matmul(1, 0, layer->out, layer->in, layer->batch, 1, layer->dy, layer->x, 1,
+    nvt_backend_matmul(1, 0, layer->out, layer->in, layer->batch, 1, layer->dy, layer->x, 0,
                        layer->parameters[NVT_WEIGHT].gradient);
     nvt_bias_backward(layer->parameters[NVT_BIAS].gradient, layer->dy, layer->batch, layer->out);
 }
@@ -200,18 +217,18 @@ static void backward_linear(struct nvt_layer *layer)
 /* y = … + h · Bᵀ with h = xm · Aᵀ: gradients of A and B, and dh. */
 static void backward_compression(struct nvt_layer *layer)
 {
-    nvt_backend_matmul(1, 0, layer->out, layer->compressed, layer->batch, 1, layer->dy, layer->h, 1,
+    nvt_backend_matmul(1, 0, layer->out, layer->compressed, layer->batch, 1, layer->dy, layer->h, 0,
                        layer->parameters[NVT_EXPANSION].gradient);
     nvt_backend_matmul(0, 0, layer->batch, layer->compressed, layer->out, 1, layer->dy,
                        layer->parameters[NVT_EXPANSION].value, 0, layer->dh);
-    nvt_backend_matmul(1, 0, layer->compressed, layer->in, layer->batch, 1, layer->dh, layer->xm, 1,
+    nvt_backend_matmul(1, 0, layer->compressed, layer->in, layer->batch, 1, layer->dh, layer->xm, 0,
                        layer->parameters[NVT_COMPRESSOR].gradient);
 }
 
 /* The soft choice: through xs = p·x and xm = (1 − p)·x to the selector. */
 static void backward_train(struct nvt_layer *layer)
 {
-    nvt_backend_matmul(1, 0, layer->in, layer->out, layer->batch, 1, layer->xs, layer->dy, 1,
+    nvt_backend_matmul(1, 0, layer->in, layer->out, layer->batch, 1, layer->xs, layer->dy, 0,
                        layer->parameters[NVT_EXPERT].gradient);
     nvt_backend_matmul(0, 1, layer->batch, layer->in, layer->out, 1, layer->dy,
                        layer->parameters[NVT_EXPERT].value, 0, layer->dxs);
@@ -226,9 +243,7 @@ static void backward_train(struct nvt_layer *layer)
 
 void nvt_layer_backward(struct nvt_layer *layer)
 {
-    for (int i = 0; i < layer->parameter_count; i++)
-        nvt_backend_zero(layer->parameters[i].gradient,
-                         (size_t)layer->parameters[i].count * sizeof(real));
+    zero_gradients(layer);
     nvt_mse_backward(layer->dy, layer->y, layer->target, layer->batch * layer->out);
     if (layer->mode == NVT_LINEAR) {
         backward_linear(layer);
@@ -272,7 +287,7 @@ static struct nvt_layer_work work_of_linear(uint64_t batch, uint64_t in, uint64_
     work.forward.flops = product + batch * out;
     work.forward.bytes = parameters * sizeof(real) + activations;
     work.backward.flops = product + 3 * batch * out;
-    work.backward.bytes = activations + 2 * parameters * sizeof(real);
+    work.backward.bytes = activations + parameters * sizeof(real);
     work.step = work_of_step(parameters);
     return work;
 }
@@ -297,9 +312,9 @@ struct nvt_layer_work nvt_layer_count_work(const struct nvt_layer *layer)
         (in + met * width * out + compressed * (in + out)) * sizeof(real) + activations;
     work.backward.flops = expert + compression + 2 * batch * compressed * out + 3 * batch * out +
                           (soft ? 2 * batch * in * (out + compressed) + 4 * batch * in : 0);
-    work.backward.bytes =
-        activations +
-        (compressed * out + 2 * parameters + (soft ? in * (out + compressed) : 0)) * sizeof(real);
+    work.backward.bytes = activations + (compressed * out + parameters +
+                                         (soft ? in * (out + compressed) : 2 * met * width * out)) *
+                                            sizeof(real);
     work.step = work_of_step(parameters);
     return work;
 }

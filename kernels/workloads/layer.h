@@ -58,7 +58,7 @@ void nvt_layer_teardown(struct nvt_layer *layer);
 /* y from x. -1 when memory is out (looped only: it packs rows). */
 int nvt_layer_forward(struct nvt_layer *layer);
 
-/* Gradients of mean((y - target)²) are zeroed and accumulated, x's left out as nobody asks for it. */
+/* Gradients of mean((y - target)²), whatever they were before; x's is left out as nobody asks for it. */
 void nvt_layer_backward(struct nvt_layer *layer);
 
 /* One Adam step: lr 1e-3, betas 0.9 and 0.999, epsilon 1e-8. */
