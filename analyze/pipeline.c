@@ -10,6 +10,8 @@
 #include "project.h"
 
 #define PARTITIONS_MOST 1024
+#define RANKS_MOST      65536
+#define CLOCK_MOST      (INT64_MAX / 16) /* 18 years; what is beyond it is none of a clock */
 
 /* --- reading names and payloads --- */
 
@@ -42,11 +44,25 @@ static int number_of(const char *text)
     return number < 0 || number > INT_MAX ? -1 : (int)number;
 }
 
-/* The number behind "key": in a payload like {"allocated":1,…}; NaN when there is none. */
-static double member(const char *payload, const char *key)
+/* What stands behind "key": in a payload like {"allocated":1,…}; NULL when there is none. */
+static const char *value_of(const char *payload, const char *key)
 {
     const char *at = strstr(payload, key);
-    return at && at[strlen(key)] == ':' ? strtod(at + strlen(key) + 1, NULL) : NAN;
+    return at && at[strlen(key)] == ':' ? at + strlen(key) + 1 : NULL;
+}
+
+static double member(const char *payload, const char *key)
+{
+    const char *value = value_of(payload, key);
+    return value ? strtod(value, NULL) : NAN;
+}
+
+/* A time: a number that a double does not hold to the nanosecond; 0 when there is none, or it is none. */
+static int64_t time_member(const char *payload, const char *key)
+{
+    const char *value = value_of(payload, key);
+    long long time = value ? strtoll(value, NULL, 10) : 0;
+    return time > -CLOCK_MOST && time < CLOCK_MOST ? time : 0;
 }
 
 /* --- one trace --- */
@@ -56,7 +72,7 @@ struct reading {
     const struct nvt_trace *trace;
     struct nvt_projected *projected; /* NULL: no operations */
     struct nvt_pipeline_view *view;
-    int64_t offset; /* to rank 0's clock */
+    int64_t offset; /* to the axis of the view */
     uint32_t main_thread;
 };
 
@@ -176,21 +192,42 @@ static int add_level(struct reading *reading, uint32_t mark)
     return 0;
 }
 
-static int64_t offset_of(const struct nvt_trace *trace)
+/* What the mark "clock offset" says of a trace. */
+struct clock {
+    int rank, ranks;  /* 0 of 1 where there is none */
+    int64_t to_rank0; /* added to the trace's times: rank 0's clock, where the mark has the time */
+};
+
+static struct clock clock_of(const struct nvt_trace *trace)
 {
-    for (uint32_t i = 0; i < trace->marks.count; i++)
-        if (!strcmp(nvt_name(trace, trace->marks.name[i]), "clock offset")) {
-            double offset = member(nvt_name(trace, trace->marks.payload[i]), "\"offset_ns\"");
-            return fabs(offset) < 4e18 ? (int64_t)offset : 0;
-        }
-    return 0;
+    struct clock clock = {0, 1, 0};
+    const struct nvt_marks *marks = &trace->marks;
+    uint32_t i = 0;
+    while (i < marks->count && (strcmp(nvt_name(trace, marks->name[i]), "clock offset") != 0 ||
+                                !nvt_is_workloads_domain(trace, marks->domain[i])))
+        i++;
+    if (i == marks->count)
+        return clock;
+    const char *payload = nvt_name(trace, marks->payload[i]);
+    double rank = member(payload, "\"rank\""), ranks = member(payload, "\"ranks\"");
+    if (ranks >= 1 && ranks <= RANKS_MOST && rank >= 0 && rank < ranks) {
+        clock.rank = (int)rank;
+        clock.ranks = (int)ranks;
+    }
+    clock.to_rank0 = time_member(payload, "\"offset_ns\"");
+    int64_t time = time_member(payload, "\"time_ns\"");
+    if (time)
+        clock.to_rank0 += time - marks->time[i];
+    if (clock.to_rank0 < -CLOCK_MOST || clock.to_rank0 > CLOCK_MOST)
+        clock.to_rank0 = 0;
+    return clock;
 }
 
 /* Add a trace to a view: the first of its ranks brings the steps, the others widen them. */
-static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *trace,
+static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *trace, int64_t offset,
                       struct nvt_error *err)
 {
-    struct reading reading = {trace, NULL, view, offset_of(trace), NVT_NONE};
+    struct reading reading = {trace, NULL, view, offset, NVT_NONE};
     struct nvt_pipeline_view own = {0};
     int status = 0, is_first = !view->step_count;
     if (trace->ops.count && !(reading.projected = nvt_project_ranges(trace, 0, err)))
@@ -239,6 +276,14 @@ static int by_time(const void *left, const void *right)
     return (a->time > b->time) - (a->time < b->time);
 }
 
+/* What a view was begun with, while others are looked for that belong to it. */
+struct beginning {
+    const struct nvt_input_trace *first;
+    int64_t to_rank0;
+    char *configuration; /* as the trace names it, NULL: it names none */
+    uint8_t *has_rank;   /* [ranks] */
+};
+
 static void release(struct nvt_pipeline_view *view)
 {
     free(view->configuration);
@@ -247,19 +292,76 @@ static void release(struct nvt_pipeline_view *view)
     free(view->levels);
 }
 
-/* Whether a trace is of the same run as the one before it. */
-static int continues(const struct nvt_report_input *input, size_t i)
+static void forget(struct beginning *beginning)
 {
-    const struct nvt_input_trace *at = &input->traces[i];
-    return i && at->runs && at->runs == at[-1].runs && at->record == at[-1].record;
+    free(beginning->configuration);
+    free(beginning->has_rank);
 }
 
-static int describe(struct nvt_pipeline_view *view, const struct nvt_input_trace *at)
+/* The range that a configuration is named by, "gpipe partitions=4 …"; NULL: there is none. */
+static const char *named_configuration(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (nvt_range_is_configuration(trace, i))
+            return nvt_name(trace, trace->ranges.name[i]);
+    return NULL;
+}
+
+/* Whether a trace is a rank of the view: of the same record, or another rank of the same configuration. */
+static int belongs(const struct nvt_input_trace *at, const struct clock *clock,
+                   const struct nvt_pipeline_view *view, const struct beginning *beginning)
+{
+    const struct nvt_input_trace *first = beginning->first;
+    const char *name = named_configuration(at->trace);
+    if (at->runs || first->runs)
+        return at->runs == first->runs && at->record == first->record;
+    return name && beginning->configuration && !strcmp(name, beginning->configuration) &&
+           clock->ranks > 1 && clock->ranks == view->ranks && !beginning->has_rank[clock->rank];
+}
+
+static int begin(struct nvt_pipeline_view *view, struct beginning *beginning,
+                 const struct nvt_input_trace *at, const struct clock *clock)
 {
     const struct nvt_record *record = at->runs ? &at->runs->records[at->record] : NULL;
+    const char *name = named_configuration(at->trace);
+    const char *axes = name ? strchr(name, ' ') : NULL;
+    *beginning = (struct beginning){at, clock->to_rank0, name ? strdup(name) : NULL,
+                                    calloc((size_t)clock->ranks, 1)};
+    view->ranks = clock->ranks;
     view->predicted = record ? nvt_record_number(record, "bubble_predicted") : NAN;
-    view->configuration = record ? nvt_record_configuration(record) : strdup("");
-    return view->configuration ? 0 : -1;
+    view->configuration = record ? nvt_record_configuration(record) : strdup(axes ? axes + 1 : "");
+    return view->configuration && beginning->has_rank && (!name || beginning->configuration) ? 0
+                                                                                             : -1;
+}
+
+/* Add a trace to the view that it belongs to, or to a new one; that goes again where the trace has no pipeline. */
+static int add_trace(struct nvt_pipeline_views *views, struct beginning *beginnings,
+                     const struct nvt_input_trace *at, struct nvt_error *err)
+{
+    struct clock clock = clock_of(at->trace);
+    size_t i = 0;
+    while (i < views->count && !belongs(at, &clock, &views->items[i], &beginnings[i]))
+        i++;
+    struct nvt_pipeline_view *view = &views->items[i];
+    int is_new = i == views->count;
+    if (is_new) {
+        views->count++;
+        if (begin(view, &beginnings[i], at, &clock))
+            return nvt_fail(err, "out of memory");
+    }
+    if (read_trace(view, at->trace, clock.to_rank0 - beginnings[i].to_rank0, err))
+        return -1;
+    if (clock.rank < view->ranks && !beginnings[i].has_rank[clock.rank]) {
+        beginnings[i].has_rank[clock.rank] = 1;
+        view->ranks_here++;
+    }
+    if (is_new && !view->span_count) {
+        views->count--;
+        release(view);
+        forget(&beginnings[i]);
+        memset(view, 0, sizeof(*view));
+    }
+    return 0;
 }
 
 int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_report_input *input,
@@ -267,29 +369,20 @@ int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_r
 {
     *views = (struct nvt_pipeline_views){0};
     views->items = calloc(input->trace_count + 1, sizeof(*views->items));
-    if (!views->items)
-        return nvt_fail(err, "out of memory");
-    for (size_t i = 0; i < input->trace_count; i++) {
-        int goes_on = views->count && continues(input, i);
-        struct nvt_pipeline_view *view = &views->items[views->count - (size_t)goes_on];
-        if (!goes_on && describe(view, &input->traces[i]))
-            return nvt_fail(err, "out of memory");
-        if (read_trace(view, input->traces[i].trace, err)) {
-            views->count += !goes_on;
-            return -1;
-        }
-        if (!view->span_count && !goes_on) {
-            release(view);
-            memset(view, 0, sizeof(*view));
-            continue;
-        }
-        views->count += !goes_on;
+    struct beginning *beginnings = calloc(input->trace_count + 1, sizeof(*beginnings));
+    int status = views->items && beginnings ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        status = add_trace(views, beginnings, &input->traces[i], err);
+    for (size_t i = 0; i < views->count; i++) {
+        struct nvt_pipeline_view *view = &views->items[i];
+        forget(&beginnings[i]);
         if (view->span_count)
             qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
         if (view->level_count)
             qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
     }
-    return 0;
+    free(beginnings);
+    return status;
 }
 
 void nvt_pipeline_views_free(struct nvt_pipeline_views *views)
@@ -304,6 +397,14 @@ void nvt_pipeline_views_free(struct nvt_pipeline_views *views)
 static int is_work(const struct nvt_pipeline_span *span)
 {
     return span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
+}
+
+int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition)
+{
+    for (size_t i = 0; i < view->span_count; i++)
+        if (view->spans[i].partition == partition)
+            return 1;
+    return 0;
 }
 
 int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind)

@@ -1,7 +1,9 @@
 /*
  * What a trace of the workload `gpipe` says of its pipeline: which partition worked on which micro-batch
  * when, and what memory it held. Read from the ranges and marks of the domain "nvtally" that docs/workloads.md
- * lists; traces of several ranks are put on rank 0's clock by their mark "clock offset".
+ * lists. Traces of several ranks make one pipeline: those that a run directory's record names, and those that say of
+ * themselves, by their configuration and their mark "clock offset", that they are ranks of one. They are put on the axis of
+ * the first one's trace: the mark has its rank's clock at that moment, and how far rank 0's is from it.
  */
 #ifndef NVT_ANALYZE_PIPELINE_H
 #define NVT_ANALYZE_PIPELINE_H
@@ -33,11 +35,12 @@ struct nvt_pipeline_step {
 };
 
 struct nvt_pipeline_view {
-    char *configuration; /* "partitions=4 microbatches=8 …", "" when unknown */
-    int partitions;
-    int on_device;    /* spans are device time */
-    int has_workers;  /* partitions were on different threads or ranks */
-    double predicted; /* bubble, 0 … 1; NaN unknown */
+    char *configuration;   /* "partitions=4 microbatches=8 …", "" when unknown */
+    int partitions;        /* the highest number of one in the traces, plus one */
+    int ranks, ranks_here; /* of the run, and those whose traces are here */
+    int on_device;         /* spans are device time */
+    int has_workers;       /* partitions were on different threads or ranks */
+    double predicted;      /* bubble, 0 … 1; NaN unknown */
     struct nvt_pipeline_step *steps;
     size_t step_count;
     struct nvt_pipeline_span *spans; /* by start */
@@ -55,6 +58,9 @@ struct nvt_pipeline_views {
 int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_report_input *input,
                             struct nvt_error *err);
 void nvt_pipeline_views_free(struct nvt_pipeline_views *views);
+
+/* Whether a partition's spans are in the traces. */
+int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition);
 
 /* Time of a partition in a kind of span over all steps, overlaps counted once; -1: forward and backward
  * together. */

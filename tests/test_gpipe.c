@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/pipeline.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/runs.h"
 #include "cli.h"
@@ -54,7 +55,6 @@ static uint32_t count_ranges(const char *path, const char *name)
     return count;
 }
 
-/* Every K, M, checkpointing and engine gives the loss of the same micro-batches at K = 1. */
 /* A forward of the batch. */
 static double expected_flops(const struct nvt_record *row)
 {
@@ -125,7 +125,7 @@ static int has_mpirun(void)
 #define MPIRUN(ranks) "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks
 
 struct cut {
-    const char *partitions, *microbatches, *schedule, *engine;
+    const char *partitions, *microbatches, *schedule, *engine, *checkpoint, *axis;
 };
 
 /* The loss behind three steps of training, which the gradients of the first have gone into. */
@@ -139,7 +139,9 @@ static double loss_over(const char *ranks, const char *transport, const struct c
                                  "--microbatches",
                                  cut->microbatches,
                                  "--checkpoint",
-                                 "on",
+                                 cut->checkpoint,
+                                 "--attention-axis",
+                                 cut->axis,
                                  "--engine",
                                  cut->engine,
                                  "--schedule",
@@ -198,13 +200,15 @@ static void ranks_of_mpi_give_the_same_loss(void **state)
     static const char *const schedules[] = {"gpipe", "1f1b", "interleaved"};
     for (int i = 0; i < 4 * 3 * 2; i += MPI_STEP) {
         remove_files();
-        struct cut cut = {ways[i / 6].partitions, ways[i / 6].microbatches, schedules[i % 6 / 2],
-                          engines[i % 2]};
+        struct cut cut = {ways[i / 6].partitions,   ways[i / 6].microbatches,
+                          schedules[i % 6 / 2],     engines[i % 2],
+                          i % 4 < 2 ? "on" : "off", i % 5 < 3 ? "sequence" : "batch"};
         double local = loss_over(NULL, "local", &cut);
         assert_true(isfinite(local));
         if (loss_over(ways[i / 6].ranks, "mpi", &cut) != local)
-            fail_msg("another loss: %s ranks, K=%s M=%s %s %s", ways[i / 6].ranks, cut.partitions,
-                     cut.microbatches, cut.schedule, cut.engine);
+            fail_msg("another loss: %s ranks, K=%s M=%s %s %s checkpoint %s %s", ways[i / 6].ranks,
+                     cut.partitions, cut.microbatches, cut.schedule, cut.engine, cut.checkpoint,
+                     cut.axis);
     }
     /* A trace of each rank of the last run, with its clock. */
     struct cli_result result =
@@ -212,6 +216,76 @@ static void ranks_of_mpi_give_the_same_loss(void **state)
                      (const char *const[]){"sh", "-c", "ls *-rank[0-3].nvt | wc -l", NULL});
     assert_int_equal(atoi(result.out), 4);
     cli_result_free(&result);
+}
+
+/* The forward of a partition and micro-batch in a step; NULL: there is none. */
+static const struct nvt_pipeline_span *forward_of(const struct nvt_pipeline_view *view, int step,
+                                                  int partition, int microbatch)
+{
+    for (size_t i = 0; i < view->span_count; i++) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        if (span->kind == NVT_PIPE_FORWARD && span->step == step && span->partition == partition &&
+            span->microbatch == microbatch)
+            return span;
+    }
+    return NULL;
+}
+
+/* No partition begins with what the one before it has not ended, by the clocks of two ranks; and the pipeline's step
+ * takes about what each rank says that it does. */
+static void ranks_of_mpi_lie_on_one_clock(void **state)
+{
+    enum { STEPS = 5, MICROBATCHES = 4, AFTER_NS = 20000 };
+    (void)state;
+    if (!has_mpirun())
+        skip();
+    struct cli_result result = cli_run((const char *const[]){MPIRUN("2"),
+                                                             cli_built("nvtally"),
+                                                             "run",
+                                                             "gpipe",
+                                                             "--partitions",
+                                                             "2",
+                                                             "--microbatches",
+                                                             "4",
+                                                             "--checkpoint",
+                                                             "off",
+                                                             "--engine",
+                                                             "self",
+                                                             "--transport",
+                                                             "mpi",
+                                                             SMALL,
+                                                             "--iterations",
+                                                             "5",
+                                                             "-o",
+                                                             cli_folder,
+                                                             NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_report_input input = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_pipeline_views views = {0};
+    assert_int_equal(nvt_input_add(&input, cli_folder, &err), 0);
+    assert_int_equal(nvt_input_traces(&input, &err), 0);
+    assert_int_equal(input.trace_count, 2);
+    assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
+    assert_int_equal(views.count, 1);
+    const struct nvt_pipeline_view *view = &views.items[0];
+    assert_int_equal(view->step_count, STEPS);
+    assert_int_equal(view->ranks_here, 2);
+    for (int step = 0; step < STEPS; step++)
+        for (int m = 0; m < MICROBATCHES; m++) {
+            const struct nvt_pipeline_span *before = forward_of(view, step, 0, m);
+            const struct nvt_pipeline_span *behind = forward_of(view, step, 1, m);
+            assert_non_null(before);
+            assert_non_null(behind);
+            if (behind->start < before->end - AFTER_NS)
+                fail_msg("step %d, micro-batch %d: p1 begins %lld ns before p0 has ended", step, m,
+                         (long long)(before->end - behind->start));
+        }
+    double own = number(input.runs[0], 0, "step_ns_mean") * STEPS;
+    assert_true((double)nvt_pipeline_span_of_steps(view) < 3 * own);
+    nvt_pipeline_views_free(&views);
+    nvt_input_free(&input);
 }
 
 /* SIGKILL of one rank's worker: all end soon, and say why; both traces can be read. */
@@ -326,6 +400,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_sweep_agrees_with_itself, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(ranks_of_mpi_give_the_same_loss, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(ranks_of_mpi_lie_on_one_clock, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, cli_folder_set_up,
                                         cli_folder_tear_down),

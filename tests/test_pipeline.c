@@ -16,6 +16,8 @@
 #include "../analyze/pipeline.h"
 #include "cli.h"
 
+#define CONFIGURATION "gpipe partitions=2 microbatches=2"
+
 static uint32_t thread_of(struct nvt_trace *trace, int64_t tid)
 {
     return nvt_trace_thread(trace, nvt_trace_process(trace, 1), tid);
@@ -56,7 +58,7 @@ static struct nvt_trace *begin(void)
     struct nvt_trace *trace = nvt_trace_new("test", "test");
     assert_non_null(trace);
     /* A warm-up, which counts for nothing, and one iteration with a step of a hundred. */
-    add_range(trace, 1, "gpipe partitions=2", 0, 1000, NULL);
+    add_range(trace, 1, CONFIGURATION, 0, 1000, NULL);
     add_range(trace, 1, "warmup", 10, 90, "0");
     add_range(trace, 2, "forward p0", 20, 80, "0");
     add_range(trace, 1, "iteration", 95, 300, "0");
@@ -134,10 +136,38 @@ static void shares_of_one_trace(void **state)
     nvt_trace_free(trace);
 }
 
-/* The second rank's clock is 5000 ahead: its mark says that rank 0's time is its own less that. */
+/* The first rank's trace: its axis begins at 10000000 of its clock. */
+static struct nvt_trace *rank0(void)
+{
+    struct nvt_trace *trace = begin();
+    put_first(trace);
+    add_mark(trace, 1, "clock offset", 50,
+             "{\"rank\":0,\"ranks\":2,\"offset_ns\":0,\"error_ns\":0,\"time_ns\":10000050}");
+    finish(trace);
+    return trace;
+}
+
+/* The second rank's: what is at 0 for the first one is at 300000 of its axis, and its clock is 5000 ahead of rank 0's. */
+static struct nvt_trace *rank1(void)
+{
+    const int64_t later = 300000;
+    struct nvt_trace *trace = nvt_trace_new("test", "test");
+    char clock[200];
+    snprintf(clock, sizeof(clock),
+             "{\"rank\":1,\"ranks\":2,\"offset_ns\":-5000,\"error_ns\":1,\"time_ns\":%lld}",
+             (long long)(7 - later + 10000000 + 5000));
+    add_range(trace, 1, CONFIGURATION, later + 1, later + 400, NULL);
+    add_mark(trace, 1, "clock offset", 7, clock);
+    add_range(trace, 1, "iteration", 95 + later, 300 + later, "0");
+    add_range(trace, 1, "step", 100 + later, 200 + later, NULL);
+    put_second(trace, later);
+    finish(trace);
+    return trace;
+}
+
 static void ranks_lie_on_one_clock(void **state)
 {
-    struct nvt_trace *first = begin(), *second = nvt_trace_new("test", "test");
+    struct nvt_trace *first = rank0(), *second = rank1();
     struct nvt_runs runs = {0};
     struct nvt_record record = {0};
     runs.records = &record;
@@ -146,17 +176,45 @@ static void ranks_lie_on_one_clock(void **state)
                                        {.trace = second, .runs = &runs}};
     struct nvt_report_input input = {.traces = traces, .trace_count = 2};
     (void)state;
-    put_first(first);
-    finish(first);
-    add_mark(second, 1, "clock offset", 5001,
-             "{\"rank\":1,\"ranks\":2,\"offset_ns\":-5000,\"error_ns\":1}");
-    add_range(second, 1, "iteration", 5095, 5300, "0");
-    add_range(second, 1, "step", 5100, 5200, NULL);
-    put_second(second, 5000);
-    finish(second);
     check(&input);
     nvt_trace_free(first);
     nvt_trace_free(second);
+}
+
+/* Of themselves they say that they are ranks of one; a rank that is there twice is another run's. */
+static void ranks_find_each_other(void **state)
+{
+    struct nvt_trace *first = rank0(), *second = rank1(), *again = rank1();
+    struct nvt_input_trace traces[] = {{.trace = first}, {.trace = second}, {.trace = again}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_pipeline_views views;
+    struct nvt_error err = NVT_ERROR_INIT;
+    (void)state;
+    check(&input);
+    input.trace_count = 3;
+    assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
+    assert_int_equal(views.count, 2);
+    assert_string_equal(views.items[0].configuration, "partitions=2 microbatches=2");
+    assert_int_equal(views.items[0].ranks_here, 2);
+    assert_int_equal(views.items[1].ranks, 2);
+    assert_int_equal(views.items[1].ranks_here, 1);
+    assert_false(nvt_pipeline_has(&views.items[1], 0));
+    assert_true(nvt_pipeline_has(&views.items[1], 1));
+    nvt_pipeline_views_free(&views);
+    /* The table leaves out what is not known, of the mean too. */
+    struct nvt_tables tables = {0};
+    input.traces = &traces[2];
+    input.trace_count = 1;
+    assert_int_equal(nvt_report_find("pipeline")->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_table_rows(tables.items[0]), 2);
+    assert_string_equal(nvt_table_text(tables.items[0], 0, 1), "1");
+    assert_true(nvt_table_real(tables.items[0], 0, 4) == nvt_table_real(tables.items[0], 1, 4));
+    assert_non_null(strstr((const char *)input.notes.data, "traces of 1 of 2 ranks"));
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(first);
+    nvt_trace_free(second);
+    nvt_trace_free(again);
 }
 
 static void other_traces_have_no_pipeline(void **state)
@@ -233,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_of_one_trace),
         cmocka_unit_test(ranks_lie_on_one_clock),
+        cmocka_unit_test(ranks_find_each_other),
         cmocka_unit_test(other_traces_have_no_pipeline),
         cmocka_unit_test(a_run_has_report_and_charts),
     };

@@ -96,14 +96,19 @@ static void put_view(struct nvt_table *table, const struct nvt_pipeline_view *vi
 {
     struct shares all = {0, 0, 0, 0};
     char name[16];
+    int here = 0;
+    for (int i = 0; i < view->partitions; i++)
+        here += nvt_pipeline_has(view, i);
     for (int i = 0; i < view->partitions; i++) {
+        if (!nvt_pipeline_has(view, i))
+            continue;
         struct shares shares = shares_of(view, i);
         snprintf(name, sizeof(name), "%d", i);
         put_row(table, view, name, &shares);
-        all.busy += shares.busy / view->partitions;
-        all.waiting += shares.waiting / view->partitions;
-        all.operations += shares.operations / view->partitions;
-        all.recompute += shares.recompute / view->partitions;
+        all.busy += shares.busy / here;
+        all.waiting += shares.waiting / here;
+        all.operations += shares.operations / here;
+        all.recompute += shares.recompute / here;
     }
     put_row(table, view, "all", &all);
 }
@@ -192,6 +197,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_table *levels = time ? memory_table(input, err) : NULL;
     for (size_t i = 0; levels && i < views.count; i++) {
         put_view(time, &views.items[i]);
+        if (views.items[i].ranks_here < views.items[i].ranks)
+            nvt_note(input,
+                     "note: traces of %d of %d ranks are here: of the others' partitions nothing "
+                     "is known (%s)",
+                     views.items[i].ranks_here, views.items[i].ranks, views.items[i].configuration);
         shared |= !views.items[i].on_device && !views.items[i].has_workers &&
                   views.items[i].partitions > 1;
         if (put_memory(levels, &views.items[i]))

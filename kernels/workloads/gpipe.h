@@ -29,7 +29,8 @@ void nvt_pipeline_memory_mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t na
 int nvt_transport_load(const char *name, struct nvt_transport *transport, struct nvt_error *err);
 
 /* Measure the clock against rank 0's, and put a mark "clock offset" into the trace, with the payload
- * {rank, ranks, offset_ns, error_ns}: rank 0's time is this one's plus offset_ns. 0 or -1 with err. */
+ * {rank, ranks, offset_ns, error_ns, time_ns}: rank 0's time is this one's, which is time_ns at the mark, plus
+ * offset_ns. 0 or -1 with err. */
 int nvt_transport_mark_clock(struct nvt_transport *transport, const struct nvt_nvtx *nvtx,
                              struct nvt_error *err);
 

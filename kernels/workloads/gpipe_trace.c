@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../lib/clock.h"
 #include "gpipe.h"
 
 /* --- payloads --- */
@@ -33,6 +34,7 @@ void nvt_pipeline_memory_mark(const struct nvt_nvtx *nvtx, nvtxStringHandle_t na
 
 struct clock_payload {
     int64_t rank, ranks, offset_ns, error_ns;
+    int64_t time_ns; /* this rank's clock at the mark: a trace's axis may begin anywhere on it */
 };
 
 int nvt_transport_mark_clock(struct nvt_transport *transport, const struct nvt_nvtx *nvtx,
@@ -43,13 +45,16 @@ int nvt_transport_mark_clock(struct nvt_transport *transport, const struct nvt_n
         ENTRY(INT64, "ranks", offsetof(struct clock_payload, ranks)),
         ENTRY(INT64, "offset_ns", offsetof(struct clock_payload, offset_ns)),
         ENTRY(INT64, "error_ns", offsetof(struct clock_payload, error_ns)),
+        ENTRY(INT64, "time_ns", offsetof(struct clock_payload, time_ns)),
     };
-    struct clock_payload clock = {transport->rank, transport->size, 0, 0};
+    struct clock_payload clock = {transport->rank, transport->size, 0, 0, 0};
     if (transport->clock_offset(transport, &clock.offset_ns, &clock.error_ns, err))
         return -1;
     uint64_t schema = nvt_nvtx_schema(nvtx->domain, "clock", entries,
                                       sizeof(entries) / sizeof(entries[0]), sizeof(clock));
-    nvt_nvtx_mark(nvtx, nvt_nvtx_name(nvtx, "clock offset"), schema, &clock, sizeof(clock));
+    nvtxStringHandle_t name = nvt_nvtx_name(nvtx, "clock offset");
+    clock.time_ns = nvt_monotonic_ns();
+    nvt_nvtx_mark(nvtx, name, schema, &clock, sizeof(clock));
     return 0;
 }
 
