@@ -92,21 +92,45 @@ static int add_file(struct nvt_report_input *input, const char *path, struct nvt
     return read_trace(input, path, &item, err) ? -1 : add_trace(input, item, err);
 }
 
-/* The run that a directory holds, or else its traces. */
-static int add_directory(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+/* The traces of a directory, none of which a record names. */
+static int add_traces_of(struct nvt_report_input *input, const char *path, size_t *count,
+                         struct nvt_error *err)
 {
     struct nvt_paths paths = {0};
-    if (nvt_folder_is_run(path))
-        return add_runs(input, path, err);
     int status = nvt_folder_traces(path, &paths, err);
     for (size_t i = 0; i < paths.count && !status; i++)
         status = add_file(input, paths.items[i], err);
-    if (!status && !paths.count)
-        status = nvt_fail_at(err, path, -1,
-                             "has no results.jsonl: not a directory that 'nvtally run' wrote, nor "
-                             "is there a trace in it");
+    *count = paths.count;
     nvt_paths_free(&paths);
     return status;
+}
+
+/* A run that was killed before its first row was written has left traces. */
+static int add_run(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+{
+    size_t count = 0;
+    if (add_runs(input, path, err))
+        return -1;
+    if (input->runs[input->run_count - 1]->count)
+        return 0;
+    int status = add_traces_of(input, path, &count, err);
+    if (!status && count)
+        nvt_note(input, "note: %s: no run of it has a row; what is there of traces is read", path);
+    return status;
+}
+
+/* The run that a directory holds, or else its traces. */
+static int add_directory(struct nvt_report_input *input, const char *path, struct nvt_error *err)
+{
+    size_t count = 0;
+    if (nvt_folder_is_run(path))
+        return add_run(input, path, err);
+    if (add_traces_of(input, path, &count, err))
+        return -1;
+    return count ? 0
+                 : nvt_fail_at(err, path, -1,
+                               "has no results.jsonl: not a directory that 'nvtally run' wrote, "
+                               "nor is there a trace in it");
 }
 
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)

@@ -18,8 +18,10 @@ static int is_trace_name(const struct dirent *entry)
 {
     const char *name = entry->d_name;
     static const char *const endings[] = {".nvt", ".sqlite", ".nsys-rep", ".json", ".json.gz"};
+    if (*name == '.' || !strcmp(name, "env.json"))
+        return 0;
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-        if (*name != '.' && ends_with(name, endings[i]))
+        if (ends_with(name, endings[i]))
             return 1;
     return 0;
 }

@@ -399,6 +399,12 @@ static int is_work(const struct nvt_pipeline_span *span)
     return span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
 }
 
+int nvt_pipeline_is_in(const struct nvt_trace *trace)
+{
+    const char *name = named_configuration(trace);
+    return name && !strncmp(name, "gpipe ", 6);
+}
+
 int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition)
 {
     for (size_t i = 0; i < view->span_count; i++)

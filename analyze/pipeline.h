@@ -59,6 +59,9 @@ int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_r
                             struct nvt_error *err);
 void nvt_pipeline_views_free(struct nvt_pipeline_views *views);
 
+/* Whether a trace is of the workload, by the range that its configuration is named by. */
+int nvt_pipeline_is_in(const struct nvt_trace *trace);
+
 /* Whether a partition's spans are in the traces. */
 int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition);
 

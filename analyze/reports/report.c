@@ -58,12 +58,14 @@ static const struct nvt_report *report_of_traces(const struct nvt_report_input *
 
 const struct nvt_report *nvt_report_default(const struct nvt_report_input *input)
 {
+    size_t records = 0;
     for (size_t i = 0; i < input->run_count; i++) {
         const struct nvt_report *report = study_of(input->runs[i]);
         if (report)
             return report;
+        records += input->runs[i]->count;
     }
-    return input->run_count ? &nvt_report_phases : report_of_traces(input);
+    return records || !input->trace_count ? &nvt_report_phases : report_of_traces(input);
 }
 
 void nvt_note(struct nvt_report_input *input, const char *format, ...)

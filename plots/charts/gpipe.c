@@ -527,12 +527,27 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     return status ? status : draw_step(request, err);
 }
 
+/* Whether there may be a step to draw: of a run that did not end well, or of traces that were given by themselves. */
+static int is_traced(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            if (nvt_record_is_of(record, "gpipe") && nvt_record_text(record, "trace"))
+                return 1;
+        }
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!input->traces[i].runs && nvt_pipeline_is_in(input->traces[i].trace))
+            return 1;
+    return 0;
+}
+
 static int fits(const struct nvt_report_input *input)
 {
     struct rows rows;
     int is_any = !read_rows(input, &rows) && rows.count;
     free_rows(&rows);
-    return is_any;
+    return is_any || is_traced(input);
 }
 
 const struct nvt_chart nvt_chart_gpipe = {
