@@ -278,7 +278,7 @@ static int by_time(const void *left, const void *right)
 
 /* What a view was begun with, while others are looked for that belong to it. */
 struct beginning {
-    const struct nvt_input_trace *first;
+    size_t first; /* trace of the input */
     int64_t to_rank0;
     char *configuration; /* as the trace names it, NULL: it names none */
     uint8_t *has_rank;   /* [ranks] */
@@ -308,10 +308,10 @@ static const char *named_configuration(const struct nvt_trace *trace)
 }
 
 /* Whether a trace is a rank of the view: of the same record, or another rank of the same configuration. */
-static int belongs(const struct nvt_input_trace *at, const struct clock *clock,
-                   const struct nvt_pipeline_view *view, const struct beginning *beginning)
+static int belongs(const struct nvt_input_trace *at, const struct nvt_input_trace *first,
+                   const struct clock *clock, const struct nvt_pipeline_view *view,
+                   const struct beginning *beginning)
 {
-    const struct nvt_input_trace *first = beginning->first;
     const char *name = named_configuration(at->trace);
     if (at->runs || first->runs)
         return at->runs == first->runs && at->record == first->record;
@@ -325,8 +325,9 @@ static int begin(struct nvt_pipeline_view *view, struct beginning *beginning,
     const struct nvt_record *record = at->runs ? &at->runs->records[at->record] : NULL;
     const char *name = named_configuration(at->trace);
     const char *axes = name ? strchr(name, ' ') : NULL;
-    *beginning = (struct beginning){at, clock->to_rank0, name ? strdup(name) : NULL,
-                                    calloc((size_t)clock->ranks, 1)};
+    beginning->to_rank0 = clock->to_rank0;
+    beginning->configuration = name ? strdup(name) : NULL;
+    beginning->has_rank = calloc((size_t)clock->ranks, 1);
     view->ranks = clock->ranks;
     view->predicted = record ? nvt_record_number(record, "bubble_predicted") : NAN;
     view->configuration = record ? nvt_record_configuration(record) : strdup(axes ? axes + 1 : "");
@@ -334,32 +335,41 @@ static int begin(struct nvt_pipeline_view *view, struct beginning *beginning,
                                                                                              : -1;
 }
 
+static void note_rank(struct nvt_pipeline_view *view, uint8_t *has_rank, int rank)
+{
+    if (!has_rank || rank >= view->ranks || has_rank[rank])
+        return;
+    has_rank[rank] = 1;
+    view->ranks_here++;
+}
+
 /* Add a trace to the view that it belongs to, or to a new one; that goes again where the trace has no pipeline. */
 static int add_trace(struct nvt_pipeline_views *views, struct beginning *beginnings,
-                     const struct nvt_input_trace *at, struct nvt_error *err)
+                     const struct nvt_report_input *input, size_t number, struct nvt_error *err)
 {
+    const struct nvt_input_trace *at = &input->traces[number];
     struct clock clock = clock_of(at->trace);
     size_t i = 0;
-    while (i < views->count && !belongs(at, &clock, &views->items[i], &beginnings[i]))
+    while (i < views->count && !belongs(at, &input->traces[beginnings[i].first], &clock,
+                                        &views->items[i], &beginnings[i]))
         i++;
     struct nvt_pipeline_view *view = &views->items[i];
     int is_new = i == views->count;
     if (is_new) {
         views->count++;
+        beginnings[i].first = number;
         if (begin(view, &beginnings[i], at, &clock))
             return nvt_fail(err, "out of memory");
     }
     if (read_trace(view, at->trace, clock.to_rank0 - beginnings[i].to_rank0, err))
         return -1;
-    if (clock.rank < view->ranks && !beginnings[i].has_rank[clock.rank]) {
-        beginnings[i].has_rank[clock.rank] = 1;
-        view->ranks_here++;
-    }
+    note_rank(view, beginnings[i].has_rank, clock.rank);
     if (is_new && !view->span_count) {
         views->count--;
         release(view);
         forget(&beginnings[i]);
         memset(view, 0, sizeof(*view));
+        memset(&beginnings[i], 0, sizeof(beginnings[i]));
     }
     return 0;
 }
@@ -370,9 +380,13 @@ int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_r
     *views = (struct nvt_pipeline_views){0};
     views->items = calloc(input->trace_count + 1, sizeof(*views->items));
     struct beginning *beginnings = calloc(input->trace_count + 1, sizeof(*beginnings));
-    int status = views->items && beginnings ? 0 : nvt_fail(err, "out of memory");
+    if (!views->items || !beginnings) {
+        free(beginnings);
+        return nvt_fail(err, "out of memory");
+    }
+    int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        status = add_trace(views, beginnings, &input->traces[i], err);
+        status = add_trace(views, beginnings, input, i, err);
     for (size_t i = 0; i < views->count; i++) {
         struct nvt_pipeline_view *view = &views->items[i];
         forget(&beginnings[i]);

@@ -2,6 +2,7 @@
  * The report `pipeline`: a made-up schedule whose shares can be read off, on one trace and on two ranks with
  * clocks that differ; and the charts of a run.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -154,8 +155,8 @@ static struct nvt_trace *rank1(void)
     struct nvt_trace *trace = nvt_trace_new("test", "test");
     char clock[200];
     snprintf(clock, sizeof(clock),
-             "{\"rank\":1,\"ranks\":2,\"offset_ns\":-5000,\"error_ns\":1,\"time_ns\":%lld}",
-             (long long)(7 - later + 10000000 + 5000));
+             "{\"rank\":1,\"ranks\":2,\"offset_ns\":-5000,\"error_ns\":1,\"time_ns\":%" PRId64 "}",
+             7 - later + 10000000 + 5000);
     add_range(trace, 1, CONFIGURATION, later + 1, later + 400, NULL);
     add_mark(trace, 1, "clock offset", 7, clock);
     add_range(trace, 1, "iteration", 95 + later, 300 + later, "0");
