@@ -150,6 +150,7 @@ static int add_span(struct reading *reading, uint32_t range)
     }
     span.start += reading->offset;
     span.end += reading->offset;
+    span.host_end = ranges->end[range] + reading->offset;
     if (ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD)
         span.microbatch = number_of(nvt_name(reading->trace, ranges->payload[range]));
     struct nvt_pipeline_span *grown = grow(view->spans, view->span_count, sizeof(*grown));
@@ -171,7 +172,9 @@ static int add_level(struct reading *reading, uint32_t mark)
     const char *payload = nvt_name(reading->trace, marks->payload[mark]);
     if (strncmp(name, "memory p", 8) || name[8] < '0' || name[8] > '9')
         return 0;
-    struct nvt_pipeline_level level = {.time = marks->time[mark] + reading->offset,
+    const int64_t time = marks->time[mark] + reading->offset;
+    struct nvt_pipeline_level level = {.start = time,
+                                       .time = time,
                                        .partition = number_of(name + 8),
                                        .allocated = member(payload, "\"allocated\""),
                                        .reserved = member(payload, "\"reserved\""),
@@ -284,6 +287,66 @@ struct beginning {
     uint8_t *has_rank;   /* [ranks] */
 };
 
+static int by_host_end(const void *left, const void *right)
+{
+    const struct nvt_pipeline_span *a = left, *b = right;
+    return (a->host_end > b->host_end) - (a->host_end < b->host_end);
+}
+
+/* Give levels the times of what they were taken behind: of their partition's last forward or backward, whose range had
+ * ended when the mark was made. `last`: two of each partition. */
+static void place_levels(struct nvt_pipeline_view *view, const struct nvt_pipeline_span **last)
+{
+    qsort(view->spans, view->span_count, sizeof(*view->spans), by_host_end);
+    for (size_t i = 0, k = 0; i < view->level_count; i++) {
+        struct nvt_pipeline_level *level = &view->levels[i];
+        for (; k < view->span_count && view->spans[k].host_end <= level->time; k++)
+            if (view->spans[k].kind <= NVT_PIPE_BACKWARD)
+                last[2 * view->spans[k].partition + (view->spans[k].kind == NVT_PIPE_BACKWARD)] =
+                    &view->spans[k];
+        const struct nvt_pipeline_span *span =
+            level->partition < view->partitions ? last[2 * level->partition + !!level->is_backward]
+                                                : NULL;
+        if (!span || span->step != level->step || span->microbatch != level->microbatch)
+            continue;
+        level->start = span->start;
+        level->time = span->end;
+    }
+}
+
+/* On a device a step's backward begins when its first operation does, not when it is launched. */
+static void place_backwards(struct nvt_pipeline_view *view)
+{
+    for (size_t i = view->span_count; i-- > 0;) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        struct nvt_pipeline_step *step = &view->steps[span->step];
+        /* By start, the first one comes last. */
+        if (span->kind == NVT_PIPE_BACKWARD && step->backward_start != INT64_MAX)
+            step->backward_start = span->start;
+    }
+}
+
+/* Sort what has been read of all of a view's traces. 0, or -1 with err. */
+static int settle(struct nvt_pipeline_view *view, struct nvt_error *err)
+{
+    const struct nvt_pipeline_span **last = calloc(2 * (size_t)view->partitions + 1, sizeof(*last));
+    if (!last)
+        return nvt_fail(err, "out of memory");
+    if (view->level_count) {
+        qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
+        if (view->span_count)
+            place_levels(view, last);
+        qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
+    }
+    free(last);
+    if (view->span_count) {
+        qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
+        if (view->on_device)
+            place_backwards(view);
+    }
+    return 0;
+}
+
 static void release(struct nvt_pipeline_view *view)
 {
     free(view->configuration);
@@ -388,12 +451,8 @@ int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_r
     for (size_t i = 0; i < input->trace_count && !status; i++)
         status = add_trace(views, beginnings, input, i, err);
     for (size_t i = 0; i < views->count; i++) {
-        struct nvt_pipeline_view *view = &views->items[i];
         forget(&beginnings[i]);
-        if (view->span_count)
-            qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
-        if (view->level_count)
-            qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
+        status = status ? status : settle(&views->items[i], err);
     }
     free(beginnings);
     return status;
@@ -411,6 +470,18 @@ void nvt_pipeline_views_free(struct nvt_pipeline_views *views)
 static int is_work(const struct nvt_pipeline_span *span)
 {
     return span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
+}
+
+double nvt_pipeline_level_before(const struct nvt_pipeline_view *view, int step, int partition)
+{
+    double before = NAN, behind = NAN;
+    for (size_t i = 0; i < view->level_count; i++) {
+        const struct nvt_pipeline_level *level = &view->levels[i];
+        if (level->partition != partition || level->step > step)
+            continue;
+        *(level->step < step ? &before : &behind) = level->allocated;
+    }
+    return isnan(before) ? behind : before;
 }
 
 int nvt_pipeline_is_in(const struct nvt_trace *trace)

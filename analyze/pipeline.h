@@ -16,22 +16,25 @@ enum nvt_pipeline_kind { NVT_PIPE_FORWARD, NVT_PIPE_BACKWARD, NVT_PIPE_RECOMPUTE
  * are none in a wait; without operations on record it is the host's time. */
 struct nvt_pipeline_span {
     int64_t start, end;
+    int64_t host_end;   /* of its range */
     int64_t operations; /* time of its device operations, added up; 0 on the host */
     int step;           /* of the timed ones, from 0 */
     int partition, chunk, microbatch;
     enum nvt_pipeline_kind kind;
 };
 
-/* What a partition's allocator held behind a forward or a backward, and at most within it, in bytes. */
+/* What a partition's allocator held behind a forward or a backward, and at most within it, in bytes. On a device the
+ * allocator is ahead: memory is taken when work is launched; the times are those of the work. */
 struct nvt_pipeline_level {
-    int64_t time;
+    int64_t start,
+        time; /* of the forward or backward, and its end; both the mark's where its span is not known */
     int step, partition, microbatch, is_backward;
     double allocated, reserved, peak_allocated, peak_reserved;
 };
 
 struct nvt_pipeline_step {
     int64_t start, end;     /* forward and backward together */
-    int64_t backward_start; /* INT64_MAX where they are mixed */
+    int64_t backward_start; /* of the first one's span; INT64_MAX where they are mixed */
 };
 
 struct nvt_pipeline_view {
@@ -48,6 +51,9 @@ struct nvt_pipeline_view {
     struct nvt_pipeline_level *levels; /* by time */
     size_t level_count;
 };
+
+/* What a partition held before a step began: behind the last step, or else behind this one; NaN unknown. */
+double nvt_pipeline_level_before(const struct nvt_pipeline_view *view, int step, int partition);
 
 struct nvt_pipeline_views {
     struct nvt_pipeline_view *items; /* traces of one record, its ranks, make one */

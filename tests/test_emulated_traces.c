@@ -26,6 +26,7 @@ int main(void)
 #else
 
 #include "../analyze/cuda_names.h"
+#include "../analyze/pipeline.h"
 #include "../analyze/project.h"
 #include "../analyze/runs.h"
 #include "record_kit.h"
@@ -180,6 +181,35 @@ static void the_pools_memory_is_the_allocators(void **state)
     nvt_runs_free(runs);
 }
 
+/* A host that launches is done with a step before the device is: a partition's memory is told at the times of the work
+ * that it was taken for. */
+static void expect_memory_at_its_work(struct nvt_trace *trace)
+{
+    struct nvt_input_trace item = {.trace = trace};
+    struct nvt_report_input input = {.traces = &item, .trace_count = 1};
+    struct nvt_pipeline_views views = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
+    assert_int_equal(views.count, 1);
+    const struct nvt_pipeline_view *view = &views.items[0];
+    assert_true(view->on_device);
+    assert_int_equal(view->level_count, 3 * 4 * 2 * 2);
+    for (size_t i = 0; i < view->level_count; i++) {
+        const struct nvt_pipeline_level *level = &view->levels[i];
+        size_t k = 0;
+        while (k < view->span_count &&
+               (view->spans[k].end != level->time || view->spans[k].start != level->start ||
+                view->spans[k].partition != level->partition ||
+                (view->spans[k].kind == NVT_PIPE_BACKWARD) != !!level->is_backward))
+            k++;
+        assert_true(k < view->span_count);
+        const struct nvt_pipeline_step *step = &view->steps[level->step];
+        assert_true(level->is_backward ? level->start >= step->backward_start
+                                       : level->start >= step->start);
+    }
+    nvt_pipeline_views_free(&views);
+}
+
 /* Each partition's work lies on a stream of its own, whichever thread launches it. */
 static void partitions_have_streams(void **state)
 {
@@ -208,6 +238,7 @@ static void partitions_have_streams(void **state)
             }
         }
         assert_true(seen > 0);
+        expect_memory_at_its_work(trace);
         for (int p = 0; p < 4; p++)
             for (int other = 0; other < p; other++)
                 assert_int_not_equal(streams[p], streams[other]);

@@ -82,7 +82,7 @@ static void put_first(struct nvt_trace *trace)
     add_range(trace, 2, "backward p0", 160, 190, "1");
     add_range(trace, 2, "recompute p0", 160, 170, "1");
     add_mark(
-        trace, 2, "memory p0", 110,
+        trace, 2, "memory p0", 112,
         "{\"allocated\":5,\"reserved\":8,\"peak_allocated\":7,\"peak_reserved\":8,\"microbatch\":0,"
         "\"is_backward\":0}");
 }
@@ -117,6 +117,10 @@ static void check(struct nvt_report_input *input)
     assert_int_equal(nvt_pipeline_time(view, 1, NVT_PIPE_WAIT), 10);
     assert_int_equal(view->level_count, 1);
     assert_true(view->levels[0].peak_allocated == 7 && view->levels[0].allocated == 5);
+    assert_int_equal(view->levels[0].start, 100); /* of the first forward */
+    assert_int_equal(view->levels[0].time, 110);
+    assert_true(nvt_pipeline_level_before(view, 0, 0) == 5);
+    assert_true(isnan(nvt_pipeline_level_before(view, 0, 1)));
     /* Sorted, and on one clock. */
     for (size_t i = 1; i < view->span_count; i++)
         assert_true(view->spans[i - 1].start <= view->spans[i].start);

@@ -385,24 +385,43 @@ static void put_spans(const struct nvt_pipeline_view *view, int step, FILE *out)
     }
 }
 
+static double length_of(const struct nvt_pipeline_view *view, int step)
+{
+    return (double)(view->steps[step].end - view->steps[step].start) / 1e6;
+}
+
+/* Within a forward or a backward its peak, behind it what was left. */
 static void put_levels(const struct nvt_pipeline_view *view, int step, FILE *out)
 {
     int64_t zero = view->steps[step].start;
     fputs("# time_ms allocated_MiB, a block a partition\n", out);
     for (int p = 0; p < view->partitions; p++) {
+        double held = nvt_pipeline_level_before(view, step, p);
         fprintf(out, "%s# p%d\n", p ? "\n\n" : "", p);
+        if (isnan(held)) { /* its rank's trace is not here */
+            fputs("-1\t-1\n", out);
+            continue;
+        }
+        fprintf(out, "0\t%.6f\n", held / MIB);
         for (size_t i = 0; i < view->level_count; i++) {
             const struct nvt_pipeline_level *level = &view->levels[i];
-            if (level->step == step && level->partition == p)
-                fprintf(out, "%.6f\t%.6f\n", (double)(level->time - zero) / 1e6,
-                        level->allocated / MIB);
+            if (level->step != step || level->partition != p)
+                continue;
+            held = level->allocated;
+            fprintf(out, "%.6f\t%.6f\n%.6f\t%.6f\n", (double)(level->start - zero) / 1e6,
+                    level->peak_allocated / MIB, (double)(level->time - zero) / 1e6, held / MIB);
         }
+        fprintf(out, "%.6f\t%.6f\n", length_of(view, step), held / MIB);
     }
 }
 
-static double length_of(const struct nvt_pipeline_view *view, int step)
+/* A host that launches is ahead of the device. */
+static void note_clock(const struct nvt_chart_request *request,
+                       const struct nvt_pipeline_view *view, struct nvt_frame *frame)
 {
-    return (double)(view->steps[step].end - view->steps[step].start) / 1e6;
+    const char *backend = nvt_report_provenance(request->input).backend;
+    if (!view->on_device && backend && !strcmp(backend, "cuda"))
+        nvt_frame_note(frame, "When work was launched; --collect kernel records when it ran.");
 }
 
 /* Of boxes that are wide enough for their micro-batch's number. */
@@ -417,6 +436,7 @@ static void put_gantt(const struct nvt_chart_request *request, const struct nvt_
     for (int kind = 0; kind < 3; kind++)
         nvt_frame_key(&frame, NVT_KEY_BOX, kinds[kind].color, 1, 0, kinds[kind].name);
     nvt_frame_note(&frame, "Numbers: micro-batches, where there is room for them.");
+    note_clock(request, view, &frame);
     nvt_frame_note(&frame, view->configuration);
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, 40 * view->partitions, out);
@@ -449,12 +469,16 @@ static void put_memory(const struct nvt_chart_request *request,
                                            "Memory of each partition during one step");
     for (int p = 0; p < view->partitions; p++) {
         snprintf(text, sizeof(text), "partition %d", p);
-        nvt_frame_key(&frame, NVT_KEY_LINE, color_of(p), 1, 0, text);
+        nvt_frame_key(&frame, NVT_KEY_LINE, color_of(p), p % 4 + 1, 0, text);
     }
     if (at->backward_start != INT64_MAX) {
         nvt_frame_key(&frame, NVT_KEY_BOX, FORWARD_BAND, 1, 0, "forward");
         nvt_frame_key(&frame, NVT_KEY_BOX, BACKWARD_BAND, 1, 0, "backward");
+    } else {
+        nvt_frame_note(&frame, "This schedule mixes forward and backward: see gpipe-schedule.");
     }
+    nvt_frame_note(&frame, "Within a forward or backward: its peak; behind it: what was left.");
+    note_clock(request, view, &frame);
     nvt_frame_note(&frame, view->configuration);
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, 180, out);
@@ -467,14 +491,15 @@ static void put_memory(const struct nvt_chart_request *request,
                 middle, FORWARD_BAND, middle, length_of(view, step), BACKWARD_BAND);
     }
     nvt_frame_y_label(&frame, 0, "allocated (MiB)", out);
-    fprintf(out,
-            "set xrange [0:%.6f]\nset yrange [0:*]\nset xlabel 'time since the step began (ms)'\n"
-            "plot ",
-            length_of(view, step));
+    fprintf(
+        out,
+        "set xrange [0:%.6f]\nset yrange [0:*]\nset xlabel '%s time since the step began (ms)'\n"
+        "plot ",
+        length_of(view, step), view->on_device ? "device" : "host");
     for (int p = 0; p < view->partitions; p++) {
         fprintf(out, "%s'gpipe-levels.dat' index 'p%d' using 1:2 with steps",
                 p ? ", \\\n     " : "", p);
-        nvt_frame_style(NVT_KEY_LINE, color_of(p), 1, 0, out);
+        nvt_frame_style(NVT_KEY_LINE, color_of(p), p % 4 + 1, 0, out);
     }
     putc('\n', out);
     nvt_frame_close(&frame, out);
