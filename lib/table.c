@@ -188,6 +188,27 @@ void nvt_table_set_name(struct nvt_table *table, size_t row, size_t column, cons
         nvt_table_set_text(table, row, column, text);
 }
 
+void nvt_table_copy_cell(struct nvt_table *to, size_t to_row, size_t to_column,
+                         const struct nvt_table *from, size_t row, size_t column)
+{
+    if (nvt_table_is_null(from, row, column))
+        return;
+    switch (nvt_table_column(from, column)->type) {
+    case NVT_INT:
+        nvt_table_set_int(to, to_row, to_column, nvt_table_int(from, row, column));
+        break;
+    case NVT_REAL:
+        nvt_table_set_real(to, to_row, to_column, nvt_table_real(from, row, column));
+        break;
+    case NVT_BOOL:
+        nvt_table_set_bool(to, to_row, to_column, nvt_table_bool(from, row, column));
+        break;
+    case NVT_TEXT:
+        nvt_table_set_text(to, to_row, to_column, nvt_table_text(from, row, column));
+        break;
+    }
+}
+
 int nvt_table_failed(const struct nvt_table *table, struct nvt_error *err)
 {
     return table->failure ? nvt_fail(err, "table %s: %s", table->name, table->failure) : 0;

@@ -69,6 +69,10 @@ void nvt_table_set_text(struct nvt_table *table, size_t row, size_t column, cons
 /* The same of a text that is a null, too, where it is empty. */
 void nvt_table_set_name(struct nvt_table *table, size_t row, size_t column, const char *text);
 
+/* Copy a cell into one of a column of the same type; a null stays one. */
+void nvt_table_copy_cell(struct nvt_table *to, size_t to_row, size_t to_column,
+                         const struct nvt_table *from, size_t row, size_t column);
+
 /* 0, or -1 with err filled when a cell, a row or a text could not be stored. */
 int nvt_table_failed(const struct nvt_table *table, struct nvt_error *err);
 
@@ -95,10 +99,8 @@ const char *nvt_table_text(const struct nvt_table *table, size_t row, size_t col
 struct nvt_tables {
     struct nvt_table **items;
     size_t count;
-    /* Of the format column only: columns of the terminal that it writes for, 0 unknown or none; and
-     * whether nothing is to be shortened or said but once. */
-    size_t terminal;
-    int is_wide;
+    size_t terminal; /* columns of the terminal that the format column writes for, 0 unknown or none */
+    int is_wide;     /* nothing is to be shortened or said but once (brief.h) */
 };
 
 /* Append, taking ownership also on failure. 0, or -1 when out of memory, `table` is NULL, or it has

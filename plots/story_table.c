@@ -32,27 +32,6 @@ static int is_constant(const struct nvt_table *table, size_t column)
     return 1;
 }
 
-static void copy_cell(struct nvt_table *to, size_t to_column, const struct nvt_table *from,
-                      size_t row, size_t column)
-{
-    if (nvt_table_is_null(from, row, column))
-        return;
-    switch (nvt_table_column(from, column)->type) {
-    case NVT_INT:
-        nvt_table_set_int(to, row, to_column, nvt_table_int(from, row, column));
-        break;
-    case NVT_REAL:
-        nvt_table_set_real(to, row, to_column, nvt_table_real(from, row, column));
-        break;
-    case NVT_BOOL:
-        nvt_table_set_bool(to, row, to_column, nvt_table_bool(from, row, column));
-        break;
-    case NVT_TEXT:
-        nvt_table_set_text(to, row, to_column, nvt_table_text(from, row, column));
-        break;
-    }
-}
-
 static int add_sentence(struct nvt_buffer *note, const char *name, const char *value)
 {
     return nvt_buffer_printf(note, "%s%s: %s", note->size ? "; " : "In every row ", name, value);
@@ -122,7 +101,7 @@ static struct nvt_table *shorten(const struct nvt_table *from, size_t most, stru
         nvt_table_add_row(table);
         for (size_t column = 0; column < kept; column++)
             if (!is_configuration(from, which[column]))
-                copy_cell(table, column, from, row, which[column]);
+                nvt_table_copy_cell(table, row, column, from, row, which[column]);
     }
     for (size_t column = 0; table && column < kept; column++)
         if (is_configuration(from, which[column]) &&

@@ -363,6 +363,34 @@ static void test_column_says_once_what_all_have(void **state)
                    "linear                 0\nlinear b=1         1,000\n");
 }
 
+static void expect_format(const char *format, struct nvt_table *table, const char *expected)
+{
+    char *text = render(format, table);
+    if (!strstr(text, expected))
+        fail_msg("no\n%s\nin\n%s", expected, text);
+    free(text);
+    nvt_table_free(table);
+}
+
+/* The other formats for people, of one row, too. */
+static void test_captions_say_what_all_have(void **state)
+{
+    (void)state;
+    const char *const two[] = {"size=64 batch=1 mode=train", "size=64 batch=8 mode=train"};
+    expect_format("grid", configurations(two, 2),
+                  "| batch=8       |     1,000 |\n"
+                  "+---------------+-----------+\n"
+                  "A demo. In every row: size=64 mode=train\n");
+    expect_format("grid", configurations(two, 1),
+                  "+-----------+\n| mean (ns) |\n+===========+\n|         0 |\n+-----------+\n"
+                  "A demo. In every row: size=64 batch=1 mode=train\n");
+    expect_format("markdown", configurations(two, 2),
+                  "A demo. In every row: size=64 mode=train\n\n| configuration | mean (ns) |\n");
+    expect_format("latex", configurations(two, 2),
+                  "\\caption{A demo. In every row: size=64 mode=train}\n");
+    expect_format("csv", configurations(two, 1), "size=64 batch=1 mode=train,0\n");
+}
+
 /* No line of what is written for so many columns is longer, whatever is in it. */
 static void test_column_fits_a_terminal(void **state)
 {
@@ -588,6 +616,7 @@ int main(void)
         cmocka_unit_test(test_tsv),
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_column_says_once_what_all_have),
+        cmocka_unit_test(test_captions_say_what_all_have),
         cmocka_unit_test(test_column_fits_a_terminal),
 #ifdef HAVE_YAJL
         cmocka_unit_test(test_json),

@@ -1,6 +1,7 @@
 /* Tables between lines of + - |, as the write-ups have them. */
 #include <stdlib.h>
 
+#include "../brief.h"
 #include "../render.h"
 #include "../render_aligned.h"
 
@@ -23,10 +24,11 @@ static void line(const struct nvt_table *table, size_t row, const size_t *widths
     fputs("|\n", out);
 }
 
-static int render(const struct nvt_table *table, FILE *out)
+static int render(const struct nvt_brief *brief, FILE *out)
 {
+    const struct nvt_table *table = brief->table;
     size_t *widths = nvt_aligned_widths(table);
-    char *caption = nvt_render_caption(table);
+    char *caption = nvt_brief_caption(brief);
     if (widths && caption) {
         rule(table, widths, '-', out);
         line(table, SIZE_MAX, widths, out);
@@ -47,11 +49,5 @@ static int render(const struct nvt_table *table, FILE *out)
 
 int nvt_render_grid(const struct nvt_tables *tables, FILE *out)
 {
-    for (size_t i = 0; i < tables->count; i++) {
-        if (i)
-            putc('\n', out);
-        if (render(tables->items[i], out))
-            return -1;
-    }
-    return 0;
+    return nvt_brief_each(tables, render, out);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../brief.h"
 #include "../render.h"
 #include "../text.h"
 
@@ -117,15 +118,15 @@ void nvt_render_latex_tabular(const struct nvt_table *table, size_t first, size_
     fputs("\\bottomrule\n\\end{tabular}\n", out);
 }
 
-static int render(const struct nvt_table *table, FILE *out)
+static int render(const struct nvt_brief *brief, FILE *out)
 {
-    char *caption = nvt_render_caption(table);
+    char *caption = nvt_brief_caption(brief);
     if (!caption)
         return -1;
     fputs("\\begin{table}\n\\centering\n\\caption{", out);
     nvt_render_latex_text(caption, out);
     fputs("}\n", out);
-    nvt_render_latex_tabular(table, 0, SIZE_MAX, out);
+    nvt_render_latex_tabular(brief->table, 0, SIZE_MAX, out);
     fputs("\\end{table}\n", out);
     free(caption);
     return 0;
@@ -134,11 +135,5 @@ static int render(const struct nvt_table *table, FILE *out)
 int nvt_render_latex(const struct nvt_tables *tables, FILE *out)
 {
     fputs("% \\usepackage{booktabs}\n", out);
-    for (size_t i = 0; i < tables->count; i++) {
-        if (i)
-            putc('\n', out);
-        if (render(tables->items[i], out))
-            return -1;
-    }
-    return 0;
+    return nvt_brief_each(tables, render, out);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../brief.h"
 #include "../render.h"
 #include "../text.h"
 
@@ -42,18 +43,19 @@ void nvt_render_markdown_rows(const struct nvt_table *table, FILE *out)
         put_row(table, row, out);
 }
 
+static int render(const struct nvt_brief *brief, FILE *out)
+{
+    char *caption = nvt_brief_caption(brief);
+    if (!caption)
+        return -1;
+    nvt_render_markdown_text(caption, out);
+    fputs(*caption ? "\n\n" : "", out);
+    free(caption);
+    nvt_render_markdown_rows(brief->table, out);
+    return 0;
+}
+
 int nvt_render_markdown(const struct nvt_tables *tables, FILE *out)
 {
-    for (size_t i = 0; i < tables->count; i++) {
-        char *caption = nvt_render_caption(tables->items[i]);
-        if (!caption)
-            return -1;
-        if (i)
-            putc('\n', out);
-        nvt_render_markdown_text(caption, out);
-        fputs(*caption ? "\n\n" : "", out);
-        free(caption);
-        nvt_render_markdown_rows(tables->items[i], out);
-    }
-    return 0;
+    return nvt_brief_each(tables, render, out);
 }

@@ -1,0 +1,34 @@
+/*
+ * A table as people read it: what all its configurations have in common is said once, and only what tells its rows
+ * apart stays in them.
+ */
+#ifndef NVT_BRIEF_H
+#define NVT_BRIEF_H
+
+#include <stdio.h>
+
+#include "table.h"
+
+struct nvt_brief {
+    const struct nvt_table *table; /* to show: the one that was given, or `own` */
+    struct nvt_table
+        *own;     /* without those words; without the column where nothing is left of it; or NULL */
+    char *common; /* the words, or NULL where there are none */
+};
+
+/*
+ * Of a table with a column "configuration" of words key=value, and at least `least` rows. `table` must outlive
+ * *brief, which nvt_brief_free releases. 0, or -1 when out of memory.
+ */
+int nvt_brief_make(struct nvt_brief *brief, const struct nvt_table *table, size_t least);
+void nvt_brief_free(struct nvt_brief *brief);
+
+/* The caption (nvt_render_caption) with the common words behind it, malloc'ed; NULL when out of memory. */
+char *nvt_brief_caption(const struct nvt_brief *brief);
+
+/* Write all tables by `render`, an empty line between them: briefly, unless they are to be wide. 0, or -1 when out of
+ * memory. */
+int nvt_brief_each(const struct nvt_tables *tables,
+                   int (*render)(const struct nvt_brief *brief, FILE *out), FILE *out);
+
+#endif
