@@ -326,6 +326,14 @@ static void pipelines_take_no_more_than_published(void **state)
         double published = published_peak(reference.out, record);
         assert_true(published > 0);
         no_more += nvt_record_number(record, "peak_activation_bytes") <= published;
+        /* Weights, rounded up to 2 MiB a partition. */
+        double weights = 0, partitions = nvt_record_number(record, "partitions");
+        for (int p = 0; p < partitions; p++) {
+            char key[64];
+            snprintf(key, sizeof(key), "parameter_bytes_per_partition.%d", p);
+            weights += nvt_record_number(record, key);
+        }
+        assert_true(weights >= 359049216 && weights < 359049216 + partitions * (2 << 20));
     }
     print_message("%d of 84 rows take no more than published\n", no_more);
     assert_true(no_more >= 80);

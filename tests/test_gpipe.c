@@ -65,6 +65,38 @@ static double expected_flops(const struct nvt_record *row)
            (nvt_record_number(row, "layers") * block + 2 * t * d * v);
 }
 
+/* All is launched before it is done; what a schedule has no time of is null, and there. */
+static void expect_launch_times(const struct nvt_record *row, int is_mixed)
+{
+    static const char *const phases[] = {"step", "forward", "backward"};
+    for (size_t i = 0; i < 3; i++) {
+        char launch[64], done[64];
+        snprintf(launch, sizeof(launch), "%s_launch_ns_mean", phases[i]);
+        snprintf(done, sizeof(done), "%s_ns_mean", phases[i]);
+        const struct nvt_member *member = nvt_record_find(row, launch);
+        assert_non_null(member);
+        assert_int_equal(member->type, i && is_mixed ? NVT_VALUE_NULL : NVT_VALUE_NUMBER);
+        if (member->type == NVT_VALUE_NUMBER)
+            assert_true(member->number > 0 && member->number < nvt_record_number(row, done));
+    }
+    assert_true(is_mixed || nvt_record_number(row, "step_launch_ns_mean") >=
+                                nvt_record_number(row, "forward_launch_ns_mean") +
+                                    nvt_record_number(row, "backward_launch_ns_mean"));
+}
+
+/* Of each partition, and at this size a segment of 2 MiB. */
+static void expect_weights(const struct nvt_record *row)
+{
+    int partitions = (int)nvt_record_number(row, "partitions");
+    for (int p = 0; p <= partitions; p++) {
+        char key[64];
+        snprintf(key, sizeof(key), "parameter_bytes_per_partition.%d", p);
+        assert_true(p == partitions ? !nvt_record_find(row, key)
+                                    : nvt_record_number(row, key) == 2 << 20);
+    }
+}
+
+/* Every K, M, checkpointing and engine gives the loss of the same micro-batches at K = 1. */
 static void a_sweep_agrees_with_itself(void **state)
 {
     (void)state;
@@ -87,6 +119,8 @@ static void a_sweep_agrees_with_itself(void **state)
         assert_true(fabs(number(runs, i, "loss") - losses[microbatches]) < 1e-5);
         assert_true(number(runs, i, "step_ns_mean") > 0);
         assert_int_equal(isnan(number(runs, i, "forward_ns_mean")), is_mixed);
+        expect_launch_times(row, is_mixed);
+        expect_weights(row);
         assert_true(number(runs, i, "total_reserved_bytes") >= 12 * number(runs, i, "parameters"));
         assert_true(number(runs, i, "throughput_samples_per_s") > 0);
         double k = number(runs, i, "partitions");

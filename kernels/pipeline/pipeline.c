@@ -182,6 +182,7 @@ static int make_weights(struct nvt_partition *partition)
     size_t bytes = (size_t)(partition->parameters ? partition->parameters : 1) * sizeof(real);
     int64_t at = 0;
     partition->w = (real *)take_zero(partition, bytes);
+    partition->weight_bytes = nvt_allocator_use(partition->allocator).reserved;
     partition->g = (real *)take_zero(partition, bytes);
     partition->momentum = (real *)take_zero(partition, bytes);
     if (!partition->w || !partition->g || !partition->momentum)

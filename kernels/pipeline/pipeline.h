@@ -85,6 +85,7 @@ struct nvt_partition {
     pthread_cond_t arrived;
     int64_t parameters;
     real *w, *g, *momentum;
+    uint64_t weight_bytes; /* reserved for its weights alone, before there is anything else */
     /* Its thread, where partitions have one. */
     pthread_t thread;
     int has_thread, run_wanted, run_done, filter;

@@ -28,7 +28,8 @@ struct state {
     uint64_t memory_schema;
     /* Of the timed steps. */
     int64_t timed;
-    double launch_ns[2], step_ns;                          /* sums */
+    double launch_ns[2], step_ns, step_launch_ns;          /* sums */
+    int64_t launched;                                      /* when all of a run was */
     struct nvt_memory_scope peaks[2][NVT_PARTITIONS_MOST]; /* forward, backward */
     double loss;
 };
@@ -213,8 +214,9 @@ static int run(struct nvt_run_context *context, struct state *state, enum nvt_di
 {
     int64_t start = nvt_monotonic_ns();
     int status = nvt_pipeline_run(&state->pipeline, direction, err);
+    state->launched = nvt_monotonic_ns();
     if (!context->nvtx.silent && direction != NVT_RUN_BOTH)
-        state->launch_ns[direction == NVT_RUN_BACKWARD] += (double)(nvt_monotonic_ns() - start);
+        state->launch_ns[direction == NVT_RUN_BACKWARD] += (double)(state->launched - start);
     context->refused = state->pipeline.refused;
     return status;
 }
@@ -251,8 +253,10 @@ static int step(struct nvt_run_context *context, void *opaque, struct nvt_error 
     nvt_backend_sync();
     if (!status && state->has_transport && state->transport.check)
         status = state->transport.check(&state->transport, err);
-    if (!context->nvtx.silent)
+    if (!context->nvtx.silent) {
         state->step_ns += (double)(nvt_monotonic_ns() - start);
+        state->step_launch_ns += (double)(state->launched - start);
+    }
     nvt_pipeline_end_step(&state->pipeline);
     return status ? -1 : 0;
 }
@@ -308,26 +312,25 @@ static void work(const void *opaque, size_t phase, struct nvt_work_payload *payl
     payload->bytes = (uint64_t)moved[phase];
 }
 
-/* Peaks of every partition, wherever it lives: 0 or -1. */
-static int gather_peaks(struct state *state, double *reserved, double *allocated)
+/* Bytes of a partition: for its weights alone, and peaks. */
+enum { WEIGHTS, RESERVED, ALLOCATED, MEMORIES };
+
+/* Those of every partition, wherever it lives: 0 or -1. */
+static int gather_memory(struct state *state, double bytes[MEMORIES][NVT_PARTITIONS_MOST])
 {
     struct nvt_pipeline *pipeline = &state->pipeline;
     struct nvt_error err = NVT_ERROR_INIT;
-    double values[2 * NVT_PARTITIONS_MOST] = {0};
     for (int i = 0; i < pipeline->settings.partitions; i++)
         if (pipeline->partitions[i].is_here) {
             struct nvt_memory_use use = nvt_partition_memory(&pipeline->partitions[i]);
-            values[i] = (double)use.peak_reserved;
-            values[NVT_PARTITIONS_MOST + i] = (double)use.peak_allocated;
+            bytes[WEIGHTS][i] = (double)pipeline->partitions[i].weight_bytes;
+            bytes[RESERVED][i] = (double)use.peak_reserved;
+            bytes[ALLOCATED][i] = (double)use.peak_allocated;
         }
-    if (state->has_transport &&
-        state->transport.sum(&state->transport, values, 2 * NVT_PARTITIONS_MOST, &err))
-        return -1;
-    for (int i = 0; i < NVT_PARTITIONS_MOST; i++) {
-        reserved[i] = values[i];
-        allocated[i] = values[NVT_PARTITIONS_MOST + i];
-    }
-    return 0;
+    return state->has_transport && state->transport.sum(&state->transport, bytes[0],
+                                                        MEMORIES * NVT_PARTITIONS_MOST, &err)
+               ? -1
+               : 0;
 }
 
 static void put_phase_peaks(struct state *state)
@@ -355,29 +358,45 @@ static double timed_ns(const struct state *state)
     return isfinite(sum) ? sum : state->step_ns;
 }
 
+static void put_partitions(struct nvt_run_context *context, const char *key, const double *bytes,
+                           int partitions)
+{
+    char name[64];
+    for (int i = 0; i < partitions; i++) {
+        snprintf(name, sizeof(name), "%s.%d", key, i);
+        nvt_run_number(context, name, bytes[i]);
+    }
+}
+
+/* Schedules that mix forward and backward launch neither by itself. */
+static void put_launch_times(struct nvt_run_context *context, const struct state *state)
+{
+    double steps = (double)state->timed;
+    double apart = state->pipeline.settings.schedule == NVT_GPIPE ? 0 : NAN;
+    nvt_run_number(context, "step_launch_ns_mean", state->step_launch_ns / steps);
+    nvt_run_number(context, "forward_launch_ns_mean", state->launch_ns[0] / steps + apart);
+    nvt_run_number(context, "backward_launch_ns_mean", state->launch_ns[1] / steps + apart);
+}
+
 static void finish(struct nvt_run_context *context, void *opaque)
 {
     struct state *state = (struct state *)opaque;
     const struct nvt_pipeline_settings *settings = &state->pipeline.settings;
-    double reserved[NVT_PARTITIONS_MOST], allocated[NVT_PARTITIONS_MOST], total = 0, used = 0;
-    double steps = (double)state->timed, held = 3.0 * (double)parameters(state) * sizeof(real);
-    if (gather_peaks(state, reserved, allocated))
+    double bytes[MEMORIES][NVT_PARTITIONS_MOST] = {{0}}, total = 0, used = 0;
+    double held = 3.0 * (double)parameters(state) * sizeof(real);
+    if (gather_memory(state, bytes))
         return;
+    put_partitions(context, "parameter_bytes_per_partition", bytes[WEIGHTS], settings->partitions);
+    put_partitions(context, "reserved_bytes_per_partition", bytes[RESERVED], settings->partitions);
     for (int i = 0; i < settings->partitions; i++) {
-        char key[64];
-        snprintf(key, sizeof(key), "reserved_bytes_per_partition.%d", i);
-        nvt_run_number(context, key, reserved[i]);
-        total += reserved[i];
-        used += allocated[i];
+        total += bytes[RESERVED][i];
+        used += bytes[ALLOCATED][i];
     }
     nvt_run_number(context, "total_reserved_bytes", total);
     nvt_run_number(context, "peak_activation_bytes", total - held);
     nvt_run_number(context, "throughput_samples_per_s",
-                   (double)settings->batch * steps / (timed_ns(state) / 1e9));
-    if (settings->schedule == NVT_GPIPE) {
-        nvt_run_number(context, "forward_launch_ns_mean", state->launch_ns[0] / steps);
-        nvt_run_number(context, "backward_launch_ns_mean", state->launch_ns[1] / steps);
-    }
+                   (double)settings->batch * (double)state->timed / (timed_ns(state) / 1e9));
+    put_launch_times(context, state);
     nvt_run_number(context, "bubble_predicted", nvt_schedule_bubble(&state->pipeline.order));
     context->result->peak_reserved = (uint64_t)total;
     context->result->peak_allocated = (uint64_t)used;
