@@ -181,7 +181,7 @@ static int import(struct request *request, struct nvt_published *published, stru
         return nvt_fail(err, "import: -o DIRECTORY says where it goes");
     if (!request->facts.source)
         request->facts.source = base_name(request->path);
-    request->facts.backend = published->layout->backend;
+    request->facts.backend = published->backend;
     request->facts.layout = published->layout->name;
     return write_directory(request, published, err);
 }

@@ -85,9 +85,9 @@ struct nvt_runs *nvt_reference_runs(const struct nvt_reference *reference,
         status = nvt_published_read(reference->title, text, size, &published, err);
     }
     if (!status) {
-        struct nvt_published_facts facts = {reference->title,          reference->date,
-                                            published.layout->backend, reference->device,
-                                            published.layout->name,    NULL};
+        struct nvt_published_facts facts = {reference->title,       reference->date,
+                                            published.backend,      reference->device,
+                                            published.layout->name, NULL};
         status = nvt_published_environment(&facts, &env) ? nvt_fail(err, "out of memory") : 0;
     }
     if (!status) {

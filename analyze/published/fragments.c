@@ -57,7 +57,7 @@ static int put_block(struct block *block, struct nvt_published *out)
     nvt_json_text(&json, "mode", block->mode);
     put_count(&json, "fragments", block->fragments);
     nvt_json_text(&json, "variant", block->variant);
-    nvt_published_origin(&json);
+    nvt_published_origin(&json, NULL);
     nvt_json_text(&json, "status", block->status);
     nvt_published_time(&json, "forward_ns_mean", block->forward, 1e6);
     nvt_published_time(&json, "backward_ns_mean", block->backward, 1e6);

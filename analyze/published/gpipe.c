@@ -1,7 +1,12 @@
 /*
  * A configuration begins with "Running: COMMAND" and ends with the reserved memory of each device.
  * Times are means over the batches, taken without waiting for the device: they are launch times and
- * go into the keys of those. Sizes are exact, in bytes.
+ * go into the keys of those; the throughput is of them. Sizes are exact, in bytes.
+ *
+ * Of a run of ours the same lines say the same, launch times and their throughput. Below stand, as
+ * "NAME (completed): …", which is no line of that layout, the times until all was done. Where a
+ * schedule has no forward and backward, there are times of a step instead. COMMAND tells the axes
+ * that the log has no lines for.
  */
 #include "gpipe.h"
 
@@ -11,7 +16,8 @@
 
 #include "published.h"
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* What a command of ours begins with, behind a launcher's. */
+#define OUR_COMMAND "nvtally run gpipe "
 
 enum {
     PARTITIONS,
@@ -21,11 +27,17 @@ enum {
     STATES,
     ACTIVATION,
     TOTAL,
+    THROUGHPUT,
     FORWARD,
     BACKWARD,
-    THROUGHPUT,
+    STEP,
+    FORWARD_DONE,
+    BACKWARD_DONE,
+    STEP_DONE,
+    THROUGHPUT_DONE,
     NUMBERS
 };
+enum { ALWAYS = TOTAL + 1 }; /* those before it stand in every configuration */
 
 /* Where each number stands. Those of a device come in two lists: parameters, then what was
  * reserved. */
@@ -40,9 +52,14 @@ static const struct number {
     [STATES] = {"Total Model Parameter Memory: ", NULL, 0, 9e15},
     [ACTIVATION] = {"Peak Activation Memory: ", NULL, 0, 9e15},
     [TOTAL] = {"Total Memory: ", NULL, 0, 9e15},
+    [THROUGHPUT] = {"Throughput: ", "samples/sec", 0, 1e15},
     [FORWARD] = {"Average Forward Time: ", "sec", 0, 1e9},
     [BACKWARD] = {"Average Backward Time: ", "sec", 0, 1e9},
-    [THROUGHPUT] = {"Throughput: ", "samples/sec", 0, 1e15},
+    [STEP] = {"Average Step Time: ", "sec", 0, 1e9},
+    [FORWARD_DONE] = {"Average Forward Time (completed): ", "sec", 0, 1e9},
+    [BACKWARD_DONE] = {"Average Backward Time (completed): ", "sec", 0, 1e9},
+    [STEP_DONE] = {"Average Step Time (completed): ", "sec", 0, 1e9},
+    [THROUGHPUT_DONE] = {"Throughput (completed): ", "samples/sec", 0, 1e15},
 };
 
 struct list {
@@ -51,11 +68,11 @@ struct list {
 };
 
 struct block {
-    char command[256], model[64];
+    char command[1200], model[64];
     double values[NUMBERS];             /* NaN: not said yet */
     int checkpoint, torchgpipe, resnet; /* -1: not said yet */
     struct list held, reserved;
-    int open, behind; /* a configuration; past "Max memory per device" */
+    int open, behind, on_host; /* a configuration; past "Max memory per device"; of a host */
 };
 
 static void start(struct block *block, const char *command)
@@ -66,13 +83,39 @@ static void start(struct block *block, const char *command)
     snprintf(block->command, sizeof(block->command), "%s", command);
 }
 
+/* What follows an option of a command of ours, up to a blank, in `out`; NULL where it has none. */
+static const char *option_of(const char *command, const char *key, char out[64])
+{
+    char option[72];
+    const char *at = strstr(command, OUR_COMMAND);
+    snprintf(option, sizeof(option), " --%s ", key);
+    for (char *c = option; *c; c++)
+        *c = (char)(*c == '_' ? '-' : *c);
+    at = at ? strstr(at, option) : NULL;
+    if (!at)
+        return NULL;
+    at += strlen(option);
+    snprintf(out, 64, "%.*s", (int)strcspn(at, " "), at);
+    return *out ? out : NULL;
+}
+
+/* Whether a schedule has no times of forward and backward. */
+static int is_mixed(const struct block *block)
+{
+    char schedule[64];
+    return option_of(block->command, "schedule", schedule) && strcmp(schedule, "gpipe") != 0;
+}
+
 static int is_whole(const struct block *block)
 {
-    for (int i = 0; i < NUMBERS; i++)
-        if (isnan(block->values[i]))
+    const double *values = block->values;
+    for (int i = 0; i < ALWAYS; i++)
+        if (isnan(values[i]))
             return 0;
-    return block->checkpoint >= 0 && block->torchgpipe >= 0 &&
-           (double)block->reserved.count >= block->values[PARTITIONS];
+    int has_both = !isnan(values[FORWARD]) && !isnan(values[BACKWARD]);
+    int has_throughput = !isnan(values[THROUGHPUT]) || !isnan(values[THROUGHPUT_DONE]);
+    return (has_both || is_mixed(block)) && has_throughput && block->checkpoint >= 0 &&
+           block->torchgpipe >= 0 && (double)block->reserved.count >= values[PARTITIONS];
 }
 
 static void put_list(struct nvt_json *json, const char *key, const struct list *list)
@@ -85,9 +128,55 @@ static void put_list(struct nvt_json *json, const char *key, const struct list *
     nvt_json_text(json, key, list->count ? text : NULL);
 }
 
+/* Axes that only the command tells. */
+static void put_axes(struct nvt_json *json, const char *command)
+{
+    static const struct {
+        const char *key;
+        int is_number;
+    } axes[] = {{"schedule", 0},  {"virtual_stages", 1},
+                {"transport", 0}, {"attention_axis", 0},
+                {"sequence", 1},  {"vocabulary", 1},
+                {"d_model", 1},   {"layers", 1},
+                {"heads", 1},     {"d_ff", 1}};
+    char text[64], *end;
+    for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
+        if (!option_of(command, axes[i].key, text))
+            continue;
+        long long value = strtoll(text, &end, 10);
+        if (!axes[i].is_number)
+            nvt_json_text(json, axes[i].key, text);
+        else if (!*end && value > 0)
+            nvt_json_integer(json, axes[i].key, value);
+    }
+}
+
+/* Those that it has: a published document has no key for the others. */
+static void put_times(struct nvt_json *json, const double *values)
+{
+    static const struct {
+        const char *key;
+        int number;
+    } times[] = {{"step_launch_ns_mean", STEP},
+                 {"forward_ns_mean", FORWARD_DONE},
+                 {"backward_ns_mean", BACKWARD_DONE},
+                 {"step_ns_mean", STEP_DONE}};
+    nvt_published_time(json, "forward_launch_ns_mean", values[FORWARD], 1e9);
+    nvt_published_time(json, "backward_launch_ns_mean", values[BACKWARD], 1e9);
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        if (!isnan(values[times[i].number]))
+            nvt_published_time(json, times[i].key, values[times[i].number], 1e9);
+    int is_done = !isnan(values[THROUGHPUT_DONE]);
+    nvt_json_number(json, "throughput_samples_per_s",
+                    values[is_done ? THROUGHPUT_DONE : THROUGHPUT]);
+    if (is_done)
+        nvt_json_number(json, "throughput_launch_samples_per_s", values[THROUGHPUT]);
+}
+
 static int put_block(const struct block *block, struct nvt_published *out)
 {
     struct nvt_json json;
+    const char *backend = block->on_host ? "host" : NULL;
     nvt_json_begin(&json, &out->results);
     nvt_json_text(&json, "workload", "gpipe");
     nvt_json_text(&json, "model", block->model);
@@ -96,12 +185,12 @@ static int put_block(const struct block *block, struct nvt_published *out)
     nvt_json_bool(&json, "checkpoint", block->checkpoint);
     nvt_json_text(&json, "engine", block->torchgpipe ? "torchgpipe" : "self");
     nvt_json_integer(&json, "batch", (int64_t)block->values[BATCH]);
-    nvt_published_origin(&json);
+    put_axes(&json, block->command);
+    nvt_published_origin(&json, backend);
+    out->backend = backend ? backend : out->backend;
     nvt_json_text(&json, "status", "ok");
     nvt_json_text(&json, "command", block->command);
-    nvt_published_time(&json, "forward_launch_ns_mean", block->values[FORWARD], 1e9);
-    nvt_published_time(&json, "backward_launch_ns_mean", block->values[BACKWARD], 1e9);
-    nvt_json_number(&json, "throughput_samples_per_s", block->values[THROUGHPUT]);
+    put_times(&json, block->values);
     nvt_json_integer(&json, "parameters", (int64_t)block->values[PARAMETERS]);
     nvt_json_integer(&json, "parameter_bytes_x3", (int64_t)block->values[STATES]);
     nvt_json_integer(&json, "peak_activation_bytes", (int64_t)block->values[ACTIVATION]);
@@ -138,7 +227,8 @@ static void read_name(const char *name, struct block *block)
 static int read_device(const char *line, struct block *block)
 {
     const char *value = nvt_log_value(line, "cuda:");
-    if (!value)
+    int is_host = !value;
+    if (is_host)
         value = nvt_log_value(line, "cpu:");
     struct list *list = block->behind ? &block->reserved : &block->held;
     double bytes;
@@ -151,6 +241,7 @@ static int read_device(const char *line, struct block *block)
     if (list->count == NVT_PARTITIONS_MOST || nvt_log_number(end + 2, NULL, &bytes, &value) ||
         bytes > 9e15 || strncmp(value, " Bytes (", 8) || !strchr(value, ')'))
         return -1;
+    block->on_host = is_host;
     list->bytes[list->count++] = (int64_t)bytes;
     return 1;
 }
@@ -256,158 +347,3 @@ const struct nvt_layout nvt_layout_gpipe = {
     .read = read,
     .matches = matches,
 };
-
-/* --- printing --------------------------------------------------------------------------------- */
-
-static const char line_80[] =
-    "--------------------------------------------------------------------------------";
-static const char double_80[] =
-    "================================================================================";
-
-size_t nvt_partition_bytes(const struct nvt_record *record, const char *key,
-                           int64_t bytes[NVT_PARTITIONS_MOST])
-{
-    const char *text = nvt_record_text(record, key);
-    size_t count = 0;
-    /* Those of a run are members of their own: KEY.0, KEY.1 … */
-    for (; !text && count < NVT_PARTITIONS_MOST; count++) {
-        char name[80];
-        snprintf(name, sizeof(name), "%s.%zu", key, count);
-        double value = nvt_record_number(record, name);
-        if (!(value >= 0) || value > 9e15)
-            return count;
-        bytes[count] = (int64_t)value;
-    }
-    while (text && *text && count < NVT_PARTITIONS_MOST) {
-        char *end;
-        double value = strtod(text, &end);
-        if (end == text || !(value >= 0) || value > 9e15)
-            return 0;
-        bytes[count++] = (int64_t)value;
-        text = end + strspn(end, ";, ");
-    }
-    return count;
-}
-
-static const char *with_commas(int64_t value, char out[32])
-{
-    char plain[24];
-    size_t length = (size_t)snprintf(plain, sizeof(plain), "%lld", (long long)value), used = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (i && (length - i) % 3 == 0)
-            out[used++] = ',';
-        out[used++] = plain[i];
-    }
-    out[used] = 0;
-    return out;
-}
-
-static int64_t count_of(const struct nvt_record *record, const char *key)
-{
-    double value = nvt_record_number(record, key);
-    return value >= 0 && value <= 9e15 ? (int64_t)value : 0;
-}
-
-static int is_set(const struct nvt_record *record, const char *key)
-{
-    const char *text = nvt_record_text(record, key);
-    return text && (!strcmp(text, "true") || !strcmp(text, "on"));
-}
-
-static void put_bytes(const char *label, int64_t bytes, FILE *out)
-{
-    char text[32];
-    fprintf(out, "%s: %s Bytes (%.2f GiB)\n", label, with_commas(bytes, text),
-            (double)bytes / (1 << 30));
-}
-
-static void put_configuration(const struct nvt_record *record, int torchgpipe, FILE *out)
-{
-    const char *model = nvt_record_text(record, "model");
-    const char *command = nvt_record_text(record, "command");
-    long long partitions = count_of(record, "partitions");
-    long long microbatches = count_of(record, "microbatches");
-    const char *schedule = nvt_record_text(record, "schedule");
-    int other = schedule && strcmp(schedule, "gpipe") != 0;
-    int checkpoint = is_set(record, "checkpoint");
-    if (command)
-        fprintf(out, "Running: %s\n", command);
-    else
-        fprintf(out,
-                "Running: nvtally run gpipe --partitions %lld --microbatches %lld --checkpoint %s "
-                "--engine %s%s%s\n",
-                partitions, microbatches, checkpoint ? "on" : "off",
-                torchgpipe ? "torchgpipe" : "self", other ? " --schedule " : "",
-                other ? schedule : "");
-    fprintf(out, "Initialize logger for experiment: %s_K%lld_M%lld%s_%s%s%s\n", model ? model : "?",
-            partitions, microbatches, checkpoint ? "_check" : "",
-            torchgpipe ? "torchgpipe" : "self", other ? "_" : "", other ? schedule : "");
-    fprintf(
-        out,
-        "%s\nConfiguration\nnum_partitions: %lld\nnum_microbatches: %lld\n"
-        "checkpoint_enabled: %s\nuse_torchgpipe: %s\nuse_resnet: %s\nbatch_size: %lld\n%s\n%s\n",
-        double_80, partitions, microbatches, checkpoint ? "True" : "False",
-        torchgpipe ? "True" : "False", model && !strcmp(model, "resnet") ? "True" : "False",
-        (long long)count_of(record, "batch"), double_80, line_80);
-}
-
-static double launch_seconds(const struct nvt_record *record, const char *phase)
-{
-    char key[64];
-    snprintf(key, sizeof(key), "%s_launch_ns_mean", phase);
-    return nvt_record_number(record, key) / 1e9;
-}
-
-/* Weights, gradients and momentum: by definition what of the total is no activation. */
-static int64_t state_bytes(const struct nvt_record *record)
-{
-    if (nvt_record_text(record, "parameter_bytes_x3"))
-        return count_of(record, "parameter_bytes_x3");
-    return count_of(record, "total_reserved_bytes") - count_of(record, "peak_activation_bytes");
-}
-
-static void put_record(const struct nvt_record *record, FILE *out)
-{
-    int64_t bytes[NVT_PARTITIONS_MOST];
-    char label[32], text[32];
-    const char *engine = nvt_record_text(record, "engine");
-    int torchgpipe = engine && !strcmp(engine, "torchgpipe");
-    const char *model = nvt_record_text(record, "model");
-    const char *backend = nvt_record_text(record, "backend");
-    const char *device = backend && !strcmp(backend, "host") ? "cpu" : "cuda";
-    put_configuration(record, torchgpipe, out);
-    if (torchgpipe)
-        fputs("Pipelining model with torchgpipe...\n", out);
-    else
-        fprintf(out,
-                "Pipelining model with self-implemented GPipe...\n%s\n"
-                "Splitting the module in MyGPipe...\n",
-                line_80);
-    size_t count = nvt_partition_bytes(record, "parameter_bytes_per_partition", bytes);
-    for (size_t i = 0; i < count; i++) {
-        snprintf(label, sizeof(label), "%s:%zu", device, i);
-        put_bytes(label, bytes[i], out);
-    }
-    fprintf(out, "Running %s expr...\n%s\nProfiling parameters...\n# of Model Parameters: %s\n",
-            model && !strcmp(model, "resnet") ? "ResNet" : "GPT-2", line_80,
-            with_commas(count_of(record, "parameters"), text));
-    put_bytes("Total Model Parameter Memory", state_bytes(record), out);
-    fprintf(out, "%s\nProfiling...\n%s\n", line_80, line_80);
-    put_bytes("Peak Activation Memory", count_of(record, "peak_activation_bytes"), out);
-    put_bytes("Total Memory", count_of(record, "total_reserved_bytes"), out);
-    /* Schedules that mix the two have no time of either. */
-    if (isfinite(launch_seconds(record, "forward")))
-        fprintf(out, "Average Forward Time: %.3f sec\nAverage Backward Time: %.3f sec\n",
-                launch_seconds(record, "forward"), launch_seconds(record, "backward"));
-    fprintf(out, "Throughput: %.3f samples/sec\nProfiling Completed.\n%s\nMax memory per device:\n",
-            nvt_record_number(record, "throughput_samples_per_s"), line_80);
-    count = nvt_partition_bytes(record, "reserved_bytes_per_partition", bytes);
-    for (size_t i = 0; i < count; i++)
-        fprintf(out, "%s:%zu: %s Bytes (%.2f MiB)\n", device, i, with_commas(bytes[i], text),
-                (double)bytes[i] / (1 << 20));
-}
-
-int nvt_published_gpipe(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
-{
-    return nvt_published_records(input, "gpipe", put_record, out, err);
-}

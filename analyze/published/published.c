@@ -41,6 +41,7 @@ int nvt_published_read(const char *path, char *text, size_t size, struct nvt_pub
     if (memchr(text, 0, size))
         return nvt_fail_at(err, path, (const char *)memchr(text, 0, size) - text,
                            "is no text: it has a byte 0");
+    out->backend = out->layout->backend;
     if (out->layout->read(&log, out, err))
         return -1;
     return out->count ? 0
@@ -142,9 +143,9 @@ int nvt_log_number(const char *text, const char *unit, double *value, const char
     return 0;
 }
 
-void nvt_published_origin(struct nvt_json *json)
+void nvt_published_origin(struct nvt_json *json, const char *backend)
 {
-    nvt_json_null(json, "backend");
+    nvt_json_text(json, "backend", backend);
     nvt_json_null(json, "device");
     nvt_json_text(json, "source", "published");
 }

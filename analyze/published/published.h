@@ -29,6 +29,7 @@ struct nvt_log {
 /* What was read. Zero-initialise; release with nvt_published_free. */
 struct nvt_published {
     const struct nvt_layout *layout;
+    const char *backend;       /* that it says it ran on, or NULL; static text */
     struct nvt_buffer results; /* results.jsonl: an object a line */
     size_t count;              /* of configurations */
     char note[200];            /* one line about what was left out, or "" */
@@ -38,7 +39,7 @@ struct nvt_layout {
     const char *name;
     const char *about;
     const char *mark;    /* a text that every document in this layout has */
-    const char *backend; /* that it says it ran on, or NULL */
+    const char *backend; /* that it was made on, or NULL; `read` sets another where a document has it */
     /* Append the records. 0, or -1 with err filled (nvt_log_fail). */
     int (*read)(struct nvt_log *log, struct nvt_published *out, struct nvt_error *err);
     /*
@@ -117,8 +118,9 @@ int nvt_log_fail(const struct nvt_log *log, struct nvt_error *err, const char *f
  */
 int nvt_log_number(const char *text, const char *unit, double *value, const char **rest);
 
-/* Members that end the axes of a record and say where it comes from. */
-void nvt_published_origin(struct nvt_json *json);
+/* Members that end the axes of a record and say where it comes from. `backend`: where the document
+ * tells it of each configuration, else NULL. */
+void nvt_published_origin(struct nvt_json *json, const char *backend);
 
 /* A time of the document in ns; `scale` is the ns of its unit. */
 void nvt_published_time(struct nvt_json *json, const char *key, double value, double scale);

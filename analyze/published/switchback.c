@@ -33,7 +33,7 @@ static int put_row(const struct nvt_record *row, struct nvt_published *out)
     nvt_json_number(&json, "batch", nvt_record_number(row, "batch_size"));
     nvt_json_number(&json, "width_multiplier", nvt_record_number(row, "wm"));
     nvt_json_bool(&json, "switch", is_switched);
-    nvt_published_origin(&json);
+    nvt_published_origin(&json, NULL);
     nvt_json_text(&json, "status", "ok");
     nvt_json_number(&json, "iterations", nvt_record_number(row, "repeat"));
     nvt_json_number(&json, "dim_in", nvt_record_number(row, "dim_in"));

@@ -110,7 +110,7 @@ static int put_row(char *cells[COLUMNS], const double values[COLUMNS],
             nvt_json_text(&json, others[i].key, condition->other[i]);
     nvt_json_integer(&json, "warmup", condition->warmup);
     nvt_json_text(&json, "collect", condition->collect);
-    nvt_published_origin(&json);
+    nvt_published_origin(&json, NULL);
     nvt_json_text(&json, "status", "ok");
     nvt_json_text(&json, "std_divisor", "n");
     nvt_published_time(&json, "forward_ns_mean", values[FORWARD], 1e9);
@@ -171,7 +171,7 @@ static int read_sum(const char *line, struct nvt_published *out)
         nvt_json_text(&json, "workload", "accumulate");
         nvt_json_text(&json, "form", sums[i].form);
         nvt_json_integer(&json, "count", 1000);
-        nvt_published_origin(&json);
+        nvt_published_origin(&json, NULL);
         nvt_json_text(&json, "status", "ok");
         nvt_json_number(&json, "sum", sum);
         nvt_json_number(&json, "exact_sum", 10);
