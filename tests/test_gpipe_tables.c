@@ -314,9 +314,72 @@ static void only_mixed_schedules_need_no_times(void **state)
     cli_result_free(&result);
 }
 
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+/* The cell of a row (0: the headings) below a heading, of csv without quotes; "" where there is no such column. */
+static const char *cell(const char *csv, int row, const char *heading, char out[80])
+{
+    size_t column = 0;
+    const char *at = csv, *end = csv + strcspn(csv, "\n");
+    out[0] = 0;
+    for (; at < end && strncmp(at, heading, strlen(heading)) != 0; column++) {
+        at += strcspn(at, ",\n");
+        at += at < end;
+    }
+    if (at >= end)
+        return out;
+    for (at = csv; row--;)
+        at = next_line(at);
+    for (; column; column--)
+        at += strcspn(at, ",\n") + 1;
+    snprintf(out, 80, "%.*s", (int)strcspn(at, ",\n"), at);
+    return out;
+}
+
+static void the_table_has_times_of_every_schedule(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *heading, *cells[2];
+    } wanted[] = {{"forward (s)", {"0.4000", ""}},        {"backward (s)", {"0.5000", ""}},
+                  {"forward launch (s)", {"0.1000", ""}}, {"backward launch (s)", {"0.2000", ""}},
+                  {"step (s)", {"0.9000", "0.9000"}},     {"step launch (s)", {"0.6000", "0.3000"}},
+                  {"samples/s", {"100.0", "100.0"}},      {"remark", {"", ""}}};
+    const char *directory = made_run("table", ROW("gpipe", APART) ROW("1f1b", MIXED));
+    struct cli_result csv = stats(directory, "csv");
+    char got[80];
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+        for (int row = 0; row < 2; row++)
+            if (strcmp(cell(csv.out, row + 1, wanted[i].heading, got), wanted[i].cells[row]) != 0)
+                fail_msg("%s of row %d: '%s'", wanted[i].heading, row, got);
+    cli_result_free(&csv);
+}
+
+/* Which throughput is of launches, the row says: as published, not of a log of ours. */
+static void published_rows_have_a_remark(void **state)
+{
+    (void)state;
+    char got[80];
+    char *log = cli_read_file("data/published/gpipe.log", NULL);
+    assert_non_null(log);
+    struct cli_result csv = stats(import("remark", log), "csv");
+    for (int row = 1; row <= 84; row++)
+        assert_string_equal(cell(csv.out, row, "remark", got), "samples/s is of launch times");
+    cli_result_free(&csv);
+    free(log);
+    struct cli_result ours = stats(cli_in(cli_folder, "run"), "published");
+    csv = stats(import("no-remark", ours.out), "csv");
+    assert_string_equal(cell(csv.out, 0, "remark", got), "");
+    assert_string_equal(cell(csv.out, 1, "source", got), "published");
+    cli_result_free(&csv);
+    cli_result_free(&ours);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_has_times_of_every_schedule),
+        cmocka_unit_test(published_rows_have_a_remark),
         cmocka_unit_test(the_log_has_every_published_line),
         cmocka_unit_test(its_commands_repeat_the_rows),
         cmocka_unit_test(the_log_says_which_times_are_which),

@@ -24,6 +24,8 @@ enum {
     BACKWARD,
     FORWARD_LAUNCH,
     BACKWARD_LAUNCH,
+    STEP,
+    STEP_LAUNCH,
     THROUGHPUT,
     ACTIVATION,
     TOTAL,
@@ -31,7 +33,8 @@ enum {
     PARAMETERS,
     STATUS,
     SOURCE,
-    CONDITION /* where some differ in it */
+    CONDITION, /* where some differ in it */
+    REMARK     /* where one has a remark */
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -47,6 +50,8 @@ static const struct nvt_column_spec columns[] = {
     [BACKWARD] = {"backward (s)", "s", NVT_REAL, 4, 0},
     [FORWARD_LAUNCH] = {"forward launch (s)", "s", NVT_REAL, 4, 0},
     [BACKWARD_LAUNCH] = {"backward launch (s)", "s", NVT_REAL, 4, 0},
+    [STEP] = {"step (s)", "s", NVT_REAL, 4, 0},
+    [STEP_LAUNCH] = {"step launch (s)", "s", NVT_REAL, 4, 0},
     [THROUGHPUT] = {"samples/s", "", NVT_REAL, 1, 0},
     [ACTIVATION] = {"peak activation (MiB)", "MiB", NVT_REAL, 1, 0},
     [TOTAL] = {"total reserved (MiB)", "MiB", NVT_REAL, 1, 0},
@@ -55,7 +60,26 @@ static const struct nvt_column_spec columns[] = {
     [STATUS] = {"status", "", NVT_TEXT, 0, 0},
     [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
     [CONDITION] = {"measured with", "", NVT_TEXT, 0, 0},
+    [REMARK] = {"remark", "", NVT_TEXT, 0, 0},
 };
+
+/* What is not always there. */
+struct extras {
+    unsigned conditions; /* in which rows differ */
+    int has_remarks;
+};
+
+static struct extras extras_of(const struct nvt_report_input *input)
+{
+    struct extras extras = {nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL), 0};
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            extras.has_remarks |=
+                nvt_record_is_of(record, "gpipe") && nvt_gpipe_is_of_launches(record);
+        }
+    return extras;
+}
 
 static void put_count(struct nvt_table *table, size_t row, size_t column,
                       const struct nvt_record *record, const char *key)
@@ -76,7 +100,8 @@ static void put_reserved(struct nvt_table *table, size_t row, const struct nvt_r
     nvt_table_set_text(table, row, RESERVED, count ? text : NULL);
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_record *record, unsigned conditions)
+static void put_row(struct nvt_table *table, const struct nvt_record *record,
+                    const struct extras *extras)
 {
     static const struct {
         size_t column;
@@ -86,6 +111,8 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record, un
                  {BACKWARD, "backward_ns_mean", 1e-9},
                  {FORWARD_LAUNCH, "forward_launch_ns_mean", 1e-9},
                  {BACKWARD_LAUNCH, "backward_launch_ns_mean", 1e-9},
+                 {STEP, "step_ns_mean", 1e-9},
+                 {STEP_LAUNCH, "step_launch_ns_mean", 1e-9},
                  {THROUGHPUT, "throughput_samples_per_s", 1},
                  {ACTIVATION, "peak_activation_bytes", 1 / MIB},
                  {TOTAL, "total_reserved_bytes", 1 / MIB}};
@@ -109,22 +136,40 @@ static void put_row(struct nvt_table *table, const struct nvt_record *record, un
     put_count(table, row, PARAMETERS, record, "parameters");
     nvt_table_set_text(table, row, STATUS, nvt_record_text(record, "status"));
     nvt_table_set_text(table, row, SOURCE, nvt_record_source(record));
-    nvt_condition_put(table, row, CONDITION, record, conditions);
+    if (extras->conditions)
+        nvt_condition_put(table, row, CONDITION, record, extras->conditions);
+    if (extras->has_remarks && nvt_gpipe_is_of_launches(record))
+        nvt_table_set_text(table, row, extras->conditions ? REMARK : CONDITION,
+                           "samples/s is of launch times");
+}
+
+/* A table with the last columns as far as they are needed. NULL with err: out of memory. */
+static struct nvt_table *new_table(const struct nvt_report_input *input,
+                                   const struct extras *extras, struct nvt_error *err)
+{
+    struct nvt_column_spec shown[sizeof(columns) / sizeof(columns[0])];
+    struct nvt_report report = nvt_report_gpipe;
+    memcpy(shown, columns, sizeof(shown));
+    report.columns = shown;
+    report.column_count = CONDITION;
+    if (extras->conditions)
+        report.column_count++;
+    if (extras->has_remarks)
+        shown[report.column_count++] = columns[REMARK];
+    return nvt_report_table(&report, input, "Pipeline-parallel memory study", err);
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
-    unsigned conditions = nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL);
-    struct nvt_table *table =
-        nvt_report_table_of(&nvt_report_gpipe, conditions ? CONDITION + 1 : CONDITION, input,
-                            "Pipeline-parallel memory study", err);
+    const struct extras extras = extras_of(input);
+    struct nvt_table *table = new_table(input, &extras, err);
     size_t count = 0;
     for (size_t i = 0; table && i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             const struct nvt_record *record = &input->runs[i]->records[k];
             if (!nvt_record_is_of(record, "gpipe"))
                 continue;
-            put_row(table, record, conditions);
+            put_row(table, record, &extras);
             count++;
         }
     if (table && !count) {
