@@ -104,10 +104,13 @@ static int write_texts(const struct nvt_workload_axes *axes,
     return 0;
 }
 
-/* What a combination comes to: 1 a configuration, 0 the double of another, -1 with err. */
-static int combine(const struct nvt_workload_axes *axes, const struct nvt_axis *chosen,
-                   unsigned typed, const size_t *index, struct nvt_configuration *configuration,
-                   struct nvt_error *err)
+/* What a combination comes to. */
+enum outcome { FAILED = -1, DOUBLE, CONFIGURATION, LEFT_OUT };
+
+/* DOUBLE: of another one, but for axes that do not apply; FAILED: with err. */
+static enum outcome combine(const struct nvt_workload_axes *axes, const struct nvt_axis *chosen,
+                            unsigned typed, const size_t *index,
+                            struct nvt_configuration *configuration, struct nvt_error *err)
 {
     memset(configuration, 0, sizeof(*configuration));
     for (size_t i = 0; i < axes->count; i++)
@@ -118,13 +121,13 @@ static int combine(const struct nvt_workload_axes *axes, const struct nvt_axis *
         configuration->present[i] =
             !axes->applies || axes->applies(configuration->values, i) ? 1 : 0;
         if (!configuration->present[i] && index[i])
-            return 0;
+            return DOUBLE;
     }
     if (axes->belongs && !axes->belongs(configuration->values, typed))
-        return 0;
+        return LEFT_OUT;
     if (axes->check && axes->check(configuration->values, typed, err))
-        return -1;
-    return write_texts(axes, configuration, err) ? -1 : 1;
+        return FAILED;
+    return write_texts(axes, configuration, err) ? FAILED : CONFIGURATION;
 }
 
 /* The next combination. 0 behind the last one. */
@@ -154,39 +157,41 @@ static int count_combinations(const struct nvt_workload_axes *axes, struct nvt_a
     return 0;
 }
 
+/* Append; *room grows with it. 0, or -1 with err. */
+static int append_to(struct nvt_expansion *to, const struct nvt_configuration *configuration,
+                     size_t *room, struct nvt_error *err)
+{
+    if (to->count == *room) {
+        *room = *room ? 2 * *room : 64;
+        struct nvt_configuration *grown = realloc(to->items, *room * sizeof(*grown));
+        if (!grown)
+            return nvt_fail(err, "out of memory");
+        to->items = grown;
+    }
+    to->items[to->count++] = *configuration;
+    return 0;
+}
+
 int nvt_axes_expand(const struct nvt_workload_axes *axes, struct nvt_axis *chosen,
-                    struct nvt_configuration **out, size_t *count, struct nvt_error *err)
+                    struct nvt_expansion *out, struct nvt_error *err)
 {
     size_t index[NVT_AXES_MOST] = {0}, combinations, room = 0;
     unsigned typed = 0;
     for (size_t i = 0; i < axes->count; i++)
         typed |= chosen[i].count ? 1u << i : 0;
-    struct nvt_configuration *all = NULL, next;
+    struct nvt_configuration next;
     int status = count_combinations(axes, chosen, &combinations, err);
-    *count = 0;
-    while (!status) {
-        int outcome = combine(axes, chosen, typed, index, &next, err);
-        if (outcome < 0) {
+    *out = (struct nvt_expansion){0};
+    do {
+        enum outcome outcome = status ? FAILED : combine(axes, chosen, typed, index, &next, err);
+        if (outcome == FAILED || (outcome == CONFIGURATION && append_to(out, &next, &room, err)))
             status = -1;
-        } else if (outcome && *count == room) {
-            room = room ? 2 * room : 64;
-            struct nvt_configuration *grown = realloc(all, room * sizeof(*all));
-            status = grown ? 0 : nvt_fail(err, "out of memory");
-            all = grown ? grown : all;
-        }
-        if (status)
-            break;
-        if (outcome)
-            all[(*count)++] = next;
-        if (!advance(chosen, index, axes->count))
-            break;
-    }
+        out->left_out += outcome == LEFT_OUT;
+    } while (!status && advance(chosen, index, axes->count));
     if (status) {
-        free(all);
-        all = NULL;
-        *count = 0;
+        free(out->items);
+        *out = (struct nvt_expansion){0};
     }
-    *out = all;
     return status;
 }
 

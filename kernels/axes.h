@@ -50,6 +50,8 @@ struct nvt_workload_axes {
     /* Whether a combination is one of the study's, for studies that are no full grid: asked of every
      * one. NULL: all are. */
     int (*belongs)(const int64_t *values, unsigned typed);
+    /* What combinations need that do not belong, for who typed them; NULL: nobody wonders. */
+    const char *belongs_when;
     int64_t warmup, iterations; /* without --warmup and --iterations; 0 iterations: 10 and 100 */
 };
 
@@ -72,13 +74,20 @@ int nvt_axes_find(const struct nvt_workload_axes *axes, const char *option);
 int nvt_axes_parse(const struct nvt_axis_spec *spec, const char *text, struct nvt_axis *values,
                    struct nvt_error *err);
 
+/* What a choice of values comes to. */
+struct nvt_expansion {
+    struct nvt_configuration *items; /* malloc'ed */
+    size_t count;
+    size_t left_out; /* further ones, which do not belong */
+};
+
 /*
  * Every combination, the last axis fastest. `chosen` has an entry for each axis; one of count 0 gets the
- * defaults. 0 with *out (malloc'ed, *count of them), or -1 with err: values that do not go together, more
- * than 100,000 combinations, or out of memory.
+ * defaults. 0 with *out, or -1 with err: values that do not go together, more than 100,000 combinations, or
+ * out of memory.
  */
 int nvt_axes_expand(const struct nvt_workload_axes *axes, struct nvt_axis *chosen,
-                    struct nvt_configuration **out, size_t *count, struct nvt_error *err);
+                    struct nvt_expansion *out, struct nvt_error *err);
 
 /* The axes as members of a row. */
 void nvt_axes_put(const struct nvt_workload_axes *axes,

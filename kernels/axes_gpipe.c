@@ -127,6 +127,8 @@ const struct nvt_workload_axes nvt_axes_gpipe = {
     .check = check,
     .check_backend = check_backend,
     .belongs = belongs,
+    .belongs_when =
+        "--schedule interleaved takes --microbatches that are a multiple of --partitions",
     .warmup = 0,
     .iterations = 100,
 };

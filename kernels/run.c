@@ -75,7 +75,8 @@ static const struct option common_options[] = {{"collect", required_argument, NU
 struct request {
     struct nvt_sweep sweep;
     const char *backend, *nsys;
-    int fell_back; /* auto found no device */
+    int fell_back;   /* auto found no device */
+    size_t left_out; /* combinations that are none of the study's */
     int list, peak;
     /* The axes as they were typed: whose they are is known when the workload is. */
     struct {
@@ -281,11 +282,16 @@ static int expand(struct request *request, struct nvt_error *err)
         if (nvt_axes_parse(&sweep->axes->axes[at], text, &chosen[at], err))
             return -1;
     }
-    if (nvt_axes_expand(sweep->axes, chosen, &sweep->configurations, &sweep->count, err))
+    struct nvt_expansion all;
+    if (nvt_axes_expand(sweep->axes, chosen, &all, err))
         return -1;
+    sweep->configurations = all.items;
+    sweep->count = all.count;
+    request->left_out = all.left_out;
+    const char *when = sweep->axes->belongs_when;
     if (!sweep->count)
-        return nvt_fail(err, "none of these combinations is one of %s; see nvtally run --help",
-                        sweep->axes->workload);
+        return nvt_fail(err, "none of these combinations is one of %s%s%s; see nvtally run --help",
+                        sweep->axes->workload, when ? ": " : "", when ? when : "");
     return set_ranks(sweep, err);
 }
 
@@ -441,6 +447,15 @@ static int tell_end(const struct nvt_sweep *sweep, int is_temporary,
     return end->status ? end->status : status;
 }
 
+/* Once for all ranks. */
+static void tell_left_out(const struct request *request)
+{
+    const char *when = request->sweep.axes->belongs_when;
+    if (when && request->left_out && !request->sweep.ranks.rank)
+        fprintf(stderr, "nvtally: %zu configuration%s left out: %s\n", request->left_out,
+                request->left_out > 1 ? "s are" : " is", when);
+}
+
 /* Run, show the study's table, and say what was not ok. */
 static int run_and_show(const struct request *request, int is_temporary, struct nvt_error *err)
 {
@@ -450,6 +465,7 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
     struct nvt_sweep_end end;
     if (request->fell_back && !sweep->ranks.rank)
         fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
+    tell_left_out(request);
     if (nvt_sweep_run(sweep, &end, err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
         return 2;
@@ -460,8 +476,10 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
     return tell_end(sweep, is_temporary, &end, status, err);
 }
 
-static int list_configurations(const struct nvt_sweep *sweep)
+static int list_configurations(const struct request *request)
 {
+    const struct nvt_sweep *sweep = &request->sweep;
+    tell_left_out(request);
     for (size_t i = 0; i < sweep->count; i++)
         printf("%s %s\n", sweep->axes->workload, sweep->configurations[i].text);
     return 0;
@@ -522,7 +540,7 @@ static int run_command(int argc, char **argv, char **typed)
     if (status)
         status = status == 1 ? 0 : 2;
     else
-        status = request->list ? list_configurations(&request->sweep) : run_sweep(request, &err);
+        status = request->list ? list_configurations(request) : run_sweep(request, &err);
     free(request->sweep.configurations);
     free(request);
     return status;

@@ -343,6 +343,80 @@ static void what_was_not_typed_is_the_studys(void **state)
                 "model=resnet batch=32");
 }
 
+/* Values that a sweep leaves out are told, and why; those that only double others are not left out. */
+static void what_is_left_out_is_told(void **state)
+{
+    (void)state;
+    static const char why[] = "left out: --schedule interleaved takes --microbatches that are a "
+                              "multiple of --partitions\n";
+    static const struct {
+        const char *words;
+        size_t configurations;
+        const char *told; /* NULL: nothing is left out */
+    } cases[] = {/* M = 1 and 2 of K = 4, M = 1 of K = 2: two checkpointings, two engines. */
+                 {"gpipe --schedule interleaved --partitions 2,4 --microbatches 1,2,4", 12,
+                  "12 configurations are "},
+                 {"gpipe --schedule gpipe,interleaved --partitions 4 --microbatches 2,4 "
+                  "--checkpoint off --engine self",
+                  3, "1 configuration is "},
+                 {"gpipe --schedule gpipe,1f1b --partitions 2,4 --microbatches 1,2,4", 48, NULL},
+                 {"switchback", 142, NULL}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cli_result result = list(cases[i].words);
+        char line[200] = "";
+        size_t lines = 0;
+        cli_expect_status(&result, 0);
+        for (const char *at = result.out; (at = strchr(at, '\n')); at++)
+            lines++;
+        assert_int_equal(lines, cases[i].configurations);
+        if (cases[i].told)
+            snprintf(line, sizeof(line), "nvtally: %s%s", cases[i].told, why);
+        assert_string_equal(result.err, line);
+        cli_result_free(&result);
+    }
+    struct cli_result none = list("gpipe --schedule interleaved --partitions 4 --microbatches 2");
+    cli_expect_failure(&none, "interleaved takes --microbatches that are a multiple");
+    cli_result_free(&none);
+    /* Where they are run, too. */
+    struct cli_result result = cli_run((const char *const[]){"nvtally",
+                                                             "run",
+                                                             "gpipe",
+                                                             "--schedule",
+                                                             "interleaved",
+                                                             "--partitions",
+                                                             "2",
+                                                             "--microbatches",
+                                                             "1,2",
+                                                             "--checkpoint",
+                                                             "off",
+                                                             "--engine",
+                                                             "self",
+                                                             "--layers",
+                                                             "2",
+                                                             "--d-model",
+                                                             "8",
+                                                             "--heads",
+                                                             "2",
+                                                             "--d-ff",
+                                                             "8",
+                                                             "--batch",
+                                                             "2",
+                                                             "--sequence",
+                                                             "4",
+                                                             "--vocabulary",
+                                                             "9",
+                                                             "--backend",
+                                                             "host",
+                                                             "--iterations",
+                                                             "1",
+                                                             "-o",
+                                                             cli_in(cli_folder, "left-out"),
+                                                             NULL});
+    cli_expect_status(&result, 0);
+    assert_ptr_equal(strstr(result.err, "nvtally: 1 configuration is left out"), result.err);
+    cli_result_free(&result);
+}
+
 static void a_flag_by_itself_is_on(void **state)
 {
     (void)state;
@@ -406,6 +480,7 @@ int main(void)
         cmocka_unit_test(ctrl_c_keeps_what_was_finished),
         cmocka_unit_test(bad_axes_run_nothing),
         cmocka_unit_test(what_was_not_typed_is_the_studys),
+        cmocka_unit_test(what_is_left_out_is_told),
         cmocka_unit_test(a_flag_by_itself_is_on),
         cmocka_unit_test(help_is_of_the_workload),
         cmocka_unit_test(env_json_says_which_sources),
