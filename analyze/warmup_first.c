@@ -9,7 +9,7 @@
 #include "nesting.h"
 #include "phases.h"
 
-/* Iterations that were looked at, for parts of one kind. */
+/* Iterations that were looked at. */
 struct seen {
     double first, later;       /* how many */
     double first_ns, later_ns; /* what they took */
@@ -18,7 +18,7 @@ struct seen {
 struct work {
     struct nvt_first *first;
     struct nvt_map by_key; /* name and kind, to the part */
-    struct seen seen[NVT_FIRST_KINDS];
+    struct seen seen;
     size_t slow; /* iterations before this are neither */
 };
 
@@ -223,8 +223,6 @@ static int add_faults(struct work *work, const struct nvt_warmup_series *series,
                      add_fault(work, (const char *)path.data, NVT_FIRST_RANGE, at, faults, ns);
     }
     nvt_buffer_free(&path);
-    if (found)
-        see(&work->seen[NVT_FIRST_CAUSE], series, work->slow);
     work->first->has_faults |= found;
     return status;
 }
@@ -241,16 +239,15 @@ static int add_series(struct work *work, const struct nvt_warmup_series *series,
         if (!status && (add_ranges(work, series, &nesting, iteration) ||
                         add_faults(work, series, &nesting, iteration)))
             status = nvt_fail(err, "out of memory");
-        see(&work->seen[NVT_FIRST_RANGE], series, work->slow);
         nvt_nesting_free(&nesting);
         free(iteration);
     } else if (add_faults(work, series, NULL, NULL)) {
         status = nvt_fail(err, "out of memory");
     }
-    if (!status && series->trace->apis.count) {
-        see(&work->seen[NVT_FIRST_CALL], series, work->slow);
-        status = add_calls(work, series) ? nvt_fail(err, "out of memory") : 0;
-    }
+    if (!status && add_calls(work, series))
+        status = nvt_fail(err, "out of memory");
+    see(&work->seen, series, work->slow);
+    work->first->processes++;
     return status;
 }
 
@@ -264,33 +261,54 @@ static int by_excess(const void *a, const void *b)
 }
 
 /* What page faults take is an estimate, at what one takes elsewhere, and they may be of other threads: no
- * more than the range around them took itself, and no more of a cause than there is to explain. */
-static void cap_estimates(struct nvt_first_part *part, double excess)
+ * more than the range around them took itself. Returns what that took off. */
+static double cap_range(struct nvt_first_part *part)
 {
-    if (part->kind == NVT_FIRST_CAUSE && excess > 0)
+    double over = fmax(part->faults_ns - part->first, 0);
+    part->faults_ns -= over;
+    return over;
+}
+
+/* So a cause is what is left in the ranges together, and no more of it than there is to explain. */
+static void cap_cause(struct nvt_first_part *part, double over, double excess)
+{
+    part->first -= over;
+    if (excess > 0)
         part->first = fmin(part->first, part->later + excess);
-    part->faults_ns = fmin(part->faults_ns, part->first);
+    part->faults_ns = part->first;
 }
 
 /* Sums become means an iteration. */
 static void finish(struct work *work)
 {
+    const struct seen *seen = &work->seen;
+    double excess = seen->first_ns / seen->first - seen->later_ns / seen->later, over = 0;
     for (size_t i = 0; i < work->first->count; i++) {
         struct nvt_first_part *part = &work->first->parts[i];
-        const struct seen *seen = &work->seen[part->kind];
-        double excess = seen->first_ns / seen->first - seen->later_ns / seen->later;
         part->first /= seen->first;
         part->later /= seen->later;
+        part->faults_ns /= seen->first;
+        if (part->kind == NVT_FIRST_RANGE)
+            over += cap_range(part);
+    }
+    for (size_t i = 0; i < work->first->count; i++) {
+        struct nvt_first_part *part = &work->first->parts[i];
         int tells = work->first->has_faults && part->kind != NVT_FIRST_CALL;
+        if (part->kind == NVT_FIRST_CAUSE)
+            cap_cause(part, over, excess);
         part->faults_first = tells ? part->faults_first / seen->first : NAN;
         part->faults_later = tells ? part->faults_later / seen->later : NAN;
-        part->faults_ns = part->faults_ns / seen->first;
-        cap_estimates(part, excess);
         part->faults_ns = tells ? part->faults_ns : NAN;
         part->share = excess > 0 ? (part->first - part->later) / excess : NAN;
     }
     if (work->first->count)
         qsort(work->first->parts, work->first->count, sizeof(*work->first->parts), by_excess);
+}
+
+/* Whether a process has a first iteration and some behind the change-point. */
+static int can_tell(const struct nvt_warmup_study *study, size_t s)
+{
+    return study->series[s].count > 1 && study->series[s].count > study->slow;
 }
 
 int nvt_first_make(struct nvt_first *first, const struct nvt_warmup_study *study,
@@ -299,11 +317,77 @@ int nvt_first_make(struct nvt_first *first, const struct nvt_warmup_study *study
     struct work work = {.first = first, .slow = study->slow};
     first->names = nvt_strings_new();
     int status = first->names ? 0 : nvt_fail(err, "out of memory");
+    for (size_t s = 0; s < study->count; s++)
+        first->is_timed |= can_tell(study, s) && !study->series[s].warmups;
     for (size_t s = 0; s < study->count && !status; s++)
-        if (study->series[s].count > 1 && study->series[s].count > study->slow)
+        if (can_tell(study, s) && (!first->is_timed || !study->series[s].warmups))
             status = add_series(&work, &study->series[s], err);
     if (!status)
         finish(&work);
     nvt_map_free(&work.by_key);
+    return status;
+}
+
+/* --- the small ones together --- */
+
+static void add_part(struct nvt_first_part *sum, const struct nvt_first_part *part)
+{
+    sum->first += part->first;
+    sum->later += part->later;
+    sum->faults_first += part->faults_first;
+    sum->faults_later += part->faults_later;
+    sum->faults_ns += part->faults_ns;
+    sum->share += part->share;
+}
+
+/* Put parts [from, to) of a kind that ends before `end` together, behind the others of it. */
+static int put_together(struct nvt_first *first, size_t from, size_t to, size_t end,
+                        struct nvt_error *err)
+{
+    struct nvt_first_part sum = {.kind = first->parts[from].kind};
+    size_t faster = 0;
+    char name[80];
+    for (size_t i = from; i < to; i++) {
+        add_part(&sum, &first->parts[i]);
+        faster += first->parts[i].first < first->parts[i].later;
+    }
+    int length = snprintf(name, sizeof(name), "(%zu others", to - from);
+    snprintf(name + length, sizeof(name) - (size_t)length,
+             faster ? ", %zu of them faster at first)" : ")", faster);
+    uint32_t id = nvt_strings_add_text(first->names, name);
+    if (id == NVT_NO_STRING)
+        return nvt_fail(err, "out of memory");
+    sum.name = nvt_strings_get(first->names, id, NULL);
+    memmove(&first->parts[from], &first->parts[to], (end - to) * sizeof(sum));
+    first->parts[from + end - to] = sum;
+    memmove(&first->parts[from + end - to + 1], &first->parts[end],
+            (first->count - end) * sizeof(sum));
+    first->count -= to - from - 1;
+    return 0;
+}
+
+static double size_of(const struct nvt_first_part *part)
+{
+    return fabs(part->first - part->later);
+}
+
+int nvt_first_fold(struct nvt_first *first, size_t most, struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t begin = 0, end; begin < first->count && !status; begin = end) {
+        for (end = begin; end < first->count && first->parts[end].kind == first->parts[begin].kind;)
+            end++;
+        /* They are in order, so what differs most is at both ends. */
+        size_t from = begin, to = end;
+        for (size_t kept = 0; kept < most && from < to; kept++)
+            if (size_of(&first->parts[from]) >= size_of(&first->parts[to - 1]))
+                from++;
+            else
+                to--;
+        if (to - from < 2)
+            continue;
+        status = put_together(first, from, to, end, err);
+        end -= to - from - 1;
+    }
     return status;
 }

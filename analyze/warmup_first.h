@@ -3,15 +3,19 @@
  * and each call of the API, in the first iteration of a process and in those behind the
  * change-point. And what of it is memory touched for the first time, where marks "page faults" of
  * the domain "nvtally" tell (kernels/frame/faults.h).
+ *
+ * All of it is of the same processes: those whose first iteration is timed, as warm-ups have no
+ * ranges in them; where there is none, of all, and no range is known. So the ranges' parts add up
+ * to the first iteration's excess, what was faster in it taken off. Calls and causes lie within
+ * ranges: they tell the same time once more.
  */
 #ifndef NVT_WARMUP_FIRST_H
 #define NVT_WARMUP_FIRST_H
 
 #include "warmup.h"
 
-/* A range by its path below the iteration ("forward/attention"; "" is the iteration itself), of
- * processes whose first iteration is timed, as warm-ups have no ranges in them; a call; or a
- * cause, page faults, of all processes. */
+/* A range by its path below the iteration ("forward/attention"; "" is the iteration itself); a call;
+ * or a cause, page faults. */
 enum nvt_first_kind { NVT_FIRST_RANGE, NVT_FIRST_CALL, NVT_FIRST_CAUSE, NVT_FIRST_KINDS };
 
 struct nvt_first_part {
@@ -19,7 +23,8 @@ struct nvt_first_part {
     enum nvt_first_kind kind;
     double first, later;               /* ns an iteration; of a cause CPU time, estimated */
     double faults_first, faults_later; /* page faults an iteration; NaN when nothing tells */
-    double faults_ns; /* what those in the first take, likewise: no more than `first` */
+    double faults_ns; /* what those in the first take, likewise: no more than `first`, and a
+                         cause's is that of the ranges together */
     double
         share; /* first - later, as a part of the first iteration's excess; NaN when it has none */
 };
@@ -28,6 +33,8 @@ struct nvt_first {
     struct nvt_strings *names;
     struct nvt_first_part *parts; /* by excess, the largest first */
     size_t count, capacity;
+    size_t processes; /* that all of it is the mean of */
+    int is_timed;     /* their first iteration is: ranges are known */
     int has_faults;
 };
 
@@ -36,5 +43,9 @@ struct nvt_first {
 int nvt_first_make(struct nvt_first *first, const struct nvt_warmup_study *study,
                    struct nvt_error *err);
 void nvt_first_free(struct nvt_first *first);
+
+/* Of each kind keep the `most` parts that differ most, either way, and put the others together into
+ * one behind them: "(7 others, 2 of them faster at first)". 0, or -1 with err (out of memory). */
+int nvt_first_fold(struct nvt_first *first, size_t most, struct nvt_error *err);
 
 #endif

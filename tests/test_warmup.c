@@ -285,16 +285,85 @@ static void the_report_is_that_by_hand(void **state)
     expect(text, "toy size=3,,3,4,100,100,100,1.000\n");
     /* The first iteration's excess is 800: forward itself 700 - 100 against 50 - 25, the part 100
      * against 25, around them 900 - 700 against 100 - 50. */
-    expect(text, "toy size=3,,range,forward,600,25,575,71.9,4,0.0,20\n"
-                 "toy size=3,,range,(between phases),200,50,150,18.8,0,1.0,0\n"
-                 "toy size=3,,range,forward/part,100,25,75,9.4,64,0.0,60\n"
-                 "toy size=3,,call,cudaLaunchKernel,200,10,190,23.8,,,\n");
-    /* Of the four processes one has 68, taking 80, the others 4, taking 20; all have one in each timed
-     * iteration behind the second one, and the warm-ups before have none: 18 + 19 + 20 + 20 of the 18 + 19 +
-     * 20 + 23 iterations. */
+    expect(text, "toy size=3,,1,range,forward,600,25,575,71.9,4,0.0,20\n"
+                 "toy size=3,,1,range,(between phases),200,50,150,18.8,0,1.0,0\n"
+                 "toy size=3,,1,range,forward/part,100,25,75,9.4,64,0.0,60\n"
+                 "toy size=3,,1,call,cudaLaunchKernel,200,10,190,23.8,,,\n");
+    /* Of the same process, not of all four: 68 of 80 ns, and one of 5 in each of the later ones. */
     expect(text,
-           "toy size=3,,cause,\"page faults, at what one takes here\",35,5,30,3.8,20,1.0,35\n");
+           "toy size=3,,1,cause,\"page faults, at what one takes here\",80,5,75,9.4,68,1.0,80\n");
     assert_string_equal(notes, "");
+    free(text);
+    free(notes);
+}
+
+/* The third field behind a row's name, its share; the name may be in quotes. */
+static double share_of(const char *row)
+{
+    const char *at = strchr(row, '\n');
+    while (at[-1] != ',')
+        at--;
+    for (int comma = 0; comma < 4;)
+        comma += *--at == ',';
+    return strtod(at + 1, NULL);
+}
+
+/*
+ * Two processes whose first iterations differ, the second one with a warm-up. The first iteration of the
+ * first has twenty parts: of its 2000 one takes 1000 and 5 later, one 10 and 400 later, one 30 and 40 later,
+ * and the i-th of the others 30 + i and 1 later.
+ */
+static struct nvt_trace *many_parts(int warmups, int count)
+{
+    struct nvt_trace *trace = nvt_trace_new("m.nvt", "test");
+    int64_t now = 1000;
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    for (int i = 0; i < count; i++) {
+        const int is_warmup = i < warmups;
+        const int64_t takes = i ? 450 : is_warmup ? 9000 : 2000;
+        int64_t at = now;
+        push_in(trace, "nvtally", is_warmup ? "warmup" : "iteration", now, now + takes);
+        for (int part = 0; part < 20 && !is_warmup; part++) {
+            char name[16];
+            static const int64_t first[] = {1000, 10, 30}, later[] = {5, 400, 40};
+            int64_t ns = i ? (part < 3 ? later[part] : 1) : part < 3 ? first[part] : 30 + part;
+            snprintf(name, sizeof(name), "part%d", part);
+            push_in(trace, "nvtally", name, at, at + ns);
+            at += ns;
+        }
+        if (!i)
+            fault(trace, "{\"faults\":4,\"bytes\":0,\"cost_ns\":40}", now + 5);
+        now += takes + 50;
+    }
+    push_in(trace, "nvtally", "toy size=3", 900, now);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static void shares_of_ranges_add_up(void **state)
+{
+    (void)state;
+    struct nvt_trace *traces[] = {many_parts(0, 20), many_parts(1, 21)};
+    char *notes, *text = report(traces, 2, &notes);
+    double sum = 0;
+    int rows = 0;
+    for (const char *row = text; (row = strstr(row, ",1,range,")); row++, rows++)
+        sum += share_of(row);
+    assert_int_equal(rows, 13);
+    assert_true(fabs(sum - 100) < 1); /* thirteen were rounded to 0.1 */
+    /* What was faster at first is there, however much smaller than the others it sorts. */
+    expect(text, ",range,part1,10,400,-390,-25.2,");
+    /* Of 2000 - 450. The same process tells what faults took, and no other. */
+    expect(text, ",range,part0,1000,5,995,64.2,4,0.0,40\n");
+    expect(text, ",cause,\"page faults, at what one takes here\",40,0,40,2.6,4,0.0,40\n");
+    /* Of the seventeen rows of 30 + i, nine are among the twelve, beside those two and what is around them. */
+    expect(text, ",range,\"(9 others, 1 of them faster at first)\",");
+    free(text);
+    free(notes);
+    text = report(&(struct nvt_trace *){many_parts(1, 21)}, 1, &notes);
+    assert_null(strstr(text, ",range,"));
+    expect(text, ",cause,");
+    expect(notes, "note: toy size=3: no process was timed from its first iteration on");
     free(text);
     free(notes);
 }
@@ -397,7 +466,7 @@ static void a_run_has_its_curve_and_chart(void **state)
     expect(result.out,
            "linear size=64 batch=2 mode=linear,nvtx,1,12,"); /* 12 timed after a warm-up */
     expect(result.out, ",range,backward/optimizer,");
-    expect(result.out, ",nvtx,cause,\"page faults, at what one takes here\",");
+    expect(result.out, ",nvtx,1,cause,\"page faults, at what one takes here\",");
     cli_result_free(&result);
     const char *plot[] = {"nvtally", "plot", out, NULL};
     result = cli_run(plot);
@@ -423,6 +492,7 @@ int main(void)
         cmocka_unit_test(a_long_warm_up_ends_at_the_limit),
         cmocka_unit_test(equal_times_have_no_change_point),
         cmocka_unit_test(the_report_is_that_by_hand),
+        cmocka_unit_test(shares_of_ranges_add_up),
         cmocka_unit_test(few_iterations_are_no_verdict),
         cmocka_unit_test(processes_of_a_trace_are_told_apart),
         cmocka_unit_test(causes_explain_no_more_than_there_is),

@@ -10,7 +10,7 @@
 
 #define CURVE_LEAST                                                                                \
     16 /* iterations of the curve that are shown, three times the change-point if more */
-#define PARTS_MOST 12 /* of ranges, and of calls */
+#define PARTS_MOST 12 /* of ranges, and of calls; the others stand in one row */
 
 enum {
     CONFIGURATION,
@@ -70,6 +70,7 @@ static const struct nvt_column_spec curve_columns[] = {
 enum {
     F_CONFIGURATION,
     F_LEVEL,
+    F_PROCESSES,
     F_KIND,
     F_NAME,
     F_FIRST,
@@ -84,6 +85,7 @@ enum {
 static const struct nvt_column_spec first_columns[] = {
     [F_CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
     [F_LEVEL] = {"collect", "", NVT_TEXT, 0, 0},
+    [F_PROCESSES] = {"processes", "", NVT_INT, 0, 0},
     [F_KIND] = {"kind", "", NVT_TEXT, 0, 0},
     [F_NAME] = {"name", "", NVT_TEXT, 0, 0},
     [F_FIRST] = {"first iteration", "ns", NVT_REAL, 0, 0},
@@ -94,6 +96,10 @@ static const struct nvt_column_spec first_columns[] = {
     [F_FAULTS_LATER] = {"later", "", NVT_REAL, 1, 0},
     [F_FAULTS_NS] = {"take about", "ns", NVT_REAL, 0, 0},
 };
+
+static const char first_title[] =
+    "Where the first iteration's time goes: ranges add up to all of its excess, calls and causes "
+    "tell the same time once more";
 
 /* Another table of the report, with the provenance of its first. */
 static struct nvt_table *another(const struct nvt_table *like, const char *title,
@@ -204,19 +210,17 @@ static int put_curve(struct nvt_table *table, const struct nvt_warmup_study *stu
 }
 
 static int put_first(struct nvt_table *table, const struct nvt_warmup_study *study,
-                     struct nvt_error *err)
+                     struct nvt_report_input *input, struct nvt_error *err)
 {
     static const char *const kinds[NVT_FIRST_KINDS] = {"range", "call", "cause"};
     struct nvt_first first = {0};
-    size_t shown[NVT_FIRST_KINDS] = {0};
-    int status = nvt_first_make(&first, study, err);
+    int status = nvt_first_make(&first, study, err) || nvt_first_fold(&first, PARTS_MOST, err);
     for (size_t i = 0; i < first.count && !status; i++) {
         const struct nvt_first_part *part = &first.parts[i];
-        if (shown[part->kind]++ >= PARTS_MOST)
-            continue;
         size_t row = nvt_table_add_row(table);
         nvt_table_set_text(table, row, F_CONFIGURATION, study->name);
         nvt_table_set_text(table, row, F_LEVEL, study->level);
+        nvt_table_set_int(table, row, F_PROCESSES, (int64_t)first.processes);
         nvt_table_set_text(table, row, F_KIND, kinds[part->kind]);
         nvt_table_set_text(table, row, F_NAME, *part->name ? part->name : "(between phases)");
         nvt_table_set_real(table, row, F_FIRST, part->first);
@@ -227,21 +231,27 @@ static int put_first(struct nvt_table *table, const struct nvt_warmup_study *stu
         nvt_table_set_real(table, row, F_FAULTS_LATER, part->faults_later);
         nvt_table_set_real(table, row, F_FAULTS_NS, part->faults_ns);
     }
+    if (!status && first.processes && !first.is_timed)
+        nvt_note(
+            input,
+            "note: %s: no process was timed from its first iteration on (--warmup 0), so which "
+            "ranges that one took is not known",
+            study->name);
     nvt_first_free(&first);
-    return status;
+    return status ? -1 : 0;
 }
 
 enum { EFFECT, CURVE, PARTS, MORE };
 
-static int fill(const struct nvt_warmups *warmups, struct nvt_table *table,
-                struct nvt_table *const more[MORE], struct nvt_error *err)
+static int fill(const struct nvt_warmups *warmups, struct nvt_report_input *input,
+                struct nvt_table *table, struct nvt_table *const more[MORE], struct nvt_error *err)
 {
     for (size_t i = 0; i < warmups->count; i++) {
         const struct nvt_warmup_study *study = &warmups->studies[i];
         put_study(table, study);
         if (put_effects(more[EFFECT], study) || put_curve(more[CURVE], study))
             return nvt_fail(err, "out of memory");
-        if (put_first(more[PARTS], study, err))
+        if (put_first(more[PARTS], study, input, err))
             return -1;
     }
     return 0;
@@ -268,13 +278,12 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
                                effect_columns, COUNT(effect_columns));
         more[CURVE] = another(table, "Iterations from the start of a process", curve_columns,
                               COUNT(curve_columns));
-        more[PARTS] = another(table, "Where the first iteration's time goes", first_columns,
-                              COUNT(first_columns));
+        more[PARTS] = another(table, first_title, first_columns, COUNT(first_columns));
     }
     if (!status && (!more[EFFECT] || !more[CURVE] || !more[PARTS]))
         status = nvt_fail(err, "out of memory");
     if (!status)
-        status = fill(warmups, table, more, err);
+        status = fill(warmups, input, table, more, err);
     nvt_warmups_free(warmups);
     if (!status)
         status = nvt_report_add(tables, table, err);
