@@ -22,6 +22,7 @@ struct group {
     double *values;           /* of traces; NULL: row.time comes from a record */
     size_t count, capacity;
     double calls; /* of loops, whose means the values are; 0: values are single times */
+    const struct nvt_runs *repeats; /* whose records, repetitions, it is of; NULL: of no such */
 };
 
 struct nvt_phases {
@@ -342,14 +343,49 @@ static char *record_name(const struct nvt_record *record, const char *suffix)
     return name;
 }
 
-static int add_phase(struct nvt_phases *phases, const struct nvt_record *record, const char *name,
-                     const char *phase)
+/* Of a record that is one of several repetitions: the group of those before it, or NULL. Several
+ * directories may be of several machines, so theirs stay apart. */
+static struct group *group_of_repeats(struct nvt_phases *phases, const struct group *new)
 {
+    for (struct group *group = phases->groups; new->repeats &&group < new; group++)
+        if (group->repeats == new->repeats && group->row.workload == new->row.workload &&
+            group->row.configuration == new->row.configuration &&
+            group->row.phase == new->row.phase && group->row.status == new->row.status)
+            return group;
+    return NULL;
+}
+
+/* The last group, just added, to that of the repetitions before it, where there is one. */
+static void merge_repeats(struct nvt_phases *phases)
+{
+    struct group *new = &phases->groups[phases->count - 1];
+    struct group *group = group_of_repeats(phases, new);
+    if (!group || (!new->row.status && (!group->row.time.n || !new->row.time.n)))
+        return;
+    if (!new->row.status)
+        nvt_summary_add(&group->row.time, &new->row.time);
+    group->row.flops.amount += new->row.flops.amount;
+    group->row.flops.ns += new->row.flops.ns;
+    group->row.bytes.amount += new->row.bytes.amount;
+    group->row.bytes.ns += new->row.bytes.ns;
+    phases->count--;
+}
+
+/* A record, and what it is known by here. */
+struct named {
+    const struct nvt_record *record;
+    const char *name;               /* "workload key=value …" with what else sets it apart */
+    const struct nvt_runs *repeats; /* its directory, where it is one of several repetitions */
+};
+
+static int add_phase(struct nvt_phases *phases, const struct named *of, const char *phase)
+{
+    const struct nvt_record *record = of->record;
     double mean = measured(record, phase, "mean");
     double iterations = nvt_record_number(record, "iterations");
     if (isnan(mean))
         return 0;
-    struct group *group = add_group(phases, name, 1, phase);
+    struct group *group = add_group(phases, of->name, 1, phase);
     if (!group)
         return -1;
     size_t n = iterations >= 1 && iterations < 1e15 ? (size_t)iterations : 0;
@@ -366,6 +402,8 @@ static int add_phase(struct nvt_phases *phases, const struct nvt_record *record,
     group->row.source = nvt_record_source(record);
     group->row.flops = declared(record, phase, "flops", mean);
     group->row.bytes = declared(record, phase, "bytes", mean);
+    group->repeats = of->repeats;
+    merge_repeats(phases);
     return 0;
 }
 
@@ -378,35 +416,39 @@ static int is_one_of_three(const char *phase)
 }
 
 /* A run that was not ok: what its record says of it. */
-static int add_failure(struct nvt_phases *phases, const struct nvt_record *record, const char *name,
-                       const char *status)
+static int add_failure(struct nvt_phases *phases, const struct named *of, const char *status)
 {
-    const char *message = nvt_record_text(record, "message");
-    struct group *group = add_group(phases, name, 1, NULL);
+    const char *message = nvt_record_text(of->record, "message");
+    struct group *group = add_group(phases, of->name, 1, NULL);
     char text[700];
     if (!group)
         return -1;
     snprintf(text, sizeof(text), "%s%s%s", status, message ? ": " : "", message ? message : "");
     group->row.status = keep(phases, text, strlen(text));
-    group->row.source = nvt_record_source(record);
+    group->row.source = nvt_record_source(of->record);
     group->row.time = (struct nvt_summary){
         .mean = NAN, .std = NAN, .min = NAN, .median = NAN, .max = NAN, .ci95 = NAN};
-    return group->row.status ? 0 : -1;
+    group->repeats = of->repeats;
+    if (!group->row.status)
+        return -1;
+    merge_repeats(phases);
+    return 0;
 }
 
 /* The three, then those others whose work is known, as run writes it of every phase of a workload. */
-static int add_record(struct nvt_phases *phases, const struct nvt_record *record, const char *name)
+static int add_record(struct nvt_phases *phases, const struct named *of)
 {
+    const struct nvt_record *record = of->record;
     const char *status = nvt_record_text(record, "status");
     if (status && strcmp(status, "ok") != 0)
-        return add_failure(phases, record, name, status);
+        return add_failure(phases, of, status);
     for (int i = 0; i < NVT_PHASES_COUNT; i++)
-        if (add_phase(phases, record, name, names[i]))
+        if (add_phase(phases, of, names[i]))
             return -1;
     for (size_t i = 0; i < record->count; i++) {
         const char *key = record->members[i].key;
         if (!strncmp(key, "flops_", 6) && !is_one_of_three(key + 6) &&
-            add_phase(phases, record, name, key + 6))
+            add_phase(phases, of, key + 6))
             return -1;
     }
     return 0;
@@ -450,8 +492,12 @@ static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *in
         /* A run's own clock was read with the collector's cost in it. */
         if (!status && phases->values == before && !input->compensate &&
             !(runs->is_of_traces && is_known(phases, name)))
-            status =
-                add_record(phases, &runs->records[i], name) ? nvt_fail(err, "out of memory") : 0;
+            status = add_record(phases, &(struct named){&runs->records[i], name,
+                                                        nvt_record_text(&runs->records[i], "repeat")
+                                                            ? runs
+                                                            : NULL})
+                         ? nvt_fail(err, "out of memory")
+                         : 0;
         free(name);
         if (status)
             return -1;

@@ -52,7 +52,8 @@ int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range);
 /*
  * Of every trace of the input, and of every record of its run directories that has no trace there
  * (or one without phases). Rows by configuration in the order in which they ran, the same
- * configuration of several traces together. NULL with err filled when out of memory.
+ * configuration of several traces together, and that of the records of several repetitions in a
+ * directory, whose median is not known then. NULL with err filled when out of memory.
  */
 struct nvt_phases *nvt_phases_of(const struct nvt_report_input *input, struct nvt_error *err);
 void nvt_phases_free(struct nvt_phases *phases);

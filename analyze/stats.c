@@ -16,6 +16,7 @@
 #include "project.h"
 #include "reports/report.h"
 #include "reports/launches.h"
+#include "repeats.h"
 #include "rows.h"
 #include "unfinished.h"
 
@@ -311,18 +312,29 @@ static int make_all(const struct request *request, struct nvt_report_input *inpu
     return status;
 }
 
+/* A published layout has a place for a configuration, and none for each of its repetitions. */
+static int print_published(const struct request *request, struct nvt_report_input *input, FILE *out,
+                           struct nvt_error *err)
+{
+    struct nvt_report_input together;
+    int status = nvt_repeats_together(input, &together, err);
+    for (size_t i = 0; i < request->count && !status; i++)
+        status = request->reports[i]->published(&together, out, err);
+    nvt_repeats_free(&together, input);
+    return status;
+}
+
 static int print(const struct request *request, struct nvt_report_input *input, FILE *out,
                  struct nvt_error *err)
 {
     struct nvt_tables tables = {.terminal = nvt_terminal_width(out), .is_wide = request->is_wide};
     int status = 0;
+    if (!request->format)
+        return print_published(request, input, out, err);
     /* Without it, each report does for itself what several need. */
     input->launches = request->count > 1 ? nvt_launch_cache_new(input) : NULL;
-    if (request->format)
-        status = make_all(request, input, &tables, err);
-    for (size_t i = 0; i < request->count && !status && !request->format; i++)
-        status = request->reports[i]->published(input, out, err);
-    if (!status && request->format && request->format->render(&tables, out))
+    status = make_all(request, input, &tables, err);
+    if (!status && request->format->render(&tables, out))
         status = nvt_fail(err, "out of memory");
     nvt_tables_free(&tables);
     nvt_launch_cache_free(input->launches);

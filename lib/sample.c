@@ -85,6 +85,31 @@ void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary)
     summary->ci95 = nvt_student_t95(n - 1) * summary->std / sqrt((double)n);
 }
 
+/* The sum of squared differences from the mean. */
+static double squares_of(const struct nvt_summary *summary)
+{
+    return summary->n > 1 ? summary->std * summary->std * (double)(summary->n - 1) : 0;
+}
+
+void nvt_summary_add(struct nvt_summary *summary, const struct nvt_summary *more)
+{
+    const struct nvt_summary before = *summary;
+    if (!before.n) {
+        *summary = *more;
+        return;
+    }
+    double n = (double)before.n, m = (double)more->n, apart = more->mean - before.mean;
+    double squares = squares_of(&before) + squares_of(more) + apart * apart * n * m / (n + m);
+    summary->n += more->n;
+    summary->sum += more->sum;
+    summary->mean += apart * m / (n + m);
+    summary->std = sqrt(squares / (n + m - 1));
+    summary->min = more->min < before.min || isnan(more->min) ? more->min : before.min;
+    summary->max = more->max > before.max || isnan(more->max) ? more->max : before.max;
+    summary->median = NAN;
+    summary->ci95 = nvt_student_t95(summary->n - 1) * summary->std / sqrt(n + m);
+}
+
 /* Values fall into so many equal parts of their span, of which only one or two are looked into. */
 #define PARTS 1024
 

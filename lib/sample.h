@@ -28,6 +28,12 @@ struct nvt_summary {
  */
 void nvt_sample_summary(double *values, size_t n, struct nvt_summary *summary);
 
+/*
+ * Put another sample's summary to one, as if all values had been summarised together; `more` has at
+ * least one. Where both have values, the median of all is not known and NaN. Chan, Golub, LeVeque (1983), eq. 2.1.
+ */
+void nvt_summary_add(struct nvt_summary *summary, const struct nvt_summary *more);
+
 /* What values below 2^32 add up to, exactly. Those of several samples can be added. */
 struct nvt_sums {
     uint64_t n, sum;

@@ -172,16 +172,37 @@ static void test_student(void **state)
     assert_close(nvt_student_t95(200) - nvt_student_t95(201), 6.0e-5, 1e-5);
 }
 
+/* Summaries of parts, put together, are that of the whole but for its median. */
+static void test_adding(void **state)
+{
+    (void)state;
+    double values[] = {5, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+    double first[] = {5}, second[] = {1, 4, 1, 5, 9}, third[] = {2, 6, 5, 3, 5, 8};
+    struct nvt_summary whole, part, sum = {0};
+    nvt_sample_summary(values, 12, &whole);
+    nvt_sample_summary(second, 5, &part);
+    nvt_summary_add(&sum, &part);
+    assert_true(sum.median == 4);
+    nvt_sample_summary(first, 1, &part);
+    nvt_summary_add(&sum, &part);
+    nvt_sample_summary(third, 6, &part);
+    nvt_summary_add(&sum, &part);
+    assert_int_equal(sum.n, 12);
+    assert_true(sum.sum == whole.sum && sum.min == 1 && sum.max == 9 && isnan(sum.median));
+    assert_true(fabs(sum.mean - whole.mean) < 1e-12 && fabs(sum.std - whole.std) < 1e-12);
+    assert_true(fabs(sum.ci95 - whole.ci95) < 1e-12);
+    /* A mean of several values whose deviation is not known has none afterwards. */
+    nvt_summary_add(&sum, &(struct nvt_summary){.n = 2, .mean = 3, .std = NAN, .min = NAN});
+    assert_true(isnan(sum.std) && isnan(sum.min) && sum.n == 14);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_none_and_one),
-        cmocka_unit_test(test_large_offset),
-        cmocka_unit_test(test_median_and_quantiles),
-        cmocka_unit_test(test_whole_numbers),
-        cmocka_unit_test(test_student),
-        cmocka_unit_test(test_ascending_pieces),
+        cmocka_unit_test(test_small),         cmocka_unit_test(test_none_and_one),
+        cmocka_unit_test(test_large_offset),  cmocka_unit_test(test_median_and_quantiles),
+        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_student),
+        cmocka_unit_test(test_adding),        cmocka_unit_test(test_ascending_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,7 @@ struct block {
     const char *mode, *variant; /* NULL: none yet */
     double forward, backward, peak, parameters;
     const char *status;
+    char condition[NVT_CONDITION_SIZE]; /* how all that follows was measured, "" */
     int open;
 };
 
@@ -58,6 +59,7 @@ static int put_block(struct block *block, struct nvt_published *out)
     put_count(&json, "fragments", block->fragments);
     nvt_json_text(&json, "variant", block->variant);
     nvt_published_origin(&json, NULL);
+    nvt_published_condition(&json, block->condition);
     nvt_json_text(&json, "status", block->status);
     nvt_published_time(&json, "forward_ns_mean", block->forward, 1e6);
     nvt_published_time(&json, "backward_ns_mean", block->backward, 1e6);
@@ -163,7 +165,15 @@ static int read_start(const struct nvt_log *log, const char *line, struct block 
 static int read_line(const struct nvt_log *log, const char *line, struct block *block,
                      struct nvt_published *out, struct nvt_error *err)
 {
+    char condition[NVT_CONDITION_SIZE];
     double fragments;
+    if (nvt_log_condition(line, condition)) {
+        if (finish(log, block, out, 0, err))
+            return -1;
+        memcpy(block->condition, condition, sizeof(condition));
+        block->mode = NULL;
+        return 0;
+    }
     int taken = read_start(log, line, block, out, err);
     if (!taken)
         taken = read_number(log, line, block, err);
@@ -199,8 +209,10 @@ static int read(struct nvt_log *log, struct nvt_published *out, struct nvt_error
     struct block block = {.size = NAN};
     for (char *line; (line = nvt_log_next(log));) {
         int is_first = isnan(block.size);
-        if (is_first && !nvt_log_value(line, "Benchmarking with input_size="))
+        if (is_first && !nvt_log_value(line, "Benchmarking with input_size=")) {
+            nvt_log_condition(line, block.condition);
             continue;
+        }
         if (is_first && log->unterminated)
             break;
         if (log->unterminated && nvt_log_value(line, "Benchmarking with input_size="))

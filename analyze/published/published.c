@@ -181,19 +181,44 @@ const char *nvt_number_repr(double value, char out[NVT_REPR_MAX])
     return out;
 }
 
+/* The records of a workload that ended well, in order; malloc'ed, NULL: out of memory. */
+static const struct nvt_record **records_of(const struct nvt_report_input *input,
+                                            const char *workload, size_t *count)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < input->run_count; i++)
+        most += input->runs[i]->count;
+    const struct nvt_record **records = calloc(most, sizeof(*records));
+    *count = 0;
+    for (size_t i = 0; records && i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            const char *status = nvt_record_text(record, "status");
+            if (nvt_record_is_of(record, workload) && (!status || !strcmp(status, "ok")))
+                records[(*count)++] = record;
+        }
+    return records;
+}
+
 int nvt_published_records(const struct nvt_report_input *input, const char *workload,
                           void (*put)(const struct nvt_record *record, FILE *out), FILE *out,
                           struct nvt_error *err)
 {
     size_t count = 0;
-    for (size_t i = 0; i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const struct nvt_record *record = &input->runs[i]->records[k];
-            const char *status = nvt_record_text(record, "status");
-            if (!nvt_record_is_of(record, workload) || (status && strcmp(status, "ok") != 0))
-                continue;
-            put(record, out);
-            count++;
-        }
-    return count ? 0 : nvt_fail(err, "no run of %s that ended well", workload);
+    const struct nvt_record **records = records_of(input, workload, &count);
+    nvt_condition_text_of *conditions =
+        records ? nvt_published_conditions(input, records, count) : NULL;
+    int status = conditions ? 0 : nvt_fail(err, "out of memory");
+    if (!status && !count)
+        status = nvt_fail(err, "no run of %s that ended well", workload);
+    for (size_t i = 0; conditions && i < count;
+         i = nvt_published_next_condition(conditions, count, i + 1)) {
+        nvt_published_put_condition(conditions[i], !i, out);
+        for (size_t k = i; k < count; k++)
+            if (!strcmp(conditions[k], conditions[i]))
+                put(records[k], out);
+    }
+    free(conditions);
+    free((void *)records);
+    return status;
 }

@@ -15,6 +15,7 @@
 #include "../../lib/buffer.h"
 #include "../../lib/error.h"
 #include "../../lib/json.h"
+#include "../conditions.h"
 #include "../reports/report.h"
 #include "../runs.h"
 
@@ -122,10 +123,35 @@ int nvt_log_number(const char *text, const char *unit, double *value, const char
  * tells it of each configuration, else NULL. */
 void nvt_published_origin(struct nvt_json *json, const char *backend);
 
+/*
+ * How rows were measured, in a layout that has no place for it: a line before those that were
+ * measured alike, "Measured with collect=nvtx warmup=2:", where a run has rows that differ in it.
+ * nvt_log_condition: whether a line is one; `out` gets what it says, as nvt_published_condition
+ * makes members of it, which stand behind the origin as they are no axes.
+ */
+int nvt_log_condition(const char *line, char out[NVT_CONDITION_SIZE]);
+void nvt_published_condition(struct nvt_json *json, const char *condition);
+
+/*
+ * The same of the records that are printed: what sets the i-th apart, "collect=nvtx", "" where all
+ * were measured alike. malloc'ed, NULL: out of memory.
+ */
+typedef char nvt_condition_text_of[NVT_CONDITION_SIZE];
+nvt_condition_text_of *nvt_published_conditions(const struct nvt_report_input *input,
+                                                const struct nvt_record *const *records,
+                                                size_t count);
+
+/* The first record from `from` on with another condition than all before it, `count`: there is none. */
+size_t nvt_published_next_condition(const nvt_condition_text_of *conditions, size_t count,
+                                    size_t from);
+
+/* Its line, behind an empty one unless it is the first; nothing where all were measured alike. */
+void nvt_published_put_condition(const char *condition, int is_first, FILE *out);
+
 /* A time of the document in ns; `scale` is the ns of its unit. */
 void nvt_published_time(struct nvt_json *json, const char *key, double value, double scale);
 
-/* Write every record of a workload that ended well. 0, or -1 with err when there is none. */
+/* Write every record of a workload that ended well, those measured alike together. 0, or -1 with err when there is none. */
 int nvt_published_records(const struct nvt_report_input *input, const char *workload,
                           void (*put)(const struct nvt_record *record, FILE *out), FILE *out,
                           struct nvt_error *err);

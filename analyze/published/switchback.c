@@ -22,7 +22,7 @@ static int is_shape(const char *key)
     return 0;
 }
 
-static int put_row(const struct nvt_record *row, struct nvt_published *out)
+static int put_row(const struct nvt_record *row, const char *condition, struct nvt_published *out)
 {
     int is_switched = !strcmp(nvt_record_text(row, "switch"), "true");
     char key[160];
@@ -34,6 +34,7 @@ static int put_row(const struct nvt_record *row, struct nvt_published *out)
     nvt_json_number(&json, "width_multiplier", nvt_record_number(row, "wm"));
     nvt_json_bool(&json, "switch", is_switched);
     nvt_published_origin(&json, NULL);
+    nvt_published_condition(&json, condition);
     nvt_json_text(&json, "status", "ok");
     nvt_json_number(&json, "iterations", nvt_record_number(row, "repeat"));
     nvt_json_number(&json, "dim_in", nvt_record_number(row, "dim_in"));
@@ -62,8 +63,8 @@ static int check(const struct nvt_log *log, const struct nvt_record *row, struct
     return 0;
 }
 
-static int read_line(const struct nvt_log *log, const char *object, struct nvt_published *out,
-                     struct nvt_error *err)
+static int read_line(const struct nvt_log *log, const char *object, const char *condition,
+                     struct nvt_published *out, struct nvt_error *err)
 {
     struct nvt_record row = {0};
     struct nvt_error broken = NVT_ERROR_INIT;
@@ -74,7 +75,7 @@ static int read_line(const struct nvt_log *log, const char *object, struct nvt_p
         return 0;
     }
     int status = check(log, &row, err);
-    if (!status && put_row(&row, out))
+    if (!status && put_row(&row, condition, out))
         status = nvt_fail(err, "out of memory");
     nvt_record_free(&row);
     return status;
@@ -82,9 +83,12 @@ static int read_line(const struct nvt_log *log, const char *object, struct nvt_p
 
 static int read(struct nvt_log *log, struct nvt_published *out, struct nvt_error *err)
 {
+    char condition[NVT_CONDITION_SIZE] = ""; /* of the lines that follow */
     for (char *line; (line = nvt_log_next(log));) {
         const char *rest = nvt_log_value(line, "{");
-        if (rest && read_line(log, rest - 1, out, err))
+        if (!rest)
+            nvt_log_condition(line, condition);
+        if (rest && read_line(log, rest - 1, condition, out, err))
             return -1;
     }
     return 0;

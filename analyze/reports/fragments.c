@@ -12,6 +12,7 @@
 
 #include "../conditions.h"
 #include "../fragments.h"
+#include "../published/published.h"
 #include "report.h"
 
 enum {
@@ -127,13 +128,26 @@ static void put_block(const struct nvt_fragment_row *row, FILE *out)
         fprintf(out, "  Parameters: %.0f\n", row->parameters);
 }
 
-static int same_block(const struct nvt_fragment_row *a, const struct nvt_fragment_row *b)
+/* The rows that are printed, and how each was measured. */
+struct printed {
+    const struct nvt_fragment_row *rows;
+    nvt_condition_text_of *conditions;
+    size_t count;
+};
+
+static int same_condition(const struct printed *of, size_t a, size_t b)
 {
-    return a->size == b->size && a->batch == b->batch;
+    return !strcmp(of->conditions[a], of->conditions[b]);
 }
 
-static void put_section(const struct nvt_fragment_row *rows, size_t count, size_t first,
-                        enum nvt_fragment_line line, FILE *out)
+static int same_block(const struct printed *of, size_t a, size_t b)
+{
+    return of->rows[a].size == of->rows[b].size && of->rows[a].batch == of->rows[b].batch &&
+           same_condition(of, a, b);
+}
+
+static void put_section(const struct printed *of, size_t first, enum nvt_fragment_line line,
+                        FILE *out)
 {
     static const char *const headings[] = {
         [NVT_TRAIN] = "Train",
@@ -141,18 +155,53 @@ static void put_section(const struct nvt_fragment_row *rows, size_t count, size_
         [NVT_GROUPED] = "Inference, grouped",
     };
     int started = 0;
-    for (size_t i = first; i < count; i++) {
-        if (rows[i].line != line || !same_block(&rows[i], &rows[first]))
+    for (size_t i = first; i < of->count; i++) {
+        const struct nvt_fragment_row *row = &of->rows[i];
+        if (row->line != line || !same_block(of, i, first))
             continue;
         if (line == NVT_LINEAR)
-            fputs("Linear Layer:\n", out);
+            fprintf(out, "%sLinear Layer:\n", started ? "\n" : "");
         else if (!started)
             fprintf(out, "\nFragmentedLinear (%s) Results:\n", headings[line]);
         started = 1;
         if (line != NVT_LINEAR)
-            fprintf(out, "\nFragments: %" PRId64 "\n", rows[i].fragments);
-        put_block(&rows[i], out);
+            fprintf(out, "\nFragments: %" PRId64 "\n", row->fragments);
+        put_block(row, out);
     }
+}
+
+/* The blocks of rows that were measured as the one at `from`. */
+static void put_condition(const struct printed *of, size_t from, FILE *out)
+{
+    nvt_published_put_condition(of->conditions[from], !from, out);
+    for (size_t i = from; i < of->count; i++) {
+        size_t first = from;
+        if (!same_condition(of, i, from))
+            continue;
+        while (!same_block(of, first, i))
+            first++;
+        if (first < i)
+            continue;
+        const struct nvt_fragment_row *row = &of->rows[i];
+        fprintf(out,
+                "%sBenchmarking with input_size=%" PRId64 ", output_size=%" PRId64
+                ", batch_size=%" PRId64 "\n\nDetailed Results:\n",
+                i > from || *of->conditions[from] ? "\n" : "", row->size, row->size, row->batch);
+        for (int line = 0; line < NVT_FRAGMENT_LINES; line++)
+            put_section(of, i, (enum nvt_fragment_line)line, out);
+    }
+}
+
+static nvt_condition_text_of *conditions_of(const struct nvt_report_input *input,
+                                            const struct nvt_fragment_row *rows, size_t count)
+{
+    const struct nvt_record **records = calloc(count + 1, sizeof(*records));
+    for (size_t i = 0; records && i < count; i++)
+        records[i] = rows[i].record;
+    nvt_condition_text_of *conditions =
+        records ? nvt_published_conditions(input, records, count) : NULL;
+    free((void *)records);
+    return conditions;
 }
 
 static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
@@ -161,21 +210,14 @@ static int published(struct nvt_report_input *input, FILE *out, struct nvt_error
     struct nvt_fragment_row *rows = rows_of(input, &count, err);
     if (!rows)
         return -1;
-    for (size_t i = 0; i < count; i++) {
-        size_t first = 0;
-        while (!same_block(&rows[first], &rows[i]))
-            first++;
-        if (first < i)
-            continue;
-        fprintf(out,
-                "%sBenchmarking with input_size=%" PRId64 ", output_size=%" PRId64
-                ", batch_size=%" PRId64 "\n\nDetailed Results:\n",
-                i ? "\n" : "", rows[i].size, rows[i].size, rows[i].batch);
-        for (int line = 0; line < NVT_FRAGMENT_LINES; line++)
-            put_section(rows, count, i, (enum nvt_fragment_line)line, out);
-    }
+    const struct printed of = {rows, conditions_of(input, rows, count), count};
+    for (size_t i = 0; of.conditions && i < count;
+         i = nvt_published_next_condition(of.conditions, count, i + 1))
+        put_condition(&of, i, out);
+    int status = of.conditions ? 0 : nvt_fail(err, "out of memory");
+    free(of.conditions);
     free(rows);
-    return 0;
+    return status;
 }
 
 const struct nvt_report nvt_report_fragments = {
