@@ -310,3 +310,21 @@ int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_
     free_runs(&runs);
     return status ? nvt_fail(err, "out of memory") : 0;
 }
+
+const char *nvt_slowdowns_caution(const struct nvt_slowdowns *overheads)
+{
+    size_t singles = 0, intervals = 0;
+    for (size_t i = 0; i < overheads->count; i++) {
+        const struct nvt_slowdown_row *row = &overheads->rows[i];
+        intervals += isfinite(row->low);
+        singles += isfinite(row->low) && row->pairs == 1;
+    }
+    if (!singles)
+        return NULL;
+    return singles == intervals
+               ? "One pair of runs: the interval is of its iterations, without what differs from "
+                 "run "
+                 "to run; --repeat 6 has that."
+               : "Where there is one pair of runs, the interval is of its iterations, without what "
+                 "differs from run to run; --repeat 6 has that.";
+}

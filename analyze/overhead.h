@@ -49,6 +49,9 @@ int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_
                        struct nvt_error *err);
 void nvt_slowdowns_free(struct nvt_slowdowns *overheads);
 
+/* What has to be said of intervals that are of one pair of runs, as a sentence; NULL: there is none. */
+const char *nvt_slowdowns_caution(const struct nvt_slowdowns *overheads);
+
 /* The median of `count` ratios and its 95 % interval, as said above; the values are sorted. One
  * ratio has no interval. */
 void nvt_ratio_interval(double *ratios, size_t count, double *median, double *low, double *high);

@@ -81,6 +81,27 @@ static void expect_report(const char *runs, const char *rows)
     cli_result_free(&result);
 }
 
+/* Whether `stats` and the chart say that an interval is of one pair's iterations, in these words. */
+static void expect_caution(const char *runs, const char *words)
+{
+    const char *const stats[] = {"nvtally", "stats", runs, "-r", "overhead", NULL};
+    struct cli_result result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    const char *note = strstr(result.err, "of its iterations");
+    assert_true(words ? note && strstr(result.err, words) : !note);
+    cli_result_free(&result);
+    const char *const plot[] = {"nvtally", "plot", runs, NULL};
+    result = cli_run(plot);
+    if (!strstr(result.err, "gnuplot-nox")) {
+        cli_expect_status(&result, 0);
+        char *script = cli_read_file(cli_in(runs, "overhead.gp"), NULL);
+        assert_non_null(script);
+        assert_true(!strstr(script, words ? words : "pair of runs") == !words);
+        free(script);
+    }
+    cli_result_free(&result);
+}
+
 /* The machine gets slower while it runs: from pair to pair by half. Interleaved, it does not show.
  */
 static void drifting(FILE *out)
@@ -105,6 +126,7 @@ static void pairs_take_out_what_drifts(void **state)
         make_runs("drift", drifting),
         "toy size=3,5,nvtx,forward,2812,2914,1.0350,1.0100,1.0600,6,order of pairs,,runs\n"
         "toy size=3,9,nvtx,forward,,,,,,0,,,runs\n");
+    expect_caution(cli_in(cli_folder, "drift"), NULL);
 }
 
 static void single(FILE *out)
@@ -121,6 +143,7 @@ static void one_pair_has_its_iterations(void **state)
     expect_report(
         make_runs("single", single),
         "toy size=3,1,full,forward,999,1099,1.1000,1.0971,1.1029,1,iterations of one run,,runs\n");
+    expect_caution(cli_in(cli_folder, "single"), "One pair of runs: the interval");
 }
 
 static void put_turn(FILE *out, const char *level, double median, double recorder)
@@ -160,6 +183,7 @@ static void turns_are_not_mixed_with_runs(void **state)
                   "pairs,0.0020,iterations\n"
                   "toy size=3,1,control,forward,1000,1000,1.0000,1.0000,1.0000,3,t of "
                   "pairs,,iterations\n");
+    expect_caution(cli_in(cli_folder, "both"), "Where there is one pair of runs,");
 }
 
 /* Runs that are their own bare ones: ratios 1.01 … 1.06, and one that says nothing. A run by itself, of

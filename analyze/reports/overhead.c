@@ -87,6 +87,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         for (size_t i = 0; table && i < overheads.count; i++)
             put_row(table, &overheads.rows[i]);
         status = nvt_report_add(tables, table, err);
+        if (nvt_slowdowns_caution(&overheads))
+            nvt_note(input, "note: %s", nvt_slowdowns_caution(&overheads));
     }
     nvt_slowdowns_free(&overheads);
     return status;

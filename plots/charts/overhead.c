@@ -136,6 +136,8 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
             nvt_frame_key(frame, NVT_KEY_LINE_POINT, styles[level].color, 1, styles[level].point,
                           styles[level].level);
     nvt_frame_note(frame, "Time with a level of collection / bare time, with 95 % intervals.");
+    if (nvt_slowdowns_caution(&sheet->overheads))
+        nvt_frame_note(frame, nvt_slowdowns_caution(&sheet->overheads));
     nvt_words_pick(&words, sheet->lines[0]->configuration, 1, text, sizeof(text));
     nvt_frame_note(frame, text);
     snprintf(text, sizeof(text), "%zu more are not shown.", sheet->left_out);
