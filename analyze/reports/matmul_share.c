@@ -4,8 +4,12 @@
  * With a device, kernels are told apart by their names. Without one there are ranges alone, and a
  * range may hold more than products: the share then lies between that of ranges that are nothing
  * but products and that of all ranges with products in them.
+ *
+ * What the phases of a configuration are made of together stands behind them: the kernel with the
+ * most time in the forward pass need not be that of a whole step.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../parts.h"
@@ -88,19 +92,35 @@ static void put_share(struct nvt_table *table, const struct nvt_part *part, cons
     nvt_table_set_text(table, row, BASIS, part->is_kernel ? "kernels" : "ranges");
 }
 
-static void put_part(struct nvt_table *table, const struct nvt_part *part, uint64_t runs,
-                     double all)
+/* What a part is called, in a phase that may be nothing but it. Parts of a name have the same text. */
+static const char *label_of(const struct nvt_part *part, int is_alone)
+{
+    static const char *const alone[] = {"(all of forward)", "(all of backward)",
+                                        "(all of optimizer)"};
+    if (part->is_kernel || strcmp(part->name, nvt_phase_name(part->phase)) != 0)
+        return part->name;
+    return is_alone ? alone[part->phase] : "(in no range of its own)";
+}
+
+/* A part, of a phase or of several together. */
+struct row {
+    const struct nvt_part *part; /* the first of it */
+    const char *label;
+    double count, own_ns;
+};
+
+static void put_row(struct nvt_table *table, const struct row *of, const char *phase, double runs,
+                    double all)
 {
     static const char *const words[] = {"no", "in part", "yes"};
     size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, P_CONFIGURATION, part->configuration);
-    nvt_table_set_text(table, row, P_PHASE, nvt_phase_name(part->phase));
-    int is_phase = !part->is_kernel && !strcmp(part->name, nvt_phase_name(part->phase));
-    nvt_table_set_text(table, row, P_NAME, is_phase ? "(in no range of its own)" : part->name);
-    nvt_table_set_text(table, row, P_PRODUCTS, words[kind_of(part)]);
-    nvt_table_set_real(table, row, P_COUNT, (double)part->count / (double)runs);
-    nvt_table_set_real(table, row, P_TIME, part->own_ns / (double)runs);
-    nvt_table_set_real(table, row, P_SHARE, 100 * part->own_ns / all);
+    nvt_table_set_text(table, row, P_CONFIGURATION, of->part->configuration);
+    nvt_table_set_text(table, row, P_PHASE, phase);
+    nvt_table_set_text(table, row, P_NAME, of->label);
+    nvt_table_set_text(table, row, P_PRODUCTS, words[kind_of(of->part)]);
+    nvt_table_set_real(table, row, P_COUNT, of->count / runs);
+    nvt_table_set_real(table, row, P_TIME, of->own_ns / runs);
+    nvt_table_set_real(table, row, P_SHARE, 100 * of->own_ns / all);
 }
 
 /* The parts from `from` on that are of one configuration and phase, of the kind that counts. */
@@ -114,38 +134,97 @@ static size_t end_of_phase(const struct nvt_parts *parts, size_t from)
     return to;
 }
 
-static void fill(const struct nvt_parts *parts, struct nvt_table *table, struct nvt_table *others)
+/* A configuration, as far as its phases were gone through. */
+struct whole {
+    struct share share;
+    uint64_t most_runs;
+    struct row *rows; /* of all phases, room for all parts */
+    size_t count, phases;
+};
+
+/* The row's part to those of its name. */
+static void add_row(struct whole *whole, const struct row *row)
 {
-    struct share whole = {0};
-    uint64_t most_runs = 0;
-    for (size_t from = 0, to; from < parts->count; from = to) {
-        const struct nvt_part *first = &parts->items[from];
-        struct share share = {0};
-        size_t shown = 0;
-        const uint64_t runs = nvt_parts_runs(parts, first);
-        to = end_of_phase(parts, from);
-        /* Kernels, where there are any, stand behind the ranges. */
-        const int by_kernel = parts->items[to - 1].is_kernel;
-        for (size_t i = from; i < to; i++)
-            if (parts->items[i].is_kernel == by_kernel)
-                count(&share, &parts->items[i]);
-        for (size_t i = from; i < to && runs && share.all > 0; i++)
-            if (parts->items[i].is_kernel == by_kernel && shown++ < OTHERS_MOST)
-                put_part(others, &parts->items[i], runs, share.all);
-        if (runs && share.all > 0)
-            put_share(table, &parts->items[to - 1], nvt_phase_name(first->phase), runs, &share);
-        whole.all += share.all;
-        whole.low += share.low;
-        whole.high += share.high;
-        whole.is_known |= share.is_known;
-        most_runs = runs > most_runs ? runs : most_runs;
-        if (to < parts->count && parts->items[to].configuration == first->configuration)
+    size_t i = 0;
+    while (i < whole->count && (whole->rows[i].label != row->label ||
+                                whole->rows[i].part->is_kernel != row->part->is_kernel))
+        i++;
+    if (i == whole->count)
+        whole->rows[whole->count++] = (struct row){row->part, row->label, 0, 0};
+    whole->rows[i].count += row->count;
+    whole->rows[i].own_ns += row->own_ns;
+}
+
+static int by_own_time(const void *a, const void *b)
+{
+    const struct row *left = a, *right = b;
+    if (left->own_ns < right->own_ns || left->own_ns > right->own_ns)
+        return left->own_ns > right->own_ns ? -1 : 1;
+    return strcmp(left->label, right->label);
+}
+
+/* What a configuration comes to, behind its phases. */
+static void put_whole(struct whole *whole, const struct nvt_part *last, struct nvt_table *table,
+                      struct nvt_table *others)
+{
+    const double runs = (double)whole->most_runs;
+    if (runs > 0 && whole->share.all > 0)
+        put_share(table, last, "all", whole->most_runs, &whole->share);
+    if (whole->count)
+        qsort(whole->rows, whole->count, sizeof(*whole->rows), by_own_time);
+    for (size_t i = 0; i < whole->count && i < OTHERS_MOST && whole->phases > 1; i++)
+        put_row(others, &whole->rows[i], "all", runs, whole->share.all);
+}
+
+/* A phase: parts [from, to). */
+static void put_phase(const struct nvt_parts *parts, size_t from, size_t to,
+                      struct nvt_table *table, struct nvt_table *others, struct whole *whole)
+{
+    const char *name = nvt_phase_name(parts->items[from].phase);
+    const uint64_t runs = nvt_parts_runs(parts, &parts->items[from]);
+    /* Kernels, where there are any, stand behind the ranges. */
+    const int by_kernel = parts->items[to - 1].is_kernel;
+    struct share share = {0};
+    size_t shown = 0;
+    for (size_t i = from; i < to; i++)
+        if (parts->items[i].is_kernel == by_kernel)
+            count(&share, &parts->items[i]);
+    for (size_t i = from; i < to && runs && share.all > 0; i++) {
+        const struct nvt_part *part = &parts->items[i];
+        const struct row row = {part, label_of(part, to - from == 1), (double)part->count,
+                                part->own_ns};
+        if (part->is_kernel != by_kernel)
             continue;
-        if (most_runs && whole.all > 0)
-            put_share(table, &parts->items[to - 1], "all", most_runs, &whole);
-        whole = (struct share){0};
-        most_runs = 0;
+        if (shown++ < OTHERS_MOST)
+            put_row(others, &row, name, (double)runs, share.all);
+        add_row(whole, &row);
     }
+    if (runs && share.all > 0)
+        put_share(table, &parts->items[to - 1], name, runs, &share);
+    whole->phases += runs && share.all > 0;
+    whole->share.all += share.all;
+    whole->share.low += share.low;
+    whole->share.high += share.high;
+    whole->share.is_known |= share.is_known;
+    whole->most_runs = runs > whole->most_runs ? runs : whole->most_runs;
+}
+
+static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct nvt_table *others,
+                struct nvt_error *err)
+{
+    struct whole whole = {.rows = calloc(parts->count + 1, sizeof(*whole.rows))};
+    if (!whole.rows)
+        return nvt_fail(err, "out of memory");
+    for (size_t from = 0, to; from < parts->count; from = to) {
+        to = end_of_phase(parts, from);
+        put_phase(parts, from, to, table, others, &whole);
+        if (to < parts->count && parts->items[to].configuration == parts->items[from].configuration)
+            continue;
+        put_whole(&whole, &parts->items[to - 1], table, others);
+        whole = (struct whole){.rows = whole.rows};
+    }
+    free(whole.rows);
+    return 0;
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
@@ -161,7 +240,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
                                part_columns, sizeof(part_columns) / sizeof(part_columns[0]));
     if (others) {
         nvt_table_set_provenance(others, nvt_table_provenance(table));
-        fill(&parts, table, others);
+        status = fill(&parts, table, others, err);
         if (!parts.count)
             nvt_note(input, "note: no range forward, backward or optimizer was found");
     } else if (table) {
@@ -170,6 +249,10 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         nvt_fail(err, "out of memory");
     }
     nvt_parts_free(&parts);
+    if (status) {
+        nvt_table_free(table);
+        table = NULL;
+    }
     status = nvt_report_add(tables, table, err);
     if (status)
         nvt_table_free(others);
