@@ -50,16 +50,24 @@ void nvt_published_condition(struct nvt_json *json, const char *condition)
     }
 }
 
-nvt_condition_text_of *nvt_published_conditions(const struct nvt_report_input *input,
-                                                const struct nvt_record *const *records,
+nvt_condition_text_of *nvt_published_conditions(const struct nvt_record *const *records,
                                                 size_t count)
 {
-    /* Repetitions are one row (repeats.h). */
-    unsigned of =
-        nvt_conditions_of(input->runs, input->run_count, NVT_OF_ALL & ~(unsigned)NVT_OF_REPEAT);
+    struct nvt_runs all = {.records = calloc(count + 1, sizeof(*all.records)), .count = count};
+    struct nvt_runs *const runs[] = {&all};
     nvt_condition_text_of *conditions = malloc((count + 1) * sizeof(*conditions));
-    for (size_t i = 0; conditions && i < count; i++)
+    if (!all.records || !conditions) {
+        free(all.records);
+        free(conditions);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        all.records[i] = *records[i];
+    /* Repetitions are one row (repeats.h). */
+    unsigned of = nvt_conditions_of(runs, 1, NVT_OF_ALL & ~(unsigned)NVT_OF_REPEAT);
+    for (size_t i = 0; i < count; i++)
         nvt_condition_text(records[i], of, conditions[i]);
+    free(all.records);
     return conditions;
 }
 

@@ -206,8 +206,7 @@ int nvt_published_records(const struct nvt_report_input *input, const char *work
 {
     size_t count = 0;
     const struct nvt_record **records = records_of(input, workload, &count);
-    nvt_condition_text_of *conditions =
-        records ? nvt_published_conditions(input, records, count) : NULL;
+    nvt_condition_text_of *conditions = records ? nvt_published_conditions(records, count) : NULL;
     int status = conditions ? 0 : nvt_fail(err, "out of memory");
     if (!status && !count)
         status = nvt_fail(err, "no run of %s that ended well", workload);

@@ -137,8 +137,7 @@ void nvt_published_condition(struct nvt_json *json, const char *condition);
  * were measured alike. malloc'ed, NULL: out of memory.
  */
 typedef char nvt_condition_text_of[NVT_CONDITION_SIZE];
-nvt_condition_text_of *nvt_published_conditions(const struct nvt_report_input *input,
-                                                const struct nvt_record *const *records,
+nvt_condition_text_of *nvt_published_conditions(const struct nvt_record *const *records,
                                                 size_t count);
 
 /* The first record from `from` on with another condition than all before it, `count`: there is none. */

@@ -192,14 +192,12 @@ static void put_condition(const struct printed *of, size_t from, FILE *out)
     }
 }
 
-static nvt_condition_text_of *conditions_of(const struct nvt_report_input *input,
-                                            const struct nvt_fragment_row *rows, size_t count)
+static nvt_condition_text_of *conditions_of(const struct nvt_fragment_row *rows, size_t count)
 {
     const struct nvt_record **records = calloc(count + 1, sizeof(*records));
     for (size_t i = 0; records && i < count; i++)
         records[i] = rows[i].record;
-    nvt_condition_text_of *conditions =
-        records ? nvt_published_conditions(input, records, count) : NULL;
+    nvt_condition_text_of *conditions = records ? nvt_published_conditions(records, count) : NULL;
     free((void *)records);
     return conditions;
 }
@@ -210,7 +208,7 @@ static int published(struct nvt_report_input *input, FILE *out, struct nvt_error
     struct nvt_fragment_row *rows = rows_of(input, &count, err);
     if (!rows)
         return -1;
-    const struct printed of = {rows, conditions_of(input, rows, count), count};
+    const struct printed of = {rows, conditions_of(rows, count), count};
     for (size_t i = 0; of.conditions && i < count;
          i = nvt_published_next_condition(of.conditions, count, i + 1))
         put_condition(&of, i, out);
