@@ -216,13 +216,16 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
 {
     unsigned needs = 0;
     request->is_default = !request->count && !request->all;
-    /* A trace by itself is looked into; of several, as of a directory, the study is asked for. */
-    if (request->is_default && input->trace_count == 1 && !input->run_count)
+    /* A trace by itself is looked into; of several, as of a directory, the study is asked for, which is what has a
+     * published layout. */
+    if (request->is_default && request->format && input->trace_count == 1 && !input->run_count)
         request->reports[request->count++] = choose(input);
     if (nvt_input_rows(input, err))
         return -1;
-    if (request->is_default && !request->count)
+    if (request->is_default && !request->count) {
         request->reports[request->count++] = choose(input);
+        nvt_report_note_left_out(input, request->reports[0]);
+    }
     if (request->all && !request->format)
         return nvt_fail(err, "-r all is for any format but published");
     if (request->all)
@@ -318,8 +321,11 @@ static int print_published(const struct request *request, struct nvt_report_inpu
 {
     struct nvt_report_input together;
     int status = nvt_repeats_together(input, &together, err);
-    for (size_t i = 0; i < request->count && !status; i++)
+    for (size_t i = 0; i < request->count && !status; i++) {
+        if (i)
+            putc('\n', out);
         status = request->reports[i]->published(&together, out, err);
+    }
     nvt_repeats_free(&together, input);
     return status;
 }

@@ -88,6 +88,51 @@ static void studies_are_made_of_traces(void **state)
     expect_the_same("stats -f csv -r warmup", "model");
 }
 
+/* One trace has the layout of its study, too. */
+static void a_single_trace_has_its_layout(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *trace, *begin;
+    } known[] = {{"layers/*-train-fragments2.nvt", "Benchmarking with input_size=64, "},
+                 {"int8/*switchoff*.nvt", "{\"repeat\": 2, \"batch_size\": 128, "},
+                 {"sums/*-fp32*.nvt", "tensor("},
+                 {"model/*-warmup1-repeat1.nvt", "With 1 warmup step, profiled by nvtx:\n+--"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        char one[128];
+        snprintf(one, sizeof(one), "$(ls %s | head -n 1)", known[i].trace);
+        struct cli_result result = ask("stats -f published", one);
+        cli_expect_status(&result, 0);
+        if (strncmp(result.out, known[i].begin, strlen(known[i].begin)) != 0)
+            fail_msg("%s: %s", known[i].trace, result.out);
+        cli_result_free(&result);
+    }
+}
+
+/* Directories of two studies: the first is shown, and how to ask for the other. */
+static void what_is_not_shown_is_named(void **state)
+{
+    (void)state;
+    struct cli_result result = ask("stats", "model int8");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "[switchback]"));
+    assert_null(strstr(result.out, "[phases]"));
+    assert_non_null(strstr(result.err, "note: this is the report switchback; of transformer there "
+                                       "is another: -r switchback,phases has them all\n"));
+    cli_result_free(&result);
+    result = ask("stats -f published -r phases,switchback", "model int8");
+    cli_expect_status(&result, 0);
+    const char *lines = strstr(result.out, "+\n\n{\"repeat\"");
+    assert_non_null(lines);
+    assert_memory_equal(result.out, "With 0 warmup", 13);
+    assert_null(strstr(lines, "With "));
+    cli_result_free(&result);
+    result = ask("stats", "layers");
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "this is the report"));
+    cli_result_free(&result);
+}
+
 static void ranks_are_one_run(void **state)
 {
     (void)state;
@@ -246,6 +291,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(studies_are_made_of_traces),
+        cmocka_unit_test(a_single_trace_has_its_layout),
+        cmocka_unit_test(what_is_not_shown_is_named),
         cmocka_unit_test(ranks_are_one_run),
         cmocka_unit_test(a_trace_is_of_its_row),
         cmocka_unit_test(a_trace_of_several_runs_is_of_none),

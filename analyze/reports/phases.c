@@ -127,10 +127,10 @@ static int has_any(const struct nvt_report_input *input, const char *workload)
     return 0;
 }
 
-/* The layout of the workload that was run. */
+/* The layout of the workload that was run; switchback has a report of its own beside others. */
 static int published(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
 {
-    if (has_any(input, "switchback"))
+    if (has_any(input, "switchback") && !has_any(input, "transformer"))
         return nvt_published_switchback(input, out, err);
     if (nvt_published_transformer(input, out, err))
         return -1;

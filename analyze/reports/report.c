@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,14 +33,19 @@ static const struct {
     {"switchback", &nvt_report_switchback},
 };
 
-/* What comes first says it: a published document may have something of another behind. */
-static const struct nvt_report *study_of(const struct nvt_runs *runs)
+/* NULL: it has none of its own. */
+static const struct nvt_report *study_of_workload(const char *workload)
 {
-    const char *workload = runs->count ? nvt_record_text(&runs->records[0], "workload") : NULL;
     for (size_t k = 0; workload && k < sizeof(studies) / sizeof(studies[0]); k++)
         if (!strcmp(workload, studies[k].workload))
             return studies[k].report;
     return NULL;
+}
+
+/* What comes first says it: a published document may have something of another behind. */
+static const struct nvt_report *study_of(const struct nvt_runs *runs)
+{
+    return runs->count ? study_of_workload(nvt_record_text(&runs->records[0], "workload")) : NULL;
 }
 
 /* Of traces: their ranges, or else what the device did, or else the calls. */
@@ -66,6 +72,36 @@ const struct nvt_report *nvt_report_default(const struct nvt_report_input *input
         records += input->runs[i]->count;
     }
     return records || !input->trace_count ? &nvt_report_phases : report_of_traces(input);
+}
+
+/* Append a word unless it is there already; whole words only. */
+static void add_word(char *list, size_t size, const char *separator, const char *word)
+{
+    const size_t length = strlen(word), used = strlen(list);
+    for (const char *at = list; (at = strstr(at, word)); at += length)
+        if ((at == list || strchr(", ", at[-1])) && (!at[length] || at[length] == ','))
+            return;
+    if (used + strlen(separator) + length < size)
+        snprintf(list + used, size - used, "%s%s", used ? separator : "", word);
+}
+
+void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_report *shown)
+{
+    char workloads[200] = "", with[200] = "";
+    add_word(with, sizeof(with), ",", shown->name);
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const char *workload = nvt_record_text(&input->runs[i]->records[k], "workload");
+            const struct nvt_report *study = study_of_workload(workload);
+            study = study ? study : &nvt_report_phases;
+            if (!workload || study == shown)
+                continue;
+            add_word(workloads, sizeof(workloads), ", ", workload);
+            add_word(with, sizeof(with), ",", study->name);
+        }
+    if (*workloads)
+        nvt_note(input, "note: this is the report %s; of %s there is another: -r %s has them all",
+                 shown->name, workloads, with);
 }
 
 void nvt_note(struct nvt_report_input *input, const char *format, ...)

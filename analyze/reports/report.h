@@ -118,6 +118,10 @@ const struct nvt_report *nvt_report_named(const char *name, struct nvt_error *er
  * its device did where it has none. */
 const struct nvt_report *nvt_report_default(const struct nvt_report_input *input);
 
+/* A note where directories have workloads whose study is another one than that which is shown: which,
+ * and how to ask for them. */
+void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_report *shown);
+
 /*
  * Read a trace, a run directory, or the traces of a directory that no run wrote (input_folder.h) into
  * the input. 0 or -1. Warnings about what could not be read become notes. nvt_input_traces then reads
