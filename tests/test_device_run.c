@@ -139,10 +139,11 @@ static void a_failed_row_is_not_done(void **state)
     cli_result_free(&result);
 }
 
-/* What stands in for the program: a row that is ok, in the folder behind -o. */
+/* What stands in for the program: of one configuration a row that is ok, in the folder behind -o. */
 static const char ok_program[] =
     "#!/bin/sh\n"
     "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+    "[ \"$word\" != --list ] || { echo one; exit; }\n"
     "mkdir -p \"$out\"\n"
     "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
 
@@ -210,26 +211,63 @@ static void a_sanitizer_without_an_end_goes_on(void **state)
     free(tools);
 }
 
-/* Of theirs a row that failed is told, and the others are compared. */
-static void a_failed_row_of_theirs_is_told(void **state)
+/* Of ours one that is ok and one that failed, and the program says so. */
+static const char half_failing_program[] =
+    "#!/bin/sh\n"
+    "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+    "[ \"$word\" != --list ] || { echo one; echo two; exit; }\n"
+    "mkdir -p \"$out\"\n"
+    "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n"
+    "echo '{\"status\": \"error\", \"message\": \"no \\\"x\\\"\"}' >>\"$out/results.jsonl\"\n"
+    "exit 139\n";
+
+static const char half_failing_torch[] =
+    "#!/bin/sh\n"
+    "case $* in *--check*) exit 0 ;; *torch.jsonl) ;; *) exit 0 ;; esac\n"
+    "while [ $# -gt 1 ]; do shift; done\n"
+    "echo '{\"status\": \"ok\"}' >\"$1\"\n"
+    "echo '{\"status\": \"error\", \"message\": \"RuntimeError: no kernel\"}' >>\"$1\"\n";
+
+/* A row that failed, ours or theirs, is told, and the others are compared. */
+static void failed_rows_beside_are_told(void **state)
 {
     (void)state;
-    static const char python[] =
-        "#!/bin/sh\n"
-        "case $* in *--check*) exit 0 ;; *torch.jsonl) ;; *) exit 0 ;; esac\n"
-        "while [ $# -gt 1 ]; do shift; done\n"
-        "echo '{\"status\": \"ok\"}' >\"$1\"\n"
-        "echo '{\"status\": \"error\", \"message\": \"RuntimeError: no kernel\"}' >>\"$1\"\n";
-    put_program("theirs", "nvtally", ok_program);
-    put_program("theirs", "python3", python);
-    struct cli_result result =
-        run_stood_in("theirs", "1", (const char *[]){"beside_switchback", NULL});
-    cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.err, "beside_switchback: failed: 1 rounds, and 1 rows of theirs "
-                                       "failed: RuntimeError: no kernel"));
-    cli_result_free(&result);
-    assert_int_equal(
-        access(cli_in(cli_in(cli_folder, "theirs"), "work/beside_switchback-1/done"), R_OK), 0);
+    static const struct {
+        const char *folder, *program, *said;
+    } cases[] = {
+        {"theirs", ok_program, "1 rounds; rows of theirs: 1 failed: RuntimeError: no kernel\n"},
+        {"both", half_failing_program,
+         "1 rounds; rows of ours: 1 failed: no \\\"x\\\"; rows of theirs: 1 failed: "
+         "RuntimeError: no kernel\n"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        put_program(cases[i].folder, "nvtally", cases[i].program);
+        put_program(cases[i].folder, "python3", half_failing_torch);
+        struct cli_result result = run_stood_in(
+            cases[i].folder, "1", (const char *[]){"beside_switchback", "beside_linear", NULL});
+        cli_expect_status(&result, 1);
+        assert_non_null(strstr(result.err, "beside_switchback: failed: 1 rounds; rows of "));
+        assert_non_null(strstr(result.err, cases[i].said));
+        cli_result_free(&result);
+        const char *folder = cli_in(cli_folder, cases[i].folder);
+        assert_int_equal(access(cli_in(folder, "work/beside_switchback-1/done"), R_OK), 0);
+        assert_int_equal(access(cli_in(folder, "work/beside_linear-1/torch.jsonl"), R_OK), 0);
+    }
+}
+
+/* What came to no end, ours or theirs, is no round. */
+static void a_round_that_was_cut_is_not_done(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        put_program("cut", "nvtally", i ? failing_program : ok_program);
+        put_program("cut", "python3",
+                    i ? half_failing_torch
+                      : "#!/bin/sh\ncase $* in *torch.jsonl) exit 1 ;; esac\n");
+        struct cli_result result = run_stood_in("cut", "1", (const char *[]){"beside_gpipe", NULL});
+        cli_expect_status(&result, 1);
+        assert_non_null(strstr(result.err, "0 of 1 rounds"));
+        cli_result_free(&result);
+    }
 }
 
 /* An nsys that makes no report: what it took stands in the rows, and what it left goes. */
@@ -627,7 +665,8 @@ int main(void)
         cmocka_unit_test(a_failed_row_is_not_done),
         cmocka_unit_test(our_own_kernels_are_sanitized),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
-        cmocka_unit_test(a_failed_row_of_theirs_is_told),
+        cmocka_unit_test(failed_rows_beside_are_told),
+        cmocka_unit_test(a_round_that_was_cut_is_not_done),
         cmocka_unit_test(an_nsys_without_a_report_will_do),
         cmocka_unit_test(a_part_is_resumed_and_packed),
         cmocka_unit_test(every_part_can_be_rehearsed),
