@@ -104,6 +104,38 @@ static void a_failure_is_of_one_operation(void **state)
     cli_result_free(&result);
 }
 
+/* One that takes the device with it has failed, and those behind it agree in a new process. */
+static void a_lost_device_is_of_one_operation(void **state)
+{
+    (void)state;
+    struct cli_result result = check("EMULATED_LOSE=bias_forward", "--small");
+    int agree = 0, all = 0, failed = 0;
+    cli_expect_status(&result, 1);
+    for (const char *at = result.out; (at = strstr(at, "FAILED")); at++)
+        failed++;
+    assert_true(failed > 0);
+    assert_null(strstr(result.out, "memory"));
+    const char *end = strstr(result.out, " operations agree");
+    assert_non_null(end);
+    while (end[-1] != '\n')
+        end--;
+    assert_int_equal(sscanf(end, "%d of %d operations", &agree, &all), 2);
+    assert_int_equal(agree, all - failed);
+    assert_true(agree > 80);
+    cli_result_free(&result);
+}
+
+/* What there is no memory for has failed; what needs less has not. */
+static void without_memory_an_operation_fails(void **state)
+{
+    (void)state;
+    struct cli_result result = check("EMULATED_MEMORY=35000000", "matmul_nn");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.out, "FAILED: out of device memory"));
+    assert_non_null(strstr(result.out, "0 of 1 operations agree"));
+    cli_result_free(&result);
+}
+
 /* A product of 8-bit integers that cuBLAS has no kernel for is computed by ours; that is said once. */
 static void products_that_are_refused_are_computed(void **state)
 {
@@ -530,6 +562,8 @@ int main(void)
         cmocka_unit_test(every_operation_agrees_in_any_order),
         cmocka_unit_test(what_is_left_out_is_found),
         cmocka_unit_test(a_failure_is_of_one_operation),
+        cmocka_unit_test(a_lost_device_is_of_one_operation),
+        cmocka_unit_test(without_memory_an_operation_fails),
         cmocka_unit_test(products_that_are_refused_are_computed),
         cmocka_unit_test(layers_give_the_losses_of_the_host),
         cmocka_unit_test(the_model_gives_the_losses_of_the_host),

@@ -3,6 +3,8 @@
  *
  * Runs every operation of both libraries on the same numbers and compares what they wrote. A line
  * each on stdout, then a verdict. 0 when all agree, 1 when one does not, 2 when it cannot be done.
+ * An operation that takes the device with it, as an illegal address does, has failed, and those behind it are checked
+ * by a new process (--from OPERATION RUN FAILED).
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -18,6 +21,7 @@ struct library {
     nvt_check_start_fn *start;
     nvt_check_entry_fn *entry;
     nvt_check_run_fn *run;
+    nvt_check_lost_fn *lost;
     char device[640];
 };
 
@@ -39,7 +43,8 @@ static int load(const char *path, struct library *library)
     *(void **)&library->start = dlsym(handle, "nvt_check_start");
     *(void **)&library->entry = dlsym(handle, "nvt_check_entry");
     *(void **)&library->run = dlsym(handle, "nvt_check_run");
-    if (!library->start || !library->entry || !library->run) {
+    *(void **)&library->lost = dlsym(handle, "nvt_check_lost");
+    if (!library->start || !library->entry || !library->run || !library->lost) {
         fprintf(stderr, "check: %s is no library of operations\n", path);
         dlclose(handle);
         return -1;
@@ -131,50 +136,121 @@ static int check_operation(const struct library *reference, const struct library
     return verdict.why[0] != 0;
 }
 
-static int check_all(const struct library *reference, const struct library *library,
-                     const char *only, int shapes_most, uint64_t seed)
+/* What is to be checked, and what was found so far, which a new process goes on with. */
+struct task {
+    const char *reference, *library;
+    const char *only; /* an operation's name, NULL: all */
+    int shapes_most;
+    uint64_t seed;
+    int from; /* the first operation */
+    int run, failed;
+};
+
+/* The rest in a new process, in our place: no call of this one's reaches the device any more. Returns where that fails. */
+static void go_on(const struct task *task, int from)
 {
-    int failed = 0, run = 0;
+    char self[4096], numbers[4][32];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (length <= 0)
+        return;
+    self[length] = 0;
+    snprintf(numbers[0], sizeof(numbers[0]), "%" PRIu64, task->seed);
+    snprintf(numbers[1], sizeof(numbers[1]), "%d", from);
+    snprintf(numbers[2], sizeof(numbers[2]), "%d", task->run);
+    snprintf(numbers[3], sizeof(numbers[3]), "%d", task->failed);
+    char *argv[] = {self,
+                    (char *)task->reference,
+                    (char *)task->library,
+                    (char *)"--seed",
+                    numbers[0],
+                    (char *)"--from",
+                    numbers[1],
+                    numbers[2],
+                    numbers[3],
+                    task->shapes_most == 1 ? (char *)"--small" : NULL,
+                    NULL};
+    fflush(stdout);
+    execv(self, argv);
+}
+
+static void print_head(const struct task *task, const struct library *reference,
+                       const struct library *library)
+{
     printf("reference: %s, double precision\nchecked:   %s\nseed:      %" PRIu64 "\n\n",
-           reference->device, library->device, seed);
+           reference->device, library->device, task->seed);
     printf("%-28s %6s %10s  %9s %9s  %s\n", "operation", "shapes", "values", "worst", "tolerance",
            "verdict");
-    for (int i = 0; library->entry(i); i++) {
+}
+
+static int tell_verdict(const struct task *task)
+{
+    printf("\n%d of %d operations agree\n", task->run - task->failed, task->run);
+    return task->failed ? 1 : task->run ? 0 : 2;
+}
+
+static int check_all(struct task *task, const struct library *reference,
+                     const struct library *library)
+{
+    if (!task->from)
+        print_head(task, reference, library);
+    for (int i = task->from; library->entry(i); i++) {
         const struct nvt_check_entry *entry = library->entry(i), *other = reference->entry(i);
         if (!other || strcmp(other->name, entry->name)) {
             fprintf(stderr, "check: the two libraries are not of the same table\n");
             return 2;
         }
-        if (only && strcmp(only, entry->name))
+        if (task->only && strcmp(task->only, entry->name))
             continue;
-        failed += check_operation(reference, library, i, shapes_most, seed);
-        run++;
+        int failed = check_operation(reference, library, i, task->shapes_most, task->seed);
+        task->failed += failed;
+        task->run++;
+        if (failed && !task->only && library->entry(i + 1) && library->lost()) {
+            go_on(task, i + 1);
+            fprintf(stderr, "check: no new process can be started for those behind %s\n",
+                    entry->name);
+            return 2;
+        }
     }
-    printf("\n%d of %d operations agree\n", run - failed, run);
-    return failed ? 1 : run ? 0 : 2;
+    return tell_verdict(task);
+}
+
+static int read_options(int argc, char **argv, struct task *task)
+{
+    if (argc < 3)
+        return -1;
+    task->reference = argv[1];
+    task->library = argv[2];
+    for (int i = 3; i < argc; i++) {
+        if (!strcmp(argv[i], "--small")) {
+            task->shapes_most = 1;
+        } else if (!strcmp(argv[i], "--seed") && i + 1 < argc) {
+            task->seed = strtoull(argv[++i], NULL, 10);
+        } else if (!strcmp(argv[i], "--only") && i + 1 < argc) {
+            task->only = argv[++i];
+        } else if (!strcmp(argv[i], "--from") && i + 3 < argc) {
+            task->from = atoi(argv[++i]);
+            task->run = atoi(argv[++i]);
+            task->failed = atoi(argv[++i]);
+        } else {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
     static struct library reference, library;
-    const char *only = NULL;
-    int shapes_most = NVT_CHECK_SHAPES;
-    uint64_t seed = (uint64_t)time(NULL);
-    for (int i = 3; i < argc; i++) {
-        if (!strcmp(argv[i], "--small"))
-            shapes_most = 1;
-        else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
-            seed = strtoull(argv[++i], NULL, 10);
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
-            only = argv[++i];
-        else
-            argc = 0;
-    }
-    if (argc < 3) {
+    struct task task = {.shapes_most = NVT_CHECK_SHAPES, .seed = (uint64_t)time(NULL)};
+    if (read_options(argc, argv, &task)) {
         fputs("usage: check REFERENCE LIBRARY [--small] [--seed N] [--only NAME]\n", stderr);
         return 2;
     }
-    if (load(argv[1], &reference) || load(argv[2], &library))
+    if (load(task.reference, &reference) || load(task.library, &library)) {
+        if (task.from)
+            printf("\n%d of %d operations agree, and the device did not come back for the others\n",
+                   task.run - task.failed, task.run);
         return 2;
-    return check_all(&reference, &library, only, shapes_most, seed);
+    }
+    return check_all(&task, &reference, &library);
 }

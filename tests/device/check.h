@@ -39,11 +39,13 @@ struct nvt_check_entry {
 
 /* The entries of a library, by these names. start: prepare the backend and tell its device, 0 or
  * -1. run: one operation with one of its shapes and the numbers of a seed; 0, or -1 with err when
- * it failed, wrote beside an array, or changed an input. */
+ * it failed, wrote beside an array, or changed an input. lost: whether the device is of no more use to this process, as
+ * after an illegal address: every later call fails. */
 typedef int nvt_check_start_fn(char *device, size_t size, struct nvt_error *err);
 typedef const struct nvt_check_entry *nvt_check_entry_fn(int operation); /* NULL behind the last */
 typedef int nvt_check_run_fn(int operation, int shape, uint64_t seed,
                              struct nvt_check_outcome *outcome, struct nvt_error *err);
+typedef int nvt_check_lost_fn(void);
 
 #define NVT_CHECK_API __attribute__((visibility("default")))
 

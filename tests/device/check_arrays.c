@@ -14,6 +14,15 @@ static void give_up(const char *why)
     exit(2);
 }
 
+int check_call(struct check *check, void (*call)(struct check *, const int64_t *),
+               const int64_t *shape)
+{
+    if (setjmp(check->no_memory))
+        return -1;
+    call(check, shape);
+    return 0;
+}
+
 static void *host_memory(size_t bytes)
 {
     void *memory = malloc(bytes ? bytes : 1);
@@ -75,7 +84,7 @@ static struct check_array *add(struct check *check, const char *name, enum check
     array->device = (char *)nvt_backend_alloc(bytes_of(array));
     check->count++;
     if (!array->device)
-        give_up("out of device memory");
+        longjmp(check->no_memory, 1);
     memset(array->host, POISON, bytes_of(array));
     return array;
 }
@@ -349,15 +358,16 @@ static int look_at(struct check *check, const struct check_array *array, struct 
     return status;
 }
 
-int check_finish(struct check *check, struct nvt_error *err)
+int check_finish(struct check *check, int has_run, struct nvt_error *err)
 {
-    int status = 0;
+    int status = has_run ? 0 : nvt_fail(err, "out of device memory");
     nvt_backend_sync();
     for (int i = 0; i < check->count && !status; i++)
         status = look_at(check, &check->arrays[i], err);
     for (int i = 0; i < check->count; i++) {
         free(check->arrays[i].host);
-        nvt_backend_free(check->arrays[i].device);
+        if (check->arrays[i].device)
+            nvt_backend_free(check->arrays[i].device);
     }
     /* A call that failed is the cause of whatever was seen, and none of the next operation's. */
     return nvt_backend_failed(err) ? -1 : status;

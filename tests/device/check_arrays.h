@@ -5,6 +5,8 @@
 #ifndef NVT_CHECK_ARRAYS_H
 #define NVT_CHECK_ARRAYS_H
 
+#include <setjmp.h>
+
 #include "../../kernels/ops/half.h"
 #include "check.h"
 
@@ -28,10 +30,15 @@ struct check {
     struct check_array arrays[CHECK_ARRAYS_MOST];
     int count;
     struct nvt_check_outcome *outcome;
+    jmp_buf no_memory; /* where an operation ends that there is no memory for */
 };
 
-/* Arrays on the device, by name. There is no going on without memory: then the program ends, with a
- * line on stderr and 2. in: normal numbers. positive: in (0.5, 1.5). indices: in [0, bound). */
+/* Call an operation of a table. 0, or -1: it was left where there was no memory on the device. */
+int check_call(struct check *check, void (*call)(struct check *, const int64_t *),
+               const int64_t *shape);
+
+/* Arrays on the device, by name. Without memory there the operation ends; without any of the host's the program does,
+ * with a line on stderr and 2. in: normal numbers. positive: in (0.5, 1.5). indices: in [0, bound). */
 const real *check_in(struct check *check, const char *name, int64_t count);
 const real *check_positive(struct check *check, const char *name, int64_t count);
 /* Normal numbers around one, whose mean is more than what is left of them when they cancel out. */
@@ -71,8 +78,9 @@ void check_result(struct check *check, const char *name, const real *device, int
 void check_scale(struct check *check, double scale);
 void check_number(struct check *check, const char *name, double value);
 
-/* Wait, take the results over, look at guards and inputs, release. 0 or -1 with err. */
-int check_finish(struct check *check, struct nvt_error *err);
+/* Wait, take the results over, look at guards and inputs, release. 0 or -1 with err; has_run: the operation was not
+ * left for want of memory. */
+int check_finish(struct check *check, int has_run, struct nvt_error *err);
 
 /* --- tables --- */
 

@@ -28,6 +28,7 @@ static const struct check_line *line_at(int operation)
 NVT_CHECK_API nvt_check_start_fn nvt_check_start;
 NVT_CHECK_API nvt_check_entry_fn nvt_check_entry;
 NVT_CHECK_API nvt_check_run_fn nvt_check_run;
+NVT_CHECK_API nvt_check_lost_fn nvt_check_lost;
 
 int nvt_check_start(char *device, size_t size, struct nvt_error *err)
 {
@@ -54,6 +55,19 @@ int nvt_check_run(int operation, int shape, uint64_t seed, struct nvt_check_outc
     memset(outcome, 0, sizeof(*outcome));
     check.random = seed;
     check.outcome = outcome;
-    line->call(&check, line->entry.shapes[shape]);
-    return check_finish(&check, err);
+    int has_run = !check_call(&check, line->call, line->entry.shapes[shape]);
+    return check_finish(&check, has_run, err);
+}
+
+int nvt_check_lost(void)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char there[64] = {0};
+    void *memory = nvt_backend_alloc(sizeof(there));
+    if (memory) {
+        nvt_backend_to_device(memory, there, sizeof(there));
+        nvt_backend_free(memory);
+    }
+    nvt_backend_sync();
+    return nvt_backend_failed(&err) || !memory;
 }

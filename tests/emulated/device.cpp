@@ -30,6 +30,20 @@ bool emulated_fails(const char *call)
     return ++calls == strtoull(which + length + 1, nullptr, 10);
 }
 
+static std::atomic<bool> is_lost;
+
+bool emulated_is_lost()
+{
+    return is_lost;
+}
+
+void emulated_lose(const char *kernel)
+{
+    const char *which = getenv("EMULATED_LOSE");
+    if (which && !strcmp(which, kernel))
+        is_lost = true;
+}
+
 cudaError_t emulated_error(cudaError_t status)
 {
     if (status != cudaSuccess)

@@ -44,6 +44,10 @@ void emulated_on_stream(void *stream, int (*is_ready)(void *), void (*work)(void
 /* Whether EMULATED_FAIL has it fail this time. */
 bool emulated_fails(const char *call);
 
+/* Whether EMULATED_LOSE named a kernel that has been launched: from then on nothing but a new process is of help. */
+bool emulated_is_lost();
+void emulated_lose(const char *kernel);
+
 /* Keep and return this thread's last error. */
 cudaError_t emulated_error(cudaError_t status);
 
@@ -80,7 +84,7 @@ stand_in_operation emulated_kernel(const emulated_call &by, const char *name, in
 /* A call begins: those who listen hear of it, and it fails if it was told to. */
 #define ENTER()                                                                                    \
     emulated_call call(__func__);                                                                  \
-    if (emulated_fails(__func__))                                                                  \
+    if (emulated_is_lost() || emulated_fails(__func__))                                            \
     return emulated_error(cudaErrorUnknown)
 
 /* Behind all that the stream was given before, or into the graph that it is recorded to. `what` says what

@@ -161,7 +161,8 @@ void emulated_launch(const char *name, int64_t blocks, unsigned threads, cudaStr
 {
     emulated_call call("cudaLaunchKernel");
     stand_in_operation what = emulated_kernel(call, name, blocks, threads);
-    if (emulated_fails("launch"))
+    emulated_lose(name);
+    if (emulated_is_lost() || emulated_fails("launch"))
         emulated_error(cudaErrorUnknown);
     else if (blocks < 1 || blocks > INT32_MAX || threads < 1 || threads > 1024)
         emulated_error(cudaErrorInvalidConfiguration);
