@@ -65,6 +65,8 @@ const struct nvt_workload_axes nvt_axes_linear = {
     .count = 5,
     .applies = applies,
     .check = check,
+    .small = "--size 256",
+    .sized_by = "size",
 };
 const struct nvt_workload_axes nvt_axes_fragmented = {
     .workload = "fragmented",
@@ -73,4 +75,6 @@ const struct nvt_workload_axes nvt_axes_fragmented = {
     .count = 5,
     .applies = applies,
     .check = check,
+    .small = "--size 256",
+    .sized_by = "size",
 };

@@ -131,4 +131,7 @@ const struct nvt_workload_axes nvt_axes_gpipe = {
         "--schedule interleaved takes --microbatches that are a multiple of --partitions",
     .warmup = 0,
     .iterations = 100,
+    .small = "--d-model 64 --layers 4 --heads 4 --d-ff 256 --sequence 16 --vocabulary 500 "
+             "--iterations 5",
+    .sized_by = "d-model layers batch",
 };

@@ -56,4 +56,6 @@ const struct nvt_workload_axes nvt_axes_switchback = {
     .belongs = belongs,
     .warmup = 32,
     .iterations = 64,
+    .small = "--dim 256 --batch 1024,2048",
+    .sized_by = "dim batch",
 };

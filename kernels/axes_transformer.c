@@ -92,4 +92,6 @@ const struct nvt_workload_axes nvt_axes_transformer = {
     .check_backend = check_backend,
     .warmup = 5,
     .iterations = 10,
+    .small = "--size tiny",
+    .sized_by = "size d-model",
 };

@@ -456,6 +456,32 @@ static void tell_left_out(const struct request *request)
                 request->left_out > 1 ? "s are" : " is", when);
 }
 
+/* Whether an option is one of these words. */
+static int is_among(const char *words, const char *option)
+{
+    size_t length = strlen(option);
+    for (const char *at = words; (at = strstr(at, option)); at += length)
+        if ((at == words || at[-1] == ' ') && (!at[length] || at[length] == ' '))
+            return 1;
+    return 0;
+}
+
+/* Who types no size gets the study's, which are a GPU's. */
+static void tell_sizes(const struct request *request)
+{
+    const struct nvt_sweep *sweep = &request->sweep;
+    const struct nvt_workload_axes *axes = sweep->axes;
+    if (!axes->small || sweep->ranks.rank || strcmp(sweep->backend.name, "host") != 0)
+        return;
+    for (size_t i = 0; i < request->given_count; i++)
+        if (is_among(axes->sized_by, request->given[i].option))
+            return;
+    fprintf(stderr,
+            "nvtally: the published sizes are meant for a GPU; of a size for a processor: nvtally "
+            "run %s %s\n",
+            axes->workload, axes->small);
+}
+
 /* Run, show the study's table, and say what was not ok. */
 static int run_and_show(const struct request *request, int is_temporary, struct nvt_error *err)
 {
@@ -465,6 +491,7 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
     struct nvt_sweep_end end;
     if (request->fell_back && !sweep->ranks.rank)
         fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
+    tell_sizes(request);
     tell_left_out(request);
     if (nvt_sweep_run(sweep, &end, err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));

@@ -248,6 +248,8 @@ static void memory_that_runs_out_is_a_row(void **state)
     assert_string_equal(nvt_record_text(&runs->records[0], "status"), "ok");
     assert_string_equal(nvt_record_text(&runs->records[1], "status"), "oom");
     assert_non_null(strstr(nvt_record_text(&runs->records[1], "message"), "bytes were asked for"));
+    assert_non_null(strstr(nvt_record_text(&runs->records[1], "message"),
+                           "would exceed --memory-limit (8388608 bytes)"));
     assert_true(isnan(nvt_record_number(&runs->records[1], "forward_ns_mean")));
     nvt_runs_free(runs);
 }
@@ -434,6 +436,24 @@ static void a_flag_by_itself_is_on(void **state)
     }
 }
 
+/* Who types no size on a processor is told what would be one for it; who does is not. */
+static void published_sizes_are_told(void **state)
+{
+    (void)state;
+    static const char *const sized[][2] = {{"--mode", "linear"}, {"--size", "128"}};
+    for (int i = 0; i < 2; i++) {
+        struct cli_result result = cli_run((const char *const[]){
+            "nvtally", "run", "fragmented", sized[i][0], sized[i][1], "--iterations", "1",
+            "--memory-limit", "1M", "--backend", "host", NULL});
+        cli_expect_status(&result, 0);
+        assert_int_equal(strstr(result.err,
+                                "meant for a GPU; of a size for a processor: nvtally run "
+                                "fragmented --size 256\n") != NULL,
+                         i == 0);
+        cli_result_free(&result);
+    }
+}
+
 static void help_is_of_the_workload(void **state)
 {
     (void)state;
@@ -482,6 +502,7 @@ int main(void)
         cmocka_unit_test(what_was_not_typed_is_the_studys),
         cmocka_unit_test(what_is_left_out_is_told),
         cmocka_unit_test(a_flag_by_itself_is_on),
+        cmocka_unit_test(published_sizes_are_told),
         cmocka_unit_test(help_is_of_the_workload),
         cmocka_unit_test(env_json_says_which_sources),
     };

@@ -322,6 +322,19 @@ int nvt_workload_backend(struct nvt_backend_facts *facts, struct nvt_error *err)
     return nvt_backend_start(facts, err);
 }
 
+/* A limit is reached sooner than what was asked for says: memory comes in segments (allocator.h). */
+static void tell_refused(const struct nvt_run_context *context, uint64_t refused,
+                         struct nvt_error *err)
+{
+    if (context->settings->memory_limit && context->memory_limit == context->settings->memory_limit)
+        nvt_fail(err,
+                 "out of memory: %llu bytes were asked for, and another segment, of 2 MiB or more, "
+                 "would exceed --memory-limit (%llu bytes)",
+                 (unsigned long long)refused, (unsigned long long)context->memory_limit);
+    else
+        nvt_fail(err, "out of memory: %llu bytes were asked for", (unsigned long long)refused);
+}
+
 void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_result *result)
 {
     struct nvt_error err = NVT_ERROR_INIT;
@@ -344,8 +357,7 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
         return;
     result->status = refused ? NVT_RUN_OOM : NVT_RUN_ERROR;
     if (refused)
-        nvt_fail(&err, "out of device memory: %llu bytes were asked for",
-                 (unsigned long long)refused);
+        tell_refused(&context, refused, &err);
     nvt_error_text(&err, result->message, sizeof(result->message));
 }
 

@@ -23,7 +23,7 @@ int nvt_pipeline_fail(struct nvt_pipeline *pipeline, uint64_t bytes, const char 
         pipeline->failed = 1;
         pipeline->refused = bytes;
         if (bytes)
-            nvt_fail(&pipeline->err, "out of device memory: %llu bytes were asked for",
+            nvt_fail(&pipeline->err, "out of memory: %llu bytes were asked for",
                      (unsigned long long)bytes);
         else
             nvt_fail(&pipeline->err, "%s", text ? text : "");

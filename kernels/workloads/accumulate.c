@@ -48,7 +48,7 @@ static int setup(struct nvt_run_context *context, void **result, struct nvt_erro
     state->sum = (float *)nvt_allocator_take(context->allocator, sizeof(float));
     if (!state->sum) {
         free(state);
-        return nvt_fail(err, "out of device memory");
+        return nvt_fail(err, "out of memory");
     }
     *result = state;
     return 0;

@@ -50,7 +50,7 @@ static int setup(struct nvt_run_context *context, void **result, struct nvt_erro
     }
     if (nvt_layer_setup(layer, context->settings->seed)) {
         free(state);
-        return nvt_fail(err, "out of device memory");
+        return nvt_fail(err, "out of memory");
     }
     state->fragment = nvt_nvtx_name(&context->nvtx, "fragment");
     *result = state;
@@ -61,7 +61,7 @@ static int forward(struct nvt_run_context *context, void *opaque, struct nvt_err
 {
     struct state *state = (struct state *)opaque;
     state->context = context;
-    return nvt_layer_forward(&state->layer) ? nvt_fail(err, "out of device memory") : 0;
+    return nvt_layer_forward(&state->layer) ? nvt_fail(err, "out of memory") : 0;
 }
 
 static int backward(struct nvt_run_context *context, void *opaque, struct nvt_error *err)

@@ -45,7 +45,7 @@ static int setup(struct nvt_run_context *context, void **result, struct nvt_erro
     state->layer.allocator = context->allocator;
     int status = read_shape(state, context->settings->configuration, err);
     if (!status && nvt_switchback_setup(&state->layer, context->settings->seed))
-        status = nvt_fail(err, "out of device memory");
+        status = nvt_fail(err, "out of memory");
     if (status) {
         free(state);
         return -1;

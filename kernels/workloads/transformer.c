@@ -121,7 +121,7 @@ static int setup(struct nvt_run_context *context, void **result, struct nvt_erro
     model->user = state;
     int status = read_shape(context->settings->configuration, &model->shape, err);
     if (!status && nvt_transformer_setup(model, context->settings->seed))
-        status = nvt_fail(err, "out of device memory");
+        status = nvt_fail(err, "out of memory");
     if (status) {
         free(state);
         return -1;
