@@ -379,7 +379,12 @@ static void what_is_left_out_is_told(void **state)
     struct cli_result none = list("gpipe --schedule interleaved --partitions 4 --microbatches 2");
     cli_expect_failure(&none, "interleaved takes --microbatches that are a multiple");
     cli_result_free(&none);
-    /* Where they are run, too. */
+}
+
+/* Where they are run, too. */
+static void what_a_run_leaves_out_is_told(void **state)
+{
+    (void)state;
     struct cli_result result = cli_run((const char *const[]){"nvtally",
                                                              "run",
                                                              "gpipe",
@@ -501,6 +506,7 @@ int main(void)
         cmocka_unit_test(bad_axes_run_nothing),
         cmocka_unit_test(what_was_not_typed_is_the_studys),
         cmocka_unit_test(what_is_left_out_is_told),
+        cmocka_unit_test(what_a_run_leaves_out_is_told),
         cmocka_unit_test(a_flag_by_itself_is_on),
         cmocka_unit_test(published_sizes_are_told),
         cmocka_unit_test(help_is_of_the_workload),
