@@ -14,7 +14,7 @@
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../looks.h"
-#include "../studied.h"
+#include "../pipeline_rows.h"
 
 #define MIB           (1024.0 * 1024.0)
 #define SHOWN_MOST    8  /* micro-batches that a Gantt chart should have */
@@ -22,136 +22,20 @@
 #define FORWARD_BAND  "#E6F4FC"
 #define BACKWARD_BAND "#FBF0D9"
 
-/* --- the study's rows --- */
-
-struct row {
-    int partitions, microbatches, checkpoint, engine;
-    double memory, throughput, deviation; /* MiB, samples a second and their deviation */
-};
-
-struct rows {
-    struct nvt_studied studied;
-    struct row *items;
-    size_t count;
-    size_t others;  /* of another model or size than the first one */
-    int engines[2]; /* whether there are rows of it */
-};
-
-static int is_same(const struct nvt_record *a, const struct nvt_record *b, const char *key)
-{
-    const char *left = nvt_record_text(a, key), *right = nvt_record_text(b, key);
-    return !strcmp(left ? left : "", right ? right : "");
-}
-
-/* Rows that differ from the first one only in what a chart has lines for. */
-static int belongs(const struct nvt_record *record, const struct nvt_record *first)
-{
-    static const char *const same[] = {"model", "schedule",   "transport", "attention_axis",
-                                       "batch", "d_model",    "layers",    "sequence",
-                                       "d_ff",  "vocabulary", "heads"};
-    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
-        if (!is_same(record, first, same[i]))
-            return 0;
-    return 1;
-}
-
-static int is_ours(const struct nvt_record *record)
-{
-    const char *status = nvt_record_text(record, "status");
-    return nvt_record_is_of(record, "gpipe") && (!status || !strcmp(status, "ok"));
-}
-
-static int by_place(const void *left, const void *right)
-{
-    const struct row *a = left, *b = right;
-    const int keys[][2] = {{a->engine, b->engine},
-                           {a->partitions, b->partitions},
-                           {a->checkpoint, b->checkpoint},
-                           {a->microbatches, b->microbatches}};
-    for (int i = 0; i < 4; i++)
-        if (keys[i][0] != keys[i][1])
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-    return 0;
-}
-
-static struct row row_of(const struct nvt_record *record)
-{
-    const char *engine = nvt_record_text(record, "engine");
-    const char *checkpoint = nvt_record_text(record, "checkpoint");
-    struct row row = {(int)nvt_record_number(record, "partitions"),
-                      (int)nvt_record_number(record, "microbatches"),
-                      checkpoint && (!strcmp(checkpoint, "true") || !strcmp(checkpoint, "on")),
-                      engine && !strcmp(engine, "torchgpipe"),
-                      nvt_record_number(record, "peak_activation_bytes") / MIB,
-                      nvt_record_number(record, "throughput_samples_per_s"),
-                      NAN};
-    /* First order: of batch / (forward + backward), the two taken as independent. */
-    double forward = nvt_record_number(record, "forward_ns_std");
-    double backward = nvt_record_number(record, "backward_ns_std");
-    double time = nvt_record_number(record, "forward_ns_mean") +
-                  nvt_record_number(record, "backward_ns_mean");
-    row.deviation = row.throughput * sqrt(forward * forward + backward * backward) / time;
-    return row;
-}
-
-static void free_rows(struct rows *rows)
-{
-    nvt_studied_free(&rows->studied);
-    free(rows->items);
-}
-
-static int read_rows(const struct nvt_report_input *from, struct rows *rows)
-{
-    const struct nvt_record *first = NULL;
-    size_t most = 0;
-    *rows = (struct rows){0};
-    if (nvt_studied_of(from, 0, &rows->studied, NULL))
-        return -1;
-    const struct nvt_report_input *input = &rows->studied.input;
-    for (size_t i = 0; i < input->run_count; i++)
-        most += input->runs[i]->count;
-    rows->items = malloc((most + 1) * sizeof(*rows->items));
-    for (size_t i = 0; rows->items && i < input->run_count; i++)
-        for (size_t k = 0; k < input->runs[i]->count; k++) {
-            const struct nvt_record *record = &input->runs[i]->records[k];
-            if (!is_ours(record) || !(nvt_record_number(record, "microbatches") >= 1))
-                continue;
-            first = first ? first : record;
-            if (!belongs(record, first)) {
-                rows->others++;
-                continue;
-            }
-            rows->items[rows->count] = row_of(record);
-            rows->engines[rows->items[rows->count++].engine] = 1;
-        }
-    if (!rows->items)
-        return -1;
-    if (rows->count)
-        qsort(rows->items, rows->count, sizeof(*rows->items), by_place);
-    return 0;
-}
-
 /* --- the study's pictures --- */
 
-static int is_new_line(const struct rows *rows, size_t i)
-{
-    const struct row *row = &rows->items[i], *before = row - 1;
-    return !i || row->engine != before->engine || row->partitions != before->partitions ||
-           row->checkpoint != before->checkpoint;
-}
-
-static int are_both(const struct rows *rows)
+static int are_both(const struct nvt_pipeline_rows *rows)
 {
     return rows->engines[0] && rows->engines[1];
 }
 
 /* One block a line, named after it. */
-static void put_rows(const struct rows *rows, FILE *out)
+static void put_rows(const struct nvt_pipeline_rows *rows, FILE *out)
 {
     fputs("# microbatches peak_activation_MiB samples_per_s deviation\n", out);
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row *row = &rows->items[i];
-        if (is_new_line(rows, i))
+        const struct nvt_pipeline_row *row = &rows->items[i];
+        if (nvt_pipeline_row_begins(rows, i))
             fprintf(out, "%s# e%dk%dc%d\n", i ? "\n\n" : "", row->engine, row->partitions,
                     row->checkpoint);
         fprintf(out, "%d\t%.9g\t%.9g\t%.9g\n", row->microbatches, row->memory, row->throughput,
@@ -168,12 +52,12 @@ static const char *color_of(int index)
 
 /* A colour for each number of partitions, dashes with checkpointing; each once in the legend, with
  * its mark where there is one engine. */
-static void put_keys(const struct rows *rows, struct nvt_frame *frame)
+static void put_keys(const struct nvt_pipeline_rows *rows, struct nvt_frame *frame)
 {
     char text[64];
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row *row = &rows->items[i];
-        int known = !is_new_line(rows, i);
+        const struct nvt_pipeline_row *row = &rows->items[i];
+        int known = !nvt_pipeline_row_begins(rows, i);
         snprintf(text, sizeof(text), "K = %d%s", row->partitions,
                  row->checkpoint ? ", checkpointing" : "");
         for (size_t k = 0; k < frame->key_count; k++)
@@ -186,15 +70,47 @@ static void put_keys(const struct rows *rows, struct nvt_frame *frame)
     }
 }
 
+/* What is plotted over micro-batches: columns of the data. */
+enum { MEMORY = 2, THROUGHPUT };
+
+/* One line. Where checkpointing changes nothing, the line with it would lie on the one without: there that
+ * one is broad, and the other one stands in its middle, on white. */
+static void put_line(const struct nvt_pipeline_row *row, const char *data, int is_covered,
+                     FILE *out)
+{
+    const struct nvt_look look =
+        nvt_look_of_pipeline(row->partitions, row->checkpoint, row->engine);
+    if (!is_covered) {
+        fprintf(out, "%s with linespoints", data);
+        nvt_frame_style(NVT_KEY_LINE_POINT, look.color, look.dash, look.point, out);
+    } else if (!row->checkpoint) {
+        fprintf(out, "%s with linespoints linecolor '%s' linewidth 3 pointtype %d pointsize 0.9",
+                data, look.color, look.point);
+    } else {
+        const struct {
+            const char *what, *color;
+            int number;
+        } layers[] = {{"lines linewidth 1.2 dashtype", "white", 1},
+                      {"lines linewidth 1.6 dashtype", look.color, look.dash},
+                      {"points pointsize 0.6 pointtype", "white", look.point + 1},
+                      {"points linewidth 1.6 pointsize 0.6 pointtype", look.color, look.point}};
+        for (int i = 0; i < 4; i++)
+            fprintf(out, "%s%s with %s %d linecolor '%s'", i ? ", \\\n     " : "", data,
+                    layers[i].what, layers[i].number, layers[i].color);
+    }
+}
+
 /* The lines of one engine. Error bars are thin, and the lines stand a little apart from each other
  * then. */
-static void put_lines(const struct rows *rows, int engine, int column, int bars, FILE *out)
+static void put_lines(const struct nvt_pipeline_rows *rows, int engine, int column, int bars,
+                      FILE *out)
 {
     const char *separator = "plot ";
+    char data[160];
     double shift = 1;
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row *row = &rows->items[i];
-        if (row->engine != engine || !is_new_line(rows, i))
+        const struct nvt_pipeline_row *row = &rows->items[i];
+        if (row->engine != engine || !nvt_pipeline_row_begins(rows, i))
             continue;
         const struct nvt_look look = nvt_look_of_pipeline(row->partitions, row->checkpoint, engine);
         if (bars)
@@ -203,9 +119,10 @@ static void put_lines(const struct rows *rows, int engine, int column, int bars,
                     "with vectors nohead linecolor '%s' linewidth 0.8",
                     separator, engine, row->partitions, row->checkpoint, shift, column, look.color);
         separator = bars ? ", \\\n     " : separator;
-        fprintf(out, "%s'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):%d with linespoints",
-                separator, engine, row->partitions, row->checkpoint, shift, column);
-        nvt_frame_style(NVT_KEY_LINE_POINT, look.color, look.dash, look.point, out);
+        snprintf(data, sizeof(data), "'gpipe.dat' index 'e%dk%dc%d' using ($1*%.3f):%d", engine,
+                 row->partitions, row->checkpoint, shift, column);
+        fputs(separator, out);
+        put_line(row, data, nvt_pipeline_row_is_covered(rows, i, column == THROUGHPUT), out);
         separator = ", \\\n     ";
         shift += bars ? 0.04 : 0;
     }
@@ -213,7 +130,8 @@ static void put_lines(const struct rows *rows, int engine, int column, int bars,
 }
 
 /* Tics at the numbers of micro-batches that were run. */
-static void put_x_axis(const struct rows *rows, const struct nvt_frame *frame, FILE *out)
+static void put_x_axis(const struct nvt_pipeline_rows *rows, const struct nvt_frame *frame,
+                       FILE *out)
 {
     double *values = calloc(rows->count + 1, sizeof(*values));
     struct nvt_extent extent = nvt_extent_new();
@@ -229,14 +147,11 @@ static void put_x_axis(const struct rows *rows, const struct nvt_frame *frame, F
     free(values);
 }
 
-/* What is plotted over micro-batches: columns of the data. */
-enum { MEMORY = 2, THROUGHPUT };
-
-static struct nvt_extent extent_of(const struct rows *rows, int column)
+static struct nvt_extent extent_of(const struct nvt_pipeline_rows *rows, int column)
 {
     struct nvt_extent extent = nvt_extent_new();
     for (size_t i = 0; i < rows->count; i++) {
-        const struct row *row = &rows->items[i];
+        const struct nvt_pipeline_row *row = &rows->items[i];
         if (column == THROUGHPUT)
             nvt_extent_add_bar(&extent, row->throughput, row->deviation);
         else if (row->memory > 0)
@@ -245,7 +160,7 @@ static struct nvt_extent extent_of(const struct rows *rows, int column)
     return extent;
 }
 
-static int has_bars(const struct rows *rows, int column)
+static int has_bars(const struct nvt_pipeline_rows *rows, int column)
 {
     for (size_t i = 0; i < rows->count; i++)
         if (column == THROUGHPUT && rows->items[i].deviation > 0)
@@ -255,25 +170,35 @@ static int has_bars(const struct rows *rows, int column)
 
 static const char *const engines[] = {"engine self", "engine torchgpipe"};
 
+/* What the numbers are; of throughput, whose times: published ones are of launches. */
+static const char *measured(const struct nvt_pipeline_rows *rows, int column)
+{
+    return column == MEMORY  ? "Reserved without weights, gradients and momentum"
+           : !rows->launched ? "Forward and backward, completed"
+           : rows->launched == rows->count
+               ? "Forward and backward, launched, not waited for"
+               : "Forward and backward, completed; of published rows, launched only";
+}
+
 /* One engine is named below the panel, two above theirs. */
-static void put_study_frame(const struct nvt_chart_request *request, const struct rows *rows,
-                            int column, struct nvt_frame *frame)
+static void put_study_frame(const struct nvt_chart_request *request,
+                            const struct nvt_pipeline_rows *rows, int column,
+                            struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
     put_keys(rows, frame);
-    snprintf(text, sizeof(text), "%s%s%s.",
-             column == MEMORY ? "Reserved without weights, gradients and momentum"
-                              : "Forward and backward, completed",
-             are_both(rows) ? "" : "; ", are_both(rows) ? "" : engines[rows->engines[1]]);
+    snprintf(text, sizeof(text), "%s%s%s.", measured(rows, column), are_both(rows) ? "" : "; ",
+             are_both(rows) ? "" : engines[rows->engines[1]]);
     nvt_frame_note(frame, text);
     nvt_studied_notes(&rows->studied, has_bars(rows, column) ? "bars, points side by side" : NULL,
                       frame);
     snprintf(text, sizeof(text), "%zu of other models or sizes are not shown.", rows->others);
     nvt_frame_note(frame, rows->others ? text : "");
+    nvt_frame_note(frame, rows->shared);
     nvt_chart_provenance(request->input, frame);
 }
 
-static void put_study(const struct nvt_chart_request *request, const struct rows *rows,
+static void put_study(const struct nvt_chart_request *request, const struct nvt_pipeline_rows *rows,
                       const char *name, const char *title, int column, FILE *out)
 {
     char text[64];
@@ -296,7 +221,7 @@ static void put_study(const struct nvt_chart_request *request, const struct rows
     nvt_frame_close(&frame, out);
 }
 
-static int draw_study(const struct nvt_chart_request *request, const struct rows *rows,
+static int draw_study(const struct nvt_chart_request *request, const struct nvt_pipeline_rows *rows,
                       struct nvt_error *err)
 {
     static const struct {
@@ -544,11 +469,11 @@ static int draw_step(const struct nvt_chart_request *request, struct nvt_error *
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
 {
-    struct rows rows;
-    int status = read_rows(request->input, &rows) ? nvt_fail(err, "out of memory") : 0;
+    struct nvt_pipeline_rows rows;
+    int status = nvt_pipeline_rows_read(request->input, &rows) ? nvt_fail(err, "out of memory") : 0;
     if (!status && rows.count)
         status = draw_study(request, &rows, err);
-    free_rows(&rows);
+    nvt_pipeline_rows_free(&rows);
     return status ? status : draw_step(request, err);
 }
 
@@ -569,9 +494,9 @@ static int is_traced(const struct nvt_report_input *input)
 
 static int fits(const struct nvt_report_input *input)
 {
-    struct rows rows;
-    int is_any = !read_rows(input, &rows) && rows.count;
-    free_rows(&rows);
+    struct nvt_pipeline_rows rows;
+    int is_any = !nvt_pipeline_rows_read(input, &rows) && rows.count;
+    nvt_pipeline_rows_free(&rows);
     return is_any || is_traced(input);
 }
 

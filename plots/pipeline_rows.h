@@ -1,0 +1,36 @@
+/*
+ * The rows of the pipeline study as its charts show them: those of one model and size, by engine, partitions,
+ * checkpointing and micro-batches.
+ */
+#ifndef NVT_PIPELINE_ROWS_H
+#define NVT_PIPELINE_ROWS_H
+
+#include "studied.h"
+
+struct nvt_pipeline_row {
+    int partitions, microbatches, checkpoint, engine; /* engine: 1 torchgpipe, 0 another */
+    double memory, throughput, deviation; /* MiB, samples a second and their deviation */
+};
+
+struct nvt_pipeline_rows {
+    struct nvt_studied studied;
+    struct nvt_pipeline_row *items;
+    size_t count;
+    size_t others;               /* of another model or size than the first one */
+    size_t launched;             /* whose throughput is of launches: published/gpipe.h */
+    int engines[2];              /* whether there are rows of it */
+    char shared[NVT_FRAME_TEXT]; /* "model=gpt2 batch=64 …": what is the same in all of them */
+};
+
+/* Read them; release with nvt_pipeline_rows_free, also after a failure. 0, or -1: out of memory. */
+int nvt_pipeline_rows_read(const struct nvt_report_input *from, struct nvt_pipeline_rows *rows);
+void nvt_pipeline_rows_free(struct nvt_pipeline_rows *rows);
+
+/* Whether the row at `i` begins a line of the charts. */
+int nvt_pipeline_row_begins(const struct nvt_pipeline_rows *rows, size_t i);
+
+/* Whether of two lines, that of the row at `i` and the same with, or without, checkpointing, one would hide the
+ * other or a stretch of it: of throughput, or of memory. */
+int nvt_pipeline_row_is_covered(const struct nvt_pipeline_rows *rows, size_t i, int is_throughput);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * The charts of the pipeline study: what they say of their rows, and lines that would hide each other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+
+#ifdef HAVE_YAJL
+
+static int has_gnuplot(void)
+{
+    struct cli_result result = cli_run((const char *const[]){"gnuplot", "--version", NULL});
+    int has = !result.status;
+    cli_result_free(&result);
+    return has;
+}
+
+static void run(const char *const argv[])
+{
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
+/* A file of the pictures of a directory, drawn into itself. */
+static char *drawn(const char *directory, const char *name)
+{
+    run((const char *const[]){"nvtally", "plot", directory, "-o", directory, NULL});
+    char *text = cli_read_file(cli_in(directory, name), NULL);
+    assert_non_null(text);
+    return text;
+}
+
+static void expect(const char *text, const char *needle)
+{
+    if (!strstr(text, needle))
+        fail_msg("no '%s' in\n%s", needle, text);
+}
+
+#define ROW(k, m, checkpoint, memory, rest)                                                        \
+    "{\"workload\": \"gpipe\", \"partitions\": " k ", \"microbatches\": " m                        \
+    ", \"checkpoint\": " checkpoint ", \"engine\": \"self\", \"schedule\": \"1f1b\", "             \
+    "\"virtual_stages\": null, \"transport\": \"local\", \"model\": \"gpt2\", "                    \
+    "\"attention_axis\": \"batch\", \"batch\": 8, \"d_model\": 32, \"backend\": \"host\", "        \
+    "\"device\": \"made\", \"collect\": \"off\", " rest "\"status\": \"ok\", \"peak_activation_"   \
+    "bytes\": " memory ", \"throughput_samples_per_s\": 10" memory "}\n"
+
+static void write_rows(const char *rows)
+{
+    cli_write_file(cli_in(cli_folder, "results.jsonl"), rows, strlen(rows));
+}
+
+/* Checkpointing changes nothing with one partition, a stretch of it with two, and one point with four. */
+static void lines_do_not_hide_each_other(void **state)
+{
+    (void)state;
+    if (!has_gnuplot())
+        skip();
+    write_rows(ROW("1", "1", "false", "3000000", "") ROW("1", "2", "false", "2000000", "")
+                   ROW("1", "1", "true", "3000001", "") ROW("1", "2", "true", "2000000", "") ROW(
+                       "2", "1", "false", "5000000", "") ROW("2", "2", "false", "5000000", "")
+                       ROW("2", "4", "false", "5000000", "") ROW("2", "1", "true", "5000000", "")
+                           ROW("2", "2", "true", "5000000", "") ROW("2", "4", "true", "1000000", "")
+                               ROW("4", "1", "false", "9000000", "")
+                                   ROW("4", "2", "false", "8000000", "")
+                                       ROW("4", "1", "true", "9000000", "")
+                                           ROW("4", "2", "true", "7000000", ""));
+    char *script = drawn(cli_folder, "gpipe-memory.gp");
+    static const struct {
+        const char *line, *style;
+    } wanted[] = {{"'e0k1c0'", "linespoints linecolor '#0072B2' linewidth 3"},
+                  {"'e0k1c1'", "linewidth 1.2 dashtype 1 linecolor 'white'"},
+                  {"'e0k2c0'", "linespoints linecolor '#D55E00' linewidth 3"},
+                  {"'e0k2c1'", "linewidth 1.2 dashtype 1 linecolor 'white'"},
+                  {"'e0k4c0'", "linespoints linecolor '#009E73' linewidth 1.6 dashtype 1"},
+                  {"'e0k4c1'", "linespoints linecolor '#009E73' linewidth 1.6 dashtype 2"}};
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        char *at = strstr(script, wanted[i].line);
+        assert_non_null(at);
+        char *end = strchr(at, '\n');
+        assert_non_null(end);
+        *end = 0;
+        expect(at, wanted[i].style);
+        *end = '\n';
+    }
+    free(script);
+}
+
+/* What all rows have in common stands below, and nothing that they have not. */
+static void charts_say_what_was_run(void **state)
+{
+    (void)state;
+    if (!has_gnuplot())
+        skip();
+    write_rows(ROW("1", "1", "false", "3000000", "") ROW("2", "2", "true", "2000000", ""));
+    static const char *const names[] = {"gpipe-memory.svg", "gpipe-throughput.svg"};
+    for (int i = 0; i < 2; i++) {
+        char *picture = drawn(cli_folder, names[i]);
+        expect(picture, ">model=gpt2 schedule=1f1b attention_axis=batch batch=8 d_model=32<");
+        assert_null(strstr(picture, "partitions="));
+        assert_null(strstr(picture, "virtual_stages"));
+        free(picture);
+    }
+}
+
+/* Throughput of completed work, of launches, and of both. */
+static void throughput_says_which_times_it_is_of(void **state)
+{
+    (void)state;
+    if (!has_gnuplot())
+        skip();
+    static const struct {
+        const char *rows, *said;
+    } cases[] = {
+        {ROW("1", "1", "false", "3000000", "\"step_ns_mean\": 5, "),
+         ">Forward and backward, completed; engine self.<"},
+        {ROW("1", "1", "false", "3000000", "\"source\": \"published\", \"step_ns_mean\": 5, "),
+         ">Forward and backward, completed; engine self.<"},
+        {ROW("1", "1", "false", "3000000", "\"source\": \"published\", "),
+         ">Forward and backward, launched, not waited for; engine self.<"},
+        {ROW("1", "1", "false", "3000000", "\"source\": \"published\", ")
+             ROW("1", "2", "false", "3000000", ""),
+         ">Forward and backward, completed; of published rows, launched<"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        write_rows(cases[i].rows);
+        char *picture = drawn(cli_folder, "gpipe-throughput.svg");
+        expect(picture, cases[i].said);
+        free(picture);
+    }
+    const char *published = cli_in(cli_folder, "published");
+    run((const char *const[]){"nvtally", "import", "data/published/gpipe.log", "-o", published,
+                              NULL});
+    char *picture = drawn(published, "gpipe-throughput.svg");
+    expect(picture, ">Forward and backward, launched, not waited for.<");
+    expect(picture, ">model=gpt2 batch=64<");
+    free(picture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lines_do_not_hide_each_other, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(charts_say_what_was_run, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(throughput_says_which_times_it_is_of, cli_folder_set_up,
+                                        cli_folder_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+    return 0;
+}
+
+#endif
