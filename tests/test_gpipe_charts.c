@@ -1,5 +1,6 @@
 /*
- * The charts of the pipeline study: what they say of their rows, and lines that would hide each other.
+ * The charts of the pipeline study: what they say of their rows, lines that would hide each other, and parts of the
+ * model on one partition.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,6 +145,55 @@ static void throughput_says_which_times_it_is_of(void **state)
     free(picture);
 }
 
+/* Of an interleaved schedule a partition has two boxes for each micro-batch: they differ, and the legend says how. */
+static void parts_on_a_partition_are_told_apart(void **state)
+{
+    (void)state;
+    if (!has_gnuplot())
+        skip();
+    const char *out = cli_in(cli_folder, "parts");
+    run((const char *const[]){"nvtally",     "run",          "gpipe", "--schedule",
+                              "interleaved", "--partitions", "2",     "--microbatches",
+                              "2",           "--checkpoint", "on",    "--engine",
+                              "self",        "--d-model",    "16",    "--layers",
+                              "2",           "--heads",      "2",     "--d-ff",
+                              "32",          "--vocabulary", "32",    "--batch",
+                              "4",           "--sequence",   "8",     "--warmup",
+                              "1",           "--iterations", "2",     "--backend",
+                              "host",        "-o",           out,     NULL});
+    char *picture = drawn(out, "gpipe-schedule.svg");
+    static const char *const said[] = {">forward<", ">forward .1<", ">backward .1<",
+                                       ">recompute .1<",
+                                       ">.1, paler: the second part of the model on a partition.<"};
+    for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+        expect(picture, said[i]);
+    free(picture);
+    char *script = drawn(out, "gpipe-schedule.gp");
+    static const char *const drawn_as[] = {
+        "'forward' using ($5==0?$1:NaN):3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor "
+        "'#56B4E9'",
+        "'forward' using ($5>=1?$1:NaN):3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor "
+        "'#88CAEF'",
+        "($5>0?sprintf('%d.%d',$4,$5):sprintf('%d',$4)) with labels"};
+    for (size_t i = 0; i < sizeof(drawn_as) / sizeof(drawn_as[0]); i++)
+        expect(script, drawn_as[i]);
+    free(script);
+    /* A forward of each micro-batch in each part of each partition. */
+    char *data = drawn(out, "gpipe-schedule.dat");
+    int seen[2][2][2] = {{{0}}}, partition, microbatch, part;
+    for (char *at = strstr(data, "# forward\n"); (at = strchr(at, '\n')) && at[1] != '\n'; at++)
+        if (sscanf(at + 1, "%*g\t%*g\t%d\t%d\t%d", &partition, &microbatch, &part) == 3 &&
+            at[1] != '-') {
+            assert_in_range(partition, 0, 1);
+            assert_in_range(microbatch, 0, 1);
+            assert_in_range(part, 0, 1);
+            seen[partition][microbatch][part]++;
+        }
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(seen[i / 4][i / 2 % 2][i % 2], 1);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +202,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(charts_say_what_was_run, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(throughput_says_which_times_it_is_of, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(parts_on_a_partition_are_told_apart, cli_folder_set_up,
                                         cli_folder_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -293,19 +293,29 @@ static int choose_step(const struct nvt_pipeline_view *view)
     return best;
 }
 
+/* Parts of the model on a partition. */
+static int chunks_of(const struct nvt_pipeline_view *view)
+{
+    int most = 0;
+    for (size_t i = 0; i < view->span_count; i++)
+        most = view->spans[i].chunk > most ? view->spans[i].chunk : most;
+    return most + 1;
+}
+
 /* Boxes by kind: start, end, row; recomputing lies over its backward. */
 static void put_spans(const struct nvt_pipeline_view *view, int step, FILE *out)
 {
     static const char *const kinds[] = {"forward", "backward", "recompute", "wait"};
     int64_t zero = view->steps[step].start;
-    fputs("# start_ms end_ms partition microbatch\n", out);
+    fputs("# start_ms end_ms partition microbatch part\n", out);
     for (int kind = 0; kind < 4; kind++) {
-        fprintf(out, "%s# %s\n-1\t-1\t0\t0\n", kind ? "\n\n" : "", kinds[kind]);
+        fprintf(out, "%s# %s\n-1\t-1\t0\t0\t0\n", kind ? "\n\n" : "", kinds[kind]);
         for (size_t i = 0; i < view->span_count; i++) {
             const struct nvt_pipeline_span *span = &view->spans[i];
             if (span->step == step && (int)span->kind == kind)
-                fprintf(out, "%.6f\t%.6f\t%d\t%d\n", (double)(span->start - zero) / 1e6,
-                        (double)(span->end - zero) / 1e6, span->partition, span->microbatch);
+                fprintf(out, "%.6f\t%.6f\t%d\t%d\t%d\n", (double)(span->start - zero) / 1e6,
+                        (double)(span->end - zero) / 1e6, span->partition, span->microbatch,
+                        span->chunk);
         }
     }
 }
@@ -349,21 +359,75 @@ static void note_clock(const struct nvt_chart_request *request,
         nvt_frame_note(frame, "When work was launched; --collect kernel records when it ran.");
 }
 
-/* Of boxes that are wide enough for their micro-batch's number. */
+enum { KINDS = 3, PARTS_MOST = 8 /* that are told apart */ };
+
+static const struct {
+    const char *name, *color;
+} kinds[KINDS] = {{"forward", NVT_SKY}, {"backward", NVT_ORANGE}, {"recompute", NVT_GREEN}};
+
+/* Colours of boxes: of each kind one for each part of the model on a partition, "#RRGGBB". */
+struct shades {
+    int parts;
+    char colors[KINDS][PARTS_MOST][8];
+};
+
+/* Paler for each part behind the first. */
+static struct shades shades_of(const struct nvt_pipeline_view *view)
+{
+    struct shades shades = {.parts = chunks_of(view)};
+    if (shades.parts > PARTS_MOST)
+        shades.parts = PARTS_MOST;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int part = 0; part < shades.parts; part++) {
+            const unsigned long rgb = strtoul(kinds[kind].color + 1, NULL, 16);
+            unsigned mixed = 0;
+            for (int shift = 16; shift >= 0; shift -= 8) {
+                const unsigned full = rgb >> shift & 255;
+                mixed = mixed << 8 |
+                        (full + (255 - full) * 6 * (unsigned)part / 10 / (unsigned)shades.parts);
+            }
+            snprintf(shades.colors[kind][part], 8, "#%06X", mixed & 0xFFFFFF);
+        }
+    return shades;
+}
+
+static void put_gantt_frame(const struct nvt_chart_request *request,
+                            const struct nvt_pipeline_view *view, const struct shades *shades,
+                            struct nvt_frame *frame)
+{
+    char text[32];
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int part = 0; part < shades->parts; part++) {
+            snprintf(text, sizeof(text), part ? "%s .%d" : "%s", kinds[kind].name, part);
+            nvt_frame_key(frame, NVT_KEY_BOX, shades->colors[kind][part], 1, 0, text);
+        }
+    nvt_frame_note(frame, "Numbers: micro-batches, where there is room for them.");
+    nvt_frame_note(frame,
+                   shades->parts > 2 ? ".1, .2 …, paler: further parts of the model on a partition."
+                   : shades->parts > 1 ? ".1, paler: the second part of the model on a partition."
+                                       : "");
+    note_clock(request, view, frame);
+    nvt_frame_note(frame, view->configuration);
+    nvt_chart_provenance(request->input, frame);
+}
+
+/* Boxes that are wide enough have their micro-batch's number: "4", and of further parts "4.1". */
+static void put_numbers(const struct nvt_pipeline_view *view, int step, FILE *out)
+{
+    fprintf(out,
+            ", \\\n     for [kind in 'forward backward'] 'gpipe-schedule.dat' index kind using "
+            "($2-$1>($5>0?%.6f:%.6f)?($1+$2)/2:NaN):3:($5>0?sprintf('%%d.%%d',$4,$5):"
+            "sprintf('%%d',$4)) with labels font ',11'",
+            length_of(view, step) / 13, length_of(view, step) / 24);
+}
+
 static void put_gantt(const struct nvt_chart_request *request, const struct nvt_pipeline_view *view,
                       int step, FILE *out)
 {
-    static const struct {
-        const char *name, *color;
-    } kinds[] = {{"forward", NVT_SKY}, {"backward", NVT_ORANGE}, {"recompute", NVT_GREEN}};
+    const struct shades shades = shades_of(view);
     struct nvt_frame frame =
         nvt_frame_new(request->format, "gpipe-schedule", "One step of the pipeline");
-    for (int kind = 0; kind < 3; kind++)
-        nvt_frame_key(&frame, NVT_KEY_BOX, kinds[kind].color, 1, 0, kinds[kind].name);
-    nvt_frame_note(&frame, "Numbers: micro-batches, where there is room for them.");
-    note_clock(request, view, &frame);
-    nvt_frame_note(&frame, view->configuration);
-    nvt_chart_provenance(request->input, &frame);
+    put_gantt_frame(request, view, &shades, &frame);
     nvt_frame_open(&frame, 40 * view->partitions, out);
     nvt_frame_y_label(&frame, 0, "partition", out);
     fprintf(out,
@@ -371,16 +435,15 @@ static void put_gantt(const struct nvt_chart_request *request, const struct nvt_
             "set xrange [0:%.6f]\nset yrange [%.2f:-0.5]\nset ytics 1\n"
             "set xlabel '%s time since the step began (ms)'\nplot ",
             length_of(view, step), view->partitions - 0.5, view->on_device ? "device" : "host");
-    for (int kind = 0; kind < 3; kind++)
-        fprintf(out,
-                "%s'gpipe-schedule.dat' index '%s' using 1:3:1:2:($3-0.36):($3+0.36) with "
-                "boxxyerror fillcolor '%s'",
-                kind ? ", \\\n     " : "", kinds[kind].name, kinds[kind].color);
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int part = 0; part < shades.parts; part++)
+            fprintf(out,
+                    "%s'gpipe-schedule.dat' index '%s' using ($5%s%d?$1:NaN):3:1:2:($3-0.36):"
+                    "($3+0.36) with boxxyerror fillcolor '%s'",
+                    kind || part ? ", \\\n     " : "", kinds[kind].name,
+                    part + 1 < shades.parts ? "==" : ">=", part, shades.colors[kind][part]);
     if (microbatches_of(view) <= NUMBERED_MOST)
-        fprintf(out,
-                ", \\\n     for [kind in 'forward backward'] 'gpipe-schedule.dat' index kind using "
-                "($2-$1>%.6f?($1+$2)/2:NaN):3:4 with labels font ',11'",
-                length_of(view, step) / 24);
+        put_numbers(view, step, out);
     putc('\n', out);
     nvt_frame_close(&frame, out);
 }
