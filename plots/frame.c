@@ -12,8 +12,11 @@ enum {
     TITLE_LINE = 18,
     NOTE_LINE = 14,
     KEY_LINE = 16,
-    X_AXIS = 50,       /* tics and label below a panel */
+    X_AXIS = 50,       /* one row of tics and label below a panel */
+    X_ROW = 16,        /* another one */
     Y_AXIS = 64,       /* tics of six characters and label beside it */
+    RIGHT = 14,        /* beside a panel */
+    LABEL_ROWS = 2,    /* at an x axis */
     PANEL_TITLE = 22,  /* above it, with several panels */
     TITLE_CHARS = 48,  /* of 14 px in a line */
     NOTE_CHARS = 66,   /* of 11 px */
@@ -194,16 +197,22 @@ static int panels(const struct nvt_frame *frame)
     return frame->columns * frame->rows;
 }
 
+/* Tics and label below a panel. */
+static int x_axis(const struct nvt_frame *frame)
+{
+    return X_AXIS + (frame->x_rows > 1 ? X_ROW : 0);
+}
+
 void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
 {
     frame->columns = frame->columns ? frame->columns : 1;
     frame->rows = frame->rows ? frame->rows : 1;
     frame->left = frame->left ? frame->left : Y_AXIS;
-    frame->right = frame->right ? frame->right : 14;
+    frame->right = frame->right ? frame->right : RIGHT;
     frame->panel = panel;
     int several = panels(frame) > 1, notes = 0;
     frame->top = 12 + TITLE_LINE * line_count(frame->title, TITLE_CHARS);
-    int below = frame->top + frame->rows * (panel + X_AXIS + (several ? PANEL_TITLE : 8));
+    int below = frame->top + frame->rows * (panel + x_axis(frame) + (several ? PANEL_TITLE : 8));
     for (size_t i = 0; i < frame->note_count; i++)
         notes += line_count(frame->notes[i], NOTE_CHARS);
     frame->height =
@@ -241,7 +250,7 @@ void nvt_frame_panel(const struct nvt_frame *frame, int index, const char *title
     double each = (double)NVT_FRAME_WIDTH / frame->columns;
     double left = each * column + frame->left, right = each * (column + 1) - frame->right;
     int top = frame->top + (several ? PANEL_TITLE : 8) +
-              index / frame->columns * (frame->panel + X_AXIS + PANEL_TITLE);
+              index / frame->columns * (frame->panel + x_axis(frame) + PANEL_TITLE);
     for (int i = 1; index && i <= frame->labels; i++)
         fprintf(out, "unset label %d\n", FIRST_TAG + i);
     for (int i = 1; index && i <= frame->arrows; i++)
@@ -300,6 +309,24 @@ void nvt_frame_series(const char *name, const char *columns, const struct nvt_se
     putc('\n', out);
 }
 
+void nvt_frame_series_std(const char *name, const struct nvt_series *series, size_t count,
+                          FILE *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *block = series[i].block, *color = series[i].color;
+        fprintf(out,
+                "%s'%s.dat' index '%s' using 1:3:($1-$2<floor?$1:low($1,$2)):(high($1,$2)) with "
+                "xerrorbars",
+                i ? ", \\\n     " : "plot ", name, block);
+        nvt_frame_style(NVT_KEY_POINT, color, 1, series[i].point, out);
+        fprintf(out,
+                ", \\\n     '' index '%s' using ($1-$2<floor?$1:NaN):3:(floor-$1):(0) with vectors "
+                "head filled size screen 0.016,25 linecolor '%s' linewidth 1.6",
+                block, color);
+    }
+    putc('\n', out);
+}
+
 struct nvt_extent nvt_extent_new(void)
 {
     return (struct nvt_extent){.least = INFINITY};
@@ -352,11 +379,21 @@ static void put_few_log_tics(char axis, double low, double high, FILE *out)
     fputs(")\n", out);
 }
 
+static int is_logarithmic(const struct nvt_extent *extent, double log_ratio)
+{
+    return extent->least > 0 && extent->most / extent->least > log_ratio;
+}
+
+double nvt_extent_floor(const struct nvt_extent *extent, double log_ratio)
+{
+    return is_logarithmic(extent, log_ratio) ? extent->least / 1.5 : 0;
+}
+
 int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, double log_ratio,
                     FILE *out)
 {
-    int is_log = extent->least > 0 && extent->most / extent->least > log_ratio;
-    double low = is_log ? extent->least / 1.5 / unit : 0;
+    int is_log = is_logarithmic(extent, log_ratio);
+    double low = nvt_extent_floor(extent, log_ratio) / unit;
     double high = extent->most > 0 ? extent->most * (is_log ? 1.5 : 1.1) / unit : 1;
     fprintf(out,
             "%s logscale %c%s\nset %crange [%.9g:%.9g]\nfloor = %.9g\nceiling = %.9g\n"
@@ -402,31 +439,79 @@ static const char *put_neighbours(double value, double left, double right, FILE 
     return separator;
 }
 
+/* The labels of a logarithmic x axis, from the left to the right. */
+struct labels {
+    double left, right, width; /* of the axis: its ends, and px */
+    double named[LABEL_ROWS];  /* where a row's last label ends */
+    double marked;             /* where the last tic is */
+};
+
+static struct labels labels_of(const struct nvt_frame *frame, double left, double right)
+{
+    struct labels labels = {.left = left, .right = right, .marked = -INFINITY};
+    int columns = frame->columns ? frame->columns : 1;
+    labels.width = (double)NVT_FRAME_WIDTH / columns - (frame->left ? frame->left : Y_AXIS) -
+                   (frame->right ? frame->right : RIGHT);
+    for (int row = 0; row < LABEL_ROWS; row++)
+        labels.named[row] = -INFINITY;
+    return labels;
+}
+
+/* Whether a value has a tic; *row gets the row of its label, the first of `rows` with room for it, `rows` where there
+ * is none. */
+static int place_label(struct labels *labels, double value, int rows, int *row)
+{
+    char text[32];
+    double at = labels->width * log(value / labels->left) / log(labels->right / labels->left);
+    if (!(value > 0) || at < labels->marked + 2)
+        return 0;
+    double half = KEY_CHAR / 2 * snprintf(text, sizeof(text), "%.6g", value);
+    for (*row = 0; *row < rows && at - half <= labels->named[*row] + KEY_CHAR / 2;)
+        ++*row;
+    if (*row < rows)
+        labels->named[*row] = at + half;
+    labels->marked = at;
+    return 1;
+}
+
+int nvt_frame_log_x_rows(const struct nvt_frame *frame, double left, double right, double *values,
+                         size_t count)
+{
+    struct labels labels = labels_of(frame, left, right);
+    int row, most = 0;
+    if (count)
+        qsort(values, count, sizeof(*values), ascending);
+    for (size_t i = 0; i < count; i++)
+        if (place_label(&labels, values[i], LABEL_ROWS, &row) && row < LABEL_ROWS && row > most)
+            most = row;
+    return most + 1;
+}
+
 void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, double *values,
                      size_t count, FILE *out)
 {
-    double width = (double)NVT_FRAME_WIDTH / frame->columns - frame->left - frame->right;
-    double named = -INFINITY, marked = -INFINITY; /* where the last label ends, the last tic is */
+    struct labels labels = labels_of(frame, left, right);
+    const int rows = frame->x_rows > 1 ? LABEL_ROWS : 1;
     const char *separator = "";
-    char label[32];
     fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\nset xtics (", left, right);
     if (count)
         qsort(values, count, sizeof(*values), ascending);
     if (count && values[0] == values[count - 1])
         separator = put_neighbours(values[0], left, right, out);
     for (size_t i = 0; i < count; i++) {
-        double at = width * log(values[i] / left) / log(right / left);
-        if (!(values[i] > 0) || at < marked + 2)
+        char label[32] = "";
+        int row;
+        if (!place_label(&labels, values[i], rows, &row))
             continue;
-        snprintf(label, sizeof(label), "%.6g", values[i]);
-        double half = KEY_CHAR / 2 * (double)strlen(label);
-        int fits = at - half > named + KEY_CHAR / 2;
-        fprintf(out, "%s'%s' %.9g", separator, fits ? label : "", values[i]);
-        named = fits ? at + half : named;
-        marked = at;
+        if (row < rows)
+            snprintf(label, sizeof(label), "%s%.6g", row ? "\\n" : "", values[i]);
+        fprintf(out, "%s\"%s\" %.9g", separator, label, values[i]);
         separator = ", ";
     }
     fputs(")\n", out);
+    /* gnuplot leaves room for one row. */
+    if (rows > 1)
+        fprintf(out, "set xlabel offset 0,%g\n", strcmp(frame->format, "svg") ? -0.8 : -0.4);
 }
 
 struct nvt_time_unit nvt_time_unit_for(double ns)

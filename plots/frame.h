@@ -39,6 +39,7 @@ struct nvt_frame {
     size_t key_count, note_count;
     int left, right;           /* margins beside the panels; 0: 64 and 14 */
     int columns, rows;         /* of panels; 0: one */
+    int x_rows;                /* of labels at the x axis, two at most (nvt_frame_log_x); 0: one */
     int height;                /* of the picture */
     int top, panel;            /* where panels begin, and the height of each */
     int labels, arrows, boxes; /* highest tags used */
@@ -85,6 +86,11 @@ void nvt_frame_series_keys(struct nvt_frame *frame, const struct nvt_series *ser
 void nvt_frame_series(const char *name, const char *columns, const struct nvt_series *series,
                       size_t count, FILE *out);
 
+/* The same of blocks of mean, deviation and y, with bars of the deviation on an axis of
+ * nvt_frame_scale: one that goes on before the axis begins has a triangle there and no cap. */
+void nvt_frame_series_std(const char *name, const struct nvt_series *series, size_t count,
+                          FILE *out);
+
 /* The least and the most of values that an axis has to hold; as long as there are none, the most is
  * zero and the least above it. */
 struct nvt_extent {
@@ -96,6 +102,9 @@ void nvt_extent_add(struct nvt_extent *extent, double low, double high);
 /* Add a mean that has a bar of `std` (NaN: none). The bar counts above only: a deviation just less
  * than its mean ends anywhere near zero, and a logarithmic axis would be made of that. */
 void nvt_extent_add_bar(struct nvt_extent *extent, double mean, double std);
+
+/* Where an axis of nvt_frame_scale begins, in the extent's unit: a bar that ends before is cut. */
+double nvt_extent_floor(const struct nvt_extent *extent, double log_ratio);
 
 /* Scale `axis` ('x' or 'y') for an extent whose unit is worth `unit`: from zero, or logarithmic
  * where the most is more than `log_ratio` times the least (0: wherever nothing is zero). The script
@@ -112,9 +121,14 @@ void nvt_frame_log_range(const struct nvt_extent *extent, double factor, double 
 
 /* Make x logarithmic from `left` to `right`, with tics at the `count` values of `values`, which is
  * sorted here and may have equal ones; a value alone has tics at its half and its double beside
- * it. Of labels that would touch, the second is left out. For an open frame. */
+ * it. Of labels that would touch, the second is left out, or, with `x_rows` of two, stands in the second
+ * row if it has room there. For an open frame. */
 void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, double *values,
                      size_t count, FILE *out);
+
+/* The `x_rows` in which no label of such an axis is left out, or the most that there are; before the frame is opened. */
+int nvt_frame_log_x_rows(const struct nvt_frame *frame, double left, double right, double *values,
+                         size_t count);
 
 /* A unit of time in which `ns` is a number of few digits. */
 struct nvt_time_unit {

@@ -320,6 +320,76 @@ static void write_repeated(const char *directory)
     assert_int_equal(fclose(file), 0);
 }
 
+#define PHASES_ROW(size, results)                                                                  \
+    "{\"workload\": \"transformer\", \"size\": \"" size "\", \"precision\": \"fp32\", "            \
+    "\"phase\": \"forward_backward\", \"vocabulary\": 10000, \"context\": 128, \"backend\": "      \
+    "\"host\", \"warmup\": 5, \"iterations\": 5, \"status\": " results "}\n"
+
+/* One that did not fit is named; a bar that goes on before the axis has a triangle and no cap there; one
+ * configuration alone is named as a whole. */
+static void test_phases(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const char rows[] =
+        PHASES_ROW("tiny", "\"ok\", \"forward_ns_mean\": 1e6, \"forward_ns_std\": 2e6")
+            PHASES_ROW("large", "\"ok\", \"forward_ns_mean\": 5e8, \"forward_ns_std\": 1e8")
+                PHASES_ROW("2.7B", "\"oom\", \"forward_ns_mean\": null");
+    static const char alone[] = PHASES_ROW("tiny", "\"ok\", \"forward_ns_mean\": 1e6");
+    char *directory = cli_tempdir();
+    cli_write_file(cli_in(directory, "results.jsonl"), rows, strlen(rows));
+    struct cli_result result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *script = read_text(directory, "phases-1.gp");
+    assert_non_null(strstr(script, "'size=large'"));
+    assert_non_null(strstr(script, "'Not drawn: size=2.7B (oom).'"));
+    assert_non_null(strstr(script, "ends in a triangle."));
+    assert_non_null(strstr(script, "($1-$2<floor?$1:NaN):3:(floor-$1):(0) with vectors"));
+    free(script);
+    cli_write_file(cli_in(directory, "results.jsonl"), alone, strlen(alone));
+    result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    script = read_text(directory, "phases-1.gp");
+    assert_non_null(strstr(script, "set label 1 'transformer' at"));
+    assert_non_null(strstr(script, "transformer size=tiny precision=fp32 phase=forward_backward"));
+    assert_null(strstr(script, "…"));
+    assert_null(strstr(script, "triangle"));
+    assert_null(strstr(script, "Not drawn"));
+    free(script);
+    cli_tempdir_remove(directory);
+}
+
+/* Every side that was measured has its label, and what is not drawn is said. */
+static void test_switchback(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    const char *const import[] = {"nvtally", "import",  "data/published/switchback.txt",
+                                  "-o",      directory, NULL};
+    struct cli_result result = cli_run(import);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    static const char *const charts[] = {"switchback-times.svg", "switchback-speedup.svg"};
+    static const char *const sides[] = {"1024", "1280", "1408", "1664", "2048", "4096", "8096"};
+    for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
+        char *svg = read_text(directory, charts[i]);
+        for (size_t side = 0; side < sizeof(sides) / sizeof(sides[0]); side++)
+            if (!strstr(svg, sides[side]))
+                fail_msg("%s has no %s", charts[i], sides[side]);
+        assert_non_null(strstr(svg, "not drawn: 4.3637, 4.9231."));
+        free(svg);
+    }
+    cli_tempdir_remove(directory);
+}
+
 /* One point a configuration: the mean of its runs, the deviation between them, of the lowest level
  * of collection; and each is said. */
 static void test_repetitions(void **state)
@@ -494,6 +564,8 @@ int main(void)
         cmocka_unit_test(test_scaling_without_a_line),
         cmocka_unit_test(test_linear_alone),
         cmocka_unit_test(test_repetitions),
+        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_switchback),
         cmocka_unit_test(test_ranges_of_a_trace),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_restyle),

@@ -13,7 +13,7 @@
 #include "../studied.h"
 #include "../../lib/words.h"
 
-enum { SHEET_ROWS = 30, PHASES = 3, NAME_LONGEST = 400 };
+enum { SHEET_ROWS = 30, PHASES = 3, NAME_LONGEST = 400, FAILED_MOST = 3 };
 
 #define LOG_RATIO 15
 
@@ -24,6 +24,13 @@ static const struct nvt_series phases[PHASES] = {{"forward", "forward", NVT_BLUE
 struct row {
     char name[NAME_LONGEST];
     double mean[PHASES], std[PHASES]; /* ns, NaN: unknown */
+    const char *status;               /* of one that did not end well, else NULL */
+};
+
+/* Of a directory: those that are drawn, and behind them those that did not end well. */
+struct rows {
+    struct row *items;
+    size_t count, failed;
 };
 
 /* Of all directories. */
@@ -36,7 +43,8 @@ struct source {
 struct sheet {
     const struct source *source;
     const struct nvt_runs *runs;
-    const struct row *rows;
+    const struct rows *all;
+    const struct row *rows; /* of them */
     size_t count;
     struct nvt_time_unit unit;
     struct nvt_extent extent; /* ns, with the bars */
@@ -74,15 +82,16 @@ static void add_word(struct row *row, const char *key, const char *value)
         snprintf(row->name + used, sizeof(row->name) - used, "%s%.12s", word, value);
 }
 
+/* Whether it has times, or a status that says why not; a row of neither, or of another chart, is none. */
 static int read_row(const struct source *source, const struct nvt_record *record, struct row *row)
 {
     const char *workload = nvt_record_text(record, "workload");
-    const char *warmup = nvt_record_text(record, "warmup");
-    const char *collect = nvt_record_text(record, "collect");
+    const char *status = nvt_record_text(record, "status");
     char key[64], *configuration;
     int any = 0;
     if (!workload || has_own(source, workload, record))
         return 0;
+    *row = (struct row){.status = status && strcmp(status, "ok") ? status : NULL};
     for (int i = 0; i < PHASES; i++) {
         snprintf(key, sizeof(key), "%s_ns_mean", phases[i].block);
         row->mean[i] = nvt_record_number(record, key);
@@ -90,21 +99,57 @@ static int read_row(const struct source *source, const struct nvt_record *record
         row->std[i] = nvt_record_number(record, key);
         any |= row->mean[i] > 0;
     }
-    configuration = any ? nvt_record_configuration(record) : NULL;
-    if (any) {
-        snprintf(row->name, sizeof(row->name), "%.40s %.300s", workload,
-                 configuration ? configuration : "");
-        add_word(row, "warmup", warmup);
-        add_word(row, "collect", collect);
+    row->status = any ? NULL : row->status;
+    configuration = any || row->status ? nvt_record_configuration(record) : NULL;
+    if (configuration) {
+        snprintf(row->name, sizeof(row->name), "%.40s %.300s", workload, configuration);
+        add_word(row, "warmup", nvt_record_text(record, "warmup"));
+        add_word(row, "collect", nvt_record_text(record, "collect"));
     }
     free(configuration);
-    return any;
+    return any || row->status;
 }
 
+/* What tells a row apart from all of the directory's, drawn or not. */
 static const char *name_of(const void *rows, size_t index)
 {
-    const struct row *row = rows;
-    return row[index].name;
+    return ((const struct rows *)rows)->items[index].name;
+}
+
+static struct nvt_words words_of(const struct sheet *sheet)
+{
+    return (struct nvt_words){sheet->all, sheet->all->count + sheet->all->failed, name_of};
+}
+
+/* The words of a row alone are all common: they stand below, and its workload here. */
+static void put_label(const struct sheet *sheet, const struct row *row, FILE *out)
+{
+    const struct nvt_words words = words_of(sheet);
+    char text[NAME_LONGEST];
+    if (words.count < 2 || !nvt_words_pick(&words, row->name, 0, text, sizeof(text)))
+        snprintf(text, sizeof(text), "%.*s", (int)strcspn(row->name, " "), row->name);
+    nvt_gnuplot_text(text, 64, out);
+}
+
+/* "Not drawn: size=2.7B (oom)." */
+static void put_failed(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    const struct nvt_words words = words_of(sheet);
+    const struct row *failed = sheet->all->items + sheet->all->count;
+    char text[NVT_FRAME_TEXT], name[100];
+    size_t used = 0, i = 0;
+    for (; i < sheet->all->failed && i < FAILED_MOST; i++) {
+        if (!nvt_words_pick(&words, failed[i].name, 0, name, sizeof(name)))
+            snprintf(name, sizeof(name), "%.*s", (int)strcspn(failed[i].name, " "), failed[i].name);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.60s (%.12s)",
+                                 i ? ", " : "Not drawn: ", name, failed[i].status);
+    }
+    if (i < sheet->all->failed)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, " and %zu more",
+                                 sheet->all->failed - i);
+    if (used)
+        snprintf(text + used, sizeof(text) - used, ".");
+    nvt_frame_note(frame, used ? text : "");
 }
 
 static void measure(struct sheet *sheet)
@@ -148,20 +193,32 @@ static size_t shown_phases(const struct sheet *sheet, struct nvt_series shown[PH
     return count;
 }
 
+/* Whether some row has a bar, and whether one goes on before the axis begins. */
+static void look_for_bars(const struct sheet *sheet, int *bars, int *cut)
+{
+    const double floor = nvt_extent_floor(&sheet->extent, LOG_RATIO);
+    *bars = *cut = 0;
+    for (int p = 0; p < PHASES; p++)
+        for (size_t i = 0; i < sheet->count; i++) {
+            *bars |= sheet->rows[i].std[p] > 0;
+            *cut |= sheet->rows[i].mean[p] - sheet->rows[i].std[p] < floor;
+        }
+}
+
 static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
 {
-    const struct nvt_words words = {sheet->rows, sheet->count, name_of};
+    const struct nvt_words words = words_of(sheet);
     struct nvt_provenance from = nvt_runs_provenance(sheet->runs);
     char text[NVT_FRAME_TEXT];
-    int bars = 0;
+    int bars, cut;
     frame->left = frame->right = 20;
-    for (int p = 0; p < PHASES; p++)
-        for (size_t i = 0; i < sheet->count; i++)
-            bars |= sheet->rows[i].std[p] > 0;
+    look_for_bars(sheet, &bars, &cut);
     if (sheet->source->studied.repeats < 2)
         nvt_frame_note(frame, "Means over the iterations.");
     nvt_studied_notes(&sheet->source->studied, bars ? "bars" : NULL, frame);
-    if (sheet->count > 1 && nvt_words_pick(&words, sheet->rows[0].name, 1, text, sizeof(text)))
+    nvt_frame_note(frame, cut ? "A bar that goes on outside ends in a triangle." : "");
+    put_failed(sheet, frame);
+    if (nvt_words_pick(&words, sheet->rows[0].name, 1, text, sizeof(text)))
         nvt_frame_note(frame, text);
     nvt_frame_provenance(frame, "", &from);
 }
@@ -171,8 +228,6 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    const struct nvt_words words = {sheet->rows, sheet->count, name_of};
-    char text[NAME_LONGEST];
     struct nvt_frame frame = nvt_frame_new(request->format, name, "Time of each phase");
     struct nvt_series shown[PHASES];
     size_t series = shown_phases(sheet, shown);
@@ -185,33 +240,44 @@ static void put_script(const struct nvt_chart_request *request, const void *what
             "set xlabel 'time (%s)%s'\nset yrange [%zu:0]\n",
             sheet->unit.name, is_log ? ", log scale" : "", sheet->count);
     for (size_t i = 0; i < sheet->count; i++) {
-        if (sheet->count < 2 || !nvt_words_pick(&words, sheet->rows[i].name, 0, text, sizeof(text)))
-            snprintf(text, sizeof(text), "%s", sheet->rows[i].name);
         fprintf(out, "set label %zu ", i + 1);
-        nvt_gnuplot_text(text, 64, out);
+        put_label(sheet, &sheet->rows[i], out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.24);
     }
-    nvt_frame_series(name, "1:3:(low($1,$2)):(high($1,$2))", shown, series, out);
+    nvt_frame_series_std(name, shown, series, out);
     nvt_frame_close(&frame, out);
+}
+
+/* The rows of a directory, drawn ones first. */
+static int read_rows(const struct source *source, const struct nvt_runs *runs, struct rows *rows)
+{
+    struct row row;
+    *rows = (struct rows){.items = calloc(runs->count + 1, sizeof(*rows->items))};
+    for (int failed = 0; rows->items && failed < 2; failed++)
+        for (size_t i = 0; i < runs->count; i++) {
+            if (!read_row(source, &runs->records[i], &row) || !row.status != !failed)
+                continue;
+            rows->items[rows->count + rows->failed] = row;
+            *(failed ? &rows->failed : &rows->count) += 1;
+        }
+    return rows->items ? 0 : -1;
 }
 
 static int draw_runs(const struct nvt_chart_request *request, const struct source *source,
                      const struct nvt_runs *runs, size_t *number, struct nvt_error *err)
 {
-    struct row *rows = calloc(runs->count + 1, sizeof(*rows));
-    size_t count = 0;
-    int status = rows ? 0 : nvt_fail(err, "out of memory");
-    for (size_t i = 0; rows && i < runs->count; i++)
-        count += (size_t)read_row(source, &runs->records[i], &rows[count]);
-    for (size_t first = 0; first < count && !status; first += SHEET_ROWS) {
-        struct sheet sheet = {.source = source, .runs = runs, .rows = rows + first};
+    struct rows rows;
+    int status = read_rows(source, runs, &rows) ? nvt_fail(err, "out of memory") : 0;
+    for (size_t first = 0; first < rows.count && !status; first += SHEET_ROWS) {
+        struct sheet sheet = {
+            .source = source, .runs = runs, .all = &rows, .rows = rows.items + first};
         char name[32];
-        sheet.count = count - first < SHEET_ROWS ? count - first : SHEET_ROWS;
+        sheet.count = rows.count - first < SHEET_ROWS ? rows.count - first : SHEET_ROWS;
         measure(&sheet);
         snprintf(name, sizeof(name), "phases-%zu", ++*number);
         status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
     }
-    free(rows);
+    free(rows.items);
     return status;
 }
 
@@ -251,7 +317,7 @@ static int fits(const struct nvt_report_input *input)
     int any = 0, failed = open_source(&source, input, NULL);
     for (size_t i = 0; i < input->run_count && !failed; i++)
         for (size_t k = 0; k < input->runs[i]->count && !any; k++)
-            any = read_row(&source, &input->runs[i]->records[k], &row);
+            any = read_row(&source, &input->runs[i]->records[k], &row) && !row.status;
     close_source(&source);
     return any;
 }

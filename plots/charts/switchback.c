@@ -20,6 +20,7 @@
 #define PUBLISHED_BATCH 32768
 #define LEAST_BATCH     16384
 #define LINES_MOST      8
+#define LEFT_OUT_MOST   6
 
 /* Rows of one narrow side and batch, averaged. */
 struct point {
@@ -37,6 +38,8 @@ struct points {
     struct nvt_studied studied;
     struct point *items;
     size_t count;
+    double left_out[LEFT_OUT_MOST]; /* multipliers that are not drawn, ascending */
+    size_t left_out_count;
 };
 
 /* --- numbers ---------------------------------------------------------------------------------- */
@@ -51,11 +54,26 @@ static struct point *find(struct points *points, int64_t dim, int64_t batch)
     return added;
 }
 
+static void leave_out(struct points *points, double multiplier)
+{
+    size_t at = 0;
+    while (at < points->left_out_count && points->left_out[at] < multiplier - 1e-9)
+        at++;
+    if ((at < points->left_out_count && points->left_out[at] < multiplier + 1e-9) ||
+        points->left_out_count == LEFT_OUT_MOST)
+        return;
+    memmove(&points->left_out[at + 1], &points->left_out[at],
+            (points->left_out_count++ - at) * sizeof(multiplier));
+    points->left_out[at] = multiplier;
+}
+
 /* A nearer multiplier takes the place of what was gathered so far. */
 static void add_row(struct points *points, const struct nvt_switchback_row *row)
 {
     struct point *point = find(points, row->dim, row->batch);
     double distance = fabs(row->multiplier - 4) - fabs(point->multiplier - 4);
+    if (point->count && fabs(distance) > 1e-9)
+        leave_out(points, distance > 0 ? row->multiplier : point->multiplier);
     if (point->count && distance > 1e-9)
         return;
     if (point->count && distance < -1e-9)
@@ -232,30 +250,59 @@ static const struct {
     {NVT_GREEN, 5, 1}, {"#999999", 6, 2},  {"#999999", 5, 2},   {"#999999", 9, 2},
 };
 
+/* Which layers are not drawn, as their narrow side has others. */
+static void put_left_out(const struct points *points, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT];
+    size_t used =
+        (size_t)snprintf(text, sizeof(text),
+                         "Of a narrow side with several width multipliers the one nearest "
+                         "to 4; not drawn: ");
+    for (size_t i = 0; i < points->left_out_count; i++)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.6g", i ? ", " : "",
+                                 points->left_out[i]);
+    snprintf(text + used, sizeof(text) - used, ".");
+    if (points->left_out_count)
+        nvt_frame_note(frame, text);
+}
+
 /* What both charts have below them. */
 static void put_frame(const struct nvt_report_input *input, const struct points *points,
                       struct nvt_frame *frame, const char *note, const char *bars)
 {
     nvt_frame_note(frame, note);
+    put_left_out(points, frame);
     nvt_studied_notes(&points->studied, bars, frame);
     nvt_chart_provenance(input, frame);
 }
 
-/* Tics at the sides that were measured with a batch, or with any (0). */
-static void put_x_axis(const struct points *points, int64_t batch, const struct nvt_frame *frame,
-                       FILE *out)
+/* The sides that were measured with a batch, or with any (0), and where their axis begins and ends; malloc'ed, NULL:
+ * out of memory. */
+static double *sides_of(const struct points *points, int64_t batch, size_t *count, double *left,
+                        double *right)
 {
     double *values = calloc(points->count + 1, sizeof(*values));
     struct nvt_extent extent = nvt_extent_new();
-    size_t count = 0;
+    *count = 0;
     for (size_t i = 0; values && i < points->count; i++) {
         if (batch && points->items[i].batch != batch)
             continue;
-        values[count++] = (double)points->items[i].dim;
-        nvt_extent_add(&extent, values[count - 1], values[count - 1]);
+        values[(*count)++] = (double)points->items[i].dim;
+        nvt_extent_add(&extent, values[*count - 1], values[*count - 1]);
     }
+    nvt_frame_log_range(&extent, 1.15, left, right);
+    return values;
+}
+
+/* Open a frame with room for the labels of its sides, and put tics at them. */
+static void open_frame(struct nvt_frame *frame, int panel, const struct points *points,
+                       int64_t batch, FILE *out)
+{
     double left, right;
-    nvt_frame_log_range(&extent, 1.15, &left, &right);
+    size_t count;
+    double *values = sides_of(points, batch, &count, &left, &right);
+    frame->x_rows = nvt_frame_log_x_rows(frame, left, right, values, count);
+    nvt_frame_open(frame, panel, out);
     if (count)
         nvt_frame_log_x(frame, left, right, values, count, out);
     fputs("set xlabel 'narrow side of the layer (features), log scale'\n", out);
@@ -278,8 +325,7 @@ static void put_times(const struct nvt_chart_request *request, const struct poin
                    : "Mean of the directions measured; calls were timed in one loop, which has no "
                      "deviation.",
               bars ? "bars" : NULL);
-    nvt_frame_open(&frame, 240, out);
-    put_x_axis(points, batch, &frame, out);
+    open_frame(&frame, 240, points, batch, out);
     nvt_frame_y_label(&frame, 0, "time (ms), log scale", out);
     const struct nvt_extent extent = extent_of(points, batch);
     nvt_frame_scale('y', &extent, 1, 0, out);
@@ -317,8 +363,7 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
               "Of the layer's forward and backward, with one scale for the weights; mean of the "
               "directions measured.",
               bars ? "bars, from those of the operations" : NULL);
-    nvt_frame_open(&frame, 200, out);
-    put_x_axis(points, 0, &frame, out);
+    open_frame(&frame, 200, points, 0, out);
     nvt_frame_y_label(&frame, 0, "speed-up (%)", out);
     fputs("set arrow 1 from graph 0,first 0 to graph 1,first 0 nohead "
           "linecolor '#555555' dashtype 2\nset yrange [*<0:0<*]\nplot ",
