@@ -82,6 +82,22 @@ static void free_runs(struct runs *runs)
     free(runs->items);
 }
 
+/* Take a word "KEY=…" off a text. */
+static void drop_word(char *text, const char *key)
+{
+    const size_t length = strlen(key);
+    for (char *at = text; (at = strstr(at, key)); at++) {
+        char *end = at + strcspn(at, " ");
+        if ((at > text && at[-1] != ' ') || at[length] != '=')
+            continue;
+        end += *end == ' ';
+        if (!*end && at > text)
+            at--;
+        memmove(at, end, strlen(end) + 1);
+        return;
+    }
+}
+
 static int read_run(struct run *run, const struct nvt_record *record)
 {
     const char *workload = nvt_record_text(record, "workload");
@@ -91,6 +107,11 @@ static int read_run(struct run *run, const struct nvt_record *record)
     *run = (struct run){.record = record, .level = nvt_record_text(record, "collect")};
     run->interleave = interleave ? interleave : "runs";
     run->warmup = warmup >= 0 && warmup <= 9e15 ? (int64_t)warmup : -1;
+    /* Of published rows these stand among the axes. */
+    if (axes) {
+        drop_word(axes, "collect");
+        drop_word(axes, "warmup");
+    }
     if (!axes || asprintf(&run->configuration, "%s%s%s", workload ? workload : "?",
                           *axes ? " " : "", axes) < 0)
         run->configuration = NULL;
@@ -266,6 +287,7 @@ static struct nvt_slowdown_row *add_row(struct nvt_slowdowns *overheads, const s
                                      .phase = strndup(phase, length),
                                      .warmup = run->warmup,
                                      .interleave = run->interleave,
+                                     .source = nvt_record_source(run->record),
                                      .recorder = NAN,
                                      .bare = NAN,
                                      .with = NAN,

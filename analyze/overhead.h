@@ -13,7 +13,8 @@
  * 1999, section 3.2: distribution-free); with two to five Student's t of the logarithms of the
  * ratios. A single pair has the ratio of its means and the interval of Welch's t by the normal
  * approximation (change.h), where the iterations of a run count as independent and what differs
- * from run to run is not in it.
+ * from run to run is not in it. Published rows are paired too; how many iterations theirs are of they may
+ * not say, and then there is no interval.
  */
 #ifndef NVT_OVERHEAD_H
 #define NVT_OVERHEAD_H
@@ -34,6 +35,7 @@ struct nvt_slowdown_row {
      * have been ratio · (1 + recorder). */
     double recorder;
     size_t pairs;
+    const char *source; /* "measured", "published": static text */
 };
 
 struct nvt_slowdowns {

@@ -137,7 +137,7 @@ static const struct {
     {"scaling-", {"median (", ", log scale"}},
     {"phases-", {"time (", "forward", "one standard deviation"}},
     {"warmup-", {"time (", "iteration since the start", "--warmup 0, 2 processes"}},
-    {"overhead", {"slow-down (1: none)", "95 % intervals"}},
+    {"overhead", {"slow-down (1: none)", "collection / bare time"}},
     {"reference-", {"ours / published", "Published: ", "Ours: "}},
     {"made-timeline", {"time (", "GPU 0:7", "matmul", "forward"}},
     {"made-ranges", {"total time (", "forward"}},

@@ -96,6 +96,7 @@ static void expect_caution(const char *runs, const char *words)
         cli_expect_status(&result, 0);
         char *script = cli_read_file(cli_in(runs, "overhead.gp"), NULL);
         assert_non_null(script);
+        assert_non_null(strstr(script, "with 95 % intervals."));
         assert_true(!strstr(script, words ? words : "pair of runs") == !words);
         free(script);
     }

@@ -459,6 +459,34 @@ static void test_own_grid(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* The write-up has both conditions: its slow-downs are paired, without columns of what it does not tell. */
+static void test_slowdowns(void **state)
+{
+    (void)state;
+    char *directory = import("data/published/transformer.md");
+    const char *const stats[] = {"nvtally",  "stats", directory, "-r",
+                                 "overhead", "-f",    "csv",     NULL};
+    struct cli_result result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    static const char head[] =
+        "configuration,warmup,collect,phase,bare,collected,slow-down,pairs,source\n"
+        "transformer size=small,5,nsys,forward,23280700,66757600,2.8675,1,published\n";
+    assert_memory_equal(result.out, head, strlen(head));
+    assert_non_null(
+        strstr(result.out, "transformer size=xl,5,nsys,forward,596514000,762566000,1.2784,1,"));
+    cli_result_free(&result);
+    result = nvtally("plot", directory, NULL, NULL, NULL);
+    if (!strstr(result.err, "gnuplot-nox")) {
+        cli_expect_status(&result, 0);
+        char *script = cli_read_file(cli_in(directory, "overhead.gp"), NULL);
+        assert_non_null(script);
+        assert_null(strstr(script, "95 % intervals"));
+        free(script);
+    }
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
 static void test_repr(void **state)
 {
     (void)state;
@@ -483,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_refused),    cmocka_unit_test(test_directories),
         cmocka_unit_test(test_marked),     cmocka_unit_test(test_beside),
         cmocka_unit_test(test_own_grid),   cmocka_unit_test(test_repr),
+        cmocka_unit_test(test_slowdowns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* overhead: the slow-down of each phase at each level of collection (analyze/overhead.h). */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../overhead.h"
 #include "../published/transformer.h"
@@ -18,7 +19,9 @@ enum {
     PAIRS,
     BASIS,
     RECORDER,
-    INTERLEAVE
+    INTERLEAVE,
+    SOURCE, /* where something is published */
+    COLUMNS
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -35,7 +38,76 @@ static const struct nvt_column_spec columns[] = {
     [BASIS] = {"interval from", "", NVT_TEXT, 0, 0},
     [RECORDER] = {"recorder", "", NVT_REAL, 4, 0},
     [INTERLEAVE] = {"interleaved", "", NVT_TEXT, 0, 0},
+    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
+
+/* The table, and which of the columns it has: place[c] is where, or NONE. */
+struct sheet {
+    struct nvt_table *table;
+    size_t place[COLUMNS];
+};
+#define NONE SIZE_MAX
+
+static void put_text(const struct sheet *sheet, size_t row, int column, const char *text)
+{
+    if (sheet->place[column] != NONE)
+        nvt_table_set_text(sheet->table, row, sheet->place[column], text);
+}
+
+static void put_real(const struct sheet *sheet, size_t row, int column, double value)
+{
+    if (sheet->place[column] != NONE)
+        nvt_table_set_real(sheet->table, row, sheet->place[column], value);
+}
+
+static void put_int(const struct sheet *sheet, size_t row, int column, int64_t value)
+{
+    if (sheet->place[column] != NONE)
+        nvt_table_set_int(sheet->table, row, sheet->place[column], value);
+}
+
+static int is_published(const struct nvt_slowdown_row *row)
+{
+    return !strcmp(row->source, "published");
+}
+
+/* Of published rows alone nothing is known of a recorder, of turns, and at times of intervals. */
+static void choose_columns(const struct nvt_slowdowns *overheads, int has[COLUMNS])
+{
+    size_t published = 0;
+    int intervals = 0;
+    for (size_t i = 0; i < overheads->count; i++) {
+        published += (size_t)is_published(&overheads->rows[i]);
+        intervals |= isfinite(overheads->rows[i].low);
+    }
+    for (int column = 0; column < COLUMNS; column++)
+        has[column] = column != SOURCE || published;
+    if (published < overheads->count)
+        return;
+    has[LOW] = has[HIGH] = has[BASIS] = intervals;
+    has[RECORDER] = has[INTERLEAVE] = 0;
+}
+
+static struct sheet new_sheet(const struct nvt_slowdowns *overheads,
+                              const struct nvt_report_input *input, struct nvt_error *err)
+{
+    struct nvt_report report = nvt_report_overhead;
+    struct nvt_column_spec specs[COLUMNS];
+    struct sheet sheet;
+    int has[COLUMNS];
+    choose_columns(overheads, has);
+    report.columns = specs;
+    report.column_count = 0;
+    for (int column = 0; column < COLUMNS; column++) {
+        sheet.place[column] = has[column] ? report.column_count : NONE;
+        if (has[column])
+            specs[report.column_count++] = columns[column];
+    }
+    sheet.table = nvt_report_table(
+        &report, input,
+        has[LOW] ? "What collecting costs, 95 % intervals" : "What collecting costs", err);
+    return sheet;
+}
 
 static const char *basis_of(const struct nvt_slowdown_row *row)
 {
@@ -46,23 +118,24 @@ static const char *basis_of(const struct nvt_slowdown_row *row)
                             : "order of pairs";
 }
 
-static void put_row(struct nvt_table *table, const struct nvt_slowdown_row *from)
+static void put_row(const struct sheet *sheet, const struct nvt_slowdown_row *from)
 {
-    size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, CONFIGURATION, from->configuration);
+    size_t row = nvt_table_add_row(sheet->table);
+    put_text(sheet, row, CONFIGURATION, from->configuration);
     if (from->warmup >= 0)
-        nvt_table_set_int(table, row, WARMUP, from->warmup);
-    nvt_table_set_text(table, row, LEVEL, from->level);
-    nvt_table_set_text(table, row, PHASE, from->phase);
-    nvt_table_set_real(table, row, BARE, from->bare);
-    nvt_table_set_real(table, row, WITH, from->with);
-    nvt_table_set_real(table, row, RATIO, from->ratio);
-    nvt_table_set_real(table, row, LOW, from->low);
-    nvt_table_set_real(table, row, HIGH, from->high);
-    nvt_table_set_int(table, row, PAIRS, (int64_t)from->pairs);
-    nvt_table_set_text(table, row, BASIS, basis_of(from));
-    nvt_table_set_real(table, row, RECORDER, from->recorder);
-    nvt_table_set_text(table, row, INTERLEAVE, from->interleave);
+        put_int(sheet, row, WARMUP, from->warmup);
+    put_text(sheet, row, LEVEL, from->level);
+    put_text(sheet, row, PHASE, from->phase);
+    put_real(sheet, row, BARE, from->bare);
+    put_real(sheet, row, WITH, from->with);
+    put_real(sheet, row, RATIO, from->ratio);
+    put_real(sheet, row, LOW, from->low);
+    put_real(sheet, row, HIGH, from->high);
+    put_int(sheet, row, PAIRS, (int64_t)from->pairs);
+    put_text(sheet, row, BASIS, basis_of(from));
+    put_real(sheet, row, RECORDER, from->recorder);
+    put_text(sheet, row, INTERLEAVE, is_published(from) ? NULL : from->interleave);
+    put_text(sheet, row, SOURCE, from->source);
 }
 
 static int refuse(const struct nvt_report_input *input, const struct nvt_slowdowns *overheads,
@@ -82,11 +155,10 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     if (!status && (!overheads.bare || !overheads.count))
         status = refuse(input, &overheads, err);
     if (!status) {
-        struct nvt_table *table = nvt_report_table(&nvt_report_overhead, input,
-                                                   "What collecting costs, 95 % intervals", err);
-        for (size_t i = 0; table && i < overheads.count; i++)
-            put_row(table, &overheads.rows[i]);
-        status = nvt_report_add(tables, table, err);
+        const struct sheet sheet = new_sheet(&overheads, input, err);
+        for (size_t i = 0; sheet.table && i < overheads.count; i++)
+            put_row(&sheet, &overheads.rows[i]);
+        status = nvt_report_add(tables, sheet.table, err);
         if (nvt_slowdowns_caution(&overheads))
             nvt_note(input, "note: %s", nvt_slowdowns_caution(&overheads));
     }
@@ -99,7 +171,7 @@ const struct nvt_report nvt_report_overhead = {
     .about = "slow-down of each phase at each level of collection against none",
     .needs = NVT_NEEDS_RUNS,
     .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .column_count = SOURCE,
     .make = make,
     .published = nvt_published_transformer,
 };

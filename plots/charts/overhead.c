@@ -90,6 +90,14 @@ static int has_level(const struct sheet *sheet, const char *level)
     return 0;
 }
 
+static int has_intervals(const struct sheet *sheet)
+{
+    for (size_t i = 0; i < sheet->overheads.count; i++)
+        if (isfinite(sheet->overheads.rows[i].low))
+            return 1;
+    return 0;
+}
+
 /* How far a level's points lie from the middle of their line: those that are there share it out. */
 static double offset_of(const struct sheet *sheet, size_t level)
 {
@@ -135,7 +143,9 @@ static void put_frame(const struct nvt_chart_request *request, const struct shee
         if (has_level(sheet, styles[level].level))
             nvt_frame_key(frame, NVT_KEY_LINE_POINT, styles[level].color, 1, styles[level].point,
                           styles[level].level);
-    nvt_frame_note(frame, "Time with a level of collection / bare time, with 95 % intervals.");
+    nvt_frame_note(frame, has_intervals(sheet)
+                              ? "Time with a level of collection / bare time, with 95 % intervals."
+                              : "Time with a level of collection / bare time.");
     if (nvt_slowdowns_caution(&sheet->overheads))
         nvt_frame_note(frame, nvt_slowdowns_caution(&sheet->overheads));
     nvt_words_pick(&words, sheet->lines[0]->configuration, 1, text, sizeof(text));
