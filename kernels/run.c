@@ -32,6 +32,7 @@ static const char options_text[] =
     "  --peak             measure what the backend reaches, for the shares of 'phases'\n"
     "  --seed N           of weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most (K, M, G behind the number)\n"
+    "  --resume           keep the rows of DIR that are ok or oom, and run the others\n"
     "  -o, --output DIR   where results.jsonl, env.json and the traces go\n"
     "                     (default: a temporary folder, removed after the table)\n"
     "  --list             show the configurations and run nothing\n"
@@ -49,6 +50,7 @@ enum {
     LIMIT,
     BACKEND,
     NSYS,
+    RESUME,
     LIST,
     HELP,
     AXIS
@@ -64,6 +66,7 @@ static const struct option common_options[] = {{"collect", required_argument, NU
                                                {"memory-limit", required_argument, NULL, LIMIT},
                                                {"backend", required_argument, NULL, BACKEND},
                                                {"nsys", required_argument, NULL, NSYS},
+                                               {"resume", no_argument, NULL, RESUME},
                                                {"output", required_argument, NULL, 'o'},
                                                {"list", no_argument, NULL, LIST},
                                                {"help", no_argument, NULL, HELP}};
@@ -222,6 +225,9 @@ static int parse_option(struct request *request, int option, int index, char **a
     case NSYS:
         request->nsys = optarg;
         return 0;
+    case RESUME:
+        sweep->resume = 1;
+        return 0;
     case LIST:
         request->list = 1;
         return 0;
@@ -329,6 +335,20 @@ static int check_interleave(const struct nvt_sweep *sweep, struct nvt_error *err
     return 0;
 }
 
+static int check_resume(const struct nvt_sweep *sweep, struct nvt_error *err)
+{
+    if (!sweep->resume)
+        return 0;
+    if (!sweep->directory)
+        return nvt_fail(err, "--resume: -o DIR says where the rows are");
+    if (sweep->interleave == NVT_INTERLEAVE_ITERATIONS)
+        return nvt_fail(err, "--resume: levels that take turns are run together: not with "
+                             "--interleave iterations");
+    if (sweep->ranks.size > 1)
+        return nvt_fail(err, "--resume: not over several processes, which run one configuration");
+    return 0;
+}
+
 /* 0 to go on, 1 when --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
@@ -353,7 +373,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     set_lengths(&request->sweep);
     if (nvt_sweep_find_nsys(&request->sweep, request->nsys, err) || expand(request, err))
         return -1;
-    return check_interleave(&request->sweep, err);
+    return check_interleave(&request->sweep, err) || check_resume(&request->sweep, err) ? -1 : 0;
 }
 
 /* --- running ----------------------------------------------------------------------------------------- */

@@ -248,6 +248,91 @@ static int run_levels(struct nvt_child *first, struct nvt_error *err)
     return status < 0 ? -1 : not_ok;
 }
 
+/* The run at a place of the sweep. */
+static void choose(struct nvt_child *run, size_t i)
+{
+    const struct nvt_sweep *sweep = run->sweep;
+    size_t levels = sweep->collect.count;
+    size_t repeats = (size_t)sweep->repeat, warmups = sweep->warmup.count;
+    run->level = sweep->collect.values[i % levels];
+    run->repeat = (int64_t)(i / levels % repeats) + 1;
+    run->warmup = sweep->warmup.values[i / levels / repeats % warmups];
+    run->configuration = &sweep->configurations[i / levels / repeats / warmups];
+}
+
+/* How the row of a run on this device begins, up to a comma. 0 or -1. */
+static int write_begin(const struct nvt_child *run, struct nvt_buffer *begin)
+{
+    struct nvt_json json;
+    begin->size = 0;
+    nvt_json_begin(&json, begin);
+    put_settings(&json, run);
+    nvt_json_text(&json, "device", run->sweep->backend.device);
+    if (nvt_json_end(&json) || begin->size < 2)
+        return -1;
+    begin->size -= 2;
+    return nvt_buffer_append(begin, ",", 1);
+}
+
+/* The rows of an earlier sweep that are of runs of this one, which are not run again. 0, or -1 with err. */
+static int keep_earlier(struct nvt_child *run, struct nvt_buffer *kept, struct nvt_error *err)
+{
+    struct nvt_earlier earlier = {0};
+    struct nvt_buffer begin = {0};
+    size_t total = nvt_sweep_runs(run->sweep), size;
+    run->is_kept = calloc(total, 1);
+    int status = run->is_kept ? nvt_earlier_read(run->sweep->directory, &earlier, err)
+                              : nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < total && !status; i++) {
+        choose(run, i);
+        if (write_begin(run, &begin)) {
+            status = nvt_fail(err, "out of memory");
+            break;
+        }
+        const char *row = nvt_earlier_find(&earlier, (const char *)begin.data, begin.size, &size);
+        run->is_kept[i] = row != NULL;
+        if (row && nvt_buffer_append(kept, row, size))
+            status = nvt_fail(err, "out of memory");
+    }
+    nvt_buffer_free(&begin);
+    nvt_earlier_free(&earlier);
+    return status;
+}
+
+/* results.jsonl, with what is kept of an earlier one: it is there as a whole or still the earlier one. */
+static int begin_results(const struct nvt_child *run, const struct nvt_buffer *kept,
+                         struct nvt_error *err)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%s%s", run->results, kept->size ? ".new" : "");
+    FILE *results = nvt_create_stream(path);
+    int failed = !results ||
+                 (kept->size && fwrite(kept->data, 1, kept->size, results) != kept->size) ||
+                 fflush(results) || (kept->size && fsync(fileno(results)));
+    int cause = errno;
+    if (results && fclose(results) && !failed) {
+        failed = 1;
+        cause = errno;
+    }
+    if (!failed && kept->size && rename(path, run->results)) {
+        failed = 1;
+        cause = errno;
+    }
+    return failed ? nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(cause)) : 0;
+}
+
+static int prepare_results(struct nvt_child *run, struct nvt_error *err)
+{
+    struct nvt_buffer kept = {0};
+    int status = run->sweep->resume ? keep_earlier(run, &kept, err) : 0;
+    if (!status) {
+        nvt_earlier_remove(run->sweep->directory, run->sweep->ranks.size, &kept);
+        status = begin_results(run, &kept, err);
+    }
+    nvt_buffer_free(&kept);
+    return status;
+}
+
 static int prepare(struct nvt_child *run, struct nvt_error *err)
 {
     const char *directory = run->sweep->directory;
@@ -264,12 +349,7 @@ static int prepare(struct nvt_child *run, struct nvt_error *err)
     if (run->sweep->ranks.rank)
         return 0;
     snprintf(run->results, sizeof(run->results), "%.3000s/results.jsonl", directory);
-    nvt_earlier_remove(directory, run->sweep->ranks.size);
-    FILE *results = nvt_create_stream(run->results);
-    if (!results)
-        return nvt_fail_at(err, run->results, -1, "cannot be written: %s", strerror(errno));
-    fclose(results);
-    return nvt_environment_write(run->sweep, err);
+    return prepare_results(run, err) || nvt_environment_write(run->sweep, err) ? -1 : 0;
 }
 
 void nvt_quiet_threads(void)
@@ -308,17 +388,15 @@ static int run_all(struct nvt_child *run, struct nvt_error *err)
 {
     const struct nvt_sweep *sweep = run->sweep;
     size_t total = nvt_sweep_runs(sweep), levels = sweep->collect.count;
-    size_t repeats = (size_t)sweep->repeat, warmups = sweep->warmup.count;
     int takes_turns = sweep->interleave == NVT_INTERLEAVE_ITERATIONS;
     size_t step = takes_turns ? levels : 1;
     struct nvt_progress progress;
     int not_ok = 0, status = 0;
     nvt_progress_begin(&progress, STDERR_FILENO, total);
     for (size_t i = 0; i < total && !nvt_signals_caught(); i += step) {
-        run->level = sweep->collect.values[i % levels];
-        run->repeat = (int64_t)(i / levels % repeats) + 1;
-        run->warmup = sweep->warmup.values[i / levels / repeats % warmups];
-        run->configuration = &sweep->configurations[i / levels / repeats / warmups];
+        if (run->is_kept && run->is_kept[i])
+            continue;
+        choose(run, i);
         nvt_progress_show(&progress, i, run->configuration->text);
         status = takes_turns ? run_levels(run, err) : run_one(run, err);
         if (status < 0)
@@ -346,6 +424,7 @@ int nvt_sweep_run(const struct nvt_sweep *sweep, struct nvt_sweep_end *end, stru
     end->not_ok = status > 0 ? status : 0;
     end->status = run->failed;
     nvt_buffer_free(&run->settings);
+    free(run->is_kept);
     free(run);
     return status < 0 ? -1 : 0;
 }

@@ -37,6 +37,7 @@ struct nvt_sweep {
     struct nvt_axis warmup, collect; /* collect: positions in nvt_collect_levels */
     int64_t iterations, repeat;      /* repeat: runs of each at each level, interleaved */
     int interleave;                  /* enum nvt_interleave */
+    int resume; /* rows of the directory that are ok or oom stay, and are not run again */
     uint64_t seed, memory_limit;
     char library[4096]; /* path of the backend's */
     char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */

@@ -20,6 +20,7 @@ struct nvt_child {
     struct nvt_buffer
         settings; /* how it is run: its row's members up to what it measures, "{…}" and a line feed */
     char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
+    char *is_kept; /* of each run of the sweep whether its row is there already; NULL: of none */
     int failed;    /* exit status of the last run that is a row of status error, 0 */
     char why[600]; /* it is not ok, or what to know of it when it is; "" for nothing */
 };

@@ -4,12 +4,33 @@
 #ifndef NVT_SWEEP_EARLIER_H
 #define NVT_SWEEP_EARLIER_H
 
+#include <stddef.h>
+
+#include "../lib/buffer.h"
+#include "../lib/error.h"
+
+/* The rows of an earlier sweep, each with its line feed; a last line that was cut is none. */
+struct nvt_earlier {
+    struct nvt_buffer text;
+    struct nvt_buffer lines; /* where each begins, as size_t */
+    size_t count;
+};
+
+/* Read results.jsonl of a directory; nothing where there is none. 0, or -1 with err. nvt_earlier_free in any case. */
+int nvt_earlier_read(const char *directory, struct nvt_earlier *earlier, struct nvt_error *err);
+void nvt_earlier_free(struct nvt_earlier *earlier);
+
+/* The row that begins so and ended: ok, or out of memory, which is an answer too. Its length goes to *size. NULL: there
+ * is none. */
+const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *begin, size_t length,
+                             size_t *size);
+
 /*
  * Remove the traces that the results.jsonl of a directory names, and say on stderr that its results are
  * replaced; nothing where there are none. A trace is a regular file in the directory itself whose name ends
  * in .nvt or .nsys-rep; all else stays. `ranks`: of the new run; what those beside rank 0 may be writing by
- * now stays too.
+ * now stays too. `kept`: rows of theirs that stay, and so do their traces.
  */
-void nvt_earlier_remove(const char *directory, int ranks);
+void nvt_earlier_remove(const char *directory, int ranks, const struct nvt_buffer *kept);
 
 #endif

@@ -494,6 +494,65 @@ static void env_json_says_which_sources(void **state)
     nvt_runs_free(runs);
 }
 
+/* What ended stays as it is, with its traces; what failed, was cut or is missing is run. */
+static void a_sweep_is_resumed(void **state)
+{
+    (void)state;
+    char folder[4096], path[4096];
+    snprintf(folder, sizeof(folder), "%s", cli_in(cli_folder, "resumed"));
+    snprintf(path, sizeof(path), "%s", cli_in(folder, "results.jsonl"));
+    const char *argv[] = {"nvtally", "run",     "linear",       "--size",   "32",
+                          "--batch", "1,2,3,4", "--iterations", "2",        "--backend",
+                          "host",    "-o",      folder,         "--resume", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    size_t size;
+    char *before = cli_read_file(path, &size), *rows[5] = {before};
+    assert_non_null(before);
+    for (int i = 0; i < 4; i++)
+        rows[i + 1] = strchr(rows[i], '\n') + 1;
+    /* Of the four: ok, an error, out of memory, and one that was cut. */
+    memcpy(strstr(rows[1], "\"status\": \"ok\""), "\"status\": \"no\"", 14);
+    char *third = strstr(rows[2], "\"status\": \"ok\",");
+    memmove(third + 16, third + 15, (size_t)(before + size - third - 16));
+    memcpy(third, "\"status\": \"oom\"", 15);
+    third[15] = ',';
+    cli_write_file(path, before, size - 20);
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "that ended are kept"));
+    cli_result_free(&result);
+    char *after = cli_read_file(path, NULL);
+    assert_non_null(after);
+    size_t first = (size_t)(rows[1] - before);
+    assert_memory_equal(after, before, first);
+    struct nvt_runs *runs = cli_read_runs(folder);
+    static const char *const statuses[] = {"ok", "oom", "ok", "ok"};
+    static const int batches[] = {1, 3, 2, 4};
+    assert_int_equal(runs->count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct nvt_record *record = &runs->records[i];
+        assert_string_equal(nvt_record_text(record, "status"), statuses[i]);
+        assert_int_equal((int)nvt_record_number(record, "batch"), batches[i]);
+        nvt_trace_free(read_trace_of(folder, record));
+    }
+    nvt_runs_free(runs);
+    free(before);
+    free(after);
+    /* Of other counts there is none. */
+    argv[8] = "3";
+    argv[6] = "1";
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "are replaced and 4 traces of theirs removed"));
+    cli_result_free(&result);
+    const char *nowhere[] = {"nvtally", "run", "linear", "--resume", NULL};
+    result = cli_run(nowhere);
+    cli_expect_failure(&result, "-o DIR says where the rows are");
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +562,7 @@ int main(void)
         cmocka_unit_test(phases_keep_levels_and_warmups_apart),
         cmocka_unit_test(memory_that_runs_out_is_a_row),
         cmocka_unit_test(ctrl_c_keeps_what_was_finished),
+        cmocka_unit_test(a_sweep_is_resumed),
         cmocka_unit_test(bad_axes_run_nothing),
         cmocka_unit_test(what_was_not_typed_is_the_studys),
         cmocka_unit_test(what_is_left_out_is_told),
