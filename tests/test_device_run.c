@@ -309,12 +309,31 @@ static void a_part_is_resumed_and_packed(void **state)
     unlink(results);
     struct cli_result result = run("1", "work", "no number", fragments);
     cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.out, "0 of 39 rows"));
+    assert_non_null(strstr(result.out, "fragments          failed   0 of 1 rows; a second call"));
     cli_result_free(&result);
     result = run("1", "work", "1", fragments);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "39 of 39 rows"));
     cli_result_free(&result);
+    /* What failed is run again, and the rest stays as it is. */
+    char results_of[4096];
+    snprintf(results_of, sizeof(results_of), "%s",
+             cli_in(cli_in(cli_folder, "work"), "fragments-128/results.jsonl"));
+    size_t size;
+    char *before = cli_read_file(results_of, &size), *second = strchr(before, '\n') + 1;
+    memcpy(strstr(second, "\"status\": \"ok\""), "\"status\": \"no\"", 14);
+    cli_write_file(results_of, before, size);
+    unlink(cli_in(cli_in(cli_folder, "work"), "state/fragments"));
+    result = run("1", "work", "1", fragments);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "39 of 39 rows"));
+    cli_result_free(&result);
+    char *after = cli_read_file(results_of, NULL);
+    size_t first = (size_t)(second - before), third = (size_t)(strchr(second, '\n') + 1 - before);
+    assert_memory_equal(after, before, first);
+    assert_memory_equal(after + first, before + third, size - third);
+    free(before);
+    free(after);
     /* After each part, so that they are there should the next one not end. */
     assert_int_equal(access(results, R_OK), 0);
     result = run("1", "work", "1", both);
@@ -639,6 +658,24 @@ static void packing_has_bounds(void **state)
     globfree(&packed);
 }
 
+/* A part that failed before, and that there is no time for now, is still one that failed. */
+static void what_failed_stays_failed(void **state)
+{
+    (void)state;
+    put_program("late", "nvtally", failing_program);
+    struct cli_result result = run_stood_in("late", "1", (const char *[]){"overhead", NULL});
+    cli_expect_status(&result, 1);
+    cli_result_free(&result);
+    setenv("WITHIN", "1", 1);
+    result = run_stood_in("late", "1", (const char *[]){"overhead", "warmup", NULL});
+    unsetenv("WITHIN");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "overhead: no time was left: it stays failed: 0 of 2"));
+    assert_non_null(strstr(result.out, "overhead           failed   0 of 2 steps"));
+    assert_non_null(strstr(result.err, "warmup: not run: no time was left"));
+    cli_result_free(&result);
+}
+
 /* What cannot be packed is told, and is no success; what was packed before stays. */
 static void a_pack_that_fails_is_told(void **state)
 {
@@ -675,6 +712,7 @@ int main(void)
         cmocka_unit_test(ranks_can_be_rehearsed),
         cmocka_unit_test(beside_pytorch_or_not_run),
         cmocka_unit_test(goals_are_decided_by_ratios),
+        cmocka_unit_test(what_failed_stays_failed),
         cmocka_unit_test(packing_has_bounds),
         cmocka_unit_test(a_pack_that_fails_is_told),
     };
