@@ -32,6 +32,9 @@ static const char options_text[] =
     "  --peak             measure what the backend reaches, for the shares of 'phases'\n"
     "  --seed N           of weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most (K, M, G behind the number)\n"
+    "  --time-limit N     seconds that a run may take at most\n"
+    "  --one-process      run one after the other in one process, not each in its own; for\n"
+    "                     --collect off\n"
     "  --resume           keep the rows of DIR that are ok or oom, and run the others\n"
     "  -o, --output DIR   where results.jsonl, env.json and the traces go\n"
     "                     (default: a temporary folder, removed after the table)\n"
@@ -50,6 +53,8 @@ enum {
     LIMIT,
     BACKEND,
     NSYS,
+    TIME,
+    ONE_PROCESS,
     RESUME,
     LIST,
     HELP,
@@ -66,6 +71,8 @@ static const struct option common_options[] = {{"collect", required_argument, NU
                                                {"memory-limit", required_argument, NULL, LIMIT},
                                                {"backend", required_argument, NULL, BACKEND},
                                                {"nsys", required_argument, NULL, NSYS},
+                                               {"time-limit", required_argument, NULL, TIME},
+                                               {"one-process", no_argument, NULL, ONE_PROCESS},
                                                {"resume", no_argument, NULL, RESUME},
                                                {"output", required_argument, NULL, 'o'},
                                                {"list", no_argument, NULL, LIST},
@@ -225,6 +232,11 @@ static int parse_option(struct request *request, int option, int index, char **a
     case NSYS:
         request->nsys = optarg;
         return 0;
+    case TIME:
+        return parse_number("--time-limit", optarg, 1, 1000000, &sweep->time_limit, err);
+    case ONE_PROCESS:
+        sweep->one_process = 1;
+        return 0;
     case RESUME:
         sweep->resume = 1;
         return 0;
@@ -335,6 +347,19 @@ static int check_interleave(const struct nvt_sweep *sweep, struct nvt_error *err
     return 0;
 }
 
+/* A recorder records whole processes, and levels are compared from one start to the next. */
+static int check_one_process(const struct nvt_sweep *sweep, struct nvt_error *err)
+{
+    if (!sweep->one_process)
+        return 0;
+    if (sweep->collect.count != 1 || sweep->collect.values[0] != NVT_COLLECT_OFF)
+        return nvt_fail(err,
+                        "--one-process: what is collected is of a process: needs --collect off");
+    if (sweep->ranks.size > 1)
+        return nvt_fail(err, "--one-process: not over several processes");
+    return 0;
+}
+
 static int check_resume(const struct nvt_sweep *sweep, struct nvt_error *err)
 {
     if (!sweep->resume)
@@ -373,7 +398,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     set_lengths(&request->sweep);
     if (nvt_sweep_find_nsys(&request->sweep, request->nsys, err) || expand(request, err))
         return -1;
-    return check_interleave(&request->sweep, err) || check_resume(&request->sweep, err) ? -1 : 0;
+    return check_interleave(&request->sweep, err) || check_one_process(&request->sweep, err) ||
+                   check_resume(&request->sweep, err)
+               ? -1
+               : 0;
 }
 
 /* --- running ----------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,8 @@ static void put_outcome(struct nvt_json *json, struct nvt_child *run,
     }
     if (how->message[0])
         snprintf(why, sizeof(run->why), "%.590s", how->message);
+    else if (run->sweep->time_limit && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGALRM)
+        snprintf(why, sizeof(run->why), "took longer than %" PRId64 " s", run->sweep->time_limit);
     else if (WIFSIGNALED(wait_status))
         snprintf(why, sizeof(run->why), "killed by signal %d (%s)", WTERMSIG(wait_status),
                  strsignal(WTERMSIG(wait_status)));
@@ -211,7 +214,11 @@ static int run_one(struct nvt_child *run, struct nvt_error *err)
     int number = nvt_signals_ended(end.wait_status);
     if (number)
         nvt_signals_set(number);
-    return keep_run(run, &end, err);
+    int status = keep_run(run, &end, err);
+    /* What went wrong may have left something behind. */
+    if (status && run->served)
+        nvt_served_end(run->served);
+    return status;
 }
 
 /* All levels of a configuration at once. The number that are not ok, or -1. */
@@ -410,14 +417,17 @@ static int run_all(struct nvt_child *run, struct nvt_error *err)
 int nvt_sweep_run(const struct nvt_sweep *sweep, struct nvt_sweep_end *end, struct nvt_error *err)
 {
     struct nvt_child *run = calloc(1, sizeof(*run));
+    struct nvt_served served = {0};
     *end = (struct nvt_sweep_end){0};
     if (!run)
         return nvt_fail(err, "out of memory");
     run->sweep = sweep;
+    run->served = sweep->one_process ? &served : NULL;
     int status = prepare(run, err);
     if (!status) {
         nvt_signals_catch();
         status = run_all(run, err);
+        nvt_served_end(&served);
         nvt_signals_leave();
         end->interrupted = nvt_signals_caught();
     }

@@ -37,8 +37,10 @@ struct nvt_sweep {
     struct nvt_axis warmup, collect; /* collect: positions in nvt_collect_levels */
     int64_t iterations, repeat;      /* repeat: runs of each at each level, interleaved */
     int interleave;                  /* enum nvt_interleave */
-    int resume; /* rows of the directory that are ok or oom stay, and are not run again */
+    int resume;      /* rows of the directory that are ok or oom stay, and are not run again */
+    int one_process; /* the runs come one after the other in one, which bare ones can */
     uint64_t seed, memory_limit;
+    int64_t time_limit; /* seconds that a run may take, 0: as long as it wants */
     char library[4096]; /* path of the backend's */
     char nsys[4096];    /* the program of the level "nsys", "" when it is not asked for */
     struct nvt_backend_facts backend;

@@ -175,13 +175,14 @@ void nvt_child_run(const struct nvt_child *run, struct nvt_child_end *end)
 {
     const struct nvt_sweep *sweep = run->sweep;
     struct nvt_error err = NVT_ERROR_INIT;
-    char numbers[5][32];
+    char numbers[6][32];
     int status;
     snprintf(numbers[0], 32, "%" PRId64, run->warmup);
     snprintf(numbers[1], 32, "%" PRId64, sweep->iterations);
     snprintf(numbers[2], 32, "%" PRIu64, sweep->seed);
     snprintf(numbers[3], 32, "%" PRIu64, sweep->memory_limit);
     snprintf(numbers[4], 32, "%" PRId64, run->place);
+    snprintf(numbers[5], 32, "%" PRId64, sweep->time_limit);
     /* The child's command line: see worker.c. */
     char *argv[] = {(char *)run->self,
                     (char *)"run",
@@ -196,12 +197,16 @@ void nvt_child_run(const struct nvt_child *run, struct nvt_child_end *end)
                     numbers[2],
                     numbers[3],
                     (char *)(sweep->interleave == NVT_INTERLEAVE_WITHIN ? "1" : "0"),
+                    numbers[5],
                     (char *)run->settings.data,
                     (char *)run->turns,
                     run->turns ? numbers[4] : NULL,
                     NULL};
     *end = (struct nvt_child_end){0};
-    if (run->level == NVT_COLLECT_NSYS)
+    if (run->served)
+        status = nvt_served_run(run->served, run->self, sweep->library, argv + 5, &end->wait_status,
+                                &err);
+    else if (run->level == NVT_COLLECT_NSYS)
         status = start_nsys(run, argv, &end->wait_status, &err);
     else if (nvt_child_is_bare(run->level))
         status = start_bare(argv, &end->wait_status, &err);

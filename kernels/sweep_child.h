@@ -10,6 +10,7 @@
 
 #include "../lib/buffer.h"
 #include "sweep.h"
+#include "sweep_served.h"
 
 struct nvt_child {
     const struct nvt_sweep *sweep;
@@ -20,6 +21,7 @@ struct nvt_child {
     struct nvt_buffer
         settings; /* how it is run: its row's members up to what it measures, "{…}" and a line feed */
     char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
+    struct nvt_served *served; /* the process that runs it, NULL: one of its own */
     char *is_kept; /* of each run of the sweep whether its row is there already; NULL: of none */
     int failed;    /* exit status of the last run that is a row of status error, 0 */
     char why[600]; /* it is not ok, or what to know of it when it is; "" for nothing */

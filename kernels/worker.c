@@ -4,7 +4,11 @@
  *   nvtally run --worker backend LIBRARY              struct nvt_backend_answer on stdout
  *   nvtally run --worker peak LIBRARY                 the same, with the peak measured
  *   nvtally run --worker run LIBRARY RESULT WORKLOAD CONFIGURATION WARMUP ITERATIONS SEED LIMIT
- *                            WITHIN SETTINGS [TURNS PLACE]     one JSON object in the file RESULT
+ *                            WITHIN SECONDS SETTINGS [TURNS PLACE]     one JSON object in the file RESULT
+ *   nvtally run --worker serve LIBRARY                the same, one after the other: standard input is a socket from which
+ *                            the words from RESULT to SETTINGS come; a byte, the exit status, goes back for each
+ *
+ * SECONDS is what a run may take, 0: as long as it wants. SIGALRM ends the process behind that.
  *
  * SETTINGS is another object: both together are the run's row, which it also leaves in whatever records its NVTX
  * events, as the mark "result {…}" of the domain nvtally. So the tables can be made of traces alone.
@@ -16,12 +20,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../lib/nvtx.h"
 #include "../lib/sample.h"
 #include "sweep.h"
+#include "sweep_served.h"
 
 struct nvt_backend_answer {
     int status;
@@ -197,7 +203,19 @@ static int64_t place_of(const char *text)
     return *text && !*end ? place : -1;
 }
 
-static int run_configuration(const struct library *library, char **argv)
+/* SIGALRM shall end us, whatever we came from did with it. 0: never. */
+static void set_alarm(const char *seconds)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    (void)signal(SIGALRM, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    alarm((unsigned)strtoul(seconds, NULL, 10));
+}
+
+/* Its words, from RESULT on. */
+static int run_configuration(const struct library *library, char *const *argv)
 {
     struct nvt_run_settings settings = {argv[1],
                                         argv[2],
@@ -206,15 +224,55 @@ static int run_configuration(const struct library *library, char **argv)
                                         strtoull(argv[5], NULL, 10),
                                         strtoull(argv[6], NULL, 10),
                                         !strcmp(argv[7], "1"),
-                                        argv[9],
-                                        argv[9] ? place_of(argv[10]) : 0};
+                                        argv[10],
+                                        argv[10] ? place_of(argv[11]) : 0};
     struct nvt_run_result *result = calloc(1, sizeof(*result));
     if (!result)
         return 2;
     library->run(&settings, result);
-    int status = write_result(argv[0], argv[8], result) ? 2 : 0;
+    int status = write_result(argv[0], argv[9], result) ? 2 : 0;
     library->release(result);
     free(result);
+    return status;
+}
+
+/* What comes in one message: so many words, each with its terminator. 0 or -1. */
+static int read_words(char *text, size_t size, char **words, size_t count)
+{
+    size_t found = 0;
+    for (size_t at = 0; at < size; at += strnlen(text + at, size - at) + 1) {
+        if (found == count)
+            return -1;
+        words[found++] = text + at;
+    }
+    return size && !text[size - 1] && found == count ? 0 : -1;
+}
+
+/* Until nobody is there to ask. The exit status. */
+static int serve(const struct library *library)
+{
+    enum { WORDS = 10 };
+    char *text = malloc(NVT_SERVED_MOST + 1);
+    int status = text ? 0 : 2;
+    while (!status) {
+        char *words[WORDS + 1] = {0};
+        ssize_t size = recv(STDIN_FILENO, text, NVT_SERVED_MOST + 1, 0);
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            break;
+        status = read_words(text, (size_t)size, words, WORDS) ? 2 : 0;
+        if (status)
+            break;
+        set_alarm(words[8]);
+        uint8_t how = (uint8_t)run_configuration(library, words);
+        set_alarm("0");
+        if (send(STDIN_FILENO, &how, 1, MSG_NOSIGNAL) != 1)
+            break;
+    }
+    free(text);
+    /* Nobody waits for what a driver may still do. */
+    set_alarm("10");
     return status;
 }
 
@@ -239,8 +297,12 @@ int nvt_worker_main(int argc, char **argv)
     char text[1200];
     int wants_peak = argc == 3 && !strcmp(argv[1], "peak");
     int is_question = wants_peak || (argc == 3 && !strcmp(argv[1], "backend"));
-    if (!is_question && ((argc != 12 && argc != 14) || strcmp(argv[1], "run")))
+    int serves = argc == 3 && !strcmp(argv[1], "serve");
+    int runs = (argc == 13 || argc == 15) && !strcmp(argv[1], "run");
+    if (!is_question && !serves && !runs)
         return 2;
+    if (runs)
+        set_alarm(argv[11]);
     int status = load(argv[2], &library, &err);
     if (is_question)
         return tell_backend(status ? NULL : &library, wants_peak, &err);
@@ -248,7 +310,7 @@ int nvt_worker_main(int argc, char **argv)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }
-    return run_configuration(&library, argv + 3);
+    return serves ? serve(&library) : run_configuration(&library, argv + 3);
 }
 
 static pid_t start_question(const char *what, const char *library, int *answer,

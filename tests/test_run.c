@@ -553,6 +553,95 @@ static void a_sweep_is_resumed(void **state)
     cli_result_free(&result);
 }
 
+static struct nvt_runs *run_with(const char *option, const char *value, const char *folder,
+                                 const char *collect, const char *iterations, int status)
+{
+    const char *out = cli_in(cli_folder, folder);
+    const char *argv[] = {"nvtally",  "run",       "linear",   "--size",    "64,128",
+                          "--batch",  "8",         "--warmup", "0",         "--iterations",
+                          iterations, "--backend", "host",     "--collect", collect,
+                          "-o",       out,         option,     value,       NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, status);
+    cli_result_free(&result);
+    return cli_read_runs(out);
+}
+
+/* One after the other in one process they compute what they do each in its own; one that runs out of memory is a row, and
+ * those behind it come in a new one. */
+static void one_process_runs_all(void **state)
+{
+    (void)state;
+    struct nvt_runs *alone = run_with("--seed", "1", "alone", "off", "5", 0);
+    struct nvt_runs *together = run_with("--one-process", NULL, "together", "off", "5", 0);
+    assert_int_equal(together->count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const same[] = {"size", "loss", "peak_allocated_bytes",
+                                           "peak_reserved_bytes", "parameters"};
+        assert_string_equal(nvt_record_text(&together->records[i], "status"), "ok");
+        for (size_t k = 0; k < sizeof(same) / sizeof(same[0]); k++)
+            assert_true(nvt_record_number(&alone->records[i], same[k]) ==
+                        nvt_record_number(&together->records[i], same[k]));
+    }
+    nvt_runs_free(alone);
+    nvt_runs_free(together);
+    const char *out = cli_in(cli_folder, "full");
+    const char *full[] = {"nvtally",    "run",
+                          "linear",     "--size",
+                          "1024,32,64", "--batch",
+                          "8",          "--iterations",
+                          "2",          "--backend",
+                          "host",       "--collect",
+                          "off",        "--memory-limit",
+                          "8M",         "--one-process",
+                          "-o",         out,
+                          NULL};
+    struct cli_result result = cli_run(full);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(out);
+    assert_int_equal(runs->count, 3);
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
+    assert_string_equal(nvt_record_text(&runs->records[1], "status"), "ok");
+    assert_string_equal(nvt_record_text(&runs->records[2], "status"), "ok");
+    nvt_runs_free(runs);
+    const char *traced[] = {"nvtally", "run", "linear", "--one-process", "--collect", "nvtx", NULL};
+    result = cli_run(traced);
+    cli_expect_failure(&result, "needs --collect off");
+    cli_result_free(&result);
+}
+
+/* What takes longer than it may is an error of its own row, however it is run. */
+static void a_run_that_takes_too_long_is_ended(void **state)
+{
+    (void)state;
+    static const char *const levels[] = {"off", "off", "nvtx"};
+    for (int i = 0; i < 3; i++) {
+        const char *out = cli_in(cli_folder, "long");
+        const char *argv[] = {"nvtally", "run",
+                              "linear",  "--size",
+                              "512,256", "--batch",
+                              "64",      "--iterations",
+                              "1000000", "--backend",
+                              "host",    "--collect",
+                              levels[i], "-o",
+                              out,       "--time-limit",
+                              "1",       i == 1 ? "--one-process" : NULL,
+                              NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 128 + SIGALRM);
+        cli_result_free(&result);
+        struct nvt_runs *runs = cli_read_runs(out);
+        assert_int_equal(runs->count, 2);
+        for (size_t k = 0; k < 2; k++) {
+            assert_string_equal(nvt_record_text(&runs->records[k], "status"), "error");
+            assert_string_equal(nvt_record_text(&runs->records[k], "message"),
+                                "took longer than 1 s");
+        }
+        nvt_runs_free(runs);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -563,6 +652,8 @@ int main(void)
         cmocka_unit_test(memory_that_runs_out_is_a_row),
         cmocka_unit_test(ctrl_c_keeps_what_was_finished),
         cmocka_unit_test(a_sweep_is_resumed),
+        cmocka_unit_test(one_process_runs_all),
+        cmocka_unit_test(a_run_that_takes_too_long_is_ended),
         cmocka_unit_test(bad_axes_run_nothing),
         cmocka_unit_test(what_was_not_typed_is_the_studys),
         cmocka_unit_test(what_is_left_out_is_told),

@@ -517,6 +517,7 @@ static void a_worker_without_its_turns_says_so(void **state)
                               "1",
                               "0",
                               "0",
+                              "0",
                               "{}",
                               file,
                               places[i],

@@ -307,6 +307,8 @@ static int start_run(struct nvt_run_context *context, struct nvt_error *err)
         return -1;
     if (nvt_workload_backend(&context->result->backend, err))
         return -1;
+    /* Where a run before ours in this process left it. */
+    nvt_backend_use_stream(0);
     context->nvtx = nvt_nvtx_open("nvtally");
     /* What a device's memory costs shows in its API's calls. */
     if (!strcmp(context->result->backend.name, "host"))
