@@ -33,14 +33,12 @@ static const struct nvt_member *next(const struct nvt_record *record, size_t *at
 
 static int is_repetition(const struct nvt_record *left, const struct nvt_record *right)
 {
-    const struct nvt_member *a, *b;
     const char *ended = nvt_record_text(left, "status"), *other = nvt_record_text(right, "status");
     if (!nvt_record_text(left, "repeat") || !nvt_record_text(right, "repeat") ||
         strcmp(ended ? ended : "", other ? other : ""))
         return 0;
     for (size_t i = 0, k = 0;;) {
-        a = next(left, &i);
-        b = next(right, &k);
+        const struct nvt_member *a = next(left, &i), *b = next(right, &k);
         if (!a || !b)
             return !a && !b;
         if (strcmp(a->key, b->key) || a->type != b->type || strcmp(a->text, b->text))

@@ -91,7 +91,7 @@ static void test_tics(void **state)
         nvt_frame_log_range(&extent, 1.2, &left, &right);
         nvt_frame_log_x(&frame, left, right, values, 2, out);
         fclose(out);
-        for (const char *at = strstr(script, "xtics ("); (at = strstr(at, "' ")); at++)
+        for (const char *at = strstr(script, "xtics ("); (at = strstr(at, "\" ")); at++)
             labels++;
         assert_in_range(labels, 2, 3);
         free(script);

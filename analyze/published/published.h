@@ -39,9 +39,8 @@ struct nvt_published {
 struct nvt_layout {
     const char *name;
     const char *about;
-    const char *mark; /* a text that every document in this layout has */
-    const char
-        *backend; /* that it was made on, or NULL; `read` sets another where a document has it */
+    const char *mark;    /* a text that every document in this layout has */
+    const char *backend; /* that it was made on, or NULL; `read` may set another */
     /* Append the records. 0, or -1 with err filled (nvt_log_fail). */
     int (*read)(struct nvt_log *log, struct nvt_published *out, struct nvt_error *err);
     /*
