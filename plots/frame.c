@@ -429,11 +429,11 @@ static const char *put_neighbours(double value, double left, double right, FILE 
 {
     const char *separator = "";
     if (value / 2 >= fmax(left, 1)) {
-        fprintf(out, "'%.6g' %.9g", value / 2, value / 2);
+        fprintf(out, "\"%.6g\" %.9g", value / 2, value / 2);
         separator = ", ";
     }
     if (value * 2 <= right) {
-        fprintf(out, "%s'%.6g' %.9g", separator, value * 2, value * 2);
+        fprintf(out, "%s\"%.6g\" %.9g", separator, value * 2, value * 2);
         separator = ", ";
     }
     return separator;
