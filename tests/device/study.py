@@ -1,5 +1,6 @@
 """What the studies in PyTorch share: the clock, summaries, and rows that are appended and not measured again."""
 
+import gc
 import json
 import os
 import statistics
@@ -43,7 +44,9 @@ def forget_peak(device):
 
 
 def release(device):
-    """What PyTorch keeps goes back; a context that is lost says so at the next call."""
+    """What PyTorch keeps goes back, that of models that refer to themselves too; a context that is lost says so at the next
+    call."""
+    gc.collect()
     if device == "cuda":
         try:
             torch.cuda.empty_cache()
