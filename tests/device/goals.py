@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""usage: goals.py FOLDER
+"""usage: goals.py [--all] FOLDER
 
 Which goals the results of tests/device/run reach. FOLDER is its $WORK, or what pack made of it. A goal is
 reached, missed or not run; behind that stands what it was decided by. Ratios come from rounds in which both
 sides were run one after the other: the median over the rounds, and in brackets the least and the largest.
+--all: of each goal every case, in Markdown: what both sides took, their ratio and its spread.
 Needs nothing but Python.
 """
 
@@ -40,14 +41,27 @@ def mean(row, name):
 
 
 class Ratio:
-    """Ratios of rounds, by case: what they come to, and the cases in their order."""
+    """Ratios of rounds, by case: what they come to, and the cases in their order. `sides`: what is above and below, of times
+    in ns, which are told in us, or in a unit of their own."""
 
-    def __init__(self):
-        self.cases = {}
+    def __init__(self, *sides, scale=1e-3):
+        self.sides, self.scale = sides, scale
+        self.cases, self.values = {}, {}
 
     def add(self, case, above, below):
         if above is not None and below:
             self.cases.setdefault(case, []).append(above / below)
+            self.values.setdefault(case, []).append((above, below))
+
+    def table(self):
+        """Markdown, a line a case in the order in which they came."""
+        yield f"| case | {self.sides[0]} | {self.sides[1]} | ratio | least | largest | rounds |"
+        yield "|---|---:|---:|---:|---:|---:|---:|"
+        for case, ratios in self.cases.items():
+            above, below = (statistics.median(side) * self.scale for side in zip(*self.values[case]))
+            cells = (f"{above:.1f}" if math.isfinite(above) else "-", f"{below:.1f}", f"{statistics.median(ratios):.3f}",
+                     f"{min(ratios):.3f}", f"{max(ratios):.3f}", str(len(ratios)))
+            yield f"| {case} | " + " | ".join(cells) + " |"
 
     def text(self, case):
         values = self.cases[case]
@@ -57,9 +71,9 @@ class Ratio:
         return statistics.median(self.cases[case])
 
     def judge(self, bound, above=False):
-        """(verdict, detail): each case's median at most the bound, or at least."""
+        """(verdict, detail, self): each case's median at most the bound, or at least."""
         if not self.cases:
-            return "not run", ""
+            return "not run", "", self
         wrong = [case for case in self.cases
                  if (self.median(case) < bound if above else self.median(case) > bound)]
         order = sorted(self.cases, key=self.median, reverse=not above)
@@ -67,7 +81,11 @@ class Ratio:
         rounds = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
         detail = f"{len(self.cases) - len(wrong)} of {len(self.cases)} cases, rounds: {rounds}; worst: "
         detail += ", ".join(self.text(case) for case in order[:SHOWN if wrong else 1])
-        return "missed" if wrong else "reached", detail
+        return "missed" if wrong else "reached", detail, self
+
+    def told(self):
+        """The same of what no goal is decided by."""
+        return "", ", ".join(self.text(case) for case in self.cases), self
 
 
 def rounds(work, name):
@@ -94,14 +112,14 @@ def pairs(work, name, keys, chosen=lambda row: True):
 
 def beside(work, name, keys, phase, chosen):
     """Our time of a phase to theirs, the least where there are several; what only they can do is endlessly slower."""
-    ratio = Ratio()
+    ratio = Ratio("ours, us", "PyTorch, us")
     for case, ours, theirs in pairs(work, name, keys, chosen):
         times = [mean(row, phase) for row in theirs if mean(row, phase)]
         ratio.add(case, mean(ours, phase) if ours else math.inf, min(times, default=None))
     return ratio
 
 
-# --- the goals: each yields (what, verdict, detail) ---
+# --- the goals: each yields (what, verdict, detail) or (what, verdict, detail, ratio) ---
 
 
 def parts(work):
@@ -131,7 +149,7 @@ def configuration(row):
 
 
 def overhead(work):
-    ratios = {level: Ratio() for level in ("kernel", "full", "nsys")}
+    ratios = {level: Ratio(f"{level}, us", "bare, us") for level in ("kernel", "full", "nsys")}
     for folder in sorted(work.glob("overhead-[0-9]*")):
         for path in sorted(folder.glob("*/results.jsonl")):
             rows = rows_of(path)
@@ -144,8 +162,7 @@ def overhead(work):
     for level, bound in (("kernel", 1.03), ("full", 1.10)):
         yield f"forward at {level} at most {bound:.2f} of bare", *ratios[level].judge(bound)
     if ratios["nsys"].cases:
-        yield "(forward under nsys, published 1.28 to 2.87)", "", ", ".join(
-            ratios["nsys"].text(case) for case in ratios["nsys"].cases)
+        yield "(forward under nsys, published 1.28 to 2.87)", *ratios["nsys"].told()
 
 
 def linear(work):
@@ -155,7 +172,8 @@ def linear(work):
 
 
 def fragments(work):
-    flat, faster = Ratio(), Ratio()
+    flat = Ratio("128 fragments, us", "2 fragments, us")
+    faster = Ratio("PyTorch's looped, us", "our grouped, us")
     for ours, theirs in rounds(work, "beside_linear"):
         grouped = {(row["size"], row["batch"], row["fragments"]): row for row in ours
                    if row["variant"] == "grouped"}
@@ -182,8 +200,7 @@ def transformer(work):
     for phase in ("forward", "backward"):
         fused = beside(work, "beside_transformer", cases, phase, chosen("fused"))
         if fused.cases:
-            yield (f"(transformer {phase}, ours to PyTorch's fused attention)", "",
-                   ", ".join(fused.text(case) for case in fused.cases))
+            yield f"(transformer {phase}, ours to PyTorch's fused attention)", *fused.told()
 
 
 STANDARD = ("standard_fwd", "standard_gw", "standard_gx")
@@ -210,7 +227,8 @@ def study_rows(work):
 
 
 def switchback(work):
-    sooner, beside = Ratio(), {"torch": Ratio(), "triton": Ratio()}
+    sooner = Ratio("time_global, us", "fp16, us")
+    beside = {path: Ratio("ours, us", f"the {path} path, us") for path in ("torch", "triton")}
     found = [row for ours, _ in rounds(work, "beside_switchback") for row in ours]
     for row in found + [row for row, _ in study_rows(work)]:
         if row["dim"] >= 1280 and row["batch"] == 32768:
@@ -222,8 +240,8 @@ def switchback(work):
                 if layer(mine) == layer(row) and mine["batch"] == row["batch"]:
                     beside[row["backend"]].add(layer(row), total(mine, GLOBAL), total(row, GLOBAL))
     for path, ratio in beside.items():
-        verdict, detail = ratio.judge(1.0)
-        yield f"(time_global, ours to the {path} path)", "" if ratio.cases else verdict, detail
+        verdict, detail, _ = ratio.judge(1.0)
+        yield f"(time_global, ours to the {path} path)", "" if ratio.cases else verdict, detail, ratio
 
 
 def tensor_bytes(row, operation):
@@ -234,7 +252,7 @@ def tensor_bytes(row, operation):
 
 def quantisation(work):
     """To the faster of our copy and PyTorch's."""
-    ratio = Ratio()
+    ratio = Ratio("GB/s", "the copy's GB/s", scale=1e-9)
     copies = [row.get("copy_bytes_per_s", 0) for _, theirs in rounds(work, "beside_switchback") for row in theirs]
     for row, copy in study_rows(work):
         bandwidth = max(copies + [copy or 0])
@@ -246,7 +264,7 @@ def quantisation(work):
 
 
 def pipeline(work):
-    ratio = Ratio()
+    ratio = Ratio("ours, samples/s", "PyTorch, samples/s", scale=1)
     for _, ours, theirs in pairs(work, "beside_gpipe", ("model", "attention_axis")):
         ratio.add("K = M = 1", ours["throughput_samples_per_s"] if ours else 0,
                   max(row["throughput_samples_per_s"] for row in theirs))
@@ -276,12 +294,12 @@ def pipeline(work):
 
 
 def warmups(work):
-    ratio = Ratio()
+    ratio = Ratio("without warm-ups, us", "after five, us")
     for path in sorted(work.glob("warmup-*/results.jsonl")):
         forward = {row["warmup"]: mean(row, "forward") for row in rows_of(path)}
         ratio.add(path.parent.name.removeprefix("warmup-"), forward.get(0), forward.get(5))
     if ratio.cases:
-        yield "(forward without warm-ups to that after five)", "", ", ".join(ratio.text(case) for case in ratio.cases)
+        yield "(forward without warm-ups to that after five)", *ratio.told()
 
 
 def nccl_losses(what, paths):
@@ -306,18 +324,38 @@ def over_nccl(work):
 GOALS = (parts, records, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl, warmups)
 
 
+def lines(what, verdict, detail):
+    yield f"  {what:<62} {verdict:<8} {detail}".rstrip()
+
+
+def section(what, verdict, detail, *ratios):
+    """The same with all cases."""
+    yield f"**{what.strip('()')}**" + (f": {verdict}" if verdict else "")
+    yield ""
+    tables = [ratio for ratio in ratios if ratio.cases]
+    for ratio in tables:
+        yield from ratio.table()
+    if not tables:
+        yield detail or "-"
+    yield ""
+
+
 def main():
-    if len(sys.argv) != 2:
+    arguments = [word for word in sys.argv[1:] if word != "--all"]
+    shows_all = len(arguments) + 1 < len(sys.argv)
+    if len(arguments) != 1:
         print(__doc__.split("\n")[0], file=sys.stderr)
         return 2
-    work = pathlib.Path(sys.argv[1])
-    print(f"  {'goal':<62} {'':<8} decided by")
+    work = pathlib.Path(arguments[0])
+    if not shows_all:
+        print(f"  {'goal':<62} {'':<8} decided by")
     for goal in GOALS:
         try:
-            for what, verdict, detail in goal(work):
-                print(f"  {what:<62} {verdict:<8} {detail}".rstrip())
+            for told in goal(work):
+                print(*(section(*told) if shows_all else lines(*told[:3])), sep="\n")
         except Exception as error:  # rows that nobody expected: the other goals are still decided
-            print(f"  {goal.__name__ + ' and what follows of it':<62} {'not run':<8} {type(error).__name__}: {error}")
+            what, why = f"{goal.__name__} and what follows of it", f"{type(error).__name__}: {error}"
+            print(*(section if shows_all else lines)(what, "not run", why), sep="\n")
     for name in ("losses.txt", "int8.txt"):
         path = work / name
         for line in path.read_text().splitlines()[-2:] if path.exists() else ():
