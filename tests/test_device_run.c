@@ -135,7 +135,7 @@ static void a_failed_row_is_not_done(void **state)
     put_program("failed-rows", "nvtally", failing_program);
     struct cli_result result = run_stood_in("failed-rows", "1", (const char *[]){"overhead", NULL});
     cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.out, "0 of 2 steps"));
+    assert_non_null(strstr(result.out, "0 of 4 steps"));
     cli_result_free(&result);
 }
 
@@ -146,6 +146,125 @@ static const char ok_program[] =
     "[ \"$word\" != --list ] || { echo one; exit; }\n"
     "mkdir -p \"$out\"\n"
     "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
+
+/* A build is never skipped: what was changed would run as it was. */
+static void a_build_is_never_skipped(void **state)
+{
+    (void)state;
+    put_program("built", "make", "#!/bin/sh\necho once >>\"$HELD\"\n");
+    put_program("built", "nvtally", "#!/bin/sh\necho 'CUDA activity  built into'\n");
+    put_program("built", "libnvtally-cuda.so", "");
+    put_program("built", "nvidia-smi", "#!/bin/sh\n[ \"$1\" = dmon ] || echo 9.0\n");
+    for (int i = 0; i < 2; i++) {
+        struct cli_result result = run_stood_in("built", "", (const char *[]){"build", NULL});
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+    }
+    char *made = cli_read_file(cli_in(cli_in(cli_folder, "built"), "held"), NULL);
+    assert_string_equal(made, "once\nonce\n");
+    free(made);
+}
+
+/* Beside PyTorch ours has its cuBLAS, where that is of the number that ours was linked with. */
+static void both_sides_have_one_cublas(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+        "[ \"$word\" != --list ] || { echo one; exit; }\n"
+        "mkdir -p \"$out\"\n"
+        "ls \"${LD_LIBRARY_PATH%%:*}\" >>\"$HELD\"\n"
+        "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
+    char python[4500];
+    snprintf(
+        python, sizeof(python),
+        "#!/bin/sh\n"
+        "case $* in\n"
+        "*'import glob, nvidia'*) echo %s/theirs-cublas ;;\n"
+        "*torch.jsonl) while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\" ;;\n"
+        "esac\n",
+        cli_folder);
+    mkdir(cli_in(cli_folder, "theirs-cublas"), 0777);
+    put_program("theirs-cublas/lib", "libcublas.so.13", "");
+    put_program("theirs-cublas/lib", "libcublasLt.so.13", "");
+    put_program("theirs-cublas/lib", "libcudart.so.13", "");
+    put_program("same", "nvtally", program);
+    put_program("same", "libnvtally-cuda.so", "");
+    put_program("same", "ldd", "#!/bin/sh\necho ' libcublas.so.13 => /usr/lib/libcublas.so.13'\n");
+    put_program("same", "python3", python);
+    put_program("same", "nvidia-smi", "#!/bin/sh\n");
+    unsetenv("LD_LIBRARY_PATH");
+    struct cli_result result = run_stood_in("same", "", (const char *[]){"beside_gpipe", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "a row of 32 features took "));
+    assert_non_null(strstr(result.err, "in turn, both with the libcublas.so.13 of PyTorch"));
+    cli_result_free(&result);
+    char *seen = cli_read_file(cli_in(cli_in(cli_folder, "same"), "held"), NULL);
+    assert_non_null(strstr(seen, "libcublas.so.13\nlibcublasLt.so.13\n"));
+    assert_null(strstr(seen, "libcudart"));
+    free(seen);
+}
+
+/* An operation of the check that failed is named. */
+static void what_failed_in_the_check_is_told(void **state)
+{
+    (void)state;
+    put_program("checked", "nvtally", ok_program);
+    put_program(
+        "checked/device", "check",
+        "#!/bin/sh\n"
+        "echo 'bias_forward                      1          0   0.00e+00     1e-06  FAILED: "
+        "CUDA: an illegal address'\n"
+        "echo '95 of 96 operations agree'\n"
+        "exit 1\n");
+    struct cli_result result = run_stood_in("checked", "1", (const char *[]){"check", NULL});
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err,
+                           "check: failed: 95 of 96 operations agree; bias_forward: CUDA: "
+                           "an illegal address"));
+    cli_result_free(&result);
+    put_program("checked/device", "check",
+                "#!/bin/sh\n"
+                "echo 'matmul_nn                         1          0   0.00e+00     1e-06  ok'\n"
+                "exec sleep 60\n");
+    setenv("LIMIT", "2", 1);
+    result = run_stood_in("checked", "1", (const char *[]){"check", NULL});
+    unsetenv("LIMIT");
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "check: failed: no end in its time, behind matmul_nn"));
+    cli_result_free(&result);
+}
+
+/* An overhead without a row under the nsys that is there is not ok, and a second call has nothing else to do. */
+static void an_nsys_that_ran_nothing_is_told(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+        "mkdir -p \"$out\"\n"
+        "echo run >>\"$HELD\"\n"
+        "echo '{\"collect\": \"off\", \"status\": \"ok\"}' >\"$out/results.jsonl\"\n"
+        "case $* in *nsys*) echo '{\"collect\": \"nsys\", \"status\": \"error\", "
+        "\"message\": \"exit status 1\"}' >>\"$out/results.jsonl\" ;; esac\n";
+    put_program("no-rows", "nvtally", program);
+    put_program("no-rows", "nsys", "#!/bin/sh\n");
+    setenv("NSYS", cli_in(cli_in(cli_folder, "no-rows"), "nsys"), 1);
+    for (int i = 0; i < 2; i++) {
+        struct cli_result result = run_stood_in("no-rows", "1", (const char *[]){"overhead", NULL});
+        cli_expect_status(&result, 1);
+        assert_non_null(strstr(result.err,
+                               "overhead: failed: 2 rounds of off,nvtx, none under nsys; 2 "
+                               "failed: exit status 1; a second call tries again"));
+        cli_result_free(&result);
+    }
+    unsetenv("NSYS");
+    /* Two rounds of two steps, and two under nsys; then those two. */
+    char *runs = cli_read_file(cli_in(cli_in(cli_folder, "no-rows"), "held"), NULL);
+    assert_int_equal(strlen(runs), (4 + 2 + 2) * strlen("run\n"));
+    free(runs);
+}
 
 /* Of racecheck and synccheck cuBLAS's kernels are left out, where this version can. */
 static void our_own_kernels_are_sanitized(void **state)
@@ -288,7 +407,7 @@ static void an_nsys_without_a_report_will_do(void **state)
     struct cli_result result = run("1", "half/work", "1", parts);
     unsetenv("NSYS");
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "2 rounds of off,nvtx, some under nsys"));
+    assert_non_null(strstr(result.out, "2 rounds of off,nvtx, 3 rows under nsys"));
     assert_non_null(strstr(result.out, "(forward under nsys, published 1.28 to 2.87)"));
     cli_result_free(&result);
     glob_t left;
@@ -400,7 +519,7 @@ static void a_device_can_be_rehearsed(void **state)
     static const char *const said[] = {"39 of 39 rows",
                                        "4 of 4 rows",
                                        "full               reached",
-                                       "2 rounds of off,nvtx,kernel,full",
+                                       "2 rounds of off,kernel,full",
                                        "12 of 12 rows",
                                        "2 of 2 rows",
                                        "24 of 24 rows",
@@ -430,8 +549,7 @@ static void the_switchback_study_is_whole(void **state)
     assert_non_null(strstr(result.out, "142 of 142 rows"));
     cli_result_free(&result);
     assert_int_equal(
-        access(cli_in(cli_in(cli_folder, "study"), "switchback-1280-large/results.jsonl"), R_OK),
-        0);
+        access(cli_in(cli_in(cli_folder, "study"), "switchback-1-large/results.jsonl"), R_OK), 0);
 }
 
 /* A rank a device, where there are several and a launcher. */
@@ -658,6 +776,32 @@ static void packing_has_bounds(void **state)
     globfree(&packed);
 }
 
+/* And all cases of them, in Markdown. */
+static void all_cases_can_be_shown(void **state)
+{
+    (void)state;
+    put_results();
+    const char *argv[] = {"python3", "tests/device/goals.py", "--all", cli_in(cli_folder, "goals"),
+                          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    static const char *const lines[] = {
+        "**forward at kernel at most 1.03 of bare**: reached\n\n"
+        "| case | kernel, us | bare, us | ratio | least | largest | rounds |\n"
+        "|---|---:|---:|---:|---:|---:|---:|\n"
+        "| t 1 a | 0.1 | 0.1 | 1.029 | 1.020 | 1.038 | 2 |\n"
+        "| t 1 b | 0.0 | 0.0 | 1.010 | 1.010 | 1.010 | 2 |\n\n",
+        "**linear forward no slower than PyTorch**: reached\n\n"
+        "| case | ours, us | PyTorch, us | ratio | least | largest | rounds |\n",
+        "| large fp32 | - | 0.1 | inf | inf | inf | 1 |\n",
+        "**every operation as in double precision**: missed\n\n3 of 4\n\n",
+        "**switchback and what follows of it**: not run\n\nKeyError: 'dim'\n\n"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        if (!strstr(result.out, lines[i]))
+            fail_msg("no '%s' in\n%s", lines[i], result.out);
+    cli_result_free(&result);
+}
+
 /* A part that failed before, and that there is no time for now, is still one that failed. */
 static void what_failed_stays_failed(void **state)
 {
@@ -670,8 +814,8 @@ static void what_failed_stays_failed(void **state)
     result = run_stood_in("late", "1", (const char *[]){"overhead", "warmup", NULL});
     unsetenv("WITHIN");
     cli_expect_status(&result, 1);
-    assert_non_null(strstr(result.err, "overhead: no time was left: it stays failed: 0 of 2"));
-    assert_non_null(strstr(result.out, "overhead           failed   0 of 2 steps"));
+    assert_non_null(strstr(result.err, "overhead: no time was left: it stays failed: 0 of 4"));
+    assert_non_null(strstr(result.out, "overhead           failed   0 of 4 steps"));
     assert_non_null(strstr(result.err, "warmup: not run: no time was left"));
     cli_result_free(&result);
 }
@@ -700,6 +844,10 @@ int main(void)
         cmocka_unit_test(without_a_device_parts_are_not_run),
         cmocka_unit_test(a_device_is_probed_and_held),
         cmocka_unit_test(a_failed_row_is_not_done),
+        cmocka_unit_test(a_build_is_never_skipped),
+        cmocka_unit_test(both_sides_have_one_cublas),
+        cmocka_unit_test(what_failed_in_the_check_is_told),
+        cmocka_unit_test(an_nsys_that_ran_nothing_is_told),
         cmocka_unit_test(our_own_kernels_are_sanitized),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),
@@ -712,6 +860,7 @@ int main(void)
         cmocka_unit_test(ranks_can_be_rehearsed),
         cmocka_unit_test(beside_pytorch_or_not_run),
         cmocka_unit_test(goals_are_decided_by_ratios),
+        cmocka_unit_test(all_cases_can_be_shown),
         cmocka_unit_test(what_failed_stays_failed),
         cmocka_unit_test(packing_has_bounds),
         cmocka_unit_test(a_pack_that_fails_is_told),
