@@ -293,6 +293,54 @@ static void pipelines_need_their_events(void **state)
     nvt_runs_free(right);
 }
 
+/* What a run leaves behind in its process, streams and graphs and scratch memory, changes nothing for the next. */
+static void one_process_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "fragmented --size 64,96 --batch 5 --fragments 2,8 --iterations 2 --warmup 1",
+        "transformer " SMALL_MODEL "--phase forward,train --graph on,off --precision bf16,fp32 "
+        "--iterations 2 --warmup 1",
+        SMALL_PIPELINE "--partitions 4,1,2 --microbatches 4,1",
+        "switchback --dim 64 --batch 128,64 --iterations 1 --warmup 0"};
+    static const char *const same[] = {"loss", "peak_allocated_bytes", "peak_reserved_bytes"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        char together[512];
+        snprintf(together, sizeof(together), "%s --one-process", words[i]);
+        struct nvt_runs *each = rows_of(words[i], "cuda", "each", NULL);
+        struct nvt_runs *all = rows_of(together, "cuda", "all", NULL);
+        assert_int_equal(each->count, all->count);
+        for (size_t k = 0; k < all->count; k++)
+            for (size_t j = 0; j < sizeof(same) / sizeof(same[0]); j++) {
+                const char *one = nvt_record_text(&each->records[k], same[j]);
+                const char *other = nvt_record_text(&all->records[k], same[j]);
+                if (strcmp(one ? one : "", other ? other : "") != 0)
+                    fail_msg("%s, row %zu: %s is %s, not %s", words[i], k, same[j], other, one);
+            }
+        nvt_runs_free(each);
+        nvt_runs_free(all);
+    }
+}
+
+/* A run that takes the device with it takes no other: those behind it have a new process. */
+static void a_lost_device_is_of_one_run(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_LOSE=expert_backward", NULL};
+    struct nvt_runs *runs = rows_that_end(
+        2, "fragmented --size 64,96 --batch 5 --fragments 2 --iterations 1 --one-process", "cuda",
+        "lost", environment);
+    size_t lost = 0;
+    for (size_t i = 0; i < runs->count; i++) {
+        int has_expert = !strcmp(nvt_record_text(&runs->records[i], "mode"), "inference");
+        assert_string_equal(nvt_record_text(&runs->records[i], "status"),
+                            has_expert ? "error" : "ok");
+        lost += (size_t)has_expert;
+    }
+    assert_int_equal(lost, 4);
+    nvt_runs_free(runs);
+}
+
 static void sums_are_those_of_the_host(void **state)
 {
     (void)state;
@@ -570,6 +618,8 @@ int main(void)
         cmocka_unit_test(graphs_change_nothing),
         cmocka_unit_test(pipelines_give_the_losses_of_the_host_in_any_order),
         cmocka_unit_test(pipelines_need_their_events),
+        cmocka_unit_test(one_process_changes_nothing),
+        cmocka_unit_test(a_lost_device_is_of_one_run),
         cmocka_unit_test(sums_are_those_of_the_host),
         cmocka_unit_test(the_int8_study_runs),
         cmocka_unit_test(pipelines_take_no_more_than_published),
