@@ -191,7 +191,10 @@ static void both_sides_have_one_cublas(void **state)
     put_program("theirs-cublas/lib", "libcudart.so.13", "");
     put_program("same", "nvtally", program);
     put_program("same", "libnvtally-cuda.so", "");
-    put_program("same", "ldd", "#!/bin/sh\necho ' libcublas.so.13 => /usr/lib/libcublas.so.13'\n");
+    put_program(
+        "same", "ldd",
+        "#!/bin/sh\n"
+        "echo \" libcublas.so.13 => ${LD_LIBRARY_PATH:-/usr/lib}/libcublas.so.13 (0x7f)\"\n");
     put_program("same", "python3", python);
     put_program("same", "nvidia-smi", "#!/bin/sh\n");
     unsetenv("LD_LIBRARY_PATH");
@@ -204,6 +207,13 @@ static void both_sides_have_one_cublas(void **state)
     assert_non_null(strstr(seen, "libcublas.so.13\nlibcublasLt.so.13\n"));
     assert_null(strstr(seen, "libcudart"));
     free(seen);
+    /* A loader that takes another one all the same. */
+    put_program("same", "ldd", "#!/bin/sh\necho ' libcublas.so.13 => /usr/lib/libcublas.so.13'\n");
+    result = run_stood_in("same", "", (const char *[]){"--again", "beside_gpipe", NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "beside_gpipe: each side with a cuBLAS of its own"));
+    assert_non_null(strstr(result.err, "beside_gpipe: ok: 1 rounds, ours and theirs in turn\n"));
+    cli_result_free(&result);
 }
 
 /* An operation of the check that failed is named. */
