@@ -1,12 +1,14 @@
 #include "sweep.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -340,6 +342,17 @@ static int prepare_results(struct nvt_child *run, struct nvt_error *err)
     return status;
 }
 
+/* No other run shall write to the directory meanwhile. Where files cannot be locked nobody is kept out. */
+static int lock_directory(struct nvt_child *run, struct nvt_error *err)
+{
+    run->lock = open(run->sweep->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (run->lock >= 0 && flock(run->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return nvt_fail_at(err, run->sweep->directory, -1,
+                           "another nvtally run writes to it; give this one a directory of its own "
+                           "with -o");
+    return 0;
+}
+
 static int prepare(struct nvt_child *run, struct nvt_error *err)
 {
     const char *directory = run->sweep->directory;
@@ -355,6 +368,8 @@ static int prepare(struct nvt_child *run, struct nvt_error *err)
              run->sweep->ranks.rank);
     if (run->sweep->ranks.rank)
         return 0;
+    if (lock_directory(run, err))
+        return -1;
     snprintf(run->results, sizeof(run->results), "%.3000s/results.jsonl", directory);
     return prepare_results(run, err) || nvt_environment_write(run->sweep, err) ? -1 : 0;
 }
@@ -422,6 +437,7 @@ int nvt_sweep_run(const struct nvt_sweep *sweep, struct nvt_sweep_end *end, stru
     if (!run)
         return nvt_fail(err, "out of memory");
     run->sweep = sweep;
+    run->lock = -1;
     run->served = sweep->one_process ? &served : NULL;
     int status = prepare(run, err);
     if (!status) {
@@ -435,6 +451,8 @@ int nvt_sweep_run(const struct nvt_sweep *sweep, struct nvt_sweep_end *end, stru
     end->status = run->failed;
     nvt_buffer_free(&run->settings);
     free(run->is_kept);
+    if (run->lock >= 0)
+        close(run->lock);
     free(run);
     return status < 0 ? -1 : 0;
 }

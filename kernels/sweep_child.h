@@ -23,6 +23,7 @@ struct nvt_child {
     char self[4096], result[4096], results[4096], trace[4096], trace_name[700];
     struct nvt_served *served; /* the process that runs it, NULL: one of its own */
     char *is_kept; /* of each run of the sweep whether its row is there already; NULL: of none */
+    int lock;      /* on the directory; -1 */
     int failed;    /* exit status of the last run that is a row of status error, 0 */
     char why[600]; /* it is not ok, or what to know of it when it is; "" for nothing */
 };

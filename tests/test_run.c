@@ -285,6 +285,34 @@ static void ctrl_c_keeps_what_was_finished(void **state)
     nvt_runs_free(runs);
 }
 
+/* Two runs do not write to one directory, and the first is not disturbed by who tries. */
+static void a_directory_is_of_one_run(void **state)
+{
+    (void)state;
+    char script[2048];
+    const char *out = cli_in(cli_folder, "taken");
+    snprintf(script, sizeof(script),
+             "%s run linear --size 256,2048,4096 --batch 16 --iterations " LONG_RUN
+             " --backend host -o %s >/dev/null 2>&1 & "
+             "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; "
+             "%s run linear --size 64 --batch 1 --iterations 1 --backend host -o %s; s=$?; "
+             "kill -TERM $p; wait $p; exit $s",
+             cli_built("nvtally"), out, out, cli_built("nvtally"), out);
+    struct cli_result result = cli_run((const char *const[]){"sh", "-c", script, NULL});
+    cli_expect_failure(&result, "another nvtally run writes to it");
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(out);
+    assert_in_range(runs->count, 1, 2);
+    assert_true(nvt_record_number(&runs->records[0], "size") == 256);
+    nvt_runs_free(runs);
+    /* When it has ended, or was killed, the directory is free. */
+    result =
+        cli_run((const char *const[]){"nvtally", "run", "linear", "--size", "64", "--batch", "1",
+                                      "--iterations", "1", "--backend", "host", "-o", out, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
 static void bad_axes_run_nothing(void **state)
 {
     (void)state;
@@ -651,6 +679,7 @@ int main(void)
         cmocka_unit_test(a_sweep_is_resumed),
         cmocka_unit_test(one_process_runs_all),
         cmocka_unit_test(a_run_that_takes_too_long_is_ended),
+        cmocka_unit_test(a_directory_is_of_one_run),
         cmocka_unit_test(bad_axes_run_nothing),
         cmocka_unit_test(what_was_not_typed_is_the_studys),
         cmocka_unit_test(what_is_left_out_is_told),
