@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../lib/sample.h"
+#include "together.h"
 
 /* Whether a member may differ between repetitions, before the results. */
 static int is_of_one(const char *key)
@@ -16,19 +17,14 @@ static int is_of_one(const char *key)
     return 0;
 }
 
-/* All members are results from the first one on. */
-static int is_result(const char *key)
-{
-    return !strcmp(key, "status") || strstr(key, "_ns_");
-}
-
 /* The next member from *at on that says what was run, NULL where the results begin. */
 static const struct nvt_member *next(const struct nvt_record *record, size_t *at)
 {
     while (*at < record->count && is_of_one(record->members[*at].key))
         ++*at;
-    return *at < record->count && !is_result(record->members[*at].key) ? &record->members[(*at)++]
-                                                                       : NULL;
+    return *at < record->count && !nvt_is_result(record->members[*at].key)
+               ? &record->members[(*at)++]
+               : NULL;
 }
 
 static int is_repetition(const struct nvt_record *left, const struct nvt_record *right)
@@ -103,8 +99,9 @@ static double numbers_of(const struct several *of, const char *key, enum how how
 }
 
 /* What stands behind a key, a result's, for all of them. */
-static double together(const struct several *of, const char *key)
+static double together(void *context, const char *key)
 {
+    const struct several *of = context;
     const char *end = strrchr(key, '_');
     const int length = end ? (int)(end - key) : 0;
     if (length > 3 && !strncmp(end - 3, "_ns_", 4)) {
@@ -123,36 +120,30 @@ static double together(const struct several *of, const char *key)
     return numbers_of(of, key, strstr(key, "peak") || strstr(key, "reserved") ? GREATEST : MEAN);
 }
 
-/* A copy of the first with the numbers of all. */
-static int put_together(const struct several *of, struct nvt_record *out)
+/* As if all iterations had been of one run: their number stands before the results. */
+static int put_together(struct several *of, struct nvt_record *out)
 {
-    const struct nvt_record *first = of->records[0];
-    int behind = 0;
-    *out = (struct nvt_record){malloc((first->count + 1) * sizeof(*out->members)), first->count};
-    for (size_t i = 0; out->members && i < out->count; i++) {
+    if (nvt_records_together(of->records, of->count, together, of, out))
+        return -1;
+    for (size_t i = 0; i < out->count && of->count > 1; i++) {
         struct nvt_member *member = &out->members[i];
-        *member = first->members[i];
-        behind |= is_result(member->key);
-        int is_count = !strcmp(member->key, "iterations");
-        if (of->count < 2 || (!behind && !is_count) || strlen(member->key) > 80 ||
-            member->type == NVT_VALUE_BOOL || member->type == NVT_VALUE_TEXT)
+        if (strcmp(member->key, "iterations") || member->type == NVT_VALUE_BOOL ||
+            member->type == NVT_VALUE_TEXT)
             continue;
-        member->number = is_count ? numbers_of(of, member->key, SUM) : together(of, member->key);
+        member->number = numbers_of(of, member->key, SUM);
         member->type = isfinite(member->number) ? NVT_VALUE_NUMBER : NVT_VALUE_NULL;
     }
-    return out->members ? 0 : -1;
+    return 0;
 }
 
 /* --- a directory --- */
 
-static int add_runs(const struct nvt_runs *from, struct nvt_runs *to)
+static int add_runs(void *context, const struct nvt_runs *from, struct nvt_runs *to)
 {
     struct several of = {calloc(from->count + 1, sizeof(*of.records)), 0};
     char *taken = calloc(from->count + 1, 1);
-    *to = *from;
-    to->count = 0;
-    to->records = calloc(from->count + 1, sizeof(*to->records));
-    int failed = !of.records || !taken || !to->records;
+    int failed = !of.records || !taken;
+    (void)context;
     for (size_t i = 0; i < from->count && !failed; i++) {
         if (taken[i])
             continue;
@@ -174,31 +165,21 @@ static int add_runs(const struct nvt_runs *from, struct nvt_runs *to)
 int nvt_repeats_together(struct nvt_report_input *input, struct nvt_report_input *together,
                          struct nvt_error *err)
 {
+    struct nvt_made_runs made;
+    int failed = nvt_made_runs_make(&made, input->runs, input->run_count, add_runs, NULL);
     *together = *input;
     input->notes = (struct nvt_buffer){0};
     together->traces = NULL;
-    together->trace_count = together->run_count = 0;
-    together->runs = calloc(input->run_count + 1, sizeof(*together->runs));
-    for (size_t i = 0; together->runs && i < input->run_count; i++) {
-        struct nvt_runs *runs = calloc(1, sizeof(*runs));
-        together->runs[i] = runs;
-        together->run_count += runs != NULL;
-        if (!runs || add_runs(input->runs[i], runs))
-            return nvt_fail(err, "out of memory");
-    }
-    return together->runs ? 0 : nvt_fail(err, "out of memory");
+    together->trace_count = 0;
+    together->runs = made.items;
+    together->run_count = made.count;
+    return failed ? nvt_fail(err, "out of memory") : 0;
 }
 
 void nvt_repeats_free(struct nvt_report_input *together, struct nvt_report_input *input)
 {
+    struct nvt_made_runs made = {together->runs, together->run_count};
     input->notes = together->notes;
-    for (size_t i = 0; i < together->run_count; i++) {
-        struct nvt_runs *runs = together->runs[i];
-        for (size_t k = 0; runs->records && k < runs->count; k++)
-            free(runs->records[k].members);
-        free(runs->records);
-        free(runs);
-    }
-    free(together->runs);
+    nvt_made_runs_free(&made);
     *together = (struct nvt_report_input){0};
 }

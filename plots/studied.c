@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../analyze/together.h"
 #include "../lib/buffer.h"
 
 /* From the one that disturbs least on; what else a record says comes behind them. */
@@ -37,12 +38,6 @@ static int tells_how(const char *key, unsigned flags)
     return is_any_of(key, how) || (!strcmp(key, "warmup") && !(flags & NVT_STUDIED_WARMUPS));
 }
 
-/* Whether a member is a result, as all are from the first one on. */
-static int is_result(const char *key)
-{
-    return !strcmp(key, "status") || strstr(key, "_ns_");
-}
-
 /* What is the same in all rows of a configuration, as a text; malloc'ed, NULL: out of memory. */
 static char *key_of(const struct nvt_record *record, unsigned flags)
 {
@@ -50,7 +45,7 @@ static char *key_of(const struct nvt_record *record, unsigned flags)
     static const char *const results[] = {"status", "source"};
     struct nvt_buffer text = {0};
     int failed = 0;
-    for (size_t i = 0; i < record->count && !is_result(record->members[i].key); i++)
+    for (size_t i = 0; i < record->count && !nvt_is_result(record->members[i].key); i++)
         if (!tells_how(record->members[i].key, flags) && !is_any_of(record->members[i].key, behind))
             failed |= nvt_buffer_printf(&text, "%s=%s\n", record->members[i].key,
                                         record->members[i].text);
@@ -184,15 +179,22 @@ static size_t numbers_of(const struct nvt_record *const *records, size_t count, 
     return found;
 }
 
-/* What stands behind a key for all records together, NaN: nothing. */
-static double together(const struct nvt_record *const *records, size_t count, const char *key,
-                       double *values)
+/* Repetitions, and room for a number of each. */
+struct several {
+    const struct nvt_record *const *records;
+    size_t count;
+    double *values;
+};
+
+static double together(void *context, const char *key)
 {
+    const struct several *of = context;
+    double *values = of->values;
     char mean[96];
     int is_deviation = ends_in(key, "_std");
     snprintf(mean, sizeof(mean), "%.*s%s", (int)(strlen(key) - (is_deviation ? 4 : 0)), key,
              is_deviation ? "_mean" : "");
-    size_t found = numbers_of(records, count, mean, values);
+    size_t found = numbers_of(of->records, of->count, mean, values);
     if (!found)
         return NAN;
     if (is_deviation)
@@ -204,28 +206,6 @@ static double together(const struct nvt_record *const *records, size_t count, co
     if (ends_in(key, "_median"))
         return (values[(found - 1) / 2] + values[found / 2]) / 2;
     return mean_of(values, found);
-}
-
-/* A copy of the first record with the numbers of all; its texts stay those of the first. */
-static int put_together(const struct nvt_record *const *records, size_t count, double *values,
-                        struct nvt_record *out)
-{
-    int behind = 0;
-    *out = (struct nvt_record){malloc((records[0]->count + 1) * sizeof(*out->members)),
-                               records[0]->count};
-    if (!out->members)
-        return -1;
-    for (size_t i = 0; i < out->count; i++) {
-        struct nvt_member *member = &out->members[i];
-        *member = records[0]->members[i];
-        behind |= is_result(member->key);
-        if (count < 2 || !behind || strlen(member->key) > 80 || member->type == NVT_VALUE_BOOL ||
-            member->type == NVT_VALUE_TEXT)
-            continue;
-        member->number = together(records, count, member->key, values);
-        member->type = isfinite(member->number) ? NVT_VALUE_NUMBER : NVT_VALUE_NULL;
-    }
-    return 0;
 }
 
 /* --- a directory --- */
@@ -245,26 +225,31 @@ static int add_group(const struct work *work, size_t count, size_t group, unsign
     size_t each = flags & NVT_STUDIED_REPEATS ? 1 : taken;
     say_left_out(studied, work->places, count, group);
     studied->repeats = taken > studied->repeats ? taken : studied->repeats;
-    for (size_t i = 0; i < taken; i += each)
-        if (put_together(work->members + i, each, work->values, &to->records[to->count++]))
+    for (size_t i = 0; i < taken; i += each) {
+        struct several of = {work->members + i, each, work->values};
+        if (nvt_records_together(of.records, each, together, &of, &to->records[to->count++]))
             return -1;
+    }
     return 0;
 }
 
-static int add_runs(const struct nvt_runs *from, unsigned flags, struct nvt_studied *studied,
-                    struct nvt_runs *to)
+/* What directories are gone through for. */
+struct wish {
+    unsigned flags;
+    struct nvt_studied *studied;
+};
+
+static int add_runs(void *context, const struct nvt_runs *from, struct nvt_runs *to)
 {
+    const struct wish *wish = context;
     struct work work = {calloc(from->count + 1, sizeof(*work.places)),
                         calloc(from->count + 1, sizeof(*work.members)),
                         calloc(from->count + 1, sizeof(*work.values))};
-    *to = *from;
-    to->count = 0;
-    to->records = calloc(from->count + 1, sizeof(*to->records));
-    int failed = !work.places || !work.members || !work.values || !to->records ||
-                 fill_places(from, flags, work.places);
+    int failed = !work.places || !work.members || !work.values ||
+                 fill_places(from, wish->flags, work.places);
     for (size_t i = 0; i < from->count && !failed; i++)
         if (work.places[i].group == i)
-            failed = add_group(&work, from->count, i, flags, studied, to);
+            failed = add_group(&work, from->count, i, wish->flags, wish->studied, to);
     for (size_t i = 0; work.places && i < from->count; i++)
         free(work.places[i].key);
     free(work.places);
@@ -276,29 +261,18 @@ static int add_runs(const struct nvt_runs *from, unsigned flags, struct nvt_stud
 int nvt_studied_of(const struct nvt_report_input *input, unsigned flags,
                    struct nvt_studied *studied, struct nvt_error *err)
 {
+    struct wish wish = {flags, studied};
     *studied = (struct nvt_studied){.repeats = 1};
     studied->input.plain_names = input->plain_names;
-    studied->input.runs = calloc(input->run_count + 1, sizeof(*studied->input.runs));
-    for (size_t i = 0; studied->input.runs && i < input->run_count; i++) {
-        struct nvt_runs *runs = calloc(1, sizeof(*runs));
-        studied->input.runs[i] = runs;
-        studied->input.run_count += runs != NULL;
-        if (!runs || add_runs(input->runs[i], flags, studied, runs))
-            return nvt_fail(err, "out of memory");
-    }
-    return studied->input.runs ? 0 : nvt_fail(err, "out of memory");
+    int failed = nvt_made_runs_make(&studied->made, input->runs, input->run_count, add_runs, &wish);
+    studied->input.runs = studied->made.items;
+    studied->input.run_count = studied->made.count;
+    return failed ? nvt_fail(err, "out of memory") : 0;
 }
 
 void nvt_studied_free(struct nvt_studied *studied)
 {
-    for (size_t i = 0; i < studied->input.run_count; i++) {
-        struct nvt_runs *runs = studied->input.runs[i];
-        for (size_t k = 0; runs->records && k < runs->count; k++)
-            free(runs->records[k].members);
-        free(runs->records);
-        free(runs);
-    }
-    free(studied->input.runs);
+    nvt_made_runs_free(&studied->made);
     nvt_buffer_free(&studied->input.notes);
     *studied = (struct nvt_studied){0};
 }

@@ -7,6 +7,7 @@
 #define NVT_STUDIED_H
 
 #include "../analyze/reports/report.h"
+#include "../analyze/together.h"
 #include "frame.h"
 
 enum nvt_studied_flags {
@@ -20,6 +21,7 @@ struct nvt_studied {
      * their median, X_min and X_max the least and the most; other numbers are means. Texts are
      * those of the first repetition. */
     struct nvt_report_input input;
+    struct nvt_made_runs made;     /* the input's */
     size_t repeats;                /* of one configuration, at most; 1: there are none */
     char left_out[NVT_FRAME_TEXT]; /* a sentence about rows that are not in it, or "" */
 };
