@@ -345,8 +345,7 @@ const char *nvt_slowdowns_caution(const struct nvt_slowdowns *overheads)
         return NULL;
     return singles == intervals
                ? "One pair of runs: the interval is of its iterations, without what differs from "
-                 "run "
-                 "to run; --repeat 6 has that."
+                 "run to run; --repeat 6 has that."
                : "Where there is one pair of runs, the interval is of its iterations, without what "
                  "differs from run to run; --repeat 6 has that.";
 }

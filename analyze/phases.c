@@ -345,12 +345,12 @@ static char *record_name(const struct nvt_record *record, const char *suffix)
 
 /* Of a record that is one of several repetitions: the group of those before it, or NULL. Several
  * directories may be of several machines, so theirs stay apart. */
-static struct group *group_of_repeats(struct nvt_phases *phases, const struct group *new)
+static struct group *group_of_repeats(struct nvt_phases *phases, const struct group *added)
 {
-    for (struct group *group = phases->groups; new->repeats &&group < new; group++)
-        if (group->repeats == new->repeats && group->row.workload == new->row.workload &&
-            group->row.configuration == new->row.configuration &&
-            group->row.phase == new->row.phase && group->row.status == new->row.status)
+    for (struct group *group = phases->groups; added->repeats && group < added; group++)
+        if (group->repeats == added->repeats && group->row.workload == added->row.workload &&
+            group->row.configuration == added->row.configuration &&
+            group->row.phase == added->row.phase && group->row.status == added->row.status)
             return group;
     return NULL;
 }
@@ -358,16 +358,16 @@ static struct group *group_of_repeats(struct nvt_phases *phases, const struct gr
 /* The last group, just added, to that of the repetitions before it, where there is one. */
 static void merge_repeats(struct nvt_phases *phases)
 {
-    struct group *new = &phases->groups[phases->count - 1];
-    struct group *group = group_of_repeats(phases, new);
-    if (!group || (!new->row.status && (!group->row.time.n || !new->row.time.n)))
+    struct group *added = &phases->groups[phases->count - 1];
+    struct group *group = group_of_repeats(phases, added);
+    if (!group || (!added->row.status && (!group->row.time.n || !added->row.time.n)))
         return;
-    if (!new->row.status)
-        nvt_summary_add(&group->row.time, &new->row.time);
-    group->row.flops.amount += new->row.flops.amount;
-    group->row.flops.ns += new->row.flops.ns;
-    group->row.bytes.amount += new->row.bytes.amount;
-    group->row.bytes.ns += new->row.bytes.ns;
+    if (!added->row.status)
+        nvt_summary_add(&group->row.time, &added->row.time);
+    group->row.flops.amount += added->row.flops.amount;
+    group->row.flops.ns += added->row.flops.ns;
+    group->row.bytes.amount += added->row.bytes.amount;
+    group->row.bytes.ns += added->row.bytes.ns;
     phases->count--;
 }
 

@@ -195,35 +195,45 @@ static int add_level(struct reading *reading, uint32_t mark)
     return 0;
 }
 
-/* What the mark "clock offset" says of a trace. */
-struct clock {
-    int rank, ranks;  /* 0 of 1 where there is none */
+/* What a trace says of the rank that it is of, by its mark "clock offset" and its ranges. */
+struct rank {
+    int number, of;   /* 0 of 1 where there is no mark */
     int64_t to_rank0; /* added to the trace's times: rank 0's clock, where the mark has the time */
+    const char *configuration; /* "gpipe partitions=4 …", the trace's; NULL: it names none */
 };
 
-static struct clock clock_of(const struct nvt_trace *trace)
+/* The range that a configuration is named by; NULL: there is none. */
+static const char *named_configuration(const struct nvt_trace *trace)
 {
-    struct clock clock = {0, 1, 0};
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (nvt_range_is_configuration(trace, i))
+            return nvt_name(trace, trace->ranges.name[i]);
+    return NULL;
+}
+
+static struct rank rank_of(const struct nvt_trace *trace)
+{
+    struct rank rank = {0, 1, 0, named_configuration(trace)};
     const struct nvt_marks *marks = &trace->marks;
     uint32_t i = 0;
     while (i < marks->count && (strcmp(nvt_name(trace, marks->name[i]), "clock offset") != 0 ||
                                 !nvt_is_workloads_domain(trace, marks->domain[i])))
         i++;
     if (i == marks->count)
-        return clock;
+        return rank;
     const char *payload = nvt_name(trace, marks->payload[i]);
-    double rank = member(payload, "\"rank\""), ranks = member(payload, "\"ranks\"");
-    if (ranks >= 1 && ranks <= RANKS_MOST && rank >= 0 && rank < ranks) {
-        clock.rank = (int)rank;
-        clock.ranks = (int)ranks;
+    double number = member(payload, "\"rank\""), ranks = member(payload, "\"ranks\"");
+    if (ranks >= 1 && ranks <= RANKS_MOST && number >= 0 && number < ranks) {
+        rank.number = (int)number;
+        rank.of = (int)ranks;
     }
-    clock.to_rank0 = time_member(payload, "\"offset_ns\"");
+    rank.to_rank0 = time_member(payload, "\"offset_ns\"");
     int64_t time = time_member(payload, "\"time_ns\"");
     if (time)
-        clock.to_rank0 += time - marks->time[i];
-    if (clock.to_rank0 < -CLOCK_MOST || clock.to_rank0 > CLOCK_MOST)
-        clock.to_rank0 = 0;
-    return clock;
+        rank.to_rank0 += time - marks->time[i];
+    if (rank.to_rank0 < -CLOCK_MOST || rank.to_rank0 > CLOCK_MOST)
+        rank.to_rank0 = 0;
+    return rank;
 }
 
 /* Add a trace to a view: the first of its ranks brings the steps, the others widen them. */
@@ -282,9 +292,8 @@ static int by_time(const void *left, const void *right)
 /* What a view was begun with, while others are looked for that belong to it. */
 struct beginning {
     size_t first; /* trace of the input */
-    int64_t to_rank0;
-    char *configuration; /* as the trace names it, NULL: it names none */
-    uint8_t *has_rank;   /* [ranks] */
+    struct rank rank;
+    uint8_t *has_rank; /* [rank.of] */
 };
 
 static int by_host_end(const void *left, const void *right)
@@ -355,47 +364,28 @@ static void release(struct nvt_pipeline_view *view)
     free(view->levels);
 }
 
-static void forget(struct beginning *beginning)
-{
-    free(beginning->configuration);
-    free(beginning->has_rank);
-}
-
-/* The range that a configuration is named by, "gpipe partitions=4 …"; NULL: there is none. */
-static const char *named_configuration(const struct nvt_trace *trace)
-{
-    for (uint32_t i = 0; i < trace->ranges.count; i++)
-        if (nvt_range_is_configuration(trace, i))
-            return nvt_name(trace, trace->ranges.name[i]);
-    return NULL;
-}
-
 /* Whether a trace is a rank of the view: of the same record, or another rank of the same configuration. */
 static int belongs(const struct nvt_input_trace *at, const struct nvt_input_trace *first,
-                   const struct clock *clock, const struct nvt_pipeline_view *view,
-                   const struct beginning *beginning)
+                   const struct rank *rank, const struct beginning *beginning)
 {
-    const char *name = named_configuration(at->trace);
+    const char *name = rank->configuration, *other = beginning->rank.configuration;
     if (at->runs || first->runs)
         return at->runs == first->runs && at->record == first->record;
-    return name && beginning->configuration && !strcmp(name, beginning->configuration) &&
-           clock->ranks > 1 && clock->ranks == view->ranks && !beginning->has_rank[clock->rank];
+    return name && other && !strcmp(name, other) && rank->of > 1 &&
+           rank->of == beginning->rank.of && !beginning->has_rank[rank->number];
 }
 
 static int begin(struct nvt_pipeline_view *view, struct beginning *beginning,
-                 const struct nvt_input_trace *at, const struct clock *clock)
+                 const struct nvt_input_trace *at, const struct rank *rank)
 {
     const struct nvt_record *record = at->runs ? &at->runs->records[at->record] : NULL;
-    const char *name = named_configuration(at->trace);
-    const char *axes = name ? strchr(name, ' ') : NULL;
-    beginning->to_rank0 = clock->to_rank0;
-    beginning->configuration = name ? strdup(name) : NULL;
-    beginning->has_rank = calloc((size_t)clock->ranks, 1);
-    view->ranks = clock->ranks;
+    const char *axes = rank->configuration ? strchr(rank->configuration, ' ') : NULL;
+    beginning->rank = *rank;
+    beginning->has_rank = calloc((size_t)rank->of, 1);
+    view->ranks = rank->of;
     view->predicted = record ? nvt_record_number(record, "bubble_predicted") : NAN;
     view->configuration = record ? nvt_record_configuration(record) : strdup(axes ? axes + 1 : "");
-    return view->configuration && beginning->has_rank && (!name || beginning->configuration) ? 0
-                                                                                             : -1;
+    return view->configuration && beginning->has_rank ? 0 : -1;
 }
 
 static void note_rank(struct nvt_pipeline_view *view, uint8_t *has_rank, int rank)
@@ -411,26 +401,26 @@ static int add_trace(struct nvt_pipeline_views *views, struct beginning *beginni
                      const struct nvt_report_input *input, size_t number, struct nvt_error *err)
 {
     const struct nvt_input_trace *at = &input->traces[number];
-    struct clock clock = clock_of(at->trace);
+    struct rank rank = rank_of(at->trace);
     size_t i = 0;
-    while (i < views->count && !belongs(at, &input->traces[beginnings[i].first], &clock,
-                                        &views->items[i], &beginnings[i]))
+    while (i < views->count &&
+           !belongs(at, &input->traces[beginnings[i].first], &rank, &beginnings[i]))
         i++;
     struct nvt_pipeline_view *view = &views->items[i];
     int is_new = i == views->count;
     if (is_new) {
         views->count++;
         beginnings[i].first = number;
-        if (begin(view, &beginnings[i], at, &clock))
+        if (begin(view, &beginnings[i], at, &rank))
             return nvt_fail(err, "out of memory");
     }
-    if (read_trace(view, at->trace, clock.to_rank0 - beginnings[i].to_rank0, err))
+    if (read_trace(view, at->trace, rank.to_rank0 - beginnings[i].rank.to_rank0, err))
         return -1;
-    note_rank(view, beginnings[i].has_rank, clock.rank);
+    note_rank(view, beginnings[i].has_rank, rank.number);
     if (is_new && !view->span_count) {
         views->count--;
         release(view);
-        forget(&beginnings[i]);
+        free(beginnings[i].has_rank);
         memset(view, 0, sizeof(*view));
         memset(&beginnings[i], 0, sizeof(beginnings[i]));
     }
@@ -451,7 +441,7 @@ int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_r
     for (size_t i = 0; i < input->trace_count && !status; i++)
         status = add_trace(views, beginnings, input, i, err);
     for (size_t i = 0; i < views->count; i++) {
-        forget(&beginnings[i]);
+        free(beginnings[i].has_rank);
         status = status ? status : settle(&views->items[i], err);
     }
     free(beginnings);

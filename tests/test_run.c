@@ -261,17 +261,25 @@ static void memory_that_runs_out_is_a_row(void **state)
 #define LONG_RUN "2000"
 #endif
 
+/* The beginning of a script: a run into `out` that takes long, as $p, and has written its first row. `quietly`: its output
+ * goes nowhere. Returns its length. */
+static size_t begin_long_run(char *script, size_t size, const char *out, int quietly)
+{
+    return (size_t)snprintf(
+        script, size,
+        "%s run linear --size 256,2048,4096 --batch 16 --iterations " LONG_RUN
+        " --backend host -o %s %s & "
+        "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; ",
+        cli_built("nvtally"), out, quietly ? ">/dev/null 2>&1" : "", out);
+}
+
 static void ctrl_c_keeps_what_was_finished(void **state)
 {
     (void)state;
     char script[2048];
     const char *out = cli_in(cli_folder, "stopped");
-    snprintf(script, sizeof(script),
-             "%s run linear --size 256,2048,4096 --batch 16 --iterations " LONG_RUN
-             " --backend host -o %s & "
-             "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; "
-             "kill -TERM $p; wait $p",
-             cli_built("nvtally"), out, out);
+    size_t used = begin_long_run(script, sizeof(script), out, 0);
+    snprintf(script + used, sizeof(script) - used, "kill -TERM $p; wait $p");
     const char *argv[] = {"sh", "-c", script, NULL};
     struct cli_result result = cli_run(argv);
     assert_false(result.timed_out);
@@ -291,13 +299,11 @@ static void a_directory_is_of_one_run(void **state)
     (void)state;
     char script[2048];
     const char *out = cli_in(cli_folder, "taken");
-    snprintf(script, sizeof(script),
-             "%s run linear --size 256,2048,4096 --batch 16 --iterations " LONG_RUN
-             " --backend host -o %s >/dev/null 2>&1 & "
-             "p=$!; for i in $(seq 500); do sleep 0.1; [ -s %s/results.jsonl ] && break; done; "
+    size_t used = begin_long_run(script, sizeof(script), out, 1);
+    snprintf(script + used, sizeof(script) - used,
              "%s run linear --size 64 --batch 1 --iterations 1 --backend host -o %s; s=$?; "
              "kill -TERM $p; wait $p; exit $s",
-             cli_built("nvtally"), out, out, cli_built("nvtally"), out);
+             cli_built("nvtally"), out);
     struct cli_result result = cli_run((const char *const[]){"sh", "-c", script, NULL});
     cli_expect_failure(&result, "another nvtally run writes to it");
     cli_result_free(&result);
