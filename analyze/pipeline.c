@@ -223,7 +223,7 @@ static struct rank rank_of(const struct nvt_trace *trace)
         return rank;
     const char *payload = nvt_name(trace, marks->payload[i]);
     double number = member(payload, "\"rank\""), ranks = member(payload, "\"ranks\"");
-    if (ranks >= 1 && ranks <= RANKS_MOST && number >= 0 && number < ranks) {
+    if (ranks >= 1 && ranks <= RANKS_MOST && number >= 0 && number < floor(ranks)) {
         rank.number = (int)number;
         rank.of = (int)ranks;
     }

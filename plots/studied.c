@@ -261,8 +261,8 @@ static int add_runs(void *context, const struct nvt_runs *from, struct nvt_runs 
 int nvt_studied_of(const struct nvt_report_input *input, unsigned flags,
                    struct nvt_studied *studied, struct nvt_error *err)
 {
-    struct wish wish = {flags, studied};
     *studied = (struct nvt_studied){.repeats = 1};
+    struct wish wish = {flags, studied};
     studied->input.plain_names = input->plain_names;
     int failed = nvt_made_runs_make(&studied->made, input->runs, input->run_count, add_runs, &wish);
     studied->input.runs = studied->made.items;

@@ -222,6 +222,30 @@ static void ranks_find_each_other(void **state)
     nvt_trace_free(again);
 }
 
+/* A rank beyond the ranks, by the part of one that no rank is: it is of none. */
+static void a_rank_is_one_of_the_ranks(void **state)
+{
+    struct nvt_trace *traces[2];
+    struct nvt_input_trace items[2] = {{0}};
+    struct nvt_report_input input = {.traces = items, .trace_count = 2};
+    struct nvt_pipeline_views views;
+    struct nvt_error err = NVT_ERROR_INIT;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        items[i].trace = traces[i] = begin();
+        put_first(traces[i]);
+        add_mark(traces[i], 1, "clock offset", 50,
+                 "{\"rank\":2.2,\"ranks\":2.5,\"offset_ns\":0,\"error_ns\":0,\"time_ns\":1}");
+        finish(traces[i]);
+    }
+    assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
+    assert_int_equal(views.count, 2);
+    assert_int_equal(views.items[0].ranks, 1);
+    nvt_pipeline_views_free(&views);
+    nvt_trace_free(traces[0]);
+    nvt_trace_free(traces[1]);
+}
+
 static void other_traces_have_no_pipeline(void **state)
 {
     struct nvt_trace *trace = nvt_trace_new("test", "test");
@@ -297,6 +321,7 @@ int main(void)
         cmocka_unit_test(shares_of_one_trace),
         cmocka_unit_test(ranks_lie_on_one_clock),
         cmocka_unit_test(ranks_find_each_other),
+        cmocka_unit_test(a_rank_is_one_of_the_ranks),
         cmocka_unit_test(other_traces_have_no_pipeline),
         cmocka_unit_test(a_run_has_report_and_charts),
     };
