@@ -9,12 +9,13 @@
  * most time in the forward pass need not be that of a whole step.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../parts.h"
 
-#define OTHERS_MOST 10 /* parts of a phase in the second table */
+#define NAMED_MOST 10 /* parts of a phase in the second table; the others are one row */
 
 enum { CONFIGURATION, PHASE, RUNS, TIME, LOW, HIGH, LOW_SHARE, HIGH_SHARE, BASIS };
 
@@ -106,21 +107,53 @@ static const char *label_of(const struct nvt_part *part, int is_alone)
 struct row {
     const struct nvt_part *part; /* the first of it */
     const char *label;
+    enum kind kind;
     double count, own_ns;
 };
 
-static void put_row(struct nvt_table *table, const struct row *of, const char *phase, double runs,
-                    double all)
+/* The rows of a phase: `total` of them come, the longest first. */
+struct listing {
+    struct nvt_table *table;
+    const char *phase;
+    double runs, all; /* all: ns */
+    size_t total, come;
+    struct row others;
+};
+
+static void put_row(const struct listing *listing, const struct row *of)
 {
     static const char *const words[] = {"no", "in part", "yes"};
+    struct nvt_table *table = listing->table;
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, P_CONFIGURATION, of->part->configuration);
-    nvt_table_set_text(table, row, P_PHASE, phase);
+    nvt_table_set_text(table, row, P_PHASE, listing->phase);
     nvt_table_set_text(table, row, P_NAME, of->label);
-    nvt_table_set_text(table, row, P_PRODUCTS, words[kind_of(of->part)]);
-    nvt_table_set_real(table, row, P_COUNT, of->count / runs);
-    nvt_table_set_real(table, row, P_TIME, of->own_ns / runs);
-    nvt_table_set_real(table, row, P_SHARE, 100 * of->own_ns / all);
+    nvt_table_set_text(table, row, P_PRODUCTS, words[of->kind]);
+    nvt_table_set_real(table, row, P_COUNT, of->count / listing->runs);
+    nvt_table_set_real(table, row, P_TIME, of->own_ns / listing->runs);
+    nvt_table_set_real(table, row, P_SHARE, 100 * of->own_ns / listing->all);
+}
+
+/* The next one: by its name, or to the others, whose row comes with the last. */
+static void list(struct listing *listing, const struct row *row)
+{
+    struct row *others = &listing->others;
+    char label[40];
+    size_t left = listing->total - listing->come++;
+    if (listing->total <= NAMED_MOST + 1 || listing->come <= NAMED_MOST) {
+        put_row(listing, row);
+        return;
+    }
+    if (!others->part)
+        *others = (struct row){row->part, NULL, row->kind, 0, 0};
+    others->kind = others->kind == row->kind ? row->kind : SOME_PRODUCTS;
+    others->count += row->count;
+    others->own_ns += row->own_ns;
+    if (left > 1)
+        return;
+    snprintf(label, sizeof(label), "(%zu others)", listing->total - NAMED_MOST);
+    others->label = label;
+    put_row(listing, others);
 }
 
 /* The parts from `from` on that are of one configuration and phase, of the kind that counts. */
@@ -150,7 +183,7 @@ static void add_row(struct whole *whole, const struct row *row)
                                 whole->rows[i].part->is_kernel != row->part->is_kernel))
         i++;
     if (i == whole->count)
-        whole->rows[whole->count++] = (struct row){row->part, row->label, 0, 0};
+        whole->rows[whole->count++] = (struct row){row->part, row->label, row->kind, 0, 0};
     whole->rows[i].count += row->count;
     whole->rows[i].own_ns += row->own_ns;
 }
@@ -165,38 +198,41 @@ static int by_own_time(const void *a, const void *b)
 
 /* What a configuration comes to, behind its phases. */
 static void put_whole(struct whole *whole, const struct nvt_part *last, struct nvt_table *table,
-                      struct nvt_table *others)
+                      struct nvt_table *made_of)
 {
-    const double runs = (double)whole->most_runs;
-    if (runs > 0 && whole->share.all > 0)
+    struct listing listing = {
+        made_of, "all", (double)whole->most_runs, whole->share.all, whole->count, 0, {0}};
+    if (whole->most_runs && whole->share.all > 0)
         put_share(table, last, "all", whole->most_runs, &whole->share);
     if (whole->count)
         qsort(whole->rows, whole->count, sizeof(*whole->rows), by_own_time);
-    for (size_t i = 0; i < whole->count && i < OTHERS_MOST && whole->phases > 1; i++)
-        put_row(others, &whole->rows[i], "all", runs, whole->share.all);
+    for (size_t i = 0; i < whole->count && whole->phases > 1; i++)
+        list(&listing, &whole->rows[i]);
 }
 
 /* A phase: parts [from, to). */
 static void put_phase(const struct nvt_parts *parts, size_t from, size_t to,
-                      struct nvt_table *table, struct nvt_table *others, struct whole *whole)
+                      struct nvt_table *table, struct nvt_table *made_of, struct whole *whole)
 {
     const char *name = nvt_phase_name(parts->items[from].phase);
     const uint64_t runs = nvt_parts_runs(parts, &parts->items[from]);
     /* Kernels, where there are any, stand behind the ranges. */
     const int by_kernel = parts->items[to - 1].is_kernel;
     struct share share = {0};
-    size_t shown = 0;
+    size_t total = 0;
     for (size_t i = from; i < to; i++)
-        if (parts->items[i].is_kernel == by_kernel)
+        if (parts->items[i].is_kernel == by_kernel) {
             count(&share, &parts->items[i]);
+            total++;
+        }
+    struct listing listing = {made_of, name, (double)runs, share.all, total, 0, {0}};
     for (size_t i = from; i < to && runs && share.all > 0; i++) {
         const struct nvt_part *part = &parts->items[i];
-        const struct row row = {part, label_of(part, to - from == 1), (double)part->count,
-                                part->own_ns};
+        const struct row row = {part, label_of(part, to - from == 1), kind_of(part),
+                                (double)part->count, part->own_ns};
         if (part->is_kernel != by_kernel)
             continue;
-        if (shown++ < OTHERS_MOST)
-            put_row(others, &row, name, (double)runs, share.all);
+        list(&listing, &row);
         add_row(whole, &row);
     }
     if (runs && share.all > 0)
@@ -209,7 +245,7 @@ static void put_phase(const struct nvt_parts *parts, size_t from, size_t to,
     whole->most_runs = runs > whole->most_runs ? runs : whole->most_runs;
 }
 
-static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct nvt_table *others,
+static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct nvt_table *made_of,
                 struct nvt_error *err)
 {
     struct whole whole = {.rows = calloc(parts->count + 1, sizeof(*whole.rows))};
@@ -217,10 +253,10 @@ static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct n
         return nvt_fail(err, "out of memory");
     for (size_t from = 0, to; from < parts->count; from = to) {
         to = end_of_phase(parts, from);
-        put_phase(parts, from, to, table, others, &whole);
+        put_phase(parts, from, to, table, made_of, &whole);
         if (to < parts->count && parts->items[to].configuration == parts->items[from].configuration)
             continue;
-        put_whole(&whole, &parts->items[to - 1], table, others);
+        put_whole(&whole, &parts->items[to - 1], table, made_of);
         whole = (struct whole){.rows = whole.rows};
     }
     free(whole.rows);
@@ -230,17 +266,17 @@ static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct n
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_parts parts = {0};
-    struct nvt_table *others = NULL;
+    struct nvt_table *made_of = NULL;
     int status = nvt_parts_make(&parts, input, err);
     struct nvt_table *table =
         status ? NULL
                : nvt_report_table(&nvt_report_matmul_share, input, "Matrix products by phase", err);
     if (table)
-        others = nvt_table_new("matmul_share", "What phases are made of, the longest first",
-                               part_columns, sizeof(part_columns) / sizeof(part_columns[0]));
-    if (others) {
-        nvt_table_set_provenance(others, nvt_table_provenance(table));
-        status = fill(&parts, table, others, err);
+        made_of = nvt_table_new("matmul_share", "What phases are made of, the longest first",
+                                part_columns, sizeof(part_columns) / sizeof(part_columns[0]));
+    if (made_of) {
+        nvt_table_set_provenance(made_of, nvt_table_provenance(table));
+        status = fill(&parts, table, made_of, err);
         if (!parts.count)
             nvt_note(input, "note: no range forward, backward or optimizer was found");
     } else if (table) {
@@ -255,8 +291,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     }
     status = nvt_report_add(tables, table, err);
     if (status)
-        nvt_table_free(others);
-    return status ? status : nvt_report_add(tables, others, err);
+        nvt_table_free(made_of);
+    return status ? status : nvt_report_add(tables, made_of, err);
 }
 
 const struct nvt_report nvt_report_matmul_share = {
