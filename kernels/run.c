@@ -15,6 +15,7 @@
 #include "kept_peak.h"
 #include "run_end.h"
 #include "sweep.h"
+#include "sweep_launched.h"
 
 static const char options_text[] =
     "\nOptions\n"
@@ -35,6 +36,8 @@ static const char options_text[] =
     "  --time-limit N     seconds that a run may take at most\n"
     "  --one-process      run one after the other in one process, not each in its own; for\n"
     "                     --collect off\n"
+    "  --launcher COMMAND start each run over MPI or NCCL by it, such as \"mpirun -n 4\";\n"
+    "                     {partitions} in it is the run's value of that axis\n"
     "  --resume           keep the rows of DIR that are ok or oom, and run the others\n"
     "  -o, --output DIR   where results.jsonl, env.json and the traces go\n"
     "                     (default: a temporary folder, removed after the table)\n"
@@ -55,6 +58,7 @@ enum {
     NSYS,
     TIME,
     ONE_PROCESS,
+    LAUNCHER,
     RESUME,
     LIST,
     HELP,
@@ -73,6 +77,7 @@ static const struct option common_options[] = {{"collect", required_argument, NU
                                                {"nsys", required_argument, NULL, NSYS},
                                                {"time-limit", required_argument, NULL, TIME},
                                                {"one-process", no_argument, NULL, ONE_PROCESS},
+                                               {"launcher", required_argument, NULL, LAUNCHER},
                                                {"resume", no_argument, NULL, RESUME},
                                                {"output", required_argument, NULL, 'o'},
                                                {"list", no_argument, NULL, LIST},
@@ -190,12 +195,45 @@ static int keep_axis(struct request *request, const char *option, struct nvt_err
     return 0;
 }
 
+/* What has no value, or one that is taken as it is. Whether the option is such a one. */
+static int keep_plain(struct request *request, int option)
+{
+    struct nvt_sweep *sweep = &request->sweep;
+    switch (option) {
+    case PEAK:
+        request->peak = 1;
+        return 1;
+    case NSYS:
+        request->nsys = optarg;
+        return 1;
+    case ONE_PROCESS:
+        sweep->one_process = 1;
+        return 1;
+    case LAUNCHER:
+        sweep->launcher = optarg;
+        return 1;
+    case RESUME:
+        sweep->resume = 1;
+        return 1;
+    case LIST:
+        request->list = 1;
+        return 1;
+    case 'o':
+        sweep->directory = optarg;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 static int parse_option(struct request *request, int option, int index, char **argv,
                         struct nvt_error *err)
 {
     struct nvt_sweep *sweep = &request->sweep;
     int64_t seed = 0;
     int status;
+    if (keep_plain(request, option))
+        return 0;
     switch (option) {
     case AXIS:
         return keep_axis(request, request->options[index].name, err);
@@ -210,9 +248,6 @@ static int parse_option(struct request *request, int option, int index, char **a
         return nvt_axis_numbers(&sweep->warmup, "--warmup", optarg, 0, 1000000, err);
     case ITERATIONS:
         return parse_number("--iterations", optarg, 1, 1000000, &sweep->iterations, err);
-    case PEAK:
-        request->peak = 1;
-        return 0;
     case REPEAT:
         return parse_number("--repeat", optarg, 1, 1000, &sweep->repeat, err);
     case INTERLEAVE:
@@ -229,23 +264,8 @@ static int parse_option(struct request *request, int option, int index, char **a
                    ? nvt_fail(err, "--memory-limit %s: a number of bytes, K, M or G may follow",
                               optarg)
                    : 0;
-    case NSYS:
-        request->nsys = optarg;
-        return 0;
     case TIME:
         return parse_number("--time-limit", optarg, 1, 1000000, &sweep->time_limit, err);
-    case ONE_PROCESS:
-        sweep->one_process = 1;
-        return 0;
-    case RESUME:
-        sweep->resume = 1;
-        return 0;
-    case LIST:
-        request->list = 1;
-        return 0;
-    case 'o':
-        sweep->directory = optarg;
-        return 0;
     case ':':
         return nvt_fail(err, "%s needs a value; see nvtally run --help", argv[optind - 1]);
     default:
@@ -267,12 +287,16 @@ static int find_workload(struct request *request, const char *name, struct nvt_e
                 : nvt_fail(err, "run needs a workload: %s", known);
 }
 
-/* Where the configurations go over MPI, this process is one of those that the launcher started. MPI can
- * be started once in each of them, and every run is a process of its own. */
+/* Where the configurations go over MPI, this process is one of those that the launcher started, unless it is to start
+ * one itself. MPI can be started once in each of them, and every run is a process of its own. */
 static int set_ranks(struct nvt_sweep *sweep, struct nvt_error *err)
 {
     struct nvt_ranks here = nvt_ranks_here();
     sweep->ranks = (struct nvt_ranks){0, 1};
+    if (sweep->launcher)
+        /* The script of a job of Slurm has its number of tasks, and is the first. */
+        return here.rank ? nvt_fail(err, "--launcher: a launcher has started this process already")
+                         : 0;
     for (size_t i = 0; i < sweep->count; i++)
         if (nvt_configuration_is(sweep->configurations[i].text, "transport", "mpi") ||
             nvt_configuration_is(sweep->configurations[i].text, "transport", "nccl"))
@@ -281,8 +305,8 @@ static int set_ranks(struct nvt_sweep *sweep, struct nvt_error *err)
         return nvt_fail(
             err,
             "--transport mpi, nccl: MPI starts once, so a launcher runs one configuration at a "
-            "time; these are %zu",
-            nvt_sweep_runs(sweep));
+            "time; these are %zu: let nvtally start it, with --launcher \"mpirun -n %d\"",
+            nvt_sweep_runs(sweep), here.size);
     return 0;
 }
 
@@ -355,7 +379,7 @@ static int check_one_process(const struct nvt_sweep *sweep, struct nvt_error *er
     if (sweep->collect.count != 1 || sweep->collect.values[0] != NVT_COLLECT_OFF)
         return nvt_fail(err,
                         "--one-process: what is collected is of a process: needs --collect off");
-    if (sweep->ranks.size > 1)
+    if (sweep->ranks.size > 1 || sweep->launcher)
         return nvt_fail(err, "--one-process: not over several processes");
     return 0;
 }
@@ -372,6 +396,14 @@ static int check_resume(const struct nvt_sweep *sweep, struct nvt_error *err)
     if (sweep->ranks.size > 1)
         return nvt_fail(err, "--resume: not over several processes, which run one configuration");
     return 0;
+}
+
+static int check_launcher(const struct nvt_sweep *sweep, struct nvt_error *err)
+{
+    return sweep->launcher && sweep->interleave == NVT_INTERLEAVE_ITERATIONS
+               ? nvt_fail(err, "--launcher: ranks of several runs take no turns: not with "
+                               "--interleave iterations")
+               : 0;
 }
 
 /* 0 to go on, 1 when --help was answered, -1 with err. */
@@ -399,7 +431,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     if (nvt_sweep_find_nsys(&request->sweep, request->nsys, err) || expand(request, err))
         return -1;
     return check_interleave(&request->sweep, err) || check_one_process(&request->sweep, err) ||
-                   check_resume(&request->sweep, err)
+                   check_resume(&request->sweep, err) || check_launcher(&request->sweep, err)
                ? -1
                : 0;
 }
@@ -520,6 +552,8 @@ static int run_sweep(struct request *request, struct nvt_error *err)
         status = nvt_ask_peak(request->sweep.library, &request->sweep.peak, err);
     else if (!status)
         recall_peak(&request->sweep);
+    if (!status && request->sweep.launcher)
+        status = nvt_launched_count(&request->sweep, err);
     if (!status && is_temporary) {
         request->sweep.directory = nvt_temporary_make("run");
         if (!request->sweep.directory)
@@ -555,6 +589,7 @@ static int run_command(int argc, char **argv, char **typed)
     else
         status = request->list ? list_configurations(request) : run_sweep(request, &err);
     free(request->sweep.configurations);
+    free(request->sweep.launched);
     free(request);
     return status;
 }

@@ -21,6 +21,7 @@
 #include "sweep_child.h"
 #include "sweep_earlier.h"
 #include "sweep_group.h"
+#include "sweep_launched.h"
 
 const char *const nvt_collect_levels[] = {"off", "nvtx", "kernel", "full", "nsys", "control", NULL};
 const char *const nvt_interleave_words[] = {"runs", "iterations", "within", NULL};
@@ -86,8 +87,8 @@ static void put_settings(struct nvt_json *json, const struct nvt_child *run)
         nvt_json_text(json, "interleave", nvt_interleave_words[sweep->interleave]);
     nvt_json_integer(json, "iterations", sweep->iterations);
     nvt_json_integer(json, "seed", (int64_t)sweep->seed);
-    if (sweep->ranks.size > 1)
-        nvt_json_integer(json, "ranks", sweep->ranks.size);
+    if (run->ranks > 1)
+        nvt_json_integer(json, "ranks", run->ranks);
 }
 
 /* What the run itself has to say of how it is run: see worker.c. 0 or -1. */
@@ -97,7 +98,8 @@ static int write_settings(struct nvt_child *run, struct nvt_error *err)
     nvt_buffer_free(&run->settings);
     nvt_json_begin(&json, &run->settings);
     put_settings(&json, run);
-    if (run->sweep->ranks.size > 1)
+    /* Ranks that are still to be started say so themselves. */
+    if (run->ranks > 1 && !run->is_launched)
         nvt_json_integer(&json, "rank", run->sweep->ranks.rank);
     json.failed |= nvt_json_end(&json) || nvt_buffer_append(&run->settings, "", 1);
     return json.failed ? nvt_fail(err, "out of memory") : 0;
@@ -156,7 +158,7 @@ static void name_trace(struct nvt_child *run)
         snprintf(level, sizeof(level), "-%s", nvt_collect_levels[run->level]);
     if (sweep->repeat > 1)
         snprintf(repeat, sizeof(repeat), "-repeat%" PRId64, run->repeat);
-    if (sweep->ranks.size > 1)
+    if (run->ranks > 1)
         snprintf(rank, sizeof(rank), "-rank%d", sweep->ranks.rank);
     snprintf(run->trace_name, sizeof(run->trace_name), "%s-%s%s%s%s%s.%s", sweep->axes->workload,
              run->configuration->label, warmup, level, repeat, rank,
@@ -175,6 +177,16 @@ static int exit_status(const struct nvt_buffer *row, int wait_status)
     return WEXITSTATUS(wait_status) ? WEXITSTATUS(wait_status) : 2;
 }
 
+/* Its own, and those of the ranks that it was over. */
+static void remove_traces(const struct nvt_child *run)
+{
+    char path[4096];
+    unlink(run->trace);
+    for (int rank = 1; rank < run->ranks; rank++)
+        if (!nvt_launched_trace(run->trace, rank, path, sizeof(path)))
+            unlink(path);
+}
+
 /* A run that has ended to its row. 0 ok, 1 not, -1 nothing can be written. */
 static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, struct nvt_error *err)
 {
@@ -182,7 +194,7 @@ static int keep_run(struct nvt_child *run, const struct nvt_child_end *end, stru
     int status = 0;
     /* Of a run over several processes all that is left counts: it may tell why one of them ended. */
     if (nvt_signals_caught() && run->sweep->ranks.size == 1) {
-        unlink(run->trace);
+        remove_traces(run);
     } else if (write_row(run, end, &row)) {
         status = nvt_fail(err, "out of memory");
     } else {
@@ -211,7 +223,10 @@ static int run_one(struct nvt_child *run, struct nvt_error *err)
     unlink(run->result);
     if (write_settings(run, err))
         return -1;
-    nvt_child_run(run, &end);
+    if (run->is_launched)
+        nvt_launched_run(run, &end);
+    else
+        nvt_child_run(run, &end);
     /* Sent by somebody who meant all of us, such as a terminal's Ctrl-C. */
     int number = nvt_signals_ended(end.wait_status);
     if (number)
@@ -266,7 +281,10 @@ static void choose(struct nvt_child *run, size_t i)
     run->level = sweep->collect.values[i % levels];
     run->repeat = (int64_t)(i / levels % repeats) + 1;
     run->warmup = sweep->warmup.values[i / levels / repeats % warmups];
-    run->configuration = &sweep->configurations[i / levels / repeats / warmups];
+    size_t configuration = i / levels / repeats / warmups;
+    run->configuration = &sweep->configurations[configuration];
+    run->is_launched = sweep->launched && sweep->launched[configuration];
+    run->ranks = run->is_launched ? sweep->launched[configuration] : sweep->ranks.size;
 }
 
 /* How the row of a run on this device begins, up to a comma. 0 or -1. */

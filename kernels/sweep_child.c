@@ -107,7 +107,7 @@ int nvt_child_is_bare(int64_t level)
     return level == NVT_COLLECT_OFF || level == NVT_COLLECT_CONTROL;
 }
 
-static int start_bare(char *const argv[], int *wait_status, struct nvt_error *err)
+int nvt_child_start(char *const argv[], int *wait_status, struct nvt_error *err)
 {
     pid_t child = nvt_signals_fork(0);
     if (!child) {
@@ -168,7 +168,7 @@ static int start_nsys(const struct nvt_child *run, char *const argv[], int *wait
     snprintf(output, sizeof(output), "--output=%s", run->trace);
     for (int i = 0; argv[i] && count < MOST - 1; i++)
         under[count++] = argv[i];
-    return start_bare(under, wait_status, err);
+    return nvt_child_start(under, wait_status, err);
 }
 
 void nvt_child_run(const struct nvt_child *run, struct nvt_child_end *end)
@@ -209,7 +209,7 @@ void nvt_child_run(const struct nvt_child *run, struct nvt_child_end *end)
     else if (run->level == NVT_COLLECT_NSYS)
         status = start_nsys(run, argv, &end->wait_status, &err);
     else if (nvt_child_is_bare(run->level))
-        status = start_bare(argv, &end->wait_status, &err);
+        status = nvt_child_start(argv, &end->wait_status, &err);
     else
         status = start_recorded(run, argv, end, &err);
     if (status)

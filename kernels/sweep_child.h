@@ -16,6 +16,8 @@ struct nvt_child {
     const struct nvt_sweep *sweep;
     const struct nvt_configuration *configuration;
     int64_t warmup, level, repeat; /* repeat: from 1 */
+    int ranks;                     /* processes that it is over; 0 and 1: none but its own */
+    int is_launched;               /* which a launcher of its own starts */
     const char *turns;             /* file of those that it takes turns with, NULL: none */
     int64_t place;                 /* its number among them */
     struct nvt_buffer
@@ -40,7 +42,10 @@ struct nvt_child_end {
 /* Whether a run at this level goes without any collection. */
 int nvt_child_is_bare(int64_t level);
 
-/* Start it and wait for its end. Signals that are caught (see below) are passed on to it. */
+/* Start argv, its standard output our error stream, and wait for its end. 0, or -1 with err. */
+int nvt_child_start(char *const argv[], int *wait_status, struct nvt_error *err);
+
+/* Start the run and wait for its end. Signals that are caught (see below) are passed on to it. */
 void nvt_child_run(const struct nvt_child *child, struct nvt_child_end *end);
 
 /* --- signals that end the sweep: SIGINT, SIGTERM, SIGHUP ------------------------------------------- */

@@ -8,6 +8,11 @@
  *   nvtally run --worker serve LIBRARY                the same, one after the other: standard input is a socket from which
  *                            the words from RESULT to SETTINGS come; a byte, the exit status, goes back for each
  *
+ * And of a run that a launcher starts (sweep_launched.h):
+ *
+ *   nvtally run --worker ranks                        how many there are, said by rank 0
+ *   nvtally run --worker rank FILE                    start a worker for this rank's part, and record it
+ *
  * SECONDS is what a run may take, 0: as long as it wants. SIGALRM ends the process behind that.
  *
  * SETTINGS is another object: both together are the run's row, which it also leaves in whatever records its NVTX
@@ -27,6 +32,7 @@
 #include "../lib/nvtx.h"
 #include "../lib/sample.h"
 #include "sweep.h"
+#include "sweep_launched.h"
 #include "sweep_served.h"
 
 struct nvt_backend_answer {
@@ -295,6 +301,10 @@ int nvt_worker_main(int argc, char **argv)
     struct nvt_error err = NVT_ERROR_INIT;
     struct library library = {0};
     char text[1200];
+    if (argc == 2 && !strcmp(argv[1], "ranks"))
+        return nvt_launched_tell();
+    if (argc == 3 && !strcmp(argv[1], "rank"))
+        return nvt_launched_rank(argv[2]);
     int wants_peak = argc == 3 && !strcmp(argv[1], "peak");
     int is_question = wants_peak || (argc == 3 && !strcmp(argv[1], "backend"));
     int serves = argc == 3 && !strcmp(argv[1], "serve");
