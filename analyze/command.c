@@ -22,6 +22,14 @@ void nvt_command_notes(const struct nvt_report_input *input)
     }
 }
 
+int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err)
+{
+    int status = option == NVT_FILTER_TIME   ? nvt_window_set_time(window, optarg, err)
+                 : option == NVT_FILTER_NVTX ? nvt_window_set_range(window, optarg, err)
+                                             : 1;
+    return status < 0 ? -1 : !status;
+}
+
 int nvt_command_option(int argc, char **argv, const char *letters, const struct option *options,
                        struct nvt_error *err)
 {

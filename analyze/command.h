@@ -25,4 +25,20 @@ void nvt_command_notes(const struct nvt_report_input *input);
 int nvt_command_option(int argc, char **argv, const char *letters, const struct option *options,
                        struct nvt_error *err);
 
+/*
+ * The options of a window (window.h), as entries of a command's table; both have values. nvt_command_window takes one
+ * that came: 1 when it is of the window, 0 when it is another one, -1 with err.
+ */
+enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX };
+#define NVT_WINDOW_OPTIONS                                                                         \
+    {"filter-time", required_argument, NULL, NVT_FILTER_TIME},                                     \
+    {                                                                                              \
+        "filter-nvtx", required_argument, NULL, NVT_FILTER_NVTX                                    \
+    }
+#define NVT_WINDOW_HELP                                                                            \
+    "      --filter-nvtx R  only what begins within a range: NAME, NAME@DOMAIN, NAME/N (from 0)\n" \
+    "      --filter-time W  only what begins between two moments: FROM/TO, such as 1.2s/1300ms\n"
+
+int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err);
+
 #endif

@@ -28,7 +28,7 @@ static const char usage_text[] =
     "      --fail-above PCT   exit 1 when anything is slower by more than this, 5 or 5%\n"
     "      --fail-unknown     and when it may be, but cannot be told from noise\n"
     "      --reference        beside the published figures (nvtally reference)\n"
-    "      --tolerance PCT    within this it is the same (default: 1%)\n"
+    "      --tolerance PCT    within this it is the same (default: 1%)\n" NVT_WINDOW_HELP
     "      --top N            only the N rows whose total time has changed most\n"
     "      --help             this text\n\n"
     "Exit status: 0, 1 when --fail-above was exceeded, 2 when it cannot be compared.\n"
@@ -43,6 +43,7 @@ struct request {
     size_t top;        /* rows, 0: all */
     int fail_unknown;
     int reference; /* beside published figures */
+    struct nvt_window window;
 };
 
 /* A row: a side against A. */
@@ -123,6 +124,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"reference", no_argument, NULL, REFERENCE},
                                             {"tolerance", required_argument, NULL, TOLERANCE},
                                             {"top", required_argument, NULL, TOP},
+                                            NVT_WINDOW_OPTIONS,
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
     char hint[128];
@@ -158,7 +160,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             fputs(usage_text, stdout);
             return 1;
         default:
-            return -1;
+            if (nvt_command_window(&request->window, option, err) <= 0)
+                return -1;
         }
     }
     if (request->fail_unknown && isnan(request->fail_above))
@@ -166,10 +169,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     return 0;
 }
 
-static int add_argument(struct nvt_sides *groups, size_t side, const char *path,
-                        struct nvt_error *err)
+static int add_argument(const struct request *request, struct nvt_sides *groups, size_t side,
+                        const char *path, struct nvt_error *err)
 {
-    struct nvt_report_input input = {.plain_names = 1};
+    struct nvt_report_input input = {.plain_names = 1, .window = &request->window};
     int status = nvt_input_add(&input, path, err) || nvt_input_traces(&input, err) ||
                  nvt_sides_add(groups, side, &input, err);
     if (!status)
@@ -179,8 +182,8 @@ static int add_argument(struct nvt_sides *groups, size_t side, const char *path,
 }
 
 /* Read all sides. How many, or 0 with err. */
-static size_t read_sides(int count, char **arguments, struct nvt_sides *groups,
-                         struct nvt_error *err)
+static size_t read_sides(const struct request *request, int count, char **arguments,
+                         struct nvt_sides *groups, struct nvt_error *err)
 {
     size_t side = 0;
     int together = 0, given = 0;
@@ -200,7 +203,7 @@ static size_t read_sides(int count, char **arguments, struct nvt_sides *groups,
         if (is_border)
             continue;
         given++;
-        if (add_argument(groups, side, arguments[i], err))
+        if (add_argument(request, groups, side, arguments[i], err))
             return 0;
     }
     if (!side || !given) {
@@ -502,7 +505,7 @@ static int put_reference(const struct request *request, const struct nvt_report_
 static int compare_reference(const struct request *request, int count, char **paths,
                              struct nvt_error *err)
 {
-    struct nvt_report_input input = {0};
+    struct nvt_report_input input = {.window = &request->window};
     int status = 0;
     if (!isnan(request->fail_above))
         status = nvt_fail(err, "--fail-above with --reference: published figures are of other "
@@ -524,7 +527,8 @@ static int compare_reference(const struct request *request, int count, char **pa
 
 int nvt_cmd_compare(int argc, char **argv)
 {
-    struct request request = {nvt_format_find("column"), NAN, 0.01, 0, 0, 0};
+    struct request request = {
+        .format = nvt_format_find("column"), .fail_above = NAN, .tolerance = 0.01};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_sides groups;
     int status = parse(argc, argv, &request, &err);
@@ -536,7 +540,7 @@ int nvt_cmd_compare(int argc, char **argv)
                    : 0;
     if (nvt_sides_init(&groups))
         status = nvt_fail(&err, "out of memory");
-    size_t sides = status ? 0 : read_sides(argc - optind, argv + optind, &groups, &err);
+    size_t sides = status ? 0 : read_sides(&request, argc - optind, argv + optind, &groups, &err);
     if (sides)
         status = compare_groups(&request, &groups, sides, &err);
     nvt_sides_free(&groups);

@@ -23,7 +23,7 @@ static const char usage_text[] =
     "      --rules            what is looked for, from where on and why; no trace is needed\n"
     "  -f, --format FORMAT    as a table: column, grid, markdown, latex; csv, tsv, json have\n"
     "                         a row for each finding of each trace, and times in ns\n"
-    "                         (default: one paragraph a finding)\n"
+    "                         (default: one paragraph a finding)\n" NVT_WINDOW_HELP
     "      --help             this text\n\n"
     "Exit status: 0 (with or without findings), 2 when nothing can be read or no run has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
@@ -86,17 +86,17 @@ struct request {
     const char *by;                  /* axis, NULL: each one that varies */
     const struct nvt_format *format; /* NULL: paragraphs */
     int rules;                       /* print what is looked for */
+    struct nvt_window window;
 };
 
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
     enum { BY = 256, RULES, HELP };
-    static const struct option options[] = {{"by", required_argument, NULL, BY},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"rules", no_argument, NULL, RULES},
-                                            {"help", no_argument, NULL, HELP},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"by", required_argument, NULL, BY}, {"format", required_argument, NULL, 'f'},
+        {"rules", no_argument, NULL, RULES}, NVT_WINDOW_OPTIONS,
+        {"help", no_argument, NULL, HELP},   {NULL, 0, NULL, 0}};
     char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
@@ -111,7 +111,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         else if (option == 'f' && !(request->format = nvt_format_find(optarg)))
             return nvt_fail(err, "no format '%s'%s; see nvtally diagnose --help", optarg,
                             nvt_format_hint(optarg, hint, sizeof(hint)));
-        else if (option == '?')
+        else if (option == '?' || nvt_command_window(&request->window, option, err) < 0)
             return -1;
     }
     if (request->rules && optind < argc)
@@ -293,7 +293,7 @@ static int print_rules(const struct nvt_format *format, struct nvt_error *err)
 
 static int diagnose(struct request *request, int count, char **arguments, struct nvt_error *err)
 {
-    struct nvt_report_input input = {.plain_names = 1};
+    struct nvt_report_input input = {.plain_names = 1, .window = &request->window};
     struct nvt_findings findings = {0};
     int status = 0;
     for (int i = 0; i < count && !status; i++)
@@ -311,7 +311,7 @@ static int diagnose(struct request *request, int count, char **arguments, struct
 
 int nvt_cmd_diagnose(int argc, char **argv)
 {
-    struct request request = {NULL, NULL, 0};
+    struct request request = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
     if (status)

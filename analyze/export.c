@@ -30,12 +30,13 @@ static const char usage_text[] =
     "                    chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
     "                    chrome-path: the same, with the critical path in a row of its own\n"
     "                    csv: one line an event\n"
-    "  -o, --output OUT  write there; default: stdout, for sqlite FILE with .sqlite as its ending\n"
-    "      --help        this text\n";
+    "  -o, --output OUT  write there; default: stdout, for sqlite FILE with .sqlite as its "
+    "ending\n" NVT_WINDOW_HELP "      --help        this text\n";
 
 struct request {
     const struct nvt_exporter *exporter;
     const char *input, *output;
+    struct nvt_window window;
 };
 
 static int choose(struct request *request, const char *name, struct nvt_error *err)
@@ -53,6 +54,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 {
     static const struct option options[] = {{"to", required_argument, NULL, 't'},
                                             {"output", required_argument, NULL, 'o'},
+                                            NVT_WINDOW_OPTIONS,
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     int status = 0;
@@ -69,7 +71,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             return 1;
         default:
-            status = -1;
+            status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
         }
     if (status)
         return status;
@@ -144,6 +146,10 @@ static int export_trace(const struct request *request, struct nvt_error *err)
     struct nvt_trace *trace = nvt_trace_read(request->input, err);
     if (!trace)
         return -1;
+    if (nvt_window_cut(&request->window, trace, err)) {
+        nvt_trace_free(trace);
+        return -1;
+    }
     if (trace->warning)
         fprintf(stderr, "nvtally: warning: %s: %s\n", trace->path, trace->warning);
     for (const char *note = trace->notes; note && *note; note += strcspn(note, "\n") + 1)

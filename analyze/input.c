@@ -79,7 +79,8 @@ static int read_trace(const struct nvt_report_input *input, const char *path,
         item->trace = nvt_trace_read(path, err);
     if (!item->trace)
         return -1;
-    if (!input->plain_names || !nvt_plain_names(item->trace, err))
+    if (!nvt_window_cut(input->window, item->trace, err) &&
+        (!input->plain_names || !nvt_plain_names(item->trace, err)))
         return 0;
     nvt_trace_free(item->trace);
     item->trace = NULL;
@@ -124,7 +125,12 @@ static int add_directory(struct nvt_report_input *input, const char *path, struc
 {
     size_t count = 0;
     if (nvt_folder_is_run(path))
-        return add_run(input, path, err);
+        return nvt_window_is_set(input->window)
+                   ? nvt_fail_at(
+                         err, path, -1,
+                         "has rows of whole runs: --filter-time and --filter-nvtx take traces, "
+                         "such as those in it")
+                   : add_run(input, path, err);
     if (add_traces_of(input, path, &count, err))
         return -1;
     return count ? 0

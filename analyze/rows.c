@@ -236,7 +236,7 @@ static int link_traces(struct nvt_report_input *input, const struct nvt_runs *ru
 
 int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err)
 {
-    if (input->run_count || !input->trace_count)
+    if (input->run_count || !input->trace_count || nvt_window_is_set(input->window))
         return 0;
     uint32_t *order = NULL;
     struct place *places = calloc(input->trace_count, sizeof(*places));

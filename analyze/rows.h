@@ -15,7 +15,8 @@
  * Where no run directory was given: the rows of all traces become one, at the end of input->runs, and a trace with a
  * single row becomes that row's, as if the directory had named it. Of a run over several ranks the row is that of
  * rank 0, and every rank's trace becomes its. A trace of several runs belongs to none of its rows. A mark that is no
- * row is a note. Changes nothing where there is no row, or a directory. 0, or -1 with err.
+ * row is a note. Changes nothing where there is no row, or a directory,
+ * or a window (rows are of all of a trace). 0, or -1 with err.
  */
 int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err);
 

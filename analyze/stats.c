@@ -39,7 +39,8 @@ static const char usage_text[] =
     "                       configuration\n"
     "      --across-threads operations of a thread without ranges belong to those open on the\n"
     "                       process's other threads (PyTorch's backward)\n"
-    "      --plain-names    ranges of PyTorch without the numbers of each call and step\n"
+    "      --plain-names    ranges of PyTorch without the numbers of each call and "
+    "step\n" NVT_WINDOW_HELP
     "      --compensate     times without the collector's own cost, which the trace has on record\n"
     "      --help           this text\n";
 
@@ -53,6 +54,7 @@ struct request {
     int all;        /* those that have something to say */
     unsigned project_flags;
     int compensate, plain_names, is_wide;
+    struct nvt_window window;
 };
 
 static int add_report(struct request *request, const char *name, struct nvt_error *err)
@@ -101,15 +103,12 @@ static int set_format(struct request *request, const char *name, struct nvt_erro
 /* 1: --help was given. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {{"report", required_argument, NULL, 'r'},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"across-threads", no_argument, NULL, 'a'},
-                                            {"plain-names", no_argument, NULL, 'p'},
-                                            {"compensate", no_argument, NULL, 'c'},
-                                            {"wide", no_argument, NULL, 'w'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"report", required_argument, NULL, 'r'}, {"format", required_argument, NULL, 'f'},
+        {"output", required_argument, NULL, 'o'}, {"across-threads", no_argument, NULL, 'a'},
+        {"plain-names", no_argument, NULL, 'p'},  {"compensate", no_argument, NULL, 'c'},
+        {"wide", no_argument, NULL, 'w'},         NVT_WINDOW_OPTIONS,
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int status = 0;
     optind = 0;
     for (int option;
@@ -140,7 +139,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             status = 1;
             break;
         default:
-            status = -1;
+            status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
         }
     return status;
 }
@@ -149,7 +148,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static int takes_launches(const struct request *request)
 {
     int all = request->count > 0 && request->format && !request->compensate &&
-              !request->plain_names && !(request->project_flags & NVT_ACROSS_THREADS);
+              !request->plain_names && !nvt_window_is_set(&request->window) &&
+              !(request->project_flags & NVT_ACROSS_THREADS);
     for (size_t i = 0; i < request->count; i++)
         all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES);
     return all;
@@ -292,7 +292,7 @@ static int take(struct making *making, struct nvt_report_input *input, struct nv
 static int make_all(const struct request *request, struct nvt_report_input *input,
                     struct nvt_tables *tables, struct nvt_error *err)
 {
-    struct making *all = calloc(request->count, sizeof(*all));
+    struct making *all = calloc(request->count + 1, sizeof(*all));
     int status = 0;
     if (!all)
         return nvt_fail(err, "out of memory");
@@ -372,7 +372,7 @@ static int write_out(const struct request *request, struct nvt_report_input *inp
 int nvt_cmd_stats(int argc, char **argv)
 {
     struct request request = {.format = nvt_format_find("column")};
-    struct nvt_report_input input = {0};
+    struct nvt_report_input input = {.window = &request.window};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &request, &err);
     if (status) {

@@ -2,10 +2,10 @@
  * The command `plot`.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../analyze/command.h"
 #include "../analyze/rows.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
@@ -32,8 +32,8 @@ static const char usage_head[] =
     "prints\n"
     "the path of each picture. The script and the data lie beside it.\n\n"
     "  -f, --format FORMAT  svg (default), png or pdf\n"
-    "  -o, --output DIR     where the pictures go; default: the directory itself, or the file's\n"
-    "      --help           this text\n\n"
+    "  -o, --output DIR     where the pictures go; default: the directory itself, or the "
+    "file's\n" NVT_WINDOW_HELP "      --help           this text\n\n"
     "Charts:\n";
 
 FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, const char *suffix,
@@ -174,17 +174,18 @@ struct options {
     const char *format;
     const char *output; /* NULL: beside the input */
     int help;
+    struct nvt_window window;
 };
 
 static int parse(int argc, char **argv, struct options *options, struct nvt_error *err)
 {
     static const struct option known[] = {{"format", required_argument, NULL, 'f'},
                                           {"output", required_argument, NULL, 'o'},
+                                          NVT_WINDOW_OPTIONS,
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
-    opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":f:o:h", known, NULL)) != -1;)
+    for (int option; (option = nvt_command_option(argc, argv, ":f:o:h", known, err)) != -1;)
         switch (option) {
         case 'f':
             options->format = optarg;
@@ -197,11 +198,9 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
         case 'h':
             options->help = 1;
             return 0;
-        case ':':
-            return nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
         default:
-            return nvt_fail(err, "no option '%s'; 'nvtally plot --help' lists them",
-                            argv[optind - 1]);
+            if (nvt_command_window(&options->window, option, err) <= 0)
+                return -1;
         }
     return optind < argc ? 0 : nvt_fail(err, "plot: no directory and no trace was given");
 }
@@ -250,8 +249,8 @@ static void help(void)
 
 int nvt_cmd_plot(int argc, char **argv)
 {
-    struct options options = {"svg", NULL, 0};
-    struct nvt_report_input input = {.plain_names = 1};
+    struct options options = {.format = "svg"};
+    struct nvt_report_input input = {.plain_names = 1, .window = &options.window};
     struct nvt_error err = NVT_ERROR_INIT;
     int status = parse(argc, argv, &options, &err);
     if (!status && options.help) {

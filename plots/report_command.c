@@ -3,7 +3,6 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../analyze/command.h"
 #include "../analyze/rows.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
@@ -31,11 +31,12 @@ static const char usage_text[] =
     "  -o, --output FILE    NAME.html, one file that loads nothing; NAME.md; NAME.tex, with its\n"
     "                       pictures as NAME-….pdf beside it (default: report.html in the\n"
     "                       directory; of a trace NAME.report.html beside it)\n"
-    "      --title TEXT     instead of the names of the workloads\n"
+    "      --title TEXT     instead of the names of the workloads\n" NVT_WINDOW_HELP
     "      --help           this text\n";
 
 struct request {
     const char *output, *title;
+    struct nvt_window window;
     const struct nvt_document_format *format;
     char path[4096];    /* of the document */
     const char *folder; /* that pictures are drawn in, temporary */
@@ -51,11 +52,11 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     enum { TITLE = 256 };
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"title", required_argument, NULL, TITLE},
+                                            NVT_WINDOW_OPTIONS,
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    opterr = 0;
     optind = 0;
-    for (int option; (option = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;)
+    for (int option; (option = nvt_command_option(argc, argv, ":o:h", options, err)) != -1;)
         switch (option) {
         case 'o':
             request->output = optarg;
@@ -66,11 +67,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             fputs(usage_text, stdout);
             return 1;
-        case ':':
-            return nvt_fail(err, "option '%s' wants a value", argv[optind - 1]);
         default:
-            return nvt_fail(err, "no option '%s'; 'nvtally report --help' lists them",
-                            argv[optind - 1]);
+            if (nvt_command_window(&request->window, option, err) <= 0)
+                return -1;
         }
     return optind < argc ? 0 : nvt_fail(err, "report: no directory and no trace was given");
 }
@@ -271,7 +270,7 @@ static void print_paths(const struct request *request)
 
 static int report(struct request *request, int count, char **inputs, struct nvt_error *err)
 {
-    struct nvt_report_input input = {.plain_names = 1};
+    struct nvt_report_input input = {.plain_names = 1, .window = &request->window};
     struct nvt_document document = {0};
     int status = 0;
     for (int i = 0; i < count && !status; i++)

@@ -13,6 +13,7 @@
 #include "../../lib/table.h"
 #include "../runs.h"
 #include "../trace.h"
+#include "../window.h"
 
 /* All reports: X(name of nvt_report_<name>). Their order is that of `stats -r list`. */
 #define NVT_REPORTS(X)                                                                             \
@@ -77,6 +78,8 @@ struct nvt_report_input {
     int only_launches; /* reports need no more of traces (nvt_trace_read_launches); set it first */
     int compensate;    /* traces are read without the collector's own cost */
     int plain_names;   /* ranges get plain names (plain_names.h); not with only_launches */
+    const struct nvt_window
+        *window; /* of traces no more is read, NULL: all; not with only_launches */
     struct nvt_launch_cache *launches; /* what several reports need, NULL: not kept */
     struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
 };
@@ -126,7 +129,7 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
  * Read a trace, a run directory, or the traces of a directory that no run wrote (input_folder.h) into
  * the input. 0 or -1. Warnings about what could not be read become notes. nvt_input_traces then reads
  * the traces that the directories name; one that is missing or broken is a note, because the records
- * stand without it.
+ * stand without it. With a window directories of runs are refused, whose rows are of all that ran.
  */
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err);
 int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err);

@@ -1,0 +1,531 @@
+#include "window.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "map.h"
+
+#define CONDITION_MOST 400
+
+/* --- what was typed ----------------------------------------------------------------------------- */
+
+/* A moment of `length` letters. 0 or -1. */
+static int read_moment(const char *text, size_t length, struct nvt_moment *moment)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    char copy[64], *end;
+    if (length >= sizeof(copy) || isspace((unsigned char)*text))
+        return -1;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    moment->is_given = 1;
+    errno = 0;
+    moment->ns = strtoll(copy, &end, 10);
+    if (!*end && end != copy && !errno)
+        return 0;
+    /* No hexadecimal, no infinity: what a table or a diagnosis prints. */
+    if (strspn(copy, "0123456789.-") == 0)
+        return -1;
+    double number = strtod(copy, &end);
+    end += *end == ' ';
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (!strcmp(end, units[i].name) && fabs(number * units[i].ns) < 4e18) {
+            moment->ns = llround(number * units[i].ns);
+            moment->from_begin = 1;
+            return 0;
+        }
+    return -1;
+}
+
+int nvt_window_set_time(struct nvt_window *window, const char *text, struct nvt_error *err)
+{
+    const char *slash = strchr(text, '/');
+    struct nvt_moment from = {0}, to = {0};
+    if (!slash || !text[1] || (slash > text && read_moment(text, (size_t)(slash - text), &from)) ||
+        (slash[1] && read_moment(slash + 1, strlen(slash + 1), &to)))
+        return nvt_fail(err,
+                        "--filter-time %s: FROM/TO, such as 1.2s/1300ms from the beginning of the "
+                        "trace, or nanoseconds as tables have them",
+                        text);
+    if (from.is_given && to.is_given && from.from_begin == to.from_begin && to.ns < from.ns)
+        return nvt_fail(err, "--filter-time %s: ends before it begins", text);
+    window->time = text;
+    window->from = from;
+    window->to = to;
+    return 0;
+}
+
+int nvt_window_set_range(struct nvt_window *window, const char *text, struct nvt_error *err)
+{
+    if (!*text || *text == '@')
+        return nvt_fail(err, "--filter-nvtx %s: RANGE, RANGE@DOMAIN, RANGE/N or RANGE@DOMAIN/N",
+                        text);
+    window->range = text;
+    return 0;
+}
+
+/* --- finding it in a trace ---------------------------------------------------------------------- */
+
+/* Moments on the trace's axis, both within. */
+struct span {
+    int64_t from, to;
+};
+
+/* Of a process that has no such range the span is empty. */
+struct spans {
+    const struct nvt_trace *trace;
+    struct span time;
+    struct span *ranges; /* a process each, cut to the time */
+    struct span all;     /* what lies in no known process: the first to the last of them */
+    struct span *opened; /* the ranges as they are */
+};
+
+static int is_in(struct span span, int64_t time)
+{
+    return time >= span.from && time <= span.to;
+}
+
+static struct span span_of_process(const struct spans *spans, uint32_t process)
+{
+    return process < spans->trace->processes.count ? spans->ranges[process] : spans->all;
+}
+
+static struct span span_of_thread(const struct spans *spans, uint32_t thread)
+{
+    return thread < spans->trace->threads.count
+               ? span_of_process(spans, spans->trace->threads.process[thread])
+               : spans->all;
+}
+
+/* A range that is looked for: names of `length` letters, of a domain of `domain_length` (NULL: any). */
+struct wanted {
+    const char *name, *domain;
+    size_t length, domain_length;
+    uint64_t number;
+};
+
+static int is_text(const char *name, const char *text, size_t length)
+{
+    return !strncmp(name, text, length) && !name[length];
+}
+
+/* "DOMAIN:RANGE" and, of the default domain, ":RANGE". */
+static int is_both(const char *domain, const char *name, const struct wanted *wanted)
+{
+    size_t length = strlen(domain);
+    return !wanted->domain && wanted->length > length && !strncmp(wanted->name, domain, length) &&
+           wanted->name[length] == ':' &&
+           is_text(name, wanted->name + length + 1, wanted->length - length - 1);
+}
+
+static int is_wanted(const struct nvt_trace *trace, uint32_t range, const struct wanted *wanted)
+{
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    const char *domain = nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]);
+    if (is_both(domain, name, wanted))
+        return 1;
+    return is_text(name, wanted->name, wanted->length) &&
+           (!wanted->domain || is_text(domain, wanted->domain, wanted->domain_length));
+}
+
+/* The windows of all processes: the number-th of the ranges that are wanted. How many of these there are. */
+static uint64_t find_ranges(const struct wanted *wanted, struct spans *spans, uint64_t *seen)
+{
+    const struct nvt_trace *trace = spans->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    uint64_t found = 0;
+    memset(seen, 0, (trace->processes.count + (size_t)1) * sizeof(*seen));
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (!is_wanted(trace, i, wanted))
+            continue;
+        uint32_t thread = ranges->thread[i];
+        uint32_t process =
+            thread < trace->threads.count ? trace->threads.process[thread] : NVT_NONE;
+        found++;
+        if (process < trace->processes.count && seen[process]++ == wanted->number)
+            spans->opened[process] = (struct span){ranges->start[i], ranges->end[i]};
+    }
+    return found;
+}
+
+/* "/N" behind a name taken off it. Whether there is one. */
+static int take_number(struct wanted *wanted)
+{
+    size_t at = wanted->length;
+    while (at && isdigit((unsigned char)wanted->name[at - 1]))
+        at--;
+    if (at < 2 || at == wanted->length || wanted->length - at > 18 || wanted->name[at - 1] != '/')
+        return 0;
+    wanted->number = strtoull(wanted->name + at, NULL, 10);
+    wanted->length = at - 1;
+    return 1;
+}
+
+/* "@DOMAIN" likewise. */
+static int take_domain(struct wanted *wanted)
+{
+    const char *at = memrchr(wanted->name, '@', wanted->length);
+    if (!at || at == wanted->name)
+        return 0;
+    size_t length = (size_t)(at - wanted->name);
+    int is_any = wanted->length - length == 2 && at[1] == '*';
+    wanted->domain = is_any ? NULL : at + 1;
+    wanted->domain_length = is_any ? 0 : wanted->length - length - 1;
+    wanted->length = length;
+    return 1;
+}
+
+/* As it is, then with N, then with DOMAIN, then with both, the first that there is. 0, or -1 with err. */
+static int place_range(const char *text, struct spans *spans, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = spans->trace;
+    const struct wanted plain = {.name = text, .length = strlen(text)};
+    struct wanted ways[4] = {plain, plain, plain, plain};
+    int is_way[4] = {1, take_number(&ways[1]), take_domain(&ways[2]), 0};
+    uint64_t *seen = calloc(trace->processes.count + (size_t)1, sizeof(*seen)), found = 0;
+    ways[3] = ways[1];
+    is_way[3] = is_way[1] && take_domain(&ways[3]);
+    if (!seen)
+        return nvt_fail(err, "out of memory");
+    size_t way = 0;
+    for (; way < 4; way++)
+        if (is_way[way] && (found = find_ranges(&ways[way], spans, seen)))
+            break;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < trace->processes.count && found; i++)
+        most = seen[i] > most ? seen[i] : most;
+    free(seen);
+    if (!found)
+        return nvt_fail_at(err, trace->path, -1, "--filter-nvtx %s: has no such range", text);
+    if (most <= ways[way].number)
+        return nvt_fail_at(err, trace->path, -1,
+                           "--filter-nvtx %s: has %llu of them, from 0 to %llu", text,
+                           (unsigned long long)most, (unsigned long long)most - 1);
+    return 0;
+}
+
+static int64_t place(const struct nvt_trace *trace, struct nvt_moment moment, int64_t missing)
+{
+    int64_t time;
+    if (!moment.is_given)
+        return missing;
+    if (!moment.from_begin)
+        return moment.ns;
+    return __builtin_add_overflow(trace->first_ns, moment.ns, &time)
+               ? (moment.ns < 0 ? INT64_MIN : INT64_MAX)
+               : time;
+}
+
+/* The window of each process. 0, or -1 with err. */
+static int place_all(const struct nvt_window *window, struct spans *spans, struct nvt_error *err)
+{
+    static const struct span empty = {INT64_MAX, INT64_MIN}, whole = {INT64_MIN, INT64_MAX};
+    const struct nvt_trace *trace = spans->trace;
+    const uint32_t count = trace->processes.count;
+    spans->time =
+        (struct span){place(trace, window->from, INT64_MIN), place(trace, window->to, INT64_MAX)};
+    spans->ranges = calloc(count + (size_t)1, sizeof(*spans->ranges));
+    spans->opened = calloc(count + (size_t)1, sizeof(*spans->opened));
+    if (!spans->ranges || !spans->opened)
+        return nvt_fail(err, "out of memory");
+    for (uint32_t i = 0; i < count; i++)
+        spans->opened[i] = window->range ? empty : whole;
+    if (window->range && place_range(window->range, spans, err))
+        return -1;
+    spans->all = count ? empty : spans->time;
+    for (uint32_t i = 0; i < count; i++) {
+        struct span *span = &spans->ranges[i];
+        *span = spans->opened[i];
+        span->from = span->from > spans->time.from ? span->from : spans->time.from;
+        span->to = span->to < spans->time.to ? span->to : spans->time.to;
+        if (span->from > span->to)
+            continue;
+        spans->all.from = span->from < spans->all.from ? span->from : spans->all.from;
+        spans->all.to = span->to > spans->all.to ? span->to : spans->all.to;
+    }
+    return 0;
+}
+
+/* --- leaving the rest out ----------------------------------------------------------------------- */
+
+/* Rows that stay, and where they come to lie: place[i] or NVT_NONE. */
+struct stay {
+    uint32_t *place;
+    uint32_t count;
+};
+
+static int begin_stay(struct stay *stay, uint32_t rows)
+{
+    stay->count = 0;
+    stay->place = malloc(((size_t)rows + 1) * sizeof(*stay->place));
+    return stay->place ? 0 : -1;
+}
+
+static void set_stay(struct stay *stay, uint32_t row, int stays)
+{
+    stay->place[row] = stays ? stay->count++ : NVT_NONE;
+}
+
+/* Every row that stays to its place: rows only move forward. */
+#define MOVE_FIELD(type, field) table->field[stay->place[i]] = table->field[i];
+#define DEFINE_MOVE(member, columns)                                                               \
+    static void move_##member(struct nvt_##member *table, const struct stay *stay)                 \
+    {                                                                                              \
+        for (uint32_t i = 0; i < table->count; i++)                                                \
+            if (stay->place[i] != NVT_NONE) {                                                      \
+                columns(MOVE_FIELD)                                                                \
+            }                                                                                      \
+        table->count = stay->count;                                                                \
+    }
+DEFINE_MOVE(ranges, NVT_RANGE_COLUMNS)
+DEFINE_MOVE(marks, NVT_MARK_COLUMNS)
+DEFINE_MOVE(counter_samples, NVT_COUNTER_SAMPLE_COLUMNS)
+DEFINE_MOVE(ops, NVT_OP_COLUMNS)
+DEFINE_MOVE(apis, NVT_API_COLUMNS)
+DEFINE_MOVE(syncs, NVT_SYNC_COLUMNS)
+DEFINE_MOVE(memory, NVT_MEMORY_COLUMNS)
+DEFINE_MOVE(overheads, NVT_OVERHEAD_COLUMNS)
+
+/* A range whose parent is gone is an outermost one. */
+static int cut_ranges(const struct spans *spans, struct nvt_ranges *ranges)
+{
+    struct stay stay;
+    if (begin_stay(&stay, ranges->count))
+        return -1;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        set_stay(&stay, i, is_in(span_of_thread(spans, ranges->thread[i]), ranges->start[i]));
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->parent[i] != NVT_NONE)
+            ranges->parent[i] = stay.place[ranges->parent[i]];
+    move_ranges(ranges, &stay);
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->style[i] == NVT_PUSH_POP) {
+            uint32_t parent = ranges->parent[i];
+            uint16_t above = parent == NVT_NONE ? 0 : ranges->level[parent];
+            ranges->level[i] = (uint16_t)(above + (parent != NVT_NONE && above < UINT16_MAX));
+        }
+    free(stay.place);
+    return 0;
+}
+
+static int cut_marks(const struct spans *spans, struct nvt_marks *marks)
+{
+    struct stay stay;
+    if (begin_stay(&stay, marks->count))
+        return -1;
+    for (uint32_t i = 0; i < marks->count; i++)
+        set_stay(&stay, i, is_in(span_of_thread(spans, marks->thread[i]), marks->time[i]));
+    move_marks(marks, &stay);
+    free(stay.place);
+    return 0;
+}
+
+/* The last sample before the window is what the counter says when it opens; a difference says nothing then. */
+static int cut_samples(const struct spans *spans, const struct nvt_counters *counters,
+                       struct nvt_counter_samples *samples)
+{
+    struct stay stay = {0};
+    uint32_t *last = malloc(((size_t)counters->count + 1) * sizeof(*last));
+    if (!last || begin_stay(&stay, samples->count)) {
+        free(last);
+        return -1;
+    }
+    memset(last, 0xff, counters->count * sizeof(*last));
+    for (uint32_t i = 0; i < samples->count; i++) {
+        uint32_t counter = samples->counter[i];
+        struct span span = span_of_process(spans, counters->process[counter]);
+        if (samples->time[i] < span.from && span.from <= span.to &&
+            counters->values[counter] != NVT_COUNTER_DELTA)
+            last[counter] = i;
+    }
+    for (uint32_t i = 0; i < samples->count; i++) {
+        uint32_t counter = samples->counter[i];
+        set_stay(&stay, i,
+                 last[counter] == i ||
+                     is_in(span_of_process(spans, counters->process[counter]), samples->time[i]));
+    }
+    move_counter_samples(samples, &stay);
+    free(stay.place);
+    free(last);
+    return 0;
+}
+
+/* Launched within the range, and begun at the time. */
+static int has_op(const struct spans *spans, const struct nvt_ops *ops, uint32_t i)
+{
+    uint32_t process = ops->process[i];
+    int64_t launch = ops->launch[i] == INT64_MIN ? ops->start[i] : ops->launch[i];
+    return is_in(spans->time, ops->start[i]) &&
+           (process >= spans->trace->processes.count || is_in(spans->opened[process], launch));
+}
+
+static int cut_calls(const struct spans *spans, struct nvt_apis *apis, struct nvt_ops *ops)
+{
+    struct stay calls, stay;
+    if (begin_stay(&calls, apis->count))
+        return -1;
+    if (begin_stay(&stay, ops->count)) {
+        free(calls.place);
+        return -1;
+    }
+    for (uint32_t i = 0; i < apis->count; i++)
+        set_stay(&calls, i, is_in(span_of_thread(spans, apis->thread[i]), apis->start[i]));
+    for (uint32_t i = 0; i < ops->count; i++) {
+        set_stay(&stay, i, has_op(spans, ops, i));
+        if (ops->api[i] != NVT_NONE)
+            ops->api[i] = calls.place[ops->api[i]];
+    }
+    move_apis(apis, &calls);
+    move_ops(ops, &stay);
+    free(calls.place);
+    free(stay.place);
+    return 0;
+}
+
+static int cut_syncs(const struct spans *spans, struct nvt_syncs *syncs)
+{
+    struct stay stay;
+    if (begin_stay(&stay, syncs->count))
+        return -1;
+    for (uint32_t i = 0; i < syncs->count; i++)
+        set_stay(&stay, i, is_in(span_of_process(spans, syncs->process[i]), syncs->start[i]));
+    move_syncs(syncs, &stay);
+    free(stay.place);
+    return 0;
+}
+
+static int cut_overheads(const struct spans *spans, struct nvt_overheads *overheads)
+{
+    struct stay stay;
+    if (begin_stay(&stay, overheads->count))
+        return -1;
+    for (uint32_t i = 0; i < overheads->count; i++)
+        set_stay(&stay, i,
+                 is_in(span_of_process(spans, overheads->process[i]), overheads->start[i]));
+    move_overheads(overheads, &stay);
+    free(stay.place);
+    return 0;
+}
+
+static uint64_t place_key(const struct nvt_memory *memory, uint32_t i, uint64_t address)
+{
+    return address ^ ((uint64_t)memory->process[i] << 48) ^
+           ((uint64_t)(memory->device[i] + 1) << 40);
+}
+
+/* Before the window: what is in use when it opens, and of an allocator that says how much that is its last word. */
+static int note_memory(struct nvt_map *live, struct nvt_map *said, const struct nvt_memory *memory,
+                       uint32_t i)
+{
+    int says = memory->allocated[i] != UINT64_MAX || memory->reserved[i] != UINT64_MAX;
+    uint32_t *at = says ? nvt_map_at(said, place_key(memory, i, memory->source[i]))
+                        : nvt_map_at(live, place_key(memory, i, memory->address[i]));
+    if (!at)
+        return -1;
+    *at = says || memory->kind[i] == NVT_MEMORY_ALLOC ? i : NVT_NONE;
+    return 0;
+}
+
+static int stays_before(const struct nvt_map *live, const struct nvt_map *said,
+                        const struct nvt_memory *memory, uint32_t i)
+{
+    return nvt_map_get(said, place_key(memory, i, memory->source[i])) == i ||
+           nvt_map_get(live, place_key(memory, i, memory->address[i])) == i;
+}
+
+static int cut_memory(const struct spans *spans, struct nvt_memory *memory)
+{
+    struct nvt_map live = {0}, said = {0};
+    struct stay stay;
+    int status = begin_stay(&stay, memory->count);
+    for (uint32_t i = 0; i < memory->count && !status; i++) {
+        struct span span = span_of_process(spans, memory->process[i]);
+        if (span.from <= span.to && memory->time[i] < span.from)
+            status = note_memory(&live, &said, memory, i);
+    }
+    for (uint32_t i = 0; i < memory->count && !status; i++) {
+        struct span span = span_of_process(spans, memory->process[i]);
+        int is_before = span.from <= span.to && memory->time[i] < span.from;
+        int stays =
+            is_before ? stays_before(&live, &said, memory, i) : is_in(span, memory->time[i]);
+        set_stay(&stay, i, stays);
+        /* So the order stays that of their times, also where processes have windows of their own. */
+        if (stays && memory->time[i] < spans->all.from)
+            memory->time[i] = spans->all.from;
+    }
+    if (!status)
+        move_memory(memory, &stay);
+    free(stay.place);
+    nvt_map_free(&live);
+    nvt_map_free(&said);
+    return status;
+}
+
+static void widen(struct span *extent, int64_t from, int64_t to)
+{
+    extent->from = from < extent->from ? from : extent->from;
+    extent->to = to > extent->to ? to : extent->to;
+}
+
+/* Of what is left, as nvt_trace_finish has it; a sample from before the window is not of it. */
+static void set_extent(const struct spans *spans, struct nvt_trace *trace)
+{
+    struct span extent = {INT64_MAX, INT64_MIN};
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        widen(&extent, trace->ranges.start[i], trace->ranges.end[i]);
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        widen(&extent, trace->ops.start[i], trace->ops.end[i]);
+    for (uint32_t i = 0; i < trace->apis.count; i++)
+        widen(&extent, trace->apis.start[i], trace->apis.end[i]);
+    for (uint32_t i = 0; i < trace->marks.count; i++)
+        widen(&extent, trace->marks.time[i], trace->marks.time[i]);
+    for (uint32_t i = 0; i < trace->memory.count; i++)
+        widen(&extent, trace->memory.time[i], trace->memory.time[i]);
+    for (uint32_t i = 0; i < trace->counter_samples.count; i++)
+        if (trace->counter_samples.time[i] >= spans->all.from)
+            widen(&extent, trace->counter_samples.time[i], trace->counter_samples.time[i]);
+    int is_empty = extent.from > extent.to;
+    if (is_empty)
+        nvt_trace_note(trace, "nothing begins in the window: the trace goes from %lld to %lld ns",
+                       (long long)trace->first_ns, (long long)trace->last_ns);
+    trace->first_ns = is_empty ? 0 : extent.from;
+    trace->last_ns = is_empty ? 0 : extent.to;
+}
+
+/* What tables, charts and documents say of the window. */
+static int set_condition(const struct nvt_window *window, struct nvt_trace *trace)
+{
+    const char *before = nvt_trace_meta(trace, "condition");
+    char text[CONDITION_MOST];
+    snprintf(text, sizeof(text), "%.200s%s%s%.80s%s%s%.60s", before ? before : "",
+             before ? ", " : "", window->range ? "within " : "", window->range ? window->range : "",
+             window->range && window->time ? ", " : "", window->time ? "time " : "",
+             window->time ? window->time : "");
+    return nvt_trace_set_meta(trace, "condition", text);
+}
+
+int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, struct nvt_error *err)
+{
+    struct spans spans = {.trace = trace};
+    if (!nvt_window_is_set(window))
+        return 0;
+    int status = place_all(window, &spans, err);
+    if (!status && (cut_ranges(&spans, &trace->ranges) || cut_marks(&spans, &trace->marks) ||
+                    cut_samples(&spans, &trace->counters, &trace->counter_samples) ||
+                    cut_calls(&spans, &trace->apis, &trace->ops) ||
+                    cut_syncs(&spans, &trace->syncs) || cut_overheads(&spans, &trace->overheads) ||
+                    cut_memory(&spans, &trace->memory) || set_condition(window, trace)))
+        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    if (!status)
+        set_extent(&spans, trace);
+    free(spans.ranges);
+    free(spans.opened);
+    return status;
+}

@@ -1,0 +1,394 @@
+/* Windows on traces: --filter-time and --filter-nvtx, over traces made by hand, and in the commands. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/window.h"
+#include "cli.h"
+
+static struct nvt_error err = NVT_ERROR_INIT;
+
+static uint32_t text(struct nvt_trace *trace, const char *name)
+{
+    return nvt_strings_add_text(trace->strings, name);
+}
+
+static void add_range(struct nvt_trace *trace, uint32_t thread, const char *domain,
+                      const char *name, int64_t start, int64_t end)
+{
+    struct nvt_range row = {.start = start,
+                            .end = end,
+                            .thread = thread,
+                            .end_thread = thread,
+                            .name = text(trace, name),
+                            .domain = *domain ? nvt_trace_domain(trace, NVT_NONE, domain) : 0,
+                            .style = NVT_PUSH_POP};
+    assert_true(nvt_range_add(trace, &row) != NVT_NONE);
+}
+
+/* A kernel that a call of its own launched. */
+static void add_kernel(struct nvt_trace *trace, uint32_t thread, uint64_t id, int64_t launch,
+                       int64_t start, int64_t end)
+{
+    struct nvt_api call = {.start = launch,
+                           .end = launch + 1,
+                           .thread = thread,
+                           .correlation = id,
+                           .name = text(trace, "cudaLaunchKernel")};
+    struct nvt_op op = {.start = start,
+                        .end = end,
+                        .process = trace->threads.process[thread],
+                        .correlation = id,
+                        .name = text(trace, "k"),
+                        .detail = NVT_NONE,
+                        .kind = NVT_OP_KERNEL};
+    op.short_name = op.name;
+    assert_true(nvt_api_add(trace, &call) != NVT_NONE && nvt_op_add(trace, &op) != NVT_NONE);
+}
+
+static void add_memory(struct nvt_trace *trace, int64_t time, uint8_t kind, uint64_t address,
+                       uint64_t allocated)
+{
+    struct nvt_memory_event row = {.time = time,
+                                   .thread = NVT_NONE,
+                                   .address = address,
+                                   .bytes = 8,
+                                   .allocated = allocated,
+                                   .reserved = UINT64_MAX,
+                                   .kind = kind};
+    assert_true(nvt_memory_event_add(trace, &row) != NVT_NONE);
+}
+
+/*
+ * Process 0: three steps of 100 from 1000 on, each with a forward; kernels that steps launch run one step
+ * later. Process 1: one step, from 1150 to 1450. Names have / and @ in them, too.
+ */
+static struct nvt_trace *steps(void)
+{
+    struct nvt_trace *trace = nvt_trace_new("steps.nvt", "test");
+    uint32_t first = nvt_trace_thread(trace, nvt_trace_process(trace, 10), 10);
+    uint32_t other = nvt_trace_thread(trace, nvt_trace_process(trace, 20), 20);
+    add_range(trace, first, "", "epoch", 900, 2000);
+    for (int i = 0; i < 3; i++) {
+        int64_t at = 1000 + 100 * i;
+        add_range(trace, first, "lib", "step", at, at + 99);
+        add_range(trace, first, "lib", "forward", at + 10, at + 60);
+        add_kernel(trace, first, (uint64_t)i + 1, at + 20, at + 120, at + 160);
+    }
+    add_range(trace, other, "lib", "step", 1150, 1450);
+    add_range(trace, other, "", "load a/2", 1500, 1510);
+    add_range(trace, other, "", "user@host", 1520, 1530);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static struct nvt_trace *cut(struct nvt_trace *trace, const char *range, const char *time)
+{
+    struct nvt_window window = {0};
+    char line[1200];
+    if ((range && nvt_window_set_range(&window, range, &err)) ||
+        (time && nvt_window_set_time(&window, time, &err)) || nvt_window_cut(&window, trace, &err))
+        fail_msg("%s", nvt_error_text(&err, line, sizeof(line)));
+    return trace;
+}
+
+/* What is left: "name start level" of each range, then "|" and starts of operations, then calls. */
+static const char *left(const struct nvt_trace *trace)
+{
+    static char out[1000];
+    int size = 0;
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        size += snprintf(out + size, sizeof(out) - (size_t)size, "%s %lld %u, ",
+                         nvt_name(trace, trace->ranges.name[i]), (long long)trace->ranges.start[i],
+                         trace->ranges.level[i]);
+    size += snprintf(out + size, sizeof(out) - (size_t)size, "|");
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        size += snprintf(out + size, sizeof(out) - (size_t)size, " %lld",
+                         (long long)trace->ops.start[i]);
+    size += snprintf(out + size, sizeof(out) - (size_t)size, " |");
+    for (uint32_t i = 0; i < trace->apis.count; i++)
+        size += snprintf(out + size, sizeof(out) - (size_t)size, " %lld",
+                         (long long)trace->apis.start[i]);
+    return out;
+}
+
+static void expect(const char *range, const char *time, const char *expected)
+{
+    struct nvt_trace *trace = cut(steps(), range, time);
+    assert_string_equal(left(trace), expected);
+    for (uint32_t i = 0; i < trace->ops.count; i++)
+        if (trace->ops.api[i] != NVT_NONE) {
+            assert_true(trace->ops.api[i] < trace->apis.count);
+            assert_int_equal(trace->apis.correlation[trace->ops.api[i]], trace->ops.correlation[i]);
+        }
+    nvt_trace_free(trace);
+}
+
+/* What a range launched, whenever it ran; processes have theirs each. */
+static void a_range_has_what_it_launched(void **state)
+{
+    (void)state;
+    expect("step", NULL, "step 1000 0, forward 1010 1, step 1150 0, | 1120 | 1020");
+    expect("step/1", NULL, "step 1100 0, forward 1110 1, | 1220 | 1120");
+    expect("step@lib/2", NULL, "step 1200 0, forward 1210 1, | 1320 | 1220");
+    expect("forward", NULL, "forward 1010 0, | 1120 | 1020");
+    /* As tables have it; any domain; the default one. */
+    expect("lib:forward/1", NULL, "forward 1110 0, | 1220 | 1120");
+    expect("forward@*/1", NULL, "forward 1110 0, | 1220 | 1120");
+    expect(":epoch", NULL,
+           "epoch 900 0, step 1000 0, forward 1010 1, step 1100 0, forward 1110 1, step 1200 0, "
+           "forward 1210 1, | 1120 1220 1320 | 1020 1120 1220");
+    /* A name that looks like more than a name. */
+    expect("load a/2", NULL, "load a/2 1500 0, | |");
+    expect("user@host", NULL, "user@host 1520 0, | |");
+}
+
+/* What began then, whenever it was launched; a moment with a unit counts from the beginning, 900. */
+static void a_time_has_what_begins_then(void **state)
+{
+    (void)state;
+    expect(NULL, "1100/1199", "step 1100 0, forward 1110 1, step 1150 0, | 1120 | 1120");
+    expect(NULL, "200ns/0.299us", "step 1100 0, forward 1110 1, step 1150 0, | 1120 | 1120");
+    expect(NULL, "/1005", "epoch 900 0, step 1000 0, | |");
+    expect(NULL, "1250/", "load a/2 1500 0, user@host 1520 0, | 1320 |");
+    expect(NULL, "1 s/", "| |");
+    expect("step/1", "1115/", "| 1220 | 1120");
+    expect("step/1", "1115/1150", "| | 1120");
+}
+
+/* Windows side by side hold everything once, and what lies in time of others' is theirs. */
+static void windows_side_by_side_hold_everything(void **state)
+{
+    (void)state;
+    for (int64_t border = 895; border < 1600; border += 7) {
+        char before[40], behind[40];
+        struct nvt_trace *whole = steps();
+        snprintf(before, sizeof(before), "/%lld", (long long)border);
+        snprintf(behind, sizeof(behind), "%lld/", (long long)border + 1);
+        struct nvt_trace *first = cut(steps(), NULL, before), *second = cut(steps(), NULL, behind);
+        assert_int_equal(first->ranges.count + second->ranges.count, whole->ranges.count);
+        assert_int_equal(first->ops.count + second->ops.count, whole->ops.count);
+        assert_int_equal(first->apis.count + second->apis.count, whole->apis.count);
+        for (uint32_t i = 0; i < second->ranges.count; i++)
+            assert_true(second->ranges.start[i] > border && second->first_ns > border);
+        for (uint32_t i = 1; i < second->ranges.count; i++)
+            assert_true(second->ranges.parent[i] == NVT_NONE || second->ranges.parent[i] < i);
+        nvt_trace_free(first);
+        nvt_trace_free(second);
+        nvt_trace_free(whole);
+    }
+}
+
+/* What is in use when the window opens is in use in it. */
+static void memory_in_use_stays(void **state)
+{
+    (void)state;
+    for (int says = 0; says < 2; says++) {
+        struct nvt_trace *trace = nvt_trace_new("memory.nvt", "test");
+        (void)nvt_trace_process(trace, 10);
+        /* Allocated at 1 to 4; 2 and 3 freed at 5 and 6; 5 at 11; 1 freed at 21. */
+        for (int i = 1; i <= 4; i++)
+            add_memory(trace, i, NVT_MEMORY_ALLOC, (uint64_t)i,
+                       says ? 8 * (uint64_t)i : UINT64_MAX);
+        for (int i = 2; i <= 3; i++)
+            add_memory(trace, i + 3, NVT_MEMORY_FREE, (uint64_t)i,
+                       says ? 8 * (uint64_t)(5 - i) : UINT64_MAX);
+        add_memory(trace, 11, NVT_MEMORY_ALLOC, 5, says ? 24 : UINT64_MAX);
+        add_memory(trace, 21, NVT_MEMORY_FREE, 1, says ? 16 : UINT64_MAX);
+        assert_int_equal(nvt_trace_finish(trace, &err), 0);
+        cut(trace, NULL, "10/20");
+        const struct nvt_memory *memory = &trace->memory;
+        /* Its allocator's last word, or the allocations that there are. */
+        assert_int_equal(memory->count, says ? 2 : 3);
+        for (uint32_t i = 0; i + 1 < memory->count; i++)
+            assert_int_equal(memory->time[i], 10);
+        if (says) {
+            assert_int_equal(memory->allocated[0], 16);
+        } else {
+            assert_int_equal(memory->address[0], 1);
+            assert_int_equal(memory->address[1], 4);
+        }
+        assert_int_equal(memory->address[memory->count - 1], 5);
+        assert_int_equal(trace->first_ns, 10);
+        nvt_trace_free(trace);
+    }
+}
+
+/* A counter is what it was last; a difference is none then. */
+static void counters_begin_with_what_they_were(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("counters.nvt", "test");
+    uint32_t process = nvt_trace_process(trace, 10);
+    static const uint8_t kinds[] = {NVT_COUNTER_ABSOLUTE, NVT_COUNTER_DELTA};
+    for (size_t k = 0; k < 2; k++) {
+        uint32_t counter = nvt_counter_add(trace, &(struct nvt_counter){.process = process,
+                                                                        .name = text(trace, "c"),
+                                                                        .values = kinds[k]});
+        for (int i = 0; i < 4; i++) {
+            struct nvt_counter_sample row = {
+                .time = 10 * i, .counter = counter, .value = i, .thread = NVT_NONE};
+            assert_true(nvt_counter_sample_add(trace, &row) != NVT_NONE);
+        }
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    cut(trace, NULL, "15/25");
+    assert_int_equal(trace->counter_samples.count, 3);
+    assert_int_equal(trace->counter_samples.time[0], 10);
+    assert_int_equal(trace->counter_samples.counter[0], 0);
+    assert_int_equal(trace->counter_samples.time[1], 20);
+    assert_int_equal(trace->counter_samples.time[2], 20);
+    assert_int_equal(trace->first_ns, 20);
+    nvt_trace_free(trace);
+}
+
+static void expect_none(const char *range, const char *needle)
+{
+    struct nvt_trace *trace = steps();
+    struct nvt_window window = {0};
+    char line[1200];
+    assert_int_equal(nvt_window_set_range(&window, range, &err), 0);
+    assert_int_equal(nvt_window_cut(&window, trace, &err), -1);
+    if (!strstr(nvt_error_text(&err, line, sizeof(line)), needle))
+        fail_msg("%s", line);
+    nvt_trace_free(trace);
+}
+
+static void windows_that_are_none(void **state)
+{
+    static const char *const times[] = {"",
+                                        "/",
+                                        "5",
+                                        "x/",
+                                        "3/2",
+                                        "2s/1s",
+                                        "1e5/",
+                                        " 1/2",
+                                        "0x3/",
+                                        "1m/",
+                                        "inf/",
+                                        "nans/",
+                                        "1/2/3",
+                                        "s/",
+                                        "1.5/",
+                                        "1ss/1s",
+                                        "99999999999999999999/",
+                                        "1e300s/"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        struct nvt_window window = {0};
+        if (!nvt_window_set_time(&window, times[i], &err))
+            fail_msg("taken for a time: %s", times[i]);
+        assert_null(window.time);
+    }
+    struct nvt_window window = {0};
+    assert_int_equal(nvt_window_set_range(&window, "", &err), -1);
+    assert_int_equal(nvt_window_set_range(&window, "@lib", &err), -1);
+    expect_none("step/3", "--filter-nvtx step/3: has 3 of them, from 0 to 2");
+    expect_none("stepp", "--filter-nvtx stepp: has no such range");
+    expect_none("step@other", "no such range");
+    expect_none("step/99999999999999999999", "no such range");
+}
+
+static struct cli_result command(const char *const words[])
+{
+    const char *argv[16] = {"nvtally"};
+    for (size_t i = 0; words[i]; i++)
+        argv[i + 1] = words[i];
+    return cli_run_with(&(struct cli_options){.directory = cli_folder}, argv);
+}
+
+#define COMMAND(...) command((const char *const[]){__VA_ARGS__, NULL})
+
+/* In every command that takes traces, of which tables and documents tell. */
+static void commands_take_windows(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        COMMAND("run", "linear", "--size", "64", "--batch", "1", "--iterations", "4", "--warmup",
+                "1", "--backend", "host", "-o", "out");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run_with(&(struct cli_options){.directory = cli_folder},
+                          (const char *const[]){"sh", "-c", "mv out/*.nvt t.nvt", NULL});
+    cli_result_free(&result);
+    result =
+        COMMAND("stats", "-r", "nvtx_sum", "-f", "csv", "t.nvt", "--filter-nvtx", "iteration/2");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, ",1,"));
+    assert_non_null(strstr(result.out, "nvtally:iteration\n"));
+    assert_null(strstr(result.out, ",4,"));
+    assert_null(strstr(result.out, "linear size"));
+    cli_result_free(&result);
+    result = COMMAND("stats", "t.nvt", "--filter-nvtx", "iteration/2", "--filter-time", "0s/");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "; within iteration/2, time 0s/"));
+    cli_result_free(&result);
+    result = COMMAND("diagnose", "t.nvt", "--filter-nvtx", "iteration/2");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = COMMAND("report", "t.nvt", "--filter-nvtx", "iteration/2", "-o", "r.md");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    size_t size = 0;
+    char *document = cli_read_file(cli_in(cli_folder, "r.md"), &size);
+    assert_non_null(strstr(document, "within iteration/2"));
+    free(document);
+    result = COMMAND("export", "t.nvt", "--to", "csv", "--filter-nvtx", "iteration/2");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "iteration"));
+    assert_null(strstr(result.out, "linear size"));
+    cli_result_free(&result);
+    result = COMMAND("compare", "t.nvt", "t.nvt", "--filter-nvtx", "iteration/2", "-f", "csv");
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.out, ",4,4,"));
+    cli_result_free(&result);
+    /* What lies in no window is a note, and where there is a command line for it, no crash. */
+    result = COMMAND("stats", "t.nvt", "--filter-time", "100s/");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "nothing begins in the window"));
+    cli_result_free(&result);
+}
+
+static void commands_refuse_windows(void **state)
+{
+    (void)state;
+    static const char *const refused[][2] = {{"--filter-nvtx", "iteration/4"},
+                                             {"--filter-nvtx", ""},
+                                             {"--filter-time", "now/then"},
+                                             {"--filter-time", "5"},
+                                             {"--filter-time", "3/2"}};
+    static const char *const commands[] = {"stats", "diagnose", "plot", "report", "export"};
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        for (size_t k = 0; k < sizeof(commands) / sizeof(commands[0]); k++) {
+            int is_export = !strcmp(commands[k], "export");
+            struct cli_result result = COMMAND(commands[k], "t.nvt", refused[i][0], refused[i][1],
+                                               is_export ? "--to" : NULL, "csv");
+            cli_expect_failure(&result, refused[i][0]);
+            cli_result_free(&result);
+        }
+    struct cli_result result = COMMAND("stats", "out", "--filter-time", "0s/1s");
+    cli_expect_failure(&result, "has rows of whole runs");
+    cli_result_free(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_range_has_what_it_launched),
+        cmocka_unit_test(a_time_has_what_begins_then),
+        cmocka_unit_test(windows_side_by_side_hold_everything),
+        cmocka_unit_test(memory_in_use_stays),
+        cmocka_unit_test(counters_begin_with_what_they_were),
+        cmocka_unit_test(windows_that_are_none),
+        cmocka_unit_test(commands_take_windows),
+        cmocka_unit_test(commands_refuse_windows), /* the trace is that one's */
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
