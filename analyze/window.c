@@ -206,7 +206,7 @@ static int place_range(const char *text, struct spans *spans, struct nvt_error *
         return nvt_fail_at(err, trace->path, -1, "--filter-nvtx %s: has no such range", text);
     if (most <= ways[way].number)
         return nvt_fail_at(err, trace->path, -1,
-                           "--filter-nvtx %s: has %llu of them, from 0 to %llu", text,
+                           "--filter-nvtx %s: has %llu of them, the last is %llu", text,
                            (unsigned long long)most, (unsigned long long)most - 1);
     return 0;
 }

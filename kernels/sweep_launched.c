@@ -506,8 +506,11 @@ static int run_part(const struct nvt_child *run, const char *directory)
     }
     if (end.message[0])
         fprintf(stderr, "nvtally: rank %d: %s\n", run->sweep->ranks.rank, end.message);
-    int code = end.message[0] ? 2 : nvt_exit_code(end.wait_status);
-    return !code && outcome_of(run->result) != OK ? 2 : code;
+    /* A worker that has said that all is well is believed, as one without ranks is, however it ends then. */
+    if (!end.message[0] && outcome_of(run->result) == OK)
+        return 0;
+    int code = end.message[0] ? 0 : nvt_exit_code(end.wait_status);
+    return code ? code : 2;
 }
 
 int nvt_launched_rank(const char *file)
