@@ -5,7 +5,8 @@
 
 #include "../lib/text.h"
 
-#define LABEL_MAX 62 /* characters of a name */
+#define LABEL_MAX 62   /* characters of a name */
+#define TEXT_MAX  2048 /* bytes of one that are looked at */
 
 /* Take the end of a text off, if it ends so; whether it did. */
 static int take_off(const char *text, size_t *used, const char *end)
@@ -49,10 +50,95 @@ static void shorten(const char *name, char *out, size_t size)
     out[used] = 0;
 }
 
-void nvt_label_put(const char *text, FILE *out)
+/* Behind so many characters, or at the end. */
+static const char *skip(const char *text, size_t characters)
 {
-    size_t left = LABEL_MAX;
-    for (uint32_t character; left && (character = nvt_utf8_next(&text)) != 0; left--) {
+    while (characters-- && *text)
+        (void)nvt_utf8_next(&text);
+    return text;
+}
+
+static size_t length_of(const char *text)
+{
+    size_t length = 0;
+    for (; *text; length++)
+        (void)nvt_utf8_next(&text);
+    return length;
+}
+
+/* The characters that two names begin with. */
+static size_t in_common(const char *a, const char *b)
+{
+    size_t common = 0;
+    for (; *a && *b && nvt_utf8_next(&a) == nvt_utf8_next(&b); common++)
+        continue;
+    return common;
+}
+
+/* What is shown of a name that has room; in `buffer` or the name itself. */
+static const char *text_of(const struct nvt_label *label, char *buffer, size_t size)
+{
+    if (!label->is_kernel)
+        return label->name;
+    shorten(label->name, buffer, size);
+    return buffer;
+}
+
+/* What a name and those that look like it when cut to `most` have in common; 0: none does. */
+static size_t common_with_alike(const struct nvt_labels *labels, const char *name, size_t most)
+{
+    size_t longest = 0;
+    char buffer[TEXT_MAX];
+    for (size_t i = 0; i < labels->count; i++) {
+        const char *other = text_of(&labels->items[i], buffer, sizeof(buffer));
+        size_t common = strcmp(other, name) ? in_common(other, name) : 0;
+        if (common >= most && common > longest)
+            longest = common;
+    }
+    return longest;
+}
+
+static int is_border(char letter)
+{
+    return strchr("_ ,:<(/.", letter) != NULL;
+}
+
+/* Where to go on: at the word in which names begin to differ, not long before. */
+static size_t word_before(const char *name, size_t at, size_t least)
+{
+    for (size_t back = 0; back < 10 && at > least + back; back++)
+        if (is_border(*skip(name, at - back - 1)))
+            return at - back;
+    return at;
+}
+
+void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
+                     size_t size)
+{
+    char buffer[TEXT_MAX];
+    const char *name = text_of(&labels->items[which], buffer, sizeof(buffer));
+    size_t length = length_of(name);
+    size_t common = length > most ? common_with_alike(labels, name, most) : 0;
+    if (!common) {
+        snprintf(out, size, "%.*s%s", (int)(skip(name, most) - name), name,
+                 length > most ? "…" : "");
+        return;
+    }
+    size_t head = most * 2 / 5, tail = most - head - 1;
+    size_t from = word_before(name, common, head);
+    if (from + tail > length)
+        from = length - tail;
+    const char *begin = skip(name, from);
+    snprintf(out, size, "%.*s…%.*s%s", (int)(skip(name, head) - name), name,
+             (int)(skip(begin, tail) - begin), begin, from + tail < length ? "…" : "");
+}
+
+void nvt_label_put(const struct nvt_labels *labels, size_t which, FILE *out)
+{
+    char label[4 * LABEL_MAX + 16];
+    nvt_label_write(labels, which, LABEL_MAX, label, sizeof(label));
+    const char *text = label;
+    for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
         if (character < 0x20)
             character = ' ';
         if (character == '"' || character == '\'')
@@ -61,12 +147,4 @@ void nvt_label_put(const char *text, FILE *out)
             character = '/';
         nvt_utf8_write(nvt_char_visible(character), out);
     }
-    fputs(!left && *text ? "…" : "", out);
-}
-
-void nvt_label_put_kernel(const char *name, FILE *out)
-{
-    char shorter[4 * LABEL_MAX + 4];
-    shorten(name, shorter, sizeof(shorter));
-    nvt_label_put(shorter, out);
 }

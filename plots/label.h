@@ -4,12 +4,29 @@
 #ifndef NVT_LABEL_H
 #define NVT_LABEL_H
 
+#include <stddef.h>
 #include <stdio.h>
 
-/* A name as a field of the data file: one line, no tab, no quote, cut where it is too long for the column of a paper. */
-void nvt_label_put(const char *text, FILE *out);
+/* A kernel's name is shown without what says little: "void", namespaces, the types of numbers. */
+struct nvt_label {
+    const char *name;
+    int is_kernel;
+};
 
-/* The same of a kernel's, without what says little: "void", namespaces, the types of numbers. */
-void nvt_label_put_kernel(const char *name, FILE *out);
+/*
+ * Names that stand in one chart. One that is too long for its place is cut: at its end, but in its middle where another
+ * one would then look the same, so that where they differ is seen.
+ */
+struct nvt_labels {
+    const struct nvt_label *items;
+    size_t count;
+};
+
+/* The which-th of them with at most so many characters (8 or more), in UTF-8; cut to out[size]. */
+void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
+                     size_t size);
+
+/* The same as a field of the data file: one line, no tab, no quote, with room in the column of a paper. */
+void nvt_label_put(const struct nvt_labels *labels, size_t which, FILE *out);
 
 #endif

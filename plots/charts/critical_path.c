@@ -91,6 +91,15 @@ static int gather(struct bars *bars, const struct nvt_table *names)
     return 0;
 }
 
+static struct nvt_label label_of(const struct bar *bar)
+{
+    if (looks[bar->look].label)
+        return (struct nvt_label){looks[bar->look].label, 0};
+    if (looks[bar->look].kind == NVT_PATH_HOST)
+        return (struct nvt_label){*bar->name ? bar->name : "outside of ranges", 0};
+    return (struct nvt_label){bar->name, 1};
+}
+
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
                      FILE *out)
 {
@@ -99,17 +108,16 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     (void)name;
     fprintf(out, "# on_path_%s\thidden_%s\tpercent_of_path\tcolor\tname\n", bars->unit.name,
             bars->unit.name);
+    struct nvt_label items[BARS_MAX];
+    struct nvt_labels labels = {items, bars->count};
+    for (size_t i = 0; i < bars->count; i++)
+        items[i] = label_of(&bars->items[i]);
     for (size_t i = 0; i < bars->count; i++) {
         const struct bar *bar = &bars->items[i];
         fprintf(out, "%.9g\t%.9g\t%.1f\t0x%s\t", bar->ns / bars->unit.ns,
                 bar->hidden / bars->unit.ns, 100 * bar->ns / bars->path_ns,
                 looks[bar->look].color + 1);
-        if (looks[bar->look].label)
-            nvt_label_put(looks[bar->look].label, out);
-        else if (looks[bar->look].kind == NVT_PATH_HOST)
-            nvt_label_put(*bar->name ? bar->name : "outside of ranges", out);
-        else
-            nvt_label_put_kernel(bar->name, out);
+        nvt_label_put(&labels, i, out);
         putc('\n', out);
     }
 }

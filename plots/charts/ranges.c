@@ -35,6 +35,11 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     const struct bars *bars = what;
     size_t share = nvt_table_find(bars->table, "Time (%)");
     size_t instances = nvt_table_find(bars->table, "Instances");
+    size_t names = nvt_table_find(bars->table, bars->of);
+    struct nvt_label items[BARS_MAX];
+    struct nvt_labels labels = {items, bars->count};
+    for (size_t row = 0; row < bars->count; row++)
+        items[row] = (struct nvt_label){nvt_table_text(bars->table, row, names), bars->are_kernels};
     (void)request;
     (void)name;
     fprintf(out, "# total_%s\tpercent\tinstances\t%s\n", bars->unit.name, bars->of);
@@ -42,11 +47,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
         fprintf(out, "%.9g\t%.1f\t%lld\t", total_of(bars, row) / bars->unit.ns,
                 nvt_table_real(bars->table, row, share),
                 (long long)nvt_table_int(bars->table, row, instances));
-        const char *full = nvt_table_text(bars->table, row, nvt_table_find(bars->table, bars->of));
-        if (bars->are_kernels)
-            nvt_label_put_kernel(full, out);
-        else
-            nvt_label_put(full, out);
+        nvt_label_put(&labels, row, out);
         putc('\n', out);
     }
 }

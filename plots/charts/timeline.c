@@ -13,6 +13,7 @@
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"
+#include "../label.h"
 #include "../looks.h"
 
 enum {
@@ -355,12 +356,16 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
 
 static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
-    char text[96];
+    char text[256];
     int others = 0;
+    struct nvt_label items[NVT_NAMES_MOST];
+    struct nvt_labels labels = {items, sheet->name_count};
     for (size_t i = 0; i < sheet->name_count; i++) {
         const char *full = nvt_name(sheet->trace, sheet->names[i]);
-        snprintf(text, sizeof(text), "%.48s%s", *full ? full : "(no name)",
-                 strlen(full) > 48 ? "…" : "");
+        items[i] = (struct nvt_label){*full ? full : "(no name)", 0};
+    }
+    for (size_t i = 0; i < sheet->name_count; i++) {
+        nvt_label_write(&labels, i, 48, text, sizeof(text));
         nvt_frame_key(frame, NVT_KEY_BOX, sheet->colors[i], 1, 0, text);
     }
     for (size_t i = 0; i < sheet->count; i++)

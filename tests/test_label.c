@@ -1,0 +1,100 @@
+/* Names as labels of charts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/text.h"
+#include "../plots/label.h"
+
+static const char *label(const struct nvt_label *items, size_t count, size_t which, size_t most)
+{
+    static char out[1000];
+    struct nvt_labels labels = {items, count};
+    nvt_label_write(&labels, which, most, out, sizeof(out));
+    return out;
+}
+
+static void what_has_room_is_whole(void **state)
+{
+    (void)state;
+    const struct nvt_label items[] = {{"forward", 0}, {"forward and backward", 0}, {"", 0}};
+    assert_string_equal(label(items, 3, 0, 20), "forward");
+    assert_string_equal(label(items, 3, 1, 20), "forward and backward");
+    assert_string_equal(label(items, 3, 2, 20), "");
+    assert_string_equal(label(items, 3, 1, 10), "forward an…");
+}
+
+/* Alike at the beginning: the place where they differ is shown, from the beginning of its word. */
+static void what_would_look_alike_is_cut_in_the_middle(void **state)
+{
+    (void)state;
+    const struct nvt_label items[] = {
+        {"gemm_f32_tn_tile64_stage3_execute_kernel__cublas", 0},
+        {"gemm_f32_tn_tile64_stage3_execute_split_k_kernel__cublas", 0},
+        {"gemm_f32_nn_tile64_stage3_execute_kernel__cublas", 0},
+        {"gemm_f32_tn_tile64_stage3_execute_kernel__cublas", 0}};
+    assert_string_equal(label(items, 4, 0, 30), "gemm_f32_tn_…te_kernel__cublas");
+    assert_string_equal(label(items, 4, 1, 30), "gemm_f32_tn_…split_k_kernel__c…");
+    assert_string_equal(label(items, 4, 2, 30), "gemm_f32_nn_tile64_stage3_exec…");
+    /* The same name twice is no reason. */
+    const struct nvt_label same[] = {items[0], items[0]};
+    assert_string_equal(label(same, 2, 0, 30), "gemm_f32_tn_tile64_stage3_exec…");
+}
+
+static void kernels_are_compared_as_they_are_shown(void **state)
+{
+    (void)state;
+    const struct nvt_label items[] = {
+        {"void at::native::vectorized_elementwise_kernel<(int)4, at::native::Add>(int)", 1},
+        {"void at::native::vectorized_elementwise_kernel<(int)4, at::native::Mul>(int)", 1}};
+    assert_string_equal(label(items, 2, 0, 62), "vectorized_elementwise_kernel<4, Add>(int)");
+    assert_string_equal(label(items, 2, 0, 32), "vectorized_e…kernel<4, Add>(int)");
+    assert_string_equal(label(items, 2, 1, 32), "vectorized_e…kernel<4, Mul>(int)");
+}
+
+/* Characters stay whole, there are never more of them than have room, and what differs does so as labels. */
+static void labels_are_whole_characters(void **state)
+{
+    (void)state;
+    enum { NAMES = 20 };
+    char names[NAMES][400];
+    struct nvt_label items[NAMES];
+    for (int i = 0; i < NAMES; i++) {
+        int size = 0;
+        for (int k = 0; k < 100; k++)
+            size += snprintf(names[i] + size, sizeof(names[i]) - (size_t)size, "%s",
+                             k == 40 + i ? "xy"
+                             : k % 7     ? "ä"
+                                         : "_");
+        items[i] = (struct nvt_label){names[i], 0};
+    }
+    for (size_t most = 8; most < 110; most += 3)
+        for (size_t i = 0; i < NAMES; i++) {
+            const char *text = label(items, NAMES, i, most);
+            size_t length = 0;
+            for (uint32_t character; (character = nvt_utf8_next(&text)) != 0; length++)
+                assert_true(character != NVT_REPLACEMENT);
+            assert_true(length <= most + 1);
+            char other[1000];
+            snprintf(other, sizeof(other), "%s", label(items, NAMES, (i + 1) % NAMES, most));
+            if (most > 20 && !strcmp(label(items, NAMES, i, most), other))
+                fail_msg("at %zu: %s", most, other);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_room_is_whole),
+        cmocka_unit_test(what_would_look_alike_is_cut_in_the_middle),
+        cmocka_unit_test(kernels_are_compared_as_they_are_shown),
+        cmocka_unit_test(labels_are_whole_characters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
