@@ -293,6 +293,23 @@ DEFINE_MOVE(syncs, NVT_SYNC_COLUMNS)
 DEFINE_MOVE(memory, NVT_MEMORY_COLUMNS)
 DEFINE_MOVE(overheads, NVT_OVERHEAD_COLUMNS)
 
+/* Tables of which rows stay by their own moment, and nothing refers to them. */
+#define DEFINE_CUT(member, of, time)                                                               \
+    static int cut_##member(const struct spans *spans, struct nvt_##member *table)                 \
+    {                                                                                              \
+        struct stay stay;                                                                          \
+        if (begin_stay(&stay, table->count))                                                       \
+            return -1;                                                                             \
+        for (uint32_t i = 0; i < table->count; i++)                                                \
+            set_stay(&stay, i, is_in(of, table->time[i]));                                         \
+        move_##member(table, &stay);                                                               \
+        free(stay.place);                                                                          \
+        return 0;                                                                                  \
+    }
+DEFINE_CUT(marks, span_of_thread(spans, table->thread[i]), time)
+DEFINE_CUT(syncs, span_of_process(spans, table->process[i]), start)
+DEFINE_CUT(overheads, span_of_process(spans, table->process[i]), start)
+
 /* A range whose parent is gone is an outermost one. */
 static int cut_ranges(const struct spans *spans, struct nvt_ranges *ranges)
 {
@@ -311,18 +328,6 @@ static int cut_ranges(const struct spans *spans, struct nvt_ranges *ranges)
             uint16_t above = parent == NVT_NONE ? 0 : ranges->level[parent];
             ranges->level[i] = (uint16_t)(above + (parent != NVT_NONE && above < UINT16_MAX));
         }
-    free(stay.place);
-    return 0;
-}
-
-static int cut_marks(const struct spans *spans, struct nvt_marks *marks)
-{
-    struct stay stay;
-    if (begin_stay(&stay, marks->count))
-        return -1;
-    for (uint32_t i = 0; i < marks->count; i++)
-        set_stay(&stay, i, is_in(span_of_thread(spans, marks->thread[i]), marks->time[i]));
-    move_marks(marks, &stay);
     free(stay.place);
     return 0;
 }
@@ -385,31 +390,6 @@ static int cut_calls(const struct spans *spans, struct nvt_apis *apis, struct nv
     move_apis(apis, &calls);
     move_ops(ops, &stay);
     free(calls.place);
-    free(stay.place);
-    return 0;
-}
-
-static int cut_syncs(const struct spans *spans, struct nvt_syncs *syncs)
-{
-    struct stay stay;
-    if (begin_stay(&stay, syncs->count))
-        return -1;
-    for (uint32_t i = 0; i < syncs->count; i++)
-        set_stay(&stay, i, is_in(span_of_process(spans, syncs->process[i]), syncs->start[i]));
-    move_syncs(syncs, &stay);
-    free(stay.place);
-    return 0;
-}
-
-static int cut_overheads(const struct spans *spans, struct nvt_overheads *overheads)
-{
-    struct stay stay;
-    if (begin_stay(&stay, overheads->count))
-        return -1;
-    for (uint32_t i = 0; i < overheads->count; i++)
-        set_stay(&stay, i,
-                 is_in(span_of_process(spans, overheads->process[i]), overheads->start[i]));
-    move_overheads(overheads, &stay);
     free(stay.place);
     return 0;
 }
