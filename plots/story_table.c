@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/brief.h"
 #include "../lib/buffer.h"
 #include "story_parts.h"
-#include "../lib/words.h"
 
 static int is_empty(const struct nvt_table *table, size_t column)
 {
@@ -37,42 +37,6 @@ static int add_sentence(struct nvt_buffer *note, const char *name, const char *v
     return nvt_buffer_printf(note, "%s%s: %s", note->size ? "; " : "In every row ", name, value);
 }
 
-/* A column of texts, for nvt_words_pick. */
-struct texts {
-    const struct nvt_table *table;
-    size_t column;
-};
-
-static const char *text_of(const void *rows, size_t index)
-{
-    const struct texts *texts = rows;
-    return nvt_table_text(texts->table, index, texts->column);
-}
-
-/* Of configurations only what tells the rows apart stays in them; the rest goes into the note. */
-static int put_configurations(struct nvt_table *to, size_t to_column, const struct nvt_table *from,
-                              size_t column, struct nvt_buffer *note)
-{
-    const struct texts texts = {from, column};
-    const struct nvt_words words = {&texts, nvt_table_rows(from), text_of};
-    char text[1000];
-    for (size_t row = 0; row < nvt_table_rows(to); row++) {
-        nvt_words_pick(&words, nvt_table_text(from, row, column), 0, text, sizeof(text));
-        nvt_table_set_text(to, row, to_column, *text ? text : "as below");
-    }
-    if (!nvt_words_pick(&words, nvt_table_text(from, 0, column), 1, text, sizeof(text)))
-        return 0;
-    return add_sentence(note, "configuration", text);
-}
-
-/* Whether a column holds configurations of which some words are the same in all rows. */
-static int is_configuration(const struct nvt_table *table, size_t column)
-{
-    const struct nvt_column_spec *spec = nvt_table_column(table, column);
-    return spec->type == NVT_TEXT && nvt_table_rows(table) > 1 &&
-           !strcmp(spec->heading, "configuration");
-}
-
 /* The first rows of a table without the columns that say nothing, or the same in every row, which
  * goes into the note. NULL when out of memory. */
 static struct nvt_table *shorten(const struct nvt_table *from, size_t most, struct nvt_buffer *note)
@@ -100,18 +64,25 @@ static struct nvt_table *shorten(const struct nvt_table *from, size_t most, stru
     for (size_t row = 0; table && row < rows; row++) {
         nvt_table_add_row(table);
         for (size_t column = 0; column < kept; column++)
-            if (!is_configuration(from, which[column]))
-                nvt_table_copy_cell(table, row, column, from, row, which[column]);
+            nvt_table_copy_cell(table, row, column, from, row, which[column]);
     }
-    for (size_t column = 0; table && column < kept; column++)
-        if (is_configuration(from, which[column]) &&
-            put_configurations(table, column, from, which[column], note)) {
-            nvt_table_free(table);
-            table = NULL;
-        }
 out:
     free(specs);
     free(which);
+    return table;
+}
+
+/* The same, with what all configurations have in common taken out of them, as where tables are printed. */
+static struct nvt_table *shorten_all(const struct nvt_table *from, size_t most,
+                                     struct nvt_buffer *note)
+{
+    struct nvt_brief brief;
+    struct nvt_table *table = NULL;
+    if (nvt_brief_make(&brief, from, 2))
+        return NULL;
+    if (!brief.common || !add_sentence(note, "configuration", brief.common))
+        table = shorten(brief.table, most, note);
+    nvt_brief_free(&brief);
     return table;
 }
 
@@ -119,7 +90,7 @@ void nvt_story_table(struct nvt_document *document, const struct nvt_table *tabl
 {
     struct nvt_buffer note = {0};
     size_t rows = nvt_table_rows(table);
-    struct nvt_table *shown = shorten(table, most, &note);
+    struct nvt_table *shown = shorten_all(table, most, &note);
     int failed = !shown || nvt_table_failed(shown, NULL);
     if (!failed && rows > most)
         failed =
