@@ -24,6 +24,7 @@ struct nvt_output {
     struct nvt_strings *strings;
     uint32_t strings_written;
     _Atomic uint32_t *writing; /* or NULL */
+    _Atomic uint64_t *written; /* grows before *writing is 0 again */
     struct process *processes;
     uint32_t process_count, process_capacity, processes_written;
     struct thread *threads;
@@ -72,9 +73,11 @@ int nvt_output_begin(struct nvt_output *output, struct nvt_error *err)
     return nvt_trace_writer_begin(output->writer, err);
 }
 
-void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing)
+void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing,
+                     _Atomic uint64_t *written)
 {
     output->writing = writing;
+    output->written = written;
 }
 
 static int write_chunk(struct nvt_output *output, const struct nvt_chunk *chunk,
@@ -83,8 +86,10 @@ static int write_chunk(struct nvt_output *output, const struct nvt_chunk *chunk,
     if (output->writing)
         atomic_store(output->writing, 1);
     int status = nvt_trace_writer_chunk(output->writer, chunk, payload, size, err);
-    if (output->writing)
+    if (output->writing) {
+        atomic_fetch_add(output->written, 1);
         atomic_store(output->writing, 0);
+    }
     return status;
 }
 

@@ -16,8 +16,10 @@ struct nvt_output;
 struct nvt_output *nvt_output_new(const char *path, int level, struct nvt_error *err);
 int nvt_output_begin(struct nvt_output *output, struct nvt_error *err);
 
-/* Where to note 1 while the file is being written to and 0 otherwise; outlives the output. */
-void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing);
+/* Where to note 1 while the file is being written to and 0 otherwise, and what to count up before that 0: who
+ * reads it finds the count grown. Both outlive the output. */
+void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing,
+                     _Atomic uint64_t *written);
 
 /* Leave the file as it was, and free the output. */
 void nvt_output_discard(struct nvt_output *output);

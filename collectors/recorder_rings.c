@@ -99,7 +99,7 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     if (options->capture)
         snprintf(recorder->control->capture, sizeof(recorder->control->capture), "%s",
                  options->capture);
-    nvt_output_tell(recorder->output, &recorder->control->writing);
+    nvt_output_tell(recorder->output, &recorder->control->writing, &recorder->control->heartbeat);
     recorder->control->magic = NVT_CONTROL_MAGIC;
     return 0;
 }

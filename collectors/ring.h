@@ -48,7 +48,7 @@ struct nvt_control {
     uint32_t slots;    /* of a new ring; a power of two */
     uint64_t trace;    /* enum nvt_trace_what bits */
     char capture[256]; /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
-    _Atomic uint64_t heartbeat; /* grows while `record` lives and drains */
+    _Atomic uint64_t heartbeat; /* grows as `record` drains, and before `writing` ends */
     _Atomic uint32_t ended; /* `record` has finished, or was found dead: nobody drains any more */
     _Atomic uint64_t homeless; /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;   /* of the process `recorder`, see nvt_process_start */

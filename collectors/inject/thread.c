@@ -277,13 +277,15 @@ static int wait_for_room(struct nvt_thread *thread, uint64_t slots, uint64_t ope
             status = 0;
             break;
         }
+        /* In this order: behind a long write, which is no silence, the heartbeat has grown. */
+        uint32_t is_writing = atomic_load(&control->writing);
         uint64_t beat = atomic_load(&control->heartbeat);
         int64_t now = nvt_monotonic_ns();
         if (beat != heartbeat) {
             heartbeat = beat;
             silent = 0;
         } else if ((silent += now - last_look < LOOK_NS ? now - last_look : LOOK_NS) >
-                   (atomic_load(&control->writing) ? NVT_WRITING_NS : NVT_SILENCE_NS)) {
+                   (is_writing ? NVT_WRITING_NS : NVT_SILENCE_NS)) {
             thread->deaf = 1;
             thread->silent_heartbeat = beat;
             break;
