@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -265,14 +266,43 @@ static const struct nvt_pipeline_span *forward_of(const struct nvt_pipeline_view
     return NULL;
 }
 
-/* No partition begins with what the one before it has not ended, by the clocks of two ranks; and the pipeline's step
- * takes about what each rank says that it does. */
-static void ranks_of_mpi_lie_on_one_clock(void **state)
+enum { STEPS = 5, MICROBATCHES = 4, AFTER_NS = 20000 };
+
+static int64_t shortest_forward(const struct nvt_pipeline_view *view, int partition)
 {
-    enum { STEPS = 5, MICROBATCHES = 4, AFTER_NS = 20000 };
-    (void)state;
-    if (!has_mpirun())
-        skip();
+    int64_t shortest = INT64_MAX;
+    for (int i = 0; i < STEPS * MICROBATCHES; i++) {
+        const struct nvt_pipeline_span *span =
+            forward_of(view, i / MICROBATCHES, partition, i % MICROBATCHES);
+        assert_non_null(span);
+        if (span->end - span->start < shortest)
+            shortest = span->end - span->start;
+    }
+    return shortest;
+}
+
+/* Whether no partition begins with what the one before it has not ended. Who has sent may lose the processor
+ * before its range ends; no range ends before its work, which takes no less than the shortest. */
+static bool forwards_follow(const struct nvt_pipeline_view *view)
+{
+    int64_t work_ns = shortest_forward(view, 0);
+    int early = 0;
+    for (int step = 0; step < STEPS; step++)
+        for (int m = 0; m < MICROBATCHES; m++) {
+            const struct nvt_pipeline_span *before = forward_of(view, step, 0, m);
+            const struct nvt_pipeline_span *behind = forward_of(view, step, 1, m);
+            assert_non_null(behind);
+            int64_t ended = before->start + work_ns;
+            if (behind->start < ended - AFTER_NS && !early++)
+                print_message("step %d, micro-batch %d: p1 begins %lld ns before p0 has ended\n",
+                              step, m, (long long)(ended - behind->start));
+        }
+    return !early;
+}
+
+/* By the clocks of two ranks; and the pipeline's step takes about what each rank says that it does. */
+static bool ranks_lie_on_one_clock(const char *out)
+{
     struct cli_result result = cli_run((const char *const[]){MPIRUN("2"),
                                                              cli_built("nvtally"),
                                                              "run",
@@ -291,14 +321,14 @@ static void ranks_of_mpi_lie_on_one_clock(void **state)
                                                              "--iterations",
                                                              "5",
                                                              "-o",
-                                                             cli_folder,
+                                                             out,
                                                              NULL});
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     struct nvt_report_input input = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_pipeline_views views = {0};
-    assert_int_equal(nvt_input_add(&input, cli_folder, &err), 0);
+    assert_int_equal(nvt_input_add(&input, out, &err), 0);
     assert_int_equal(nvt_input_traces(&input, &err), 0);
     assert_int_equal(input.trace_count, 2);
     assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
@@ -306,20 +336,23 @@ static void ranks_of_mpi_lie_on_one_clock(void **state)
     const struct nvt_pipeline_view *view = &views.items[0];
     assert_int_equal(view->step_count, STEPS);
     assert_int_equal(view->ranks_here, 2);
-    for (int step = 0; step < STEPS; step++)
-        for (int m = 0; m < MICROBATCHES; m++) {
-            const struct nvt_pipeline_span *before = forward_of(view, step, 0, m);
-            const struct nvt_pipeline_span *behind = forward_of(view, step, 1, m);
-            assert_non_null(before);
-            assert_non_null(behind);
-            if (behind->start < before->end - AFTER_NS)
-                fail_msg("step %d, micro-batch %d: p1 begins %lld ns before p0 has ended", step, m,
-                         (long long)(before->end - behind->start));
-        }
+    bool follow = forwards_follow(view);
     double own = number(input.runs[0], 0, "step_ns_mean") * STEPS;
-    assert_true((double)nvt_pipeline_span_of_steps(view) < 3 * own);
+    double span = (double)nvt_pipeline_span_of_steps(view);
+    if (!(span < 3 * own))
+        print_message("steps of %.0f ns, by rank 0 %.0f ns\n", span, own);
     nvt_pipeline_views_free(&views);
     nvt_input_free(&input);
+    return follow && span < 3 * own;
+}
+
+/* A machine that takes the processor away beside a clock that is compared sets the two apart in that run. */
+static void ranks_of_mpi_lie_on_one_clock(void **state)
+{
+    (void)state;
+    if (!has_mpirun())
+        skip();
+    cli_expect_one_run("clock", ranks_lie_on_one_clock);
 }
 
 /* The pipeline of a directory has all partitions. */
