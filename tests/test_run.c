@@ -158,25 +158,21 @@ static struct phase_times times_of_trace(const char *csv, int row, const char *p
     return times;
 }
 
-/* Whether run and trace agree in all phases of over a millisecond, of which there are two at least. */
+/* Whether run and trace agree in all phases, to 1 %, and to that of a millisecond where a fast machine takes less. */
 static bool phases_agree(const struct nvt_record *record, const char *csv)
 {
     static const char *const phases[] = {"forward", "backward", "optimizer"};
-    int compared = 0, apart = 0;
+    int apart = 0;
     for (int row = 0; row < 3; row++) {
         struct phase_times ours = times_of_run(record, phases[row]);
         struct phase_times theirs = times_of_trace(csv, row, phases[row]);
-        if (ours.mean < 1e6)
-            continue;
-        compared++;
-        if (fabs(theirs.mean / ours.mean - 1) < 0.01 &&
-            fabs(theirs.std - ours.std) < 0.01 * ours.mean)
+        double slack = 0.01 * fmax(ours.mean, 1e6);
+        if (fabs(theirs.mean - ours.mean) < slack && fabs(theirs.std - ours.std) < slack)
             continue;
         apart++;
         print_message("%s: the run says %.0f ± %.0f ns, its trace %.0f ± %.0f ns\n", phases[row],
                       ours.mean, ours.std, theirs.mean, theirs.std);
     }
-    assert_true(compared >= 2);
     return !apart;
 }
 
@@ -199,9 +195,9 @@ static bool a_run_and_its_trace_agree(const char *out)
     return agree;
 }
 
-/* Phases of over a millisecond: the trace alone gives the mean within 1 %, and the deviation. Two
- * clocks are read a few ns apart, and a machine that takes the processor away in between, for some
- * ms, sets the two apart in that run; what is wrong in the program does so in each. */
+/* Phases of some milliseconds, on a fast machine of less: the trace alone gives the mean within 1 %, and the
+ * deviation. Two clocks are read a few ns apart, and a machine that takes the processor away in between, for
+ * some ms, sets the two apart in that run; what is wrong in the program does so in each. */
 static void the_trace_tells_what_the_run_measured(void **state)
 {
     (void)state;
