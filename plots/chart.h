@@ -62,12 +62,13 @@ NVT_CHARTS(NVT_DECLARE_CHART)
 #undef NVT_DECLARE_CHART
 
 /*
- * A file of a chart, DIRECTORY/NAME.SUFFIX, opened for writing; closing says whether all of it was
- * written. NULL and -1 with err filled.
+ * A file of a chart, DIRECTORY/NAME.SUFFIX, opened for writing; closing it says whether all of it
+ * was written. NULL and -1 with err filled.
  */
 FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, const char *suffix,
                      struct nvt_error *err);
-int nvt_chart_close(FILE *file, const char *name, struct nvt_error *err);
+int nvt_chart_close(const struct nvt_chart_request *request, FILE *file, const char *name,
+                    const char *suffix, struct nvt_error *err);
 
 /* Run NAME.gp of the directory and print the path of NAME.<format>. 0, or -1 with err filled. */
 int nvt_chart_render(const struct nvt_chart_request *request, const char *name,

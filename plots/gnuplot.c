@@ -92,7 +92,8 @@ int nvt_gnuplot_run(const char *directory, const char *script, struct nvt_error 
     char program[] = "gnuplot", no_startup[] = "-d",
          *arguments[] = {program, no_startup, NULL, NULL};
     char name[512];
-    snprintf(name, sizeof(name), "%s", script);
+    /* Behind "./", as a name that begins with '-' would be an option. */
+    snprintf(name, sizeof(name), "./%s", script);
     arguments[2] = name;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);

@@ -53,14 +53,19 @@ FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, 
     return file;
 }
 
-int nvt_chart_close(FILE *file, const char *name, struct nvt_error *err)
+int nvt_chart_close(const struct nvt_chart_request *request, FILE *file, const char *name,
+                    const char *suffix, struct nvt_error *err)
 {
+    char path[4096];
     int failed = fflush(file) || ferror(file), reason = errno;
     if (fclose(file) && !failed) {
         failed = 1;
         reason = errno;
     }
-    return failed ? nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason)) : 0;
+    if (!failed)
+        return 0;
+    snprintf(path, sizeof(path), "%s/%s.%s", request->directory, name, suffix);
+    return nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason));
 }
 
 int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
@@ -92,7 +97,7 @@ static int write_part(const struct nvt_chart_request *request, const char *name,
     if (!file)
         return -1;
     put(request, what, name, file);
-    return nvt_chart_close(file, name, err);
+    return nvt_chart_close(request, file, name, suffix, err);
 }
 
 int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,
@@ -237,6 +242,12 @@ static int draw(struct nvt_report_input *input, const struct options *options, c
     for (size_t i = 0; i < CHARTS && !status; i++)
         if (charts[i]->fits(input))
             status = charts[i]->draw(&request, err);
+    size_t traces = nvt_chart_own_traces(input);
+    if (!status && traces > NVT_CHART_TRACES)
+        fprintf(stderr,
+                "nvtally: note: charts are of the first %d of %zu traces: the others have theirs "
+                "when plotted by themselves\n",
+                NVT_CHART_TRACES, traces);
     return status;
 }
 

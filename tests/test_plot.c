@@ -521,6 +521,75 @@ static void test_ranges_of_a_trace(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* A trace that says no more than that there is one range. */
+static void write_trace(const char *path)
+{
+    static const char json[] = "[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":1,"
+                               "\"dur\":2}]";
+    cli_write_file(path, json, sizeof(json) - 1);
+}
+
+/* A script whose name begins with a '-' is no option of gnuplot, which said nothing and drew nothing. */
+static void test_trace_named_like_an_option(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    write_trace(cli_in(directory, "-dash.json"));
+    struct cli_result result = plot(cli_in(directory, "-dash.json"), NULL, NULL);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "/-dash-timeline.svg\n"));
+    free(read_text(directory, "-dash-timeline.svg"));
+    free(read_text(directory, "-dash-ranges.svg"));
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
+/* The first three traces have charts: of more, a line says so. */
+static void test_traces_left_out(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    static const char *const names[] = {"a.json", "b.json", "c.json", "d\n.json"};
+    const char *argv[9] = {"nvtally", "plot", "-o", directory};
+    for (int i = 0; i < 4; i++) {
+        argv[4 + i] = cli_in(directory, names[i]);
+        write_trace(argv[4 + i]);
+    }
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "/c-timeline.svg"));
+    assert_null(strstr(result.out, "/d_-timeline.svg"));
+    assert_string_equal(result.err, "nvtally: note: charts are of the first 3 of 4 traces: the "
+                                    "others have theirs when plotted by themselves\n");
+    cli_result_free(&result);
+    argv[7] = NULL;
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.err, "");
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
+/* What cannot be written is named by its path, also where it is written last. */
+static void test_full_disk(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir(), trace[4096], expected[4200];
+    snprintf(trace, sizeof(trace), "%s", cli_in(directory, "t.json"));
+    write_trace(trace);
+    assert_int_equal(symlink("/dev/full", cli_in(directory, "t-timeline.dat")), 0);
+    struct cli_result result = plot(trace, NULL, NULL);
+    snprintf(expected, sizeof(expected), "%s/t-timeline.dat: cannot be written: No space",
+             directory);
+    cli_expect_failure(&result, expected);
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
 /* Two variants with a + b·n of 1 + 0.5·n and 5 + 0.1·n ms forward, which meet at 10; none backward. */
 static void test_scaling_with_a_crossing(void **state)
 {
@@ -567,6 +636,9 @@ int main(void)
         cmocka_unit_test(test_phases),
         cmocka_unit_test(test_switchback),
         cmocka_unit_test(test_ranges_of_a_trace),
+        cmocka_unit_test(test_trace_named_like_an_option),
+        cmocka_unit_test(test_traces_left_out),
+        cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_restyle),
         cmocka_unit_test(test_hostile_text),

@@ -290,13 +290,13 @@ static int draw_sheet(const struct nvt_chart_request *request, const struct shee
     if (!data)
         return -1;
     put_data(sheet, data);
-    if (nvt_chart_close(data, name, err))
+    if (nvt_chart_close(request, data, name, "dat", err))
         return -1;
     FILE *script = nvt_chart_open(request, name, "gp", err);
     if (!script)
         return -1;
     put_script(request, sheet, name, script);
-    if (nvt_chart_close(script, name, err))
+    if (nvt_chart_close(request, script, name, "gp", err))
         return -1;
     return nvt_chart_render(request, name, err);
 }

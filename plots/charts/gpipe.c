@@ -234,14 +234,14 @@ static int draw_study(const struct nvt_chart_request *request, const struct nvt_
     if (!data)
         return -1;
     put_rows(rows, data);
-    if (nvt_chart_close(data, "gpipe.dat", err))
+    if (nvt_chart_close(request, data, "gpipe", "dat", err))
         return -1;
     for (int i = 0; i < 2; i++) {
         FILE *script = nvt_chart_open(request, pictures[i].name, "gp", err);
         if (!script)
             return -1;
         put_study(request, rows, pictures[i].name, pictures[i].title, pictures[i].column, script);
-        if (nvt_chart_close(script, pictures[i].name, err) ||
+        if (nvt_chart_close(request, script, pictures[i].name, "gp", err) ||
             nvt_chart_render(request, pictures[i].name, err))
             return -1;
     }
@@ -505,10 +505,12 @@ static int draw_one(const struct nvt_chart_request *request, const struct nvt_pi
     if (!file)
         return -1;
     data(view, step, file);
-    if (nvt_chart_close(file, data_name, err) || !(file = nvt_chart_open(request, name, "gp", err)))
+    if (nvt_chart_close(request, file, data_name, "dat", err) ||
+        !(file = nvt_chart_open(request, name, "gp", err)))
         return -1;
     script(request, view, step, file);
-    return nvt_chart_close(file, name, err) ? -1 : nvt_chart_render(request, name, err);
+    return nvt_chart_close(request, file, name, "gp", err) ? -1
+                                                           : nvt_chart_render(request, name, err);
 }
 
 static int draw_step(const struct nvt_chart_request *request, struct nvt_error *err)

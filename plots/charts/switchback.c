@@ -392,7 +392,7 @@ static int draw_one(const struct nvt_chart_request *request, const struct points
     if (!script)
         return -1;
     put(request, points, name, script);
-    if (nvt_chart_close(script, name, err))
+    if (nvt_chart_close(request, script, name, "gp", err))
         return -1;
     return nvt_chart_render(request, name, err);
 }
@@ -404,7 +404,7 @@ static int draw_points(const struct nvt_chart_request *request, const struct poi
     if (!data)
         return -1;
     put_data(points, data);
-    if (nvt_chart_close(data, "switchback.dat", err) ||
+    if (nvt_chart_close(request, data, "switchback", "dat", err) ||
         draw_one(request, points, "switchback-times", put_times, err))
         return -1;
     return draw_one(request, points, "switchback-speedup", put_speedup, err);
