@@ -523,6 +523,16 @@ struct nvt_time_unit nvt_time_unit_for(double ns)
     return (struct nvt_time_unit){"ns", 1};
 }
 
+void nvt_frame_time_text(const struct nvt_time_unit *unit, FILE *out)
+{
+    fprintf(out,
+            "ns = %.9g\n"
+            "of_time(t) = t*ns >= 1e9 ? sprintf('%%.4g s', t*ns/1e9) : t*ns >= 1e6 ? "
+            "sprintf('%%.4g ms', t*ns/1e6) : t*ns >= 1e3 ? sprintf('%%.4g µs', t*ns/1e3) : "
+            "sprintf('%%.4g ns', t*ns)\n",
+            unit->ns);
+}
+
 void nvt_frame_file_name(const char *path, const char *suffix, char *out, size_t size)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;

@@ -137,6 +137,9 @@ struct nvt_time_unit {
 };
 struct nvt_time_unit nvt_time_unit_for(double ns);
 
+/* Define of_time(t) for the script: a text of a time in `unit`, in the unit that this time has by itself. */
+void nvt_frame_time_text(const struct nvt_time_unit *unit, FILE *out);
+
 /* A file's name without folder and suffix, odd characters as '_', cut, then `suffix`. */
 void nvt_frame_file_name(const char *path, const char *suffix, char *out, size_t size);
 

@@ -521,6 +521,32 @@ static void loops_wait_for_what_they_wait_for(void **state)
 }
 
 /* In Chrome's trace events: an event a step, in a row of its own. */
+/* Of several processes the time on the path is more than passed: the tables say why. */
+static void paths_of_several_processes_are_added_up(void **state)
+{
+    (void)state;
+    static const struct program program = {.kernels = 20, .kernel_ns = 100000};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace traces[] = {{.trace = make_program(&program)},
+                                       {.trace = make_program(&program)}};
+    for (size_t count = 1; count <= 2; count++) {
+        struct nvt_report_input input = {.traces = traces, .trace_count = count};
+        struct nvt_tables tables = {0};
+        assert_int_equal(nvt_report_find("critical_path")->make(&input, &tables, &err), 0);
+        assert_string_equal(nvt_table_title(tables.items[1]),
+                            count > 1 ? "What the critical paths consist of, added up, in these "
+                                        "iterations"
+                                      : "What the critical path consists of, in these iterations");
+        assert_string_equal(nvt_table_title(tables.items[2]),
+                            count > 1 ? "The critical paths by range, added up, in these iterations"
+                                      : "The critical path by range, in these iterations");
+        nvt_buffer_free(&input.notes);
+        nvt_tables_free(&tables);
+    }
+    nvt_trace_free(traces[0].trace);
+    nvt_trace_free(traces[1].trace);
+}
+
 static void steps_are_events(void **state)
 {
     (void)state;
@@ -583,6 +609,7 @@ int main(void)
         cmocka_unit_test(equal_times_cost_no_more),
         cmocka_unit_test(nothing_to_follow),
         cmocka_unit_test(loops_wait_for_what_they_wait_for),
+        cmocka_unit_test(paths_of_several_processes_are_added_up),
         cmocka_unit_test(every_step_is_listed),
         cmocka_unit_test(steps_are_events),
     };

@@ -480,13 +480,14 @@ static void test_ranges_of_a_trace(void **state)
                                         "'; system('touch pwned'); '",
                                         "tab\tand\nline \"quoted",
                                         "%s%n\\n{/Symbol a}",
-                                        ""};
+                                        "",
+                                        "short"};
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_trace *trace = nvt_trace_new("/tmp/it's `odd`.nvt", "test");
     nvt_trace_thread(trace, nvt_trace_process(trace, 1), 1);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         struct nvt_range row = {.start = i,
-                                .end = 60000 - i * 10000,
+                                .end = i < 6 ? 60000 - i * 10000 : 126,
                                 .name = nvt_strings_add_text(trace->strings, names[i])};
         assert_true(nvt_range_add(trace, &row) != NVT_NONE);
     }
@@ -503,15 +504,21 @@ static void test_ranges_of_a_trace(void **state)
     fclose(out);
     assert_non_null(strstr(paths, "/it_s__odd_-ranges.svg\n"));
     assert_non_null(strstr(paths, "/it_s__odd_-timeline.svg\n"));
+    char *timeline = read_text(directory, "it_s__odd_-timeline.svg");
+    assert_non_null(strstr(timeline, "each lane within the one above it"));
+    assert_null(strstr(timeline, "GPU"));
+    free(timeline);
     char *svg = read_text(directory, "it_s__odd_-ranges.svg");
     assert_non_null(strstr(svg, ":step"));
     assert_non_null(strstr(svg, "60 µs · 28.6 % · 1×"));
+    /* What is short beside the longest has a unit of its own: not 0.00012 ms. */
+    assert_non_null(strstr(svg, "120 ns · 0.1 % · 1×"));
     assert_non_null(strstr(svg, ":`touch pwned`"));
     char *data = read_text(directory, "it_s__odd_-ranges.dat");
     size_t lines = 0;
     for (const char *at = data; *at; at++)
         lines += *at == '\n';
-    assert_int_equal(lines, 7);
+    assert_int_equal(lines, 8);
     assert_null(cli_read_file(cli_in(directory, "pwned"), NULL));
     free(svg);
     free(data);

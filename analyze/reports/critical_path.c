@@ -127,6 +127,7 @@ struct sums {
     struct nvt_table *table;
     int64_t path_ns; /* of what these are about */
     uint64_t inferred;
+    uint32_t processes;           /* that have a path */
     int has_iterations, is_blind; /* is_blind: it was said why there is no path */
 };
 
@@ -242,6 +243,7 @@ static void add_process(struct sums *sums, const struct nvt_trace *trace,
     if (steady.iterations)
         put_process(sums->table, trace, path, &steady);
     sums->has_iterations |= steady.iterations > 0;
+    sums->processes++;
     add_path(sums, trace, path, &steady);
     add_totals(sums, trace, path->process, &steady);
 }
@@ -273,9 +275,12 @@ static int has_total(uint32_t kind)
     return kind <= NVT_PATH_COPY || kind == NVT_PATH_CALL;
 }
 
-static struct nvt_table *table_like(const struct sums *sums, const char *title,
+static struct nvt_table *table_like(const struct sums *sums, const char *what,
                                     const struct nvt_column_spec *specs, size_t count)
 {
+    char title[100];
+    snprintf(title, sizeof(title), "%s%s", what,
+             sums->has_iterations ? ", in these iterations" : "");
     struct nvt_table *table = nvt_table_new("critical_path", title, specs, count);
     if (table)
         nvt_table_set_provenance(table, nvt_table_provenance(sums->table));
@@ -305,11 +310,9 @@ static size_t put_name(struct nvt_table *table, const struct sums *sums, uint32_
 /* Kernels, copies and calls, whether they are on the path or not; then what only a path has. */
 static struct nvt_table *name_table(struct sums *sums)
 {
-    struct nvt_table *table =
-        table_like(sums,
-                   sums->has_iterations ? "What the critical path consists of, in these iterations"
-                                        : "What the critical path consists of",
-                   name_columns, COUNT(name_columns));
+    const char *title = sums->processes > 1 ? "What the critical paths consist of, added up"
+                                            : "What the critical path consists of";
+    struct nvt_table *table = table_like(sums, title, name_columns, COUNT(name_columns));
     for (uint32_t i = 0; table && i < sums->all.count; i++) {
         const struct nvt_group *group = &sums->all.groups[i];
         uint32_t at = on_path_of(sums, group);
@@ -357,11 +360,9 @@ static int add_range_time(struct nvt_table *table, struct nvt_map *rows, const s
 
 static struct nvt_table *range_table(struct sums *sums)
 {
-    struct nvt_table *table =
-        table_like(sums,
-                   sums->has_iterations ? "The critical path by range, in these iterations"
-                                        : "The critical path by range",
-                   range_columns, COUNT(range_columns));
+    const char *title = sums->processes > 1 ? "The critical paths by range, added up"
+                                            : "The critical path by range";
+    struct nvt_table *table = table_like(sums, title, range_columns, COUNT(range_columns));
     struct nvt_map rows = {0};
     int failed = !table;
     for (uint32_t i = 0; i < sums->ranges.count && !failed; i++)

@@ -150,11 +150,19 @@ static void put_notes(const struct bars *bars, struct nvt_frame *frame)
     size_t last = nvt_table_rows(paths) - 1;
     size_t part = nvt_table_find(paths, "Part"), inferred = nvt_table_find(paths, "Inferred");
     long long guesses = 0;
-    for (size_t row = 0; row <= last; row++)
-        guesses += (long long)nvt_table_int(paths, row, inferred);
+    int processes = 0;
     const char *of = nvt_table_text(paths, last, part);
-    snprintf(text, sizeof(text), "Critical path of the %s: time and share.",
-             strcmp(of, "whole") ? of : "whole trace");
+    for (size_t row = 0; row <= last; row++) {
+        guesses += (long long)nvt_table_int(paths, row, inferred);
+        processes += !strcmp(nvt_table_text(paths, row, part), "whole");
+    }
+    of = strcmp(of, "whole") ? of : "whole trace";
+    if (processes > 1)
+        snprintf(text, sizeof(text),
+                 "Critical paths of %d processes, of the %s, added up: time and share.", processes,
+                 of);
+    else
+        snprintf(text, sizeof(text), "Critical path of the %s: time and share.", of);
     nvt_frame_note(frame, text);
     if (!guesses)
         return;
@@ -178,6 +186,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     put_notes(bars, &frame);
     nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->paths));
     nvt_frame_open(&frame, 30 * (int)bars->count, out);
+    nvt_frame_time_text(&bars->unit, out);
     fprintf(out,
             "set datafile separator '\\t'\nset border 1\nunset ytics\n"
             "set grid noytics\nset xlabel 'time (%s)'\nset xrange [0:%.9g]\n"
@@ -187,10 +196,9 @@ static void put_script(const struct nvt_chart_request *request, const void *what
             "     '' using 1:($0+0.7):1:(end($1,$2)):($0+0.52):($0+0.88) with boxxyerror "
             "fillstyle solid noborder fillcolor '%s', \\\n"
             "     '' using (0):($0+0.27):5 with labels left font ',11', \\\n"
-            "     '' using (end($1,$2)):($0+0.7):(sprintf('%%.4g %s · %%.1f %%%%', $1, $3)) "
+            "     '' using (end($1,$2)):($0+0.7):(sprintf('%%s · %%.1f %%%%', of_time($1), $3)) "
             "with labels left offset 0.5,0 font ',11' textcolor '#333333'\n",
-            bars->unit.name, longest * 1.75, bars->count, longest * 1.25, name, NVT_OTHERS_COLOR,
-            bars->unit.name);
+            bars->unit.name, longest * 1.75, bars->count, longest * 1.25, name, NVT_OTHERS_COLOR);
     nvt_frame_close(&frame, out);
 }
 

@@ -70,17 +70,18 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                                  "What lies within another counts in both.");
     nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->table));
     nvt_frame_open(&frame, 30 * (int)bars->count, out);
-    fprintf(out,
-            "set datafile separator '\\t'\nset border 1\nunset ytics\n"
-            "set grid noytics\nset xlabel 'total time (%s)'\nset xrange [0:%.9g]\n"
-            "set yrange [%zu:0]\n"
-            "plot '%s.dat' using (0):($0+0.7):(0):1:($0+0.52):($0+0.88) with boxxyerror "
-            "fillstyle solid noborder fillcolor '%s', \\\n"
-            "     '' using (0):($0+0.27):4 with labels left font ',11', \\\n"
-            "     '' using 1:($0+0.7):(sprintf('%%.4g %s · %%.1f %%%% · %%d×', $1, $2, int($3))) "
-            "with labels left offset 0.5,0 font ',11' textcolor '#333333'\n",
-            bars->unit.name, longest > 0 ? longest * 1.75 : 1, bars->count, name, NVT_SKY,
-            bars->unit.name);
+    nvt_frame_time_text(&bars->unit, out);
+    fprintf(
+        out,
+        "set datafile separator '\\t'\nset border 1\nunset ytics\n"
+        "set grid noytics\nset xlabel 'total time (%s)'\nset xrange [0:%.9g]\n"
+        "set yrange [%zu:0]\n"
+        "plot '%s.dat' using (0):($0+0.7):(0):1:($0+0.52):($0+0.88) with boxxyerror "
+        "fillstyle solid noborder fillcolor '%s', \\\n"
+        "     '' using (0):($0+0.27):4 with labels left font ',11', \\\n"
+        "     '' using 1:($0+0.7):(sprintf('%%s · %%.1f %%%% · %%d×', of_time($1), $2, int($3))) "
+        "with labels left offset 0.5,0 font ',11' textcolor '#333333'\n",
+        bars->unit.name, longest > 0 ? longest * 1.75 : 1, bars->count, name, NVT_SKY);
     nvt_frame_close(&frame, out);
 }
 

@@ -435,6 +435,23 @@ static void put_undrawn(const struct sheet *sheet, struct nvt_frame *frame)
         nvt_frame_note(frame, "Functions of the Python stack not drawn.");
 }
 
+/* How lanes and boxes are read, of those that are there. */
+static void put_explanation(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    int threads = 0, streams = 0;
+    for (int i = 0; i < sheet->source_count; i++) {
+        streams += sheet->sources[i].is_stream;
+        threads += !sheet->sources[i].is_stream;
+    }
+    char text[NVT_FRAME_TEXT];
+    snprintf(text, sizeof(text),
+             "%s%sWhat is too narrow to be seen is drawn together, as the longest of it, as high "
+             "as it fills its time.",
+             threads ? "Threads: ranges, each lane within the one above it. " : "",
+             streams ? "GPU D:S: kernels and copies of stream S of device D. " : "");
+    nvt_frame_note(frame, text);
+}
+
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
                        FILE *out)
 {
@@ -447,9 +464,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     put_keys(sheet, &frame);
     nvt_frame_note(&frame, sheet->part);
     put_undrawn(sheet, &frame);
-    nvt_frame_note(&frame, "Threads: ranges, each lane within the one above it. GPU D:S: kernels "
-                           "and copies of stream S of device D. What is too narrow to be seen is "
-                           "drawn together, as the longest of it, as high as it fills its time.");
+    put_explanation(sheet, &frame);
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, sheet->lanes * 20 + 6, out);
     put_lanes(sheet, out);
