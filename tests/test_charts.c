@@ -251,7 +251,11 @@ static const char *const runs[][32] = {
     {"nvtally", "run", "switchback", "--dim", "64,128,1024", "--batch", "1024", "--timing",
      "single", "--warmup", "1", "--iterations", "2", "--width-multiplier", "4"},
     {"nvtally", "run", "fragmented", "--size", "64", "--batch", "1", "--fragments", "2,4,8",
+     "--iterations", "4", "--warmup", "1"},
+    /* One phase alone: a panel without a title of its own. */
+    {"nvtally", "run", "accumulate", "--form", "fp32,fp16", "--count", "100,1000,10000",
      "--iterations", "4", "--warmup", "1"}};
+enum { STUDIES = sizeof(runs) / sizeof(runs[0]) };
 
 static void expect_all(const int *seen, size_t from, size_t to)
 {
@@ -268,15 +272,15 @@ static void test_studies(void **state)
     static const char *const published[] = {"fragments.txt", "switchback.txt", "gpipe.log",
                                             "transformer.md"};
     int seen[CHARTS] = {0};
-    char *directories[9], path[200];
-    for (int i = 0; i < 9; i++)
+    char *directories[4 + STUDIES], path[200];
+    for (int i = 0; i < 4 + STUDIES; i++)
         directories[i] = cli_tempdir();
     for (int i = 0; i < 4; i++) {
         snprintf(path, sizeof(path), "data/published/%s", published[i]);
         const char *const import[] = {"nvtally", "import", path, "-o", directories[i], NULL};
         expect_charts_of(import, directories[i], seen);
     }
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < STUDIES; i++) {
         const char *argv[35];
         int count = 0;
         for (; runs[i][count]; count++)
@@ -287,7 +291,7 @@ static void test_studies(void **state)
         expect_charts_of(argv, directories[4 + i], seen);
     }
     expect_all(seen, 0, CHARTS - TRACE_CHARTS);
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < 4 + STUDIES; i++)
         cli_tempdir_remove(directories[i]);
 }
 

@@ -132,7 +132,10 @@ static void describe_variant(const struct nvt_curve *curve, char *out, size_t si
     name_curve(curve, 0, out, size);
 }
 
-/* The look of a curve: that of its variant in all sheets of its workload. */
+/*
+ * The look of a curve: that of its variant in all sheets of its workload. Over the partitions of a
+ * pipeline, whose number would give all the same colour, each variant has its own.
+ */
 static struct nvt_look look_of(const struct sheet *sheet, const struct nvt_curve *curve)
 {
     char mine[256], other[256], before[256];
@@ -151,7 +154,8 @@ static struct nvt_look look_of(const struct sheet *sheet, const struct nvt_curve
         }
         index += k == i && !strncmp(other, mine, strcspn(mine, " ") + 1);
     }
-    return nvt_look_of_record(curve->record, index);
+    return strcmp(curve->axis, "partitions") ? nvt_look_of_record(curve->record, index)
+                                             : nvt_look_of_variant(index);
 }
 
 static size_t different(const struct nvt_curve *curve)
@@ -358,7 +362,7 @@ static void put_panel(const struct sheet *sheet, int phase, int index,
     const char *separator = "plot ";
     char text[64];
     size_t block = phase ? sheet->counts[0] : 0;
-    nvt_frame_panel(frame, index, phases[phase], out);
+    nvt_frame_panel(frame, index, frame->columns > 1 ? phases[phase] : NULL, out);
     snprintf(text, sizeof(text), "median (%s)%s", sheet->unit.name,
              nvt_frame_scale('y', &sheet->extents[phase], sheet->unit.ns, 0, out) ? ", log scale"
                                                                                   : "");
@@ -403,6 +407,7 @@ static void put_crossing_notes(const struct sheet *sheet, struct nvt_frame *fram
                 nvt_frame_note(frame, text);
                 count++;
             }
+    nvt_frame_note(frame, count ? "Band: where two cross, with the 95 % interval." : "");
 }
 
 /* What points, bars and lines are. */
@@ -418,8 +423,7 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
              sheet->has_cut ? ", cut at a triangle where they go on" : "");
     nvt_frame_note(frame, text);
     if (sheet->has_lines)
-        nvt_frame_note(frame, "Lines: a + b·n by least squares, weights 1/cost². Band: where two "
-                              "cross, with the 95 % interval.");
+        nvt_frame_note(frame, "Lines: a + b·n by least squares, weights 1/cost².");
     if (sheet->has_joins)
         nvt_frame_note(frame, "Dotted: joins points that no line describes (the 95 % interval of "
                               "its slope holds 0, or it misses them by more than 25 %).");
@@ -476,10 +480,13 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     const struct sheet *sheet = what;
     char text[NVT_FRAME_TEXT];
     int panel = 0;
-    snprintf(text, sizeof(text), "Cost of %.*s over %s", (int)strcspn(sheet->key, " "), sheet->key,
-             sheet->axis);
+    int columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
+    /* A phase alone is named by the title, two above their panels. */
+    snprintf(text, sizeof(text), "Cost of %.*s over %s%s%s", (int)strcspn(sheet->key, " "),
+             sheet->key, sheet->axis, columns > 1 ? "" : ", ",
+             columns > 1 ? "" : phases[!sheet->counts[0]]);
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
-    frame.columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
+    frame.columns = columns;
     put_frame(sheet, &frame);
     nvt_frame_open(&frame, 180, out);
     put_x_axis(sheet, &frame, out);
