@@ -632,12 +632,43 @@ static void test_scaling_with_a_crossing(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* Over partitions, which colours stand for in other charts, each line has a colour of its own. */
+static void test_scaling_over_partitions(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    FILE *file = fopen(cli_in(directory, "results.jsonl"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < 24; i++)
+        fprintf(
+            file,
+            "{\"workload\": \"gpipe\", \"partitions\": %d, \"checkpoint\": %s, \"engine\": \"%s\", "
+            "\"schedule\": \"%s\", \"backend\": \"host\", \"status\": \"ok\", "
+            "\"forward_ns_median\": %d, \"trace\": null}\n",
+            1 << i % 3, i / 3 % 2 ? "true" : "false", i / 6 % 2 ? "self" : "torchgpipe",
+            i / 12 ? "gpipe" : "1f1b", 1000000 + 500000 * (i / 3) + 100000 * (i % 3));
+    assert_int_equal(fclose(file), 0);
+    struct cli_result result = plot(directory, NULL, NULL);
+    cli_expect_status(&result, 0);
+    char *script = read_text(directory, "scaling-partitions-gpipe.gp");
+    static const char *const colors[] = {"#0072B2", "#D55E00", "#009E73", "#000000"};
+    for (size_t i = 0; i < 4; i++)
+        if (!strcasestr(script, colors[i]))
+            fail_msg("no line is %s", colors[i]);
+    free(script);
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_svg),
         cmocka_unit_test(test_scaling_with_a_crossing),
         cmocka_unit_test(test_scaling_without_a_line),
+        cmocka_unit_test(test_scaling_over_partitions),
         cmocka_unit_test(test_linear_alone),
         cmocka_unit_test(test_repetitions),
         cmocka_unit_test(test_phases),

@@ -132,6 +132,22 @@ static void describe_variant(const struct nvt_curve *curve, char *out, size_t si
     name_curve(curve, 0, out, size);
 }
 
+/* The variants of a sheet, each once: forward's, then what only backward has. */
+static size_t variants_of(const struct sheet *sheet,
+                          const struct nvt_curve *variants[2 * LINES_MAX])
+{
+    size_t count = 0;
+    for (int phase = 0; phase < 2; phase++)
+        for (size_t i = 0; i < sheet->counts[phase]; i++) {
+            size_t at = 0;
+            while (at < count && strcmp(variants[at]->rest, sheet->curves[phase][i]->rest))
+                at++;
+            if (at == count)
+                variants[count++] = sheet->curves[phase][i];
+        }
+    return count;
+}
+
 /*
  * The look of a curve: that of its variant in all sheets of its workload. Over the partitions of a
  * pipeline, whose number would give all the same colour, each variant has its own.
@@ -140,6 +156,13 @@ static struct nvt_look look_of(const struct sheet *sheet, const struct nvt_curve
 {
     char mine[256], other[256], before[256];
     size_t index = 0;
+    if (!strcmp(curve->axis, "partitions")) {
+        const struct nvt_curve *variants[2 * LINES_MAX];
+        size_t count = variants_of(sheet, variants);
+        while (index < count && strcmp(variants[index]->rest, curve->rest))
+            index++;
+        return nvt_look_of_variant(index);
+    }
     describe_variant(curve, mine, sizeof(mine));
     for (size_t i = 0; i < sheet->all->count; i++) {
         const struct nvt_curve *item = &sheet->all->items[i];
@@ -154,8 +177,7 @@ static struct nvt_look look_of(const struct sheet *sheet, const struct nvt_curve
         }
         index += k == i && !strncmp(other, mine, strcspn(mine, " ") + 1);
     }
-    return strcmp(curve->axis, "partitions") ? nvt_look_of_record(curve->record, index)
-                                             : nvt_look_of_variant(index);
+    return nvt_look_of_record(curve->record, index);
 }
 
 static size_t different(const struct nvt_curve *curve)
@@ -308,22 +330,6 @@ static const char *rest_of(const void *rows, size_t index)
 {
     const struct nvt_curve *const *curves = rows;
     return curves[index]->rest;
-}
-
-/* The variants of a sheet, each once: forward's, then what only backward has. */
-static size_t variants_of(const struct sheet *sheet,
-                          const struct nvt_curve *variants[2 * LINES_MAX])
-{
-    size_t count = 0;
-    for (int phase = 0; phase < 2; phase++)
-        for (size_t i = 0; i < sheet->counts[phase]; i++) {
-            size_t at = 0;
-            while (at < count && strcmp(variants[at]->rest, sheet->curves[phase][i]->rest))
-                at++;
-            if (at == count)
-                variants[count++] = sheet->curves[phase][i];
-        }
-    return count;
 }
 
 /* The line of a curve from its first n to its last, on logarithmic axes, where it bends; or what
