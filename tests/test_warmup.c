@@ -313,7 +313,7 @@ static double share_of(const char *row)
  * first has twenty parts: of its 2000 one takes 1000 and 5 later, one 10 and 400 later, one 30 and 40 later,
  * and the i-th of the others 30 + i and 1 later.
  */
-static struct nvt_trace *many_parts(int warmups, int count)
+static struct nvt_trace *many_parts(const char *toy, int warmups, int count)
 {
     struct nvt_trace *trace = nvt_trace_new("m.nvt", "test");
     int64_t now = 1000;
@@ -335,7 +335,7 @@ static struct nvt_trace *many_parts(int warmups, int count)
             fault(trace, "{\"faults\":4,\"bytes\":0,\"cost_ns\":40}", now + 5);
         now += takes + 50;
     }
-    push_in(trace, "nvtally", "toy size=3", 900, now);
+    push_in(trace, "nvtally", toy, 900, now);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
     return trace;
 }
@@ -343,7 +343,7 @@ static struct nvt_trace *many_parts(int warmups, int count)
 static void shares_of_ranges_add_up(void **state)
 {
     (void)state;
-    struct nvt_trace *traces[] = {many_parts(0, 20), many_parts(1, 21)};
+    struct nvt_trace *traces[] = {many_parts("toy size=3", 0, 20), many_parts("toy size=3", 1, 21)};
     char *notes, *text = report(traces, 2, &notes);
     double sum = 0;
     int rows = 0;
@@ -360,10 +360,18 @@ static void shares_of_ranges_add_up(void **state)
     expect(text, ",range,\"(9 others, 1 of them faster at first)\",");
     free(text);
     free(notes);
-    text = report(&(struct nvt_trace *){many_parts(1, 21)}, 1, &notes);
+    text = report(&(struct nvt_trace *){many_parts("toy size=3", 1, 21)}, 1, &notes);
     assert_null(strstr(text, ",range,"));
     expect(text, ",cause,");
     expect(notes, "note: toy size=3: no process was timed from its first iteration on");
+    free(text);
+    free(notes);
+    /* Of a sweep that is one line. */
+    struct nvt_trace *sweep[] = {many_parts("toy size=3", 1, 21), many_parts("toy size=4", 1, 21),
+                                 many_parts("toy size=5", 1, 21)};
+    text = report(sweep, 3, &notes);
+    expect(notes, "note: toy size=3 and 2 others: no process was timed from its first iteration");
+    assert_null(strstr(notes, "size=4"));
     free(text);
     free(notes);
 }

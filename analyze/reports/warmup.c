@@ -209,8 +209,14 @@ static int put_curve(struct nvt_table *table, const struct nvt_warmup_study *stu
     return 0;
 }
 
+/* How many configurations have no first iteration that was timed, and the first of them. */
+struct untimed {
+    size_t count;
+    const char *name;
+};
+
 static int put_first(struct nvt_table *table, const struct nvt_warmup_study *study,
-                     struct nvt_report_input *input, struct nvt_error *err)
+                     struct untimed *untimed, struct nvt_error *err)
 {
     static const char *const kinds[NVT_FIRST_KINDS] = {"range", "call", "cause"};
     struct nvt_first first = {0};
@@ -231,14 +237,25 @@ static int put_first(struct nvt_table *table, const struct nvt_warmup_study *stu
         nvt_table_set_real(table, row, F_FAULTS_LATER, part->faults_later);
         nvt_table_set_real(table, row, F_FAULTS_NS, part->faults_ns);
     }
-    if (!status && first.processes && !first.is_timed)
-        nvt_note(
-            input,
-            "note: %s: no process was timed from its first iteration on (--warmup 0), so which "
-            "ranges that one took is not known",
-            study->name);
+    if (!status && first.processes && !first.is_timed && !untimed->count++)
+        untimed->name = study->name;
     nvt_first_free(&first);
     return status ? -1 : 0;
+}
+
+/* A line, however many configurations a sweep has. */
+static void tell_untimed(struct nvt_report_input *input, const struct untimed *untimed)
+{
+    char others[64] = "";
+    if (!untimed->count)
+        return;
+    if (untimed->count > 1)
+        snprintf(others, sizeof(others), " and %zu other%s", untimed->count - 1,
+                 untimed->count > 2 ? "s" : "");
+    nvt_note(input,
+             "note: %s%s: no process was timed from its first iteration on (--warmup 0), so which "
+             "ranges that one took is not known",
+             untimed->name, others);
 }
 
 enum { EFFECT, CURVE, PARTS, MORE };
@@ -246,14 +263,16 @@ enum { EFFECT, CURVE, PARTS, MORE };
 static int fill(const struct nvt_warmups *warmups, struct nvt_report_input *input,
                 struct nvt_table *table, struct nvt_table *const more[MORE], struct nvt_error *err)
 {
+    struct untimed untimed = {0};
     for (size_t i = 0; i < warmups->count; i++) {
         const struct nvt_warmup_study *study = &warmups->studies[i];
         put_study(table, study);
         if (put_effects(more[EFFECT], study) || put_curve(more[CURVE], study))
             return nvt_fail(err, "out of memory");
-        if (put_first(more[PARTS], study, input, err))
+        if (put_first(more[PARTS], study, &untimed, err))
             return -1;
     }
+    tell_untimed(input, &untimed);
     return 0;
 }
 
