@@ -4,6 +4,7 @@
 #include "exports/export.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -128,7 +129,13 @@ static int write_file(const struct request *request, const char *path,
         return -1;
     }
     unlink(partial);
-    int failed = request->exporter->write_file(trace, partial, err);
+    /* Made here, as SQLite does not say why it cannot make a file. */
+    int made = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int failed = made < 0 ? nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno)) : 0;
+    if (made >= 0)
+        close(made);
+    if (!failed)
+        failed = request->exporter->write_file(trace, partial, err);
     if (!failed && rename(partial, path))
         failed = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
     if (failed)

@@ -250,7 +250,7 @@ int nvt_cmd_record(int argc, char **argv)
         const char *why = result.exec_error == ENOENT && !strchr(command[0], '/')
                               ? "command not found"
                               : strerror(result.exec_error);
-        nvt_fail(&err, "%s: %s", command[0], why);
+        nvt_fail_at(&err, command[0], -1, "%s", why);
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }

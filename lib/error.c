@@ -20,7 +20,7 @@ static void set(struct nvt_error *err, const char *file, const char *format, va_
     err->offset = -1;
     err->line = 0;
     vsnprintf(err->message, sizeof(err->message), format, arguments);
-    snprintf(err->file, sizeof(err->file), "%s", file ? file : "");
+    snprintf(err->file, sizeof(err->file), "%s", !file ? "" : *file ? file : "''");
     make_printable(err->message);
     make_printable(err->file);
 }
@@ -58,7 +58,7 @@ void nvt_error_set_line(struct nvt_error *err, const char *file, int64_t line, c
 int nvt_error_in(struct nvt_error *err, const char *file)
 {
     if (err && !err->file[0]) {
-        snprintf(err->file, sizeof(err->file), "%s", file);
+        snprintf(err->file, sizeof(err->file), "%s", *file ? file : "''");
         make_printable(err->file);
     }
     return -1;

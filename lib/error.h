@@ -17,7 +17,7 @@ extern "C" {
 /* What went wrong, where, and (in the message) what to do about it. Caller-owned, no pointers. */
 struct nvt_error {
     char message[512]; /* one line, no trailing newline */
-    char file[512];    /* path it concerns, or "" */
+    char file[512];    /* path it concerns ('' for an empty one), or "" */
     int64_t offset;    /* byte offset in that file, -1 when unknown */
     int64_t line;      /* 1-based line in that file, 0 when unknown */
 };

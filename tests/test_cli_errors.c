@@ -186,6 +186,35 @@ static void test_bad_input(void **state)
             expect_bad_input(commands->of[i], paths[j]);
 }
 
+/* The name of an empty variable of the shell: the line shows that there is none. */
+static void test_empty_names(void **state)
+{
+    struct commands *commands = *state;
+    const char *trace = cli_in(commands->directory, "t.json");
+    static const char json[] = "[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":1,"
+                               "\"dur\":2}]";
+    cli_write_file(trace, json, sizeof(json) - 1);
+    for (size_t i = 0; i < commands->count; i++) {
+        const char *argv[MAX_ARGUMENTS] = {"nvtally", commands->of[i]->name};
+        size_t n = 2;
+        for (size_t k = 0; commands->of[i]->before[k]; k++)
+            argv[n++] = commands->of[i]->before[k];
+        for (int k = 0; k < commands->of[i]->files; k++)
+            argv[n++] = "";
+        if (commands->of[i]->files)
+            expect_failure(argv, "''");
+    }
+    const char *const outputs[][8] = {
+        {"nvtally", "stats", "-o", "", trace},
+        {"nvtally", "export", "--to", "csv", "-o", "", trace},
+        {"nvtally", "plot", "-o", "", trace},
+        {"nvtally", "record", "-o", "", "--", "true"},
+        {"nvtally", "record", "-o", cli_in(commands->directory, "e.nvt"), "--", ""},
+    };
+    for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
+        expect_failure(outputs[i], "''");
+}
+
 static void test_unknown_values(void **state)
 {
     struct commands *commands = *state;
@@ -307,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_missing_arguments),
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_unknown_values),
+        cmocka_unit_test(test_empty_names),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_unwritable_output),
         cmocka_unit_test(test_command_that_cannot_be_run),

@@ -93,7 +93,7 @@ static void the_command_says_what_it_cannot_do(void **state)
          "is no file"},
         {(const char *const[]){"nvtally", "export", path, "--to", "sqlite", "-o", "/nonexistent/x",
                                NULL},
-         "cannot be opened"},
+         "/nonexistent/x: cannot be opened: No such file or directory"},
 #endif
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
