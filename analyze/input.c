@@ -142,8 +142,16 @@ static int add_directory(struct nvt_report_input *input, const char *path, struc
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)
 {
     struct stat status;
-    return !stat(path, &status) && S_ISDIR(status.st_mode) ? add_directory(input, path, err)
-                                                           : add_file(input, path, err);
+    if (stat(path, &status) || !S_ISDIR(status.st_mode))
+        return add_file(input, path, err);
+    /* Without the '/' that a shell completes: what lies in it is named behind one of ours. */
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    char *directory = strndup(path, length);
+    int failed = directory ? add_directory(input, directory, err) : nvt_fail(err, "out of memory");
+    free(directory);
+    return failed;
 }
 
 /* A trace lies in its run's directory: a name that leads out of it is not followed. */

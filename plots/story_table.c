@@ -93,9 +93,11 @@ void nvt_story_table(struct nvt_document *document, const struct nvt_table *tabl
     struct nvt_table *shown = shorten_all(table, most, &note);
     int failed = !shown || nvt_table_failed(shown, NULL);
     if (!failed && rows > most)
-        failed =
-            nvt_buffer_printf(&note, "%sThe first %zu of %zu rows: nvtally stats -r %s has all",
-                              note.size ? ". " : "", most, rows, nvt_table_name(table));
+        failed = nvt_buffer_printf(&note, "%sThe first %zu of %zu rows", note.size ? ". " : "",
+                                   most, rows);
+    /* A table of the document's own is no report. */
+    if (!failed && rows > most && nvt_report_find(nvt_table_name(table)))
+        failed = nvt_buffer_printf(&note, ": nvtally stats -r %s has all", nvt_table_name(table));
     if (failed || nvt_buffer_append(&note, "", 1)) {
         nvt_table_free(shown);
         document->failed = 1;

@@ -517,6 +517,53 @@ static void test_cost_of_recording(void **state)
     nvt_trace_free(trace);
 }
 
+/* Long tables are cut, and say where the rest is: in a report that there is. */
+static void test_long_tables(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir(), with_slash[4200], name[64];
+    const char *const run[] = {"nvtally",
+                               "run",
+                               "accumulate",
+                               "--count",
+                               "1,2,3,4",
+                               "--form",
+                               "fp32,fp16,mixed,cast,bf16,kahan,pairwise,kahan-bf16",
+                               "--warmup",
+                               "0",
+                               "--iterations",
+                               "1",
+                               "--backend",
+                               "host",
+                               "-o",
+                               directory,
+                               NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    snprintf(with_slash, sizeof(with_slash), "%s/", directory);
+    char *text = document(with_slash, directory, "long.md");
+    int cut = 0;
+    for (char *at = text; (at = strstr(at, "The first ")); at++, cut++) {
+        const char *end = strchr(at, '\n'), *other = strstr(at, "nvtally stats -r ");
+        if (!other || other > end)
+            continue;
+        size_t used = 0;
+        for (other += 17; *other != ' '; other++)
+            if (*other != '\\')
+                name[used++] = *other;
+        name[used] = 0;
+        const char *const stats[] = {"nvtally", "stats", "-r", name, directory, NULL};
+        result = cli_run(stats);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+    }
+    assert_true(cut > 1);
+    assert_null(strstr(text, "//"));
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -542,11 +589,17 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_html),           cmocka_unit_test(test_without_gnuplot),
-        cmocka_unit_test(test_markdown),       cmocka_unit_test(test_latex),
-        cmocka_unit_test(test_published),      cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_browser),
-        cmocka_unit_test(test_hostile_trace),  cmocka_unit_test(test_cost_of_recording),
+        cmocka_unit_test(test_html),
+        cmocka_unit_test(test_without_gnuplot),
+        cmocka_unit_test(test_markdown),
+        cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_long_tables),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_browser),
+        cmocka_unit_test(test_hostile_trace),
+        cmocka_unit_test(test_cost_of_recording),
         cmocka_unit_test(test_several_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
