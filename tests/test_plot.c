@@ -507,6 +507,8 @@ static void test_ranges_of_a_trace(void **state)
     char *timeline = read_text(directory, "it_s__odd_-timeline.svg");
     assert_non_null(strstr(timeline, "each lane within the one above it"));
     assert_null(strstr(timeline, "GPU"));
+    /* Each of them lies within the one before; there are lanes for four. */
+    assert_non_null(strstr(timeline, "3 ranges that lie deeper not drawn."));
     free(timeline);
     char *svg = read_text(directory, "it_s__odd_-ranges.svg");
     assert_non_null(strstr(svg, ":step"));

@@ -51,6 +51,7 @@ struct sheet {
     uint32_t
         functions; /* the name of the domain of Python's functions, when left out; or NVT_NONE */
     size_t undrawn[2]; /* threads and streams */
+    size_t deeper;     /* ranges of the threads that are drawn, below their lanes */
     struct source sources[SOURCES_MOST];
     int source_count, lanes;
     struct box *boxes;
@@ -264,8 +265,9 @@ static int take_boxes(struct sheet *sheet)
         const struct source thread = {.thread = trace->ranges.thread[i]};
         int64_t start = trace->ranges.start[i], end = trace->ranges.end[i];
         int place = is_shown(sheet, i) ? place_of(sheet, &thread) : -1;
-        int depth = place < 0 ? DEPTH_MOST : depth_of(&sheet->sources[place], start, end);
-        if (depth < DEPTH_MOST)
+        int depth = place < 0 ? -1 : depth_of(&sheet->sources[place], start, end);
+        sheet->deeper += depth >= DEPTH_MOST;
+        if (depth >= 0 && depth < DEPTH_MOST)
             add_box(sheet, sheet->sources[place].lane + depth, start, end, trace->ranges.name[i]);
     }
     for (uint32_t i = 0; i < trace->ops.count; i++) {
@@ -431,6 +433,9 @@ static void put_undrawn(const struct sheet *sheet, struct nvt_frame *frame)
         snprintf(streams, sizeof(streams), "%zu more stream%s", s, s > 1 ? "s" : "");
     snprintf(text, sizeof(text), "%s%s%s not drawn.", threads, t && s ? " and " : "", streams);
     nvt_frame_note(frame, t || s ? text : "");
+    snprintf(text, sizeof(text), "%zu range%s that %s deeper not drawn.", sheet->deeper,
+             sheet->deeper > 1 ? "s" : "", sheet->deeper > 1 ? "lie" : "lies");
+    nvt_frame_note(frame, sheet->deeper ? text : "");
     if (sheet->functions != NVT_NONE)
         nvt_frame_note(frame, "Functions of the Python stack not drawn.");
 }
