@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "../lib/text.h"
+
 /* Threads of a process, and ranges on either side of a deep stack, that a note names. */
-enum { THREADS = 4, OUTERMOST = 2, INNERMOST = 4 };
+enum { THREADS = 4, OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
 
 /* Unclosed push/pop ranges: row numbers, by process, thread and start. */
 struct open {
@@ -53,6 +55,19 @@ static int find_open(struct open *open)
     return 0;
 }
 
+/* A name, long ones cut between two characters, with "…". */
+static int put_name(const char *name, struct nvt_buffer *text)
+{
+    const char *at = name;
+    size_t kept = 0;
+    for (size_t count = 0; *at && count < NAME; count++) {
+        kept = (size_t)(at - name);
+        (void)nvt_utf8_next(&at);
+    }
+    return *at ? nvt_buffer_printf(text, "%.*s…", (int)kept, name)
+               : nvt_buffer_printf(text, "%s", name);
+}
+
 /* The ranges [from, to) of a thread: none of them ended, so each lies in the one before it. */
 static int put_stack(const struct open *open, uint32_t from, uint32_t to, struct nvt_buffer *text)
 {
@@ -63,8 +78,8 @@ static int put_stack(const struct open *open, uint32_t from, uint32_t to, struct
             i = to - INNERMOST;
             failed = nvt_buffer_printf(text, " > …");
         }
-        failed = failed || nvt_buffer_printf(text, "%s%.100s", i > from ? " > " : "",
-                                             nvt_name(trace, trace->ranges.name[open->rows[i]]));
+        failed = failed || nvt_buffer_printf(text, "%s", i > from ? " > " : "") ||
+                 put_name(nvt_name(trace, trace->ranges.name[open->rows[i]]), text);
     }
     return failed;
 }

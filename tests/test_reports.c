@@ -278,6 +278,27 @@ static void test_note_of_unfinished(void **state)
     nvt_input_free(&input);
 }
 
+/* A long name is cut between two characters, and it shows. */
+static void test_note_of_a_long_name(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("a.nvt");
+    char name[260] = "", expected[300];
+    for (int i = 0; i < 101; i++)
+        strcat(name, i ? "ß" : "x");
+    /* What could steer a terminal is not in it: CSI as one character, right to left, a line's end. */
+    memcpy(name + 1, "\xc2\x9b\xc2\x9b\xe2\x80\xae\n", 8);
+    add(trace, unclosed(trace, name, 0, 9));
+    struct nvt_report_input input = input_of(trace, NULL);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    assert_int_equal(nvt_note_unfinished(&input, &err), 0);
+    assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
+    snprintf(expected, sizeof(expected), "note: a.nvt: process 53 ended within: x????%.*s…\n",
+             2 * 94, name + 9);
+    assert_string_equal((const char *)input.notes.data, expected);
+    nvt_input_free(&input);
+}
+
 static void add_mark(struct nvt_trace *trace, const char *domain, const char *name, int64_t time,
                      const char *payload)
 {
@@ -554,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_self_of_overlapping_ranges),
         cmocka_unit_test(test_nesting_of_unclosed_ranges),
         cmocka_unit_test(test_note_of_unfinished),
+        cmocka_unit_test(test_note_of_a_long_name),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_nesting_of_random_ranges),
         cmocka_unit_test(test_phases),

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../lib/text.h"
+
 #define NVT_REPORT_LINE(name) &nvt_report_##name,
 static const struct nvt_report *const reports[] = {NVT_REPORTS(NVT_REPORT_LINE)};
 #undef NVT_REPORT_LINE
@@ -111,9 +113,17 @@ void nvt_note(struct nvt_report_input *input, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    for (char *at = text; *at; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
+    /* A '?' for what could steer a terminal, or turn the text around: names are a program's. */
+    char *end = text;
+    for (const char *at = text, *from = text; *at; from = at) {
+        uint32_t character = nvt_utf8_next(&at);
+        if (nvt_char_visible(character) != character)
+            *end++ = '?';
+        else
+            while (from < at)
+                *end++ = *from++;
+    }
+    *end = 0;
     (void)nvt_buffer_printf(&input->notes, "%s\n", text);
 }
 
