@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "../plots/chart.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -469,136 +468,6 @@ static void test_scaling_without_a_line(void **state)
     cli_tempdir_remove(directory);
 }
 
-/* A trace whose ranges have names that would be commands, formats, fields or lines of their own. */
-static void test_ranges_of_a_trace(void **state)
-{
-    (void)state;
-    if (no_gnuplot())
-        skip();
-    static const char *const names[] = {"step",
-                                        "`touch pwned`",
-                                        "'; system('touch pwned'); '",
-                                        "tab\tand\nline \"quoted",
-                                        "%s%n\\n{/Symbol a}",
-                                        "",
-                                        "short"};
-    struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_trace *trace = nvt_trace_new("/tmp/it's `odd`.nvt", "test");
-    nvt_trace_thread(trace, nvt_trace_process(trace, 1), 1);
-    for (int i = 0; i < 7; i++) {
-        struct nvt_range row = {.start = i,
-                                .end = i < 6 ? 60000 - i * 10000 : 126,
-                                .name = nvt_strings_add_text(trace->strings, names[i])};
-        assert_true(nvt_range_add(trace, &row) != NVT_NONE);
-    }
-    assert_int_equal(nvt_trace_finish(trace, &err), 0);
-    struct nvt_input_trace given = {.trace = trace};
-    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
-    char *directory = cli_tempdir(), *paths = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out};
-    assert_true(nvt_chart_ranges.fits(&input));
-    if (nvt_chart_ranges.draw(&request, &err) || nvt_chart_timeline.draw(&request, &err))
-        fail_msg("%s", err.message);
-    fclose(out);
-    assert_non_null(strstr(paths, "/it_s__odd_-ranges.svg\n"));
-    assert_non_null(strstr(paths, "/it_s__odd_-timeline.svg\n"));
-    char *timeline = read_text(directory, "it_s__odd_-timeline.svg");
-    assert_non_null(strstr(timeline, "each lane within the one above it"));
-    assert_null(strstr(timeline, "GPU"));
-    /* Each of them lies within the one before; there are lanes for four. */
-    assert_non_null(strstr(timeline, "3 ranges that lie deeper not drawn."));
-    free(timeline);
-    char *svg = read_text(directory, "it_s__odd_-ranges.svg");
-    assert_non_null(strstr(svg, ":step"));
-    assert_non_null(strstr(svg, "60 µs · 28.6 % · 1×"));
-    /* What is short beside the longest has a unit of its own: not 0.00012 ms. */
-    assert_non_null(strstr(svg, "120 ns · 0.1 % · 1×"));
-    assert_non_null(strstr(svg, ":`touch pwned`"));
-    char *data = read_text(directory, "it_s__odd_-ranges.dat");
-    size_t lines = 0;
-    for (const char *at = data; *at; at++)
-        lines += *at == '\n';
-    assert_int_equal(lines, 8);
-    assert_null(cli_read_file(cli_in(directory, "pwned"), NULL));
-    free(svg);
-    free(data);
-    free(paths);
-    nvt_trace_free(trace);
-    nvt_buffer_free(&input.notes);
-    cli_tempdir_remove(directory);
-}
-
-/* A trace that says no more than that there is one range. */
-static void write_trace(const char *path)
-{
-    static const char json[] = "[{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":1,"
-                               "\"dur\":2}]";
-    cli_write_file(path, json, sizeof(json) - 1);
-}
-
-/* A script whose name begins with a '-' is no option of gnuplot, which said nothing and drew nothing. */
-static void test_trace_named_like_an_option(void **state)
-{
-    (void)state;
-    if (no_gnuplot())
-        skip();
-    char *directory = cli_tempdir();
-    write_trace(cli_in(directory, "-dash.json"));
-    struct cli_result result = plot(cli_in(directory, "-dash.json"), NULL, NULL);
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "/-dash-timeline.svg\n"));
-    free(read_text(directory, "-dash-timeline.svg"));
-    free(read_text(directory, "-dash-ranges.svg"));
-    cli_result_free(&result);
-    cli_tempdir_remove(directory);
-}
-
-/* The first three traces have charts: of more, a line says so. */
-static void test_traces_left_out(void **state)
-{
-    (void)state;
-    if (no_gnuplot())
-        skip();
-    char *directory = cli_tempdir();
-    static const char *const names[] = {"a.json", "b.json", "c.json", "d\n.json"};
-    const char *argv[9] = {"nvtally", "plot", "-o", directory};
-    for (int i = 0; i < 4; i++) {
-        argv[4 + i] = cli_in(directory, names[i]);
-        write_trace(argv[4 + i]);
-    }
-    struct cli_result result = cli_run(argv);
-    cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "/c-timeline.svg"));
-    assert_null(strstr(result.out, "/d_-timeline.svg"));
-    assert_string_equal(result.err, "nvtally: note: charts are of the first 3 of 4 traces: the "
-                                    "others have theirs when plotted by themselves\n");
-    cli_result_free(&result);
-    argv[7] = NULL;
-    result = cli_run(argv);
-    cli_expect_status(&result, 0);
-    assert_string_equal(result.err, "");
-    cli_result_free(&result);
-    cli_tempdir_remove(directory);
-}
-
-/* What cannot be written is named by its path, also where it is written last. */
-static void test_full_disk(void **state)
-{
-    (void)state;
-    char *directory = cli_tempdir(), trace[4096], expected[4200];
-    snprintf(trace, sizeof(trace), "%s", cli_in(directory, "t.json"));
-    write_trace(trace);
-    assert_int_equal(symlink("/dev/full", cli_in(directory, "t-timeline.dat")), 0);
-    struct cli_result result = plot(trace, NULL, NULL);
-    snprintf(expected, sizeof(expected), "%s/t-timeline.dat: cannot be written: No space",
-             directory);
-    cli_expect_failure(&result, expected);
-    cli_result_free(&result);
-    cli_tempdir_remove(directory);
-}
-
 /* Two variants with a + b·n of 1 + 0.5·n and 5 + 0.1·n ms forward, which meet at 10; none backward. */
 static void test_scaling_with_a_crossing(void **state)
 {
@@ -675,10 +544,6 @@ int main(void)
         cmocka_unit_test(test_repetitions),
         cmocka_unit_test(test_phases),
         cmocka_unit_test(test_switchback),
-        cmocka_unit_test(test_ranges_of_a_trace),
-        cmocka_unit_test(test_trace_named_like_an_option),
-        cmocka_unit_test(test_traces_left_out),
-        cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_other_formats),
         cmocka_unit_test(test_restyle),
         cmocka_unit_test(test_hostile_text),
