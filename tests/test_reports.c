@@ -283,11 +283,10 @@ static void test_note_of_a_long_name(void **state)
 {
     (void)state;
     struct nvt_trace *trace = new_trace("a.nvt");
-    char name[260] = "", expected[300];
-    for (int i = 0; i < 101; i++)
-        strcat(name, i ? "ß" : "x");
     /* What could steer a terminal is not in it: CSI as one character, right to left, a line's end. */
-    memcpy(name + 1, "\xc2\x9b\xc2\x9b\xe2\x80\xae\n", 8);
+    char name[260] = "x\xc2\x9b\xc2\x9b\xe2\x80\xae\n", expected[300];
+    for (size_t used = strlen(name); used < 200; used += 2)
+        snprintf(name + used, sizeof(name) - used, "ß");
     add(trace, unclosed(trace, name, 0, 9));
     struct nvt_report_input input = input_of(trace, NULL);
     assert_int_equal(nvt_trace_finish(trace, &err), 0);
