@@ -57,9 +57,11 @@ struct nvt_finding {
         subject[104]; /* the name that it is about, if any: what tells findings of one rule apart */
     uint32_t process; /* that it is of where processes are looked at apart, else NVT_NONE */
     size_t traces;    /* that have it: 1, more once folded; 0: it compares several */
-    size_t of;        /* traces in all, once folded */
-    char first[256];  /* `where` of the first of them, once folded */
-    char what[256];   /* one sentence */
+    size_t
+        sweeps; /* of those that compare several, how many find it: 0 or, once folded, more than 1 */
+    size_t of;  /* traces in all, once folded */
+    char first[256];    /* `where` of the first of them, once folded */
+    char what[256];     /* one sentence */
     char evidence[512]; /* numbers */
     const struct nvt_trace
         *trace;                   /* that the moments lie in; belongs to the input; NULL: none do */
@@ -158,7 +160,8 @@ int nvt_diagnose(const struct nvt_report_input *input, const char *by,
                  struct nvt_findings *findings, struct nvt_error *err);
 
 /*
- * Make one finding of those that one rule has of several traces and one subject: the costliest, which
+ * Make one finding of those that one rule has of several traces (or, where it compares traces, of several sweeps) and
+ * one subject: the costliest, which
  * then counts them. The order stays, that of nvt_diagnose; the traces of the input are still there.
  * What compares several traces is left as it is. 0, or -1 with err (out of memory).
  */

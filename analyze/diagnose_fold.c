@@ -1,4 +1,4 @@
-/* Findings that several traces share, as one. */
+/* Findings that several traces, or several sweeps, share, as one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 /* One rule says it of both, of the same thing. */
 static int are_equal(const struct nvt_finding *a, const struct nvt_finding *b)
 {
-    return a->traces && b->traces && !strcmp(a->cause, b->cause) && !strcmp(a->per, b->per) &&
+    int of_traces = a->traces && b->traces, of_sweeps = !a->traces && !b->traces && *a->subject;
+    return (of_traces || of_sweeps) && !strcmp(a->cause, b->cause) && !strcmp(a->per, b->per) &&
            !strcmp(a->subject, b->subject);
 }
 
@@ -48,6 +49,23 @@ static void sum_up(struct nvt_findings *findings, const size_t *group, size_t le
     finding->of = input->trace_count;
 }
 
+/* Count the sweeps of a group. Where they do not say the same of its subject, that there is something to say of it is
+ * what they share. */
+static void sum_up_sweeps(struct nvt_findings *findings, const size_t *group, size_t leader)
+{
+    struct nvt_finding *finding = &findings->items[leader];
+    size_t sweeps = 0;
+    int is_same = 1;
+    for (size_t i = leader; i < findings->count; i++)
+        if (group[i] == leader) {
+            is_same = is_same && !strcmp(findings->items[i].what, finding->what);
+            sweeps++;
+        }
+    finding->sweeps = sweeps > 1 ? sweeps : 0;
+    if (!is_same)
+        snprintf(finding->what, sizeof(finding->what), "%s", finding->subject);
+}
+
 int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_input *input,
                       struct nvt_error *err)
 {
@@ -63,6 +81,8 @@ int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_inp
     for (size_t i = 0; i < findings->count; i++)
         if (group[i] == i && findings->items[i].traces)
             sum_up(findings, group, i, input, is_in);
+        else if (group[i] == i)
+            sum_up_sweeps(findings, group, i);
     for (size_t i = 0; i < findings->count; i++)
         if (group[i] == i)
             findings->items[kept++] = findings->items[i];

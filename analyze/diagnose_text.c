@@ -81,6 +81,10 @@ void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size
         snprintf(in, sizeof(in), " in %zu of %zu traces", finding->traces, finding->of);
         most = *cost ? "up to " : "";
     }
+    if (finding->sweeps) {
+        snprintf(in, sizeof(in), " in %zu sweeps", finding->sweeps);
+        most = *cost ? "up to " : "";
+    }
     snprintf(out, size, "%s%s: %s (%s%s%s%s%s%s)", finding->cause, in, finding->what, most, cost,
              *cost ? " " : "", *cost ? finding->per : "", *cost ? "; " : "",
              nvt_confidence_name(finding->confidence));
@@ -88,7 +92,9 @@ void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size
 
 void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size)
 {
-    if (finding->traces <= 1)
+    if (finding->sweeps)
+        snprintf(out, size, "%s and in %zu more", finding->where, finding->sweeps - 1);
+    else if (finding->traces <= 1)
         snprintf(out, size, "%s", finding->where);
     else if (!strcmp(finding->first, finding->where))
         snprintf(out, size, "%s, the first, and in %zu more", finding->where, finding->traces - 1);

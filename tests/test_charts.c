@@ -272,7 +272,7 @@ static void test_studies(void **state)
     static const char *const published[] = {"fragments.txt", "switchback.txt", "gpipe.log",
                                             "transformer.md"};
     int seen[CHARTS] = {0};
-    char *directories[4 + STUDIES], path[200];
+    char *directories[4 + STUDIES] = {NULL}, path[200];
     for (int i = 0; i < 4 + STUDIES; i++)
         directories[i] = cli_tempdir();
     for (int i = 0; i < 4; i++) {

@@ -636,10 +636,45 @@ static void conditions_are_named_where_they_differ(void **state)
         nvt_record_free(&records[i]);
 }
 
+/* Two variants that grow alike are one finding to read, and an iteration that grows as what is in it says nothing more. */
+static void sweeps_that_share_a_finding_are_one(void **state)
+{
+    (void)state;
+    struct nvt_report_input input, other;
+    struct nvt_findings findings = {0};
+    char title[500], where[600];
+    make_study(&input, looped, "looped");
+    make_study(&other, looped, "unrolled");
+    struct nvt_input_trace *traces = calloc(8, sizeof(*traces));
+    memcpy(traces, input.traces, 4 * sizeof(*traces));
+    memcpy(traces + 4, other.traces, 4 * sizeof(*traces));
+    struct nvt_report_input both = input;
+    both.traces = traces;
+    both.trace_count = 8;
+    assert_int_equal(nvt_diagnose(&both, "fragments", &findings, NULL), 0);
+    assert_null(find(&findings, "scaling", "iteration grows"));
+    size_t each = findings.count;
+    assert_true(each >= 4 && each % 2 == 0);
+    assert_int_equal(nvt_findings_fold(&findings, &both, NULL), 0);
+    assert_int_equal(findings.count, each / 2);
+    const struct nvt_finding *forward = find(&findings, "scaling", "forward grows with fragments");
+    assert_non_null(forward);
+    assert_int_equal(forward->sweeps, 2);
+    nvt_finding_title(forward, title, sizeof(title));
+    assert_non_null(strstr(title, "scaling in 2 sweeps: forward grows with fragments (up to "));
+    nvt_finding_where(forward, where, sizeof(where));
+    assert_non_null(strstr(where, " and in 1 more"));
+    free(findings.items);
+    free(traces);
+    nvt_input_free(&input);
+    nvt_input_free(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_what_is_done_for_each_fragment),
+        cmocka_unit_test(sweeps_that_share_a_finding_are_one),
         cmocka_unit_test(what_traces_share_is_said_once),
         cmocka_unit_test(what_is_about_different_things_is_not_folded),
         cmocka_unit_test_setup_teardown(programs_get_every_finding, cli_folder_set_up,

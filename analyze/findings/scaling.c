@@ -54,6 +54,11 @@ static int is_named(const struct item *item, const char *name)
     return !strncmp(item->name, name, sizeof(item->name) - 1);
 }
 
+static int is_iteration(const struct item *item)
+{
+    return !strcmp(item->name, "iteration");
+}
+
 static struct item *find_item(struct family *family, enum item_kind kind, const char *name)
 {
     for (size_t i = 0; i < family->count; i++)
@@ -147,7 +152,7 @@ static void end_run(struct family *family, uint32_t iterations, double n)
         nvt_sample_summary(item->sums, iterations, &summary);
         point->ns = summary.median > 0 ? summary.median : summary.mean;
         point->count /= iterations;
-        if (item->kind == ITEM_RANGE && !strcmp(item->name, "iteration") && n >= family->largest) {
+        if (item->kind == ITEM_RANGE && is_iteration(item) && n >= family->largest) {
             family->largest = n;
             family->iteration_ns = point->ns;
         }
@@ -346,32 +351,106 @@ static void tell_growth(struct nvt_finding *finding, const struct item *item,
              "look at what is done in it once for each of the %s", axis);
 }
 
+/* What an item's points come to. */
+struct verdict {
+    enum { SAYS_NOTHING, ENTERED_FOR_EACH, GROWS } is;
+    struct nvt_growth growth;
+    double per_unit, share; /* share: of the iteration, at the largest */
+};
+
+static struct verdict judge_item(const struct item *item, double iteration_ns)
+{
+    struct verdict verdict = {.is = SAYS_NOTHING};
+    if (item->count < 3 || !(iteration_ns > 0))
+        return verdict;
+    verdict.growth = grow(item);
+    /* Runs of one value, as with several warm-ups, say nothing of growth. */
+    if (verdict.growth.values < 2)
+        return verdict;
+    const struct nvt_growth_law *law = nvt_growth_law(&verdict.growth);
+    verdict.share = at_largest(item, verdict.growth.most)->ns / iteration_ns;
+    verdict.per_unit = entries_per_unit(item);
+    if (verdict.per_unit >= 0.99 && verdict.share >= 0.05)
+        verdict.is = ENTERED_FOR_EACH;
+    else if (law->rises && law->last - law->first > 0.1 * iteration_ns)
+        verdict.is = GROWS;
+    return verdict;
+}
+
+/* Whether ranges of the one name lie in ranges of the other, as the first one of its largest run does. All lie in
+ * iterations. */
+static int lies_within(const struct item *inner, const struct item *outer, double largest)
+{
+    const struct point *point = at_largest(inner, largest);
+    const struct nvt_ranges *ranges = &point->trace->ranges;
+    uint32_t row = 0;
+    if (!point->example_count || is_iteration(inner))
+        return 0;
+    if (is_iteration(outer))
+        return 1;
+    while (row < ranges->count && (ranges->start[row] != point->examples[0] ||
+                                   !is_named(inner, nvt_name(point->trace, ranges->name[row]))))
+        row++;
+    while (row < ranges->count && (row = ranges->parent[row]) < ranges->count)
+        if (is_named(outer, nvt_name(point->trace, ranges->name[row])))
+            return 1;
+    return 0;
+}
+
+static double grown(const struct verdict *verdict)
+{
+    const struct nvt_growth_law *law = nvt_growth_law(&verdict->growth);
+    return law->last - law->first;
+}
+
+/* Ranges that grow only as one within them does say nothing that this one does not say. */
+static void leave_out_outer(const struct family *family, struct verdict *verdicts)
+{
+    for (size_t o = 0; o < family->count; o++)
+        for (size_t i = 0; i < family->count && verdicts[o].is == GROWS; i++)
+            if (i != o && family->items[i].kind == ITEM_RANGE &&
+                family->items[o].kind == ITEM_RANGE && verdicts[i].is == GROWS &&
+                grown(&verdicts[i]) >= 0.9 * grown(&verdicts[o]) &&
+                lies_within(&family->items[i], &family->items[o], verdicts[i].growth.most))
+                verdicts[o].is = SAYS_NOTHING;
+}
+
+/* 0, or -1 when out of memory. */
+static int tell(struct nvt_finding *finding, const struct item *item, const struct verdict *verdict,
+                const char *axis)
+{
+    char subject[sizeof(finding->subject)];
+    snprintf(subject, sizeof(subject), "%.56s %s %.30s", item->name,
+             verdict->is == GROWS ? "grows with" : "for each of the", axis);
+    nvt_finding_about(finding, subject);
+    if (verdict->is == ENTERED_FOR_EACH)
+        return tell_entries(finding, item, &verdict->growth, verdict->per_unit, axis,
+                            verdict->share);
+    tell_growth(finding, item, &verdict->growth, axis);
+    return 0;
+}
+
 static int judge(const struct family *family, const char *where, const char *axis,
                  struct nvt_findings *findings, struct nvt_error *err)
 {
-    int status = 0;
+    struct verdict *verdicts = calloc(family->count + 1, sizeof(*verdicts));
+    int status = verdicts ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < family->count && !status; i++)
+        verdicts[i] = judge_item(&family->items[i], family->iteration_ns);
+    if (!status)
+        leave_out_outer(family, verdicts);
     for (size_t i = 0; i < family->count && !status; i++) {
-        const struct item *item = &family->items[i];
-        if (item->count < 3 || !(family->iteration_ns > 0))
-            continue;
-        struct nvt_growth growth = grow(item);
-        /* Runs of one value, as with several warm-ups, say nothing of growth. */
-        if (growth.values < 2)
-            continue;
-        const struct nvt_growth_law *law = nvt_growth_law(&growth);
-        double share = at_largest(item, growth.most)->ns / family->iteration_ns;
-        double per_unit = entries_per_unit(item);
         struct nvt_finding finding = nvt_finding_of(&nvt_rule_scaling, NULL);
-        if (per_unit >= 0.99 && share >= 0.05) {
-            if (tell_entries(&finding, item, &growth, per_unit, axis, share))
-                return nvt_fail(err, "out of memory");
-        } else if (law->rises && law->last - law->first > 0.1 * family->iteration_ns)
-            tell_growth(&finding, item, &growth, axis);
-        else
+        if (verdicts[i].is == SAYS_NOTHING)
             continue;
+        if (tell(&finding, &family->items[i], &verdicts[i], axis)) {
+            status = nvt_fail(err, "out of memory");
+            break;
+        }
         snprintf(finding.where, sizeof(finding.where), "%s", where);
         status = nvt_findings_add(findings, &finding, err);
     }
+    free(verdicts);
     return status;
 }
 
@@ -453,7 +532,9 @@ const struct nvt_rule nvt_rule_scaling = {
     .threshold =
         "entries in proportion to it (within 1 %) that take 5 % of an iteration; or a "
         "slope or an exponent above 0 at 95 % that adds a quarter to its own cost and 10 % to the "
-        "iteration from the least to the largest: less is no reason to change a program",
+        "iteration from the least to the largest: less is no reason to change a program. A range "
+        "is left "
+        "out where one within it has 90 % of its growth, which says more",
     .remedy = "do it once for all of them",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
