@@ -20,10 +20,27 @@ static void free_trace(struct nvt_input_trace *item)
     free(item->launches);
 }
 
+/* What is read twice counts twice, which nobody means. */
+static void note_again(struct nvt_report_input *input, struct nvt_input_trace *item)
+{
+    struct stat status;
+    if (stat(item->trace->path, &status) || !S_ISREG(status.st_mode))
+        return;
+    item->file[0] = (uint64_t)status.st_dev;
+    item->file[1] = (uint64_t)status.st_ino;
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!memcmp(input->traces[i].file, item->file, sizeof(item->file))) {
+            nvt_note(input, "warning: %s: was given before: all of it counts once more",
+                     item->trace->path);
+            return;
+        }
+}
+
 static int add_trace(struct nvt_report_input *input, struct nvt_input_trace item,
                      struct nvt_error *err)
 {
     const struct nvt_trace *trace = item.trace;
+    note_again(input, &item);
     struct nvt_input_trace *traces =
         realloc(input->traces, (input->trace_count + 1) * sizeof(*traces));
     if (!traces) {

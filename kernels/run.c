@@ -478,6 +478,20 @@ static void tell_left_out(const struct request *request)
                 request->left_out > 1 ? "s are" : " is", when);
 }
 
+/* What was typed and has no meaning under the other values, such as sizes of another model. */
+static void tell_unused(const struct request *request)
+{
+    const struct nvt_sweep *sweep = &request->sweep;
+    for (size_t i = 0; i < request->given_count && !sweep->ranks.rank; i++) {
+        int at = nvt_axes_find(sweep->axes, request->given[i].option), is_used = at < 0;
+        for (size_t k = 0; k < sweep->count && !is_used; k++)
+            is_used = sweep->configurations[k].present[at];
+        if (!is_used)
+            fprintf(stderr, "nvtally: note: --%s has no meaning in any of these configurations\n",
+                    request->given[i].option);
+    }
+}
+
 /* Whether an option is one of these words. */
 static int is_among(const char *words, const char *option)
 {
@@ -514,6 +528,7 @@ static int run_and_show(const struct request *request, int is_temporary, struct 
         fputs("nvtally: no CUDA device answers here: using the host backend\n", stderr);
     tell_sizes(request);
     tell_left_out(request);
+    tell_unused(request);
     if (nvt_sweep_run(sweep, &end, err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(err, text, sizeof(text)));
         return 2;
@@ -525,6 +540,7 @@ static int list_configurations(const struct request *request)
 {
     const struct nvt_sweep *sweep = &request->sweep;
     tell_left_out(request);
+    tell_unused(request);
     for (size_t i = 0; i < sweep->count; i++)
         printf("%s %s\n", sweep->axes->workload, sweep->configurations[i].text);
     return 0;

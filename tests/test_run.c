@@ -411,6 +411,20 @@ static void what_is_left_out_is_told(void **state)
     cli_result_free(&none);
 }
 
+/* Sizes of another model are taken, and do nothing. */
+static void what_means_nothing_is_told(void **state)
+{
+    (void)state;
+    struct cli_result result = list("gpipe --model resnet --partitions 1 --layers 2 --batch 128");
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.err,
+                        "nvtally: note: --layers has no meaning in any of these configurations\n");
+    cli_result_free(&result);
+    result = list("gpipe --model resnet,gpt2 --partitions 1 --layers 2");
+    assert_string_equal(result.err, "");
+    cli_result_free(&result);
+}
+
 /* Where they are run, too. */
 static void what_a_run_leaves_out_is_told(void **state)
 {
@@ -685,6 +699,7 @@ int main(void)
         cmocka_unit_test(bad_axes_run_nothing),
         cmocka_unit_test(what_was_not_typed_is_the_studys),
         cmocka_unit_test(what_is_left_out_is_told),
+        cmocka_unit_test(what_means_nothing_is_told),
         cmocka_unit_test(what_a_run_leaves_out_is_told),
         cmocka_unit_test(a_flag_by_itself_is_on),
         cmocka_unit_test(published_sizes_are_told),

@@ -192,6 +192,31 @@ static void test_all_reports(void **state)
     expect_failure(published, "-r all");
 }
 
+/* Under one name or two; its copy is another trace. */
+static void test_a_trace_that_is_given_twice(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    size_t size = 0;
+    char *profile = cli_read_file("tests/docs/profile.json", &size);
+    const char *first = cli_in(directory, "first.json"), *link = cli_in(directory, "link.json");
+    cli_write_file(first, profile, size);
+    cli_write_file(cli_in(directory, "copy.json"), profile, size);
+    free(profile);
+    assert_int_equal(symlink("first.json", link), 0);
+    struct cli_result result = cli_run((const char *const[]){
+        "nvtally", "stats", "-r", "cuda_gpu_sum", first, cli_in(directory, "copy.json"), NULL});
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "was given before"));
+    cli_result_free(&result);
+    result =
+        cli_run((const char *const[]){"nvtally", "stats", "-r", "cuda_gpu_sum", first, link, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "link.json: was given before: all of it counts once more"));
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+
 static void test_directory_of_traces(void **state)
 {
     (void)state;
@@ -289,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_default_of_a_device),
         cmocka_unit_test(test_names_of_reports),
         cmocka_unit_test(test_all_reports),
+        cmocka_unit_test(test_a_trace_that_is_given_twice),
         cmocka_unit_test(test_directory_of_traces),
         cmocka_unit_test(test_terminal),
 #endif

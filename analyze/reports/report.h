@@ -66,6 +66,7 @@ struct nvt_input_trace {
     const struct nvt_runs *runs;   /* the directory whose record names it, NULL: given by itself */
     size_t record;                 /* in runs */
     struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
+    uint64_t file[2];              /* device and number of the file, 0: unknown */
 };
 
 /* What reports read. They change nothing in it but the notes. */
