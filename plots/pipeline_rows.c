@@ -20,22 +20,36 @@ static int is_same(const struct nvt_record *a, const struct nvt_record *b, const
     return !strcmp(left ? left : "", right ? right : "");
 }
 
-/* Rows that differ from the first one only in what a chart has lines for. */
-static int belongs(const struct nvt_record *record, const struct nvt_record *first)
+/* In what else a record differs from the first one, in `differ`: rows belong to a chart that differ in no more than what it
+ * has lines for. */
+static int belongs(const struct nvt_record *record, const struct nvt_record *first,
+                   unsigned char differ[SAME])
 {
+    int is_ours = 1;
     for (size_t i = 0; i < SAME; i++)
-        if (!is_same(record, first, same[i]))
-            return 0;
-    return 1;
+        if (!is_same(record, first, same[i])) {
+            differ[i] = 1;
+            is_ours = 0;
+        }
+    return is_ours;
 }
 
-static void write_shared(const struct nvt_record *record, char *out, size_t size)
+static void write_differ(const unsigned char differ[SAME], char *out, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < SAME && used < size; i++)
+        if (differ[i])
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", same[i]);
+}
+
+static void write_shared(const struct nvt_record *record, const unsigned char differ[SAME],
+                         char *out, size_t size)
 {
     size_t used = 0;
     for (size_t i = 0; i < SAME && used < size; i++) {
         const char *text = nvt_record_text(record, same[i]);
-        /* Nothing lies between partitions of one process. */
-        if (text && strcmp(text, "local") != 0)
+        /* Nothing lies between partitions of one process, unless there are others. */
+        if (text && (strcmp(text, "local") != 0 || differ[i]))
             used += (size_t)snprintf(out + used, size - used, "%s%s=%s", used ? " " : "", same[i],
                                      text);
     }
@@ -91,6 +105,7 @@ void nvt_pipeline_rows_free(struct nvt_pipeline_rows *rows)
 int nvt_pipeline_rows_read(const struct nvt_report_input *from, struct nvt_pipeline_rows *rows)
 {
     const struct nvt_record *first = NULL;
+    unsigned char differ[SAME] = {0};
     size_t most = 0;
     *rows = (struct nvt_pipeline_rows){0};
     if (nvt_studied_of(from, 0, &rows->studied, NULL))
@@ -105,7 +120,7 @@ int nvt_pipeline_rows_read(const struct nvt_report_input *from, struct nvt_pipel
             if (!is_ours(record))
                 continue;
             first = first ? first : record;
-            if (!belongs(record, first)) {
+            if (!belongs(record, first, differ)) {
                 rows->others++;
                 continue;
             }
@@ -117,7 +132,8 @@ int nvt_pipeline_rows_read(const struct nvt_report_input *from, struct nvt_pipel
         return -1;
     if (rows->count) {
         qsort(rows->items, rows->count, sizeof(*rows->items), by_place);
-        write_shared(first, rows->shared, sizeof(rows->shared));
+        write_shared(first, differ, rows->shared, sizeof(rows->shared));
+        write_differ(differ, rows->differ, sizeof(rows->differ));
     }
     return 0;
 }

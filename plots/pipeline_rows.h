@@ -16,7 +16,8 @@ struct nvt_pipeline_rows {
     struct nvt_studied studied;
     struct nvt_pipeline_row *items;
     size_t count;
-    size_t others;               /* of another model, size or schedule than the first one */
+    size_t others;               /* that differ from the first one in something else */
+    char differ[200];            /* in what: "schedule, transport" */
     size_t launched;             /* whose throughput is of launches: published/gpipe.h */
     int engines[2];              /* whether there are rows of it */
     char shared[NVT_FRAME_TEXT]; /* "model=gpt2 batch=64 …": what is the same in all of them */

@@ -112,6 +112,23 @@ static void charts_say_what_was_run(void **state)
     }
 }
 
+/* Rows that the lines are not of are counted, and what they differ in stands below. */
+static void charts_say_what_they_leave_out(void **state)
+{
+    (void)state;
+    if (!has_gnuplot())
+        skip();
+    char rows[] = ROW("1", "1", "false", "3000000", "") ROW("2", "2", "true", "2000000", "")
+        ROW("2", "4", "true", "1000000", "");
+    char *transport = strstr(strstr(rows, "local") + 1, "\"local\"");
+    memcpy(transport, "\"mpi\"  ", 7);
+    write_rows(rows);
+    char *picture = drawn(cli_folder, "gpipe-memory.svg");
+    expect(picture, ">1 row of another transport not shown.<");
+    expect(picture, ">model=gpt2 schedule=1f1b transport=local attention_axis=batch");
+    free(picture);
+}
+
 /* Throughput of completed work, of launches, and of both. */
 static void throughput_says_which_times_it_is_of(void **state)
 {
@@ -200,6 +217,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines_do_not_hide_each_other, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(charts_say_what_was_run, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(charts_say_what_they_leave_out, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(throughput_says_which_times_it_is_of, cli_folder_set_up,
                                         cli_folder_tear_down),

@@ -192,8 +192,8 @@ static void put_study_frame(const struct nvt_chart_request *request,
     nvt_frame_note(frame, text);
     nvt_studied_notes(&rows->studied, has_bars(rows, column) ? "bars, points side by side" : NULL,
                       frame);
-    snprintf(text, sizeof(text), "%zu of other models, sizes or schedules are not shown.",
-             rows->others);
+    snprintf(text, sizeof(text), "%zu row%s of another %s not shown.", rows->others,
+             rows->others > 1 ? "s" : "", rows->differ);
     nvt_frame_note(frame, rows->others ? text : "");
     nvt_frame_note(frame, rows->shared);
     nvt_chart_provenance(request->input, frame);
