@@ -1,6 +1,8 @@
 #include "ranks.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int read_number(const char *name, int least, int *value)
 {
@@ -27,4 +29,15 @@ struct nvt_ranks nvt_ranks_here(void)
             return ranks;
     }
     return (struct nvt_ranks){0, 1};
+}
+
+int nvt_rank_trace(const char *rank0, int rank, char *path, size_t size)
+{
+    const char *folder = strrchr(rank0, '/');
+    const char *at = strstr(folder ? folder : rank0, "-rank0.");
+    if (!at)
+        return -1;
+    int length = snprintf(path, size, "%.*s-rank%d%s", (int)(at - rank0), rank0, rank,
+                          at + strlen("-rank0"));
+    return length > 0 && (size_t)length < size ? 0 : -1;
 }

@@ -298,8 +298,7 @@ static int set_ranks(struct nvt_sweep *sweep, struct nvt_error *err)
         return here.rank ? nvt_fail(err, "--launcher: a launcher has started this process already")
                          : 0;
     for (size_t i = 0; i < sweep->count; i++)
-        if (nvt_configuration_is(sweep->configurations[i].text, "transport", "mpi") ||
-            nvt_configuration_is(sweep->configurations[i].text, "transport", "nccl"))
+        if (nvt_goes_over_ranks(&sweep->configurations[i]))
             sweep->ranks = here;
     if (sweep->ranks.size > 1 && nvt_sweep_runs(sweep) > 1)
         return nvt_fail(

@@ -183,7 +183,7 @@ static void remove_traces(const struct nvt_child *run)
     char path[4096];
     unlink(run->trace);
     for (int rank = 1; rank < run->ranks; rank++)
-        if (!nvt_launched_trace(run->trace, rank, path, sizeof(path)))
+        if (!nvt_rank_trace(run->trace, rank, path, sizeof(path)))
             unlink(path);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../analyze/runs.h"
+#include "ranks.h"
 
 #define RANKS_MOST 65536
 #define TEXT_MOST  ((size_t)256 << 20)
@@ -101,16 +102,13 @@ static int remove_trace(const char *directory, const char *name)
 static size_t remove_named(const char *directory, const struct nvt_record *row, int first_rank)
 {
     const char *name = nvt_record_text(row, "trace");
-    const char *rank0 = name ? strstr(name, "-rank0.") : NULL;
     double ranks = nvt_record_number(row, "ranks");
     size_t removed = name ? (size_t)remove_trace(directory, name) : 0;
-    for (int rank = first_rank; rank0 && rank < ranks && rank < RANKS_MOST; rank++) {
-        char *other;
-        if (asprintf(&other, "%.*s-rank%d%s", (int)(rank0 - name), name, rank,
-                     rank0 + strlen("-rank0")) < 0)
-            return removed;
+    char other[4096];
+    for (int rank = first_rank; name && rank < ranks && rank < RANKS_MOST; rank++) {
+        if (nvt_rank_trace(name, rank, other, sizeof(other)))
+            break;
         removed += (size_t)remove_trace(directory, other);
-        free(other);
     }
     return removed;
 }

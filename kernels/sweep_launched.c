@@ -196,7 +196,7 @@ static int ask(const char *filled_in, const char *self, struct nvt_error *err)
         filled_in);
 }
 
-static int goes_over_ranks(const struct nvt_configuration *configuration)
+int nvt_goes_over_ranks(const struct nvt_configuration *configuration)
 {
     return nvt_configuration_is(configuration->text, "transport", "mpi") ||
            nvt_configuration_is(configuration->text, "transport", "nccl");
@@ -236,7 +236,7 @@ int nvt_launched_count(struct nvt_sweep *sweep, struct nvt_error *err)
         return nvt_fail(err, sweep->launched ? "/proc/self/exe cannot be read" : "out of memory");
     self[length] = 0;
     for (size_t i = 0; i < sweep->count && !status; i++) {
-        if (!goes_over_ranks(&sweep->configurations[i]))
+        if (!nvt_goes_over_ranks(&sweep->configurations[i]))
             continue;
         any = 1;
         status = count_one(sweep, i, self, &last, err);
@@ -254,17 +254,6 @@ int nvt_launched_tell(void)
 }
 
 /* --- the run ------------------------------------------------------------------------------------ */
-
-int nvt_launched_trace(const char *rank0, int rank, char *path, size_t size)
-{
-    const char *folder = strrchr(rank0, '/');
-    const char *at = strstr(folder ? folder : rank0, "-rank0.");
-    if (!at)
-        return -1;
-    int length = snprintf(path, size, "%.*s-rank%d%s", (int)(at - rank0), rank0, rank,
-                          at + strlen("-rank0"));
-    return length > 0 && (size_t)length < size ? 0 : -1;
-}
 
 static void result_of(const char *directory, int rank, char *path, size_t size)
 {
@@ -478,7 +467,7 @@ static int set_part(struct part *part, struct nvt_error *err)
     run->level = strtoll(words[LEVEL], NULL, 10);
     run->warmup = strtoll(words[WARMUP], NULL, 10);
     result_of(words[DIRECTORY], ranks.rank, run->result, sizeof(run->result));
-    if (nvt_launched_trace(words[TRACE], ranks.rank, run->trace, sizeof(run->trace)))
+    if (nvt_rank_trace(words[TRACE], ranks.rank, run->trace, sizeof(run->trace)))
         snprintf(run->trace, sizeof(run->trace), "%s", words[TRACE]);
     int failed = nvt_buffer_append(&run->settings, settings, size - (ranks.size > 1));
     if (ranks.size > 1)

@@ -24,8 +24,8 @@ int nvt_launched_count(struct nvt_sweep *sweep, struct nvt_error *err);
  */
 void nvt_launched_run(const struct nvt_child *run, struct nvt_child_end *end);
 
-/* The path of a rank's trace, where that of rank 0 has "-rank0." in its name; 0, or -1: it has not, or is too long. */
-int nvt_launched_trace(const char *rank0, int rank, char *path, size_t size);
+/* Whether a configuration goes over several processes, where a launcher starts them: over MPI or NCCL. */
+int nvt_goes_over_ranks(const struct nvt_configuration *configuration);
 
 /* In a rank: how many there are, for nvt_launched_count; its part of the run. The exit status. */
 int nvt_launched_tell(void);
