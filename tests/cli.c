@@ -325,3 +325,28 @@ char *cli_read_file(const char *path, size_t *size)
     close(fd);
     return data;
 }
+
+char *cli_read_text(const char *directory, const char *name)
+{
+    char *text = cli_read_file(cli_in(directory, name), NULL);
+    assert_non_null(text);
+    return text;
+}
+
+static bool tells_its_version(const char *program)
+{
+    struct cli_result result = cli_run((const char *const[]){program, "--version", NULL});
+    bool has = !result.status;
+    cli_result_free(&result);
+    return has;
+}
+
+bool cli_has_gnuplot(void)
+{
+    return tells_its_version("gnuplot");
+}
+
+bool cli_has_mpirun(void)
+{
+    return tells_its_version("mpirun") && !access(cli_built("libnvtally-mpi.so"), R_OK);
+}

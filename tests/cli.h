@@ -80,6 +80,13 @@ void cli_expect_one_run(const char *name, bool (*is_right)(const char *directory
 void cli_write_file(const char *path, const void *data, size_t size);
 char *cli_read_file(const char *path, size_t *size);
 
+/* A file of a directory as a text, owned; where it is not there the test fails. */
+char *cli_read_text(const char *directory, const char *name);
+
+/* Whether gnuplot is here; Open MPI, and our transport over it. */
+bool cli_has_gnuplot(void);
+bool cli_has_mpirun(void);
+
 /* What takes an hour under ThreadSanitizer, while other tests run all of its threads, or rests on times,
  * which it makes others: skip it there, with a word. For a test that includes cmocka.h. */
 #ifdef __SANITIZE_THREAD__

@@ -212,10 +212,7 @@ static void expect_pictures(const char *paths, int seen[CHARTS])
 
 static int no_gnuplot(void)
 {
-    const char *const argv[] = {"gnuplot", "--version", NULL};
-    struct cli_result result = cli_run(argv);
-    int missing = result.status != 0;
-    cli_result_free(&result);
+    int missing = !cli_has_gnuplot();
     if (missing)
         print_message("not run: there is no gnuplot\n");
     return missing;

@@ -149,14 +149,6 @@ static void a_sweep_agrees_with_itself(void **state)
     nvt_runs_free(runs);
 }
 
-static int has_mpirun(void)
-{
-    struct cli_result result = cli_run((const char *const[]){"mpirun", "--version", NULL});
-    int has = !result.status && !access(cli_built("libnvtally-mpi.so"), R_OK);
-    cli_result_free(&result);
-    return has;
-}
-
 #define MPIRUN(ranks) "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks
 
 struct cut {
@@ -226,7 +218,7 @@ enum { MPI_STEP = 1 };
 static void ranks_of_mpi_give_the_same_loss(void **state)
 {
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     static const char *const engines[] = {"self", "torchgpipe"};
     static const struct {
@@ -350,7 +342,7 @@ static bool ranks_lie_on_one_clock(const char *out)
 static void ranks_of_mpi_lie_on_one_clock(void **state)
 {
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     cli_expect_one_run("clock", ranks_lie_on_one_clock);
 }
@@ -409,7 +401,7 @@ static void one_rank_that_dies_ends_all(void **state)
         "kill -9 $p && break; done; "
         "start=$(date +%s); wait; echo took $(($(date +%s) - start))";
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     struct cli_result result =
         cli_run_with(&(struct cli_options){.directory = cli_folder},

@@ -16,14 +16,6 @@
 
 #ifdef HAVE_YAJL
 
-static int has_gnuplot(void)
-{
-    struct cli_result result = cli_run((const char *const[]){"gnuplot", "--version", NULL});
-    int has = !result.status;
-    cli_result_free(&result);
-    return has;
-}
-
 static void run(const char *const argv[])
 {
     struct cli_result result = cli_run(argv);
@@ -63,7 +55,7 @@ static void write_rows(const char *rows)
 static void lines_do_not_hide_each_other(void **state)
 {
     (void)state;
-    if (!has_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     write_rows(ROW("1", "1", "false", "3000000", "") ROW("1", "2", "false", "2000000", "")
                    ROW("1", "1", "true", "3000001", "") ROW("1", "2", "true", "2000000", "") ROW(
@@ -99,7 +91,7 @@ static void lines_do_not_hide_each_other(void **state)
 static void charts_say_what_was_run(void **state)
 {
     (void)state;
-    if (!has_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     write_rows(ROW("1", "1", "false", "3000000", "") ROW("2", "2", "true", "2000000", ""));
     static const char *const names[] = {"gpipe-memory.svg", "gpipe-throughput.svg"};
@@ -116,7 +108,7 @@ static void charts_say_what_was_run(void **state)
 static void charts_say_what_they_leave_out(void **state)
 {
     (void)state;
-    if (!has_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char rows[] = ROW("1", "1", "false", "3000000", "") ROW("2", "2", "true", "2000000", "")
         ROW("2", "4", "true", "1000000", "");
@@ -133,7 +125,7 @@ static void charts_say_what_they_leave_out(void **state)
 static void throughput_says_which_times_it_is_of(void **state)
 {
     (void)state;
-    if (!has_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     static const struct {
         const char *rows, *said;
@@ -166,7 +158,7 @@ static void throughput_says_which_times_it_is_of(void **state)
 static void parts_on_a_partition_are_told_apart(void **state)
 {
     (void)state;
-    if (!has_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     const char *out = cli_in(cli_folder, "parts");
     run((const char *const[]){"nvtally",     "run",          "gpipe", "--schedule",

@@ -23,14 +23,6 @@
         "--sequence", "16", "--vocabulary", "100", "--warmup", "1", "--iterations", "2",           \
         "--engine", "self", "--checkpoint", "off"
 
-static int has_mpirun(void)
-{
-    struct cli_result result = cli_run((const char *const[]){"mpirun", "--version", NULL});
-    int has = !result.status && !access(cli_built("libnvtally-mpi.so"), R_OK);
-    cli_result_free(&result);
-    return has;
-}
-
 /* A sweep into "out". `launcher` NULL: without one. `option` and `value` NULL: none. */
 static struct cli_result sweep(const char *partitions, const char *microbatches,
                                const char *transport, const char *launcher, const char *option,
@@ -83,7 +75,7 @@ static const char *shell(const char *script)
 static void runs_over_ranks_are_rows_of_one_sweep(void **state)
 {
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     struct cli_result result =
         sweep("1,2,4", "4", "local,mpi", MPIRUN "-n {partitions}", NULL, NULL);
@@ -119,7 +111,7 @@ static void runs_over_ranks_are_rows_of_one_sweep(void **state)
 static void memory_that_runs_out_is_a_row(void **state)
 {
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     struct cli_result result =
         sweep("1,2", "2", "mpi", MPIRUN "-n {partitions}", "--memory-limit", "3M");
@@ -149,7 +141,7 @@ static void a_rank_that_dies_is_a_row(void **state)
                                  "kill -9 $$\n"
                                  "exec \"$@\"\n";
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     cli_write_file(cli_in(cli_folder, "dies"), script, sizeof(script) - 1);
     struct cli_result result =
@@ -183,7 +175,7 @@ static void an_interrupted_run_leaves_nothing(void **state)
         "grep -q 'forward p1' && break; done; kill $!; wait $!; echo ended with $?; ls -A cut; "
         "pgrep -f 'worker run.*gpipe.*[0]000000' >/dev/null && echo 'still at work'; true";
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     const char *out = shell(script);
     if (strcmp(out, "ended with 143\nenv.json\nresults.jsonl\n") != 0)

@@ -51,26 +51,10 @@ static struct cli_result plot(const char *a, const char *b, const char *c)
     return cli_run(argv);
 }
 
-static int no_gnuplot(void)
-{
-    const char *const argv[] = {"gnuplot", "--version", NULL};
-    struct cli_result result = cli_run(argv);
-    int missing = result.status != 0;
-    cli_result_free(&result);
-    return missing;
-}
-
-static char *read_text(const char *directory, const char *name)
-{
-    char *text = cli_read_file(cli_in(directory, name), NULL);
-    assert_non_null(text);
-    return text;
-}
-
 static void test_svg(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir(), expected[4096];
     write_rows(directory, "A CPU");
@@ -79,7 +63,7 @@ static void test_svg(void **state)
     snprintf(expected, sizeof(expected), "%s/fragments-size64-batch1.svg\n", directory);
     assert_string_equal(result.out, expected);
     assert_string_equal(result.err, "");
-    char *svg = read_text(directory, "fragments-size64-batch1.svg");
+    char *svg = cli_read_text(directory, "fragments-size64-batch1.svg");
     static const char *const texts[] = {
         "64 × 64, batch 1",    "A CPU",          "inference, looped",
         "inference, grouped",  "memory (MiB)",   "time (ms)",
@@ -88,7 +72,7 @@ static void test_svg(void **state)
         if (!strstr(svg, texts[i]))
             fail_msg("no '%s' in the picture", texts[i]);
     free(svg);
-    char *data = read_text(directory, "fragments-size64-batch1.dat");
+    char *data = cli_read_text(directory, "fragments-size64-batch1.dat");
     assert_non_null(strstr(data, "# looped\n2\t0.04\t0.0005\t0.09\tNaN\t2\t4416\n"
                                  "8\t0.16\t0.0005\t0.09\tNaN\t2\t4416\n"));
     assert_null(strstr(data, "\n32\t"));
@@ -100,7 +84,7 @@ static void test_svg(void **state)
 static void test_other_formats(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir(), *pictures = cli_tempdir(), below[4096];
     snprintf(below, sizeof(below), "%s/new", pictures);
@@ -108,7 +92,7 @@ static void test_other_formats(void **state)
     const char *const pdf[] = {"nvtally", "plot", "-f", "pdf", "-o", below, directory, NULL};
     struct cli_result result = cli_run(pdf);
     cli_expect_status(&result, 0);
-    char *picture = read_text(below, "fragments-size64-batch1.pdf");
+    char *picture = cli_read_text(below, "fragments-size64-batch1.pdf");
     assert_int_equal(memcmp(picture, "%PDF-", 5), 0);
     free(picture);
     cli_result_free(&result);
@@ -116,7 +100,7 @@ static void test_other_formats(void **state)
     const char *const png[] = {"nvtally", "plot", directory, "--format=png", NULL};
     result = cli_run(png);
     cli_expect_status(&result, 0);
-    picture = read_text(directory, "fragments-size64-batch1.png");
+    picture = cli_read_text(directory, "fragments-size64-batch1.png");
     assert_int_equal(memcmp(picture, "\x89PNG", 4), 0);
     free(picture);
     cli_result_free(&result);
@@ -128,7 +112,7 @@ static void test_other_formats(void **state)
 static void test_restyle(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir();
     write_rows(directory, "A CPU");
@@ -143,7 +127,7 @@ static void test_restyle(void **state)
     result = cli_run_with(&options, argv);
     cli_expect_status(&result, 0);
     assert_string_equal(result.err, "");
-    free(read_text(directory, "fragments-size64-batch1.svg"));
+    free(cli_read_text(directory, "fragments-size64-batch1.svg"));
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }
@@ -152,7 +136,7 @@ static void test_restyle(void **state)
 static void test_hostile_text(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     static const char *const devices[] = {
         "x'; system('touch pwned'); y='",
@@ -171,7 +155,7 @@ static void test_hostile_text(void **state)
         cli_expect_status(&result, 0);
         assert_string_equal(result.out, "./fragments-size64-batch1.svg\n");
         assert_null(cli_read_file(cli_in(directory, "pwned"), NULL));
-        free(read_text(directory, "fragments-size64-batch1.svg"));
+        free(cli_read_text(directory, "fragments-size64-batch1.svg"));
         cli_result_free(&result);
         cli_tempdir_remove(directory);
     }
@@ -231,7 +215,7 @@ static void test_nothing_to_draw(void **state)
 static void test_odd_values(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     static const char *const rows[] = {
         "\"mode\": \"train\", \"fragments\": 4, \"forward_ns_mean\": 0",
@@ -249,7 +233,7 @@ static void test_odd_values(void **state)
         if (result.status)
             print_error("%s\n", rows[i]);
         cli_expect_status(&result, 0);
-        free(read_text(directory, "fragments-size8-batch1.svg"));
+        free(cli_read_text(directory, "fragments-size8-batch1.svg"));
         cli_result_free(&result);
         cli_tempdir_remove(directory);
     }
@@ -259,7 +243,7 @@ static void test_odd_values(void **state)
 static void test_linear_alone(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     static const char rows[] =
         "{\"workload\": \"linear\", \"size\": 8, \"batch\": 1, \"backend\": \"host\", "
@@ -276,7 +260,7 @@ static void test_linear_alone(void **state)
     snprintf(expected, sizeof(expected), "%s/phases-1.svg\n", directory);
     assert_string_equal(result.out, expected);
     cli_result_free(&result);
-    char *svg = read_text(directory, "phases-1.svg");
+    char *svg = cli_read_text(directory, "phases-1.svg");
     assert_null(strstr(svg, "ragment"));
     assert_non_null(strstr(svg, "size=16"));
     free(svg);
@@ -288,7 +272,7 @@ static void test_linear_alone(void **state)
     snprintf(expected, sizeof(expected), "%s/fragments-size16-batch1.svg\n%s/phases-1.svg\n",
              directory, directory);
     assert_string_equal(result.out, expected);
-    svg = read_text(directory, "phases-1.svg");
+    svg = cli_read_text(directory, "phases-1.svg");
     assert_non_null(strstr(svg, "size=8"));
     assert_null(strstr(svg, "size=16"));
     free(svg);
@@ -329,7 +313,7 @@ static void write_repeated(const char *directory)
 static void test_phases(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     static const char rows[] =
         PHASES_ROW("tiny", "\"ok\", \"forward_ns_mean\": 1e6, \"forward_ns_std\": 2e6")
@@ -341,7 +325,7 @@ static void test_phases(void **state)
     struct cli_result result = plot(directory, NULL, NULL);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    char *script = read_text(directory, "phases-1.gp");
+    char *script = cli_read_text(directory, "phases-1.gp");
     assert_non_null(strstr(script, "'size=large'"));
     assert_non_null(strstr(script, "'Not drawn: size=2.7B (oom).'"));
     assert_non_null(strstr(script, "ends in a triangle."));
@@ -351,7 +335,7 @@ static void test_phases(void **state)
     result = plot(directory, NULL, NULL);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    script = read_text(directory, "phases-1.gp");
+    script = cli_read_text(directory, "phases-1.gp");
     assert_non_null(strstr(script, "set label 1 'transformer' at"));
     assert_non_null(strstr(script, "transformer size=tiny precision=fp32 phase=forward_backward"));
     assert_null(strstr(script, "…"));
@@ -365,7 +349,7 @@ static void test_phases(void **state)
 static void test_switchback(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir();
     const char *const import[] = {"nvtally", "import",  "data/published/switchback.txt",
@@ -379,7 +363,7 @@ static void test_switchback(void **state)
     static const char *const charts[] = {"switchback-times.svg", "switchback-speedup.svg"};
     static const char *const sides[] = {"1024", "1280", "1408", "1664", "2048", "4096", "8096"};
     for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
-        char *svg = read_text(directory, charts[i]);
+        char *svg = cli_read_text(directory, charts[i]);
         for (size_t side = 0; side < sizeof(sides) / sizeof(sides[0]); side++)
             if (!strstr(svg, sides[side]))
                 fail_msg("%s has no %s", charts[i], sides[side]);
@@ -394,24 +378,24 @@ static void test_switchback(void **state)
 static void test_repetitions(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir();
     write_repeated(directory);
     struct cli_result result = plot(directory, NULL, NULL);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    char *data = read_text(directory, "fragments-size8-batch1.dat");
+    char *data = cli_read_text(directory, "fragments-size8-batch1.dat");
     assert_non_null(strstr(data, "# looped\n2\t2\t1\tNaN\tNaN\tNaN\tNaN\n4\t4\t2\t"));
     assert_non_null(strstr(data, "# grouped\n2\t2\t1\t"));
     assert_null(strstr(data, "\n2\t20\t"));
     free(data);
-    char *svg = read_text(directory, "fragments-size8-batch1.svg");
+    char *svg = cli_read_text(directory, "fragments-size8-batch1.svg");
     assert_non_null(strstr(svg, "Means of up to 3 repetitions; bars and band"));
     assert_non_null(strstr(svg, "collect=off."));
     free(svg);
     /* Medians of the runs: the middle one, from the least to the largest of them. */
-    data = read_text(directory, "scaling-fragments-fragmented_size_8_batch_1.dat");
+    data = cli_read_text(directory, "scaling-fragments-fragmented_size_8_batch_1.dat");
     assert_non_null(strstr(data, "2\t1\t0.5\t1.5\n4\t2\t1\t3\n8\t4\t2\t6\n"));
     free(data);
     cli_tempdir_remove(directory);
@@ -422,7 +406,7 @@ static void test_repetitions(void **state)
 static void test_scaling_without_a_line(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     static const double times[][5] = {{1e6, 1.1e6, 0.9e6, 1.05e6, 1e6}, /* flat */
                                       {1e6, 2e6, 4e6, 8e6, 16e6},       /* twice for twice */
@@ -441,9 +425,9 @@ static void test_scaling_without_a_line(void **state)
     struct cli_result result = plot(directory, NULL, NULL);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    char *script = read_text(directory, "scaling-n-made.gp");
-    char *data = read_text(directory, "scaling-n-made.dat");
-    char *svg = read_text(directory, "scaling-n-made.svg");
+    char *script = cli_read_text(directory, "scaling-n-made.gp");
+    char *data = cli_read_text(directory, "scaling-n-made.dat");
+    char *svg = cli_read_text(directory, "scaling-n-made.svg");
     size_t lines = 0, joins = 0;
     for (const char *at = script; (at = strstr(at, "*x : NaN")); at++)
         lines++;
@@ -472,7 +456,7 @@ static void test_scaling_without_a_line(void **state)
 static void test_scaling_with_a_crossing(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir(), name[] = "scaling-n-made.svg";
     FILE *file = fopen(cli_in(directory, "results.jsonl"), "w");
@@ -489,8 +473,9 @@ static void test_scaling_with_a_crossing(void **state)
     struct cli_result result = plot(directory, NULL, NULL);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, name));
-    char *svg = read_text(directory, name), *data = read_text(directory, "scaling-n-made.dat");
-    char *script = read_text(directory, "scaling-n-made.gp");
+    char *svg = cli_read_text(directory, name),
+         *data = cli_read_text(directory, "scaling-n-made.dat");
+    char *script = cli_read_text(directory, "scaling-n-made.gp");
     assert_non_null(strstr(svg, "meets variant=clever at 10 (10 to"));
     assert_non_null(strstr(svg, "clever"));
     assert_non_null(strstr(data, "4\t3\t3\t3\n8\t5\t5\t5\n"));
@@ -507,7 +492,7 @@ static void test_scaling_with_a_crossing(void **state)
 static void test_scaling_over_partitions(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir();
     FILE *file = fopen(cli_in(directory, "results.jsonl"), "w");
@@ -523,7 +508,7 @@ static void test_scaling_over_partitions(void **state)
     assert_int_equal(fclose(file), 0);
     struct cli_result result = plot(directory, NULL, NULL);
     cli_expect_status(&result, 0);
-    char *script = read_text(directory, "scaling-partitions-gpipe.gp");
+    char *script = cli_read_text(directory, "scaling-partitions-gpipe.gp");
     static const char *const colors[] = {"#0072B2", "#D55E00", "#009E73", "#000000"};
     for (size_t i = 0; i < 4; i++)
         if (!strcasestr(script, colors[i]))

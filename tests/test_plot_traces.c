@@ -21,27 +21,11 @@ static struct cli_result plot(const char *trace)
     return cli_run(argv);
 }
 
-static int no_gnuplot(void)
-{
-    const char *const argv[] = {"gnuplot", "--version", NULL};
-    struct cli_result result = cli_run(argv);
-    int missing = result.status != 0;
-    cli_result_free(&result);
-    return missing;
-}
-
-static char *read_text(const char *directory, const char *name)
-{
-    char *text = cli_read_file(cli_in(directory, name), NULL);
-    assert_non_null(text);
-    return text;
-}
-
 /* A trace whose ranges have names that would be commands, formats, fields or lines of their own. */
 static void test_ranges_of_a_trace(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     static const char *const names[] = {"step",
                                         "`touch pwned`",
@@ -72,19 +56,19 @@ static void test_ranges_of_a_trace(void **state)
     fclose(out);
     assert_non_null(strstr(paths, "/it_s__odd_-ranges.svg\n"));
     assert_non_null(strstr(paths, "/it_s__odd_-timeline.svg\n"));
-    char *timeline = read_text(directory, "it_s__odd_-timeline.svg");
+    char *timeline = cli_read_text(directory, "it_s__odd_-timeline.svg");
     assert_non_null(strstr(timeline, "each lane within the one above it"));
     assert_null(strstr(timeline, "GPU"));
     /* Each of them lies within the one before; there are lanes for four. */
     assert_non_null(strstr(timeline, "3 ranges that lie deeper not drawn."));
     free(timeline);
-    char *svg = read_text(directory, "it_s__odd_-ranges.svg");
+    char *svg = cli_read_text(directory, "it_s__odd_-ranges.svg");
     assert_non_null(strstr(svg, ":step"));
     assert_non_null(strstr(svg, "60 µs · 28.6 % · 1×"));
     /* What is short beside the longest has a unit of its own: not 0.00012 ms. */
     assert_non_null(strstr(svg, "120 ns · 0.1 % · 1×"));
     assert_non_null(strstr(svg, ":`touch pwned`"));
-    char *data = read_text(directory, "it_s__odd_-ranges.dat");
+    char *data = cli_read_text(directory, "it_s__odd_-ranges.dat");
     size_t lines = 0;
     for (const char *at = data; *at; at++)
         lines += *at == '\n';
@@ -110,15 +94,15 @@ static void write_trace(const char *path)
 static void test_trace_named_like_an_option(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir();
     write_trace(cli_in(directory, "-dash.json"));
     struct cli_result result = plot(cli_in(directory, "-dash.json"));
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "/-dash-timeline.svg\n"));
-    free(read_text(directory, "-dash-timeline.svg"));
-    free(read_text(directory, "-dash-ranges.svg"));
+    free(cli_read_text(directory, "-dash-timeline.svg"));
+    free(cli_read_text(directory, "-dash-ranges.svg"));
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }
@@ -127,7 +111,7 @@ static void test_trace_named_like_an_option(void **state)
 static void test_traces_left_out(void **state)
 {
     (void)state;
-    if (no_gnuplot())
+    if (!cli_has_gnuplot())
         skip();
     char *directory = cli_tempdir();
     static const char *const names[] = {"a.json", "b.json", "c.json", "d\n.json"};

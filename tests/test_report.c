@@ -66,15 +66,6 @@ static char *document(const char *input, const char *directory, const char *name
 
 /* --- HTML ------------------------------------------------------------------------------------- */
 
-static int has_gnuplot(void)
-{
-    const char *const argv[] = {"gnuplot", "--version", NULL};
-    struct cli_result result = cli_run(argv);
-    int found = !result.status;
-    cli_result_free(&result);
-    return found;
-}
-
 static void test_html(void **state)
 {
     (void)state;
@@ -85,13 +76,13 @@ static void test_html(void **state)
     assert_non_null(strstr(text, "Backend host, device A CPU, 2026-11-21; warm"));
     assert_non_null(strstr(text, "&lt;/pre&gt;&lt;script&gt;alert(1)"));
     /* A sheet for each size and one beside the published, in the document. */
-    assert_int_equal(count_of(text, "<svg"), has_gnuplot() ? 3 : 0);
+    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 3 : 0);
     assert_null(strstr(text, "gnuplot_plot_1</title>"));
     assert_non_null(strstr(text, "Beside the published figures"));
     assert_non_null(strstr(text, "published device: not stated"));
     assert_non_null(strstr(text, "data-v=\"2.000\""));
     /* Charts before the tables of their part, and facts behind all results. */
-    if (has_gnuplot())
+    if (cli_has_gnuplot())
         assert_true(strstr(text, "<svg") < strstr(text, "<table"));
     assert_true(strstr(text, ">Results</h2>") < strstr(text, ">What was run, and where</h2>"));
     assert_true(strstr(text, ">What was run, and where</h2>") <
@@ -256,7 +247,7 @@ static void test_markdown(void **state)
     assert_int_equal(strncmp(text, "# nvtally report: fragmented\n", 29), 0);
     assert_non_null(strstr(text, "| size | batch | mode |"));
     assert_non_null(strstr(text, "Backend host, device A CPU, 2026-11-21; warm"));
-    if (has_gnuplot())
+    if (cli_has_gnuplot())
         assert_int_equal(count_of(text, "](data:image/svg+xml;base64,PD94bWwg"), 3);
     free(text);
     cli_tempdir_remove(directory);
@@ -329,7 +320,7 @@ static void test_latex(void **state)
     assert_non_null(strstr(text, "\\toprule"));
     assert_non_null(strstr(text, "\\end{document}"));
     assert_null(strstr(text, "</pre>"));
-    if (has_gnuplot()) {
+    if (cli_has_gnuplot()) {
         assert_int_equal(count_of(text, "\\includegraphics"), 3);
         assert_non_null(strstr(text, "{a-fragments-size64-batch1.pdf}"));
         assert_int_equal(access(cli_in(directory, "a-fragments-size64-batch1.pdf"), F_OK), 0);
@@ -351,7 +342,7 @@ static void test_hostile_trace(void **state)
     expect_html(text);
     assert_non_null(strstr(text, "&lt;script&gt;alert(1)"));
     /* What ran when, ranges, kernels and memory; waits are not on record, so no path. */
-    assert_int_equal(count_of(text, "<svg"), has_gnuplot() ? 4 : 0);
+    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 4 : 0);
     free(text);
     text = document(trace, directory, "a.tex");
     expect_braces(text);
@@ -405,7 +396,7 @@ static void test_several_traces(void **state)
     expect_html(text);
     assert_non_null(strstr(text, "Charts are of the first 3 of 4 traces; left out: last.json."));
     /* What ran when, ranges, kernels and the critical path of each. */
-    assert_int_equal(count_of(text, "<svg"), has_gnuplot() ? 12 : 0);
+    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 12 : 0);
     assert_int_equal(count_of(text, "<td>kineto</td>"), 1);
     assert_non_null(strstr(text, "What all of them have in common"));
     assert_non_null(strstr(text, "0.000502 s"));

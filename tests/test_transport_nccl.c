@@ -60,14 +60,6 @@ static int remove_directory(void **state)
     return 0;
 }
 
-static int has_mpirun(void)
-{
-    struct cli_result result = cli_run((const char *const[]){"mpirun", "--version", NULL});
-    int has = !result.status && !access(cli_built("libnvtally-mpi.so"), R_OK);
-    cli_result_free(&result);
-    return has;
-}
-
 static struct cli_result run(const char *ranks, const char *const words[])
 {
     const char *argv[64] = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks};
@@ -156,7 +148,7 @@ static void one_rank_gives_the_same_losses(void **state)
 static void ranks_give_the_same_losses(void **state)
 {
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     expect_losses("3", "4");
 #ifndef __SANITIZE_THREAD__ /* a run takes seconds to start; three have both kinds of neighbours */
@@ -199,7 +191,7 @@ static struct cli_result kill_one_rank(const char *option)
 static void one_rank_that_dies_ends_all(void **state)
 {
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     struct cli_result result = kill_one_rank("");
     cli_result_free(&result);
@@ -209,7 +201,7 @@ static void one_rank_that_dies_ends_all(void **state)
 static void a_rank_that_is_gone_is_noticed(void **state)
 {
     (void)state;
-    if (!has_mpirun())
+    if (!cli_has_mpirun())
         skip();
     struct cli_result version = cli_run((const char *const[]){"mpirun", "--version", NULL});
     int can_go_on = strstr(version.out, "Open MPI") != NULL;
