@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/parallel.h"
 #include "lib/commands.h"
 #include "lib/nearest.h"
 #include "lib/version.h"
@@ -55,6 +56,12 @@ static int fail_unknown(const char *name)
 
 static int run_command(int argc, char **argv)
 {
+    struct nvt_error err = NVT_ERROR_INIT;
+    char text[1024];
+    if (nvt_thread_count_check(&err)) {
+        fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
+        return 2;
+    }
     for (size_t i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[0], commands[i].name))
             return commands[i].run(argc, argv);

@@ -5,15 +5,31 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define THREADS_MOST 64
+/* The number of NVTALLY_THREADS; 0 where it is unset or empty, -1 where it says something else. */
+static int wanted_threads(void)
+{
+    const char *text = getenv("NVTALLY_THREADS");
+    if (!text || !*text)
+        return 0;
+    int value = 0;
+    for (; *text >= '0' && *text <= '9' && value <= NVT_THREADS_MOST; text++)
+        value = value * 10 + *text - '0';
+    return *text || value < 1 || value > NVT_THREADS_MOST ? -1 : value;
+}
+
+int nvt_thread_count_check(struct nvt_error *err)
+{
+    if (wanted_threads() >= 0)
+        return 0;
+    return nvt_fail(err, "NVTALLY_THREADS is '%s'; it must be a number from 1 to %d, or unset",
+                    getenv("NVTALLY_THREADS"), NVT_THREADS_MOST);
+}
 
 unsigned nvt_thread_count(void)
 {
-    const char *wanted = getenv("NVTALLY_THREADS");
-    long count = wanted ? strtol(wanted, NULL, 10) : 0;
-    if (count < 1)
-        count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > THREADS_MOST ? THREADS_MOST : (unsigned)count;
+    int wanted = wanted_threads();
+    long count = wanted > 0 ? wanted : sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count > NVT_THREADS_MOST ? NVT_THREADS_MOST : (unsigned)count;
 }
 
 struct work {
@@ -37,7 +53,7 @@ static void *run(void *argument)
 void nvt_parallel(void (*task)(void *context, size_t i), void *context, size_t count)
 {
     struct work work = {.task = task, .context = context, .count = count};
-    pthread_t threads[THREADS_MOST];
+    pthread_t threads[NVT_THREADS_MOST];
     size_t most = count < 2 ? 1 : nvt_thread_count(), started = 0;
     while (started + 1 < most && started + 1 < count &&
            !pthread_create(&threads[started], NULL, run, &work))

@@ -33,8 +33,12 @@ struct nvt_recorder {
         .lock = -1, .watch = -1                                                                    \
     }
 
-/* Make the folder (in /dev/shm, else in /tmp, where there is room), where those of dead recorders go first; the control page in it, the watch over it, the
- * beginning of the trace's time axis. The first two and the last: 0, or -1 with err. */
+/*
+ * Make the folder, where those of dead recorders go first; the control page in it, the watch over
+ * it, the beginning of the trace's time axis. The folder is in $NVTALLY_TMPDIR, /dev/shm, $TMPDIR or
+ * /tmp, the first of them that is set and has room; with the first one nothing else may be wrong.
+ * The first two and the last: 0, or -1 with err.
+ */
 int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err);
 int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_options *options,
                          struct nvt_error *err);

@@ -41,26 +41,43 @@ static int make_page(const char *folder)
     return -1;
 }
 
+/* Make the folder in `place`. 0, or -1 with errno. */
+static int make_folder_in(struct nvt_recorder *recorder, const char *place)
+{
+    if (snprintf(recorder->folder, sizeof(recorder->folder), "%s/" NVT_SESSION_PREFIX "XXXXXX",
+                 place) >= (int)sizeof(recorder->folder)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    nvt_stale_remove(place);
+    if (!mkdtemp(recorder->folder))
+        return -1;
+    recorder->lock = make_page(recorder->folder);
+    if (recorder->lock >= 0)
+        return 0;
+    int cause = errno;
+    rmdir(recorder->folder);
+    errno = cause;
+    return -1;
+}
+
 int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
 {
-    const char *places[] = {getenv("NVTALLY_TMPDIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
-    int cause;
+    const char *wish = getenv("NVTALLY_TMPDIR");
+    const char *places[] = {wish, "/dev/shm", getenv("TMPDIR"), "/tmp"};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (!places[i] ||
-            snprintf(recorder->folder, sizeof(recorder->folder), "%s/" NVT_SESSION_PREFIX "XXXXXX",
-                     places[i]) >= (int)sizeof(recorder->folder))
+        if (!places[i] || !*places[i])
             continue;
-        nvt_stale_remove(places[i]);
-        if (!mkdtemp(recorder->folder))
-            continue;
-        recorder->lock = make_page(recorder->folder);
-        if (recorder->lock >= 0)
+        if (!make_folder_in(recorder, places[i]))
             return 0;
-        cause = errno;
-        rmdir(recorder->folder);
-        errno = cause;
+        recorder->folder[0] = 0;
+        /* A place that somebody chose is passed over where it is full, not where it is wrong. */
+        if (places[i] == wish && errno != ENOSPC)
+            return nvt_fail_at(err, wish, -1,
+                               "no private folder can be made in it, where NVTALLY_TMPDIR wants "
+                               "the buffers: %s",
+                               strerror(errno));
     }
-    recorder->folder[0] = 0;
     return nvt_fail(err, "no private folder can be made in /dev/shm or /tmp: %s", strerror(errno));
 }
 

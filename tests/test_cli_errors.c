@@ -123,6 +123,37 @@ static void test_unknown_command(void **state)
     expect_failure(empty, "no command ''");
 }
 
+static void test_a_wrong_number_of_threads(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"NVTALLY_THREADS=many",
+                                        "NVTALLY_THREADS=0",
+                                        "NVTALLY_THREADS=-1",
+                                        "NVTALLY_THREADS=65",
+                                        "NVTALLY_THREADS=2x",
+                                        "NVTALLY_THREADS= 2",
+                                        "NVTALLY_THREADS=99999999999999999999"};
+    const char *const argv[] = {"nvtally", "stats", "-r", "list", NULL};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const char *const environment[] = {wrong[i], NULL};
+        struct cli_options options = {.environment = environment};
+        struct cli_result result = cli_run_with(&options, argv);
+        cli_expect_status(&result, 2);
+        assert_string_equal(result.out, "");
+        assert_non_null(strstr(result.err, "it must be a number from 1 to 64, or unset"));
+        cli_result_free(&result);
+    }
+    static const char *const right[] = {"NVTALLY_THREADS=", "NVTALLY_THREADS=1",
+                                        "NVTALLY_THREADS=64"};
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        const char *const environment[] = {right[i], NULL};
+        struct cli_options options = {.environment = environment};
+        struct cli_result result = cli_run_with(&options, argv);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+    }
+}
+
 static void test_help_of_every_command(void **state)
 {
     struct commands *commands = *state;
@@ -332,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_no_command),
         cmocka_unit_test(test_unknown_command),
         cmocka_unit_test(test_help_of_every_command),
+        cmocka_unit_test(test_a_wrong_number_of_threads),
         cmocka_unit_test(test_unknown_option),
         cmocka_unit_test(test_missing_arguments),
         cmocka_unit_test(test_bad_input),

@@ -553,6 +553,28 @@ static void leaves_no_session_behind(void **state)
     assert_int_equal(rmdir(recorded_in("sessions")), 0);
 }
 
+/* Somebody who says where the buffers shall be has a reason, a small /dev/shm as a rule. */
+static void keeps_to_the_folder_that_was_asked_for(void **state)
+{
+    (void)state;
+    char place[600];
+    snprintf(place, sizeof(place), "NVTALLY_TMPDIR=%s", recorded_in("no-such-folder"));
+    const char *environment[] = {place, NULL};
+    struct cli_options options = {.environment = environment};
+    const char *argv[] = {"nvtally", "record", "-o", recorded_path(), "--", "echo", "ran", NULL};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 2);
+    assert_string_equal(result.out, "");
+    assert_non_null(strstr(result.err, "no-such-folder: no private folder can be made in it, where "
+                                       "NVTALLY_TMPDIR wants the buffers: No such file"));
+    cli_result_free(&result);
+    environment[0] = "NVTALLY_TMPDIR=";
+    result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "ran\n");
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -581,6 +603,7 @@ int main(void)
         cmocka_unit_test(leaves_the_output_alone_when_nothing_runs),
         cmocka_unit_test(leaves_another_tool_alone),
         cmocka_unit_test(leaves_no_session_behind),
+        cmocka_unit_test(keeps_to_the_folder_that_was_asked_for),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
 }
