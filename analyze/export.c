@@ -16,11 +16,11 @@
 #include "readers/reader.h"
 
 static const struct nvt_exporter *const exporters[] = {
-    &nvt_exporter_sqlite,
-    &nvt_exporter_chrome,
-    &nvt_exporter_chrome_path,
-    &nvt_exporter_csv,
+    &nvt_exporter_sqlite, &nvt_exporter_chrome, &nvt_exporter_chrome_path,
+    &nvt_exporter_csv,    &nvt_exporter_folded, &nvt_exporter_folded_device,
 };
+
+#define NAMES "sqlite, chrome, chrome-path, csv, folded or folded-device"
 
 #define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
 
@@ -31,6 +31,8 @@ static const char usage_text[] =
     "                    chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
     "                    chrome-path: the same, with the critical path in a row of its own\n"
     "                    csv: one line an event\n"
+    "                    folded: collapsed stacks of host time, for flame graphs (flamegraph.pl,\n"
+    "                    speedscope); folded-device: of device time, with kernels below ranges\n"
     "  -o, --output OUT  write there; default: stdout, for sqlite FILE with .sqlite as its "
     "ending\n" NVT_WINDOW_HELP "      --help        this text\n";
 
@@ -47,7 +49,7 @@ static int choose(struct request *request, const char *name, struct nvt_error *e
             request->exporter = exporters[i];
             return 0;
         }
-    return nvt_fail(err, "export: no format '%s': sqlite, chrome, chrome-path or csv", name);
+    return nvt_fail(err, "export: no format '%s': " NAMES, name);
 }
 
 /* 1: --help was given. */
@@ -79,7 +81,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     if (argc - optind != 1)
         return nvt_fail(err, "export: give one trace, not %d", argc - optind);
     if (!request->exporter)
-        return nvt_fail(err, "export: give a format with --to: sqlite, chrome, chrome-path or csv");
+        return nvt_fail(err, "export: give a format with --to: " NAMES);
     request->input = argv[optind];
     return 0;
 }

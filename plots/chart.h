@@ -17,6 +17,7 @@
     X(scaling)                                                                                     \
     X(phases)                                                                                      \
     X(timeline)                                                                                    \
+    X(flame)                                                                                       \
     X(ranges)                                                                                      \
     X(critical_path)                                                                               \
     X(memory)                                                                                      \

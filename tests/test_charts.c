@@ -140,13 +140,15 @@ static const struct {
     {"overhead", {"slow-down (1: none)", "collection / bare time"}},
     {"reference-", {"ours / published", "Published: ", "Ours: "}},
     {"made-timeline", {"time (", "GPU 0:7", "matmul", "forward"}},
+    {"made-flame-device", {"time (", "matmul", "launched them"}},
+    {"made-flame-host", {"time (", "forward", "own time"}},
     {"made-ranges", {"total time (", "forward"}},
     {"made-kernels", {"total time (", "matmul"}},
     {"made-critical-path", {"time (", "matmul", "computation", "Critical path of the last"}},
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
     {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
 };
-enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 6 /* the last ones */ };
+enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 8 /* the last ones */ };
 
 static void expect_said(const char *path, const struct picture *picture, int seen[CHARTS])
 {
@@ -457,6 +459,17 @@ static void test_trace(void **state)
     assert_non_null(strstr(data, "0\t60\t1\t1\n"));
     assert_non_null(strstr(data, "60\t100\t1\t1\n"));
     assert_non_null(strstr(data, "0.5\t9\t2\t1\n"));
+    free(data);
+    /* The kernels that lie in each phase; the host's time in both iterations. */
+    data = cli_read_file(cli_in(directory, "made-flame-device.dat"), NULL);
+    assert_non_null(strstr(data, "\n0\t161.5\t0\titeration 95 %\n"));
+    assert_non_null(strstr(data, "\n0\t102\t1\tforward 60 %\n"));
+    assert_non_null(strstr(data, "\n102\t161.5\t1\tbackward 35 %\n"));
+    free(data);
+    data = cli_read_file(cli_in(directory, "made-flame-host.dat"), NULL);
+    assert_non_null(strstr(data, "\n0\t200\t0\titeration 100 %\n"));
+    assert_non_null(strstr(data, "\n0\t120\t1\tforward 60 %\n"));
+    assert_non_null(strstr(data, "\n120\t200\t1\tbackward 40 %\n"));
     free(data);
     /* The highest level is in the data, and what is left behind is drawn to the end. */
     data = cli_read_file(cli_in(directory, "made-memory.dat"), NULL);

@@ -1,0 +1,68 @@
+/*
+ * Collapsed stacks, "outer;inner;kernel 1234" with nanoseconds: what flamegraph.pl, inferno and
+ * speedscope draw.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "../../lib/text.h"
+#include "../nesting.h"
+#include "../project.h"
+#include "../stacks.h"
+#include "export.h"
+
+/* One line, without what parts names from each other. */
+static void put_name(const char *name, FILE *out)
+{
+    fputs(*name ? "" : "(no name)", out);
+    for (uint32_t character; (character = nvt_utf8_next(&name)) != 0;)
+        nvt_utf8_write(character == ';' ? ',' : nvt_char_visible(character), out);
+}
+
+/* The path of a row from its outermost name down, of which `path` has room for the last ones. */
+static void put_path(const struct nvt_stacks *stacks, uint32_t row, FILE *out)
+{
+    uint32_t path[NVT_NESTING_DEPTH], depth = 0;
+    for (uint32_t at = row; at != NVT_NONE && depth < NVT_NESTING_DEPTH;
+         at = stacks->items[at].parent)
+        path[depth++] = at;
+    fputs(stacks->items[row].depth >= NVT_NESTING_DEPTH ? "…;" : "", out);
+    while (depth) {
+        put_name(nvt_stacks_name(stacks, path[--depth]), out);
+        fputs(depth ? ";" : "", out);
+    }
+}
+
+static int put_stacks(const struct nvt_trace *trace, enum nvt_stacks_of what, FILE *out,
+                      struct nvt_error *err)
+{
+    struct nvt_stacks stacks = {0};
+    int status = nvt_stacks_make(&stacks, trace, what, NVT_ACROSS_THREADS, err);
+    for (uint32_t i = 0; !status && i < stacks.count; i++) {
+        uint32_t row = stacks.order[i];
+        if (stacks.items[row].self <= 0)
+            continue;
+        put_path(&stacks, row, out);
+        fprintf(out, " %" PRId64 "\n", stacks.items[row].self);
+    }
+    nvt_stacks_free(&stacks);
+    return status;
+}
+
+static int write_host(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
+{
+    return put_stacks(trace, NVT_STACKS_HOST, out, err);
+}
+
+static int write_device(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
+{
+    return put_stacks(trace, NVT_STACKS_DEVICE, out, err);
+}
+
+const struct nvt_exporter nvt_exporter_folded = {
+    .name = "folded", .about = "collapsed stacks: host time by ranges", .write = write_host};
+
+const struct nvt_exporter nvt_exporter_folded_device = {
+    .name = "folded-device",
+    .about = "collapsed stacks: device time by ranges and operations",
+    .write = write_device};

@@ -1,0 +1,291 @@
+#include "stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/clock.h"
+#include "map.h"
+#include "nesting.h"
+#include "plain_names.h"
+#include "project.h"
+
+struct build {
+    struct nvt_stacks *stacks;
+    const struct nvt_trace *trace;
+    struct nvt_map by_path; /* (parent + 1) << 32 | name -> row */
+    uint32_t *translated;   /* strings of the trace -> names, plain; NVT_NONE: not yet */
+    uint32_t capacity;
+    uint32_t functions; /* name of the domain that is left out, or NVT_NONE */
+    struct nvt_nesting nesting;
+    uint32_t *row_of;   /* ranges -> rows, of what is left out those around it; NVT_NONE: none */
+    uint32_t *range_of; /* operations -> the ranges directly around them, or NVT_NONE */
+    uint8_t *is_wanted; /* ranges of which there shall be rows */
+};
+
+/* --- rows --- */
+
+static uint32_t new_row(struct build *build, uint32_t parent, uint32_t name, uint32_t kind)
+{
+    struct nvt_stacks *stacks = build->stacks;
+    if (stacks->count == build->capacity) {
+        uint32_t capacity = build->capacity ? build->capacity * 2 : 64;
+        struct nvt_stack *items = realloc(stacks->items, capacity * sizeof(*items));
+        if (!items)
+            return NVT_NONE;
+        stacks->items = items;
+        build->capacity = capacity;
+    }
+    stacks->items[stacks->count] = (struct nvt_stack){
+        .parent = parent,
+        .name = name,
+        .depth = parent == NVT_NONE ? 0 : stacks->items[parent].depth + 1,
+        .kind = kind,
+    };
+    return stacks->count++;
+}
+
+/* The row of a name within another row, new or old. NVT_NONE: out of memory. */
+static uint32_t row_at(struct build *build, uint32_t parent, uint32_t name, uint32_t kind)
+{
+    if (name == NVT_NO_STRING)
+        return NVT_NONE;
+    uint64_t key = (uint64_t)(parent + 1) << 32 | (uint64_t)(kind != NVT_STACK_RANGE) << 31 | name;
+    uint32_t *at = nvt_map_at(&build->by_path, key);
+    if (at && *at == NVT_MAP_NONE)
+        *at = new_row(build, parent, name, kind);
+    return at ? *at : NVT_NONE;
+}
+
+/* The number of a name of the trace, without numbers of its own. */
+static uint32_t name_of(struct build *build, uint32_t string)
+{
+    uint32_t *known = &build->translated[string];
+    if (*known == NVT_NONE) {
+        char *plain = nvt_plain_name(nvt_name(build->trace, string));
+        *known = plain ? nvt_strings_add_text(build->stacks->names, plain) : NVT_NO_STRING;
+        free(plain);
+    }
+    return *known;
+}
+
+static int is_left_out(const struct build *build, uint32_t range)
+{
+    const struct nvt_trace *trace = build->trace;
+    return trace->domains.name[trace->ranges.domain[range]] == build->functions;
+}
+
+/* Rows of the ranges that are wanted, and of those around them, which are lower ones. 0, or -1 when
+ * out of memory. */
+static int place_ranges(struct build *build)
+{
+    const struct nvt_ranges *ranges = &build->trace->ranges;
+    const uint32_t *parent = build->nesting.parent;
+    for (uint32_t i = ranges->count; i-- > 0;)
+        if (build->is_wanted[i] && parent[i] != NVT_NONE)
+            build->is_wanted[parent[i]] = 1;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        uint32_t around = parent[i] == NVT_NONE ? NVT_NONE : build->row_of[parent[i]];
+        build->row_of[i] = around;
+        if (!build->is_wanted[i] || is_left_out(build, i))
+            continue;
+        build->row_of[i] = row_at(build, around, name_of(build, ranges->name[i]), NVT_STACK_RANGE);
+        if (build->row_of[i] == NVT_NONE)
+            return -1;
+    }
+    return 0;
+}
+
+static void add(struct nvt_stack *stack, uint64_t count, int64_t ns)
+{
+    stack->count += count;
+    stack->self = nvt_clock_sum(stack->self, ns);
+}
+
+/* --- time of the host --- */
+
+static int add_host(struct build *build)
+{
+    const struct nvt_ranges *ranges = &build->trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        build->is_wanted[i] = ranges->style[i] == NVT_PUSH_POP;
+    if (place_ranges(build))
+        return -1;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (build->is_wanted[i] && build->row_of[i] != NVT_NONE)
+            add(&build->stacks->items[build->row_of[i]], !is_left_out(build, i),
+                ranges->end[i] - ranges->start[i] - build->nesting.children_ns[i]);
+    return 0;
+}
+
+/* --- time of the devices --- */
+
+/* The innermost push/pop range of an operation, else the start/end range opened last. */
+static int find_range(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct build *build = context;
+    const uint8_t *style = build->trace->ranges.style;
+    uint32_t found = count ? ranges[count - 1] : NVT_NONE;
+    for (uint32_t i = count; i-- > 0;)
+        if (style[ranges[i]] == NVT_PUSH_POP) {
+            found = ranges[i];
+            break;
+        }
+    build->range_of[op] = found;
+    if (found != NVT_NONE)
+        build->is_wanted[found] = 1;
+    return 0;
+}
+
+static int add_ops(struct build *build)
+{
+    const struct nvt_ops *ops = &build->trace->ops;
+    for (uint32_t i = 0; i < ops->count; i++) {
+        uint32_t range = build->range_of[i], name = ops->short_name[i];
+        uint32_t around = range == NVT_NONE ? NVT_NONE : build->row_of[range];
+        if (around == NVT_NONE && build->trace->ranges.count) {
+            around = row_at(build, NVT_NONE,
+                            nvt_strings_add_text(build->stacks->names, NVT_STACKS_NOWHERE),
+                            NVT_STACK_RANGE);
+            if (around == NVT_NONE)
+                return -1;
+        }
+        uint32_t row = row_at(build, around, name_of(build, name ? name : ops->name[i]),
+                              ops->kind[i] == NVT_OP_KERNEL ? NVT_STACK_KERNEL : NVT_STACK_MEMORY);
+        if (row == NVT_NONE)
+            return -1;
+        add(&build->stacks->items[row], 1, ops->end[i] - ops->start[i]);
+    }
+    return 0;
+}
+
+static int add_devices(struct build *build, unsigned flags)
+{
+    build->range_of = malloc(((size_t)build->trace->ops.count + 1) * sizeof(*build->range_of));
+    if (!build->range_of ||
+        nvt_project(build->trace, flags & NVT_ACROSS_THREADS, find_range, build, NULL))
+        return -1;
+    return place_ranges(build) ? -1 : add_ops(build);
+}
+
+/* --- totals and order --- */
+
+static int by_place(const void *left, const void *right, void *context)
+{
+    const struct nvt_stacks *stacks = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    const struct nvt_stack *x = &stacks->items[a], *y = &stacks->items[b];
+    if (x->parent != y->parent) /* the top, NVT_NONE, comes first */
+        return x->parent + 1 < y->parent + 1 ? -1 : 1;
+    if (x->total != y->total)
+        return x->total < y->total ? 1 : -1;
+    int names = strcmp(nvt_stacks_name(stacks, a), nvt_stacks_name(stacks, b));
+    return names ? names : a < b ? -1 : a > b;
+}
+
+/*
+ * Rows by their parents lie in blocks, which are put one into the other: a stack of what is to be
+ * put, the children of a row in place of it, the first of them on top.
+ */
+static int put_in_order(struct nvt_stacks *stacks)
+{
+    size_t count = stacks->count;
+    uint32_t *sorted = malloc((count + 1) * sizeof(*sorted)), used = 0, put = 0;
+    uint32_t *first = calloc(count + 2, sizeof(*first)); /* of row p at p + 1, of the top at 0 */
+    uint32_t *waiting = malloc((count + 1) * sizeof(*waiting));
+    stacks->order = malloc((count + 1) * sizeof(*stacks->order));
+    int status = sorted && first && waiting && stacks->order ? 0 : -1;
+    for (uint32_t i = 0; i < count && !status; i++)
+        sorted[i] = i;
+    if (!status && count)
+        qsort_r(sorted, count, sizeof(*sorted), by_place, stacks);
+    for (uint32_t i = 0; i < count && !status; i++)
+        if (!i || stacks->items[sorted[i]].parent != stacks->items[sorted[i - 1]].parent)
+            first[stacks->items[sorted[i]].parent + 1] = i + 1;
+    for (uint32_t parent = NVT_NONE; !status;) {
+        uint32_t begin = first[parent + 1], end = begin;
+        while (begin && end <= count && stacks->items[sorted[end - 1]].parent == parent)
+            end++;
+        while (end > begin)
+            waiting[used++] = sorted[--end - 1];
+        if (!used)
+            break;
+        parent = stacks->order[put++] = waiting[--used];
+    }
+    free(sorted);
+    free(first);
+    free(waiting);
+    return status;
+}
+
+/* Parents are lower rows. */
+static void add_up(struct nvt_stacks *stacks)
+{
+    for (uint32_t i = stacks->count; i-- > 0;) {
+        struct nvt_stack *stack = &stacks->items[i];
+        stack->total = nvt_clock_sum(stack->total, stack->self);
+        int64_t *above =
+            stack->parent == NVT_NONE ? &stacks->total : &stacks->items[stack->parent].total;
+        *above = nvt_clock_sum(*above, stack->total);
+    }
+}
+
+/* Python's functions are left out where anything else is there. */
+static uint32_t functions_of(const struct nvt_trace *trace)
+{
+    static const char domain[] = "python_function";
+    uint32_t found = nvt_strings_find(trace->strings, domain, strlen(domain));
+    for (uint32_t i = 0; found != NVT_NO_STRING && i < trace->ranges.count; i++)
+        if (trace->domains.name[trace->ranges.domain[i]] != found)
+            return found;
+    return NVT_NONE;
+}
+
+/* Names, nesting and room. 0, or -1 when out of memory. */
+static int begin(struct build *build, unsigned flags)
+{
+    const struct nvt_trace *trace = build->trace;
+    size_t strings = nvt_strings_count(trace->strings), ranges = trace->ranges.count;
+    build->stacks->names = nvt_strings_new();
+    build->translated = malloc((strings + 1) * sizeof(*build->translated));
+    build->row_of = malloc((ranges + 1) * sizeof(*build->row_of));
+    build->is_wanted = calloc(ranges + 1, 1);
+    if (!build->stacks->names || !build->translated || !build->row_of || !build->is_wanted)
+        return -1;
+    for (size_t i = 0; i < strings; i++)
+        build->translated[i] = NVT_NONE;
+    build->functions = flags & NVT_STACKS_NO_FUNCTIONS ? functions_of(trace) : NVT_NONE;
+    return nvt_nesting_make(&build->nesting, trace, NULL);
+}
+
+int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
+                    enum nvt_stacks_of what, unsigned flags, struct nvt_error *err)
+{
+    struct build build = {.stacks = stacks, .trace = trace};
+    int status = begin(&build, flags);
+    if (!status)
+        status = what == NVT_STACKS_HOST ? add_host(&build) : add_devices(&build, flags);
+    if (!status) {
+        add_up(stacks);
+        status = put_in_order(stacks);
+    }
+    nvt_nesting_free(&build.nesting);
+    nvt_map_free(&build.by_path);
+    free(build.translated);
+    free(build.row_of);
+    free(build.range_of);
+    free(build.is_wanted);
+    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+}
+
+void nvt_stacks_free(struct nvt_stacks *stacks)
+{
+    free(stacks->items);
+    free(stacks->order);
+    nvt_strings_free(stacks->names);
+    *stacks = (struct nvt_stacks){0};
+}
+
+const char *nvt_stacks_name(const struct nvt_stacks *stacks, uint32_t row)
+{
+    return nvt_strings_get(stacks->names, stacks->items[row].name, NULL);
+}

@@ -1,0 +1,66 @@
+/*
+ * Stacks: the time of a trace by what was open, names within names, as flame graphs and collapsed
+ * stacks show it (Gregg, "The Flame Graph", Communications of the ACM 59(6), 2016).
+ *
+ * A stack is a path of names, from the outermost range down, summed over its instances, threads and
+ * processes; names are without the numbers of each call and step (plain_names.h). Its own time, `self`,
+ * is in no stack below it, so that the own times of all stacks add up to all time there is:
+ *
+ * NVT_STACKS_HOST: time within push/pop ranges, threads added up. Nesting is that of the thread,
+ * across domains (nesting.h). Start/end ranges do not nest, and are left out.
+ *
+ * NVT_STACKS_DEVICE: time of kernels, copies and memsets, those at the same time each counted. They
+ * stand at the end of the path of the push/pop ranges that they belong to (project.h), else of the
+ * start/end range opened last, else of NVT_STACKS_NOWHERE, which is left out where there are no
+ * ranges at all.
+ */
+#ifndef NVT_STACKS_H
+#define NVT_STACKS_H
+
+#include "trace.h"
+
+enum nvt_stacks_of { NVT_STACKS_HOST, NVT_STACKS_DEVICE };
+
+enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY };
+
+/* The range that stands around operations of none. */
+#define NVT_STACKS_NOWHERE "[in no range]"
+
+struct nvt_stack {
+    uint32_t parent; /* a lower row, or NVT_NONE: it is an outermost one */
+    uint32_t name;   /* nvt_stacks_name has the text */
+    uint32_t depth;  /* 0: outermost */
+    uint32_t kind;   /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets */
+    uint64_t count;  /* of ranges or operations */
+    int64_t self;    /* ns */
+    int64_t total;   /* ns, with all stacks below */
+};
+
+struct nvt_stacks {
+    struct nvt_stack *items;
+    uint32_t count;
+    uint32_t *order; /* rows: each before those below it, brothers by total, greatest first */
+    int64_t total;   /* ns, of all */
+    struct nvt_strings *names;
+};
+
+/* How they are made; added to those of project.h, which say what ranges operations belong to. */
+enum nvt_stacks_flags {
+    /* Functions of Python's stack are left out, unless the trace has no other ranges: a hundred of
+     * them lie around each range. Their time is that of the range around them. */
+    NVT_STACKS_NO_FUNCTIONS = 0x100,
+};
+
+/*
+ * Make the stacks of a finished trace, in time linear in its ranges and operations but for
+ * nvt_project and an order of the stacks. Zero-initialise; release with nvt_stacks_free, also after a failure. 0, or -1 with
+ * err filled (out of memory).
+ */
+int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
+                    enum nvt_stacks_of what, unsigned flags, struct nvt_error *err);
+void nvt_stacks_free(struct nvt_stacks *stacks);
+
+/* The name of a row, the last one of its path. Owned by the stacks. */
+const char *nvt_stacks_name(const struct nvt_stacks *stacks, uint32_t row);
+
+#endif

@@ -1,0 +1,298 @@
+/*
+ * flame: where the time of a trace went, names within names: each range is as wide as its time, and
+ * below it is what lies within it, the widest first; what is bare below one is its own time. One
+ * picture of the host's time, and one of the devices', where kernels and copies stand below the
+ * ranges that launched them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../analyze/project.h"
+#include "../../analyze/stacks.h"
+#include "../../lib/text.h"
+#include "../chart.h"
+#include "../frame.h"
+#include "../gnuplot.h"
+#include "../label.h"
+#include "../looks.h"
+
+enum {
+    SIDE = 14,                                /* pixels beside the boxes */
+    WIDTH = NVT_FRAME_WIDTH - 2 * SIDE,       /* of the boxes, all together */
+    LEVEL = 20,                               /* pixels: height of a level */
+    DEPTH_MOST = 20,                          /* levels that are drawn */
+    BOXES_MOST = DEPTH_MOST * (WIDTH / 2 + 1) /* a box is two pixels wide at least */
+};
+
+/* A letter of a label is at most so wide, in pixels, as a rule. */
+#define LETTER 7.1
+
+enum look { RANGE, FORWARD, BACKWARD, OPTIMIZER, KERNEL, MEMORY, OTHERS, LOOKS };
+
+/* Pale enough to be written on. `known` is the colour of the names that have it in all charts. */
+static const struct {
+    const char *color, *key, *known;
+} looks[LOOKS] = {
+    [RANGE] = {"#CFD8E0", "ranges", NULL},
+    [FORWARD] = {"#B3DCF4", "forward", NVT_SKY},
+    [BACKWARD] = {"#F6D58C", "backward", NVT_ORANGE},
+    [OPTIMIZER] = {"#9FD8C5", "optimizer", NVT_GREEN},
+    [KERNEL] = {"#E6BCD3", "kernels", NULL},
+    [MEMORY] = {"#F4EE9A", "copies and memsets", NULL},
+    [OTHERS] = {NVT_OTHERS_COLOR, "too narrow to be drawn, together", NULL},
+};
+
+/* `row` of the stacks, NVT_NONE: several of them. */
+struct box {
+    uint32_t row, depth;
+    double from, to; /* shares of all */
+    enum look look;
+};
+
+struct sheet {
+    const struct nvt_trace *trace;
+    struct nvt_stacks stacks;
+    enum nvt_stacks_of what;
+    struct box *boxes;
+    size_t count;
+    uint32_t levels;
+    int is_cut; /* there are deeper ones */
+    struct nvt_time_unit unit;
+};
+
+/* --- boxes --- */
+
+/* Where the next one within a row begins; for those drawn, else negative. */
+struct place {
+    double next;
+    enum look look;
+    size_t others; /* the box of what is too narrow within it, 0: none */
+};
+
+static enum look look_of(const struct sheet *sheet, uint32_t row, enum look around)
+{
+    if (sheet->stacks.items[row].kind != NVT_STACK_RANGE)
+        return sheet->stacks.items[row].kind == NVT_STACK_KERNEL ? KERNEL : MEMORY;
+    const char *color = nvt_known_color(nvt_stacks_name(&sheet->stacks, row));
+    for (int look = FORWARD; color && look <= OPTIMIZER; look++)
+        if (!strcmp(looks[look].known, color))
+            return (enum look)look;
+    return around;
+}
+
+/* A row into its place within the one around it: a box, or a part of the one for narrow ones. */
+static void place_row(struct sheet *sheet, uint32_t row, struct place *around, struct place *own)
+{
+    const struct nvt_stack *stack = &sheet->stacks.items[row];
+    double share = (double)stack->total / (double)sheet->stacks.total;
+    struct box box = {row, stack->depth, around->next, around->next + share, RANGE};
+    own->next = -1;
+    if (around->next < 0 || stack->total <= 0)
+        return;
+    if (stack->depth >= DEPTH_MOST) {
+        sheet->is_cut = 1;
+        return;
+    }
+    around->next = box.to;
+    if (around->others) {
+        sheet->boxes[around->others].to = box.to;
+        return;
+    }
+    if (sheet->count == BOXES_MOST)
+        return;
+    box.look = look_of(sheet, row, around->look);
+    if (share * WIDTH < 2) {
+        around->others = sheet->count;
+        box.row = NVT_NONE;
+        box.look = OTHERS;
+    } else {
+        *own = (struct place){box.from, box.look, 0};
+        sheet->levels = box.depth + 1 > sheet->levels ? box.depth + 1 : sheet->levels;
+    }
+    sheet->boxes[sheet->count++] = box;
+}
+
+/* Brothers come by their time, so that those too narrow are the last ones, side by side. The first
+ * box is that of all. */
+static int place_all(struct sheet *sheet)
+{
+    const struct nvt_stacks *stacks = &sheet->stacks;
+    struct place *places = calloc((size_t)stacks->count + 1, sizeof(*places));
+    struct place top = {0, RANGE, 0};
+    sheet->boxes = calloc(BOXES_MOST, sizeof(*sheet->boxes));
+    int status = places && sheet->boxes ? 0 : -1;
+    sheet->count = 1; /* 0 stands for none */
+    for (uint32_t i = 0; i < stacks->count && !status; i++) {
+        uint32_t row = stacks->order[i], parent = stacks->items[row].parent;
+        place_row(sheet, row, parent == NVT_NONE ? &top : &places[parent], &places[row]);
+    }
+    free(places);
+    return status;
+}
+
+/* --- files --- */
+
+/* The letters that have room in a box. */
+static size_t room_in(const struct box *box)
+{
+    double room = ((box->to - box->from) * WIDTH - 6) / LETTER;
+    return room > 0 ? (size_t)room : 0;
+}
+
+/* As much of a name as has room, and its share where that has, too; empty: nothing to be read. */
+static void write_label(const struct sheet *sheet, const struct box *box, char *out, size_t size)
+{
+    enum { LEAST = 5, SHARE = 6, BOTH = 16 };
+    const char *name = nvt_stacks_name(&sheet->stacks, box->row);
+    struct nvt_label label = {*name ? name : "(no name)",
+                              sheet->stacks.items[box->row].kind == NVT_STACK_KERNEL};
+    struct nvt_labels labels = {&label, 1};
+    size_t room = room_in(box);
+    nvt_label_write(&labels, 0, room, out, size);
+    if (nvt_text_width(out) > room && room >= LEAST)
+        nvt_label_write(&labels, 0, (room < BOTH ? room : room - SHARE) - 1, out, size);
+    size_t width = nvt_text_width(out), used = strlen(out);
+    if (width > room)
+        *out = 0;
+    else if (width + SHARE <= room)
+        snprintf(out + used, size - used, " %.3g %%", 100 * (box->to - box->from));
+}
+
+/* One line, and nothing in it that gnuplot would take for more. */
+static void put_text(const char *text, FILE *out)
+{
+    for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
+        character = character == '"' || character == '\'' ? 0x2019
+                    : character == '\\'                   ? '/'
+                    : character < 0x20                    ? ' '
+                                                          : character;
+        nvt_utf8_write(nvt_char_visible(character), out);
+    }
+}
+
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
+{
+    const struct sheet *sheet = what;
+    double all = (double)sheet->stacks.total / sheet->unit.ns;
+    char label[512];
+    (void)request;
+    (void)name;
+    fprintf(out, "# from_%s\tto_%s\tlevel\tlabel; a block a colour\n", sheet->unit.name,
+            sheet->unit.name);
+    for (int look = 0; look < LOOKS; look++) {
+        fprintf(out, "%s# c%d\n-1\t-1\t-9\t\n", look ? "\n\n" : "", look);
+        for (size_t i = 1; i < sheet->count; i++) {
+            const struct box *box = &sheet->boxes[i];
+            if ((int)box->look != look)
+                continue;
+            *label = 0;
+            if (box->row != NVT_NONE)
+                write_label(sheet, box, label, sizeof(label));
+            fprintf(out, "%.9g\t%.9g\t%u\t", box->from * all, box->to * all, box->depth);
+            put_text(label, out);
+            putc('\n', out);
+        }
+    }
+}
+
+static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    for (int look = 0; look < LOOKS; look++) {
+        size_t i = 1;
+        while (i < sheet->count && (int)sheet->boxes[i].look != look)
+            i++;
+        if (i < sheet->count)
+            nvt_frame_key(frame, NVT_KEY_BOX, looks[look].color, 1, 0, looks[look].key);
+    }
+}
+
+static void put_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
+                      struct nvt_frame *frame)
+{
+    nvt_frame_note(
+        frame, sheet->what == NVT_STACKS_HOST
+                   ? "Below each range what lies within it, the widest first. All times it ran "
+                     "and all threads are added up. What is bare below a range is its own time."
+                   : "Kernels and copies below the ranges that launched them, the widest first. "
+                     "All times they ran are added up, also where they ran at the same time.");
+    if (sheet->is_cut)
+        nvt_frame_note(frame, "What lies deeper is not drawn.");
+    nvt_chart_provenance(request->input, frame);
+}
+
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
+{
+    const struct sheet *sheet = what;
+    const char *slash = strrchr(sheet->trace->path, '/');
+    char title[NVT_FRAME_TEXT];
+    double all = (double)sheet->stacks.total / sheet->unit.ns, pixel = all / WIDTH;
+    snprintf(title, sizeof(title), "Where %s time went: %.200s",
+             sheet->what == NVT_STACKS_HOST ? "host" : "device",
+             slash ? slash + 1 : sheet->trace->path);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, title);
+    frame.left = frame.right = SIDE;
+    put_keys(sheet, &frame);
+    put_notes(request, sheet, &frame);
+    nvt_frame_open(&frame, (int)sheet->levels * LEVEL + 4, out);
+    fprintf(out,
+            "set datafile separator '\\t'\nset border 1\nunset ytics\nset grid noytics\n"
+            "set style fill solid 1 noborder\nset xrange [0:%.9g]\nset yrange [%.1f:-0.5]\n"
+            "set xlabel 'time (%s)'\nuntil(from, to) = to - from > %.9g ? to - %.9g : to\n",
+            all, (double)sheet->levels - 0.4, sheet->unit.name, 3 * pixel, 0.9 * pixel);
+    for (int look = 0; look < LOOKS; look++)
+        fprintf(
+            out,
+            "%s'%s.dat' index 'c%d' using 1:3:1:(until($1,$2)):($3-0.47):($3+0.47) with "
+            "boxxyerror fillcolor '%s', \\\n     '' index 'c%d' using ($1+%.9g):3:4 with labels "
+            "left font ',11'",
+            look ? ", \\\n     " : "plot ", name, look, looks[look].color, look, 3 * pixel);
+    putc('\n', out);
+    nvt_frame_close(&frame, out);
+}
+
+/* Names that lie in no other are what the chart `ranges` shows better. */
+static int draw_part(const struct nvt_chart_request *request, const char *base,
+                     enum nvt_stacks_of part, struct nvt_error *err)
+{
+    struct sheet sheet = {.trace = request->input->traces[0].trace, .what = part};
+    char name[160];
+    int status = nvt_stacks_make(&sheet.stacks, sheet.trace, part,
+                                 NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS, err);
+    snprintf(name, sizeof(name), "%s-flame-%s", base, part == NVT_STACKS_HOST ? "host" : "device");
+    if (!status && sheet.stacks.total > 0) {
+        sheet.unit = nvt_time_unit_for((double)sheet.stacks.total);
+        status = place_all(&sheet) ? nvt_fail(err, "out of memory") : 0;
+    }
+    if (!status && sheet.levels > 1)
+        status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+    nvt_stacks_free(&sheet.stacks);
+    free(sheet.boxes);
+    return status;
+}
+
+static int draw_trace(const struct nvt_chart_request *request, const char *base,
+                      struct nvt_error *err)
+{
+    int status = draw_part(request, base, NVT_STACKS_DEVICE, err);
+    return status ? status : draw_part(request, base, NVT_STACKS_HOST, err);
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    return nvt_chart_each_trace(request, draw_trace, err);
+}
+
+static int fits(const struct nvt_report_input *input)
+{
+    return nvt_chart_any_trace(input, nvt_chart_has_time);
+}
+
+const struct nvt_chart nvt_chart_flame = {
+    .name = "flame",
+    .about = "where host and device time of a trace went, ranges within ranges",
+    .part = NVT_CHART_TIME,
+    .fits = fits,
+    .draw = draw,
+};

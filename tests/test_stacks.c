@@ -1,0 +1,324 @@
+/*
+ * Stacks: what was open, names within names. Their own times add up to all time; operations stand
+ * below the ranges that launched them; and what is written of them is a line a path, whatever the
+ * names are.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../analyze/exports/export.h"
+#include "../analyze/project.h"
+#include "../analyze/stacks.h"
+#include "../plots/chart.h"
+#include "cli.h"
+#include "made_trace.h"
+
+static uint32_t add_range(struct nvt_trace *trace, uint32_t thread, const char *name, int64_t start,
+                          int64_t end)
+{
+    const struct nvt_range range = {.start = start,
+                                    .end = end,
+                                    .thread = thread,
+                                    .end_thread = thread,
+                                    .name = nvt_strings_add_text(trace->strings, name)};
+    uint32_t row = nvt_range_add(trace, &range);
+    assert_true(row != NVT_NONE);
+    return row;
+}
+
+static void add_function(struct nvt_trace *trace, uint32_t thread, uint32_t domain,
+                         const char *name, int64_t start, int64_t end)
+{
+    uint32_t row = add_range(trace, thread, name, start, end);
+    trace->ranges.domain[row] = domain;
+}
+
+static void add_op(struct nvt_trace *trace, uint32_t thread, const char *name, int64_t launch,
+                   int64_t start, int64_t end)
+{
+    const struct nvt_op op = {.start = start,
+                              .end = end,
+                              .thread = thread,
+                              .launch = launch,
+                              .api = NVT_NONE,
+                              .detail = NVT_NONE,
+                              .kind = *name == '[' ? NVT_OP_MEMCPY : NVT_OP_KERNEL,
+                              .name = nvt_strings_add_text(trace->strings, name)};
+    assert_true(nvt_op_add(trace, &op) != NVT_NONE);
+}
+
+static struct nvt_trace *finished(struct nvt_trace *trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    return trace;
+}
+
+static void expect_written(const struct nvt_trace *trace, const struct nvt_exporter *exporter,
+                           const char *expected)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char *out = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&out, &size);
+    assert_int_equal(exporter->write(trace, stream, &err), 0);
+    fclose(stream);
+    assert_string_equal(out, expected);
+    free(out);
+}
+
+/* Two steps of two threads; PyTorch's numbers; a start/end range, which is in no stack. */
+static struct nvt_trace *make_steps(void)
+{
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5);
+    uint32_t one = nvt_trace_thread(trace, process, 6), two = nvt_trace_thread(trace, process, 7);
+    add_range(trace, one, "ProfilerStep#1", 0, 100);
+    add_range(trace, one, "forward", 10, 50);
+    add_range(trace, one, "aten::mm, op_id = 1", 20, 30);
+    add_range(trace, one, "ProfilerStep#2", 100, 200);
+    add_range(trace, one, "forward", 110, 150);
+    add_range(trace, one, "aten::mm, op_id = 2", 120, 145);
+    add_range(trace, two, "load", 0, 70);
+    uint32_t lonely = add_range(trace, two, "transfer", 60, 300);
+    trace->ranges.style[lonely] = NVT_START_END;
+    add_op(trace, one, "gemm", 25, 40, 90);
+    add_op(trace, one, "gemm", 125, 140, 170);
+    add_op(trace, one, "[CUDA memset]", 105, 106, 108);
+    add_op(trace, two, "[CUDA memcpy Host-to-Device]", 80, 81, 91);
+    add_op(trace, two, "late", 400, 401, 405);
+    return finished(trace);
+}
+
+static void own_times_add_up(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = make_steps();
+    expect_written(trace, &nvt_exporter_folded,
+                   "ProfilerStep#* 120\n"
+                   "ProfilerStep#*;forward 45\n"
+                   "ProfilerStep#*;forward;aten::mm 35\n"
+                   "load 70\n");
+    /* Across threads, what a thread launches outside of its ranges belongs to the others' that are
+     * open: the copy, at 80, to the step. */
+    expect_written(trace, &nvt_exporter_folded_device,
+                   "ProfilerStep#*;forward;aten::mm;gemm 80\n"
+                   "ProfilerStep#*;[CUDA memset] 2\n"
+                   "transfer;[CUDA memcpy Host-to-Device] 10\n" NVT_STACKS_NOWHERE ";late 4\n");
+    struct nvt_stacks stacks = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_stacks_make(&stacks, trace, NVT_STACKS_HOST, 0, &err), 0);
+    assert_int_equal(stacks.total, 270);
+    assert_int_equal(stacks.count, 4);
+    assert_int_equal(stacks.items[stacks.order[0]].total, 200);
+    assert_int_equal(stacks.items[stacks.order[0]].count, 2);
+    assert_int_equal(stacks.items[stacks.order[2]].depth, 2);
+    assert_string_equal(nvt_stacks_name(&stacks, stacks.order[3]), "load");
+    nvt_stacks_free(&stacks);
+    nvt_trace_free(trace);
+}
+
+/* Operations of a program without ranges are the outermost; of any program they add up to what all
+ * operations took. */
+static void operations_add_up(void **state)
+{
+    (void)state;
+    for (int no_ranges = 0; no_ranges < 2; no_ranges++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        const struct program program = {.iterations = 8,
+                                        .no_ranges = no_ranges,
+                                        .kernels = 12,
+                                        .kernel_ns = 9000,
+                                        .backward = 6,
+                                        .copies = 2,
+                                        .copy_ns = 4000,
+                                        .jitter = 3};
+        struct nvt_trace *trace = make_program(&program);
+        struct nvt_stacks stacks = {0};
+        int64_t all = 0, own = 0;
+        uint64_t ops = 0;
+        for (uint32_t i = 0; i < trace->ops.count; i++)
+            all += trace->ops.end[i] - trace->ops.start[i];
+        assert_int_equal(
+            nvt_stacks_make(&stacks, trace, NVT_STACKS_DEVICE, NVT_ACROSS_THREADS, &err), 0);
+        for (uint32_t i = 0; i < stacks.count; i++) {
+            const struct nvt_stack *stack = &stacks.items[i];
+            own += stack->self;
+            ops += stack->count;
+            assert_true(stack->parent == NVT_NONE ? !stack->depth : stack->parent < i);
+            assert_true(stack->kind == NVT_STACK_RANGE ? !stack->self : stack->self > 0);
+            assert_int_equal(stack->depth == 0 && stack->kind != NVT_STACK_RANGE, no_ranges);
+        }
+        assert_true(all > 0);
+        assert_int_equal(own, all);
+        assert_int_equal(stacks.total, all);
+        assert_int_equal(ops, trace->ops.count);
+        nvt_stacks_free(&stacks);
+        nvt_trace_free(trace);
+    }
+}
+
+/* Functions of Python's stack around, between and within ranges. */
+static void functions_are_left_out_where_asked(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    uint32_t functions = nvt_trace_domain(trace, process, "python_function");
+    add_function(trace, thread, functions, "<module>", 0, 100);
+    add_range(trace, thread, "step", 10, 90);
+    add_function(trace, thread, functions, "train.py(7): f", 20, 80);
+    add_range(trace, thread, "forward", 30, 50);
+    add_function(trace, thread, functions, "linear.py(1): g", 35, 40);
+    finished(trace);
+    expect_written(trace, &nvt_exporter_folded,
+                   "<module> 20\n"
+                   "<module>;step 20\n"
+                   "<module>;step;train.py(7): f 40\n"
+                   "<module>;step;train.py(7): f;forward 15\n"
+                   "<module>;step;train.py(7): f;forward;linear.py(1): g 5\n");
+    struct nvt_stacks stacks = {0};
+    assert_int_equal(
+        nvt_stacks_make(&stacks, trace, NVT_STACKS_HOST, NVT_STACKS_NO_FUNCTIONS, &err), 0);
+    assert_int_equal(stacks.count, 2);
+    assert_int_equal(stacks.items[0].self, 60);
+    assert_int_equal(stacks.items[1].self, 20);
+    assert_int_equal(stacks.items[1].parent, 0);
+    nvt_stacks_free(&stacks);
+    nvt_trace_free(trace);
+}
+
+/* A name is one field of one line; paths of any depth are written in time. */
+static void names_and_depths_of_strangers(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    add_range(trace, thread, "a;b\nc\x1b[31m", 0, 10);
+    add_range(trace, thread, "", 2, 4);
+    finished(trace);
+    expect_written(trace, &nvt_exporter_folded, "a,b␊c␛[31m 8\na,b␊c␛[31m;(no name) 2\n");
+    nvt_trace_free(trace);
+    enum { DEEP = 20000 };
+    trace = nvt_trace_new("x", "test");
+    process = nvt_trace_process(trace, 5);
+    thread = nvt_trace_thread(trace, process, 6);
+    for (int i = 0; i < DEEP; i++)
+        add_range(trace, thread, i % 2 ? "odd" : "even", i, 2 * DEEP - i);
+    finished(trace);
+    char *out = NULL;
+    size_t size, lines = 0;
+    struct nvt_error err = NVT_ERROR_INIT;
+    FILE *stream = open_memstream(&out, &size);
+    assert_int_equal(nvt_exporter_folded.write(trace, stream, &err), 0);
+    fclose(stream);
+    for (const char *at = out; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_int_equal(lines, DEEP);
+    assert_non_null(strstr(out, "\n…;odd;even;odd;"));
+    assert_true(size < (size_t)DEEP * 2000);
+    free(out);
+    nvt_trace_free(trace);
+}
+
+/* --- the chart --- */
+
+/* The data of a chart of a trace, which is freed; NULL: it draws none. */
+static char *drawn(struct nvt_trace *trace, const char *name)
+{
+    char *directory = cli_tempdir(), *paths = NULL;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace given = {.trace = trace};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    size_t size;
+    FILE *out = open_memstream(&paths, &size);
+    struct nvt_chart_request request = {&input, directory, "svg", out};
+    if (nvt_chart_flame.draw(&request, &err))
+        fail_msg("%s", err.message);
+    fclose(out);
+    char *data = cli_read_file(cli_in(directory, name), NULL);
+    free(paths);
+    nvt_trace_free(trace);
+    cli_tempdir_remove(directory);
+    return data;
+}
+
+/* A thousand narrow ones are one box, next to the wide one; deeper than twenty levels none is. */
+static void what_is_too_narrow_is_one_box(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    char name[32];
+    add_range(trace, thread, "step", 0, 100000);
+    add_range(trace, thread, "wide", 0, 60000);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "narrow %d", i);
+        add_range(trace, thread, name, 60000 + 20 * i, 60000 + 20 * i + 20);
+    }
+    char *data = drawn(finished(trace), "x-flame-host.dat");
+    assert_non_null(strstr(data, "\n0\t100\t0\tstep 100 %\n"));
+    assert_non_null(strstr(data, "\n0\t60\t1\twide 60 %\n"));
+    assert_non_null(strstr(data, "\n60\t80\t1\t\n"));
+    assert_null(strstr(data, "narrow"));
+    free(data);
+    trace = nvt_trace_new("x", "test");
+    process = nvt_trace_process(trace, 5);
+    thread = nvt_trace_thread(trace, process, 6);
+    for (int i = 0; i < 30; i++)
+        add_range(trace, thread, "level", i, 10000 - i);
+    data = drawn(finished(trace), "x-flame-host.dat");
+    assert_non_null(strstr(data, "\t19\tlevel"));
+    assert_null(strstr(data, "\t20\tlevel"));
+    free(data);
+}
+
+/* Ranges beside each other are what the chart of ranges shows; names cannot command gnuplot. */
+static void what_lies_in_nothing_is_not_drawn(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    add_range(trace, thread, "a", 0, 10);
+    add_range(trace, thread, "b", 10, 20);
+    add_op(trace, NVT_NONE, "kernel", INT64_MIN, 3, 9);
+    finished(trace);
+    assert_null(drawn(trace, "x-flame-host.dat"));
+    trace = nvt_trace_new("x", "test");
+    process = nvt_trace_process(trace, 5);
+    thread = nvt_trace_thread(trace, process, 6);
+    add_range(trace, thread, "'; system('touch pwned'); `touch pwned` \\n %s \"", 0, 1000);
+    add_range(trace, thread, "\ttab\nline", 0, 1000);
+    char *data = drawn(finished(trace), "x-flame-host.dat");
+    assert_null(strchr(data, '\''));
+    assert_null(strchr(data, '\\'));
+    assert_non_null(strstr(data, "\t1\t tab line"));
+    assert_int_not_equal(access("pwned", F_OK), 0);
+    free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(own_times_add_up),
+        cmocka_unit_test(operations_add_up),
+        cmocka_unit_test(functions_are_left_out_where_asked),
+        cmocka_unit_test(names_and_depths_of_strangers),
+        cmocka_unit_test(what_is_too_narrow_is_one_box),
+        cmocka_unit_test(what_lies_in_nothing_is_not_drawn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
