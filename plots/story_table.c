@@ -95,9 +95,11 @@ void nvt_story_table(struct nvt_document *document, const struct nvt_table *tabl
     if (!failed && rows > most)
         failed = nvt_buffer_printf(&note, "%sThe first %zu of %zu rows", note.size ? ". " : "",
                                    most, rows);
-    /* A table of the document's own is no report. */
-    if (!failed && rows > most && nvt_report_find(nvt_table_name(table)))
-        failed = nvt_buffer_printf(&note, ": nvtally stats -r %s has all", nvt_table_name(table));
+    /* A table of the document's own is no report. Names in documents are plain. */
+    const struct nvt_report *report = nvt_report_find(nvt_table_name(table));
+    if (!failed && rows > most && report)
+        failed = nvt_buffer_printf(&note, ": nvtally stats -r %s%s has all", report->name,
+                                   report->needs & NVT_NEEDS_TRACES ? " --plain-names" : "");
     if (failed || nvt_buffer_append(&note, "", 1)) {
         nvt_table_free(shown);
         document->failed = 1;

@@ -341,8 +341,8 @@ static void test_hostile_trace(void **state)
     char *text = document(trace, directory, "a.html");
     expect_html(text);
     assert_non_null(strstr(text, "&lt;script&gt;alert(1)"));
-    /* What ran when, ranges, kernels and memory; waits are not on record, so no path. */
-    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 4 : 0);
+    /* What ran when, both flames, ranges, kernels and memory; waits are not on record, so no path. */
+    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 6 : 0);
     free(text);
     text = document(trace, directory, "a.tex");
     expect_braces(text);
@@ -395,8 +395,8 @@ static void test_several_traces(void **state)
     assert_non_null(text);
     expect_html(text);
     assert_non_null(strstr(text, "Charts are of the first 3 of 4 traces; left out: last.json."));
-    /* What ran when, ranges, kernels and the critical path of each. */
-    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 12 : 0);
+    /* What ran when, a flame, ranges, kernels and the critical path of each. */
+    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 15 : 0);
     assert_int_equal(count_of(text, "<td>kineto</td>"), 1);
     assert_non_null(strstr(text, "What all of them have in common"));
     assert_non_null(strstr(text, "0.000502 s"));
