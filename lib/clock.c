@@ -50,6 +50,23 @@ static int64_t realtime_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC: the one is read between two times of the other,
+ * of the try where these lie closest, as nothing came in between there. */
+static int64_t realtime_ahead_ns(void)
+{
+    int64_t ahead = 0, narrowest = INT64_MAX;
+    for (int try = 0; try < 4; try++) {
+        int64_t before = nvt_monotonic_ns();
+        int64_t realtime = realtime_ns();
+        int64_t between = nvt_monotonic_ns() - before;
+        if (between < narrowest) {
+            narrowest = between;
+            ahead = realtime - before - between / 2;
+        }
+    }
+    return ahead;
+}
+
 struct nvt_clock_sample nvt_clock_now(enum nvt_clock clock)
 {
     struct nvt_clock_sample best = {0};
@@ -66,7 +83,7 @@ struct nvt_clock_sample nvt_clock_now(enum nvt_clock clock)
     }
     if (clock == NVT_CLOCK_MONOTONIC)
         best.ticks = (uint64_t)best.monotonic_ns;
-    best.realtime_ns = realtime_ns() - nvt_monotonic_ns() + best.monotonic_ns;
+    best.realtime_ns = best.monotonic_ns + realtime_ahead_ns();
     return best;
 }
 
