@@ -24,11 +24,22 @@ static const struct nvt_axis_spec axes[] = {
     {"timing", "loop", "of a loop of calls, or of each single one", timings, NVT_AXIS_WORDS, 0, 0},
 };
 
+static int64_t wide_side(const int64_t *values)
+{
+    return values[DIM] * values[MULTIPLIER] / NVT_AXIS_SCALE;
+}
+
+/* A square layer has no other way round. */
+static int applies(const int64_t *values, size_t axis)
+{
+    return axis != SWITCH || wide_side(values) != values[DIM];
+}
+
 /* int8 products are summed in 32 bits: 133152 of them, each at most 127², are sure to fit. */
 static int check(const int64_t *values, unsigned typed, struct nvt_error *err)
 {
     (void)typed;
-    int64_t wide = values[DIM] * values[MULTIPLIER] / NVT_AXIS_SCALE;
+    int64_t wide = wide_side(values);
     if (wide < 1 || wide > 131072)
         return nvt_fail(err,
                         "--dim %" PRId64 " times --width-multiplier: %" PRId64
@@ -52,6 +63,7 @@ const struct nvt_workload_axes nvt_axes_switchback = {
     .about = "a linear layer in fp16 against its int8 forms (SwitchBack), operation by operation",
     .axes = axes,
     .count = sizeof(axes) / sizeof(axes[0]),
+    .applies = applies,
     .check = check,
     .belongs = belongs,
     .warmup = 32,

@@ -233,6 +233,22 @@ static void axes_that_make_no_layer_are_refused(void **state)
     }
 }
 
+/* The other way round it is the same layer, of which there is one row. */
+static void a_square_layer_is_measured_once(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally", "run",     "switchback", "--dim",
+                          "256",     "--batch", "64",         "--width-multiplier",
+                          "1,4",     "--list",  NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out,
+                        "switchback dim=256 batch=64 width_multiplier=1 timing=loop\n"
+                        "switchback dim=256 batch=64 width_multiplier=4 switch=off timing=loop\n"
+                        "switchback dim=256 batch=64 width_multiplier=4 switch=on timing=loop\n");
+    cli_result_free(&result);
+}
+
 /* --- the report over made-up rows ------------------------------------------------------------- */
 
 /* The i-th operation takes (i + 1)·scale µs, 1000·(i + 1) FLOPs and bytes. */
@@ -356,6 +372,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_a_row),
         cmocka_unit_test(the_default_list_is_the_published_one),
         cmocka_unit_test(axes_that_make_no_layer_are_refused),
+        cmocka_unit_test(a_square_layer_is_measured_once),
         cmocka_unit_test(the_report_is_the_definition),
         cmocka_unit_test(the_published_layout_has_its_25_keys),
         cmocka_unit_test(both_charts_are_drawn_of_averages),
