@@ -20,7 +20,11 @@ struct build {
     uint32_t *row_of;   /* ranges -> rows, of what is left out those around it; NVT_NONE: none */
     uint32_t *range_of; /* operations -> the ranges directly around them, or NVT_NONE */
     uint8_t *is_wanted; /* ranges of which there shall be rows */
+    uint32_t *alike;    /* names of ranges -> what stands for all that are alike, or NULL */
 };
+
+/* As many names that differ in numbers alone are one. */
+enum { ALIKE_LEAST = 4 };
 
 /* --- rows --- */
 
@@ -68,6 +72,56 @@ static uint32_t name_of(struct build *build, uint32_t string)
     return *known;
 }
 
+/* A name with a '*' for each number in it, among the names. NVT_NO_STRING: out of memory. */
+static uint32_t starred(struct nvt_strings *names, uint32_t name)
+{
+    size_t length, used = 0;
+    const char *text = nvt_strings_get(names, name, &length);
+    char *out = malloc(length + 1);
+    for (size_t i = 0; out && i < length; i++) {
+        int is_digit = text[i] >= '0' && text[i] <= '9';
+        if (!is_digit || !used || out[used - 1] != '*')
+            out[used++] = is_digit ? '*' : text[i];
+    }
+    uint32_t found = out ? nvt_strings_add(names, out, used) : NVT_NO_STRING;
+    free(out);
+    return found;
+}
+
+/* Find the names of ranges that are alike. 0, or -1 when out of memory. */
+static int find_alike(struct build *build)
+{
+    struct nvt_strings *names = build->stacks->names;
+    for (uint32_t i = 0; i < build->trace->ranges.count; i++)
+        if (name_of(build, build->trace->ranges.name[i]) == NVT_NO_STRING)
+            return -1;
+    uint32_t count = nvt_strings_count(names);
+    uint32_t *how_many = calloc((size_t)count * 2 + 1, sizeof(*how_many));
+    build->alike = malloc(((size_t)count + 1) * sizeof(*build->alike));
+    int status = how_many && build->alike ? 0 : -1;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        build->alike[i] = starred(names, i);
+        if (build->alike[i] == NVT_NO_STRING)
+            status = -1;
+        else
+            how_many[build->alike[i]]++;
+    }
+    for (uint32_t i = 0; i < count && !status; i++)
+        if (how_many[build->alike[i]] < ALIKE_LEAST)
+            build->alike[i] = i;
+        else
+            build->stacks->has_alike = 1;
+    free(how_many);
+    return status;
+}
+
+/* The name of a range's row. */
+static uint32_t range_name(struct build *build, uint32_t range)
+{
+    uint32_t name = name_of(build, build->trace->ranges.name[range]);
+    return build->alike && name != NVT_NO_STRING ? build->alike[name] : name;
+}
+
 static int is_left_out(const struct build *build, uint32_t range)
 {
     const struct nvt_trace *trace = build->trace;
@@ -88,7 +142,7 @@ static int place_ranges(struct build *build)
         build->row_of[i] = around;
         if (!build->is_wanted[i] || is_left_out(build, i))
             continue;
-        build->row_of[i] = row_at(build, around, name_of(build, ranges->name[i]), NVT_STACK_RANGE);
+        build->row_of[i] = row_at(build, around, range_name(build, i), NVT_STACK_RANGE);
         if (build->row_of[i] == NVT_NONE)
             return -1;
     }
@@ -254,6 +308,8 @@ static int begin(struct build *build, unsigned flags)
     for (size_t i = 0; i < strings; i++)
         build->translated[i] = NVT_NONE;
     build->functions = flags & NVT_STACKS_NO_FUNCTIONS ? functions_of(trace) : NVT_NONE;
+    if (flags & NVT_STACKS_ALIKE && find_alike(build))
+        return -1;
     return nvt_nesting_make(&build->nesting, trace, NULL);
 }
 
@@ -274,6 +330,7 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
     free(build.row_of);
     free(build.range_of);
     free(build.is_wanted);
+    free(build.alike);
     return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
 

@@ -41,6 +41,7 @@ struct nvt_stacks {
     uint32_t count;
     uint32_t *order; /* rows: each before those below it, brothers by total, greatest first */
     int64_t total;   /* ns, of all */
+    int has_alike;   /* there are names with a '*' for numbers */
     struct nvt_strings *names;
 };
 
@@ -49,6 +50,9 @@ enum nvt_stacks_flags {
     /* Functions of Python's stack are left out, unless the trace has no other ranges: a hundred of
      * them lie around each range. Their time is that of the range around them. */
     NVT_STACKS_NO_FUNCTIONS = 0x100,
+    /* Ranges whose names differ in numbers alone are one, "layer*", where there are four of them or
+     * more: what a hundred layers are made of is seen from all of them. */
+    NVT_STACKS_ALIKE = 0x200,
 };
 
 /*

@@ -197,6 +197,42 @@ static void functions_are_left_out_where_asked(void **state)
     nvt_trace_free(trace);
 }
 
+/* Twelve layers are one when asked for, two are two; kernels of different sizes stay what they are. */
+static void names_that_differ_in_numbers(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    char name[32];
+    for (int i = 0; i < 12; i++) {
+        snprintf(name, sizeof(name), "layer.%d (q%d)", i + 5, 20 * i);
+        add_range(trace, thread, name, 10 * i, 10 * i + 10);
+        add_range(trace, thread, i % 2 ? "fc1" : "fc2", 10 * i, 10 * i + 4);
+        snprintf(name, sizeof(name), "gemm_%d", i % 5);
+        add_op(trace, thread, name, 10 * i + 1, 1000 + i, 1001 + i);
+    }
+    finished(trace);
+    struct nvt_stacks stacks = {0};
+    const unsigned flags = NVT_STACKS_ALIKE;
+    assert_int_equal(nvt_stacks_make(&stacks, trace, NVT_STACKS_HOST, flags, &err), 0);
+    assert_int_equal(stacks.count, 3);
+    assert_string_equal(nvt_stacks_name(&stacks, stacks.order[0]), "layer.* (q*)");
+    assert_int_equal(stacks.items[stacks.order[0]].count, 12);
+    assert_int_equal(stacks.items[stacks.order[0]].self, 72);
+    assert_string_equal(nvt_stacks_name(&stacks, stacks.order[1]), "fc1");
+    assert_true(stacks.has_alike);
+    nvt_stacks_free(&stacks);
+    assert_int_equal(nvt_stacks_make(&stacks, trace, NVT_STACKS_DEVICE, flags, &err), 0);
+    assert_int_equal(stacks.count, 3 + 2 * 5);
+    nvt_stacks_free(&stacks);
+    assert_int_equal(nvt_stacks_make(&stacks, trace, NVT_STACKS_HOST, 0, &err), 0);
+    assert_int_equal(stacks.count, 24);
+    assert_false(stacks.has_alike);
+    nvt_stacks_free(&stacks);
+    nvt_trace_free(trace);
+}
+
 /* A name is one field of one line; paths of any depth are written in time. */
 static void names_and_depths_of_strangers(void **state)
 {
@@ -264,7 +300,7 @@ static void what_is_too_narrow_is_one_box(void **state)
     add_range(trace, thread, "step", 0, 100000);
     add_range(trace, thread, "wide", 0, 60000);
     for (int i = 0; i < 1000; i++) {
-        snprintf(name, sizeof(name), "narrow %d", i);
+        snprintf(name, sizeof(name), "narrow %c%c%c", 97 + i % 10, 97 + i / 10 % 10, 97 + i / 100);
         add_range(trace, thread, name, 60000 + 20 * i, 60000 + 20 * i + 20);
     }
     char *data = drawn(finished(trace), "x-flame-host.dat");
@@ -316,6 +352,7 @@ int main(void)
         cmocka_unit_test(own_times_add_up),
         cmocka_unit_test(operations_add_up),
         cmocka_unit_test(functions_are_left_out_where_asked),
+        cmocka_unit_test(names_that_differ_in_numbers),
         cmocka_unit_test(names_and_depths_of_strangers),
         cmocka_unit_test(what_is_too_narrow_is_one_box),
         cmocka_unit_test(what_lies_in_nothing_is_not_drawn),

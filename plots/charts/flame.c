@@ -216,6 +216,9 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
                      "and all threads are added up. What is bare below a range is its own time."
                    : "Kernels and copies below the ranges that launched them, the widest first. "
                      "All times they ran are added up, also where they ran at the same time.");
+    if (sheet->stacks.has_alike)
+        nvt_frame_note(frame,
+                       "* is any number: ranges whose names differ in nothing else are one.");
     if (sheet->is_cut)
         nvt_frame_note(frame, "What lies deeper is not drawn.");
     nvt_chart_provenance(request->input, frame);
@@ -258,8 +261,9 @@ static int draw_part(const struct nvt_chart_request *request, const char *base,
 {
     struct sheet sheet = {.trace = request->input->traces[0].trace, .what = part};
     char name[160];
-    int status = nvt_stacks_make(&sheet.stacks, sheet.trace, part,
-                                 NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS, err);
+    int status =
+        nvt_stacks_make(&sheet.stacks, sheet.trace, part,
+                        NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE, err);
     snprintf(name, sizeof(name), "%s-flame-%s", base, part == NVT_STACKS_HOST ? "host" : "device");
     if (!status && sheet.stacks.total > 0) {
         sheet.unit = nvt_time_unit_for((double)sheet.stacks.total);
