@@ -9,6 +9,12 @@
 #include "plain_names.h"
 #include "project.h"
 
+/* The ranges directly around an operation, NVT_NONE for none: of the thread that launched it, and of
+ * another one, which then lies around that. */
+struct place {
+    uint32_t own, lent;
+};
+
 struct build {
     struct nvt_stacks *stacks;
     const struct nvt_trace *trace;
@@ -17,10 +23,10 @@ struct build {
     uint32_t capacity;
     uint32_t functions; /* name of the domain that is left out, or NVT_NONE */
     struct nvt_nesting nesting;
-    uint32_t *row_of;   /* ranges -> rows, of what is left out those around it; NVT_NONE: none */
-    uint32_t *range_of; /* operations -> the ranges directly around them, or NVT_NONE */
-    uint8_t *is_wanted; /* ranges of which there shall be rows */
-    uint32_t *alike;    /* names of ranges -> what stands for all that are alike, or NULL */
+    uint32_t *row_of;     /* ranges -> rows, of what is left out those around it; NVT_NONE: none */
+    struct place *places; /* of operations */
+    uint8_t *is_wanted;   /* ranges of which there shall be rows */
+    uint32_t *alike;      /* names of ranges -> what stands for all that are alike, or NULL */
 };
 
 /* As many names that differ in numbers alone are one. */
@@ -173,20 +179,57 @@ static int add_host(struct build *build)
 
 /* --- time of the devices --- */
 
-/* The innermost push/pop range of an operation, else the start/end range opened last. */
-static int find_range(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+/* The innermost push/pop ranges of an operation, else the start/end range opened last. */
+static int find_place(void *context, uint32_t op, const uint32_t *rows, uint32_t count)
 {
     struct build *build = context;
-    const uint8_t *style = build->trace->ranges.style;
-    uint32_t found = count ? ranges[count - 1] : NVT_NONE;
-    for (uint32_t i = count; i-- > 0;)
-        if (style[ranges[i]] == NVT_PUSH_POP) {
-            found = ranges[i];
-            break;
+    const struct nvt_ranges *ranges = &build->trace->ranges;
+    struct place *place = &build->places[op];
+    *place = (struct place){NVT_NONE, NVT_NONE};
+    for (uint32_t i = 0; i < count; i++)
+        if (ranges->style[rows[i]] == NVT_PUSH_POP) {
+            int is_own = ranges->thread[rows[i]] == build->trace->ops.thread[op];
+            *(is_own ? &place->own : &place->lent) = rows[i];
         }
-    build->range_of[op] = found;
-    if (found != NVT_NONE)
-        build->is_wanted[found] = 1;
+    if (count && place->own == NVT_NONE && place->lent == NVT_NONE)
+        place->own = rows[count - 1];
+    uint32_t outer = place->lent != NVT_NONE ? place->lent : place->own;
+    if (outer != NVT_NONE)
+        build->is_wanted[outer] = 1;
+    return 0;
+}
+
+/* The row of a range and of those around it below another row: of those the innermost ones, where they
+ * are more than stacks may be deep. NVT_NONE: out of memory. */
+static uint32_t row_below(struct build *build, uint32_t row, uint32_t range)
+{
+    uint32_t path[NVT_NESTING_DEPTH], depth = 0;
+    for (uint32_t at = range; at != NVT_NONE && depth < NVT_NESTING_DEPTH;
+         at = build->nesting.parent[at])
+        path[depth++] = at;
+    while (depth && row != NVT_NONE) {
+        uint32_t next = path[--depth];
+        if (!is_left_out(build, next))
+            row = row_at(build, row, range_name(build, next), NVT_STACK_RANGE);
+    }
+    return row;
+}
+
+/* The row that an operation stands in: 0 and the row, NVT_NONE at the top, or -1 when out of memory. */
+static int row_around(struct build *build, const struct place *place, uint32_t *row)
+{
+    uint32_t outer = place->lent != NVT_NONE ? place->lent : place->own;
+    *row = outer == NVT_NONE ? NVT_NONE : build->row_of[outer];
+    if (*row == NVT_NONE && build->trace->ranges.count) {
+        *row =
+            row_at(build, NVT_NONE, nvt_strings_add_text(build->stacks->names, NVT_STACKS_NOWHERE),
+                   NVT_STACK_RANGE);
+        return *row == NVT_NONE ? -1 : 0;
+    }
+    if (place->lent != NVT_NONE && place->own != NVT_NONE) {
+        *row = row_below(build, *row, place->own);
+        return *row == NVT_NONE ? -1 : 0;
+    }
     return 0;
 }
 
@@ -194,17 +237,11 @@ static int add_ops(struct build *build)
 {
     const struct nvt_ops *ops = &build->trace->ops;
     for (uint32_t i = 0; i < ops->count; i++) {
-        uint32_t range = build->range_of[i], name = ops->short_name[i];
-        uint32_t around = range == NVT_NONE ? NVT_NONE : build->row_of[range];
-        if (around == NVT_NONE && build->trace->ranges.count) {
-            around = row_at(build, NVT_NONE,
-                            nvt_strings_add_text(build->stacks->names, NVT_STACKS_NOWHERE),
-                            NVT_STACK_RANGE);
-            if (around == NVT_NONE)
-                return -1;
-        }
-        uint32_t row = row_at(build, around, name_of(build, name ? name : ops->name[i]),
-                              ops->kind[i] == NVT_OP_KERNEL ? NVT_STACK_KERNEL : NVT_STACK_MEMORY);
+        uint32_t around, name = ops->short_name[i] ? ops->short_name[i] : ops->name[i];
+        uint32_t kind = ops->kind[i] == NVT_OP_KERNEL ? NVT_STACK_KERNEL : NVT_STACK_MEMORY;
+        if (row_around(build, &build->places[i], &around))
+            return -1;
+        uint32_t row = row_at(build, around, name_of(build, name), kind);
         if (row == NVT_NONE)
             return -1;
         add(&build->stacks->items[row], 1, ops->end[i] - ops->start[i]);
@@ -214,9 +251,9 @@ static int add_ops(struct build *build)
 
 static int add_devices(struct build *build, unsigned flags)
 {
-    build->range_of = malloc(((size_t)build->trace->ops.count + 1) * sizeof(*build->range_of));
-    if (!build->range_of ||
-        nvt_project(build->trace, flags & NVT_ACROSS_THREADS, find_range, build, NULL))
+    build->places = malloc(((size_t)build->trace->ops.count + 1) * sizeof(*build->places));
+    if (!build->places ||
+        nvt_project(build->trace, flags & NVT_ACROSS_THREADS, find_place, build, NULL))
         return -1;
     return place_ranges(build) ? -1 : add_ops(build);
 }
@@ -328,7 +365,7 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
     nvt_map_free(&build.by_path);
     free(build.translated);
     free(build.row_of);
-    free(build.range_of);
+    free(build.places);
     free(build.is_wanted);
     free(build.alike);
     return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;

@@ -12,7 +12,8 @@
  * NVT_STACKS_DEVICE: time of kernels, copies and memsets, those at the same time each counted. They
  * stand at the end of the path of the push/pop ranges that they belong to (project.h), else of the
  * start/end range opened last, else of NVT_STACKS_NOWHERE, which is left out where there are no
- * ranges at all.
+ * ranges at all. With NVT_ACROSS_THREADS, a library's ranges of the launching thread stand below those
+ * that the operation has from another thread: PyTorch's backward operators in the step.
  */
 #ifndef NVT_STACKS_H
 #define NVT_STACKS_H

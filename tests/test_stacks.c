@@ -197,6 +197,30 @@ static void functions_are_left_out_where_asked(void **state)
     nvt_trace_free(trace);
 }
 
+/* PyTorch's backward: operators on a thread of their own, within a phase of another thread. */
+static void operators_stand_below_the_phase_of_another_thread(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5);
+    uint32_t one = nvt_trace_thread(trace, process, 6), two = nvt_trace_thread(trace, process, 7);
+    uint32_t operators = nvt_trace_domain(trace, process, "cpu_op");
+    add_range(trace, one, "step", 0, 100);
+    add_range(trace, one, "backward", 40, 90);
+    add_function(trace, two, operators, "MulBackward", 50, 60);
+    add_function(trace, two, operators, "aten::mul", 51, 59);
+    add_function(trace, two, operators, "MulBackward", 120, 130);
+    add_op(trace, two, "mul", 52, 200, 210);
+    add_op(trace, two, "mul", 125, 210, 215);
+    add_op(trace, two, "fill", 70, 216, 220);
+    finished(trace);
+    expect_written(trace, &nvt_exporter_folded_device,
+                   "step;backward;MulBackward;aten::mul;mul 10\n"
+                   "step;backward;fill 4\n"
+                   "MulBackward;mul 5\n");
+    nvt_trace_free(trace);
+}
+
 /* Twelve layers are one when asked for, two are two; kernels of different sizes stay what they are. */
 static void names_that_differ_in_numbers(void **state)
 {
@@ -352,6 +376,7 @@ int main(void)
         cmocka_unit_test(own_times_add_up),
         cmocka_unit_test(operations_add_up),
         cmocka_unit_test(functions_are_left_out_where_asked),
+        cmocka_unit_test(operators_stand_below_the_phase_of_another_thread),
         cmocka_unit_test(names_that_differ_in_numbers),
         cmocka_unit_test(names_and_depths_of_strangers),
         cmocka_unit_test(what_is_too_narrow_is_one_box),
