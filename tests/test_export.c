@@ -463,6 +463,41 @@ static void chrome_reads_back(void **state)
     }
 }
 
+/* A range that never ended, nested in another one, and one of both styles that did. */
+static void chrome_knows_what_never_ended(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    const char *path = cli_in(cli_folder, "t.json");
+    static const char *const names[] = {"killed", "inner", "done", "start"};
+    for (int64_t i = 0; i < 4; i++) {
+        const struct nvt_range range = {.start = 10 * i,
+                                        .end = i == 2 ? 25 : 100,
+                                        .thread = thread,
+                                        .end_thread = thread,
+                                        .name = nvt_strings_add_text(trace->strings, names[i]),
+                                        .style = i == 3 ? NVT_START_END : NVT_PUSH_POP,
+                                        .flags = i == 2 ? 0 : NVT_RANGE_UNCLOSED};
+        assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+    }
+    trace->threads.last_ns[thread] = 100;
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    write_to(&nvt_exporter_chrome, trace, path);
+    struct nvt_trace *back = read_back(path);
+    assert_int_equal(back->ranges.count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(back->ranges.flags[i] & NVT_RANGE_UNCLOSED,
+                         i == 2 ? 0 : NVT_RANGE_UNCLOSED);
+        assert_int_equal(back->ranges.end[i] - back->ranges.start[0],
+                         trace->ranges.end[i] - trace->ranges.start[0]);
+        assert_string_equal(nvt_name(back, back->ranges.name[i]), names[i]);
+    }
+    nvt_trace_free(back);
+    nvt_trace_free(trace);
+}
+
 static void chrome_has_arrows_and_counters(void **state)
 {
     (void)state;
@@ -525,6 +560,7 @@ int main(void)
 #endif
 #ifdef HAVE_YAJL
         cmocka_unit_test(chrome_reads_back),
+        cmocka_unit_test(chrome_knows_what_never_ended),
         cmocka_unit_test(chrome_has_arrows_and_counters),
         cmocka_unit_test(chrome_is_valid_for_any_name),
 #endif

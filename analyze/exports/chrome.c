@@ -195,7 +195,7 @@ static void put_attributes(struct writer *writer, uint32_t category, uint32_t co
         comma = ",";
     }
     if (flags & NVT_RANGE_UNCLOSED) {
-        put(writer, "%s\"unclosed\":true", comma);
+        put(writer, "%s\"unclosed\":1", comma);
         comma = ",";
     }
     put(writer, "%s", flags & NVT_RANGE_HAS_PAYLOAD ? comma : "");

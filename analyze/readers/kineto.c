@@ -67,6 +67,7 @@ static const struct {
     {"graph node id", KEY_NUMBER + NVT_KN_GRAPH_NODE},
     {"wait_on_cuda_event_record_corr_id", KEY_NUMBER + NVT_KN_RECORDED},
     {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
+    {"unclosed", KEY_NUMBER + NVT_KN_UNCLOSED},
     {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
     {"traceEvents", KEY_EVENTS},
     {"distributedInfo", KEY_DISTRIBUTED},

@@ -33,6 +33,7 @@ enum nvt_kineto_number {
     NVT_KN_GRAPH_NODE,
     NVT_KN_RECORDED, /* correlation id of the call that recorded the event */
     NVT_KN_RECORDED_STREAM,
+    NVT_KN_UNCLOSED, /* 1: of our export, an event that never ended */
     NVT_KN_PUSH_POP, /* of an asynchronous event that our export made of one */
     NVT_KN_COUNT
 };

@@ -337,7 +337,7 @@ static uint32_t domain_of(struct nvt_kineto *reader, uint32_t process)
     return row ? *row : NVT_NONE;
 }
 
-/* A range of the event's thread, that ends after `duration`. Its row, or NVT_NONE. */
+/* A range of the event's thread, that ends after `duration` (0: not known yet). Its row, or NVT_NONE. */
 static uint32_t add_range(struct nvt_kineto *reader, int64_t duration, uint8_t style, uint8_t flags)
 {
     const struct nvt_kineto_event *event = &reader->event;
@@ -357,7 +357,7 @@ static uint32_t add_range(struct nvt_kineto *reader, int64_t duration, uint8_t s
     if (range.domain == NVT_NONE)
         return NVT_NONE;
     seen(reader, row, range.start);
-    if (!(flags & NVT_RANGE_UNCLOSED))
+    if (duration || !(flags & NVT_RANGE_UNCLOSED))
         seen(reader, row, range.end);
     return nvt_range_add(reader->trace, &range);
 }
@@ -476,7 +476,9 @@ static int add_complete(struct nvt_kineto *reader)
     case CLASS_IGNORED:
         return 0;
     default:
-        return add_range(reader, reader->event.duration, NVT_PUSH_POP, 0) == NVT_NONE
+        return add_range(reader, reader->event.duration, NVT_PUSH_POP,
+                         number(&reader->event, NVT_KN_UNCLOSED, 0) ? NVT_RANGE_UNCLOSED : 0) ==
+                       NVT_NONE
                    ? out_of_memory(reader)
                    : 0;
     }
