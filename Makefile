@@ -70,7 +70,11 @@ TEST_HELPERS := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 pic = $(patsubst %.c,$(BUILD)/pic/%.o,$(1))
 
-all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so ## build everything for this machine
+# Ranges of PyTorch: modules of Python, and the library that they call.
+PYTORCH_SRC := $(sort $(wildcard collectors/pytorch/*.c))
+PYTORCH     := $(BUILD)/libnvtally-pytorch.so $(patsubst collectors/%,$(BUILD)/%,$(wildcard collectors/pytorch/*.py))
+
+all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) ## build everything for this machine
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -111,6 +115,16 @@ $(BUILD)/nvtally: $(BUILD)/obj/nvtally.o $(BUILD)/libnvtally.a
 $(BUILD)/libnvtally-inject.so: $(call pic,$(INJECT_SRC) $(INJECT_LIB_SRC))
 	$(if $(Q),@echo "  LD   $@")
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -shared -Wl,-z,nodelete,-z,defs $^ -ldl -lpthread -o $@
+
+# It is loaded into Python, which has no sanitizer's runtime.
+$(call pic,$(PYTORCH_SRC)) $(BUILD)/libnvtally-pytorch.so: override SANITIZE :=
+$(BUILD)/libnvtally-pytorch.so: $(call pic,$(PYTORCH_SRC))
+	$(if $(Q),@echo "  LD   $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs $^ -ldl -o $@
+
+$(BUILD)/pytorch/%.py: collectors/pytorch/%.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 $(BUILD)/libnvtally-host.so: $(call pic,$(HOST_SRC) $(HOST_LIB_SRC))
 	$(if $(Q),@echo "  LD   $@")

@@ -51,7 +51,7 @@ enum nvt_stacks_flags {
     /* Functions of Python's stack are left out, unless the trace has no other ranges: a hundred of
      * them lie around each range. Their time is that of the range around them. */
     NVT_STACKS_NO_FUNCTIONS = 0x100,
-    /* Ranges whose names differ in numbers alone are one, "layer*", where there are four of them or
+    /* Ranges whose names differ in a number alone are one, "layer*.fc1", where that has four values or
      * more: what a hundred layers are made of is seen from all of them. */
     NVT_STACKS_ALIKE = 0x200,
 };

@@ -18,6 +18,8 @@
 #define INJECT_LIBRARY "libnvtally-inject.so"
 #define NVTX_VARIABLE  "NVTX_INJECTION64_PATH"
 #define CUDA_VARIABLE  "CUDA_INJECTION64_PATH"
+#define PYTHON_FOLDER  "pytorch"
+#define PYTHON_MODULE  PYTHON_FOLDER "/sitecustomize.py"
 
 static int can_execute(const char *path)
 {
@@ -154,12 +156,31 @@ static int inject(const char *variable, const char *library)
     return library ? setenv(variable, library, 1) : 0;
 }
 
-static void become_command(char *const argv[], const char *folder,
-                           const struct nvt_launch_signals *before, const char *nvtx,
-                           const char *cuda, int report)
+/* Put a folder in front of $PYTHONPATH. 0, or -1 with errno. */
+static int lead_python(const char *folder)
 {
-    if (!inject(NVTX_VARIABLE, nvtx) && !inject(CUDA_VARIABLE, cuda) &&
-        !setenv(NVT_SESSION_ENV, folder, 1)) {
+    const char *others = getenv("PYTHONPATH");
+    size_t size = strlen(folder) + 2 + (others ? strlen(others) : 0);
+    char *path = malloc(size);
+    if (!path)
+        return -1;
+    snprintf(path, size, "%s%s%s", folder, others && *others ? ":" : "", others ? others : "");
+    int status = setenv("PYTHONPATH", path, 1);
+    free(path);
+    return status;
+}
+
+/* Libraries and folders that the command gets, NULL: not. */
+struct gifts {
+    const char *nvtx, *cuda, *python;
+};
+
+static void become_command(char *const argv[], const char *folder,
+                           const struct nvt_launch_signals *before, const struct gifts *gifts,
+                           int report)
+{
+    if (!inject(NVTX_VARIABLE, gifts->nvtx) && !inject(CUDA_VARIABLE, gifts->cuda) &&
+        !(gifts->python && lead_python(gifts->python)) && !setenv(NVT_SESSION_ENV, folder, 1)) {
         restore_actions(before);
         sigprocmask(SIG_SETMASK, &before->mask, NULL);
         execvp(argv[0], argv);
@@ -169,24 +190,42 @@ static void become_command(char *const argv[], const char *folder,
     _exit(written == sizeof(cause) ? 127 : 126);
 }
 
-int nvt_launch_start(char *const argv[], const char *folder, int devices,
+/* The absolute path of a file of ours. 0, or -1 with err. */
+static int find_absolute(const char *name, char absolute[PATH_MAX], struct nvt_error *err)
+{
+    char found[PATH_MAX];
+    if (nvt_find_library(name, found, sizeof(found), err))
+        return -1;
+    if (!realpath(found, absolute))
+        return nvt_fail_at(err, found, -1, "%s", strerror(errno));
+    return 0;
+}
+
+int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_wish wish,
                      const struct nvt_launch_signals *before, struct nvt_launch *launch,
                      struct nvt_error *err)
 {
-    char library[PATH_MAX], absolute[PATH_MAX];
+    char library[PATH_MAX], python[PATH_MAX];
     int report[2], cause = 0;
     *launch = (struct nvt_launch){.pid = -1};
-    if (nvt_find_library(INJECT_LIBRARY, library, sizeof(library), err))
+    if (find_absolute(INJECT_LIBRARY, library, err) ||
+        (wish.pytorch && find_absolute(PYTHON_MODULE, python, err)))
         return -1;
-    if (!realpath(library, absolute) || pipe2(report, O_CLOEXEC))
+    if (wish.pytorch)
+        *strrchr(python, '/') = 0;
+    if (pipe2(report, O_CLOEXEC))
         return nvt_fail(err, "cannot start %s: %s", argv[0], strerror(errno));
     launch->other_tool = is_other_tool(NVTX_VARIABLE);
-    launch->other_device_tool = devices && is_other_tool(CUDA_VARIABLE);
+    launch->other_device_tool = wish.devices && is_other_tool(CUDA_VARIABLE);
+    const struct gifts gifts = {
+        .nvtx = launch->other_tool ? NULL : library,
+        .cuda = wish.devices && !launch->other_device_tool ? library : NULL,
+        .python = wish.pytorch ? python : NULL,
+    };
     (void)fflush(NULL);
     launch->pid = fork();
     if (!launch->pid)
-        become_command(argv, folder, before, launch->other_tool ? NULL : absolute,
-                       devices && !launch->other_device_tool ? absolute : NULL, report[1]);
+        become_command(argv, folder, before, &gifts, report[1]);
     int failure = errno;
     close(report[1]);
     if (launch->pid < 0) {

@@ -36,10 +36,16 @@ struct nvt_launch_signals {
 void nvt_launch_block(struct nvt_launch_signals *before);
 void nvt_launch_unblock(const struct nvt_launch_signals *before);
 
-/* Fork and exec argv with our library injected (into CUDA as well where `devices`), $NVTALLY_SESSION =
+/* What a command gets of ours besides NVTX. */
+struct nvt_launch_wish {
+    int devices; /* the library injected into CUDA as well */
+    int pytorch; /* ranges of PyTorch, from the folder in front of $PYTHONPATH */
+};
+
+/* Fork and exec argv with our library injected, what is wished for, $NVTALLY_SESSION =
  * folder, and signals as they were before. 0 (exec_error says whether it runs), or -1 with err when no process could
  * be made. */
-int nvt_launch_start(char *const argv[], const char *folder, int devices,
+int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_wish wish,
                      const struct nvt_launch_signals *before, struct nvt_launch *launch,
                      struct nvt_error *err);
 

@@ -31,6 +31,8 @@ static const char usage_text[] =
     "      --capture RANGE    only while this NVTX range is open: RANGE, RANGE@DOMAIN (or the\n"
     "                         other way round), RANGE@*; or cudaProfilerApi: from\n"
     "                         cudaProfilerStart to cudaProfilerStop\n"
+    "      --pytorch          ranges of PyTorch without a change to the program: forward with its\n"
+    "                         modules, backward, optimizer, data\n"
     "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
     "      --on-full WHAT     wait: a thread whose buffer is full waits (default);\n"
     "                         drop: it goes on, and its events are counted as lost\n"
@@ -105,10 +107,11 @@ static int check_capture(struct nvt_record_options *options)
 /* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. options->trace stays 0 without --trace. */
 static int parse_options(int argc, char **argv, struct nvt_record_options *options)
 {
-    enum { TRACE = 256, CAPTURE, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
+    enum { TRACE = 256, CAPTURE, PYTORCH, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
     static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
                                           {"trace", required_argument, NULL, TRACE},
                                           {"capture", required_argument, NULL, CAPTURE},
+                                          {"pytorch", no_argument, NULL, PYTORCH},
                                           {"ring-size", required_argument, NULL, RING_SIZE},
                                           {"on-full", required_argument, NULL, ON_FULL},
                                           {"wait", required_argument, NULL, WAIT},
@@ -130,6 +133,9 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
             break;
         case CAPTURE:
             options->capture = optarg;
+            break;
+        case PYTORCH:
+            options->pytorch = 1;
             break;
         case RING_SIZE:
             if (nvt_axis_bytes(optarg, 1u << 30, &options->ring_bytes) ||
@@ -164,9 +170,31 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
                          : complain("record needs a command: nvtally record -- %s", "COMMAND …");
 }
 
+/* Of a program that has kernels, only where ranges can be had for it. */
+static void report_no_ranges(const struct nvt_record_options *options,
+                             const struct nvt_record_result *result, const char *command)
+{
+    const char *slash = strrchr(command, '/');
+    int is_python = !strncmp(slash ? slash + 1 : command, "python", 6);
+    if (options->pytorch)
+        fputs(
+            "nvtally: nothing of PyTorch was called, or Python was told to leave PYTHONPATH alone "
+            "(-E, -I, -S)\n",
+            stderr);
+    else if (is_python)
+        fputs("nvtally: the command made no NVTX call; one that uses PyTorch gets ranges by "
+              "--pytorch\n",
+              stderr);
+    else if (!result->used_devices)
+        fputs(
+            "nvtally: the command made no NVTX call (an executable must use NVTX v3, and must not "
+            "be linked statically)\n",
+            stderr);
+}
+
 /* asked: as --trace had it, 0 without: of a device that was not used then nothing is said. */
 static void report(const struct nvt_record_options *options, uint64_t asked,
-                   const struct nvt_record_result *result)
+                   const struct nvt_record_result *result, const char *command)
 {
     char text[1200];
     uint64_t lost = result->dropped + result->homeless + result->unwritten + result->nested;
@@ -192,12 +220,8 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
             result->processes == 1 ? "" : "es", devices, options->output);
     if ((asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         fputs("nvtally: the command did not use CUDA\n", stderr);
-    if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->used_devices &&
-        !result->other_tool)
-        fputs(
-            "nvtally: the command made no NVTX call (an executable must use NVTX v3, and must not "
-            "be linked statically)\n",
-            stderr);
+    if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->other_tool)
+        report_no_ranges(options, result, command);
 }
 
 /* End as the command ended, so that whoever waits for us sees the same. */
@@ -233,6 +257,8 @@ int nvt_cmd_record(int argc, char **argv)
     options.trace = asked ? asked : TRACE_DEFAULT;
     if (check_capture(&options))
         return 2;
+    if (options.pytorch && !(options.trace & NVT_TRACE_NVTX))
+        return complain("--pytorch makes NVTX ranges: --trace must have %s", "nvtx");
     if (nvt_output_name(options.output, output, sizeof(output), &err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
@@ -254,6 +280,6 @@ int nvt_cmd_record(int argc, char **argv)
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;
     }
-    report(&options, asked, &result);
+    report(&options, asked, &result, command[0]);
     return end_like(result.wait_status);
 }

@@ -107,6 +107,12 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
         result->write_error = err;
 }
 
+static struct nvt_launch_wish wish_of(const struct nvt_record_options *options)
+{
+    return (struct nvt_launch_wish){.devices = (options->trace & NVT_TRACE_DEVICE) != 0,
+                                    .pytorch = options->pytorch};
+}
+
 int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
                    struct nvt_record_result *result, struct nvt_error *err)
 {
@@ -122,8 +128,7 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     int status = set_up(&recorder, options, argv, err);
     if (!status)
-        status = nvt_launch_start(argv, recorder.folder, (options->trace & NVT_TRACE_DEVICE) != 0,
-                                  &before, &launch, err);
+        status = nvt_launch_start(argv, recorder.folder, wish_of(options), &before, &launch, err);
     result->exec_error = launch.exec_error;
     result->other_tool = launch.other_tool;
     result->other_device_tool = launch.other_device_tool;

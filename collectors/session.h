@@ -17,6 +17,7 @@ struct nvt_record_options {
     uint64_t ring_bytes; /* a thread; rounded to a power of two */
     const char *capture; /* record only while this range is open: RANGE, RANGE@DOMAIN, RANGE@*; or
                             between cudaProfilerStart and …Stop: cudaProfilerApi; or NULL */
+    int pytorch;         /* PyTorch has ranges of its modules, its backward passes and its steps */
     int wait_for_all;    /* go on until the last descendant has ended, not only the command */
     int level;           /* of zstd; 0 stores uncompressed */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
@@ -26,7 +27,7 @@ struct nvt_record_options {
 /* NVTX alone, 1 MiB a ring, waiting when full, all descendants, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 1, 1, NULL                         \
+        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1, NULL                      \
     }
 
 struct nvt_record_result {

@@ -232,7 +232,8 @@ static void names_that_differ_in_numbers(void **state)
     for (int i = 0; i < 12; i++) {
         snprintf(name, sizeof(name), "layer.%d (q%d)", i + 5, 20 * i);
         add_range(trace, thread, name, 10 * i, 10 * i + 10);
-        add_range(trace, thread, i % 2 ? "fc1" : "fc2", 10 * i, 10 * i + 4);
+        snprintf(name, sizeof(name), "%d.fc%d", i, 1 + i % 2);
+        add_range(trace, thread, name, 10 * i, 10 * i + 4);
         snprintf(name, sizeof(name), "gemm_%d", i % 5);
         add_op(trace, thread, name, 10 * i + 1, 1000 + i, 1001 + i);
     }
@@ -244,7 +245,7 @@ static void names_that_differ_in_numbers(void **state)
     assert_string_equal(nvt_stacks_name(&stacks, stacks.order[0]), "layer.* (q*)");
     assert_int_equal(stacks.items[stacks.order[0]].count, 12);
     assert_int_equal(stacks.items[stacks.order[0]].self, 72);
-    assert_string_equal(nvt_stacks_name(&stacks, stacks.order[1]), "fc1");
+    assert_string_equal(nvt_stacks_name(&stacks, stacks.order[1]), "*.fc1");
     assert_true(stacks.has_alike);
     nvt_stacks_free(&stacks);
     assert_int_equal(nvt_stacks_make(&stacks, trace, NVT_STACKS_DEVICE, flags, &err), 0);
@@ -344,6 +345,25 @@ static void what_is_too_narrow_is_one_box(void **state)
     free(data);
 }
 
+/* Where a whole name has no room, what it has in common with the one around it is left out. */
+static void names_go_on_from_those_around_them(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5), thread = nvt_trace_thread(trace, process, 6);
+    add_range(trace, thread, "step", 0, 1000);
+    add_range(trace, thread, "encoder.layers (ModuleList)", 0, 500);
+    add_range(trace, thread, "encoder.layers.attention", 0, 200);
+    add_range(trace, thread, "encoder.layersize", 200, 400);
+    char *data = drawn(finished(trace), "x-flame-host.dat");
+    assert_non_null(strstr(data, "\t0.5\t1\tencoder.layers (ModuleList)\n"));
+    assert_non_null(strstr(data, "\t0.2\t2\t.attention\n"));
+    assert_non_null(strstr(data, "\t0.4\t2\tencoder.l…\n"));
+    free(data);
+}
+
 /* Ranges beside each other are what the chart of ranges shows; names cannot command gnuplot. */
 static void what_lies_in_nothing_is_not_drawn(void **state)
 {
@@ -380,6 +400,7 @@ int main(void)
         cmocka_unit_test(names_that_differ_in_numbers),
         cmocka_unit_test(names_and_depths_of_strangers),
         cmocka_unit_test(what_is_too_narrow_is_one_box),
+        cmocka_unit_test(names_go_on_from_those_around_them),
         cmocka_unit_test(what_lies_in_nothing_is_not_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * picture of the host's time, and one of the devices', where kernels and copies stand below the
  * ranges that launched them.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,24 @@ static size_t room_in(const struct box *box)
     return room > 0 ? (size_t)room : 0;
 }
 
+/* A name from where it goes on behind that of the range around it: ".fc1 (Linear)" of "layers.*.fc1
+ * (Linear)" in "layers.* (Block)". */
+static const char *own_part(const struct sheet *sheet, uint32_t row)
+{
+    const struct nvt_stack *stack = &sheet->stacks.items[row];
+    const char *name = nvt_stacks_name(&sheet->stacks, row), *own = name;
+    if (stack->parent == NVT_NONE || stack->kind != NVT_STACK_RANGE)
+        return name;
+    const char *around = nvt_stacks_name(&sheet->stacks, stack->parent);
+    size_t length = 0;
+    for (; name[length] && name[length] == around[length]; length++)
+        continue;
+    /* As much as ends where a part of both names does. */
+    if (strchr("./", name[length]) && name[length] && !isalnum((unsigned char)around[length]))
+        own = name + length;
+    return own;
+}
+
 /* As much of a name as has room, and its share where that has, too; empty: nothing to be read. */
 static void write_label(const struct sheet *sheet, const struct box *box, char *out, size_t size)
 {
@@ -148,6 +167,8 @@ static void write_label(const struct sheet *sheet, const struct box *box, char *
                               sheet->stacks.items[box->row].kind == NVT_STACK_KERNEL};
     struct nvt_labels labels = {&label, 1};
     size_t room = room_in(box);
+    if (nvt_text_width(label.name) > room)
+        label.name = *name ? own_part(sheet, box->row) : label.name;
     nvt_label_write(&labels, 0, room, out, size);
     if (nvt_text_width(out) > room && room >= LEAST)
         nvt_label_write(&labels, 0, (room < BOTH ? room : room - SHARE) - 1, out, size);

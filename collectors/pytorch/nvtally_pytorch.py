@@ -1,0 +1,240 @@
+"""NVTX ranges of PyTorch programs that have none: nvtally record --pytorch.
+
+Ranges, all of them of the domain "PyTorch":
+
+  forward     around the outermost call of a module, and within it one for each module: of the
+              outermost one its class, of others their names in it, "layers.3.fc1 (Linear)"
+  backward    around torch.autograd.backward, thus Tensor.backward
+  optimizer   around the step of an optimizer
+  data        around the wait for the next batch of a DataLoader
+
+Modules that are called during the backward pass (activation checkpoints) have no range `forward` around
+them. Within what torch.compile makes of a module, nothing is called, and there are no ranges.
+
+Modules of PyTorch are changed as they are imported; a program that does not import it is left alone.
+What fails here is told in one line and does not reach the program.
+"""
+import ctypes
+import functools
+import os
+import sys
+import threading
+import weakref
+
+
+class _Thread(threading.local):
+    modules = 0  # calls that this thread is in
+    in_step = False
+
+
+_thread = _Thread()
+_backwards = 0  # passes under way, of all threads
+_library = None
+_push = _pop = None
+_names = {}  # id of a module -> (weak reference to it, name)
+_texts = {}  # text -> name
+
+
+def _is_compiling():
+    return False
+
+
+def _name(text):
+    name = _texts.get(text)
+    if name is None:
+        name = _texts[text] = _library.nvtally_pytorch_name(text.encode("utf-8", "replace"))
+    return name
+
+
+def _within(function, text):
+    """The same function with a range around each call."""
+    name = _name(text)
+
+    @functools.wraps(function)
+    def within(*arguments, **named):
+        if _is_compiling():
+            return function(*arguments, **named)
+        _push(name)
+        try:
+            return function(*arguments, **named)
+        finally:
+            _pop()
+
+    return within
+
+
+# --- modules ---------------------------------------------------------------------------------------
+
+
+def _keep(module, text):
+    key = id(module)
+    # Gone with the module, before another one can have its id.
+    reference = weakref.ref(module, lambda _: _names.pop(key, None))
+    name = _name(text)
+    _names[key] = (reference, name)
+    return name
+
+
+def _name_all(root):
+    """Names for all modules of an outermost one."""
+    try:
+        for path, module in root.named_modules():
+            if path:
+                _keep(module, "%s (%s)" % (path, type(module).__name__))
+    except Exception:
+        pass  # those have the names of their classes
+    return _keep(root, type(root).__name__)
+
+
+def _name_of(module, is_outermost):
+    known = _names.get(id(module))
+    if known is not None and known[0]() is module:
+        return known[1]
+    return _name_all(module) if is_outermost else _keep(module, type(module).__name__)
+
+
+def _change_modules(module):
+    call = module.Module.__call__
+    forward = _name("forward")
+
+    @functools.wraps(call)
+    def ranged(self, *arguments, **named):
+        if _is_compiling():
+            return call(self, *arguments, **named)
+        is_outermost = not _thread.modules
+        is_forward = is_outermost and not _backwards
+        name = _name_of(self, is_outermost)
+        if is_forward:
+            _push(forward)
+        _push(name)
+        _thread.modules += 1
+        try:
+            return call(self, *arguments, **named)
+        finally:
+            _thread.modules -= 1
+            _pop()
+            if is_forward:
+                _pop()
+
+    module.Module.__call__ = ranged
+
+
+# --- the others ------------------------------------------------------------------------------------
+
+
+def _change_autograd(module):
+    backward = _within(module.backward, "backward")
+
+    @functools.wraps(module.backward)
+    def counted(*arguments, **named):
+        global _backwards
+        if _is_compiling():
+            return backward(*arguments, **named)
+        _backwards += 1
+        try:
+            return backward(*arguments, **named)
+        finally:
+            _backwards -= 1
+
+    module.backward = counted
+
+
+def _change_optimizers(module):
+    begin = module.Optimizer.__init__
+
+    @functools.wraps(begin)
+    def ranged(self, *arguments, **named):
+        begin(self, *arguments, **named)
+        kind = type(self)
+        if not getattr(kind.step, "_nvtally", False):
+            kind.step = _step(kind.step)
+
+    module.Optimizer.__init__ = ranged
+
+
+def _step(step):
+    """An optimizer's step, which may call that of the class that it comes from."""
+    within = _within(step, "optimizer")
+
+    @functools.wraps(step)
+    def outermost(*arguments, **named):
+        if _is_compiling() or _thread.in_step:
+            return step(*arguments, **named)
+        _thread.in_step = True
+        try:
+            return within(*arguments, **named)
+        finally:
+            _thread.in_step = False
+
+    outermost._nvtally = True
+    return outermost
+
+
+def _change_loaders(module):
+    iterator = module._BaseDataLoaderIter
+    iterator.__next__ = _within(iterator.__next__, "data")
+
+
+def _change_compiler(module):
+    global _is_compiling
+    _is_compiling = module.is_compiling
+
+
+# --- imports ---------------------------------------------------------------------------------------
+
+_changes = {
+    "torch.nn.modules.module": _change_modules,
+    "torch.autograd": _change_autograd,
+    "torch.optim.optimizer": _change_optimizers,
+    "torch.utils.data.dataloader": _change_loaders,
+    "torch.compiler": _change_compiler,
+}
+
+
+class _Finder:
+    """Finds what others find, and changes it when it has been loaded."""
+
+    def find_spec(self, name, path=None, target=None):
+        change = _changes.get(name)
+        if change is None:
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find else None
+            if spec is not None:
+                return _changed(spec, change)
+        return None
+
+
+def _changed(spec, change):
+    load = getattr(spec.loader, "exec_module", None)
+    if load is None:
+        return spec
+
+    def load_and_change(module):
+        load(module)
+        try:
+            change(module)
+        except Exception as error:
+            sys.stderr.write("nvtally: --pytorch: no ranges of %s: %s: %s\n"
+                             % (spec.name, type(error).__name__, error))
+
+    spec.loader.exec_module = load_and_change
+    return spec
+
+
+def begin():
+    """From now on, PyTorch has ranges when it is imported, where a tool listens to them."""
+    global _library, _push, _pop
+    folder = os.path.dirname(os.path.abspath(__file__))
+    # PyDLL: a call is shorter than letting another thread of Python run.
+    library = ctypes.PyDLL(os.path.join(folder, os.pardir, "libnvtally-pytorch.so"))
+    library.nvtally_pytorch_name.argtypes = [ctypes.c_char_p]
+    library.nvtally_pytorch_name.restype = ctypes.c_void_p
+    library.nvtally_pytorch_push.argtypes = [ctypes.c_void_p]
+    library.nvtally_pytorch_push.restype = None
+    library.nvtally_pytorch_pop.restype = None
+    if not library.nvtally_pytorch_begin():
+        return
+    _library, _push, _pop = library, library.nvtally_pytorch_push, library.nvtally_pytorch_pop
+    sys.meta_path.insert(0, _Finder())

@@ -1,0 +1,3 @@
+class Optimizer:
+    def __init__(self, parameters):
+        self.parameters = parameters

@@ -1,0 +1,204 @@
+/*
+ * record --pytorch: ranges of PyTorch without a change to the program. PyTorch itself is too large for
+ * this: tests/pytorch has a stand-in for as much of it as is changed.
+ */
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+#include "record_kit.h"
+
+static char stand_in[PATH_MAX]; /* folder */
+
+static int has_python(void)
+{
+    const char *const argv[] = {"python3", "-c", "import ctypes", NULL};
+    struct cli_result result = cli_run(argv);
+    int there = result.status == 0;
+    cli_result_free(&result);
+    if (!there)
+        print_message("not run: there is no python3\n");
+    return there;
+}
+
+/* Record python3 with an argument, PYTHONPATH being those folders. */
+static struct cli_result record(const char *path, const char *option, const char *argument)
+{
+    char variable[3 * PATH_MAX];
+    snprintf(variable, sizeof(variable), "PYTHONPATH=%s", path);
+    const char *const environment[] = {variable, NULL};
+    const char *const argv[] = {"nvtally", "record",  "--pytorch", "-o",     recorded_path(),
+                                "--",      "python3", option,      argument, NULL};
+    struct cli_options options = {.environment = environment, .timeout_s = 60};
+    return cli_run_with(&options, argv);
+}
+
+static void expect_count(const struct nvt_trace *trace, const char *name, uint32_t count)
+{
+    if (recorded_count(trace, name) != count)
+        fail_msg("%u ranges %s, not %u", recorded_count(trace, name), name, count);
+}
+
+static const char *around(const struct nvt_trace *trace, const char *name)
+{
+    uint32_t parent = trace->ranges.parent[recorded_range(trace, name)];
+    return parent == NVT_NONE ? "" : nvt_name(trace, trace->ranges.name[parent]);
+}
+
+/* What the program prints and how it ends is as without it; exceptions leave nothing open. */
+static void a_program_without_ranges_has_some(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    char program[PATH_MAX + 32];
+    snprintf(program, sizeof(program), "%s/program.py", stand_in);
+    struct cli_result result = record(stand_in, "-B", program);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "loss 42\n");
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    /* Three steps, one that fails, one at the end, one on a thread of its own; none of what is
+     * compiled, and none around a checkpoint. */
+    expect_count(trace, "forward", 6);
+    expect_count(trace, "Net", 5);
+    expect_count(trace, "first (Linear)", 5 + 3);
+    expect_count(trace, "second (Linear)", 4);
+    expect_count(trace, "Linear", 1);
+    expect_count(trace, "backward", 3);
+    expect_count(trace, "optimizer", 3 + 1);
+    expect_count(trace, "data", 3 + 1);
+    assert_int_equal(trace->ranges.count, 6 + 5 + 8 + 4 + 1 + 3 + 4 + 4);
+    assert_string_equal(around(trace, "second (Linear)"), "Net");
+    assert_string_equal(around(trace, "Net"), "forward");
+    assert_string_equal(around(trace, "optimizer"), "");
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        assert_int_equal(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED, 0);
+        assert_string_equal(nvt_name(trace, trace->domains.name[trace->ranges.domain[i]]),
+                            "PyTorch");
+    }
+    nvt_trace_free(trace);
+}
+
+/* A sitecustomize of the user's is run and found as ever; children of the program have ranges, too. */
+static void it_makes_way_for_others(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char theirs[] = "print('theirs')\nmine = 7\n";
+    static const char script[] =
+        "import sitecustomize, subprocess, sys\n"
+        "assert sitecustomize.mine == 7\n"
+        "assert not any(path.rstrip('/').endswith('/pytorch') and 'tests' not in path "
+        "for path in sys.path), sys.path\n"
+        "if len(sys.argv) == 1:\n"
+        "    subprocess.check_call([sys.executable, '-B', __file__, 'child'])\n"
+        "import torch\n"
+        "torch.autograd.backward(1)\n";
+    char *folder = cli_tempdir(), path[3 * PATH_MAX];
+    cli_write_file(cli_in(folder, "sitecustomize.py"), theirs, sizeof(theirs) - 1);
+    cli_write_file(cli_in(folder, "script.py"), script, sizeof(script) - 1);
+    snprintf(path, sizeof(path), "%s:%s", folder, stand_in);
+    struct cli_result result = record(path, "-B", cli_in(folder, "script.py"));
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "theirs\ntheirs\n");
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    expect_count(trace, "backward", 2);
+    nvt_trace_free(trace);
+    cli_tempdir_remove(folder);
+}
+
+/* A PyTorch that is not as known is told of and works; so is one where our library is not. */
+static void what_fails_does_not_reach_the_program(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char other[] = "answer = 42\n";
+    char *folder = cli_tempdir(), path[3 * PATH_MAX];
+    assert_int_equal(mkdir(cli_in(folder, "torch"), 0700), 0);
+    assert_int_equal(mkdir(cli_in(folder, "torch/autograd"), 0700), 0);
+    cli_write_file(cli_in(folder, "torch/__init__.py"), "", 0);
+    cli_write_file(cli_in(folder, "torch/autograd/__init__.py"), other, sizeof(other) - 1);
+    struct cli_result result =
+        record(folder, "-c", "import torch.autograd; print(torch.autograd.answer)");
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "42\n");
+    assert_non_null(strstr(result.err, "nvtally: --pytorch: no ranges of torch.autograd: "
+                                       "AttributeError: "));
+    cli_result_free(&result);
+    const char *const copy[] = {"cp", "-r", cli_built("pytorch"), cli_in(folder, "alone"), NULL};
+    result = cli_run(copy);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    snprintf(path, sizeof(path), "PYTHONPATH=%s", cli_in(folder, "alone"));
+    const char *const environment[] = {path, NULL};
+    const char *const argv[] = {"python3", "-c", "print('goes on')", NULL};
+    struct cli_options options = {.environment = environment};
+    result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "goes on\n");
+    assert_int_equal(strncmp(result.err, "nvtally: --pytorch: no ranges of this process: ", 47), 0);
+    cli_result_free(&result);
+    cli_tempdir_remove(folder);
+}
+
+/* Without a recorder nothing is changed; without ranges there is nothing to record; and a program of
+ * Python without any is told how to get some. */
+static void it_needs_a_recorder_of_ranges(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"nvtally",   "record", "--trace", "kernel",
+                                "--pytorch", "--",     "true",    NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_failure(&result, "--trace must have nvtx");
+    cli_result_free(&result);
+    if (!has_python())
+        skip();
+    char path[2 * PATH_MAX];
+    snprintf(path, sizeof(path), "PYTHONPATH=%s:%s", cli_built("pytorch"), stand_in);
+    const char *const environment[] = {path, NULL};
+    static const char asks[] = "import torch; print(torch.autograd.backward.__module__, "
+                               "hasattr(torch.autograd.backward, '__wrapped__'))";
+    const char *const bare[] = {"python3", "-B", "-c", asks, NULL};
+    struct cli_options options = {.environment = environment};
+    result = cli_run_with(&options, bare);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "torch.autograd False\n");
+    assert_string_equal(result.err, "");
+    cli_result_free(&result);
+    const char *const without[] = {"nvtally", "record", "-o", recorded_path(), "--", "python3",
+                                   "-c",      "0",      NULL};
+    result = cli_run(without);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "one that uses PyTorch gets ranges by --pytorch"));
+    cli_result_free(&result);
+}
+
+static int find_stand_in(void **state)
+{
+    return realpath("tests/pytorch", stand_in) ? recorded_set_up(state) : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_without_ranges_has_some),
+        cmocka_unit_test(it_makes_way_for_others),
+        cmocka_unit_test(what_fails_does_not_reach_the_program),
+        cmocka_unit_test(it_needs_a_recorder_of_ranges),
+    };
+    return cmocka_run_group_tests(tests, find_stand_in, recorded_tear_down);
+}
