@@ -104,20 +104,21 @@ static int check_capture(struct nvt_record_options *options)
 /* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */
 #define TRACE_DEFAULT (NVT_TRACE_NVTX | NVT_TRACE_KERNEL)
 
+enum { TRACE = 256, CAPTURE, PYTORCH, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
+static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
+                                      {"trace", required_argument, NULL, TRACE},
+                                      {"capture", required_argument, NULL, CAPTURE},
+                                      {"pytorch", no_argument, NULL, PYTORCH},
+                                      {"ring-size", required_argument, NULL, RING_SIZE},
+                                      {"on-full", required_argument, NULL, ON_FULL},
+                                      {"wait", required_argument, NULL, WAIT},
+                                      {"level", required_argument, NULL, LEVEL},
+                                      {"help", no_argument, NULL, HELP},
+                                      {NULL, 0, NULL, 0}};
+
 /* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. options->trace stays 0 without --trace. */
 static int parse_options(int argc, char **argv, struct nvt_record_options *options)
 {
-    enum { TRACE = 256, CAPTURE, PYTORCH, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
-    static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-                                          {"trace", required_argument, NULL, TRACE},
-                                          {"capture", required_argument, NULL, CAPTURE},
-                                          {"pytorch", no_argument, NULL, PYTORCH},
-                                          {"ring-size", required_argument, NULL, RING_SIZE},
-                                          {"on-full", required_argument, NULL, ON_FULL},
-                                          {"wait", required_argument, NULL, WAIT},
-                                          {"level", required_argument, NULL, LEVEL},
-                                          {"help", no_argument, NULL, HELP},
-                                          {NULL, 0, NULL, 0}};
     opterr = 0;
     optind = 0;
     for (int option; (option = getopt_long(argc, argv, "+:o:h", longs, NULL)) != -1;) {
