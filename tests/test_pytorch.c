@@ -76,9 +76,19 @@ static void a_program_without_ranges_has_some(void **state)
     expect_count(trace, "second (Linear)", 4);
     expect_count(trace, "Linear", 1);
     expect_count(trace, "backward", 3);
-    expect_count(trace, "optimizer", 3 + 1);
+    expect_count(trace, "optimizer", 3 + 3);
     expect_count(trace, "data", 3 + 1);
-    assert_int_equal(trace->ranges.count, 6 + 5 + 8 + 4 + 1 + 3 + 4 + 4);
+    expect_count(trace, "loss", 3);
+    expect_count(trace, "MSELoss", 3);
+    expect_count(trace, "iteration", 3);
+    assert_int_equal(trace->ranges.count, 6 + 5 + 8 + 4 + 1 + 3 + 6 + 4 + 3 + 3 + 3);
+    /* An iteration has the wait for its data in it, and ends with the step of the first optimizer. */
+    uint32_t iteration = recorded_range(trace, "iteration"), data = recorded_range(trace, "data");
+    uint32_t step = recorded_range(trace, "optimizer");
+    assert_int_equal(trace->ranges.style[iteration], NVT_START_END);
+    assert_true(trace->ranges.start[iteration] <= trace->ranges.start[data]);
+    assert_true(trace->ranges.end[iteration] >= trace->ranges.end[step]);
+    assert_true(trace->ranges.end[iteration] < trace->ranges.start[step + 1]);
     assert_string_equal(around(trace, "second (Linear)"), "Net");
     assert_string_equal(around(trace, "Net"), "forward");
     assert_string_equal(around(trace, "optimizer"), "");

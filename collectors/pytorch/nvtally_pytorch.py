@@ -4,9 +4,12 @@ Ranges, all of them of the domain "PyTorch":
 
   forward     around the outermost call of a module, and within it one for each module: of the
               outermost one its class, of others their names in it, "layers.3.fc1 (Linear)"
+  loss        the same around a module of torch.nn that is a loss
   backward    around torch.autograd.backward, thus Tensor.backward
   optimizer   around the step of an optimizer
   data        around the wait for the next batch of a DataLoader
+  iteration   from the first of these, while gradients are taken, to the end of the step of the
+              optimizer that stepped first: a start/end range, as the program's own cross it
 
 Modules that are called during the backward pass (activation checkpoints) have no range `forward` around
 them. Within what torch.compile makes of a module, nothing is called, and there are no ranges.
@@ -31,6 +34,8 @@ _thread = _Thread()
 _backwards = 0  # passes under way, of all threads
 _library = None
 _push = _pop = None
+_losses = ()  # torch.nn.modules.loss._Loss
+_may_learn = None  # torch.is_grad_enabled
 _names = {}  # id of a module -> (weak reference to it, name)
 _texts = {}  # text -> name
 
@@ -61,6 +66,30 @@ def _within(function, text):
             _pop()
 
     return within
+
+
+# --- iterations ------------------------------------------------------------------------------------
+
+
+class _Iteration:
+    """The one that is under way."""
+    name = None
+    range = None
+    optimizer = None  # weak reference to the one whose steps end iterations
+
+    def begin(self):
+        if self.range is None and (_may_learn is None or _may_learn()):
+            self.range = _library.nvtally_pytorch_start(self.name)
+
+    def end(self, optimizer):
+        if self.optimizer is None or self.optimizer() is None:
+            self.optimizer = weakref.ref(optimizer)
+        if self.optimizer() is optimizer and self.range is not None:
+            _library.nvtally_pytorch_end(self.range)
+            self.range = None
+
+
+_iteration = _Iteration()
 
 
 # --- modules ---------------------------------------------------------------------------------------
@@ -95,7 +124,7 @@ def _name_of(module, is_outermost):
 
 def _change_modules(module):
     call = module.Module.__call__
-    forward = _name("forward")
+    forward, loss = _name("forward"), _name("loss")
 
     @functools.wraps(call)
     def ranged(self, *arguments, **named):
@@ -105,7 +134,8 @@ def _change_modules(module):
         is_forward = is_outermost and not _backwards
         name = _name_of(self, is_outermost)
         if is_forward:
-            _push(forward)
+            _iteration.begin()
+            _push(loss if isinstance(self, _losses) else forward)
         _push(name)
         _thread.modules += 1
         try:
@@ -130,6 +160,7 @@ def _change_autograd(module):
         global _backwards
         if _is_compiling():
             return backward(*arguments, **named)
+        _iteration.begin()
         _backwards += 1
         try:
             return backward(*arguments, **named)
@@ -157,14 +188,15 @@ def _step(step):
     within = _within(step, "optimizer")
 
     @functools.wraps(step)
-    def outermost(*arguments, **named):
+    def outermost(self, *arguments, **named):
         if _is_compiling() or _thread.in_step:
-            return step(*arguments, **named)
+            return step(self, *arguments, **named)
         _thread.in_step = True
         try:
-            return within(*arguments, **named)
+            return within(self, *arguments, **named)
         finally:
             _thread.in_step = False
+            _iteration.end(self)
 
     outermost._nvtally = True
     return outermost
@@ -172,7 +204,33 @@ def _step(step):
 
 def _change_loaders(module):
     iterator = module._BaseDataLoaderIter
-    iterator.__next__ = _within(iterator.__next__, "data")
+    following = _within(iterator.__next__, "data")
+
+    @functools.wraps(iterator.__next__)
+    def counted(self):
+        if not _is_last(self):
+            _iteration.begin()
+        return following(self)
+
+    iterator.__next__ = counted
+
+
+def _is_last(iterator):
+    """Whether it has no more batches, as far as it knows."""
+    try:
+        return iterator._num_yielded >= len(iterator)
+    except Exception:
+        return True
+
+
+def _change_losses(module):
+    global _losses
+    _losses = module._Loss
+
+
+def _change_gradients(module):
+    global _may_learn
+    _may_learn = sys.modules["torch"].is_grad_enabled
 
 
 def _change_compiler(module):
@@ -184,7 +242,9 @@ def _change_compiler(module):
 
 _changes = {
     "torch.nn.modules.module": _change_modules,
+    "torch.nn.modules.loss": _change_losses,
     "torch.autograd": _change_autograd,
+    "torch.autograd.grad_mode": _change_gradients,
     "torch.optim.optimizer": _change_optimizers,
     "torch.utils.data.dataloader": _change_loaders,
     "torch.compiler": _change_compiler,
@@ -234,7 +294,12 @@ def begin():
     library.nvtally_pytorch_push.argtypes = [ctypes.c_void_p]
     library.nvtally_pytorch_push.restype = None
     library.nvtally_pytorch_pop.restype = None
+    library.nvtally_pytorch_start.argtypes = [ctypes.c_void_p]
+    library.nvtally_pytorch_start.restype = ctypes.c_uint64
+    library.nvtally_pytorch_end.argtypes = [ctypes.c_uint64]
+    library.nvtally_pytorch_end.restype = None
     if not library.nvtally_pytorch_begin():
         return
     _library, _push, _pop = library, library.nvtally_pytorch_push, library.nvtally_pytorch_pop
+    _iteration.name = _name("iteration")
     sys.meta_path.insert(0, _Finder())

@@ -3,6 +3,8 @@
  * library of its own, as Python's standard library can call C and has no NVTX. It goes by the same
  * variables as any program that uses NVTX, so that other tools can take its ranges, too.
  */
+#include <stdint.h>
+
 #include <nvtx3/nvToolsExt.h>
 
 #define NVT_EXPORT __attribute__((visibility("default")))
@@ -16,6 +18,9 @@ NVT_EXPORT void *nvtally_pytorch_name(const char *text);
 /* Begin a range on this thread; end the one that was begun last. */
 NVT_EXPORT void nvtally_pytorch_push(void *name);
 NVT_EXPORT void nvtally_pytorch_pop(void);
+/* Begin a range that any thread may end, by what this returns. */
+NVT_EXPORT uint64_t nvtally_pytorch_start(void *name);
+NVT_EXPORT void nvtally_pytorch_end(uint64_t range);
 
 int nvtally_pytorch_begin(void)
 {
@@ -28,16 +33,32 @@ void *nvtally_pytorch_name(const char *text)
     return nvtxDomainRegisterStringA(domain, text);
 }
 
-void nvtally_pytorch_push(void *name)
+static nvtxEventAttributes_t event_of(void *name)
 {
-    nvtxEventAttributes_t event = {.version = NVTX_VERSION,
+    return (nvtxEventAttributes_t){.version = NVTX_VERSION,
                                    .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
                                    .messageType = NVTX_MESSAGE_TYPE_REGISTERED,
                                    .message = {.registered = name}};
+}
+
+void nvtally_pytorch_push(void *name)
+{
+    const nvtxEventAttributes_t event = event_of(name);
     nvtxDomainRangePushEx(domain, &event);
 }
 
 void nvtally_pytorch_pop(void)
 {
     nvtxDomainRangePop(domain);
+}
+
+uint64_t nvtally_pytorch_start(void *name)
+{
+    const nvtxEventAttributes_t event = event_of(name);
+    return nvtxDomainRangeStartEx(domain, &event);
+}
+
+void nvtally_pytorch_end(uint64_t range)
+{
+    nvtxDomainRangeEnd(domain, range);
 }

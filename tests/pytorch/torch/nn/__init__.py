@@ -1,1 +1,2 @@
+from .modules.loss import MSELoss
 from .modules.module import Module

@@ -1,0 +1,1 @@
+"""Here PyTorch has no_grad, which is not called here."""
