@@ -144,15 +144,3 @@ void nvt_put_device(struct nvt_table *table, size_t row, size_t column,
     snprintf(text, sizeof(text), "%.200s%s(%u)", name, *name ? " " : "", device);
     nvt_table_set_text(table, row, column, device == NVT_NONE ? "host" : text);
 }
-
-int nvt_is_communication(const struct nvt_trace *trace, uint32_t op)
-{
-    static const char *const prefixes[] = {"nccl", "nvshmem", "rccl"};
-    if (trace->ops.kind[op] != NVT_OP_KERNEL)
-        return trace->ops.copy_kind[op] == NVT_COPY_PTOP;
-    const char *name = nvt_name(trace, trace->ops.short_name[op]);
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-        if (!strncasecmp(name, prefixes[i], strlen(prefixes[i])))
-            return 1;
-    return 0;
-}

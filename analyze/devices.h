@@ -48,8 +48,4 @@ const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uin
 void nvt_put_device(struct nvt_table *table, size_t row, size_t column,
                     const struct nvt_trace *trace, uint32_t process, uint32_t device);
 
-/* Whether an operation moves data between devices or ranks: kernels of NCCL, NVSHMEM and RCCL by
- * their names, and peer-to-peer copies. */
-int nvt_is_communication(const struct nvt_trace *trace, uint32_t op);
-
 #endif

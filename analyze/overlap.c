@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "communication.h"
+
 /* Times of a class in which at least one operation ran, apart and ascending. */
 struct intervals {
     int64_t *start, *end;

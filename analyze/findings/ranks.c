@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
+#include "../communication.h"
 #include "../devices.h"
 #include "../diagnose.h"
 

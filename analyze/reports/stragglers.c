@@ -20,6 +20,7 @@
 
 #include "../../lib/sample.h"
 #include "../readers/align.h"
+#include "../communication.h"
 #include "../devices.h"
 #include "../map.h"
 #include "report.h"

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "../communication.h"
 #include "../devices.h"
 #include "../groups.h"
 #include "../kinds.h"
