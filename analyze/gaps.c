@@ -11,26 +11,25 @@
 
 int nvt_call_waits(const char *name)
 {
-    static const char *const copies[] = {"cudaMemcpy",
-                                         "cudaMemcpy2D",
-                                         "cudaMemcpyToSymbol",
-                                         "cudaMemcpyFromSymbol",
-                                         "cuMemcpyDtoH",
-                                         "cuMemcpyHtoD",
-                                         "cuMemcpy"};
+    static const char *const calls[] = {
+        "cudaMemcpy",    "cudaMemcpy2D",        "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol",
+        "cuMemcpyDtoH",  "cuMemcpyHtoD",        "cuMemcpy",           "hipMemcpy",
+        "hipMemcpy2D",   "hipMemcpyWithStream", "hipMemcpyToSymbol",  "hipMemcpyFromSymbol",
+        "hipMemcpyDtoH", "hipMemcpyHtoD",       "urQueueFinish",      "urEventWait"};
     size_t length = strcspn(name, "_"); /* nsys writes cudaMemcpy_v3020 */
     if (strstr(name, "Synchronize"))
         return 1;
-    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
-        if (strlen(copies[i]) == length && !strncmp(name, copies[i], length))
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (strlen(calls[i]) == length && !strncmp(name, calls[i], length))
             return 1;
     return 0;
 }
 
 int nvt_call_launches(const char *name)
 {
-    return strstr(name, "LaunchKernel") || strstr(name, "GraphLaunch") ||
-           !strncmp(name, "cudaLaunch", 10) || !strncmp(name, "cuLaunch", 8);
+    return strstr(name, "LaunchKernel") || strstr(name, "KernelLaunch") ||
+           strstr(name, "GraphLaunch") || !strncmp(name, "cudaLaunch", 10) ||
+           !strncmp(name, "cuLaunch", 8);
 }
 
 /* Whether a call waited for the device before the gap: by its name, or as the copy that the gap

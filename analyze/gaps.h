@@ -71,8 +71,8 @@ struct nvt_gap_sum {
 int nvt_gaps_add_up(const struct nvt_trace *trace, const struct nvt_used_device *devices,
                     struct nvt_gap_sum *sum, struct nvt_error *err);
 
-/* Whether a call waits for the device: cudaStreamSynchronize …, and copies that return when done.
- */
+/* Whether a call of CUDA, HIP or SYCL's runtime waits for the device: cudaStreamSynchronize …, and
+ * copies that return when done. */
 int nvt_call_waits(const char *name);
 
 /* Whether a call launches kernels or graphs. */

@@ -23,8 +23,9 @@ struct work {
 
 int nvt_is_matmul_kernel(const char *name)
 {
-    static const char *const words[] = {"gemm", "xmma",  "cutlass", "nvjet", "matmul",
-                                        "gemv", "s1688", "s16816",  "wgmma", "s884"};
+    static const char *const words[] = {
+        "gemm",   "xmma",  "cutlass", "nvjet", "matmul", "gemv", "s1688",
+        "s16816", "wgmma", "s884",    "bmm",   "cijk_"}; /* hipBLASLt's and rocBLAS's, of Tensile */
     char lower[512];
     size_t length = 0;
     for (; length < sizeof(lower) - 1 && name[length]; length++)

@@ -40,7 +40,7 @@ uint64_t nvt_parts_runs(const struct nvt_parts *parts, const struct nvt_part *li
 /*
  * Whether a kernel is a matrix product, by its name: those of cuBLAS, cuBLASLt, CUTLASS and cuDNN
  * have gemm, xmma, cutlass, nvjet (Hopper's), matmul or one of the tensor core instructions in
- * theirs.
+ * theirs, TensorRT-LLM's bmm, and rocBLAS's and hipBLASLt's begin with Cijk_.
  */
 int nvt_is_matmul_kernel(const char *name);
 

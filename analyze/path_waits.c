@@ -61,7 +61,8 @@ uint32_t nvt_path_event_before(const struct nvt_path_index *index, uint32_t op)
 /* Calls that give memory back wait until the device has done everything, unless they say that they do not. */
 static int waits_for_all(const char *name)
 {
-    return (!strncmp(name, "cudaFree", 8) || !strncmp(name, "cuMemFree", 9)) &&
+    return (!strncmp(name, "cudaFree", 8) || !strncmp(name, "cuMemFree", 9) ||
+            !strncmp(name, "hipFree", 7)) &&
            !strstr(name, "Async");
 }
 

@@ -221,9 +221,13 @@ static void attention_on_both_clocks(void **state)
 static void kernels_by_name(void **state)
 {
     (void)state;
-    const char *const products[] = {"ampere_sgemm_128x64_tn", "nvjet_hsh_128x256_64x4_2x1_v_bz_TNT",
-                                    "cutlass::Kernel2", "void gemv2T_kernel_val",
-                                    "sm80_xmma_GEMM_bf16"};
+    const char *const products[] = {"ampere_sgemm_128x64_tn",
+                                    "nvjet_hsh_128x256_64x4_2x1_v_bz_TNT",
+                                    "cutlass::Kernel2",
+                                    "void gemv2T_kernel_val",
+                                    "sm80_xmma_GEMM_bf16",
+                                    "bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16",
+                                    "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x32x64"};
     const char *const others[] = {"softmax_forward", "vectorized_elementwise_kernel", "", "adamw"};
     for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++)
         assert_true(nvt_is_matmul_kernel(products[i]));

@@ -11,8 +11,9 @@
 /* Calls that go to the driver for memory. Those of pools (cudaMallocAsync …) are the remedy. */
 static int allocates(const char *name)
 {
-    static const char *const calls[] = {"cudaMalloc", "cudaFree",  "cudaHostAlloc",
-                                        "cuMemAlloc", "cuMemFree", "cuMemHostAlloc"};
+    static const char *const calls[] = {
+        "cudaMalloc",     "cudaFree",  "cudaHostAlloc", "cuMemAlloc",    "cuMemFree",
+        "cuMemHostAlloc", "hipMalloc", "hipFree",       "hipHostMalloc", "hipExtMalloc"};
     if (strstr(name, "Async"))
         return 0;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)

@@ -72,7 +72,8 @@ struct nvt_kineto {
     struct nvt_map async;   /* string of id << 32 | category -> owner of what is open */
     struct nvt_map domains; /* process << 32 | category -> row */
     uint32_t rank;
-    int64_t first; /* earliest time */
+    int64_t first;       /* earliest time */
+    const char *backend; /* by the calls so far; NULL: there was none that tells it */
 };
 
 /* Add the event that was read to the model. 0, or -1 with err filled. */

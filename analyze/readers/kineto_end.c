@@ -1,6 +1,7 @@
 #include "../../lib/date.h"
 #include "kineto.h"
 
+#include <string.h>
 #include <time.h>
 
 /* Times after 2001 are wall-clock time, those before count from a start of their own. */
@@ -67,12 +68,24 @@ static int set_date(struct nvt_kineto *reader)
     return *date ? nvt_trace_set_meta(reader->trace, "date", date) : 0;
 }
 
+/* By its calls, or without any by its device: ROCm has the categories of CUDA. */
+static const char *backend_of(const struct nvt_kineto *reader)
+{
+    const struct nvt_trace *trace = reader->trace;
+    const char *device = trace->devices.count ? nvt_name(trace, trace->devices.name[0]) : "";
+    if (reader->backend)
+        return reader->backend;
+    if (!strncmp(device, "AMD ", 4))
+        return "hip";
+    return strncmp(device, "Intel", 5) ? "cuda" : "xpu";
+}
+
 static int set_facts(struct nvt_kineto *reader)
 {
     struct nvt_trace *trace = reader->trace;
     if (set_date(reader))
         return -1;
-    if (trace->ops.count && nvt_trace_set_meta(trace, "backend", "cuda"))
+    if (trace->ops.count && nvt_trace_set_meta(trace, "backend", backend_of(reader)))
         return -1;
     if (trace->devices.count &&
         nvt_trace_set_meta(trace, "device", nvt_name(trace, trace->devices.name[0])))

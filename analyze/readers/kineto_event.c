@@ -31,6 +31,10 @@ static const struct {
     {"cuda_runtime", CLASS_RUNTIME},
     {"hip_runtime", CLASS_RUNTIME},
     {"cuda_driver", CLASS_DRIVER},
+    {"xpu_runtime", CLASS_RUNTIME},
+    {"xpu_driver", CLASS_DRIVER},
+    {"privateuse1_runtime", CLASS_RUNTIME},
+    {"privateuse1_driver", CLASS_DRIVER},
     {"cuda_sync", CLASS_SYNC},
     {"overhead", CLASS_OVERHEAD},
     {"Trace", CLASS_IGNORED},
@@ -261,12 +265,27 @@ static int add_op(struct nvt_kineto *reader, enum class class)
     return 0;
 }
 
+/* ROCm's calls have CUDA's categories, the others' have their own. */
+static void note_backend(struct nvt_kineto *reader)
+{
+    const char *category = nvt_name(reader->trace, reader->event.category);
+    if (reader->backend)
+        return;
+    if (!strncmp(nvt_name(reader->trace, reader->event.name), "hip", 3))
+        reader->backend = "hip";
+    else if (!strncmp(category, "xpu_", 4))
+        reader->backend = "xpu";
+    else if (!strncmp(category, "privateuse1_", 12))
+        reader->backend = "privateuse1";
+}
+
 static int add_api(struct nvt_kineto *reader, uint8_t class)
 {
     const struct nvt_kineto_event *event = &reader->event;
     struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
     if (!thread)
         return out_of_memory(reader);
+    note_backend(reader);
     const struct nvt_api api = {.start = event->time,
                                 .end = event->time + event->duration,
                                 .thread = thread->row,

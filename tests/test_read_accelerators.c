@@ -1,0 +1,133 @@
+/*
+ * PyTorch's profiles of devices other than NVIDIA's, written here in the way that ROCm's and XPU's
+ * are: what calls launched and waited, and what the device is called.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/gaps.h"
+#include "../analyze/readers/reader.h"
+#include "cli.h"
+
+#ifdef HAVE_YAJL
+
+#define EVENT(category, name, tid, ts, dur, args)                                                  \
+    "{\"ph\": \"X\", \"cat\": \"" category "\", \"name\": \"" name                                 \
+    "\", \"pid\": 77, \"tid\": " tid ", \"ts\": " ts ", \"dur\": " dur ", \"args\": {" args "}}"
+#define CORRELATION(number) "\"correlation\": " number
+#define ON_DEVICE(number)   "\"device\": 2, \"stream\": 3, \"correlation\": " number
+
+static struct nvt_trace *read_text(const char *text)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    char shown[1100];
+    const char *path = cli_in(cli_folder, "t.json");
+    cli_write_file(path, text, strlen(text));
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    if (!trace)
+        fail_msg("%s", nvt_error_text(&err, shown, sizeof(shown)));
+    return trace;
+}
+
+static void keep_cause(void *context, const struct nvt_gap *gap)
+{
+    *(enum nvt_gap_cause *)context = gap->cause;
+}
+
+/* ROCm: .item() is hipMemcpyWithStream, which returns when the copy is done. */
+static void hip_waits_by_its_own_names(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    enum nvt_gap_cause cause = NVT_GAP_LATENCY;
+    struct nvt_trace *trace = read_text("{\"traceEvents\": [" EVENT(
+        "cuda_runtime", "hipLaunchKernel", "1", "10", "5",
+        CORRELATION(
+            "1")) "," EVENT("kernel", "a", "3", "20", "10",
+                            ON_DEVICE(
+                                "1")) "," EVENT("cuda_runtime", "hipMemcpyWithStream", "1", "16",
+                                                "60",
+                                                CORRELATION(
+                                                    "2")) "," EVENT("cuda_runtime",
+                                                                    "hipLaunchKernel", "1", "80",
+                                                                    "5",
+                                                                    CORRELATION(
+                                                                        "3")) "," EVENT("kernel",
+                                                                                        "b", "3",
+                                                                                        "90", "10",
+                                                                                        ON_DEVICE(
+                                                                                            "3")) "]}");
+    assert_string_equal(nvt_trace_meta(trace, "backend"), "hip");
+    assert_int_equal(nvt_gaps(trace, keep_cause, &cause, NULL, &err), 0);
+    assert_int_equal(cause, NVT_GAP_WAIT);
+    nvt_trace_free(trace);
+}
+
+static void xpu_has_calls(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_text("{\"traceEvents\": [" EVENT(
+        "cpu_op", "aten::mm", "1", "5", "20",
+        "\"External id\": 1") "," EVENT("xpu_runtime", "urEnqueueKernelLaunch", "1", "10", "5",
+                                        CORRELATION(
+                                            "1")) "," EVENT("kernel", "gemm_kernel", "3", "20",
+                                                            "10",
+                                                            ON_DEVICE("1")) "," EVENT("xpu_driver",
+                                                                                      "zeEventHostS"
+                                                                                      "ynchronize",
+                                                                                      "1", "16",
+                                                                                      "3",
+                                                                                      "") "]}");
+    assert_string_equal(nvt_trace_meta(trace, "backend"), "xpu");
+    assert_int_equal(trace->ranges.count, 1);
+    assert_int_equal(trace->apis.count, 2);
+    assert_int_equal(trace->ops.count, 1);
+    assert_int_equal(trace->ops.api[0], 0);
+    assert_true(nvt_call_launches("urEnqueueKernelLaunch"));
+    assert_true(nvt_call_waits("zeEventHostSynchronize"));
+    nvt_trace_free(trace);
+}
+
+/* Without a call, the device's name tells it. */
+static void a_device_has_a_backend(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *backend;
+    } cases[] = {{"AMD Instinct MI210", "hip"},
+                 {"Intel(R) Data Center GPU Max 1550", "xpu"},
+                 {"NVIDIA H100 80GB HBM3", "cuda"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[600];
+        snprintf(text, sizeof(text),
+                 "{\"deviceProperties\": [{\"id\": 2, \"name\": \"%s\"}], \"traceEvents\": [" EVENT(
+                     "kernel", "a", "3", "20", "10", ON_DEVICE("1")) "]}",
+                 cases[i].device);
+        struct nvt_trace *trace = read_text(text);
+        assert_string_equal(nvt_trace_meta(trace, "backend"), cases[i].backend);
+        nvt_trace_free(trace);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hip_waits_by_its_own_names),
+        cmocka_unit_test(xpu_has_calls),
+        cmocka_unit_test(a_device_has_a_backend),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
+#else
+int main(void)
+{
+    puts("not run: built without yajl");
+    return 0;
+}
+#endif
