@@ -173,6 +173,11 @@ int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_inp
 int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err);
 
+/* Where nothing was found: append a line for each trace whose only device has nothing to do for half
+ * of its time and more (one long gap is no loop, and of no rule), three at most. 0, or -1 with err. */
+int nvt_diagnose_idle(const struct nvt_report_input *input, struct nvt_buffer *lines,
+                      struct nvt_error *err);
+
 /* A finding of a rule with its cause, confidence, remedy and, with a view, where. */
 struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view);
 
