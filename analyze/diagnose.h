@@ -215,6 +215,14 @@ void nvt_finding_about(struct nvt_finding *finding, const char *subject);
 const char *nvt_time_text(double ns, char out[NVT_TIME_MAX]);
 #define NVT_TIME(ns) nvt_time_text((ns), (char[NVT_TIME_MAX]){0})
 
+/* "12.5", "8940", "12840": four digits, or all of a whole number. */
+const char *nvt_count_text(double count, char out[NVT_TIME_MAX]);
+#define NVT_COUNT(count) nvt_count_text((count), (char[NVT_TIME_MAX]){0})
+
+/* "999 B", "1.05 MB", "49.7 GB": three digits in the unit that fits, of 1000 of the one below. */
+const char *nvt_bytes_text(double bytes, char out[NVT_TIME_MAX]);
+#define NVT_BYTES(bytes) nvt_bytes_text((bytes), (char[NVT_TIME_MAX]){0})
+
 /* "11.780 ms", to the microsecond or better, as viewers of traces show it. */
 const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX]);
 

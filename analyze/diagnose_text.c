@@ -24,6 +24,22 @@ const char *nvt_time_text(double ns, char out[NVT_TIME_MAX])
     return out;
 }
 
+const char *nvt_count_text(double count, char out[NVT_TIME_MAX])
+{
+    snprintf(out, NVT_TIME_MAX, count < 9999.5 ? "%.4g" : "%.0f", count);
+    return out;
+}
+
+const char *nvt_bytes_text(double bytes, char out[NVT_TIME_MAX])
+{
+    const char *units[] = {"B", "kB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    for (; unit < 4 && bytes >= 999.5; unit++)
+        bytes /= 1000;
+    snprintf(out, NVT_TIME_MAX, "%.3g %s", bytes, units[unit]);
+    return out;
+}
+
 const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX])
 {
     if (a < 0 && b >= 0)
@@ -69,7 +85,8 @@ void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size)
     if (finding->cost_ns > 0)
         snprintf(out, size, "%s", NVT_TIME(finding->cost_ns));
     else if (finding->cost_bytes > 0)
-        snprintf(out, size, "%.3g MiB", finding->cost_bytes / 1048576);
+        snprintf(out, size, finding->cost_bytes < 999.5 * 1048576 ? "%.3g MiB" : "%.0f MiB",
+                 finding->cost_bytes / 1048576);
 }
 
 void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size)

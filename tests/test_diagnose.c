@@ -396,6 +396,12 @@ static void times_have_three_digits_and_a_unit(void **state)
     assert_string_equal(nvt_moment_text(999, out), "0.999 µs");
     assert_string_equal(nvt_moment_text(11780042, out), "11.780 ms");
     assert_string_equal(nvt_moment_text(61203462602, out), "61.203463 s");
+    assert_string_equal(nvt_count_text(12.5, out), "12.5");
+    assert_string_equal(nvt_count_text(1308.96, out), "1309");
+    assert_string_equal(nvt_count_text(12840, out), "12840");
+    assert_string_equal(nvt_bytes_text(640, out), "640 B");
+    assert_string_equal(nvt_bytes_text(999600, out), "1 MB");
+    assert_string_equal(nvt_bytes_text(49.7e9, out), "49.7 GB");
 }
 
 /* As export --to chrome has them, whose first event is at 0: not as the file's clock has them. */

@@ -74,8 +74,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         fmin(share, usual / view->span_ns) < LEAST_SHARE)
         return 0;
     finding.cost_ns = calls.covered_ns / view->units;
-    snprintf(finding.what, sizeof(finding.what), "memory is allocated and freed %.4g times %s",
-             calls.count / view->units, view->per);
+    snprintf(finding.what, sizeof(finding.what), "memory is allocated and freed %s times %s",
+             NVT_COUNT(calls.count / view->units), view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", calls.count,
              NVT_TIME(calls.ns / calls.count), 100 * share,

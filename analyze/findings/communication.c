@@ -128,14 +128,14 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
     snprintf(finding->what, sizeof(finding->what),
              "for %.0f %% of its time the device only communicates, most of it in %s",
              100 * exposed->ns / (view->span_ns * devices), finding->subject);
-    snprintf(
-        finding->evidence, sizeof(finding->evidence),
-        "%.4g such stretches %s, %s each, the longest %s; no kernel computes in %.0f %% of the "
-        "time in communication; %s is %.0f %% of that",
-        (double)exposed->count / view->units, view->per,
-        NVT_TIME(exposed->ns / (double)exposed->count), NVT_TIME((double)exposed->longest_ns[0]),
-        100 * exposed->ns / exposed->communication_ns, finding->subject,
-        100 * fmin(exposed->names[name] / exposed->ns, 1));
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%s such stretches %s, %s each, the longest %s; no kernel computes in %.0f %% of the "
+             "time in communication; %s is %.0f %% of that",
+             NVT_COUNT((double)exposed->count / view->units), view->per,
+             NVT_TIME(exposed->ns / (double)exposed->count),
+             NVT_TIME((double)exposed->longest_ns[0]),
+             100 * exposed->ns / exposed->communication_ns, finding->subject,
+             100 * fmin(exposed->names[name] / exposed->ns, 1));
     for (size_t i = 0; i < NVT_MOMENTS && exposed->longest_ns[i]; i++)
         nvt_finding_point(finding, exposed->longest[i]);
 }

@@ -62,8 +62,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         return 0;
     finding.cost_ns = share * view->span_ns / view->units;
     snprintf(finding.what, sizeof(finding.what),
-             "%.4g copies of %.0f bytes between host and device %s", all.count / view->units,
-             all.bytes / all.count, view->per);
+             "%s copies of %.0f bytes between host and device %s",
+             NVT_COUNT(all.count / view->units), all.bytes / all.count, view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s each with its call, waits for earlier work left out, %.0f %% of the time, "
              "%.3g MB/s; %.0f of 100 go to the host",

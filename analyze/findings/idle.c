@@ -44,9 +44,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              "the device has nothing to do while the host works%s%s",
              range == NVT_NONE ? "" : " in range ", finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g gaps %s, %s each, %.0f %% of the device's time, in which the "
+             "%s gaps %s, %s each, %.0f %% of the device's time, in which the "
              "launching thread was outside of CUDA; the longest %s",
-             (double)sum.count / view->units, view->per,
+             NVT_COUNT((double)sum.count / view->units), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)gap->host_ns));
     for (size_t i = 0; i < 3; i++)

@@ -100,10 +100,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              "%.0f of 100 kernels are shorter than it takes to launch one, most of them %s",
              100 * (double)small.count / (double)small.kernels, finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g of %.4g kernels %s take less than the %s of a launch, %s on "
+             "%s of %s kernels %s take less than the %s of a launch, %s on "
              "average; with the gaps before them %.0f %% of the time",
-             (double)small.count / view->units, (double)small.kernels / view->units, view->per,
-             NVT_TIME(small.limit), NVT_TIME(small.ns / (double)small.count), 100 * share);
+             NVT_COUNT((double)small.count / view->units),
+             NVT_COUNT((double)small.kernels / view->units), view->per, NVT_TIME(small.limit),
+             NVT_TIME(small.ns / (double)small.count), 100 * share);
     return nvt_findings_add(findings, &finding, err);
 }
 

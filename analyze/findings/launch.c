@@ -27,13 +27,13 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
     snprintf(finding->what, sizeof(finding->what),
              "the device waits for the next launch for %.0f %% of its time", 100 * share);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%.4g such gaps %s, %s each; a launch takes the host %s, a kernel the device %s on "
-             "average (%.4g launches, %.4g kernels %s)",
-             (double)sum->count / view->units, view->per,
+             "%s such gaps %s, %s each; a launch takes the host %s, a kernel the device %s on "
+             "average (%s launches, %s kernels %s)",
+             NVT_COUNT((double)sum->count / view->units), view->per,
              NVT_TIME((double)sum->ns / (double)sum->count),
              NVT_TIME(calls > 0 ? calls_ns / calls : 0),
-             NVT_TIME(kernels > 0 ? kernels_ns / kernels : 0), calls / view->units,
-             kernels / view->units, view->per);
+             NVT_TIME(kernels > 0 ? kernels_ns / kernels : 0), NVT_COUNT(calls / view->units),
+             NVT_COUNT(kernels / view->units), view->per);
 }
 
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,

@@ -72,12 +72,13 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         snprintf(rate, sizeof(rate), "; pinned ones reach %.3g GB/s here",
                  pinned.bytes / pinned.ns);
     finding.cost_ns = share * view->span_ns / view->units;
-    snprintf(finding.what, sizeof(finding.what), "%.3g MB are copied from or to pageable memory %s",
-             pageable.bytes / view->units / 1e6, view->per);
+    snprintf(finding.what, sizeof(finding.what), "%s are copied from or to pageable memory %s",
+             NVT_BYTES(pageable.bytes / view->units), view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g copies %s, %s each, %.0f %% of the time, %.3g GB/s%s",
-             pageable.count / view->units, view->per, NVT_TIME(pageable.ns / pageable.count),
-             100 * share, pageable.bytes / pageable.ns, rate);
+             "%s copies %s, %s each, %.0f %% of the time, %.3g GB/s%s",
+             NVT_COUNT(pageable.count / view->units), view->per,
+             NVT_TIME(pageable.ns / pageable.count), 100 * share, pageable.bytes / pageable.ns,
+             rate);
     return nvt_findings_add(findings, &finding, err);
 }
 

@@ -25,8 +25,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.what, sizeof(finding.what),
              "the device has nothing to do although %s had been launched", finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g such gaps %s, %s each, %.0f %% of the device's time; the longest %s",
-             (double)sum.count / view->units, view->per,
+             "%s such gaps %s, %s each, %.0f %% of the device's time; the longest %s",
+             NVT_COUNT((double)sum.count / view->units), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)sum.longest_ns[0]));
     for (size_t i = 0; i < 3; i++)

@@ -39,11 +39,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              "the device has nothing to do behind %.100s: launching goes on only after it",
              finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g such gaps %s, %s each, %.0f %% of the device's time; %.4g copies "
+             "%s such gaps %s, %s each, %.0f %% of the device's time; %s copies "
              "of at most %d bytes to the host %s",
-             (double)sum.count / view->units, view->per,
+             NVT_COUNT((double)sum.count / view->units), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
-             (double)count_questions(view) / view->units, QUESTION_BYTES, view->per);
+             NVT_COUNT((double)count_questions(view) / view->units), QUESTION_BYTES, view->per);
     for (size_t i = 0; i < 3; i++)
         nvt_finding_point(&finding, sum.longest[i].start);
     return nvt_findings_add(findings, &finding, err);
