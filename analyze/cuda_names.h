@@ -15,7 +15,8 @@
 /* Values of CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind and
  * CUpti_ActivitySynchronizationType (cupti_activity.h), which the model keeps. */
 enum { NVT_COPY_UNKNOWN = 0, NVT_COPY_HTOD = 1, NVT_COPY_DTOH = 2, NVT_COPY_DTOD = 8 };
-enum { NVT_COPY_HTOH = 9, NVT_COPY_PTOP = 10, NVT_COPY_KINDS = 14 };
+enum { NVT_COPY_HTOH = 9, NVT_COPY_PTOP = 10, NVT_COPY_UNIFIED_HTOD = 11 };
+enum { NVT_COPY_UNIFIED_DTOH = 12, NVT_COPY_KINDS = 14 };
 enum { NVT_KIND_UNKNOWN, NVT_KIND_PAGEABLE, NVT_KIND_PINNED, NVT_KIND_DEVICE, NVT_KIND_ARRAY };
 enum { NVT_KIND_MANAGED = 5, NVT_KINDS = 8 };
 enum { NVT_SYNC_UNKNOWN, NVT_SYNC_EVENT, NVT_SYNC_WAIT_EVENT, NVT_SYNC_STREAM, NVT_SYNC_CONTEXT };

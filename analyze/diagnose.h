@@ -25,6 +25,7 @@
     X(pageable)                                                                                    \
     X(transfers)                                                                                   \
     X(copies)                                                                                      \
+    X(unified)                                                                                     \
     X(allocation)                                                                                  \
     X(memory)                                                                                      \
     X(communication)                                                                               \

@@ -88,6 +88,8 @@ static void copy(struct maker *maker, const struct program *program, int is_ques
     row.source_kind = is_question ? NVT_KIND_DEVICE : host;
     row.target_kind = is_question ? host : NVT_KIND_DEVICE;
     row.bytes = program->copy_bytes;
+    if (program->managed && !is_question)
+        row.copy_kind = NVT_COPY_UNIFIED_HTOD;
     assert_int_not_equal(nvt_op_add(maker->trace, &row), NVT_NONE);
 }
 

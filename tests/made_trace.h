@@ -46,6 +46,7 @@ struct program {
     int64_t copy_ns;
     uint64_t copy_bytes;
     int pageable;
+    int managed; /* those to the device are pages that move on demand */
     int kernels;
     int64_t kernel_ns, launch_ns; /* launch_ns 0: 6000 */
     int wait_every;               /* kernels */

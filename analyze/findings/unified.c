@@ -1,0 +1,84 @@
+/* unified memory: pages of managed memory that move when they are touched, some KiB at a time. */
+#include <math.h>
+#include <stdio.h>
+
+#include "../cuda_names.h"
+#include "../devices.h"
+#include "../diagnose.h"
+
+#define LEAST_SHARE   0.1
+#define LEAST_AN_UNIT 10
+#define LEAST_COUNT   100
+
+struct moves {
+    double count, bytes, to_host;
+    double ns;   /* moving, also beside kernels, which wait for it */
+    double gaps; /* between one and the next, with nothing else in between */
+};
+
+static int is_move(const struct nvt_ops *ops, uint32_t op)
+{
+    return ops->kind[op] == NVT_OP_MEMCPY && (ops->copy_kind[op] == NVT_COPY_UNIFIED_HTOD ||
+                                              ops->copy_kind[op] == NVT_COPY_UNIFIED_DTOH);
+}
+
+static void add_up(const struct nvt_view *view, const struct nvt_used_device *device,
+                   struct moves *moves, struct nvt_finding *finding)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    int64_t until = INT64_MIN, moved = INT64_MIN; /* ends of all that was, and of what moved */
+    int follows = 0;                              /* the last one moved */
+    for (uint32_t i = 0; i < device->count; i++) {
+        uint32_t op = device->ops[i];
+        int64_t start = ops->start[op], end = ops->end[op];
+        if (is_move(ops, op) && nvt_is_steady(view, start)) {
+            moves->count++;
+            moves->bytes += (double)ops->bytes[op];
+            moves->to_host += ops->copy_kind[op] == NVT_COPY_UNIFIED_DTOH;
+            if (end > moved)
+                moves->ns += (double)(end - (start > moved ? start : moved));
+            if (follows && start > until)
+                moves->gaps += (double)(start - until);
+            moved = end > moved ? end : moved;
+            nvt_finding_point(finding, start);
+        }
+        follows = is_move(ops, op);
+        until = end > until ? end : until;
+    }
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct moves all = {0, 0, 0, 0, 0};
+    for (uint32_t i = 0; i < view->device_count; i++)
+        add_up(view, &view->devices[i], &all, &finding);
+    double least = view->iteration_count ? LEAST_AN_UNIT * view->units : LEAST_COUNT;
+    double share = fmin((all.ns + all.gaps) / (view->span_ns * view->device_count), 1);
+    if (all.count < least || share < LEAST_SHARE)
+        return 0;
+    finding.cost_ns = share * view->span_ns / view->units;
+    snprintf(finding.what, sizeof(finding.what),
+             "pages of managed memory move on demand, %s times %s, %.0f KiB each",
+             NVT_COUNT(all.count / view->units), view->per, all.bytes / all.count / 1024);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%s each and %s until the next, %.0f %% of the time; %.3g GB/s while they "
+             "move; %.0f of 100 go to the host",
+             NVT_TIME(all.ns / all.count), NVT_TIME(all.gaps / all.count), 100 * share,
+             all.ns > 0 ? all.bytes / all.ns : 0, 100 * all.to_host / all.count);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_unified = {
+    .cause = "pages on demand",
+    .about = "managed memory that moves between host and device when it is touched",
+    .threshold = "10 moves an iteration (100 without iterations), 10 % of the time with what lies "
+                 "between one and the next: each is a fault that somebody waits for, some tens of "
+                 "us for what a copy of all would move in a few",
+    .remedy = "cudaMemPrefetchAsync to where the data are needed next, before they are, or "
+              "cudaMemAdvise; or device memory and copies of one's own",
+    .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS,
+    .look = look,
+};
