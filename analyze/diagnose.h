@@ -19,6 +19,7 @@
     X(crossing)                                                                                    \
     X(sync)                                                                                        \
     X(launch)                                                                                      \
+    X(loading)                                                                                     \
     X(kernels)                                                                                     \
     X(idle)                                                                                        \
     X(stalled)                                                                                     \

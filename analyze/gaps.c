@@ -42,6 +42,18 @@ static int waited(const struct nvt_trace *trace, const struct nvt_gap *gap, uint
             trace->apis.end[call] >= ops->end[gap->before]);
 }
 
+/* A call took most of a gap. */
+static enum nvt_gap_cause cause_of_call(const struct nvt_trace *trace, uint32_t call)
+{
+    const struct nvt_apis *apis = &trace->apis;
+    const char *name = nvt_name(trace, apis->name[call]);
+    if (!nvt_call_launches(name))
+        return NVT_GAP_CALL;
+    return apis->end[call] - apis->start[call] >= NVT_GAP_LOAD_NS && !strstr(name, "GraphLaunch")
+               ? NVT_GAP_LOAD
+               : NVT_GAP_LAUNCH;
+}
+
 /* What the launching thread did from the start of the gap until its call returned. */
 static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
                     const struct nvt_buckets *threads)
@@ -75,9 +87,8 @@ static void explain(struct nvt_gap *gap, const struct nvt_trace *trace,
     else if (wait != NVT_NONE) {
         gap->cause = NVT_GAP_WAIT;
         gap->call = wait;
-    } else if (most > gap->host_ns - most && gap->call != NVT_NONE &&
-               !nvt_call_launches(nvt_name(trace, apis->name[gap->call])))
-        gap->cause = NVT_GAP_CALL;
+    } else if (most > gap->host_ns - most && gap->call != NVT_NONE)
+        gap->cause = cause_of_call(trace, gap->call);
 }
 
 static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,

@@ -50,6 +50,11 @@ static const struct trouble {
      {.kernels = 10, .kernel_ns = 80000, .host_ns = 120000},
      {{.kernels = 10, .kernel_ns = 120000, .host_ns = 120000},
       {.kernels = 10, .kernel_ns = 40000, .host_ns = 90000}}},
+    {&nvt_rule_loading,
+     "2 times an iteration", /* the first is behind the wait of the iteration before */
+     {.kernels = 3, .kernel_ns = 80000, .launch_ns = 1000000},
+     {{.kernels = 3, .kernel_ns = 80000, .launch_ns = 999000},
+      {.kernels = 3, .kernel_ns = 11000000, .launch_ns = 1000000}}},
     {&nvt_rule_stalled,
      "although gemm had been launched",
      {.kernels = 10, .kernel_ns = 80000, .stall_ns = 120000},
@@ -520,7 +525,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"no device operations on record: 13 of ",
+         {"no device operations on record: 14 of ",
           " rules had nothing to look at (nvtally record --trace kernel, on a ",
           "no API calls on record: 1 of ", "no memory events on record: 1 of ",
           "no iterations on record: 3 of "}},

@@ -1,0 +1,51 @@
+/* code loading: a launch that takes as long as hundreds of others, on a device that waits for it. */
+#include <stdio.h>
+
+#include "../diagnose.h"
+#include "../gaps.h"
+
+#define LEAST_SHARE 0.1
+#define LEAST_COUNT 3
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    struct nvt_gap_sum sum = {.cause = NVT_GAP_LOAD};
+    double share = 0, usual = 0;
+    if (nvt_view_gaps(view, &sum, &share, &usual, err))
+        return -1;
+    if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
+        return 0;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    uint32_t first = sum.longest[0].after;
+    finding.cost_ns = (double)sum.ns / view->units / sum.devices;
+    snprintf(finding.what, sizeof(finding.what),
+             "the device waits for a launch that takes 1 ms and more, %s times %s",
+             NVT_COUNT((double)sum.count / view->units), view->per);
+    snprintf(
+        finding.evidence, sizeof(finding.evidence),
+        "%s each, %.0f %% of the device's time; the longest, %s, is in front of %.200s",
+        NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
+        NVT_TIME((double)sum.longest_ns[0]),
+        nvt_name(view->trace, ops->short_name[first] ? ops->short_name[first] : ops->name[first]));
+    for (size_t i = 0; i < 3; i++)
+        nvt_finding_point(&finding, sum.longest[i].start);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_loading = {
+    .cause = "code loading",
+    .about = "launches that take 1 ms and more while the device has nothing to do",
+    .threshold =
+        "10 % of the device's time in at least 3 gaps, also were the two longest as the "
+        "others: a launch takes 2 to 10 us, one that loads or compiles code some ms; those "
+        "of CUDA graphs do not count, and on a device that works one may wait for room",
+    .remedy =
+        "launch every kernel once before what is measured or served, in the shapes that come; "
+        "CUDA_MODULE_LOADING=EAGER; keep compiled code in a cache",
+    .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
+    .has_gaps = 1,
+    .look = look,
+};
