@@ -11,6 +11,21 @@ static size_t plain_length(const char *name)
     return end && end > name ? (size_t)(end - name) : strlen(name);
 }
 
+/* " at 0x7f8fee516940>" is where an object lay in one process: " at 0x*>". Shortens the name. */
+static char *without_addresses(char *name)
+{
+    static const char at[] = " at 0x";
+    size_t length = sizeof(at) - 1;
+    for (char *found = name; found && (found = strstr(found, at)); found += length) {
+        size_t digits = strspn(found + length, "0123456789abcdef");
+        if (digits < 2 || found[length + digits] != '>')
+            continue;
+        found[length] = '*';
+        memmove(found + length + 1, found + length + digits, strlen(found + length + digits) + 1);
+    }
+    return name;
+}
+
 char *nvt_plain_name(const char *name)
 {
     static const char step[] = "ProfilerStep#";
@@ -18,7 +33,7 @@ char *nvt_plain_name(const char *name)
     if (!strncmp(name, step, prefix) && name[prefix] &&
         !name[prefix + strspn(name + prefix, "0123456789")])
         return strdup("ProfilerStep#*");
-    return strndup(name, plain_length(name));
+    return without_addresses(strndup(name, plain_length(name)));
 }
 
 /* The id of a name's plain form, NVT_NO_STRING when out of memory. */

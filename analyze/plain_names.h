@@ -1,7 +1,8 @@
 /*
  * Names without numbers: PyTorch's emit_nvtx writes "aten::mm, seq = 5, op_id = 12" for every call
- * of an operator, and its profiler "ProfilerStep#7" for every step. As names that is one range
- * each; what they have in common is "aten::mm" and "ProfilerStep#*". nsys's reports keep them
+ * of an operator, its profiler "ProfilerStep#7" for every step, and Python's stack where each object
+ * lies ("<built-in method to of Tensor object at 0x7f8fee516940>"). As names that is one range
+ * each; what they have in common is "aten::mm", "ProfilerStep#*" and "… at 0x*>". nsys's reports keep them
  * apart, and so do ours unless asked; what is drawn, compared and diagnosed takes them together.
  */
 #ifndef NVT_PLAIN_NAMES_H

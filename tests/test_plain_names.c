@@ -26,6 +26,11 @@ static const struct {
     {"ProfilerStep#", "ProfilerStep#"},
     {"ProfilerStep#1a", "ProfilerStep#1a"},
     {"step 17", "step 17"},
+    {"<built-in method to of Tensor object at 0x7f8fee516940>",
+     "<built-in method to of Tensor object at 0x*>"},
+    {"f(<a at 0x12>, <b at 0x34ab>)", "f(<a at 0x*>, <b at 0x*>)"},
+    {"page at 0x7f8fee516940", "page at 0x7f8fee516940"},
+    {"<a at 0x>", "<a at 0x>"},
     {", op_id = 3", ", op_id = 3"}, /* nothing would be left */
     {"", ""},
 };
