@@ -36,6 +36,13 @@ char *nvt_plain_name(const char *name)
     return without_addresses(strndup(name, plain_length(name)));
 }
 
+int nvt_is_python_function(const char *name)
+{
+    static const char domain[] = "python_function:", module[] = "nn.Module: ";
+    return !strncmp(name, domain, sizeof(domain) - 1) &&
+           strncmp(name + sizeof(domain) - 1, module, sizeof(module) - 1) != 0;
+}
+
 /* The id of a name's plain form, NVT_NO_STRING when out of memory. */
 static uint32_t plain(struct nvt_trace *trace, uint32_t id)
 {

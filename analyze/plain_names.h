@@ -13,6 +13,10 @@
 /* The plain form of a name, malloc'ed; NULL when out of memory. */
 char *nvt_plain_name(const char *name);
 
+/* Whether a range, as reports name it with its domain, is a function of the Python stack; not a module of
+ * PyTorch's, which is what its user wrote. */
+int nvt_is_python_function(const char *name);
+
 /* Give the ranges of a trace plain names. 0, or -1 with err (out of memory). */
 int nvt_plain_names(struct nvt_trace *trace, struct nvt_error *err);
 

@@ -90,6 +90,45 @@ static void write_trace(const char *path)
     cli_write_file(path, json, sizeof(json) - 1);
 }
 
+#define OF(category, name)                                                                         \
+    "{\"ph\":\"X\",\"cat\":\"" category "\",\"name\":\"" name                                      \
+    "\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":20,\"args\":{\"correlation\":1,\"stream\":7}}"
+
+/* Python's stack has the time of everything that it calls: operators and modules would not be seen. */
+static void test_functions_are_left_out(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "[" OF("python_function", "train.py(3): main") "," OF("cpu_op", "aten::mm") "," OF(
+            "python_function", "nn.Module: Linear_0") "," OF("cuda_runtime",
+                                                             "cudaLaunchKernel") "," OF("kernel",
+                                                                                        "gemm") "]";
+    char *directory = cli_tempdir();
+    const char *path = cli_in(directory, "t.json");
+    cli_write_file(path, json, sizeof(json) - 1);
+    const char *summary[] = {cli_built("nvtally"), "stats", "-r", "summary", path, NULL};
+    struct cli_result result = cli_run(summary);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "cpu_op:aten::mm"));
+    assert_non_null(strstr(result.out, "nn.Module: Linear_0"));
+    assert_null(strstr(result.out, "train.py"));
+    cli_result_free(&result);
+    if (!no_gnuplot()) {
+        result = plot(path);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+        char *data = read_text(directory, "t-ranges.dat"),
+             *svg = read_text(directory, "t-ranges.svg");
+        assert_non_null(strstr(data, "aten::mm"));
+        assert_non_null(strstr(data, "Linear_0"));
+        assert_null(strstr(data, "train.py"));
+        assert_non_null(strstr(svg, "Functions of the Python stack not drawn."));
+        free(data);
+        free(svg);
+    }
+    cli_tempdir_remove(directory);
+}
+
 /* A script whose name begins with a '-' is no option of gnuplot, which said nothing and drew nothing. */
 static void test_trace_named_like_an_option(void **state)
 {
@@ -155,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges_of_a_trace),
+        cmocka_unit_test(test_functions_are_left_out),
         cmocka_unit_test(test_trace_named_like_an_option),
         cmocka_unit_test(test_traces_left_out),
         cmocka_unit_test(test_full_disk),

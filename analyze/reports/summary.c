@@ -281,13 +281,26 @@ static struct nvt_table *kernel_table(const struct nvt_report_input *input, stru
     return whole_table(table, &kernels, err);
 }
 
+/* Whether anything but functions of the Python stack is there: then these are left out, as each of
+ * them has the time of those that it calls, and there are hundreds. */
+static int has_others(const struct nvt_table *from, size_t name)
+{
+    for (size_t row = 0; row < nvt_table_rows(from); row++)
+        if (!nvt_is_python_function(nvt_table_text(from, row, name)))
+            return 1;
+    return 0;
+}
+
 /* Rows of nvtx_gpu_proj_sum, added up by plain names. */
 static int add_ranges(struct sums *ranges, const struct nvt_table *from)
 {
     size_t name = nvt_table_find(from, "Range"), total = nvt_table_find(from, R_HEADING_TOTAL);
     size_t host = nvt_table_find(from, R_HEADING_HOST),
            count = nvt_table_find(from, R_HEADING_COUNT);
+    int others = has_others(from, name);
     for (size_t row = 0; row < nvt_table_rows(from); row++) {
+        if (others && nvt_is_python_function(nvt_table_text(from, row, name)))
+            continue;
         char *plain = nvt_plain_name(nvt_table_text(from, row, name));
         struct sum *sum = plain ? sum_at(ranges, nvt_groups_text(&ranges->names, plain)) : NULL;
         free(plain);

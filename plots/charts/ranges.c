@@ -1,13 +1,15 @@
 /*
- * ranges: where the time of a trace went: the NVTX ranges, and the kernels, with the most total
+ * ranges: where the time of a trace went: the ranges, and the kernels, with the most total
  * time as bars, with the total, its share and how often the range ran. Nested ranges count within
- * those around them, so shares can exceed 100 % together.
+ * those around them, so shares can exceed 100 % together. Functions of the Python stack are left out
+ * where anything else is to be seen: the twenty with the most time are those that call all others.
  */
 #include "../chart.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../analyze/plain_names.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../label.h"
@@ -18,15 +20,18 @@
 struct bars {
     const struct nvt_trace *trace;
     const struct nvt_table *table;
-    const char *what, *of; /* "NVTX ranges", heading of the names */
+    const char *what, *of; /* "Ranges", heading of the names */
+    size_t rows[BARS_MAX]; /* of the table */
     size_t count;
+    int leaves_out; /* functions of the Python stack */
     struct nvt_time_unit unit;
     int are_kernels;
 };
 
-static double total_of(const struct bars *bars, size_t row)
+static double total_of(const struct bars *bars, size_t bar)
 {
-    return nvt_table_real(bars->table, row, nvt_table_find(bars->table, "Total Time (ns)"));
+    return nvt_table_real(bars->table, bars->rows[bar],
+                          nvt_table_find(bars->table, "Total Time (ns)"));
 }
 
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
@@ -43,8 +48,9 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     (void)request;
     (void)name;
     fprintf(out, "# total_%s\tpercent\tinstances\t%s\n", bars->unit.name, bars->of);
-    for (size_t row = 0; row < bars->count; row++) {
-        fprintf(out, "%.9g\t%.1f\t%lld\t", total_of(bars, row) / bars->unit.ns,
+    for (size_t bar = 0; bar < bars->count; bar++) {
+        size_t row = bars->rows[bar];
+        fprintf(out, "%.9g\t%.1f\t%lld\t", total_of(bars, bar) / bars->unit.ns,
                 nvt_table_real(bars->table, row, share),
                 (long long)nvt_table_int(bars->table, row, instances));
         nvt_label_put(&labels, row, out);
@@ -68,6 +74,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                                ? "Total time, its share, and how often it ran."
                                : "Total time, its share of the sum over all, and how often it ran. "
                                  "What lies within another counts in both.");
+    if (bars->leaves_out)
+        nvt_frame_note(&frame, "Functions of the Python stack not drawn.");
     nvt_frame_provenance(&frame, "", nvt_table_provenance(bars->table));
     nvt_frame_open(&frame, 30 * (int)bars->count, out);
     nvt_frame_time_text(&bars->unit, out);
@@ -85,6 +93,22 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
+/* The first rows of the table that are drawn. */
+static void choose_rows(struct bars *bars)
+{
+    size_t rows = nvt_table_rows(bars->table), of = nvt_table_find(bars->table, bars->of);
+    int others = 0, functions = 0;
+    for (size_t row = 0; row < rows && !(others && functions); row++) {
+        int is_function = nvt_is_python_function(nvt_table_text(bars->table, row, of));
+        functions |= is_function;
+        others |= !is_function;
+    }
+    bars->leaves_out = others && functions;
+    for (size_t row = 0; row < rows && bars->count < BARS_MAX; row++)
+        if (!bars->leaves_out || !nvt_is_python_function(nvt_table_text(bars->table, row, of)))
+            bars->rows[bars->count++] = row;
+}
+
 static int draw_table(const struct nvt_chart_request *request, const struct nvt_report *report,
                       struct bars bars, const char *name, struct nvt_error *err)
 {
@@ -92,8 +116,8 @@ static int draw_table(const struct nvt_chart_request *request, const struct nvt_
     int status = report->make(request->input, &tables, err);
     bars.trace = request->input->traces[0].trace;
     bars.table = status ? NULL : tables.items[0];
-    bars.count = status ? 0 : nvt_table_rows(bars.table);
-    bars.count = bars.count < BARS_MAX ? bars.count : BARS_MAX;
+    if (!status)
+        choose_rows(&bars);
     if (bars.count) {
         bars.unit = nvt_time_unit_for(total_of(&bars, 0));
         status = nvt_chart_draw(request, name, put_data, put_script, &bars, err);
@@ -107,7 +131,7 @@ static int draw_trace(const struct nvt_chart_request *request, const char *base,
 {
     char name[160];
     const struct nvt_trace *trace = request->input->traces[0].trace;
-    const struct bars ranges = {.what = "NVTX ranges", .of = "Range"};
+    const struct bars ranges = {.what = "Ranges", .of = "Range"};
     const struct bars kernels = {.what = "Kernels", .of = "Name", .are_kernels = 1};
     int status = 0;
     snprintf(name, sizeof(name), "%s-ranges", base);
