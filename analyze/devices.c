@@ -121,10 +121,27 @@ void nvt_used_devices_free(struct nvt_used_devices *devices)
     *devices = (struct nvt_used_devices){0};
 }
 
+/* What all devices are called, "" where they differ: ROCm's events count devices otherwise than its list
+ * of them, so that number 9 is one of eight of the same name. */
+static const char *common_name(const struct nvt_trace *trace, uint32_t process)
+{
+    const struct nvt_devices *devices = &trace->devices;
+    const char *common = NULL;
+    for (uint32_t i = 0; i < devices->count; i++) {
+        const char *name = nvt_name(trace, devices->name[i]);
+        if (devices->process[i] != process && devices->process[i] != NVT_NONE)
+            continue;
+        if (common && strcmp(common, name) != 0)
+            return "";
+        common = name;
+    }
+    return common ? common : "";
+}
+
 const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device)
 {
     const struct nvt_devices *devices = &trace->devices;
-    const char *name = "";
+    const char *name = NULL;
     for (uint32_t i = 0; i < devices->count; i++) {
         if (devices->device[i] != device)
             continue;
@@ -133,7 +150,9 @@ const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uin
         if (devices->process[i] == NVT_NONE)
             name = nvt_name(trace, devices->name[i]);
     }
-    return name;
+    if (name)
+        return name;
+    return device == NVT_NONE ? "" : common_name(trace, process);
 }
 
 void nvt_put_device(struct nvt_table *table, size_t row, size_t column,

@@ -41,7 +41,8 @@ void nvt_used_devices_free(struct nvt_used_devices *devices);
 /* What a process's device is, the same for all processes (its UUID): the name's id, 0 when it is not known. */
 uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_t device);
 
-/* The name of a device as a process numbers it, "" when it is not known. */
+/* The name of a device as a process numbers it; where its number is in no list, that which all of the
+ * process's have. "" when it is not known. */
 const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device);
 
 /* "NVIDIA H100 (0)", "(0)" without a name, "host" for NVT_NONE, into a cell. */

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/devices.h"
 #include "../analyze/gaps.h"
 #include "../analyze/readers/reader.h"
 #include "cli.h"
@@ -115,9 +116,32 @@ static void a_device_has_a_backend(void **state)
     }
 }
 
+/* ROCm numbers devices of events from 2 on, and those that it lists from 0. */
+static void a_device_that_is_not_listed_is_like_the_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *listed, *named;
+    } cases[] = {{"AMD Instinct MI300X", "AMD Instinct MI300X"}, {"AMD Instinct MI210", ""}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[600];
+        snprintf(text, sizeof(text),
+                 "{\"deviceProperties\": [{\"id\": 0, \"name\": \"AMD Instinct MI300X\"}, "
+                 "{\"id\": 1, \"name\": \"%s\"}], \"traceEvents\": [" EVENT(
+                     "kernel", "a", "3", "20", "10", ON_DEVICE("1")) "]}",
+                 cases[i].listed);
+        struct nvt_trace *trace = read_text(text);
+        assert_string_equal(nvt_device_name(trace, 0, 2), cases[i].named);
+        assert_string_equal(nvt_device_name(trace, 0, 0), "AMD Instinct MI300X");
+        assert_string_equal(nvt_device_name(trace, 0, NVT_NONE), "");
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_device_that_is_not_listed_is_like_the_others),
         cmocka_unit_test(hip_waits_by_its_own_names),
         cmocka_unit_test(xpu_has_calls),
         cmocka_unit_test(a_device_has_a_backend),
