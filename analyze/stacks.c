@@ -216,10 +216,13 @@ static uint32_t range_name(struct build *build, uint32_t range)
     return build->alike && name != NVT_NO_STRING ? build->alike[name] : name;
 }
 
+/* Functions of Python's stack, but no modules of PyTorch's in it. */
 static int is_left_out(const struct build *build, uint32_t range)
 {
+    static const char module[] = "nn.Module: ";
     const struct nvt_trace *trace = build->trace;
-    return trace->domains.name[trace->ranges.domain[range]] == build->functions;
+    return trace->domains.name[trace->ranges.domain[range]] == build->functions &&
+           strncmp(nvt_name(trace, trace->ranges.name[range]), module, sizeof(module) - 1) != 0;
 }
 
 /* Rows of the ranges that are wanted, and of those around them, which are lower ones. 0, or -1 when

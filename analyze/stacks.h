@@ -48,7 +48,7 @@ struct nvt_stacks {
 
 /* How they are made; added to those of project.h, which say what ranges operations belong to. */
 enum nvt_stacks_flags {
-    /* Functions of Python's stack are left out, unless the trace has no other ranges: a hundred of
+    /* Functions of Python's stack, not modules in it, are left out, unless the trace has no other ranges: a hundred of
      * them lie around each range. Their time is that of the range around them. */
     NVT_STACKS_NO_FUNCTIONS = 0x100,
     /* Ranges whose names differ in a number alone are one, "layer*.fc1", where that has four values or

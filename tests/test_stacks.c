@@ -179,18 +179,21 @@ static void functions_are_left_out_where_asked(void **state)
     add_function(trace, thread, functions, "train.py(7): f", 20, 80);
     add_range(trace, thread, "forward", 30, 50);
     add_function(trace, thread, functions, "linear.py(1): g", 35, 40);
+    add_function(trace, thread, functions, "nn.Module: Linear_0", 82, 86);
     finished(trace);
     expect_written(trace, &nvt_exporter_folded,
                    "<module> 20\n"
-                   "<module>;step 20\n"
+                   "<module>;step 16\n"
                    "<module>;step;train.py(7): f 40\n"
                    "<module>;step;train.py(7): f;forward 15\n"
-                   "<module>;step;train.py(7): f;forward;linear.py(1): g 5\n");
+                   "<module>;step;train.py(7): f;forward;linear.py(1): g 5\n"
+                   "<module>;step;nn.Module: Linear_0 4\n");
     struct nvt_stacks stacks = {0};
     assert_int_equal(
         nvt_stacks_make(&stacks, trace, NVT_STACKS_HOST, NVT_STACKS_NO_FUNCTIONS, &err), 0);
-    assert_int_equal(stacks.count, 2);
-    assert_int_equal(stacks.items[0].self, 60);
+    assert_int_equal(stacks.count, 3);
+    assert_int_equal(stacks.items[0].self, 56);
+    assert_string_equal(nvt_stacks_name(&stacks, 2), "nn.Module: Linear_0");
     assert_int_equal(stacks.items[1].self, 20);
     assert_int_equal(stacks.items[1].parent, 0);
     nvt_stacks_free(&stacks);
