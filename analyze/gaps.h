@@ -19,9 +19,9 @@ enum nvt_gap_cause {
     NVT_GAP_LATENCY, /* was launched in time, or its launch is not on record */
     NVT_GAP_WAIT,    /* the host had waited for the device, and only then launched on */
     NVT_GAP_LAUNCH,  /* launches follow each other, but slower than the device works */
-    NVT_GAP_LOAD,    /* one launch took most of it, and NVT_GAP_LOAD_NS: it loads or compiles code */
-    NVT_GAP_CALL,    /* another call took most of it: an allocation, a load … */
-    NVT_GAP_HOST,    /* the thread was outside of CUDA for most of it, and at least that long: */
+    NVT_GAP_LOAD, /* one launch took most of it, and NVT_GAP_LOAD_NS: it loads or compiles code */
+    NVT_GAP_CALL, /* another call took most of it: an allocation, a load … */
+    NVT_GAP_HOST, /* the thread was outside of CUDA for most of it, and at least that long: */
 };
 
 /* From where on a gap outside of CUDA is the program's own work: a launch costs 2 to 10 µs of the
