@@ -23,7 +23,7 @@ man: $(MAN_PAGES) ## the manual pages
 install: all $(if $(SCDOC),man) ## install into DESTDIR and PREFIX (/usr/local)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/nvtally $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 755 $(BUILD)/nvtally $(DESTDIR)$(BINDIR)
-	install -m 644 $(wildcard $(BUILD)/libnvtally-*.so) $(DESTDIR)$(LIBDIR)/nvtally
+	install -m 644 $(BUILD)/libnvtally-*.so $(DESTDIR)$(LIBDIR)/nvtally
 	install -d $(DESTDIR)$(LIBDIR)/nvtally/pytorch
 	install -m 644 collectors/pytorch/*.py $(DESTDIR)$(LIBDIR)/nvtally/pytorch
 	install -m 644 $(BUILD)/libnvtally.so.$(LIBRARY_ABI) $(DESTDIR)$(LIBDIR)
