@@ -198,7 +198,13 @@ static void reads_tables_with_few_columns(void **state)
                      " (2, 'void ns::(anonymous namespace)::k<float, 4>(float const*, int)');"
                      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 3, 12, 10, " T57 ");"
                      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (40, 30, 3, 2);"
-                     "INSERT INTO NVTX_EVENTS VALUES ('r', 59, 20, 5, " T57 ");"));
+                     "INSERT INTO NVTX_EVENTS VALUES ('r', 59, 20, 5, " T57 ");"
+                     "CREATE TABLE TARGET_INFO_GPU (vmId INTEGER, deviceId INTEGER, name TEXT,"
+                     " busLocation TEXT);"
+                     "INSERT INTO TARGET_INFO_GPU VALUES (7, 0, 'RTX 3080', '0000:02:00.0');"));
+    assert_null(trace->warning);
+    assert_string_equal(nvt_trace_meta(trace, "device"), "RTX 3080");
+    assert_int_equal(trace->devices.device[0], 0);
     assert_int_equal(trace->ops.count, 1);
     assert_int_equal(trace->ops.api[0], 0);
     assert_string_equal(name_of(trace, trace->ops.short_name[0]), "k");

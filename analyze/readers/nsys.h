@@ -66,6 +66,7 @@ struct nvt_nsys_table {
     uint64_t number; /* of the row, from 1 */
     const char *bad;
     unsigned present; /* bit i: column i is there */
+    int is_old;       /* the first by its old name */
 };
 
 /* Read a table if it is there. 0, or -1 with err filled. */

@@ -40,9 +40,16 @@ static int is_real_table(struct nvt_nsys *reader, const char *name)
     return status == SQLITE_DONE ? 0 : fail_sql(reader, name);
 }
 
+/* What exports from before schemas had a number call the first column; NULL: the same. */
+static const char *old_name(const struct nvt_nsys_spec *spec)
+{
+    return strcmp(spec->name, "TARGET_INFO_GPU") ? NULL : "deviceId";
+}
+
 /* Which columns of the spec the table has. table_info leaves out generated columns. */
 static int probe(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
+    const char *old = old_name(table->spec);
     sqlite3_stmt *statement;
     char sql[128];
     int status;
@@ -54,7 +61,10 @@ static int probe(struct nvt_nsys *reader, struct nvt_nsys_table *table)
         for (int i = 0; name && i < NVT_NSYS_COLUMNS && table->spec->columns[i]; i++)
             if (!sqlite3_stricmp(name, table->spec->columns[i]))
                 table->present |= 1u << i;
+        table->is_old |= name && old && !sqlite3_stricmp(name, old);
     }
+    table->is_old &= !(table->present & 1);
+    table->present |= table->is_old ? 1 : 0;
     sqlite3_finalize(statement);
     return status == SQLITE_DONE ? 0 : fail_sql(reader, table->spec->name);
 }
@@ -65,8 +75,9 @@ static int prepare(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     struct nvt_buffer sql = {0};
     int failed = nvt_buffer_printf(&sql, "SELECT ");
     for (int i = 0; i < NVT_NSYS_COLUMNS && spec->columns[i]; i++)
-        failed |= nvt_buffer_printf(&sql, table->present >> i & 1 ? "%s\"%s\"" : "%sNULL",
-                                    i ? ", " : "", spec->columns[i]);
+        failed |=
+            nvt_buffer_printf(&sql, table->present >> i & 1 ? "%s\"%s\"" : "%sNULL", i ? ", " : "",
+                              !i && table->is_old ? old_name(spec) : spec->columns[i]);
     /* NOT INDEXED: an index of a stranger's file may hold other rows than its table. */
     failed |= nvt_buffer_printf(&sql, " FROM \"%s\" NOT INDEXED%s%s", spec->name,
                                 spec->where ? " WHERE " : "", spec->where ? spec->where : "");
