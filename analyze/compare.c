@@ -9,6 +9,7 @@
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
+#include "../lib/terminal.h"
 #include "command.h"
 #include "compare_reference.h"
 #include "compare_sides.h"
@@ -30,6 +31,7 @@ static const char usage_text[] =
     "      --reference        beside the published figures (nvtally reference)\n"
     "      --tolerance PCT    within this it is the same (default: 1%)\n" NVT_WINDOW_HELP
     "      --top N            only the N rows whose total time has changed most\n"
+    "      --wide             on a terminal too, no text is shortened\n"
     "      --help             this text\n\n"
     "Exit status: 0, 1 when --fail-above was exceeded, 2 when it cannot be compared.\n"
     "Example:  nvtally compare before after --fail-above 5%\n";
@@ -44,6 +46,7 @@ struct request {
     int fail_unknown;
     int reference; /* beside published figures */
     struct nvt_window window;
+    int is_wide; /* nothing is shortened */
 };
 
 /* A row: a side against A. */
@@ -117,7 +120,7 @@ static int parse_top(const char *text, size_t *top, struct nvt_error *err)
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, TOLERANCE, TOP, REFERENCE, HELP };
+    enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, TOLERANCE, TOP, REFERENCE, WIDE, HELP };
     static const struct option options[] = {{"format", required_argument, NULL, 'f'},
                                             {"fail-above", required_argument, NULL, FAIL_ABOVE},
                                             {"fail-unknown", no_argument, NULL, FAIL_UNKNOWN},
@@ -125,6 +128,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                             {"tolerance", required_argument, NULL, TOLERANCE},
                                             {"top", required_argument, NULL, TOP},
                                             NVT_WINDOW_OPTIONS,
+                                            {"wide", no_argument, NULL, WIDE},
                                             {"help", no_argument, NULL, HELP},
                                             {NULL, 0, NULL, 0}};
     char hint[128];
@@ -154,6 +158,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             break;
         case REFERENCE:
             request->reference = 1;
+            break;
+        case WIDE:
+            request->is_wide = 1;
             break;
         case HELP:
         case 'h':
@@ -315,7 +322,8 @@ static void print_title(const struct outcomes *outcomes, char *out, size_t size)
 static int show(const struct request *request, const struct nvt_sides *groups, size_t sides,
                 const struct outcomes *outcomes, struct nvt_error *err)
 {
-    struct nvt_tables tables = {0};
+    struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout),
+                                .is_wide = request->is_wide};
     char title[200];
     print_title(outcomes, title, sizeof(title));
     struct nvt_table *table =
@@ -489,7 +497,8 @@ static int put_reference(const struct request *request, const struct nvt_report_
                          struct nvt_error *err)
 {
     struct nvt_besides besides = {0};
-    struct nvt_tables tables = {0};
+    struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout),
+                                .is_wide = request->is_wide};
     int status = nvt_beside_reference(input, &besides, err);
     if (!status)
         status = nvt_beside_table(input, &besides, &tables, err);

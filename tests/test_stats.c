@@ -298,6 +298,14 @@ static void test_terminal(void **state)
     assert_non_null(strstr(out, LONG_NAME));
     read_terminal(130, NULL, wide, out, sizeof(out));
     assert_non_null(strstr(out, LONG_NAME));
+    /* The numbers of a comparison stand behind the names. */
+    const char *const compare[] = {"nvtally", "compare", path, path, NULL};
+    const char *const all[] = {"nvtally", "compare", "--wide", path, path, NULL};
+    read_terminal(130, NULL, compare, out, sizeof(out));
+    assert_null(strstr(out, "a_kernel_of_a_name_that_takes_much_of_a_line"));
+    assert_non_null(strstr(out, "…"));
+    read_terminal(130, NULL, all, out, sizeof(out));
+    assert_non_null(strstr(out, "a_kernel_of_a_name_that_takes_much_of_a_line"));
     read_terminal(130, NULL, tsv, out, sizeof(out));
     assert_non_null(strstr(out, LONG_NAME));
     expect_out(argv, LONG_NAME); /* a pipe, whatever COLUMNS says */
