@@ -91,8 +91,41 @@ static int is_anonymous(const char *name, size_t size, size_t at)
     return size - at >= sizeof(text) - 1 && !memcmp(name + at, text, sizeof(text) - 1);
 }
 
+/* A length as mangled names have it in front of a word; 0 where there is none that fits. */
+static size_t word_length(const char *name, size_t size, size_t *at)
+{
+    size_t length = 0;
+    while (*at < size && isdigit((unsigned char)name[*at]) && length <= size)
+        length = length * 10 + (size_t)(name[(*at)++] - '0');
+    return length <= size - *at ? length : 0;
+}
+
+/* The last word of a mangled function's scopes and name, of _ZN5aiter11rmsnorm_fwdIDF16b…; 0: it is none.
+ * Scopes of kernels are namespaces, so what templates take stands behind it. */
+static size_t mangled_word(const char *name, size_t size, size_t *length)
+{
+    size_t at = 2, start = 0;
+    if (size < 4 || memcmp(name, "_Z", 2) != 0)
+        return 0;
+    int nested = name[at] == 'N';
+    at += (size_t)nested;
+    do {
+        at += at + 1 < size && name[at] == 'L' && isdigit((unsigned char)name[at + 1]);
+        size_t part = at < size ? word_length(name, size, &at) : 0;
+        if (!part)
+            break;
+        start = at;
+        *length = part;
+        at += part;
+    } while (nested);
+    return start;
+}
+
 const char *nvt_short_name(const char *name, size_t size, size_t *length)
 {
+    size_t mangled = mangled_word(name, size, length);
+    if (mangled)
+        return name + mangled;
     size_t start = 0, end = 0;
     int depth = 0;
     /* The last word outside of any bracket before the parameters. */

@@ -51,7 +51,7 @@ int nvt_is_graph_name(const char *name);
 /*
  * The function's own name within a demangled one: without return type, scope, template arguments
  * and parameters. Points into `name`; *length gets its length. The whole name when it has none of
- * these. Linear in the length of the name.
+ * these; of a mangled one, as ROCm's profiles have, the last of its words. Linear in the length of the name.
  */
 const char *nvt_short_name(const char *name, size_t size, size_t *length);
 
