@@ -1,4 +1,5 @@
 /* Devices that hardly work although no rule says why: most of it in one gap, which is no loop. */
+#include "../lib/clock.h"
 #include "diagnose.h"
 #include "gaps.h"
 
@@ -14,7 +15,7 @@ struct idle {
 static void add_gap(void *context, const struct nvt_gap *gap)
 {
     struct idle *idle = context;
-    idle->ns = idle->ns + (gap->end - gap->start);
+    idle->ns = nvt_clock_sum(idle->ns, gap->end - gap->start);
     if (gap->end - gap->start > idle->longest.end - idle->longest.start)
         idle->longest = *gap;
 }
