@@ -17,7 +17,6 @@ them. Within what torch.compile makes of a module, nothing is called, and there 
 Modules of PyTorch are changed as they are imported; a program that does not import it is left alone.
 What fails here is told in one line and does not reach the program.
 """
-import ctypes
 import functools
 import os
 import sys
@@ -240,6 +239,40 @@ def _change_compiler(module):
 
 # --- imports ---------------------------------------------------------------------------------------
 
+
+def _listens():
+    """Whether a tool listens to ranges: asked when PyTorch is imported, as most programs of Python do
+    not, and loading what calls C takes them milliseconds."""
+    if _library is None:
+        _load()
+    return _push is not None
+
+
+def _load():
+    global _library, _push, _pop
+    import ctypes
+    folder = os.path.dirname(os.path.abspath(__file__))
+    try:
+        # PyDLL: a call is shorter than letting another thread of Python run.
+        _library = ctypes.PyDLL(os.path.join(folder, os.pardir, "libnvtally-pytorch.so"))
+    except OSError as error:
+        _library = False
+        sys.stderr.write("nvtally: --pytorch: no ranges of this process: %s\n" % error)
+        return
+    _library.nvtally_pytorch_name.argtypes = [ctypes.c_char_p]
+    _library.nvtally_pytorch_name.restype = ctypes.c_void_p
+    _library.nvtally_pytorch_push.argtypes = [ctypes.c_void_p]
+    _library.nvtally_pytorch_push.restype = None
+    _library.nvtally_pytorch_pop.restype = None
+    _library.nvtally_pytorch_start.argtypes = [ctypes.c_void_p]
+    _library.nvtally_pytorch_start.restype = ctypes.c_uint64
+    _library.nvtally_pytorch_end.argtypes = [ctypes.c_uint64]
+    _library.nvtally_pytorch_end.restype = None
+    if _library.nvtally_pytorch_begin():
+        _iteration.name = _name("iteration")
+        _push, _pop = _library.nvtally_pytorch_push, _library.nvtally_pytorch_pop
+
+
 _changes = {
     "torch.nn.modules.module": _change_modules,
     "torch.nn.modules.loss": _change_losses,
@@ -256,7 +289,7 @@ class _Finder:
 
     def find_spec(self, name, path=None, target=None):
         change = _changes.get(name)
-        if change is None:
+        if change is None or not _listens():
             return None
         for finder in sys.meta_path:
             find = None if finder is self else getattr(finder, "find_spec", None)
@@ -284,22 +317,5 @@ def _changed(spec, change):
 
 
 def begin():
-    """From now on, PyTorch has ranges when it is imported, where a tool listens to them."""
-    global _library, _push, _pop
-    folder = os.path.dirname(os.path.abspath(__file__))
-    # PyDLL: a call is shorter than letting another thread of Python run.
-    library = ctypes.PyDLL(os.path.join(folder, os.pardir, "libnvtally-pytorch.so"))
-    library.nvtally_pytorch_name.argtypes = [ctypes.c_char_p]
-    library.nvtally_pytorch_name.restype = ctypes.c_void_p
-    library.nvtally_pytorch_push.argtypes = [ctypes.c_void_p]
-    library.nvtally_pytorch_push.restype = None
-    library.nvtally_pytorch_pop.restype = None
-    library.nvtally_pytorch_start.argtypes = [ctypes.c_void_p]
-    library.nvtally_pytorch_start.restype = ctypes.c_uint64
-    library.nvtally_pytorch_end.argtypes = [ctypes.c_uint64]
-    library.nvtally_pytorch_end.restype = None
-    if not library.nvtally_pytorch_begin():
-        return
-    _library, _push, _pop = library, library.nvtally_pytorch_push, library.nvtally_pytorch_pop
-    _iteration.name = _name("iteration")
+    """From now on, PyTorch has ranges when it is imported."""
     sys.meta_path.insert(0, _Finder())
