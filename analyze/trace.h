@@ -143,7 +143,17 @@ enum nvt_sample_flags {
     X(uint32_t, dynamic_shared) /* bytes a block */                                                \
     X(uint64_t, local_memory)   /* bytes in all */                                                 \
     X(uint64_t, graph)          /* id of the graph it ran in, 0 none */                            \
-    X(uint64_t, graph_node)     /* 0 none */
+    X(uint64_t, graph_node)     /* 0 none */                                                       \
+    X(uint32_t, collective)     /* row of collectives and 1, 0 none */
+
+/* What a framework says of the communication that a kernel does: PyTorch's of NCCL's and RCCL's. */
+#define NVT_COLLECTIVE_COLUMNS(X)                                                                  \
+    X(uint32_t, name)  /* "allreduce", "_allgather_base" */                                        \
+    X(uint32_t, type)  /* of an element: "Float", "BFloat16" */                                    \
+    X(uint32_t, group) /* name of the group of ranks */                                            \
+    X(uint32_t, ranks) /* in the group, 0 unknown */                                               \
+    X(uint64_t, given) /* elements that a rank gives */                                            \
+    X(uint64_t, taken) /* elements that a rank gets */
 
 /* CUDA API calls on the host, sorted by start. */
 #define NVT_API_COLUMNS(X)                                                                         \
@@ -229,6 +239,7 @@ enum nvt_sample_flags {
     X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS)                                 \
     X(ops, op, NVT_OP_COLUMNS)                                                                     \
     X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
+    X(collectives, collective, NVT_COLLECTIVE_COLUMNS)                                             \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
     X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \

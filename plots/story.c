@@ -99,9 +99,13 @@ static void put_results(const struct nvt_story *story, struct nvt_document *docu
 static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"overhead", NULL},
                          *const memory[] = {"memory_peak", NULL}, *const none[] = {NULL},
                          *const ranges[] = {"nvtx_sum", NULL},
-                         *const device[] = {"cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum",
-                                            "critical_path",     "gpu_idle",
-                                            "overlap",           NULL},
+                         *const device[] = {"cuda_gpu_kern_sum",
+                                            "cuda_gpu_mem_time_sum",
+                                            "critical_path",
+                                            "gpu_idle",
+                                            "overlap",
+                                            "collectives",
+                                            NULL},
                          *const calls[] = {"cuda_api_sum", NULL},
                          *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 

@@ -48,7 +48,7 @@ static void add_call(struct nvt_trace *trace, uint32_t thread, uint64_t correlat
 static void add_kernel(struct nvt_trace *trace, uint64_t correlation, uint32_t stream,
                        const char *name, int64_t start, int64_t end)
 {
-    const struct nvt_kernel kernel = {4, 1, 1, 128, 1, 1, 32, 0, 16384, 0, 0, 0};
+    const struct nvt_kernel kernel = {4, 1, 1, 128, 1, 1, 32, 0, 16384, 0, 0, 0, 0};
     const struct nvt_op op = {.start = start,
                               .end = end,
                               .context = 1,

@@ -32,6 +32,9 @@ enum key {
     KEY_WORLD,
     KEY_MEMORY,
     KEY_SMS,
+    KEY_COLLECTIVE,
+    KEY_TYPE,
+    KEY_GROUP,
     KEY_NUMBER /* + enum nvt_kineto_number */
 };
 
@@ -69,6 +72,12 @@ static const struct {
     {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
     {"unclosed", KEY_NUMBER + NVT_KN_UNCLOSED},
     {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
+    {"Collective name", KEY_COLLECTIVE},
+    {"dtype", KEY_TYPE},
+    {"Process Group Name", KEY_GROUP},
+    {"Group size", KEY_NUMBER + NVT_KN_RANKS},
+    {"In msg nelems", KEY_NUMBER + NVT_KN_GIVEN},
+    {"Out msg nelems", KEY_NUMBER + NVT_KN_TAKEN},
     {"traceEvents", KEY_EVENTS},
     {"distributedInfo", KEY_DISTRIBUTED},
     {"deviceProperties", KEY_DEVICES},
@@ -246,9 +255,14 @@ static int args_value(struct parser *parser, enum nvt_json_type type, const char
 {
     struct nvt_kineto_event *event = &parser->reader.event;
     int64_t number;
-    if (parser->key == KEY_NAME) {
-        event->label = intern(parser, type, text, size);
-        return event->label == NVT_NO_STRING ? out_of_memory(parser) : 0;
+    uint32_t *kept = parser->key == KEY_NAME         ? &event->label
+                     : parser->key == KEY_COLLECTIVE ? &event->collective
+                     : parser->key == KEY_TYPE       ? &event->type
+                     : parser->key == KEY_GROUP      ? &event->group
+                                                     : NULL;
+    if (kept) {
+        *kept = intern(parser, type, text, size);
+        return *kept == NVT_NO_STRING ? out_of_memory(parser) : 0;
     }
     if (parser->key >= KEY_NUMBER && !nvt_parse_scaled(text, size, 0, &number)) {
         event->number[parser->key - KEY_NUMBER] = number;

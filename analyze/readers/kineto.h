@@ -35,6 +35,9 @@ enum nvt_kineto_number {
     NVT_KN_RECORDED_STREAM,
     NVT_KN_UNCLOSED, /* 1: of our export, an event that never ended */
     NVT_KN_PUSH_POP, /* of an asynchronous event that our export made of one */
+    NVT_KN_RANKS,    /* of a collective: in its group, elements given and taken */
+    NVT_KN_GIVEN,
+    NVT_KN_TAKEN,
     NVT_KN_COUNT
 };
 
@@ -44,7 +47,8 @@ struct nvt_kineto_event {
     int has_time, has_duration, mistyped;
     int64_t time, duration; /* ns */
     uint32_t name, category, id;
-    uint32_t label; /* args.name: of a process or thread */
+    uint32_t label;                   /* args.name: of a process or thread */
+    uint32_t collective, type, group; /* of a kernel that communicates */
     int64_t pid, tid;
     int is_device_pid; /* pid is a number, so it may be a device's */
     uint32_t have;     /* bit i: number[i] was there */

@@ -208,9 +208,36 @@ static uint32_t name_kernel(struct nvt_trace *trace, struct nvt_op *op)
     return nvt_strings_add(trace->strings, start, part);
 }
 
+/* Rows of collectives that are looked at for one that is the same: a loop has so many messages. */
+#define SAME_COLLECTIVE 64
+
+/* The row of what the event says of its communication and 1, 0 where it says nothing. NVT_NONE: out
+ * of memory. */
+static uint32_t collective_of(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    const struct nvt_collectives *rows = &reader->trace->collectives;
+    const struct nvt_collective row = {.name = event->collective,
+                                       .type = event->type,
+                                       .group = event->group,
+                                       .ranks = small(event, NVT_KN_RANKS, 0),
+                                       .given = size_of(event, NVT_KN_GIVEN),
+                                       .taken = size_of(event, NVT_KN_TAKEN)};
+    if (!row.name)
+        return 0;
+    for (uint32_t i = rows->count; i-- > 0 && rows->count - i <= SAME_COLLECTIVE;)
+        if (rows->name[i] == row.name && rows->type[i] == row.type && rows->group[i] == row.group &&
+            rows->ranks[i] == row.ranks && rows->given[i] == row.given &&
+            rows->taken[i] == row.taken)
+            return i + 1;
+    uint32_t added = nvt_collective_add(reader->trace, &row);
+    return added == NVT_NONE ? NVT_NONE : added + 1;
+}
+
 static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
 {
     const struct nvt_kineto_event *event = &reader->event;
+    uint32_t collective = collective_of(reader);
     const struct nvt_kernel kernel = {.grid_x = event->grid[0],
                                       .grid_y = event->grid[1],
                                       .grid_z = event->grid[2],
@@ -221,10 +248,11 @@ static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
                                       /* Kineto adds static and dynamic shared memory up. */
                                       .static_shared = small(event, NVT_KN_SHARED, 0),
                                       .graph = size_of(event, NVT_KN_GRAPH),
-                                      .graph_node = size_of(event, NVT_KN_GRAPH_NODE)};
+                                      .graph_node = size_of(event, NVT_KN_GRAPH_NODE),
+                                      .collective = collective};
     op->detail = nvt_trace_kernel(reader->trace, &kernel);
     op->short_name = name_kernel(reader->trace, op);
-    return op->detail == NVT_NONE;
+    return op->detail == NVT_NONE || collective == NVT_NONE;
 }
 
 static int add_op(struct nvt_kineto *reader, enum class class)

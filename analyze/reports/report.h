@@ -54,6 +54,7 @@
     X(critical_path_trace)                                                                         \
     X(launch_latency)                                                                              \
     X(iterations)                                                                                  \
+    X(collectives)                                                                                 \
     X(stragglers)                                                                                  \
     X(memory_peak)                                                                                 \
     X(memory_timeline)

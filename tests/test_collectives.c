@@ -1,0 +1,220 @@
+/*
+ * The report collectives: what frameworks and NCCL say of communication, its sizes and bandwidths.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/cuda_names.h"
+#include "../analyze/readers/reader.h"
+#include "../analyze/reports/report.h"
+#include "../lib/render.h"
+#include "cli.h"
+
+#define HEADINGS                                                                                   \
+    "Collective,Type,Ranks,Size (B),Calls,Total Time (ns),Avg (ns),Med (ns),Min (ns),Max (ns),"    \
+    "StdDev (ns),Bandwidth Med (GB/s),Bus Med (GB/s),Bus Best (GB/s)\n"
+
+/* The report of a trace, which is freed, as CSV. */
+static void expect(struct nvt_trace *trace, const char *text, const char *note)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace given = {.trace = trace};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    char *out = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&out, &size);
+    assert_int_equal(nvt_report_find("collectives")->make(&input, &tables, &err), 0);
+    assert_int_equal(nvt_render_csv(&tables, stream), 0);
+    fclose(stream);
+    assert_string_equal(out, text);
+    assert_int_equal(input.notes.size != 0, note != NULL);
+    if (note)
+        assert_memory_equal(input.notes.data, note, strlen(note));
+    free(out);
+    nvt_buffer_free(&input.notes);
+    nvt_tables_free(&tables);
+    nvt_trace_free(trace);
+}
+
+#ifdef HAVE_YAJL
+
+/* A kernel of us microseconds with more arguments. */
+#define KERNEL(name, ts, us, more)                                                                 \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" #ts       \
+    ",\"dur\":" #us ",\"args\":{\"device\":0,\"stream\":7" more "}}"
+#define TELLS(name, type, ranks, given, taken)                                                     \
+    ",\"Collective name\":\"" name "\",\"dtype\":\"" type "\",\"Group size\":" #ranks              \
+    ",\"In msg nelems\":" #given ",\"Out msg nelems\":" #taken ",\"Process Group Name\":\"0\""
+
+static const char json[] = "[" KERNEL("ncclDevKernel_AllReduce_Sum", 0, 8, TELLS("allreduce", "Float", 4, 4000, 4000)) "," KERNEL(
+    "ncclDevKernel_AllReduce_Sum",
+    20,
+    4,
+    TELLS(
+        "allreduce", "Float",
+        4, 4000,
+        4000)) "," KERNEL("ncclDevKernel_AllReduce_Sum", 30, 6,
+                          TELLS(
+                              "allreduce", "Float",
+                              4, 4000,
+                              4000)) "," KERNEL("ncclDevKernel_AllGather", 40, 4,
+                                                TELLS(
+                                                    "_allgather_base", "BFloat16",
+                                                    4, 1000,
+                                                    4000)) "," KERNEL("ncclDevKernel_"
+                                                                      "ReduceScatter",
+                                                                      50,
+                                                                      3,
+                                                                      TELLS(
+                                                                          "reduce_scatter", "Half",
+                                                                          4, 4000,
+                                                                          1000)) "," KERNEL("ncclDe"
+                                                                                            "vKerne"
+                                                                                            "l_"
+                                                                                            "SendRe"
+                                                                                            "cv",
+                                                                                            60,
+                                                                                            2,
+                                                                                            TELLS(
+                                                                                                "se"
+                                                                                                "n"
+                                                                                                "d",
+                                                                                                "By"
+                                                                                                "t"
+                                                                                                "e",
+                                                                                                4,
+                                                                                                3000,
+                                                                                                0)) "," KERNEL("ncclDevKernel_Broadcast",
+                                                                                                               70,
+                                                                                                               1,
+                                                                                                               TELLS(
+                                                                                                                   "broadcast",
+                                                                                                                   "Unheard",
+                                                                                                                   4,
+                                                                                                                   5,
+                                                                                                                   5)) "," KERNEL("gemm",
+                                                                                                                                  80,
+                                                                                                                                  90,
+                                                                                                                                  "") "," KERNEL("ncclDevKernel_Generic(args)",
+                                                                                                                                                 180,
+                                                                                                                                                 5,
+                                                                                                                                                 "") "]";
+
+/* Of all-reduces over 4 ranks 1.5 times the size crosses the bus, of the two others three quarters. */
+static void says_what_pytorch_says(void **state)
+{
+    (void)state;
+    char *folder = cli_tempdir();
+    const char *path = cli_in(folder, "t.json");
+    struct nvt_error err = NVT_ERROR_INIT;
+    cli_write_file(path, json, sizeof(json) - 1);
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    assert_non_null(trace);
+    assert_int_equal(trace->collectives.count, 5);
+    expect(trace,
+           HEADINGS
+           "allreduce,Float,4,16000,3,18000,6000.0,6000.0,4000,8000,2000.0,2.67,4.00,6.00\n"
+           "ncclDevKernel_Generic,,,,1,5000,5000.0,5000.0,5000,5000,0.0,,,\n"
+           "_allgather_base,BFloat16,4,8000,1,4000,4000.0,4000.0,4000,4000,0.0,2.00,1.50,1.50\n"
+           "reduce_scatter,Half,4,8000,1,3000,3000.0,3000.0,3000,3000,0.0,2.67,2.00,2.00\n"
+           "send,Byte,4,3000,1,2000,2000.0,2000.0,2000,2000,0.0,1.50,1.50,1.50\n"
+           "broadcast,Unheard,4,,1,1000,1000.0,1000.0,1000,1000,0.0,,,\n",
+           NULL);
+    cli_tempdir_remove(folder);
+}
+
+#endif
+
+static void add_op(struct nvt_trace *trace, uint8_t kind, const char *name, int64_t launch,
+                   int64_t start, int64_t end)
+{
+    uint32_t id = nvt_strings_add_text(trace->strings, name);
+    const struct nvt_op op = {.start = start,
+                              .end = end,
+                              .launch = launch,
+                              .api = NVT_NONE,
+                              .detail = NVT_NONE,
+                              .name = id,
+                              .short_name = id,
+                              .kind = kind,
+                              .copy_kind = kind == NVT_OP_MEMCPY ? NVT_COPY_PTOP : 0,
+                              .bytes = kind == NVT_OP_MEMCPY ? 1000 : 0};
+    assert_true(nvt_op_add(trace, &op) != NVT_NONE);
+}
+
+static void add_range(struct nvt_trace *trace, uint32_t domain, const char *name,
+                      const char *payload, int64_t start, int64_t end)
+{
+    const struct nvt_range range = {.start = start,
+                                    .end = end,
+                                    .domain = domain,
+                                    .name = nvt_strings_add_text(trace->strings, name),
+                                    .payload = nvt_strings_add_text(trace->strings, payload),
+                                    .flags = *payload ? NVT_RANGE_HAS_PAYLOAD : 0};
+    assert_true(nvt_range_add(trace, &range) != NVT_NONE);
+}
+
+/* NCCL's own ranges have the size; those around a group of calls have none, and those of others are
+ * none of NCCL's. Who gathers how much from how many ranks, nobody says: so no bus. */
+static void says_what_nccl_says(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 1);
+    nvt_trace_thread(trace, process, 1);
+    uint32_t nccl = nvt_trace_domain(trace, process, "NCCL");
+    uint32_t other = nvt_trace_domain(trace, process, "mine");
+    static const char size[] = "{\"NCCL communicator ID\":7,\"Message size [bytes]\":4096}";
+    add_range(trace, other, "step", "{\"Message size [bytes]\":1}", 0, 1000);
+    add_range(trace, nccl, "ncclBroadcast", size, 10, 20);
+    add_range(trace, nccl, "ncclAllGather", size, 30, 40);
+    add_range(trace, nccl, "ncclGroupEnd", "", 50, 60);
+    add_range(trace, nccl, "ncclReduce", "{\"Message size [bytes]\":-1}", 70, 80);
+    add_op(trace, NVT_OP_KERNEL, "ncclDevKernel_Broadcast", 12, 100, 1124);
+    add_op(trace, NVT_OP_KERNEL, "ncclDevKernel_AllGather", 32, 2000, 4048);
+    add_op(trace, NVT_OP_KERNEL, "ncclDevKernel_Generic", 52, 5000, 5100);
+    add_op(trace, NVT_OP_KERNEL, "ncclDevKernel_Reduce", 72, 5200, 5250);
+    add_op(trace, NVT_OP_KERNEL, "gemm", 90, 6000, 7000);
+    add_op(trace, NVT_OP_MEMCPY, "[CUDA memcpy Peer-to-Peer]", 92, 7000, 7040);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    expect(trace,
+           HEADINGS
+           "ncclAllGather,,,4096,1,2048,2048.0,2048.0,2048,2048,0.0,2.00,,\n"
+           "ncclBroadcast,,,4096,1,1024,1024.0,1024.0,1024,1024,0.0,4.00,4.00,4.00\n"
+           "ncclDevKernel_Generic,,,,1,100,100.0,100.0,100,100,0.0,,,\n"
+           "ncclReduce,,,,1,50,50.0,50.0,50,50,0.0,,,\n"
+           "[CUDA memcpy Peer-to-Peer],,,1000,1,40,40.0,40.0,40,40,0.0,25.00,25.00,25.00\n",
+           NULL);
+}
+
+static void says_that_there_is_none(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    nvt_trace_thread(trace, nvt_trace_process(trace, 1), 1);
+    add_op(trace, NVT_OP_KERNEL, "gemm", 90, 6000, 7000);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    expect(trace, HEADINGS, "note: there is no communication in what was read");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#ifdef HAVE_YAJL
+        cmocka_unit_test(says_what_pytorch_says),
+#endif
+        cmocka_unit_test(says_what_nccl_says),
+        cmocka_unit_test(says_that_there_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
