@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "map.h"
+#include "plain_names.h"
 
 int nvt_sides_init(struct nvt_sides *groups)
 {
@@ -206,9 +207,10 @@ static int add_ranges(const struct adding *adding)
     const struct nvt_trace *trace = adding->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_map known = {0};
+    uint32_t functions = nvt_python_functions(trace);
     int status = 0;
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
-        if (ranges->flags[i] & NVT_RANGE_UNCLOSED)
+        if (ranges->flags[i] & NVT_RANGE_UNCLOSED || nvt_is_function_of(trace, functions, i))
             continue;
         uint32_t *at = nvt_map_at(&known, (uint64_t)ranges->domain[i] << 32 | ranges->name[i]);
         if (!at) {

@@ -36,11 +36,34 @@ char *nvt_plain_name(const char *name)
     return without_addresses(strndup(name, plain_length(name)));
 }
 
+static const char functions_domain[] = "python_function";
+#define DOMAIN_LENGTH (sizeof(functions_domain) - 1)
+
+static int is_module(const char *name)
+{
+    static const char module[] = "nn.Module: ";
+    return !strncmp(name, module, sizeof(module) - 1);
+}
+
 int nvt_is_python_function(const char *name)
 {
-    static const char domain[] = "python_function:", module[] = "nn.Module: ";
-    return !strncmp(name, domain, sizeof(domain) - 1) &&
-           strncmp(name + sizeof(domain) - 1, module, sizeof(module) - 1) != 0;
+    return !strncmp(name, functions_domain, DOMAIN_LENGTH) && name[DOMAIN_LENGTH] == ':' &&
+           !is_module(name + DOMAIN_LENGTH + 1);
+}
+
+int nvt_is_function_of(const struct nvt_trace *trace, uint32_t functions, uint32_t range)
+{
+    return trace->domains.name[trace->ranges.domain[range]] == functions &&
+           !is_module(nvt_name(trace, trace->ranges.name[range]));
+}
+
+uint32_t nvt_python_functions(const struct nvt_trace *trace)
+{
+    uint32_t found = nvt_strings_find(trace->strings, functions_domain, DOMAIN_LENGTH);
+    for (uint32_t i = 0; found != NVT_NO_STRING && i < trace->ranges.count; i++)
+        if (!nvt_is_function_of(trace, found, i))
+            return found;
+    return NVT_NONE;
 }
 
 /* The id of a name's plain form, NVT_NO_STRING when out of memory. */

@@ -17,6 +17,14 @@ char *nvt_plain_name(const char *name);
  * PyTorch's, which is what its user wrote. */
 int nvt_is_python_function(const char *name);
 
+/* The name of the domain of the Python stack's functions, whose ranges are left out where most of what is
+ * there is to be seen: a hundred of them lie around each other range, and their names have line numbers.
+ * NVT_NONE: it has none, or nothing else. */
+uint32_t nvt_python_functions(const struct nvt_trace *trace);
+
+/* Whether a range is such a function, not a module of PyTorch's; `functions` as above. */
+int nvt_is_function_of(const struct nvt_trace *trace, uint32_t functions, uint32_t range);
+
 /* Give the ranges of a trace plain names. 0, or -1 with err (out of memory). */
 int nvt_plain_names(struct nvt_trace *trace, struct nvt_error *err);
 

@@ -216,15 +216,6 @@ static uint32_t range_name(struct build *build, uint32_t range)
     return build->alike && name != NVT_NO_STRING ? build->alike[name] : name;
 }
 
-/* Functions of Python's stack, but no modules of PyTorch's in it. */
-static int is_left_out(const struct build *build, uint32_t range)
-{
-    static const char module[] = "nn.Module: ";
-    const struct nvt_trace *trace = build->trace;
-    return trace->domains.name[trace->ranges.domain[range]] == build->functions &&
-           strncmp(nvt_name(trace, trace->ranges.name[range]), module, sizeof(module) - 1) != 0;
-}
-
 /* Rows of the ranges that are wanted, and of those around them, which are lower ones. 0, or -1 when
  * out of memory. */
 static int place_ranges(struct build *build)
@@ -237,7 +228,7 @@ static int place_ranges(struct build *build)
     for (uint32_t i = 0; i < ranges->count; i++) {
         uint32_t around = parent[i] == NVT_NONE ? NVT_NONE : build->row_of[parent[i]];
         build->row_of[i] = around;
-        if (!build->is_wanted[i] || is_left_out(build, i))
+        if (!build->is_wanted[i] || nvt_is_function_of(build->trace, build->functions, i))
             continue;
         build->row_of[i] = row_at(build, around, range_name(build, i), NVT_STACK_RANGE);
         if (build->row_of[i] == NVT_NONE)
@@ -263,7 +254,8 @@ static int add_host(struct build *build)
         return -1;
     for (uint32_t i = 0; i < ranges->count; i++)
         if (build->is_wanted[i] && build->row_of[i] != NVT_NONE)
-            add(&build->stacks->items[build->row_of[i]], !is_left_out(build, i),
+            add(&build->stacks->items[build->row_of[i]],
+                !nvt_is_function_of(build->trace, build->functions, i),
                 ranges->end[i] - ranges->start[i] - build->nesting.children_ns[i]);
     return 0;
 }
@@ -300,7 +292,7 @@ static uint32_t row_below(struct build *build, uint32_t row, uint32_t range)
         path[depth++] = at;
     while (depth && row != NVT_NONE) {
         uint32_t next = path[--depth];
-        if (!is_left_out(build, next))
+        if (!nvt_is_function_of(build->trace, build->functions, next))
             row = row_at(build, row, range_name(build, next), NVT_STACK_RANGE);
     }
     return row;
@@ -411,17 +403,6 @@ static void add_up(struct nvt_stacks *stacks)
     }
 }
 
-/* Python's functions are left out where anything else is there. */
-static uint32_t functions_of(const struct nvt_trace *trace)
-{
-    static const char domain[] = "python_function";
-    uint32_t found = nvt_strings_find(trace->strings, domain, strlen(domain));
-    for (uint32_t i = 0; found != NVT_NO_STRING && i < trace->ranges.count; i++)
-        if (trace->domains.name[trace->ranges.domain[i]] != found)
-            return found;
-    return NVT_NONE;
-}
-
 /* Names, nesting and room. 0, or -1 when out of memory. */
 static int begin(struct build *build, unsigned flags)
 {
@@ -435,7 +416,7 @@ static int begin(struct build *build, unsigned flags)
         return -1;
     for (size_t i = 0; i < strings; i++)
         build->translated[i] = NVT_NONE;
-    build->functions = flags & NVT_STACKS_NO_FUNCTIONS ? functions_of(trace) : NVT_NONE;
+    build->functions = flags & NVT_STACKS_NO_FUNCTIONS ? nvt_python_functions(trace) : NVT_NONE;
     if (flags & NVT_STACKS_ALIKE && find_alike(build))
         return -1;
     return nvt_nesting_make(&build->nesting, trace, NULL);

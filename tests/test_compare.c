@@ -78,7 +78,7 @@ static void traces_give_their_times(void **state)
 }
 
 #ifdef HAVE_YAJL
-/* Ranges of one name: so many, each about that long, in µs. */
+/* Ranges of one name, "name" or "category|name": so many, each about that long, in µs. */
 struct ranges {
     const char *name;
     int count;
@@ -94,12 +94,15 @@ static const char *make_profile(const char *name, const struct ranges *ranges, s
     fputs("{\"schemaVersion\": 1, \"traceEvents\": [\n", out);
     for (size_t k = 0; k < kinds; k++)
         for (int i = 0; i < ranges[k].count; i++) {
+            const char *bar = strchr(ranges[k].name, '|');
+            int length = bar ? (int)(bar - ranges[k].name) : 4;
             double us = ranges[k].us * (1 + 0.01 * ((i * 7 + 3) % 11));
             fprintf(
                 out,
-                "%s{\"ph\": \"X\", \"cat\": \"nvtx\", \"name\": \"%s\", \"pid\": 7, \"tid\": 7, "
+                "%s{\"ph\": \"X\", \"cat\": \"%.*s\", \"name\": \"%s\", \"pid\": 7, \"tid\": 7, "
                 "\"ts\": %.3f, \"dur\": %.3f}\n",
-                at > 0 ? "," : "", ranges[k].name, at, us);
+                at > 0 ? "," : "", length, bar ? ranges[k].name : "nvtx",
+                bar ? bar + 1 : ranges[k].name, at, us);
             at += 2 * us;
         }
     fputs("]}\n", out);
@@ -158,6 +161,30 @@ static void what_matters_most_comes_first(void **state)
     assert_non_null(strstr(result.out, ":large,"));
     assert_null(strstr(result.out, ":small,"));
     assert_non_null(strstr(result.err, "1 of 4 rows are shown\n"));
+    cli_result_free(&result);
+}
+
+/* Functions of Python have line numbers, which another version has not: only modules are compared,
+ * or functions where there is nothing else. */
+static void functions_of_the_stack_are_left_out(void **state)
+{
+    (void)state;
+    const struct ranges ranges[] = {{"python_function|train.py(7): step", 30, 10},
+                                    {"python_function|nn.Module: Linear_0", 30, 5},
+                                    {"cpu_op|aten::mm", 30, 3}};
+    const char *whole = make_profile("whole.json", ranges, 3);
+    const char *bare = make_profile("bare.json", ranges, 1);
+    const char *argv[] = {"nvtally", "compare", whole, whole, "-f", "csv", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "aten::mm"));
+    assert_non_null(strstr(result.out, "nn.Module: Linear_0"));
+    assert_null(strstr(result.out, "train.py"));
+    cli_result_free(&result);
+    argv[2] = argv[3] = bare;
+    result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "train.py(7): step"));
     cli_result_free(&result);
 }
 
@@ -227,6 +254,7 @@ int main(void)
         cmocka_unit_test(ranks_are_compared_with_themselves),
         cmocka_unit_test(what_matters_most_comes_first),
         cmocka_unit_test(what_cannot_be_told_is_told),
+        cmocka_unit_test(functions_of_the_stack_are_left_out),
 #endif
         cmocka_unit_test(what_cannot_be_compared_says_so),
     };

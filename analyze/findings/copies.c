@@ -66,7 +66,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              NVT_COUNT(all.count / view->units), all.bytes / all.count, view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s each with its call, waits for earlier work left out, %.0f %% of the time, "
-             "%.3g MB/s; %.0f of 100 go to the host",
+             "%.3g MB/s; %.0f %% of them go to the host",
              NVT_TIME(all.ns / all.count), 100 * share, all.bytes / all.ns * 1e3,
              100 * all.to_host / all.count);
     return nvt_findings_add(findings, &finding, err);

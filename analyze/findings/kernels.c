@@ -97,7 +97,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     finding.cost_ns = (small.ns + small.gaps_ns) / view->units / view->device_count;
     nvt_finding_about(&finding, nvt_name(view->trace, small.busiest));
     snprintf(finding.what, sizeof(finding.what),
-             "%.0f of 100 kernels are shorter than it takes to launch one, most of them %s",
+             "%.0f %% of the kernels are shorter than it takes to launch one, most of them %s",
              100 * (double)small.count / (double)small.kernels, finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s of %s kernels %s take less than the %s of a launch, %s on "

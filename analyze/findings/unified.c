@@ -64,7 +64,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              NVT_COUNT(all.count / view->units), view->per, all.bytes / all.count / 1024);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s each and %s until the next, %.0f %% of the time; %.3g GB/s while they "
-             "move; %.0f of 100 go to the host",
+             "move; %.0f %% of them go to the host",
              NVT_TIME(all.ns / all.count), NVT_TIME(all.gaps / all.count), 100 * share,
              all.ns > 0 ? all.bytes / all.ns : 0, 100 * all.to_host / all.count);
     return nvt_findings_add(findings, &finding, err);
