@@ -68,12 +68,12 @@ static void a_program_without_ranges_has_some(void **state)
     assert_string_equal(result.out, "loss 42\n");
     cli_result_free(&result);
     struct nvt_trace *trace = recorded_trace();
-    /* Three steps, one that fails, one at the end, one on a thread of its own; none of what is
-     * compiled, and none around a checkpoint. */
-    expect_count(trace, "forward", 6);
-    expect_count(trace, "Net", 5);
-    expect_count(trace, "first (Linear)", 5 + 3);
-    expect_count(trace, "second (Linear)", 4);
+    /* One before all, three steps, one that fails, one at the end, one on a thread of its own; none of
+     * what is compiled, and none around a checkpoint. */
+    expect_count(trace, "forward", 7);
+    expect_count(trace, "Net", 6);
+    expect_count(trace, "first (Linear)", 6 + 3);
+    expect_count(trace, "second (Linear)", 5);
     expect_count(trace, "Linear", 1);
     expect_count(trace, "backward", 3);
     expect_count(trace, "optimizer", 3 + 3);
@@ -81,7 +81,7 @@ static void a_program_without_ranges_has_some(void **state)
     expect_count(trace, "loss", 3);
     expect_count(trace, "MSELoss", 3);
     expect_count(trace, "iteration", 3);
-    assert_int_equal(trace->ranges.count, 6 + 5 + 8 + 4 + 1 + 3 + 6 + 4 + 3 + 3 + 3);
+    assert_int_equal(trace->ranges.count, 7 + 6 + 9 + 5 + 1 + 3 + 6 + 4 + 3 + 3 + 3);
     /* An iteration has the wait for its data in it, and ends with the step of the first optimizer. */
     uint32_t iteration = recorded_range(trace, "iteration"), data = recorded_range(trace, "data");
     uint32_t step = recorded_range(trace, "optimizer");

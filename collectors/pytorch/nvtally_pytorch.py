@@ -8,8 +8,8 @@ Ranges, all of them of the domain "PyTorch":
   backward    around torch.autograd.backward, thus Tensor.backward
   optimizer   around the step of an optimizer
   data        around the wait for the next batch of a DataLoader
-  iteration   from the first of these, while gradients are taken, to the end of the step of the
-              optimizer that stepped first: a start/end range, as the program's own cross it
+  iteration   from the first of these, while gradients are taken and there is an optimizer, to the
+              end of the step of the one that stepped first: a start/end range, as the program's own cross it
 
 Modules that are called during the backward pass (activation checkpoints) have no range `forward` around
 them. Within what torch.compile makes of a module, nothing is called, and there are no ranges.
@@ -75,9 +75,10 @@ class _Iteration:
     name = None
     range = None
     optimizer = None  # weak reference to the one whose steps end iterations
+    may_end = False   # there was an optimizer: programs that only infer have no iterations
 
     def begin(self):
-        if self.range is None and (_may_learn is None or _may_learn()):
+        if self.range is None and self.may_end and (_may_learn is None or _may_learn()):
             self.range = _library.nvtally_pytorch_start(self.name)
 
     def end(self, optimizer):
@@ -175,6 +176,7 @@ def _change_optimizers(module):
     @functools.wraps(begin)
     def ranged(self, *arguments, **named):
         begin(self, *arguments, **named)
+        _iteration.may_end = True
         kind = type(self)
         if not getattr(kind.step, "_nvtally", False):
             kind.step = _step(kind.step)

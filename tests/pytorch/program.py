@@ -31,6 +31,7 @@ class Slower(Descent):
 
 
 net, other, loss_of = Net(), Linear(), torch.nn.MSELoss()
+assert net(1) == 6  # before there is an optimizer
 optimizer, second = Slower([]), Descent([])
 for x in torch.utils.data.DataLoader([1, 2, 3]):
     assert loss_of(net(x), 6 * x) == 0
