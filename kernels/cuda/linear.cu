@@ -14,6 +14,10 @@ struct plan {
     cublasLtMatmulPreferenceOpaque_t wanted;
 };
 
+/* cuBLASLt is told how the matrices lie, and has no word for the bias: some of its kernels read that 16 bytes at a time
+ * wherever it is, and a bias behind other weights may be anywhere. What they fault at ends the process's use of the device. */
+#define BIAS_ALIGNMENT 16
+
 /* Bytes that an address is a multiple of, 256 at most: more is of no use to cuBLASLt. */
 static uint32_t alignment_of(const void *address)
 {
@@ -67,7 +71,7 @@ int nvt_cuda_linear(real *y, const real *x, const real *w, const real *b, int64_
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
     size_t bytes;
-    if (rows < 2 || n < 2 || k < 2)
+    if (rows < 2 || n < 2 || k < 2 || alignment_of(b) < BIAS_ALIGNMENT)
         return -1;
     /* A handle of cuBLAS is one of cuBLASLt. */
     cublasLtHandle_t handle = (cublasLtHandle_t)nvt_cublas_handle();

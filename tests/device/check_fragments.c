@@ -37,6 +37,16 @@ OP(linear_forward)
     nvt_linear_forward(check_out(c, "y", s[0] * s[1]), x, w, b, s[0], s[1], s[2]);
 }
 
+/* Weights and bias one behind the other, as a model has them: the bias begins anywhere. */
+OP(linear_packed)
+{
+    int64_t weights = s[1] * s[2];
+    const real *x = check_in(c, "x", s[0] * s[2]), *w = check_in(c, "w", weights + 1 + s[1]);
+    for (int64_t after = 0; after < 2; after++)
+        nvt_linear_forward(check_out(c, after ? "later" : "y", s[0] * s[1]), x, w,
+                           w + weights + after, s[0], s[1], s[2]);
+}
+
 OP(bias_backward)
 {
     const real *dy = check_in(c, "dy", s[0] * s[1]);
@@ -241,6 +251,7 @@ const struct check_line check_fragments[] = {
     LINE(softmax_backward, SUMS, ROWS),
     LINE(bias_forward, CLOSE, ROWS),
     LINE(linear_forward, SUMS, MATRICES),
+    LINE(linear_packed, SUMS, MATRICES),
     LINE(bias_backward, SUMS, ROWS, {150, 2100}),
     LINE(mse_backward, CLOSE, LENGTHS),
     LINE(mse_loss, SUMS, LENGTHS),

@@ -367,6 +367,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDescOpaque_
     if (bytes)
         emulated_check_range("cublasLtMatmul", workspace, bytes);
     emulated_check_range("cublasLtMatmul", of->bias, static_cast<size_t>(m) * sizeof(float));
+    /* No preference tells how a bias lies: cuBLASLt's kernels may read it 16 bytes at a time, and fault. */
+    if (reinterpret_cast<uintptr_t>(of->bias) % 16)
+        emulated_stop("cublasLtMatmul: a bias that is no multiple of 16 bytes");
     product p = {};
     p.a = {a, of_a->type, turned_a, turned_a ? m : k, turned_a ? k : m, of_a->line, 0};
     p.b = {b, of_b->type, !turned_b, turned_b ? k : n, turned_b ? n : k, of_b->line, 0};
