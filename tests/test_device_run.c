@@ -275,7 +275,8 @@ static void an_nsys_that_ran_nothing_is_told(void **state)
     free(runs);
 }
 
-/* Of racecheck and synccheck cuBLAS's kernels are left out, where this version can. */
+/* Of racecheck and synccheck cuBLAS's kernels are left out, of memcheck the calls that cuBLAS or the runtime tries, where
+ * this version can. */
 static void our_own_kernels_are_sanitized(void **state)
 {
     (void)state;
@@ -283,6 +284,7 @@ static void our_own_kernels_are_sanitized(void **state)
                                     "[ \"$1\" != --help ] || {\n"
                                     "echo ' --kernel-name-exclude arg'\n"
                                     "echo ' --racecheck-detect-level arg'\n"
+                                    "echo ' --report-api-errors arg'\n"
                                     "exit\n"
                                     "}\n"
                                     "echo \"told: $*\"\n";
@@ -295,7 +297,7 @@ static void our_own_kernels_are_sanitized(void **state)
     assert_non_null(strstr(result.out, "memcheck, racecheck, synccheck"));
     cli_result_free(&result);
     static const char *const told[][2] = {
-        {"memcheck", "--error-exitcode 9 /"},
+        {"memcheck", "--error-exitcode 9 --report-api-errors no /"},
         {"racecheck",
          "--error-exitcode 9 --kernel-name-exclude kns=gemm,kns=gemv,kns=cutlass,kns="
          "nvjet,kns=cublas,kns=splitK,kns=dot_kernel --racecheck-detect-level error /"},
