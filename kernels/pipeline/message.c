@@ -55,6 +55,36 @@ static struct nvt_partition *sender_of(struct nvt_pipeline *pipeline, int part, 
     return &pipeline->partitions[(from + partitions) % partitions];
 }
 
+#define FIRST_BYTES ((size_t)512)
+
+/*
+ * NCCL connects two ranks at their first message. Their hosts wait for each other then, and may wait for what their
+ * devices still have to do, which can be a message that the other rank takes only later. So each channel has its first
+ * message now, one after the other on all ranks, while nothing else is under way.
+ */
+static int connect_channels(struct nvt_transport *transport, const struct nvt_channel *channels,
+                            int count, struct nvt_error *err)
+{
+    void *memory = nvt_backend_alloc(FIRST_BYTES), *stream = nvt_backend_stream_handle();
+    int status = 0;
+    if (!memory)
+        return nvt_fail(err, "out of memory");
+    nvt_backend_zero(memory, FIRST_BYTES);
+    for (int i = 0; i < count && !status; i++) {
+        int sends = channels[i].from == transport->rank, takes = channels[i].to == transport->rank;
+        if (sends && !takes)
+            status = transport->send_device(transport, i, memory, FIRST_BYTES, stream, err);
+        else if (takes && !sends)
+            status = transport->receive_device(transport, i, memory, FIRST_BYTES, stream, err);
+        if (sends != takes)
+            nvt_backend_sync();
+    }
+    if (!status && transport->check)
+        status = transport->check(transport, err);
+    nvt_backend_free(memory);
+    return status;
+}
+
 int nvt_message_channels(struct nvt_pipeline *pipeline, struct nvt_error *err)
 {
     struct nvt_transport *transport = pipeline->settings.transport;
@@ -69,7 +99,11 @@ int nvt_message_channels(struct nvt_pipeline *pipeline, struct nvt_error *err)
             int from = is_end ? to : rank_of(pipeline, sender_of(pipeline, part, way)->index);
             channels[channel_of(part, way)] = (struct nvt_channel){from, to};
         }
-    return transport->open_channels(transport, channels, 2 * pipeline->part_count, err);
+    int count = 2 * pipeline->part_count;
+    return transport->open_channels(transport, channels, count, err) ||
+                   connect_channels(transport, channels, count, err)
+               ? -1
+               : 0;
 }
 
 /* --- sending --- */

@@ -5,7 +5,8 @@
  * memory of the host, between processes through files in a folder that stands in the id, in the
  * order of streams where it was lent some (stand_in.h): nothing here says how NCCL itself behaves
  * on a device. On streams a send waits until the receiver's stream has got to the receiving, as
- * NCCL's may; without, unlike NCCL's, it waits for nothing.
+ * NCCL's may, and the first message of two ranks is refused while others wait; without, unlike NCCL's, it waits for
+ * nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +44,7 @@ struct message {
 };
 
 static nccl_on_stream_function on_stream;
+static _Atomic int waiting; /* messages on streams that have not moved yet */
 
 /* Of this thread: whether a group is open, and what it has sent to itself. */
 static _Thread_local int in_group;
@@ -137,6 +139,7 @@ static void move_on_stream(void *argument)
     if (result)
         message->comm->failed = result;
     free(message);
+    waiting--;
 }
 
 /* Now, or when the stream gets there. */
@@ -144,10 +147,14 @@ static int move_in_order(struct message message, void *stream)
 {
     if (!on_stream || !stream)
         return move(&message);
+    /* NCCL connects two ranks here, which may wait for a device that waits for one of them. */
+    if (!message.number && message.comm->ranks > 1 && waiting)
+        return INVALID_USAGE;
     struct message *copy = malloc(sizeof(*copy));
     if (!copy)
         return SYSTEM_ERROR;
     *copy = message;
+    waiting++;
     on_stream(stream, can_move, move_on_stream, copy);
     return NCCL_SUCCESS;
 }
