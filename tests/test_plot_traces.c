@@ -113,7 +113,7 @@ static void test_functions_are_left_out(void **state)
     assert_non_null(strstr(result.out, "nn.Module: Linear_0"));
     assert_null(strstr(result.out, "train.py"));
     cli_result_free(&result);
-    if (!!cli_has_gnuplot()) {
+    if (cli_has_gnuplot()) {
         result = plot(path);
         cli_expect_status(&result, 0);
         cli_result_free(&result);
@@ -126,6 +126,35 @@ static void test_functions_are_left_out(void **state)
         free(data);
         free(svg);
     }
+    cli_tempdir_remove(directory);
+}
+
+/* Bars have the names of the rows that they are of, however many that are left out come before. */
+static void test_bars_behind_functions(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    const char *path = cli_in(directory, "t.json");
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs("[", out);
+    for (int i = 0; i < 60; i++)
+        fprintf(out,
+                "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s%d\",\"pid\":1,\"tid\":%d,\"ts\":1,"
+                "\"dur\":%d}",
+                i ? "," : "", i < 40 ? "python_function" : "cpu_op", i < 40 ? "f" : "op", i, i,
+                1000 - i);
+    fputs("]", out);
+    assert_int_equal(fclose(out), 0);
+    struct cli_result result = plot(path);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *data = cli_read_text(directory, "t-ranges.dat");
+    assert_non_null(strstr(data, "\n960\t1.6\t1\tcpu_op:op40\n"));
+    assert_non_null(strstr(data, "\n941\t1.6\t1\tcpu_op:op59\n"));
+    free(data);
     cli_tempdir_remove(directory);
 }
 
@@ -195,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges_of_a_trace),
         cmocka_unit_test(test_functions_are_left_out),
+        cmocka_unit_test(test_bars_behind_functions),
         cmocka_unit_test(test_trace_named_like_an_option),
         cmocka_unit_test(test_traces_left_out),
         cmocka_unit_test(test_full_disk),

@@ -43,8 +43,9 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     size_t names = nvt_table_find(bars->table, bars->of);
     struct nvt_label items[BARS_MAX];
     struct nvt_labels labels = {items, bars->count};
-    for (size_t row = 0; row < bars->count; row++)
-        items[row] = (struct nvt_label){nvt_table_text(bars->table, row, names), bars->are_kernels};
+    for (size_t bar = 0; bar < bars->count; bar++)
+        items[bar] = (struct nvt_label){nvt_table_text(bars->table, bars->rows[bar], names),
+                                        bars->are_kernels};
     (void)request;
     (void)name;
     fprintf(out, "# total_%s\tpercent\tinstances\t%s\n", bars->unit.name, bars->of);
@@ -53,7 +54,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
         fprintf(out, "%.9g\t%.1f\t%lld\t", total_of(bars, bar) / bars->unit.ns,
                 nvt_table_real(bars->table, row, share),
                 (long long)nvt_table_int(bars->table, row, instances));
-        nvt_label_put(&labels, row, out);
+        nvt_label_put(&labels, bar, out);
         putc('\n', out);
     }
 }
