@@ -18,7 +18,7 @@ static int begins(const char *text, const char *word)
     return 1;
 }
 
-static int holds(const char *text, const char *word)
+int nvt_names_word(const char *text, const char *word)
 {
     for (; *text; text++)
         if ((*text | 0x20) == *word && begins(text, word))
@@ -48,7 +48,7 @@ int nvt_is_communication_name(const char *name, const char *whole)
     if (!strncmp(name, "triton_", 7))
         return 0;
     if (names_collective(name))
-        return !holds(name, "gemm");
+        return !nvt_names_word(name, "gemm");
     return (!strncmp(name, "dispatch", 8) || !strncmp(name, "combine", 7) ||
             !strncmp(name, "notify_", 7) || !strncmp(name, "cached_notify", 13)) &&
            strstr(whole, "deep_ep::") != NULL;

@@ -17,6 +17,9 @@
 
 #include "trace.h"
 
+/* Whether a word, in small letters, is in a text: in whatever letters, with or without '_' within it. */
+int nvt_names_word(const char *text, const char *word);
+
 /* Of a kernel's name without parameters and templates, and of the whole. */
 int nvt_is_communication_name(const char *name, const char *whole);
 

@@ -53,13 +53,16 @@ struct message {
 };
 
 struct collectives {
-    struct nvt_groups groups; /* by the number of the message */
-    struct nvt_map numbers;   /* its text in groups.names -> number */
-    struct message *items;
-    uint32_t count, capacity;
+    struct nvt_groups groups; /* by the text of the message */
+    struct message *items;    /* of each group */
+    uint32_t capacity;
     const struct nvt_trace *trace;
-    uint32_t *range_of; /* operations of the trace -> NCCL's range around them, NVT_NONE: none */
+    uint32_t *range_of; /* operations of the trace -> NCCL's range around them, or what follows */
 };
+
+/* Instead of a range: no communication, and none that was found. */
+#define NO_MESSAGE (NVT_NONE - 1)
+#define NO_RANGE   NVT_NONE
 
 /* Bytes of an element, by PyTorch's names of types; 0: unknown. */
 static unsigned bytes_of_type(const char *type)
@@ -80,25 +83,14 @@ static unsigned bytes_of_type(const char *type)
     return 0;
 }
 
-/* A letter of each word's beginning is large or not, and '_' between them or not: "all_reduce". */
-static int names(const char *name, const char *what)
-{
-    char plain[64];
-    size_t used = 0;
-    for (; *name && used + 1 < sizeof(plain); name++)
-        if (*name != '_')
-            plain[used++] = *name;
-    plain[used] = 0;
-    return strcasestr(plain, what) != NULL;
-}
-
 /* What of the size crosses the slowest link. */
 static double bus_factor(const char *name, uint32_t ranks)
 {
     double others = ranks ? (double)(ranks - 1) / ranks : NAN;
-    if (names(name, "allreduce"))
+    if (nvt_names_word(name, "allreduce"))
         return 2 * others;
-    if (names(name, "allgather") || names(name, "reducescatter") || names(name, "alltoall"))
+    if (nvt_names_word(name, "allgather") || nvt_names_word(name, "reducescatter") ||
+        nvt_names_word(name, "alltoall"))
         return others;
     return 1;
 }
@@ -112,7 +104,7 @@ static struct message told(const struct nvt_trace *trace, uint32_t row)
     struct message message = {.ranks = rows->ranks[row], .bytes = UNKNOWN};
     const char *name = nvt_name(trace, rows->name[row]), *type = nvt_name(trace, rows->type[row]);
     uint64_t given = rows->given[row], taken = rows->taken[row], bytes = bytes_of_type(type);
-    int both = names(name, "allgather") || names(name, "reducescatter");
+    int both = nvt_names_word(name, "allgather") || nvt_names_word(name, "reducescatter");
     uint64_t elements = both && taken > given ? taken : given ? given : taken;
     snprintf(message.name, sizeof(message.name), "%s", name);
     snprintf(message.type, sizeof(message.type), "%s", type);
@@ -139,14 +131,20 @@ static struct message ranged(const struct nvt_trace *trace, uint32_t range)
     return message;
 }
 
+/* The row of what PyTorch says and 1, 0 where it says nothing. */
+static uint32_t told_row(const struct nvt_trace *trace, uint32_t op)
+{
+    uint32_t detail = trace->ops.detail[op];
+    return detail < trace->kernels.count ? trace->kernels.collective[detail] : 0;
+}
+
 static struct message message_of(const struct collectives *all, uint32_t op)
 {
     const struct nvt_ops *ops = &all->trace->ops;
-    uint32_t detail = ops->detail[op];
-    uint32_t row = detail < all->trace->kernels.count ? all->trace->kernels.collective[detail] : 0;
+    uint32_t row = told_row(all->trace, op);
     if (row)
         return told(all->trace, row - 1);
-    if (all->range_of[op] != NVT_NONE)
+    if (all->range_of[op] != NO_RANGE)
         return ranged(all->trace, all->range_of[op]);
     struct message message = {.bytes = UNKNOWN};
     snprintf(message.name, sizeof(message.name), "%s", nvt_name(all->trace, ops->short_name[op]));
@@ -161,7 +159,7 @@ static int keep_range(void *context, uint32_t op, const uint32_t *ranges, uint32
 {
     struct collectives *all = context;
     const struct nvt_trace *trace = all->trace;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && all->range_of[op] != NO_MESSAGE; i++)
         if (!strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[ranges[i]]]),
                     "NCCL") &&
             strncmp(nvt_name(trace, trace->ranges.name[ranges[i]]), "ncclGroup", 9) != 0)
@@ -169,16 +167,18 @@ static int keep_range(void *context, uint32_t op, const uint32_t *ranges, uint32
     return 0;
 }
 
-/* The number of a message, new or old; NVT_NONE: out of memory. */
-static uint32_t number_of(struct collectives *all, const struct message *message)
+/* The group of a message, new or old; NVT_NONE: out of memory. */
+static uint32_t group_of(struct collectives *all, const struct message *message)
 {
     char text[256];
+    uint32_t before = all->groups.count;
     snprintf(text, sizeof(text), "%s|%s|%" PRIu32 "|%" PRIu64, message->name, message->type,
              message->ranks, message->bytes);
-    uint32_t *at = nvt_map_at(&all->numbers, nvt_groups_text(&all->groups, text));
-    if (!at || *at != NVT_MAP_NONE)
-        return at ? *at : NVT_NONE;
-    if (all->count == all->capacity) {
+    uint32_t key = nvt_groups_text(&all->groups, text);
+    uint32_t group = nvt_groups_key(&all->groups, &key, 1);
+    if (group == NVT_NONE || group < before)
+        return group;
+    if (group == all->capacity) {
         uint32_t capacity = all->capacity ? all->capacity * 2 : 32;
         struct message *items = realloc(all->items, capacity * sizeof(*items));
         if (!items)
@@ -186,31 +186,40 @@ static uint32_t number_of(struct collectives *all, const struct message *message
         all->items = items;
         all->capacity = capacity;
     }
-    all->items[all->count] = *message;
-    *at = all->count;
-    return all->count++;
+    all->items[group] = *message;
+    return group;
+}
+
+/* Which operations communicate, and the ranges of those that nobody tells of. 0, or -1 when out of
+ * memory. */
+static int find_ranges(struct collectives *all)
+{
+    const struct nvt_trace *trace = all->trace;
+    int has_untold = 0;
+    all->range_of = malloc(((size_t)trace->ops.count + 1) * sizeof(*all->range_of));
+    if (!all->range_of)
+        return -1;
+    for (uint32_t i = 0; i < trace->ops.count; i++) {
+        int is_told = told_row(trace, i) != 0;
+        int is_message = is_told || nvt_is_communication(trace, i);
+        all->range_of[i] = is_message ? NO_RANGE : NO_MESSAGE;
+        has_untold |= is_message && !is_told;
+    }
+    return has_untold ? nvt_project(trace, 0, keep_range, all, NULL) : 0;
 }
 
 static int add_trace(struct collectives *all, const struct nvt_trace *trace)
 {
     const struct nvt_ops *ops = &trace->ops;
     all->trace = trace;
-    all->range_of = malloc(((size_t)ops->count + 1) * sizeof(*all->range_of));
-    int status = all->range_of ? 0 : -1;
-    for (uint32_t i = 0; i < ops->count && !status; i++)
-        all->range_of[i] = NVT_NONE;
-    if (!status)
-        status = nvt_project(trace, 0, keep_range, all, NULL);
+    int status = find_ranges(all);
     for (uint32_t i = 0; i < ops->count && !status; i++) {
-        uint32_t detail = ops->detail[i];
-        int is_told = detail < trace->kernels.count && trace->kernels.collective[detail];
-        if (!is_told && !nvt_is_communication(trace, i))
+        if (all->range_of[i] == NO_MESSAGE)
             continue;
         struct message message = message_of(all, i);
-        uint32_t number = number_of(all, &message);
-        status = number == NVT_NONE ? -1 : 0;
-        nvt_groups_add(&all->groups, nvt_groups_key(&all->groups, &number, 1),
-                       ops->end[i] - ops->start[i]);
+        uint32_t group = group_of(all, &message);
+        status = group == NVT_NONE ? -1 : 0;
+        nvt_groups_add(&all->groups, group, ops->end[i] - ops->start[i]);
     }
     free(all->range_of);
     return status;
@@ -219,17 +228,16 @@ static int add_trace(struct collectives *all, const struct nvt_trace *trace)
 static int by_total(const void *left, const void *right, void *context)
 {
     const struct nvt_group *groups = context;
-    const struct nvt_group *a = &groups[*(const uint32_t *)left];
-    const struct nvt_group *b = &groups[*(const uint32_t *)right];
-    if (a->total != b->total)
-        return a->total < b->total ? 1 : -1;
-    return a->key[0] < b->key[0] ? -1 : a->key[0] > b->key[0];
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    if (groups[a].total != groups[b].total)
+        return groups[a].total < groups[b].total ? 1 : -1;
+    return a < b ? -1 : a > b;
 }
 
 static void put_row(struct nvt_table *table, struct collectives *all, uint32_t group)
 {
     size_t row = nvt_table_add_row(table);
-    const struct message *message = &all->items[all->groups.groups[group].key[0]];
+    const struct message *message = &all->items[group];
     struct nvt_summary summary = nvt_groups_summary(&all->groups, group);
     double factor = bus_factor(message->name, message->ranks);
     nvt_table_set_text(table, row, NAME, message->name);
@@ -282,14 +290,13 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     if (!status && (!table || put_rows(table, &all, err)))
         status = -1;
     if (!status) {
-        if (!all.count)
+        if (!all.groups.count)
             nvt_note(input, "note: there is no communication in what was read");
         status = nvt_report_add(tables, table, err);
     } else {
         nvt_table_free(table);
     }
     nvt_groups_free(&all.groups);
-    nvt_map_free(&all.numbers);
     free(all.items);
     return status;
 }
