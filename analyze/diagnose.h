@@ -318,6 +318,10 @@ double nvt_usual_time(double ns, double count, double longest_ns, double second_
 int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
                   double *usual, struct nvt_error *err);
 
+/* A finding of a rule about such gaps: with their cost, and the longest of them to look at. */
+struct nvt_finding nvt_finding_of_gaps(const struct nvt_rule *rule, const struct nvt_view *view,
+                                       const struct nvt_gap_sum *sum);
+
 /* The name of an input trace for `where`: its configuration, with backend, level of collection,
  * warm-ups and repetition where rows of one configuration differ in them, or its file. */
 void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size);

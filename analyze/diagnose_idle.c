@@ -49,11 +49,9 @@ int nvt_diagnose_idle(const struct nvt_report_input *input, struct nvt_buffer *l
             continue;
         if (nvt_gaps(trace, add_gap, &idle, &devices, err))
             return -1;
-        int64_t start = trace->ops.start[0], end = start;
-        for (uint32_t op = 0; op < trace->ops.count; op++) {
-            start = trace->ops.start[op] < start ? trace->ops.start[op] : start;
+        int64_t start = trace->ops.start[0], end = start; /* operations come by their starts */
+        for (uint32_t op = 0; op < trace->ops.count; op++)
             end = trace->ops.end[op] > end ? trace->ops.end[op] : end;
-        }
         if (devices != 1 || (double)idle.ns < LEAST_SHARE * (double)(end - start) || !idle.ns)
             continue;
         told++;

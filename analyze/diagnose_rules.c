@@ -52,6 +52,16 @@ struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_
     return finding;
 }
 
+struct nvt_finding nvt_finding_of_gaps(const struct nvt_rule *rule, const struct nvt_view *view,
+                                       const struct nvt_gap_sum *sum)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    finding.cost_ns = (double)sum->ns / view->units / sum->devices;
+    for (size_t i = 0; i < NVT_MOMENTS; i++)
+        nvt_finding_point(&finding, sum->longest[i].start);
+    return finding;
+}
+
 void nvt_finding_about(struct nvt_finding *finding, const char *subject)
 {
     snprintf(finding->subject, sizeof(finding->subject), "%s", subject);

@@ -262,6 +262,12 @@ static int add_host(struct build *build)
 
 /* --- time of the devices --- */
 
+/* The range whose row is known: that of another thread has the operation's own below it. */
+static uint32_t outer_of(const struct place *place)
+{
+    return place->lent != NVT_NONE ? place->lent : place->own;
+}
+
 /* The innermost push/pop ranges of an operation, else the start/end range opened last. */
 static int find_place(void *context, uint32_t op, const uint32_t *rows, uint32_t count)
 {
@@ -274,11 +280,10 @@ static int find_place(void *context, uint32_t op, const uint32_t *rows, uint32_t
             int is_own = ranges->thread[rows[i]] == build->trace->ops.thread[op];
             *(is_own ? &place->own : &place->lent) = rows[i];
         }
-    if (count && place->own == NVT_NONE && place->lent == NVT_NONE)
+    if (count && outer_of(place) == NVT_NONE)
         place->own = rows[count - 1];
-    uint32_t outer = place->lent != NVT_NONE ? place->lent : place->own;
-    if (outer != NVT_NONE)
-        build->is_wanted[outer] = 1;
+    if (outer_of(place) != NVT_NONE)
+        build->is_wanted[outer_of(place)] = 1;
     return 0;
 }
 
@@ -301,7 +306,7 @@ static uint32_t row_below(struct build *build, uint32_t row, uint32_t range)
 /* The row that an operation stands in: 0 and the row, NVT_NONE at the top, or -1 when out of memory. */
 static int row_around(struct build *build, const struct place *place, uint32_t *row)
 {
-    uint32_t outer = place->lent != NVT_NONE ? place->lent : place->own;
+    uint32_t outer = outer_of(place);
     *row = outer == NVT_NONE ? NVT_NONE : build->row_of[outer];
     if (*row == NVT_NONE && build->trace->ranges.count) {
         *row =
@@ -320,7 +325,7 @@ static int add_ops(struct build *build)
 {
     const struct nvt_ops *ops = &build->trace->ops;
     for (uint32_t i = 0; i < ops->count; i++) {
-        uint32_t around, name = ops->short_name[i] ? ops->short_name[i] : ops->name[i];
+        uint32_t around, name = nvt_op_name(build->trace, i);
         uint32_t kind = ops->kind[i] == NVT_OP_KERNEL ? NVT_STACK_KERNEL : NVT_STACK_MEMORY;
         if (row_around(build, &build->places[i], &around))
             return -1;

@@ -330,6 +330,12 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
  */
 int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err);
 
+/* What an operation is called for short: the id of a name. */
+static inline uint32_t nvt_op_name(const struct nvt_trace *trace, uint32_t op)
+{
+    return trace->ops.short_name[op] ? trace->ops.short_name[op] : trace->ops.name[op];
+}
+
 /* A row's name. */
 static inline const char *nvt_name(const struct nvt_trace *trace, uint32_t id)
 {

@@ -83,7 +83,7 @@ static void add_names(struct exposed *exposed, const struct nvt_trace *trace,
             continue;
         while (at < stretches->count && stretches->items[at][1] <= ops->start[op])
             at++;
-        double *name = &exposed->names[ops->short_name[op] ? ops->short_name[op] : ops->name[op]];
+        double *name = &exposed->names[nvt_op_name(trace, op)];
         for (size_t k = at; k < stretches->count && stretches->items[k][0] < ops->end[op]; k++) {
             int64_t from = stretches->items[k][0], to = stretches->items[k][1];
             from = ops->start[op] > from ? ops->start[op] : from;

@@ -34,10 +34,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         return -1;
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
-    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     const struct nvt_gap *gap = &sum.longest[0];
     uint32_t range = range_around(view->trace, gap);
-    finding.cost_ns = (double)sum.ns / view->units / sum.devices;
     if (range != NVT_NONE)
         nvt_finding_about(&finding, nvt_name(view->trace, view->trace->ranges.name[range]));
     snprintf(finding.what, sizeof(finding.what),
@@ -49,8 +48,6 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              NVT_COUNT((double)sum.count / view->units), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)gap->host_ns));
-    for (size_t i = 0; i < 3; i++)
-        nvt_finding_point(&finding, sum.longest[i].start);
     return nvt_findings_add(findings, &finding, err);
 }
 

@@ -23,7 +23,6 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
             kernels++;
             kernels_ns += (double)(trace->ops.end[i] - trace->ops.start[i]);
         }
-    finding->cost_ns = (double)sum->ns / view->units / sum->devices;
     snprintf(finding->what, sizeof(finding->what),
              "the device waits for the next launch for %.0f %% of its time", 100 * share);
     snprintf(finding->evidence, sizeof(finding->evidence),
@@ -45,10 +44,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         return -1;
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
-    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     tell(&finding, view, &sum, share);
-    for (size_t i = 0; i < 3; i++)
-        nvt_finding_point(&finding, sum.longest[i].start);
     return nvt_findings_add(findings, &finding, err);
 }
 

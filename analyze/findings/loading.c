@@ -10,27 +10,21 @@
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    const struct nvt_ops *ops = &view->trace->ops;
     struct nvt_gap_sum sum = {.cause = NVT_GAP_LOAD};
     double share = 0, usual = 0;
     if (nvt_view_gaps(view, &sum, &share, &usual, err))
         return -1;
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
-    struct nvt_finding finding = nvt_finding_of(rule, view);
-    uint32_t first = sum.longest[0].after;
-    finding.cost_ns = (double)sum.ns / view->units / sum.devices;
+    struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     snprintf(finding.what, sizeof(finding.what),
              "the device waits for a launch that takes 1 ms and more, %s times %s",
              NVT_COUNT((double)sum.count / view->units), view->per);
-    snprintf(
-        finding.evidence, sizeof(finding.evidence),
-        "%s each, %.0f %% of the device's time; the longest, %s, is in front of %.200s",
-        NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
-        NVT_TIME((double)sum.longest_ns[0]),
-        nvt_name(view->trace, ops->short_name[first] ? ops->short_name[first] : ops->name[first]));
-    for (size_t i = 0; i < 3; i++)
-        nvt_finding_point(&finding, sum.longest[i].start);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%s each, %.0f %% of the device's time; the longest, %s, is in front of %.200s",
+             NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
+             NVT_TIME((double)sum.longest_ns[0]),
+             nvt_name(view->trace, nvt_op_name(view->trace, sum.longest[0].after)));
     return nvt_findings_add(findings, &finding, err);
 }
 

@@ -10,18 +10,15 @@
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
-    const struct nvt_ops *ops = &view->trace->ops;
     struct nvt_gap_sum sum = {.stalls = 1};
     double share = 0, usual = 0;
     if (nvt_view_gaps(view, &sum, &share, &usual, err))
         return -1;
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
-    struct nvt_finding finding = nvt_finding_of(rule, view);
-    uint32_t held = sum.longest[0].after;
-    finding.cost_ns = (double)sum.ns / view->units / sum.devices;
-    nvt_finding_about(&finding, nvt_name(view->trace, ops->short_name[held] ? ops->short_name[held]
-                                                                            : ops->name[held]));
+    struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
+    nvt_finding_about(&finding,
+                      nvt_name(view->trace, nvt_op_name(view->trace, sum.longest[0].after)));
     snprintf(finding.what, sizeof(finding.what),
              "the device has nothing to do although %s had been launched", finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
@@ -29,8 +26,6 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              NVT_COUNT((double)sum.count / view->units), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_TIME((double)sum.longest_ns[0]));
-    for (size_t i = 0; i < 3; i++)
-        nvt_finding_point(&finding, sum.longest[i].start);
     return nvt_findings_add(findings, &finding, err);
 }
 

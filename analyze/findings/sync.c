@@ -31,9 +31,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     double least = view->iteration_count ? LEAST_AN_UNIT * view->units : 0;
     if (sum.count < LEAST_COUNT || (double)sum.count <= least || usual < LEAST_SHARE)
         return 0;
-    struct nvt_finding finding = nvt_finding_of(rule, view);
+    struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     const struct nvt_trace *trace = view->trace;
-    finding.cost_ns = (double)sum.ns / view->units / sum.devices;
     nvt_finding_about(&finding, nvt_name(trace, trace->apis.name[sum.longest[0].call]));
     snprintf(finding.what, sizeof(finding.what),
              "the device has nothing to do behind %.100s: launching goes on only after it",
@@ -44,8 +43,6 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              NVT_COUNT((double)sum.count / view->units), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
              NVT_COUNT((double)count_questions(view) / view->units), QUESTION_BYTES, view->per);
-    for (size_t i = 0; i < 3; i++)
-        nvt_finding_point(&finding, sum.longest[i].start);
     return nvt_findings_add(findings, &finding, err);
 }
 

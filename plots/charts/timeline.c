@@ -275,8 +275,7 @@ static int take_boxes(struct sheet *sheet)
         int64_t start = trace->ops.start[i], end = trace->ops.end[i];
         int place = within(sheet, start, end) ? place_of(sheet, &stream) : -1;
         if (place >= 0)
-            add_box(sheet, sheet->sources[place].lane, start, end,
-                    trace->ops.short_name[i] ? trace->ops.short_name[i] : trace->ops.name[i]);
+            add_box(sheet, sheet->sources[place].lane, start, end, nvt_op_name(trace, i));
     }
     return 0;
 }
