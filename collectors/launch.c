@@ -18,8 +18,7 @@
 #define INJECT_LIBRARY "libnvtally-inject.so"
 #define NVTX_VARIABLE  "NVTX_INJECTION64_PATH"
 #define CUDA_VARIABLE  "CUDA_INJECTION64_PATH"
-#define PYTHON_FOLDER  "pytorch"
-#define PYTHON_MODULE  PYTHON_FOLDER "/sitecustomize.py"
+#define PYTHON_MODULE  "pytorch/sitecustomize.py"
 
 static int can_execute(const char *path)
 {

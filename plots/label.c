@@ -133,11 +133,8 @@ void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most,
              (int)(skip(begin, tail) - begin), begin, from + tail < length ? "…" : "");
 }
 
-void nvt_label_put(const struct nvt_labels *labels, size_t which, FILE *out)
+void nvt_label_text(const char *text, FILE *out)
 {
-    char label[4 * LABEL_MAX + 16];
-    nvt_label_write(labels, which, LABEL_MAX, label, sizeof(label));
-    const char *text = label;
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
         if (character < 0x20)
             character = ' ';
@@ -147,4 +144,11 @@ void nvt_label_put(const struct nvt_labels *labels, size_t which, FILE *out)
             character = '/';
         nvt_utf8_write(nvt_char_visible(character), out);
     }
+}
+
+void nvt_label_put(const struct nvt_labels *labels, size_t which, FILE *out)
+{
+    char label[4 * LABEL_MAX + 16];
+    nvt_label_write(labels, which, LABEL_MAX, label, sizeof(label));
+    nvt_label_text(label, out);
 }

@@ -26,7 +26,10 @@ struct nvt_labels {
 void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
                      size_t size);
 
-/* The same as a field of the data file: one line, no tab, no quote, with room in the column of a paper. */
+/* A text as a field of the data file: one line, no tab, no quote. */
+void nvt_label_text(const char *text, FILE *out);
+
+/* One of the labels as such a field, with room in the column of a paper. */
 void nvt_label_put(const struct nvt_labels *labels, size_t which, FILE *out);
 
 #endif

@@ -179,18 +179,6 @@ static void write_label(const struct sheet *sheet, const struct box *box, char *
         snprintf(out + used, size - used, " %.3g %%", 100 * (box->to - box->from));
 }
 
-/* One line, and nothing in it that gnuplot would take for more. */
-static void put_text(const char *text, FILE *out)
-{
-    for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
-        character = character == '"' || character == '\'' ? 0x2019
-                    : character == '\\'                   ? '/'
-                    : character < 0x20                    ? ' '
-                                                          : character;
-        nvt_utf8_write(nvt_char_visible(character), out);
-    }
-}
-
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
                      FILE *out)
 {
@@ -211,7 +199,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
             if (box->row != NVT_NONE)
                 write_label(sheet, box, label, sizeof(label));
             fprintf(out, "%.9g\t%.9g\t%u\t", box->from * all, box->to * all, box->depth);
-            put_text(label, out);
+            nvt_label_text(label, out);
             putc('\n', out);
         }
     }
