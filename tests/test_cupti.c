@@ -566,6 +566,19 @@ static void captures(void **state)
     }
 }
 
+/* What was launched within has its end before CUPTI is told to stop. */
+static void a_capture_waits_for_what_it_launched(void **state)
+{
+    (void)state;
+    setenv("STAND_IN_ENDS", "1", 1);
+    struct nvt_trace *trace = record(
+        &(struct run){.how = "running", .levels = "nvtx,kernel", .capture = "measure"}, NULL);
+    unsetenv("STAND_IN_ENDS");
+    assert_int_equal(trace->ops.count, 3);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
 static void a_capture_that_never_begins(void **state)
 {
     (void)state;
@@ -701,6 +714,7 @@ int main(void)
         cmocka_unit_test(lost_records_are_counted),
         cmocka_unit_test(impossible_times_are_none),
         cmocka_unit_test(captures),
+        cmocka_unit_test(a_capture_waits_for_what_it_launched),
         cmocka_unit_test(a_capture_that_never_begins),
         cmocka_unit_test(captures_of_nvtx),
         cmocka_unit_test(two_processes_share_a_device),

@@ -325,6 +325,26 @@ void nvtally_inject_hand_over(void)
 
 /* --- what the program does --- */
 
+/*
+ * Before kinds of records are switched off: what is still running then has its record kept, and gets for its end the
+ * moment at which they are switched on again. So it is waited for, though no longer than SETTLE_NS, by asking for what is
+ * complete until CUPTI has handed over each buffer that it had: no call of CUDA, which a capture of a graph forbids.
+ */
+#define SETTLE_NS   INT64_C(1000000000)
+
+static void settle(void)
+{
+    const struct timespec moment = {0, 200000};
+    const int64_t now = nvt_monotonic_ns();
+    while (atomic_load(&cupti.is_up) && nvt_cupti_buffers_made() &&
+           cupti.api.cuptiActivityFlushAll(0) == CUPTI_SUCCESS) {
+        const int64_t oldest = nvt_cupti_buffers_oldest();
+        if (!oldest || oldest > now || nvt_monotonic_ns() - now > SETTLE_NS)
+            break;
+        syscall(SYS_nanosleep, &moment, NULL);
+    }
+}
+
 /* Record or stop recording, as the capture says. */
 static void switch_recording(char *refused, size_t size)
 {
@@ -332,6 +352,8 @@ static void switch_recording(char *refused, size_t size)
     int wanted = nvt_capture_is_open();
     refused[0] = 0;
     if (wanted != cupti.recording) {
+        if (!wanted)
+            settle();
         nvt_cupti_levels(&cupti.api, nvt_session.control->trace, wanted, refused, size);
         cupti.recording = wanted;
     }

@@ -128,6 +128,17 @@ static void captured(void)
     step("after", 1);
 }
 
+/* A capture ends while what it launched is still running. */
+static void captured_running(void)
+{
+    step("before", 1);
+    nvtxRangePushA("measure");
+    for (int i = 0; i < 3; i++)
+        launch(KERNEL, 1000, 0);
+    nvtxRangePop();
+    step("after", 1);
+}
+
 /* Records are delivered, then some more that are not, as one of them never ends; then, so much later, the end. */
 static void killed(int number, useconds_t later)
 {
@@ -285,6 +296,8 @@ int main(int argc, char **argv)
         many();
     else if (!strcmp(how, "capture"))
         captured();
+    else if (!strcmp(how, "running"))
+        captured_running();
     else if (!strcmp(how, "kill"))
         killed(SIGKILL, 0);
     else if (!strcmp(how, "held"))
