@@ -322,6 +322,24 @@ static void one_process_changes_nothing(void **state)
     }
 }
 
+/* What the pool keeps of a run leaves cuBLAS no room for the workspaces of the next one's streams: that has to be given
+ * back in between. */
+static void a_run_leaves_the_next_its_memory(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_IGNORE=work", "EMULATED_REFUSE=bare",
+                                              "EMULATED_MEMORY=625000000", NULL};
+    struct nvt_runs *runs =
+        rows_of("gpipe --layers 4 --d-model 512 --heads 8 --d-ff 2048 --batch 32 --sequence 64 "
+                "--vocabulary 101 --partitions 1,2 --microbatches 8 --checkpoint off --engine self "
+                "--schedule gpipe --iterations 1 --warmup 0 --one-process",
+                "cuda", "left", environment);
+    assert_int_equal(runs->count, 2);
+    for (size_t i = 0; i < runs->count; i++)
+        assert_string_equal(nvt_record_text(&runs->records[i], "status"), "ok");
+    nvt_runs_free(runs);
+}
+
 /* A run that takes the device with it takes no other: those behind it have a new process. */
 static void a_lost_device_is_of_one_run(void **state)
 {
@@ -619,6 +637,7 @@ int main(void)
         cmocka_unit_test(pipelines_give_the_losses_of_the_host_in_any_order),
         cmocka_unit_test(pipelines_need_their_events),
         cmocka_unit_test(one_process_changes_nothing),
+        cmocka_unit_test(a_run_leaves_the_next_its_memory),
         cmocka_unit_test(a_lost_device_is_of_one_run),
         cmocka_unit_test(sums_are_those_of_the_host),
         cmocka_unit_test(the_int8_study_runs),

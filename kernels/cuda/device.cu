@@ -119,6 +119,13 @@ static int prepare_pool(void)
                          "the memory pool");
 }
 
+/* What is unused goes back to the device. Nothing is that the host has not waited for. */
+static void empty_pool(void)
+{
+    nvt_backend_sync();
+    nvt_cuda_note(cudaMemPoolTrimTo(pool, 0), "the memory pool");
+}
+
 static int make_streams(int up_to)
 {
     int failed = 0;
@@ -157,6 +164,10 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
     describe_libraries(facts->libraries, sizeof(facts->libraries));
     facts->memory = 0;
     facts->threads = 0;
+    /* What a run before this one has left there is in the way of all that is none of the pool's: cuBLAS's workspaces, and
+     * kernels, which are loaded when they are first called. */
+    if (started && pool)
+        empty_pool();
     if (!started && (prepare_pool() || make_streams(0)))
         return nvt_backend_failed(err);
     started = 1;
@@ -299,8 +310,7 @@ void *nvt_backend_alloc(size_t bytes)
     void *memory = take(bytes, stream);
     if (memory || !pool)
         return memory;
-    nvt_backend_sync();
-    nvt_cuda_note(cudaMemPoolTrimTo(pool, 0), "the memory pool");
+    empty_pool();
     return take(bytes, stream);
 }
 

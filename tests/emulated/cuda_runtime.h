@@ -22,7 +22,8 @@
  *   EMULATED_DEVICES=N     how many there are (1)
  *   EMULATED_FAIL=CALL:N   the N-th call of that name fails with cudaErrorUnknown
  *   EMULATED_LOSE=KERNEL   behind its launch every call of this process fails, as behind an illegal address
- *   EMULATED_REFUSE=FORM   products of 8-bit integers (int8), or with a bias (bias), are not supported
+ *   EMULATED_REFUSE=FORM   products of 8-bit integers (int8), with a bias (bias), or without a workspace (bare) are
+ *                          not supported
  *   EMULATED_IGNORE=LIST   barriers, waits and products do nothing, frees are done at once: to
  *                          see that a test finds it. work: nothing is computed or moved, and no memory is
  *                          touched, so that what a run of any size would take is known in seconds

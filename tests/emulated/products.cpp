@@ -136,6 +136,9 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
     cudaStreamIsCapturing(handle->stream, &capture);
     if (emulated_fails(call) || (capture != cudaStreamCaptureStatusNone && !handle->workspace))
         return CUBLAS_STATUS_INTERNAL_ERROR;
+    /* What it would be without a workspace, slower or another algorithm, does not show here. */
+    if (!handle->workspace && refuses("bare"))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     if (p.m < 0 || p.n < 0 || p.k < 0 || p.a.stride < p.a.length || p.b.stride < p.b.length ||
         p.ldc < p.m || p.a.type != p.b.type)
         return CUBLAS_STATUS_INVALID_VALUE;
