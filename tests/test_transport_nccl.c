@@ -25,7 +25,7 @@
 
 static char *directory;
 static char stand_in[4200], folder[4200];
-static const char *program, *backend;
+static const char *program, *backend, *failing = "EMULATED_FAIL=";
 
 static int make_directory(void)
 {
@@ -63,7 +63,7 @@ static int remove_directory(void **state)
 static struct cli_result run(const char *ranks, const char *const words[])
 {
     const char *argv[64] = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks};
-    const char *const environment[] = {stand_in, folder, "EMULATED_DEVICES=4", NULL};
+    const char *const environment[] = {stand_in, folder, "EMULATED_DEVICES=4", failing, NULL};
     struct cli_options options = {.environment = environment, .timeout_s = 120};
     size_t count = ranks ? 5 : 0;
     argv[count++] = cli_built(program);
@@ -155,6 +155,18 @@ static void ranks_give_the_same_losses(void **state)
     expect_losses("2", "4");
     expect_losses("4", "4");
 #endif
+}
+
+/* A device has eight queues for all of a process's streams, and those that share one wait for each other. A partition
+ * has five, with memory's and the first they are seven. */
+static void a_rank_has_as_many_streams_as_it_needs(void **state)
+{
+    (void)state;
+    if (!cli_has_mpirun())
+        skip();
+    failing = "EMULATED_FAIL=cudaStreamCreateWithFlags:8";
+    assert_true(isfinite(loss("4", "4", "nccl", &ways[2])));
+    failing = "EMULATED_FAIL=";
 }
 
 /* SIGKILL of the worker of rank 1 of two; `option` is mpirun's. What was said, and "took SECONDS". */
@@ -255,6 +267,7 @@ int main(void)
         HERE(a_rank_that_is_gone_is_noticed),
         DEVICE(one_rank_gives_the_same_losses),
         DEVICE(ranks_give_the_same_losses),
+        DEVICE(a_rank_has_as_many_streams_as_it_needs),
         DEVICE(one_rank_that_dies_ends_all),
         DEVICE(a_rank_that_is_gone_is_noticed),
         cmocka_unit_test(without_nccl_one_line_says_so),

@@ -126,21 +126,27 @@ static void empty_pool(void)
     nvt_cuda_note(cudaMemPoolTrimTo(pool, 0), "the memory pool");
 }
 
-static int make_streams(int up_to)
+/*
+ * The stream and memory's, unless they are there. A device takes what it is given from a few queues, 8 as a rule, which are
+ * dealt out to streams as they are made, and what waits in one holds up the streams that share it. So no others are made
+ * than are used: a rank's partition computes, sends and receives on five.
+ */
+static int make_stream(int index)
 {
-    int failed = 0;
-    pthread_mutex_lock(&lock);
+    cudaStream_t made = NULL;
     cudaError_t status = cudaSuccess;
+    pthread_mutex_lock(&lock);
     if (!memory_stream)
         status = cudaStreamCreateWithFlags(&memory_stream, cudaStreamNonBlocking);
-    while (stream_count <= up_to && status == cudaSuccess) {
-        status = cudaStreamCreateWithFlags(&streams[stream_count], cudaStreamNonBlocking);
-        if (status == cudaSuccess)
+    if (!streams[index] && status == cudaSuccess) {
+        status = cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking);
+        if (status == cudaSuccess) {
+            streams[index] = made;
             stream_count++;
+        }
     }
-    failed = stream_count <= up_to;
     pthread_mutex_unlock(&lock);
-    return failed ? nvt_cuda_note(status, "a stream") : 0;
+    return nvt_cuda_note(status, "a stream");
 }
 
 int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
@@ -168,7 +174,7 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
      * kernels, which are loaded when they are first called. */
     if (started && pool)
         empty_pool();
-    if (!started && (prepare_pool() || make_streams(0)))
+    if (!started && (prepare_pool() || make_stream(0)))
         return nvt_backend_failed(err);
     started = 1;
     return 0;
@@ -191,7 +197,7 @@ void nvt_backend_use_stream(int index)
     if (!chosen && device && nvt_cuda_note(cudaSetDevice(device), "the device"))
         return;
     chosen = 1;
-    if (!make_streams(index))
+    if (!make_stream(index))
         current = index;
 }
 
