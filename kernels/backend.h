@@ -282,6 +282,10 @@ void nvt_backend_sync(void);
 /* Whether anything has failed since this was last asked: 0, or -1 with err naming the first failure. */
 int nvt_backend_failed(struct nvt_error *err);
 
+/* Whether what nvt_backend_failed has told last failed for want of memory that is not nvt_backend_alloc's: the backend's own,
+ * of its libraries, or a kernel's. Asking forgets it. */
+int nvt_backend_was_full(void);
+
 /* Raw memory of the device, for the caching allocator; NULL when there is none left. */
 void *nvt_backend_alloc(size_t bytes);
 void nvt_backend_free(void *memory);

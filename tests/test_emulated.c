@@ -503,6 +503,24 @@ static void what_does_not_fit_is_a_row(void **state)
     nvt_runs_free(runs);
 }
 
+/* Memory that the backend takes for itself, a product's rounded copies, is no other matter. */
+static void what_the_backend_cannot_take_is_a_row_too(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_IGNORE=work", "EMULATED_MEMORY=335544320",
+                                              NULL};
+    struct nvt_runs *runs =
+        rows_of("transformer --layers 1 --d-model 64 --d-ff 1024 --heads 4 --context 1024,128 "
+                "--precision bf16 --phase forward --iterations 1 --warmup 1 --one-process",
+                "cuda", "full-scratch", environment);
+    assert_int_equal(runs->count, 2);
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
+    assert_string_equal(nvt_record_text(&runs->records[0], "message"),
+                        "out of memory: CUDA: scratch memory: there is none left");
+    assert_string_equal(nvt_record_text(&runs->records[1], "status"), "ok");
+    nvt_runs_free(runs);
+}
+
 /* Of 2 GiB the peak is measured with half of what a device usually has for it; 400 MiB are too few. */
 static void a_small_device_has_a_peak_too(void **state)
 {
@@ -645,6 +663,7 @@ int main(void)
         cmocka_unit_test(studies_fit_a_device),
         cmocka_unit_test(a_loss_that_is_no_number_is_told),
         cmocka_unit_test(what_does_not_fit_is_a_row),
+        cmocka_unit_test(what_the_backend_cannot_take_is_a_row_too),
         cmocka_unit_test(a_small_device_has_a_peak_too),
         cmocka_unit_test(a_device_without_pools_will_do),
         cmocka_unit_test(a_rank_takes_its_device),

@@ -328,19 +328,23 @@ void nvtally_inject_hand_over(void)
 /*
  * Before kinds of records are switched off: what is still running then has its record kept, and gets for its end the
  * moment at which they are switched on again. So it is waited for, though no longer than SETTLE_NS, by asking for what is
- * complete until CUPTI has handed over each buffer that it had: no call of CUDA, which a capture of a graph forbids.
+ * complete until CUPTI has handed over each buffer that it had: no call of CUDA, which a capture of a graph forbids. Where
+ * that was in vain once, as others keep the device at work all the time, it is not done again: a program may have
+ * thousands of such ranges. The caller holds `switching`.
  */
 #define SETTLE_NS   INT64_C(1000000000)
 
 static void settle(void)
 {
+    static int in_vain;
     const struct timespec moment = {0, 200000};
     const int64_t now = nvt_monotonic_ns();
-    while (atomic_load(&cupti.is_up) && nvt_cupti_buffers_made() &&
+    while (!in_vain && atomic_load(&cupti.is_up) && nvt_cupti_buffers_made() &&
            cupti.api.cuptiActivityFlushAll(0) == CUPTI_SUCCESS) {
         const int64_t oldest = nvt_cupti_buffers_oldest();
-        if (!oldest || oldest > now || nvt_monotonic_ns() - now > SETTLE_NS)
+        if (!oldest || oldest > now)
             break;
+        in_vain = nvt_monotonic_ns() - now > SETTLE_NS;
         syscall(SYS_nanosleep, &moment, NULL);
     }
 }

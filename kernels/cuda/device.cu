@@ -12,6 +12,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int started;
 static char first_failure[256];
+static int was_full; /* for want of memory something has failed that does not answer with NULL */
 static cudaMemPool_t pool;
 static cudaStream_t streams[NVT_STREAMS_MOST];
 static cublasHandle_t handles[NVT_STREAMS_MOST];
@@ -28,25 +29,28 @@ static thread_local int chosen;    /* whether this thread was told the device */
 
 /* --- errors --- */
 
-static void keep(const char *what, const char *why)
+static void keep(const char *what, const char *why, int is_full)
 {
     pthread_mutex_lock(&lock);
-    if (!first_failure[0])
+    if (!first_failure[0]) {
         snprintf(first_failure, sizeof(first_failure), "%s: %s", what, why);
+        was_full = is_full;
+    }
     pthread_mutex_unlock(&lock);
 }
 
+/* A kernel is loaded when it is first launched, and that, too, takes memory. */
 int nvt_cuda_note(cudaError_t status, const char *what)
 {
     if (status != cudaSuccess)
-        keep(what, cudaGetErrorString(status));
+        keep(what, cudaGetErrorString(status), status == cudaErrorMemoryAllocation);
     return status != cudaSuccess;
 }
 
 int nvt_cublas_note(cublasStatus_t status, const char *what)
 {
     if (status != CUBLAS_STATUS_SUCCESS)
-        keep(what, cublasGetStatusString(status));
+        keep(what, cublasGetStatusString(status), status == CUBLAS_STATUS_ALLOC_FAILED);
     return status != CUBLAS_STATUS_SUCCESS;
 }
 
@@ -65,6 +69,15 @@ int nvt_backend_failed(struct nvt_error *err)
     first_failure[0] = 0;
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+int nvt_backend_was_full(void)
+{
+    pthread_mutex_lock(&lock);
+    int is_full = was_full;
+    was_full = 0;
+    pthread_mutex_unlock(&lock);
+    return is_full;
 }
 
 /* --- start --- */
@@ -190,7 +203,7 @@ cudaStream_t nvt_backend_stream(void)
 void nvt_backend_use_stream(int index)
 {
     if (index < 0 || index >= NVT_STREAMS_MOST) {
-        keep("a stream", "beyond NVT_STREAMS_MOST");
+        keep("a stream", "beyond NVT_STREAMS_MOST", 0);
         return;
     }
     /* A thread begins with the first device, whatever the others have. */
@@ -343,7 +356,7 @@ void *nvt_cuda_scratch(int which, size_t bytes)
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaStreamIsCapturing(streams[current], &capture);
     if (capture != cudaStreamCaptureStatusNone) {
-        keep("scratch memory", "there was no warm-up before the capture");
+        keep("scratch memory", "there was no warm-up before the capture", 0);
         return NULL;
     }
     if (memory)
@@ -352,7 +365,7 @@ void *nvt_cuda_scratch(int which, size_t bytes)
     scratch[current][which].memory = memory;
     scratch[current][which].bytes = memory ? bytes : 0;
     if (!memory)
-        keep("scratch memory", "there is none left");
+        keep("scratch memory", "there is none left", 1);
     return memory;
 }
 

@@ -341,6 +341,7 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_run_context context;
+    char why[sizeof(result->message)];
     memset(&context, 0, sizeof(context));
     memset(result, 0, sizeof(*result));
     result->loss = NAN;
@@ -352,14 +353,17 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
     uint64_t refused = context.refused;
     if (!refused && context.allocator)
         refused = nvt_allocator_use(context.allocator).refused;
+    int was_full = nvt_backend_was_full();
     nvt_faults_close(&context.faults, &context.nvtx);
     nvt_allocator_free(context.allocator);
     nvt_turns_close(context.turns);
     if (!status)
         return;
-    result->status = refused ? NVT_RUN_OOM : NVT_RUN_ERROR;
+    result->status = refused || was_full ? NVT_RUN_OOM : NVT_RUN_ERROR;
     if (refused)
         tell_refused(&context, refused, &err);
+    else if (was_full)
+        nvt_fail(&err, "out of memory: %s", nvt_error_text(&err, why, sizeof(why)));
     nvt_error_text(&err, result->message, sizeof(result->message));
 }
 

@@ -168,6 +168,11 @@ int nvt_backend_failed(struct nvt_error *err)
     return 0;
 }
 
+int nvt_backend_was_full(void)
+{
+    return 0;
+}
+
 /* Large blocks on large pages: fewer misses of the address cache, and fewer faults while timed. */
 void *nvt_backend_alloc(size_t bytes)
 {

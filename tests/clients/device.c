@@ -128,14 +128,17 @@ static void captured(void)
     step("after", 1);
 }
 
-/* A capture ends while what it launched is still running. */
+/* Captures end while what they launched is still running. */
 static void captured_running(void)
 {
     step("before", 1);
-    nvtxRangePushA("measure");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 15; i++) {
+        if (i % 3 == 0)
+            nvtxRangePushA("measure");
         launch(KERNEL, 1000, 0);
-    nvtxRangePop();
+        if (i % 3 == 2)
+            nvtxRangePop();
+    }
     step("after", 1);
 }
 

@@ -169,9 +169,9 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-    static const char *const names[] = {"CUBLAS_STATUS_SUCCESS", "CUBLAS_STATUS_INVALID_VALUE",
-                                        "CUBLAS_STATUS_NOT_SUPPORTED",
-                                        "CUBLAS_STATUS_INTERNAL_ERROR"};
+    static const char *const names[] = {
+        "CUBLAS_STATUS_SUCCESS", "CUBLAS_STATUS_INVALID_VALUE", "CUBLAS_STATUS_NOT_SUPPORTED",
+        "CUBLAS_STATUS_INTERNAL_ERROR", "CUBLAS_STATUS_ALLOC_FAILED"};
     return names[status];
 }
 
