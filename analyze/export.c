@@ -16,11 +16,12 @@
 #include "readers/reader.h"
 
 static const struct nvt_exporter *const exporters[] = {
-    &nvt_exporter_sqlite, &nvt_exporter_chrome, &nvt_exporter_chrome_path,
-    &nvt_exporter_csv,    &nvt_exporter_folded, &nvt_exporter_folded_device,
+    &nvt_exporter_sqlite,        &nvt_exporter_chrome, &nvt_exporter_chrome_path,
+    &nvt_exporter_csv,           &nvt_exporter_folded, &nvt_exporter_folded_device,
+    &nvt_exporter_folded_memory,
 };
 
-#define NAMES "sqlite, chrome, chrome-path, csv, folded or folded-device"
+#define NAMES "sqlite, chrome, chrome-path, csv, folded, folded-device or folded-memory"
 
 #define EXPORTERS (sizeof(exporters) / sizeof(exporters[0]))
 
@@ -32,7 +33,8 @@ static const char usage_text[] =
     "                    chrome-path: the same, with the critical path in a row of its own\n"
     "                    csv: one line an event\n"
     "                    folded: collapsed stacks of host time, for flame graphs (flamegraph.pl,\n"
-    "                    speedscope); folded-device: of device time, with kernels below ranges\n"
+    "                    speedscope); folded-device: of device time, with kernels below ranges;\n"
+    "                    folded-memory: of memory in use at its peak, in bytes\n"
     "  -o, --output OUT  write there; default: stdout, for sqlite FILE with .sqlite as its "
     "ending\n" NVT_WINDOW_HELP "      --help        this text\n";
 

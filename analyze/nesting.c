@@ -135,3 +135,12 @@ int nvt_nesting_stack(const struct nvt_nesting *nesting, uint32_t range, struct 
         failed = nvt_buffer_printf(text, ":%" PRIu32, path[--depth] + 1);
     return failed || nvt_buffer_append(text, "", 1) ? -1 : 0;
 }
+
+int nvt_nesting_indent(uint32_t level, const char *name, struct nvt_buffer *text)
+{
+    int failed = 0;
+    text->size = 0;
+    for (uint32_t i = 0; i < level && i < NVT_NESTING_DEPTH && !failed; i++)
+        failed = nvt_buffer_append(text, "--", 2);
+    return failed || nvt_buffer_printf(text, "%s", name) || nvt_buffer_append(text, "", 1) ? -1 : 0;
+}

@@ -70,4 +70,8 @@ void nvt_nesting_free(struct nvt_nesting *nesting);
  * emptied first and terminated. 0, or -1 when out of memory. */
 int nvt_nesting_stack(const struct nvt_nesting *nesting, uint32_t range, struct nvt_buffer *text);
 
+/* A row's name in a tree of names, "----inner" at level 2, terminated, into text, which is emptied first. 0, or -1 when out
+ * of memory. */
+int nvt_nesting_indent(uint32_t level, const char *name, struct nvt_buffer *text);
+
 #endif

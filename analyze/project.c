@@ -179,22 +179,21 @@ static int compare_rows(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* The ranges of an operation into found; how many, or -1 when out of memory. */
-static int64_t find(struct sweep *sweep, uint32_t op)
+/* The ranges of a call into found; how many, or -1 when out of memory. Calls come by their starts. */
+static int64_t find(struct sweep *sweep, const struct call *call)
 {
-    struct call call = call_of(sweep->trace, op);
     int own = 0;
-    if (call.thread >= sweep->trace->threads.count || call.start == INT64_MIN)
+    if (call->thread >= sweep->trace->threads.count || call->start == INT64_MIN)
         return 0;
-    if (open_until(sweep, call.start))
+    if (open_until(sweep, call->start))
         return -1;
-    uint32_t process = sweep->trace->threads.process[call.thread];
-    if (room(sweep, sweep->threads[call.thread].count +
+    uint32_t process = sweep->trace->threads.process[call->thread];
+    if (room(sweep, sweep->threads[call->thread].count +
                         (sweep->processes ? sweep->processes[process].count : 0)))
         return -1;
-    uint32_t count = find_own(sweep, &call, &own), of_thread = count;
+    uint32_t count = find_own(sweep, call, &own), of_thread = count;
     if (sweep->processes && !own) {
-        count = find_across(sweep, &call, count);
+        count = find_across(sweep, call, count);
         if (of_thread && count > of_thread)
             qsort(sweep->found, count, sizeof(*sweep->found), compare_rows);
     }
@@ -267,7 +266,8 @@ int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit
     for (uint32_t i = 0; i < trace->ops.count && !status; i++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): each place is taken once */
         uint32_t op = order ? order[i] : i;
-        int64_t count = find(&sweep, op);
+        struct call call = call_of(trace, op);
+        int64_t count = find(&sweep, &call);
         if (count < 0)
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
         else
@@ -277,6 +277,23 @@ out:
     free(order);
     release(&sweep);
     return status;
+}
+
+int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint32_t *rows,
+                       uint32_t count, nvt_project_visit visit, void *context,
+                       struct nvt_error *err)
+{
+    struct sweep sweep = {.trace = trace, .flags = flags};
+    const struct nvt_memory *memory = &trace->memory;
+    int status = prepare(&sweep), no_memory = status;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        struct call call = {memory->time[rows[i]], memory->time[rows[i]], memory->thread[rows[i]]};
+        int64_t found = find(&sweep, &call);
+        no_memory = found < 0;
+        status = no_memory ? -1 : visit(context, rows[i], sweep.found, (uint32_t)found);
+    }
+    release(&sweep);
+    return no_memory ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
 }
 
 struct collected {

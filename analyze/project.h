@@ -36,6 +36,14 @@ typedef int (*nvt_project_visit)(void *context, uint32_t op, const uint32_t *ran
 int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit visit,
                 void *context, struct nvt_error *err);
 
+/*
+ * The same of allocations: `rows` of the trace's memory, ascending. One belongs to the ranges that were open on the thread
+ * that asked for it when it was made, boundaries included. visit gets the row in place of an operation.
+ */
+int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint32_t *rows,
+                       uint32_t count, nvt_project_visit visit, void *context,
+                       struct nvt_error *err);
+
 /* What became of a range on the devices. */
 struct nvt_projected {
     int64_t start, end; /* of its first and last operation */

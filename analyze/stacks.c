@@ -1,10 +1,14 @@
 #include "stacks.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/clock.h"
+#include "devices.h"
+#include "levels.h"
 #include "map.h"
 #include "nesting.h"
 #include "plain_names.h"
@@ -25,9 +29,10 @@ struct build {
     uint32_t functions; /* name of the domain that is left out, or NVT_NONE */
     struct nvt_nesting nesting;
     uint32_t *row_of;     /* ranges -> rows, of what is left out those around it; NVT_NONE: none */
-    struct place *places; /* of operations */
-    uint8_t *is_wanted;   /* ranges of which there shall be rows */
-    uint32_t *alike;      /* names of ranges -> what stands for all that are alike, or NULL */
+    struct place *places; /* of operations, or allocations */
+    const uint32_t *threads; /* theirs */
+    uint8_t *is_wanted;      /* ranges of which there shall be rows */
+    uint32_t *alike;         /* names of ranges -> what stands for all that are alike, or NULL */
 };
 
 /* Where a number has so many values among names that are alike but for numbers, it tells nothing. */
@@ -51,6 +56,7 @@ static uint32_t new_row(struct build *build, uint32_t parent, uint32_t name, uin
         .name = name,
         .depth = parent == NVT_NONE ? 0 : stacks->items[parent].depth + 1,
         .kind = kind,
+        .at = INT64_MIN,
     };
     return stacks->count++;
 }
@@ -268,7 +274,7 @@ static uint32_t outer_of(const struct place *place)
     return place->lent != NVT_NONE ? place->lent : place->own;
 }
 
-/* The innermost push/pop ranges of an operation, else the start/end range opened last. */
+/* The innermost push/pop ranges of an operation or allocation, else the start/end range opened last. */
 static int find_place(void *context, uint32_t op, const uint32_t *rows, uint32_t count)
 {
     struct build *build = context;
@@ -277,7 +283,7 @@ static int find_place(void *context, uint32_t op, const uint32_t *rows, uint32_t
     *place = (struct place){NVT_NONE, NVT_NONE};
     for (uint32_t i = 0; i < count; i++)
         if (ranges->style[rows[i]] == NVT_PUSH_POP) {
-            int is_own = ranges->thread[rows[i]] == build->trace->ops.thread[op];
+            int is_own = ranges->thread[rows[i]] == build->threads[op];
             *(is_own ? &place->own : &place->lent) = rows[i];
         }
     if (count && outer_of(place) == NVT_NONE)
@@ -340,10 +346,147 @@ static int add_ops(struct build *build)
 static int add_devices(struct build *build, unsigned flags)
 {
     build->places = malloc(((size_t)build->trace->ops.count + 1) * sizeof(*build->places));
+    build->threads = build->trace->ops.thread;
     if (!build->places ||
         nvt_project(build->trace, flags & NVT_ACROSS_THREADS, find_place, build, NULL))
         return -1;
     return place_ranges(build) ? -1 : add_ops(build);
+}
+
+/* --- memory at its peak --- */
+
+/* What is known of an allocation that was in use. */
+struct held {
+    uint32_t row;    /* in the trace's memory */
+    uint32_t around; /* the row of the stacks that stands for its series */
+};
+
+/* Of all series. */
+struct all_held {
+    struct held *items;
+    uint32_t *rows; /* of the items */
+    uint32_t count;
+};
+
+/* "NVIDIA H100 (0)", and whose it is where several processes have memory. */
+static uint32_t series_name(struct build *build, const struct nvt_levels *levels,
+                            const struct nvt_level_series *series)
+{
+    char text[256];
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < levels->count; i++)
+        others += levels->series[i].process != series->process;
+    if (series->device == NVT_NONE ||
+        *nvt_device_name(build->trace, series->process, series->device))
+        nvt_device_text(build->trace, series->process, series->device, text, sizeof(text));
+    else
+        snprintf(text, sizeof(text), "device %" PRIu32, series->device);
+    size_t used = strlen(text);
+    if (others)
+        snprintf(text + used, sizeof(text) - used, ", PID %" PRIu64,
+                 (uint64_t)build->trace->processes.pid[series->process]);
+    return nvt_strings_add_text(build->stacks->names, text);
+}
+
+/* What was in use of a series and of no allocation on record, in a row of its own. */
+static int add_unseen(struct build *build, uint32_t around, int64_t bytes)
+{
+    uint32_t row =
+        row_at(build, around, nvt_strings_add_text(build->stacks->names, NVT_STACKS_BEFORE),
+               NVT_STACK_RANGE);
+    if (row == NVT_NONE)
+        return -1;
+    add(&build->stacks->items[row], 0, bytes);
+    return 0;
+}
+
+/* The series' own row, what of it is not known, and its allocations behind those of the others. */
+static int add_series(struct build *build, const struct nvt_levels *levels,
+                      const struct nvt_level_series *series, unsigned flags, struct all_held *all)
+{
+    struct nvt_level_peak peak = {0};
+    int status = nvt_level_peak(&peak, series, build->trace);
+    struct held *items =
+        realloc(all->items, ((size_t)all->count + peak.count + 1) * sizeof(*items));
+    uint32_t row = NVT_NONE;
+    int is_shown = peak.unknown && !(flags & NVT_STACKS_NO_UNSEEN);
+    all->items = items ? items : all->items;
+    status = status || !items ? -1 : 0;
+    build->stacks->unseen = nvt_clock_sum(build->stacks->unseen, peak.unknown);
+    if (!status && (peak.count || is_shown)) {
+        row = row_at(build, NVT_NONE, series_name(build, levels, series), NVT_STACK_RANGE);
+        status = row == NVT_NONE ? -1 : 0;
+    }
+    if (row != NVT_NONE && peak.event != NVT_NONE)
+        build->stacks->items[row].at = build->trace->memory.time[series->events[peak.event]];
+    if (!status && is_shown)
+        status = add_unseen(build, row, peak.unknown);
+    for (uint32_t i = 0; i < peak.count && !status; i++)
+        all->items[all->count++] = (struct held){peak.held[i], row};
+    free(peak.held);
+    return status;
+}
+
+static int by_row(const void *left, const void *right)
+{
+    const struct held *a = left, *b = right;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static int add_all_series(struct build *build, unsigned flags, struct all_held *all)
+{
+    struct nvt_levels levels = {0};
+    uint32_t devices = 0;
+    int status = nvt_levels_make(&levels, build->trace);
+    for (uint32_t i = 0; i < levels.count; i++)
+        devices += levels.series[i].device != NVT_NONE;
+    for (uint32_t i = 0; i < levels.count && !status; i++)
+        if (levels.series[i].device != NVT_NONE || !devices || !(flags & NVT_STACKS_NO_HOST_MEMORY))
+            status = add_series(build, &levels, &levels.series[i], flags, all);
+    nvt_levels_free(&levels);
+    all->rows = malloc(((size_t)all->count + 1) * sizeof(*all->rows));
+    if (status || !all->rows)
+        return -1;
+    if (!all->items)
+        return 0;
+    qsort(all->items, all->count, sizeof(*all->items), by_row);
+    for (uint32_t i = 0; i < all->count; i++)
+        all->rows[i] = all->items[i].row;
+    return 0;
+}
+
+/* An allocation into the row of its innermost range, below that of its series. */
+static int add_held(struct build *build, const struct held *held)
+{
+    const struct place *place = &build->places[held->row];
+    uint32_t row = held->around;
+    if (outer_of(place) == NVT_NONE && build->trace->ranges.count)
+        row = row_at(build, row, nvt_strings_add_text(build->stacks->names, NVT_STACKS_NOWHERE),
+                     NVT_STACK_RANGE);
+    if (row != NVT_NONE && place->lent != NVT_NONE)
+        row = row_below(build, row, place->lent);
+    if (row != NVT_NONE && place->own != NVT_NONE)
+        row = row_below(build, row, place->own);
+    if (row == NVT_NONE)
+        return -1;
+    add(&build->stacks->items[row], 1, (int64_t)build->trace->memory.bytes[held->row]);
+    return 0;
+}
+
+static int add_memory(struct build *build, unsigned flags)
+{
+    struct all_held all = {0};
+    int status = add_all_series(build, flags, &all);
+    build->places = malloc(((size_t)build->trace->memory.count + 1) * sizeof(*build->places));
+    build->threads = build->trace->memory.thread;
+    if (!status)
+        status = !build->places || nvt_project_memory(build->trace, flags & NVT_ACROSS_THREADS,
+                                                      all.rows, all.count, find_place, build, NULL);
+    for (uint32_t i = 0; i < all.count && !status; i++)
+        status = add_held(build, &all.items[i]);
+    free(all.items);
+    free(all.rows);
+    return status ? -1 : 0;
 }
 
 /* --- totals and order --- */
@@ -433,7 +576,9 @@ int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
     struct build build = {.stacks = stacks, .trace = trace};
     int status = begin(&build, flags);
     if (!status)
-        status = what == NVT_STACKS_HOST ? add_host(&build) : add_devices(&build, flags);
+        status = what == NVT_STACKS_HOST     ? add_host(&build)
+                 : what == NVT_STACKS_DEVICE ? add_devices(&build, flags)
+                                             : add_memory(&build, flags);
     if (!status) {
         add_up(stacks);
         status = put_in_order(stacks);

@@ -1,5 +1,5 @@
 /*
- * Stacks: the time of a trace by what was open, names within names, as flame graphs and collapsed
+ * Stacks: the time of a trace, or its memory, by what was open, names within names, as flame graphs and collapsed
  * stacks show it (Gregg, "The Flame Graph", Communications of the ACM 59(6), 2016).
  *
  * A stack is a path of names, from the outermost range down, summed over its instances, threads and
@@ -14,34 +14,44 @@
  * start/end range opened last, else of NVT_STACKS_NOWHERE, which is left out where there are no
  * ranges at all. With NVT_ACROSS_THREADS, a library's ranges of the launching thread stand below those
  * that the operation has from another thread: PyTorch's backward operators in the step.
+ *
+ * NVT_STACKS_MEMORY: bytes that were in use at the peak, by where they were allocated: outermost the memory of a device as
+ * a process takes it, or the host's (levels.h), each at its own peak, below it the ranges as for operations. What is in
+ * use and of no allocation on record is NVT_STACKS_BEFORE.
  */
 #ifndef NVT_STACKS_H
 #define NVT_STACKS_H
 
 #include "trace.h"
 
-enum nvt_stacks_of { NVT_STACKS_HOST, NVT_STACKS_DEVICE };
+enum nvt_stacks_of { NVT_STACKS_HOST, NVT_STACKS_DEVICE, NVT_STACKS_MEMORY };
 
 enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY };
 
 /* The range that stands around operations of none. */
 #define NVT_STACKS_NOWHERE "[in no range]"
 
+/* What stands for memory whose allocation is not on record. */
+#define NVT_STACKS_BEFORE "[allocated before the recording]"
+
 struct nvt_stack {
     uint32_t parent; /* a lower row, or NVT_NONE: it is an outermost one */
     uint32_t name;   /* nvt_stacks_name has the text */
     uint32_t depth;  /* 0: outermost */
     uint32_t kind;   /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets */
-    uint64_t count;  /* of ranges or operations */
-    int64_t self;    /* ns */
-    int64_t total;   /* ns, with all stacks below */
+    uint64_t count;  /* of ranges, operations or allocations of its own */
+    int64_t self;    /* ns or bytes */
+    int64_t total;   /* the same with all stacks below */
+    int64_t
+        at; /* of a device's memory: the moment of its peak; else, and where it is not known, INT64_MIN */
 };
 
 struct nvt_stacks {
     struct nvt_stack *items;
     uint32_t count;
     uint32_t *order; /* rows: each before those below it, brothers by total, greatest first */
-    int64_t total;   /* ns, of all */
+    int64_t total;   /* of all */
+    int64_t unseen;  /* bytes: NVT_STACKS_BEFORE of all devices */
     int has_alike;   /* there are names with a '*' for numbers */
     struct nvt_strings *names;
 };
@@ -54,10 +64,14 @@ enum nvt_stacks_flags {
     /* Ranges whose names differ in a number alone are one, "layer*.fc1", where that has four values or
      * more: what a hundred layers are made of is seen from all of them. */
     NVT_STACKS_ALIKE = 0x200,
+    /* The host's memory is left out where there is a device's. */
+    NVT_STACKS_NO_HOST_MEMORY = 0x400,
+    /* So is what has no allocation on record: struct nvt_stacks tells how much it is. */
+    NVT_STACKS_NO_UNSEEN = 0x800,
 };
 
 /*
- * Make the stacks of a finished trace, in time linear in its ranges and operations but for
+ * Make the stacks of a finished trace, in time linear in its ranges, operations and allocations but for
  * nvt_project and an order of the stacks. Zero-initialise; release with nvt_stacks_free, also after a failure. 0, or -1 with
  * err filled (out of memory).
  */

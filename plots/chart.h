@@ -21,6 +21,7 @@
     X(ranges)                                                                                      \
     X(critical_path)                                                                               \
     X(memory)                                                                                      \
+    X(memory_at_peak)                                                                              \
     X(counters)                                                                                    \
     X(reference)                                                                                   \
     X(warmup)                                                                                      \

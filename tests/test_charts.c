@@ -145,10 +145,11 @@ static const struct {
     {"made-ranges", {"total time (", "forward"}},
     {"made-kernels", {"total time (", "matmul"}},
     {"made-critical-path", {"time (", "matmul", "computation", "Critical path of the last"}},
+    {"made-memory-at-peak", {"memory (", "forward", "not freed until the moment"}},
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
     {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
 };
-enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 8 /* the last ones */ };
+enum { CHARTS = sizeof(said) / sizeof(said[0]), TRACE_CHARTS = 9 /* the last ones */ };
 
 static void expect_said(const char *path, const struct picture *picture, int seen[CHARTS])
 {

@@ -341,8 +341,8 @@ static void test_hostile_trace(void **state)
     char *text = document(trace, directory, "a.html");
     expect_html(text);
     assert_non_null(strstr(text, "&lt;script&gt;alert(1)"));
-    /* What ran when, both flames, ranges, kernels and memory; waits are not on record, so no path. */
-    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 6 : 0);
+    /* What ran when, both flames, ranges, kernels, memory and its peak; waits are not on record, so no path. */
+    assert_int_equal(count_of(text, "<svg"), cli_has_gnuplot() ? 7 : 0);
     free(text);
     text = document(trace, directory, "a.tex");
     expect_braces(text);

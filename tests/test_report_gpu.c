@@ -510,6 +510,11 @@ static void memory(void **state)
            "50,allocate,1048576,1048576,2097152,H100 (0),10,11,0x1000,pool\n"
            "150,allocate,2097152,3145728,4194304,H100 (0),10,11,0x1000,pool\n"
            "250,free,2097152,1048576,4194304,H100 (0),10,11,0x1000,pool\n");
+    expect("memory_at_peak", 0, 1,
+           "H100 (0),3.00,100.0,0.00,1,150,0\n"
+           "--step,2.00,66.7,0.00,1,,1\n"
+           "----forward,2.00,66.7,2.00,1,,2\n"
+           "--[allocated before the recording],1.00,33.3,1.00,0,,1\n");
 }
 
 /* Without an allocator's word, levels are running sums. */

@@ -294,10 +294,103 @@ static void names_and_depths_of_strangers(void **state)
     nvt_trace_free(trace);
 }
 
+/* --- memory at its peak --- */
+
+/* bytes < 0: a free; `allocated`: as the allocator says, -1: it says nothing. */
+static void add_memory(struct nvt_trace *trace, uint32_t thread, uint32_t device, int64_t time,
+                       uint64_t address, int64_t bytes, int64_t allocated)
+{
+    const struct nvt_memory_event event = {.time = time,
+                                           .process = trace->threads.process[thread],
+                                           .thread = thread,
+                                           .device = device,
+                                           .address = address,
+                                           .bytes = (uint64_t)(bytes < 0 ? -bytes : bytes),
+                                           .allocated =
+                                               allocated < 0 ? UINT64_MAX : (uint64_t)allocated,
+                                           .reserved = UINT64_MAX,
+                                           .kind = bytes < 0 ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
+    assert_true(nvt_memory_event_add(trace, &event) != NVT_NONE);
+}
+
+/* A training step: weights, from before; activations and a gradient, which another thread allocates; a block that is freed
+ * before the peak, one whose address is used again without a free on record, and one behind the peak. And the host's. */
+static struct nvt_trace *make_memory(void)
+{
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t process = nvt_trace_process(trace, 5);
+    uint32_t one = nvt_trace_thread(trace, process, 6), two = nvt_trace_thread(trace, process, 7);
+    const struct nvt_device device = {
+        .process = process, .device = 1, .name = nvt_strings_add_text(trace->strings, "H100")};
+    nvt_device_add(trace, &device);
+    add_range(trace, one, "step", 0, 100);
+    add_range(trace, one, "forward", 10, 50);
+    add_range(trace, one, "backward", 50, 100);
+    add_function(trace, two, nvt_trace_domain(trace, process, "cpu_op"), "aten::mm", 60, 70);
+    add_memory(trace, one, 1, 10, 0x10, 4000, 104000);
+    add_memory(trace, one, 1, 20, 0x20, 2000, 106000);
+    add_memory(trace, one, 1, 25, 0x30, 500, 106500);
+    add_memory(trace, one, 1, 30, 0x20, -2000, 104500);
+    add_memory(trace, one, 1, 31, 0x30, 700, 104700);
+    add_memory(trace, two, 1, 65, 0x40, 8000, 112700);
+    add_memory(trace, one, 1, 80, 0x99, -1000, 111700);
+    add_memory(trace, one, 1, 90, 0x50, 1000, 112700);
+    add_memory(trace, one, NVT_NONE, 5, 0x10, 300, -1);
+    add_memory(trace, one, NVT_NONE, 200, 0x60, 200, -1);
+    return finished(trace);
+}
+
+static void memory_at_its_peak(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = make_memory();
+    expect_written(trace, &nvt_exporter_folded_memory,
+                   "H100 (1);" NVT_STACKS_BEFORE " 100000\n"
+                   "H100 (1);step;backward;aten::mm 8000\n"
+                   "H100 (1);step;forward 4700\n"
+                   "host;step 300\n"
+                   "host;" NVT_STACKS_NOWHERE " 200\n");
+    struct nvt_stacks stacks = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    /* Of its own thread alone, the operator is in no step. */
+    assert_int_equal(nvt_stacks_make(&stacks, trace, NVT_STACKS_MEMORY,
+                                     NVT_STACKS_NO_HOST_MEMORY | NVT_STACKS_NO_UNSEEN, &err),
+                     0);
+    assert_int_equal(stacks.total, 12700);
+    assert_int_equal(stacks.unseen, 100000);
+    assert_int_equal(stacks.count, 4);
+    assert_int_equal(stacks.items[stacks.order[0]].at, 65);
+    assert_string_equal(nvt_stacks_name(&stacks, stacks.order[1]), "aten::mm");
+    assert_int_equal(stacks.items[stacks.order[1]].at, INT64_MIN);
+    assert_int_equal(stacks.items[stacks.order[3]].count, 2);
+    nvt_stacks_free(&stacks);
+    nvt_trace_free(trace);
+}
+
+/* What was there before and only shrank has its peak before the first event; a level is a stranger's number. */
+static void peaks_of_strangers(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 5), 6);
+    add_memory(trace, thread, 0, 10, 0x10, -4000, 6000);
+    add_memory(trace, thread, 0, 20, 0x20, 1000, 7000);
+    add_memory(trace, thread, 2, 20, 0x20, -1000, -1);
+    add_memory(trace, thread, 3, 30, 0x20, INT64_MAX, INT64_MAX);
+    add_memory(trace, thread, 3, 31, 0x30, INT64_MAX, INT64_MAX);
+    nvt_trace_thread(trace, nvt_trace_process(trace, 8), 9);
+    add_memory(trace, 1, 0, 40, 0x20, 5, -1);
+    expect_written(finished(trace), &nvt_exporter_folded_memory,
+                   "device 3, PID 5 9223372036854775807\n"
+                   "device 0, PID 5;" NVT_STACKS_BEFORE " 10000\n"
+                   "device 0, PID 8 5\n");
+    nvt_trace_free(trace);
+}
+
 /* --- the chart --- */
 
 /* The data of a chart of a trace, which is freed; NULL: it draws none. */
-static char *drawn(struct nvt_trace *trace, const char *name)
+static char *drawn(struct nvt_trace *trace, const struct nvt_chart *chart, const char *name)
 {
     char *directory = cli_tempdir(), *paths = NULL;
     struct nvt_error err = NVT_ERROR_INIT;
@@ -306,7 +399,7 @@ static char *drawn(struct nvt_trace *trace, const char *name)
     size_t size;
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {&input, directory, "svg", out};
-    if (nvt_chart_flame.draw(&request, &err))
+    if (chart->draw(&request, &err))
         fail_msg("%s", err.message);
     fclose(out);
     char *data = cli_read_file(cli_in(directory, name), NULL);
@@ -331,7 +424,7 @@ static void what_is_too_narrow_is_one_box(void **state)
         snprintf(name, sizeof(name), "narrow %c%c%c", 97 + i % 10, 97 + i / 10 % 10, 97 + i / 100);
         add_range(trace, thread, name, 60000 + 20 * i, 60000 + 20 * i + 20);
     }
-    char *data = drawn(finished(trace), "x-flame-host.dat");
+    char *data = drawn(finished(trace), &nvt_chart_flame, "x-flame-host.dat");
     assert_non_null(strstr(data, "\n0\t100\t0\tstep 100 %\n"));
     assert_non_null(strstr(data, "\n0\t60\t1\twide 60 %\n"));
     assert_non_null(strstr(data, "\n60\t80\t1\t\n"));
@@ -342,7 +435,7 @@ static void what_is_too_narrow_is_one_box(void **state)
     thread = nvt_trace_thread(trace, process, 6);
     for (int i = 0; i < 30; i++)
         add_range(trace, thread, "level", i, 10000 - i);
-    data = drawn(finished(trace), "x-flame-host.dat");
+    data = drawn(finished(trace), &nvt_chart_flame, "x-flame-host.dat");
     assert_non_null(strstr(data, "\t19\tlevel"));
     assert_null(strstr(data, "\t20\tlevel"));
     free(data);
@@ -360,7 +453,7 @@ static void names_go_on_from_those_around_them(void **state)
     add_range(trace, thread, "encoder.layers (ModuleList)", 0, 500);
     add_range(trace, thread, "encoder.layers.attention", 0, 200);
     add_range(trace, thread, "encoder.layersize", 200, 400);
-    char *data = drawn(finished(trace), "x-flame-host.dat");
+    char *data = drawn(finished(trace), &nvt_chart_flame, "x-flame-host.dat");
     assert_non_null(strstr(data, "\t0.5\t1\tencoder.layers (ModuleList)\n"));
     assert_non_null(strstr(data, "\t0.2\t2\t.attention\n"));
     assert_non_null(strstr(data, "\t0.4\t2\tencoder.l…\n"));
@@ -379,17 +472,32 @@ static void what_lies_in_nothing_is_not_drawn(void **state)
     add_range(trace, thread, "b", 10, 20);
     add_op(trace, NVT_NONE, "kernel", INT64_MIN, 3, 9);
     finished(trace);
-    assert_null(drawn(trace, "x-flame-host.dat"));
+    assert_null(drawn(trace, &nvt_chart_flame, "x-flame-host.dat"));
     trace = nvt_trace_new("x", "test");
     process = nvt_trace_process(trace, 5);
     thread = nvt_trace_thread(trace, process, 6);
     add_range(trace, thread, "'; system('touch pwned'); `touch pwned` \\n %s \"", 0, 1000);
     add_range(trace, thread, "\ttab\nline", 0, 1000);
-    char *data = drawn(finished(trace), "x-flame-host.dat");
+    char *data = drawn(finished(trace), &nvt_chart_flame, "x-flame-host.dat");
     assert_null(strchr(data, '\''));
     assert_null(strchr(data, '\\'));
     assert_non_null(strstr(data, "\t1\t tab line"));
     assert_int_not_equal(access("pwned", F_OK), 0);
+    free(data);
+}
+
+/* What cannot be told is said, and not drawn: it would leave no room. */
+static void memory_is_drawn(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    char *data = drawn(make_memory(), &nvt_chart_memory_at_peak, "x-memory-at-peak.dat");
+    assert_non_null(strstr(data, "# from_KiB\tto_KiB"));
+    assert_non_null(strstr(data, "\n0\t12.4023438\t0\tH100 (1) 100 %\n"));
+    assert_non_null(strstr(data, "\n0\t7.8125\t2\tbackward 63 %\n"));
+    assert_null(strstr(data, "before"));
+    assert_null(strstr(data, "host"));
     free(data);
 }
 
@@ -402,9 +510,12 @@ int main(void)
         cmocka_unit_test(operators_stand_below_the_phase_of_another_thread),
         cmocka_unit_test(names_that_differ_in_numbers),
         cmocka_unit_test(names_and_depths_of_strangers),
+        cmocka_unit_test(memory_at_its_peak),
+        cmocka_unit_test(peaks_of_strangers),
         cmocka_unit_test(what_is_too_narrow_is_one_box),
         cmocka_unit_test(names_go_on_from_those_around_them),
         cmocka_unit_test(what_lies_in_nothing_is_not_drawn),
+        cmocka_unit_test(memory_is_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,5 +52,6 @@ extern const struct nvt_exporter nvt_exporter_csv;
  * NVT_ACROSS_THREADS), in ns: own times, so that all lines add up to all time. */
 extern const struct nvt_exporter nvt_exporter_folded;
 extern const struct nvt_exporter nvt_exporter_folded_device;
+extern const struct nvt_exporter nvt_exporter_folded_memory;
 
 #endif

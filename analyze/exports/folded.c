@@ -1,5 +1,5 @@
 /*
- * Collapsed stacks, "outer;inner;kernel 1234" with nanoseconds: what flamegraph.pl, inferno and
+ * Collapsed stacks, "outer;inner;kernel 1234" with nanoseconds, or bytes: what flamegraph.pl, inferno and
  * speedscope draw.
  */
 #include <inttypes.h>
@@ -59,6 +59,11 @@ static int write_device(const struct nvt_trace *trace, FILE *out, struct nvt_err
     return put_stacks(trace, NVT_STACKS_DEVICE, out, err);
 }
 
+static int write_memory(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
+{
+    return put_stacks(trace, NVT_STACKS_MEMORY, out, err);
+}
+
 const struct nvt_exporter nvt_exporter_folded = {
     .name = "folded", .about = "collapsed stacks: host time by ranges", .write = write_host};
 
@@ -66,3 +71,8 @@ const struct nvt_exporter nvt_exporter_folded_device = {
     .name = "folded-device",
     .about = "collapsed stacks: device time by ranges and operations",
     .write = write_device};
+
+const struct nvt_exporter nvt_exporter_folded_memory = {
+    .name = "folded-memory",
+    .about = "collapsed stacks: memory in use at the peak by the ranges that allocated it",
+    .write = write_memory};

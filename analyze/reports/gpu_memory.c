@@ -1,15 +1,9 @@
 /*
- * memory_peak and memory_timeline: memory as the allocators report it.
- *
- * A series is the memory of one device (or of the host) as one process takes it. Where an allocator
- * says how much is in use and how much it holds (PyTorch's does), these are the numbers; where only
- * single allocations are on record (cudaMalloc), what is allocated is their running sum, what is
- * reserved the same.
+ * memory_peak and memory_timeline: memory as the allocators report it (levels.h).
  *
  * memory_peak: the highest level during each range of the process, on whatever thread, by name: a
  * range without an event of its own has the level that it found. Growth is what a range leaves
- * behind, its level at the end less that at the start, on average. What there was before the first
- * event is known where the allocator says how much is in use after it. The first row of a series is
+ * behind, its level at the end less that at the start, on average. The first row of a series is
  * the whole trace.
  */
 #include <inttypes.h>
@@ -18,146 +12,13 @@
 
 #include "../devices.h"
 #include "../groups.h"
+#include "../levels.h"
 #include "../memory_runs.h"
 #include "../pipeline.h"
+#include "memory_tables.h"
 #include "report.h"
 
 #define MIB (1024.0 * 1024.0)
-
-/* --- series --- */
-
-/* Levels after each event, in bytes, and a tree of maxima over them: node i + count is event i,
- * node i the greater of 2 i and 2 i + 1. */
-struct series {
-    uint32_t process, device;
-    uint32_t count, capacity;
-    uint32_t *events; /* rows of memory, ascending */
-    int64_t *allocated, *reserved;
-    int64_t base; /* allocated before the first event */
-    uint64_t sum; /* wraps around where the record is nonsense */
-};
-
-struct memory {
-    struct series *series;
-    uint32_t count;
-};
-
-static void release(struct memory *memory)
-{
-    for (uint32_t i = 0; i < memory->count; i++) {
-        free(memory->series[i].events);
-        free(memory->series[i].allocated);
-        free(memory->series[i].reserved);
-    }
-    free(memory->series);
-}
-
-static struct series *series_of(struct memory *memory, struct nvt_map *map, uint32_t process,
-                                uint32_t device)
-{
-    uint32_t *at = nvt_map_at(map, (uint64_t)process << 32 | device);
-    if (!at)
-        return NULL;
-    if (*at == NVT_MAP_NONE) {
-        struct series *grown =
-            realloc(memory->series, ((size_t)memory->count + 1) * sizeof(*grown));
-        if (!grown)
-            return NULL;
-        memory->series = grown;
-        memset(&grown[memory->count], 0, sizeof(*grown));
-        grown[memory->count].process = process;
-        grown[memory->count].device = device;
-        *at = memory->count++;
-    }
-    return &memory->series[*at];
-}
-
-static int add_event(struct series *series, uint32_t row)
-{
-    if (series->count == series->capacity) {
-        uint32_t capacity = series->capacity ? series->capacity * 2 : 64;
-        uint32_t *events = realloc(series->events, capacity * sizeof(*events));
-        if (!events)
-            return -1;
-        series->events = events;
-        series->capacity = capacity;
-    }
-    series->events[series->count++] = row;
-    return 0;
-}
-
-/* The levels after each event, and the maxima over them. */
-static int build(struct series *series, const struct nvt_memory *events)
-{
-    uint32_t count = series->count;
-    series->allocated = malloc((size_t)count * 2 * sizeof(int64_t));
-    series->reserved = malloc((size_t)count * 2 * sizeof(int64_t));
-    if (!series->allocated || !series->reserved)
-        return -1;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t row = series->events[i];
-        series->sum +=
-            events->kind[row] == NVT_MEMORY_FREE ? -events->bytes[row] : events->bytes[row];
-        if (!i && events->allocated[row] != UINT64_MAX)
-            series->base = (int64_t)(events->allocated[row] - series->sum);
-        int64_t level = events->allocated[row] == UINT64_MAX ? (int64_t)series->sum
-                                                             : (int64_t)events->allocated[row];
-        series->allocated[count + i] = level;
-        series->reserved[count + i] =
-            events->reserved[row] == UINT64_MAX ? level : (int64_t)events->reserved[row];
-    }
-    for (uint32_t i = count; i-- > 1;) {
-        const int64_t *a = &series->allocated[2 * (size_t)i], *r = &series->reserved[2 * (size_t)i];
-        series->allocated[i] = a[0] > a[1] ? a[0] : a[1];
-        series->reserved[i] = r[0] > r[1] ? r[0] : r[1];
-    }
-    return 0;
-}
-
-static int read_series(struct memory *memory, const struct nvt_trace *trace)
-{
-    const struct nvt_memory *events = &trace->memory;
-    struct nvt_map map = {0};
-    int status = 0;
-    for (uint32_t i = 0; i < events->count && !status; i++) {
-        struct series *series = series_of(memory, &map, events->process[i], events->device[i]);
-        status = series ? add_event(series, i) : -1;
-    }
-    nvt_map_free(&map);
-    for (uint32_t i = 0; i < memory->count && !status; i++)
-        status = build(&memory->series[i], events);
-    return status;
-}
-
-/* How many events of a series are not behind `time` (or, strictly, before it). */
-static uint32_t events_until(const struct series *series, const struct nvt_memory *events,
-                             int64_t time, int strictly)
-{
-    uint32_t low = 0, high = series->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        int64_t at = events->time[series->events[middle]];
-        if (at < time || (at == time && !strictly))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* The greatest of the levels of events [from, to). */
-static int64_t maximum(const int64_t *tree, uint32_t count, uint32_t from, uint32_t to)
-{
-    int64_t greatest = INT64_MIN;
-    uint64_t low = (uint64_t)from + count, high = (uint64_t)to + count;
-    for (; low < high; low >>= 1, high >>= 1) {
-        if (low & 1 && tree[low++] > greatest)
-            greatest = tree[low - 1];
-        if (high & 1 && tree[--high] > greatest)
-            greatest = tree[high];
-    }
-    return greatest;
-}
 
 /* --- memory_peak --- */
 
@@ -180,7 +41,8 @@ struct peak {
 };
 
 static void put_peak(struct nvt_table *table, const struct nvt_trace *trace,
-                     const struct series *series, const char *name, const struct peak *peak)
+                     const struct nvt_level_series *series, const char *name,
+                     const struct peak *peak)
 {
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, RANGE, name);
@@ -198,15 +60,15 @@ static int64_t grown(int64_t growth, int64_t from, int64_t to)
     return (int64_t)((uint64_t)growth + (uint64_t)to - (uint64_t)from);
 }
 
-static void add_range(struct peak *peak, const struct nvt_trace *trace, const struct series *series,
-                      uint32_t range)
+static void add_range(struct peak *peak, const struct nvt_trace *trace,
+                      const struct nvt_level_series *series, uint32_t range)
 {
     const int64_t *levels = series->allocated + series->count;
-    uint32_t before = events_until(series, &trace->memory, trace->ranges.start[range], 1);
-    uint32_t until = events_until(series, &trace->memory, trace->ranges.end[range], 0);
+    uint32_t before = nvt_level_until(series, trace, trace->ranges.start[range], 1);
+    uint32_t until = nvt_level_until(series, trace, trace->ranges.end[range], 0);
     uint32_t from = before ? before - 1 : 0;
-    int64_t allocated = maximum(series->allocated, series->count, from, until);
-    int64_t reserved = maximum(series->reserved, series->count, from, until);
+    int64_t allocated = nvt_level_maximum(series->allocated, series->count, from, until);
+    int64_t reserved = nvt_level_maximum(series->reserved, series->count, from, until);
     if (!before && allocated < series->base)
         allocated = series->base;
     if (!before && reserved < series->base)
@@ -250,18 +112,18 @@ static int compare_peaks(const void *left, const void *right)
 }
 
 static void put_whole(struct nvt_table *table, const struct nvt_trace *trace,
-                      const struct series *series)
+                      const struct nvt_level_series *series)
 {
     const struct peak whole = {
         .instances = 1,
-        .allocated = maximum(series->allocated, series->count, 0, series->count),
-        .reserved = maximum(series->reserved, series->count, 0, series->count),
+        .allocated = nvt_level_maximum(series->allocated, series->count, 0, series->count),
+        .reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count),
         .growth = grown(0, series->base, series->allocated[2 * (size_t)series->count - 1])};
     put_peak(table, trace, series, "(whole trace)", &whole);
 }
 
 static int put_series(struct nvt_table *table, const struct nvt_trace *trace,
-                      const struct series *series, struct nvt_groups *names)
+                      const struct nvt_level_series *series, struct nvt_groups *names)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_map map = {0};
@@ -287,18 +149,20 @@ static int put_series(struct nvt_table *table, const struct nvt_trace *trace,
     return status;
 }
 
-static int peaks_of(struct nvt_table *table, const struct nvt_trace *trace, struct nvt_error *err)
+static int peaks_of(struct nvt_table *table, const struct nvt_report_input *input,
+                    const struct nvt_trace *trace, struct nvt_error *err)
 {
-    struct memory memory = {0};
+    (void)input;
+    struct nvt_levels levels = {0};
     struct nvt_groups names = {0};
-    int status = read_series(&memory, trace);
+    int status = nvt_levels_make(&levels, trace);
     nvt_groups_trace(&names, trace);
-    for (uint32_t i = 0; i < memory.count && !status; i++)
-        status = put_series(table, trace, &memory.series[i], &names);
+    for (uint32_t i = 0; i < levels.count && !status; i++)
+        status = put_series(table, trace, &levels.series[i], &names);
     if (status || nvt_groups_failed(&names))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_groups_free(&names);
-    release(&memory);
+    nvt_levels_free(&levels);
     return status;
 }
 
@@ -321,7 +185,7 @@ static const struct nvt_column_spec timeline_columns[] = {
 };
 
 static void put_event(struct nvt_table *table, const struct nvt_trace *trace,
-                      const struct series *series, uint32_t i)
+                      const struct nvt_level_series *series, uint32_t i)
 {
     const struct nvt_memory *events = &trace->memory;
     uint32_t event = series->events[i], thread = events->thread[event];
@@ -332,8 +196,8 @@ static void put_event(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_text(table, row, T_OPERATION,
                        events->kind[event] == NVT_MEMORY_FREE ? "free" : "allocate");
     nvt_table_set_int(table, row, T_BYTES, (int64_t)events->bytes[event]);
-    nvt_table_set_int(table, row, T_ALLOCATED, series->allocated[series->count + (size_t)i]);
-    nvt_table_set_int(table, row, T_RESERVED, series->reserved[series->count + (size_t)i]);
+    nvt_table_set_int(table, row, T_ALLOCATED, nvt_level_allocated(series, i));
+    nvt_table_set_int(table, row, T_RESERVED, nvt_level_reserved(series, i));
     nvt_put_device(table, row, T_DEVICE, trace, series->process, series->device);
     nvt_table_set_int(table, row, T_PID, trace->processes.pid[series->process]);
     if (thread < trace->threads.count)
@@ -342,59 +206,28 @@ static void put_event(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_text(table, row, T_SOURCE, nvt_name(trace, events->source[event]));
 }
 
-static int timeline_of(struct nvt_table *table, const struct nvt_trace *trace,
-                       struct nvt_error *err)
+static int timeline_of(struct nvt_table *table, const struct nvt_report_input *input,
+                       const struct nvt_trace *trace, struct nvt_error *err)
 {
-    struct memory memory = {0};
-    int status = read_series(&memory, trace);
-    for (uint32_t i = 0; i < memory.count && !status; i++)
-        for (uint32_t event = 0; event < memory.series[i].count; event++)
-            put_event(table, trace, &memory.series[i], event);
+    (void)input;
+    struct nvt_levels levels = {0};
+    int status = nvt_levels_make(&levels, trace);
+    for (uint32_t i = 0; i < levels.count && !status; i++)
+        for (uint32_t event = 0; event < levels.series[i].count; event++)
+            put_event(table, trace, &levels.series[i], event);
     nvt_table_sort(table, T_TIME, 0);
-    release(&memory);
+    nvt_levels_free(&levels);
     return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
 
 /* --- both --- */
 
-/* A table a trace: levels of different processes and times are never added up. */
-static int make(const struct nvt_report *report, const char *what,
-                int (*fill)(struct nvt_table *, const struct nvt_trace *, struct nvt_error *),
-                struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
-{
-    size_t without = 0;
-    for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
-        /* Of several, and of a run, those that have some. */
-        without += !trace->memory.count;
-        if (!trace->memory.count && (input->trace_count > 1 || input->run_count))
-            continue;
-        struct nvt_table *table = nvt_report_trace_table(report, input, trace, what, err);
-        if (!table)
-            return -1;
-        if (fill(table, trace, err)) {
-            nvt_table_free(table);
-            return -1;
-        }
-        if (nvt_report_add(tables, table, err))
-            return -1;
-    }
-    /* Of runs, there are the peaks of their own allocator. */
-    if (input->run_count && report == &nvt_report_memory_peak)
-        return 0;
-    if (without == 1 && input->trace_count == 1)
-        nvt_note(input, "note: there is no memory event in %s", input->traces[0].trace->path);
-    else if (without)
-        nvt_note(input, "note: there is no memory event in %zu of %zu traces", without,
-                 input->trace_count);
-    return 0;
-}
-
 static int make_peak(struct nvt_report_input *input, struct nvt_tables *tables,
                      struct nvt_error *err)
 {
     size_t before = tables->count;
-    if (make(&nvt_report_memory_peak, "Peak memory by range", peaks_of, input, tables, err))
+    if (nvt_memory_tables(&nvt_report_memory_peak, "Peak memory by range", peaks_of, 1, input,
+                          tables, err))
         return -1;
     if (nvt_memory_of_runs(input, tables, err) || nvt_pipeline_memory(input, tables, err))
         return -1;
@@ -406,7 +239,8 @@ static int make_peak(struct nvt_report_input *input, struct nvt_tables *tables,
 static int make_timeline(struct nvt_report_input *input, struct nvt_tables *tables,
                          struct nvt_error *err)
 {
-    return make(&nvt_report_memory_timeline, "Memory over time", timeline_of, input, tables, err);
+    return nvt_memory_tables(&nvt_report_memory_timeline, "Memory over time", timeline_of, 0, input,
+                             tables, err);
 }
 
 const struct nvt_report nvt_report_memory_peak = {

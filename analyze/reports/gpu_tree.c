@@ -248,12 +248,7 @@ static int put_node(struct nvt_table *table, const struct tree *tree, const stru
                     struct nvt_buffer *text)
 {
     size_t row = nvt_table_add_row(table);
-    int failed = 0;
-    text->size = 0;
-    for (uint32_t i = 0; i < node->level && i < NVT_NESTING_DEPTH && !failed; i++)
-        failed = nvt_buffer_append(text, "--", 2);
-    failed = failed || nvt_buffer_printf(text, "%s", nvt_groups_name(&tree->names, node->name)) ||
-             nvt_buffer_append(text, "", 1);
+    int failed = nvt_nesting_indent(node->level, nvt_groups_name(&tree->names, node->name), text);
     if (!failed)
         nvt_table_set_text(table, row, RANGE, (const char *)text->data);
     nvt_table_set_int(table, row, INSTANCES, (int64_t)node->instances);
@@ -267,7 +262,7 @@ static int put_node(struct nvt_table *table, const struct tree *tree, const stru
     nvt_table_set_int(table, row, LEVEL, node->level);
     nvt_table_set_text(table, row, STYLE, node->style ? "StartEnd" : "PushPop");
     nvt_table_set_int(table, row, UNFINISHED, (int64_t)node->unfinished);
-    return failed ? -1 : 0;
+    return failed;
 }
 
 /*

@@ -57,6 +57,7 @@
     X(collectives)                                                                                 \
     X(stragglers)                                                                                  \
     X(memory_peak)                                                                                 \
+    X(memory_at_peak)                                                                              \
     X(memory_timeline)
 
 struct nvt_launch_cache; /* analyze/reports/launches.h */

@@ -1,8 +1,8 @@
 /*
- * flame: where the time of a trace went, names within names: each range is as wide as its time, and
+ * flame and memory_at_peak: where the time of a trace went, names within names: each range is as wide as its time, and
  * below it is what lies within it, the widest first; what is bare below one is its own time. One
- * picture of the host's time, and one of the devices', where kernels and copies stand below the
- * ranges that launched them.
+ * picture of the host's time, one of the devices', where kernels and copies stand below the
+ * ranges that launched them, and one of the memory in use at its peak, below the ranges that allocated it.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -50,6 +50,12 @@ struct box {
     enum look look;
 };
 
+/* Of the axis; in it, `one` is 1. */
+struct unit {
+    const char *name;
+    double one; /* ns or bytes */
+};
+
 struct sheet {
     const struct nvt_trace *trace;
     struct nvt_stacks stacks;
@@ -58,7 +64,7 @@ struct sheet {
     size_t count;
     uint32_t levels;
     int is_cut; /* there are deeper ones */
-    struct nvt_time_unit unit;
+    struct unit unit;
 };
 
 /* --- boxes --- */
@@ -183,7 +189,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                      FILE *out)
 {
     const struct sheet *sheet = what;
-    double all = (double)sheet->stacks.total / sheet->unit.ns;
+    double all = (double)sheet->stacks.total / sheet->unit.one;
     char label[512];
     (void)request;
     (void)name;
@@ -216,15 +222,39 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     }
 }
 
+/* What differs between the pictures. */
+static const struct {
+    const char *file, *title, *axis, *note;
+} pictures[] = {
+    [NVT_STACKS_HOST] =
+        {"flame-host", "Where host time went", "time",
+         "Below each range what lies within it, the widest first. All times it ran and all threads "
+         "are added up. What is bare below a range is its own time."},
+    [NVT_STACKS_DEVICE] =
+        {"flame-device", "Where device time went", "time",
+         "Kernels and copies below the ranges that launched them, the widest first. All times they "
+         "ran are added up, also where they ran at the same time."},
+    [NVT_STACKS_MEMORY] =
+        {"memory-at-peak", "What memory was in use for at its peak", "memory",
+         "What was allocated and not freed until the moment at which most was allocated, below the "
+         "ranges that allocated it, the widest first."},
+};
+
+static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT];
+    snprintf(text, sizeof(text),
+             "Not drawn: %.4g %s more were in use, allocated before the recording began.",
+             (double)sheet->stacks.unseen / sheet->unit.one, sheet->unit.name);
+    nvt_frame_note(frame, text);
+}
+
 static void put_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
                       struct nvt_frame *frame)
 {
-    nvt_frame_note(
-        frame, sheet->what == NVT_STACKS_HOST
-                   ? "Below each range what lies within it, the widest first. All times it ran "
-                     "and all threads are added up. What is bare below a range is its own time."
-                   : "Kernels and copies below the ranges that launched them, the widest first. "
-                     "All times they ran are added up, also where they ran at the same time.");
+    nvt_frame_note(frame, pictures[sheet->what].note);
+    if (sheet->stacks.unseen)
+        put_unseen(sheet, frame);
     if (sheet->stacks.has_alike)
         nvt_frame_note(frame,
                        "* is any number: ranges whose names differ in nothing else are one.");
@@ -239,9 +269,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     const struct sheet *sheet = what;
     const char *slash = strrchr(sheet->trace->path, '/');
     char title[NVT_FRAME_TEXT];
-    double all = (double)sheet->stacks.total / sheet->unit.ns, pixel = all / WIDTH;
-    snprintf(title, sizeof(title), "Where %s time went: %.200s",
-             sheet->what == NVT_STACKS_HOST ? "host" : "device",
+    double all = (double)sheet->stacks.total / sheet->unit.one, pixel = all / WIDTH;
+    snprintf(title, sizeof(title), "%s: %.200s", pictures[sheet->what].title,
              slash ? slash + 1 : sheet->trace->path);
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.left = frame.right = SIDE;
@@ -251,8 +280,9 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     fprintf(out,
             "set datafile separator '\\t'\nset border 1\nunset ytics\nset grid noytics\n"
             "set style fill solid 1 noborder\nset xrange [0:%.9g]\nset yrange [%.1f:-0.5]\n"
-            "set xlabel 'time (%s)'\nuntil(from, to) = to - from > %.9g ? to - %.9g : to\n",
-            all, (double)sheet->levels - 0.4, sheet->unit.name, 3 * pixel, 0.9 * pixel);
+            "set xlabel '%s (%s)'\nuntil(from, to) = to - from > %.9g ? to - %.9g : to\n",
+            all, (double)sheet->levels - 0.4, pictures[sheet->what].axis, sheet->unit.name,
+            3 * pixel, 0.9 * pixel);
     for (int look = 0; look < LOOKS; look++)
         fprintf(
             out,
@@ -264,18 +294,29 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     nvt_frame_close(&frame, out);
 }
 
+static struct unit unit_for(enum nvt_stacks_of part, double total)
+{
+    static const struct unit bytes[] = {{"GiB", 1073741824}, {"MiB", 1048576}, {"KiB", 1024}};
+    const struct nvt_time_unit time = nvt_time_unit_for(total);
+    size_t i = 0;
+    while (i < 2 && total < 2 * bytes[i].one)
+        i++;
+    return part == NVT_STACKS_MEMORY ? bytes[i] : (struct unit){time.name, time.ns};
+}
+
 /* Names that lie in no other are what the chart `ranges` shows better. */
 static int draw_part(const struct nvt_chart_request *request, const char *base,
                      enum nvt_stacks_of part, struct nvt_error *err)
 {
     struct sheet sheet = {.trace = request->input->traces[0].trace, .what = part};
     char name[160];
-    int status =
-        nvt_stacks_make(&sheet.stacks, sheet.trace, part,
-                        NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE, err);
-    snprintf(name, sizeof(name), "%s-flame-%s", base, part == NVT_STACKS_HOST ? "host" : "device");
+    int status = nvt_stacks_make(&sheet.stacks, sheet.trace, part,
+                                 NVT_ACROSS_THREADS | NVT_STACKS_NO_FUNCTIONS | NVT_STACKS_ALIKE |
+                                     NVT_STACKS_NO_HOST_MEMORY | NVT_STACKS_NO_UNSEEN,
+                                 err);
+    snprintf(name, sizeof(name), "%s-%s", base, pictures[part].file);
     if (!status && sheet.stacks.total > 0) {
-        sheet.unit = nvt_time_unit_for((double)sheet.stacks.total);
+        sheet.unit = unit_for(part, (double)sheet.stacks.total);
         status = place_all(&sheet) ? nvt_fail(err, "out of memory") : 0;
     }
     if (!status && sheet.levels > 1)
@@ -308,4 +349,35 @@ const struct nvt_chart nvt_chart_flame = {
     .part = NVT_CHART_TIME,
     .fits = fits,
     .draw = draw,
+};
+
+/* --- memory_at_peak --- */
+
+static int draw_memory_of(const struct nvt_chart_request *request, const char *base,
+                          struct nvt_error *err)
+{
+    return draw_part(request, base, NVT_STACKS_MEMORY, err);
+}
+
+static int draw_memory(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    return nvt_chart_each_trace(request, draw_memory_of, err);
+}
+
+static int has_memory(const struct nvt_trace *trace)
+{
+    return trace->memory.count > 0 && trace->ranges.count > 0;
+}
+
+static int fits_memory(const struct nvt_report_input *input)
+{
+    return nvt_chart_any_trace(input, has_memory);
+}
+
+const struct nvt_chart nvt_chart_memory_at_peak = {
+    .name = "memory_at_peak",
+    .about = "what memory was in use for at its peak, by the ranges that allocated it",
+    .part = NVT_CHART_MEMORY,
+    .fits = fits_memory,
+    .draw = draw_memory,
 };
