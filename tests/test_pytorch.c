@@ -197,6 +197,84 @@ static void it_needs_a_recorder_of_ranges(void **state)
     cli_result_free(&result);
 }
 
+/* The values of a counter of PyTorch's, in the order of time, as text. */
+static const char *values_of(const struct nvt_trace *trace, const char *name)
+{
+    static char text[256];
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    size_t used = 0;
+    *text = 0;
+    for (uint32_t i = 0; i < samples->count; i++) {
+        uint32_t counter = samples->counter[i];
+        assert_string_equal(nvt_name(trace, trace->counters.unit[counter]), "bytes");
+        if (!strcmp(nvt_name(trace, trace->counters.name[counter]), name))
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%.0f ", samples->value[i]);
+    }
+    return text;
+}
+
+/* At the ends of phases, from when on there is a device; not twice within half a millisecond. */
+static void memory_is_counted(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char script[] = "import time, torch\n"
+                                 "memory = torch.cuda.memory\n"
+                                 "def use(bytes):\n"
+                                 "    memory.in_use = bytes\n"
+                                 "    time.sleep(0.002)\n"
+                                 "class Net(torch.nn.Module):\n"
+                                 "    def forward(self, bytes):\n"
+                                 "        use(bytes)\n"
+                                 "class Step(torch.optim.Optimizer):\n"
+                                 "    def step(self):\n"
+                                 "        use(100)\n"
+                                 "        torch.cuda.device = 5\n"
+                                 "net, optimizer = Net(), Step([])\n"
+                                 "net(None)\n"
+                                 "use(50)\n"
+                                 "net(300)\n"
+                                 "torch.autograd.backward(1, again=lambda: use(500))\n"
+                                 "optimizer.step()\n"
+                                 "torch.autograd.backward(1)\n"
+                                 "memory.most = 0\n"
+                                 "use(70)\n"
+                                 "net(80)\n"
+                                 "memory.memory_stats_as_nested_dict = None\n";
+    struct cli_result result = record(stand_in, "-c", script);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "");
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    /* Where the first iteration begins, no device is in use; the second one begins at once behind the first. */
+    assert_string_equal(values_of(trace, "allocated"), "300 500 100 80 ");
+    assert_string_equal(values_of(trace, "highest allocated"), "300 500 500 80 ");
+    assert_string_equal(values_of(trace, "reserved"), "1000 1000 1000 1000 ");
+    nvt_trace_free(trace);
+}
+
+/* An allocator that does not tell is asked once. */
+static void memory_that_is_not_told(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    static const char script[] = "import time, torch\n"
+                                 "torch.cuda.memory.in_use = 'much'\n"
+                                 "for i in range(3):\n"
+                                 "    torch.autograd.backward(1)\n"
+                                 "    time.sleep(0.002)\n"
+                                 "print('goes on')\n";
+    struct cli_result result = record(stand_in, "-c", script);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "goes on\n");
+    const char *told = strstr(result.err, "nvtally: --pytorch: no counters of memory: ");
+    assert_non_null(told);
+    assert_null(strstr(told + 1, "nvtally: --pytorch: no counters"));
+    cli_result_free(&result);
+}
+
 static int find_stand_in(void **state)
 {
     return realpath("tests/pytorch", stand_in) ? recorded_set_up(state) : -1;
@@ -209,6 +287,8 @@ int main(void)
         cmocka_unit_test(it_makes_way_for_others),
         cmocka_unit_test(what_fails_does_not_reach_the_program),
         cmocka_unit_test(it_needs_a_recorder_of_ranges),
+        cmocka_unit_test(memory_is_counted),
+        cmocka_unit_test(memory_that_is_not_told),
     };
     return cmocka_run_group_tests(tests, find_stand_in, recorded_tear_down);
 }

@@ -11,6 +11,11 @@ Ranges, all of them of the domain "PyTorch":
   iteration   from the first of these, while gradients are taken and there is an optimizer, to the
               end of the step of the one that stepped first: a start/end range, as the program's own cross it
 
+And counters, once a device is in use: what PyTorch's allocator has allocated and reserved on
+the device that is the current one then, and the most that it had allocated since the program last reset that, in bytes. They are asked at the
+beginning of an iteration, and at the end of each outermost forward, loss, backward and optimizer, but no
+more often than each half millisecond, as asking takes some 10 us.
+
 Modules that are called during the backward pass (activation checkpoints) have no range `forward` around
 them. Within what torch.compile makes of a module, nothing is called, and there are no ranges.
 
@@ -21,6 +26,7 @@ import functools
 import os
 import sys
 import threading
+import time
 import weakref
 
 
@@ -35,6 +41,10 @@ _library = None
 _push = _pop = None
 _losses = ()  # torch.nn.modules.loss._Loss
 _may_learn = None  # torch.is_grad_enabled
+_statistics = None  # torch.cuda.memory.memory_stats_as_nested_dict
+_asked = 0  # ns: when that was called last
+_device = None  # that it is asked of
+_LEAST_NS = 500_000
 _names = {}  # id of a module -> (weak reference to it, name)
 _texts = {}  # text -> name
 
@@ -50,8 +60,28 @@ def _name(text):
     return name
 
 
-def _within(function, text):
-    """The same function with a range around each call."""
+def _count_memory():
+    """Counters of what is in use of the device that was first the current one, once there is one."""
+    global _statistics, _asked, _device
+    if _statistics is None or time.monotonic_ns() - _asked < _LEAST_NS:
+        return
+    try:
+        statistics = _statistics(_device)
+        if statistics and _device is None:
+            _device = sys.modules["torch"].cuda.current_device()
+        if statistics:
+            allocated = statistics["allocated_bytes"]["all"]
+            _library.nvtally_pytorch_memory(allocated["current"], allocated["peak"],
+                                            statistics["reserved_bytes"]["all"]["current"])
+    except Exception as error:
+        _statistics = None
+        sys.stderr.write("nvtally: --pytorch: no counters of memory: %s: %s\n"
+                         % (type(error).__name__, error))
+    _asked = time.monotonic_ns()
+
+
+def _within(function, text, counts=False):
+    """The same function with a range around each call, at whose end memory may be counted."""
     name = _name(text)
 
     @functools.wraps(function)
@@ -62,6 +92,8 @@ def _within(function, text):
         try:
             return function(*arguments, **named)
         finally:
+            if counts:
+                _count_memory()
             _pop()
 
     return within
@@ -80,6 +112,7 @@ class _Iteration:
     def begin(self):
         if self.range is None and self.may_end and (_may_learn is None or _may_learn()):
             self.range = _library.nvtally_pytorch_start(self.name)
+            _count_memory()
 
     def end(self, optimizer):
         if self.optimizer is None or self.optimizer() is None:
@@ -144,6 +177,7 @@ def _change_modules(module):
             _thread.modules -= 1
             _pop()
             if is_forward:
+                _count_memory()
                 _pop()
 
     module.Module.__call__ = ranged
@@ -153,7 +187,7 @@ def _change_modules(module):
 
 
 def _change_autograd(module):
-    backward = _within(module.backward, "backward")
+    backward = _within(module.backward, "backward", counts=True)
 
     @functools.wraps(module.backward)
     def counted(*arguments, **named):
@@ -186,7 +220,7 @@ def _change_optimizers(module):
 
 def _step(step):
     """An optimizer's step, which may call that of the class that it comes from."""
-    within = _within(step, "optimizer")
+    within = _within(step, "optimizer", counts=True)
 
     @functools.wraps(step)
     def outermost(self, *arguments, **named):
@@ -234,6 +268,11 @@ def _change_gradients(module):
     _may_learn = sys.modules["torch"].is_grad_enabled
 
 
+def _change_memory(module):
+    global _statistics
+    _statistics = module.memory_stats_as_nested_dict
+
+
 def _change_compiler(module):
     global _is_compiling
     _is_compiling = module.is_compiling
@@ -270,6 +309,8 @@ def _load():
     _library.nvtally_pytorch_start.restype = ctypes.c_uint64
     _library.nvtally_pytorch_end.argtypes = [ctypes.c_uint64]
     _library.nvtally_pytorch_end.restype = None
+    _library.nvtally_pytorch_memory.argtypes = [ctypes.c_int64] * 3
+    _library.nvtally_pytorch_memory.restype = None
     if _library.nvtally_pytorch_begin():
         _iteration.name = _name("iteration")
         _push, _pop = _library.nvtally_pytorch_push, _library.nvtally_pytorch_pop
@@ -283,6 +324,7 @@ _changes = {
     "torch.optim.optimizer": _change_optimizers,
     "torch.utils.data.dataloader": _change_loaders,
     "torch.compiler": _change_compiler,
+    "torch.cuda.memory": _change_memory,
 }
 
 

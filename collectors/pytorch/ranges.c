@@ -1,11 +1,13 @@
 /*
- * NVTX for nvtally_pytorch.py: ranges of the domain "PyTorch", whose names are registered once. A
+ * NVTX for nvtally_pytorch.py: ranges of the domain "PyTorch", whose names are registered once, and counters. A
  * library of its own, as Python's standard library can call C and has no NVTX. It goes by the same
  * variables as any program that uses NVTX, so that other tools can take its ranges, too.
  */
 #include <stdint.h>
 
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtSemanticsCounters.h>
 
 #define NVT_EXPORT __attribute__((visibility("default")))
 
@@ -21,6 +23,8 @@ NVT_EXPORT void nvtally_pytorch_pop(void);
 /* Begin a range that any thread may end, by what this returns. */
 NVT_EXPORT uint64_t nvtally_pytorch_start(void *name);
 NVT_EXPORT void nvtally_pytorch_end(uint64_t range);
+/* What a device's allocator says, bytes. The first call registers the counters; one thread at a time, as Python has it. */
+NVT_EXPORT void nvtally_pytorch_memory(int64_t allocated, int64_t highest, int64_t reserved);
 
 int nvtally_pytorch_begin(void)
 {
@@ -61,4 +65,34 @@ uint64_t nvtally_pytorch_start(void *name)
 void nvtally_pytorch_end(uint64_t range)
 {
     nvtxDomainRangeEnd(domain, range);
+}
+
+static uint64_t counter(const char *name, const char *description)
+{
+    static const nvtxSemanticsCounter_t bytes = {
+        .header = {.structSize = sizeof(bytes),
+                   .semanticId = NVTX_SEMANTIC_ID_COUNTERS_V1,
+                   .version = NVTX_COUNTER_SEMANTIC_VERSION},
+        .unit = "bytes",
+        .unitScaleNumerator = 1,
+        .unitScaleDenominator = 1};
+    const nvtxCounterAttr_t attributes = {.structSize = sizeof(attributes),
+                                          .schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64,
+                                          .name = name,
+                                          .description = description,
+                                          .semantics = &bytes.header};
+    return nvtxCounterRegister(domain, &attributes);
+}
+
+void nvtally_pytorch_memory(int64_t allocated, int64_t highest, int64_t reserved)
+{
+    static uint64_t counters[3];
+    if (!counters[0]) {
+        counters[0] = counter("allocated", "in use, as PyTorch's allocator says");
+        counters[1] = counter("highest allocated", "most that was in use since it was last reset");
+        counters[2] = counter("reserved", "held by PyTorch's allocator");
+    }
+    nvtxCounterSampleInt64(domain, counters[0], allocated);
+    nvtxCounterSampleInt64(domain, counters[1], highest);
+    nvtxCounterSampleInt64(domain, counters[2], reserved);
 }
