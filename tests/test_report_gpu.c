@@ -288,24 +288,57 @@ static void tree(void **state)
 static void sums_up(void **state)
 {
     (void)state;
-    expect("summary", 0, 1,
-           "1000,1,1,2,3,0,3,1,4,\n"
-           "\n"
-           "Device,PID,Span (ns),Busy (ns),Busy (%),Idle (ns),Idle (%),Kernels (%),Copies (%),"
-           "Exposed Communication (ns),Exposed Communication (%)\n"
-           "H100 (0),10,605,460,76.0,145,24.0,62.8,16.5,200,33.1\n"
-           "\n"
-           "Time (%),Total Time (ns),Instances,Avg (ns),Name\n"
-           "52.6,200,1,200.0,ncclDevKernel\n"
-           "47.4,180,2,90.0,gemm\n"
-           "\n"
-           "Total Proj Time (ns),Range Instances,Proj Avg (ns),Total Range Time (ns),Range\n"
-           "265,1,265.0,200,:forward\n"
-           "265,1,265.0,1000,:step\n"
-           "\n"
-           "Time (%),Total Time (ns),Num Calls,Avg (ns),Name\n"
-           "75.0,30,3,10.0,cudaLaunchKernel\n"
-           "25.0,10,1,10.0,cudaMemcpyAsync\n");
+    expect(
+        "summary", 0, 1,
+        "1000,1,1,2,3,0,3,1,4,\n"
+        "\n"
+        "Device,PID,Span (ns),Busy (ns),Busy (%),Idle (ns),Idle (%),Kernels (%),Copies (%),"
+        "Exposed Communication (ns),Exposed Communication (%)\n"
+        "H100 (0),10,605,460,76.0,145,24.0,62.8,16.5,200,33.1\n"
+        "\n"
+        "Device,PID,Peak Allocated (MiB),Peak Reserved (MiB),Allocated at End (MiB),Peak at (ns)\n"
+        "H100 (0),10,3.00,4.00,1.00,150\n"
+        "\n"
+        "Time (%),Total Time (ns),Instances,Avg (ns),Name\n"
+        "52.6,200,1,200.0,ncclDevKernel\n"
+        "47.4,180,2,90.0,gemm\n"
+        "\n"
+        "Total Proj Time (ns),Range Instances,Proj Avg (ns),Total Range Time (ns),Range\n"
+        "265,1,265.0,200,:forward\n"
+        "265,1,265.0,1000,:step\n"
+        "\n"
+        "Time (%),Total Time (ns),Num Calls,Avg (ns),Name\n"
+        "75.0,30,3,10.0,cudaLaunchKernel\n"
+        "25.0,10,1,10.0,cudaMemcpyAsync\n");
+}
+
+/* PyTorch's steps, each with a number of its own, are one range there. */
+static void steps_are_summed_up(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    nvt_trace_thread(trace, nvt_trace_process(trace, 10), 11);
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "ProfilerStep#%d", i);
+        add_range(trace, name, 100 * i, 100 * i + 90);
+        add_call(trace, 0, (uint64_t)i + 1, 100 * i + 10);
+        add_kernel(trace, (uint64_t)i + 1, 7, "gemm", 100 * i + 30, 100 * i + 80);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    struct nvt_input_trace input_trace = {.trace = trace};
+    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    assert_int_equal(nvt_report_find("summary")->make(&input, &tables, &err), 0);
+    /* What was recorded, devices, kernels, ranges, calls: no memory. */
+    assert_int_equal(tables.count, 5);
+    assert_int_equal(nvt_table_rows(tables.items[3]), 1);
+    assert_string_equal(nvt_table_text(tables.items[3], 0, 4), ":ProfilerStep#*");
+    assert_int_equal(nvt_table_int(tables.items[3], 0, 0), 150);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace);
 }
 
 /* Gaps [215, 220], when the next call had returned long ago, and [380, 520], of which 130 ns are
@@ -613,6 +646,7 @@ int main(void)
         cmocka_unit_test(projections),
         cmocka_unit_test(tree),
         cmocka_unit_test(sums_up),
+        cmocka_unit_test(steps_are_summed_up),
         cmocka_unit_test(idle),
         cmocka_unit_test(idle_of_a_shared_device),
         cmocka_unit_test(traces_of_one_device),

@@ -1,6 +1,6 @@
 /*
- * summary: where the time went, on one screen: what was recorded; how each device spent the time from
- * its first operation to its last; the kernels, ranges and CUDA calls that took the most. Devices are
+ * summary: where the time and memory went, on one screen: what was recorded; how each device spent the time from
+ * its first operation to its last; how much memory was in use at most; the kernels, ranges and CUDA calls that took the most. Devices are
  * those of the reports gpu_idle and overlap, ranges those of nvtx_gpu_proj_sum, calls those of
  * cuda_api_sum; kernels of one short name count together, as do ranges of one plain name
  * (plain_names.h). "Exposed" is communication during which
@@ -13,6 +13,7 @@
 #include "../devices.h"
 #include "../groups.h"
 #include "../kinds.h"
+#include "../levels.h"
 #include "../overlap.h"
 #include "../plain_names.h"
 #include "report.h"
@@ -45,6 +46,17 @@ static const struct nvt_column_spec device_columns[] = {
     [D_COPIES] = {"Copies (%)", "%", NVT_REAL, 1, 0},
     [D_EXPOSED] = {"Exposed Communication (ns)", "ns", NVT_INT, 0, 0},
     [D_EXPOSED_SHARE] = {"Exposed Communication (%)", "%", NVT_REAL, 1, 0},
+};
+
+enum { M_DEVICE, M_PID, M_ALLOCATED, M_RESERVED, M_AT_END, M_AT };
+
+static const struct nvt_column_spec memory_columns[] = {
+    [M_DEVICE] = {"Device", "", NVT_TEXT, 0, 0},
+    [M_PID] = {"PID", "", NVT_INT, 0, NVT_PLAIN},
+    [M_ALLOCATED] = {"Peak Allocated (MiB)", "MiB", NVT_REAL, 2, 0},
+    [M_RESERVED] = {"Peak Reserved (MiB)", "MiB", NVT_REAL, 2, 0},
+    [M_AT_END] = {"Allocated at End (MiB)", "MiB", NVT_REAL, 2, 0},
+    [M_AT] = {"Peak at (ns)", "ns", NVT_INT, 0, 0},
 };
 
 enum { K_TIME, K_TOTAL, K_INSTANCES, K_AVG, K_NAME };
@@ -291,6 +303,17 @@ static int has_others(const struct nvt_table *from, size_t name)
     return 0;
 }
 
+/* The plain form of a name with its domain, malloc'ed: PyTorch's steps are ranges of the default one. */
+static char *plain_range(const char *name)
+{
+    char *plain = nvt_plain_name(name + (*name == ':')), *whole = NULL;
+    if (*name != ':' || !plain)
+        return plain;
+    int length = asprintf(&whole, ":%s", plain);
+    free(plain);
+    return length < 0 ? NULL : whole;
+}
+
 /* Rows of nvtx_gpu_proj_sum, added up by plain names. */
 static int add_ranges(struct sums *ranges, const struct nvt_table *from)
 {
@@ -301,7 +324,7 @@ static int add_ranges(struct sums *ranges, const struct nvt_table *from)
     for (size_t row = 0; row < nvt_table_rows(from); row++) {
         if (others && nvt_is_python_function(nvt_table_text(from, row, name)))
             continue;
-        char *plain = nvt_plain_name(nvt_table_text(from, row, name));
+        char *plain = plain_range(nvt_table_text(from, row, name));
         struct sum *sum = plain ? sum_at(ranges, nvt_groups_text(&ranges->names, plain)) : NULL;
         free(plain);
         if (!sum)
@@ -433,6 +456,55 @@ static int add_tops(const struct nvt_report_input *input, struct nvt_tables *tab
 }
 
 /* Whether a device did anything that is communication. */
+/* --- memory --- */
+
+static void put_memory(struct nvt_table *table, const struct nvt_trace *trace,
+                       const struct nvt_level_series *series)
+{
+    const double mib = 1048576;
+    uint32_t peak = NVT_NONE;
+    int64_t most = series->base,
+            reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count);
+    for (uint32_t i = 0; i < series->count; i++)
+        if (nvt_level_allocated(series, i) > most) {
+            most = nvt_level_allocated(series, i);
+            peak = i;
+        }
+    if ((double)most < 0.005 * mib && reserved <= most)
+        return;
+    size_t row = nvt_table_add_row(table);
+    nvt_put_device(table, row, M_DEVICE, trace, series->process, series->device);
+    nvt_table_set_int(table, row, M_PID, trace->processes.pid[series->process]);
+    nvt_table_set_real(table, row, M_ALLOCATED, (double)most / mib);
+    nvt_table_set_real(table, row, M_RESERVED, (double)(reserved > most ? reserved : most) / mib);
+    nvt_table_set_real(table, row, M_AT_END,
+                       (double)nvt_level_allocated(series, series->count - 1) / mib);
+    if (peak != NVT_NONE)
+        nvt_table_set_int(table, row, M_AT, trace->memory.time[series->events[peak]]);
+}
+
+/* Of all traces, but for what would be no hundredth of a MiB; none where there is nothing of it. */
+static int add_memory(const struct nvt_report_input *input, struct nvt_tables *tables,
+                      struct nvt_error *err)
+{
+    struct nvt_table *table = new_table(
+        "summary_memory", "Memory: -r memory_at_peak has what it was in use for at its peak",
+        memory_columns, COUNT(memory_columns), input, err);
+    int status = table ? 0 : -1;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        struct nvt_levels levels = {0};
+        if (nvt_levels_make(&levels, input->traces[i].trace))
+            status = nvt_fail(err, "out of memory");
+        for (uint32_t k = 0; k < levels.count && !status; k++)
+            put_memory(table, input->traces[i].trace, &levels.series[k]);
+        nvt_levels_free(&levels);
+    }
+    if (!status && (nvt_table_rows(table) || nvt_table_failed(table, NULL)))
+        return nvt_report_add(tables, table, err);
+    nvt_table_free(table);
+    return status;
+}
+
 static int communicates(const struct nvt_report_input *input)
 {
     for (size_t i = 0; i < input->trace_count; i++)
@@ -464,12 +536,12 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         nvt_table_free(devices);
     else
         status = nvt_report_add(tables, devices, err);
-    return status ? -1 : add_tops(input, tables, err);
+    return status || add_memory(input, tables, err) ? -1 : add_tops(input, tables, err);
 }
 
 const struct nvt_report nvt_report_summary = {
     .name = "summary",
-    .about = "where the time went: devices, kernels, ranges on the devices, CUDA calls",
+    .about = "where time and memory went: devices, kernels, ranges on the devices, CUDA calls",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
