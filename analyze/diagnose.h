@@ -29,6 +29,7 @@
     X(unified)                                                                                     \
     X(allocation)                                                                                  \
     X(memory)                                                                                      \
+    X(held)                                                                                        \
     X(communication)                                                                               \
     X(ranks)                                                                                       \
     X(iterations)                                                                                  \

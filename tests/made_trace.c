@@ -108,14 +108,16 @@ struct nvt_trace *make_end(struct maker *maker)
 static void leak(struct maker *maker, const struct program *program, int iteration)
 {
     int frees = program->leak_freed_every && iteration % program->leak_freed_every == 1;
-    struct nvt_memory_event row = {.time = maker->now,
-                                   .process = maker->process,
-                                   .thread = maker->thread,
-                                   .address = (uint64_t)(frees ? iteration : iteration + 1) << 20,
-                                   .bytes = program->leak_bytes,
-                                   .allocated = UINT64_MAX,
-                                   .reserved = UINT64_MAX,
-                                   .kind = frees ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
+    struct nvt_memory_event row = {
+        .time = maker->now,
+        .process = maker->process,
+        .thread = maker->thread,
+        .address = (uint64_t)(frees ? iteration : iteration + 1) << 20,
+        .bytes = program->leak_bytes,
+        .allocated =
+            program->held_bytes ? program->leak_bytes * ((uint64_t)iteration + 1) : UINT64_MAX,
+        .reserved = program->held_bytes ? program->held_bytes : UINT64_MAX,
+        .kind = frees ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
     if (program->leak_bytes && (!program->leak_until || iteration < program->leak_until))
         assert_int_not_equal(nvt_memory_event_add(maker->trace, &row), NVT_NONE);
 }

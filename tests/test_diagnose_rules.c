@@ -135,6 +135,24 @@ static const struct trouble {
      {{.kernels = 1, .kernel_ns = 80000, .leak_bytes = 68 << 10},
       {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 4 << 20, .leak_until = 16},
       {.kernels = 1, .kernel_ns = 80000, .leak_bytes = 4 << 20, .leak_freed_every = 2}}},
+    {&nvt_rule_held,
+     "holds 1.07 GB that",
+     {.kernels = 1,
+      .kernel_ns = 80000,
+      .leak_bytes = UINT64_C(3) << 30,
+      .leak_until = 1,
+      .held_bytes = UINT64_C(4) << 30},
+     {{.kernels = 1,
+       .kernel_ns = 80000,
+       .leak_bytes = (UINT64_C(3) << 30) + 1,
+       .leak_until = 1,
+       .held_bytes = UINT64_C(4) << 30},
+      {.kernels = 1,
+       .kernel_ns = 80000,
+       .leak_bytes = UINT64_C(4) << 30,
+       .leak_until = 1,
+       .held_bytes = UINT64_C(5) << 30},
+      {.kernels = 1, .kernel_ns = 80000, .leak_bytes = UINT64_C(3) << 30, .leak_until = 1}}},
     {&nvt_rule_communication,
      "most of it in ncclDevKernel_AllReduce",
      {.kernels = 10, .kernel_ns = 80000, .communication_ns = 95000},
@@ -194,7 +212,9 @@ static void each_rule_finds_its_trouble(void **state)
             fail_msg("%s: \"%s\"", finding->cause, finding->what);
         assert_true(finding->cost_ns > 0 || finding->cost_bytes > 0);
         assert_true(finding->evidence[0] && finding->remedy[0] && finding->where[0]);
-        assert_int_equal(finding->moment_count, troubles[i].rule == &nvt_rule_warmup ? 2 : 3);
+        assert_int_equal(finding->moment_count, troubles[i].rule == &nvt_rule_held     ? 1
+                                                : troubles[i].rule == &nvt_rule_warmup ? 2
+                                                                                       : 3);
         free(findings.items);
     }
 }
@@ -527,10 +547,10 @@ static void what_rules_could_not_look_at_is_said(void **state)
          1,
          {"no device operations on record: 14 of ",
           " rules had nothing to look at (nvtally record --trace kernel, on a ",
-          "no API calls on record: 1 of ", "no memory events on record: 1 of ",
+          "no API calls on record: 1 of ", "no memory events on record: 2 of ",
           "no iterations on record: 3 of "}},
-        {1, 1, {"no memory events on record: 1 of ", "no NVTX ranges on record: 5 of "}},
-        {0, 2, {"no memory events on record: 1 of ", "no iterations on record: 3 of "}},
+        {1, 1, {"no memory events on record: 2 of ", "no NVTX ranges on record: 5 of "}},
+        {0, 2, {"no memory events on record: 2 of ", "no iterations on record: 3 of "}},
         {0, 3, {NULL}},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

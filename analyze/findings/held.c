@@ -1,0 +1,75 @@
+/* held memory: an allocator holds much more than was ever in use: pieces that nothing fits into, or what it took before. */
+#include <stdio.h>
+
+#include "../devices.h"
+#include "../diagnose.h"
+#include "../levels.h"
+
+#define LEAST_SHARE 0.25
+#define LEAST_BYTES (INT64_C(1) << 30)
+
+/* The first event after which most was held. */
+static uint32_t fullest(const struct nvt_level_series *series)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < series->count; i++)
+        if (nvt_level_reserved(series, i) > nvt_level_reserved(series, found))
+            found = i;
+    return found;
+}
+
+static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
+                const struct nvt_level_series *series, struct nvt_findings *findings,
+                struct nvt_error *err)
+{
+    uint32_t at = fullest(series);
+    int64_t held = nvt_level_reserved(series, at);
+    int64_t used = nvt_level_maximum(series->allocated, series->count, 0, series->count);
+    used = used > series->base ? used : series->base;
+    if (used < 0 || held - used < LEAST_BYTES || (double)(held - used) < LEAST_SHARE * (double)held)
+        return 0;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    char device[32];
+    snprintf(device, sizeof(device), "device %u's memory", series->device);
+    nvt_finding_about(&finding, device);
+    finding.cost_bytes = (double)(held - used);
+    finding.per = "at the peak";
+    snprintf(finding.what, sizeof(finding.what),
+             "of %s, the allocator holds %s that are never in use", device,
+             NVT_BYTES((double)(held - used)));
+    snprintf(
+        finding.evidence, sizeof(finding.evidence),
+        "%.5g MiB are held at most, and then %.5g MiB are in use; at its own peak that is %.5g MiB",
+        (double)held / 1048576, (double)nvt_level_allocated(series, at) / 1048576,
+        (double)used / 1048576);
+    nvt_finding_point(&finding, view->trace->memory.time[series->events[at]]);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_levels levels = {0};
+    int status = 0;
+    if (nvt_levels_make(&levels, view->trace))
+        status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < levels.count && !status; i++)
+        if (levels.series[i].device != NVT_NONE && nvt_is_viewed(view, levels.series[i].process))
+            status = tell(rule, view, &levels.series[i], findings, err);
+    nvt_levels_free(&levels);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_held = {
+    .cause = "held memory",
+    .about = "memory that an allocator holds and that is never in use: others could have it",
+    .threshold =
+        "a quarter of what is held at most, and 1 GiB: allocators that cut large pieces keep some "
+        "percent; needs memory events that say how much is held, as PyTorch's do",
+    .remedy =
+        "in PyTorch PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, the largest shapes first; "
+        "torch.cuda.empty_cache() once, behind what took more than comes later",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_MEMORY,
+    .look = look,
+};
