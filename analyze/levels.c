@@ -133,8 +133,10 @@ static int find_held(struct nvt_level_peak *peak, const struct nvt_level_series 
     for (uint32_t i = 0; i < count && !status; i++) {
         uint32_t row = series->events[i];
         uint32_t *at = nvt_map_at(&by_address, events->address[row]);
+        int is_taken = events->kind[row] == NVT_MEMORY_ALLOC && events->address[row];
         if (at)
-            *at = events->kind[row] == NVT_MEMORY_ALLOC ? row : NVT_MAP_NONE;
+            *at = is_taken ? row : NVT_MAP_NONE;
+        peak->lacks_addresses |= !events->address[row];
         status = at ? 0 : -1;
     }
     for (uint32_t i = 0; i < count && peak->held && !status; i++) {

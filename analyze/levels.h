@@ -57,11 +57,10 @@ int64_t nvt_level_maximum(const int64_t *tree, uint32_t count, uint32_t from, ui
 struct nvt_level_peak {
     uint32_t event;    /* in the series */
     int64_t allocated; /* bytes */
-    uint32_t
-        *held; /* rows of the allocations that were not freed until then, ascending; malloc'ed */
+    uint32_t *held;    /* rows of the allocations that were not freed until then, ascending */
     uint32_t count;
-    int64_t
-        unknown; /* bytes in use that are none of these: taken before the trace begins, or lost; never negative */
+    int64_t unknown;     /* bytes in use that are none of these, taken before the trace or lost */
+    int lacks_addresses; /* none is on record, as in old profiles of PyTorch: all is unknown */
 };
 
 /* 0, or -1 when out of memory. Release peak->held with free. */

@@ -389,14 +389,14 @@ static uint32_t series_name(struct build *build, const struct nvt_levels *levels
 }
 
 /* What was in use of a series and of no allocation on record, in a row of its own. */
-static int add_unseen(struct build *build, uint32_t around, int64_t bytes)
+static int add_unseen(struct build *build, uint32_t around, const struct nvt_level_peak *peak)
 {
+    const char *name = peak->lacks_addresses ? NVT_STACKS_NAMELESS : NVT_STACKS_BEFORE;
     uint32_t row =
-        row_at(build, around, nvt_strings_add_text(build->stacks->names, NVT_STACKS_BEFORE),
-               NVT_STACK_RANGE);
+        row_at(build, around, nvt_strings_add_text(build->stacks->names, name), NVT_STACK_RANGE);
     if (row == NVT_NONE)
         return -1;
-    add(&build->stacks->items[row], 0, bytes);
+    add(&build->stacks->items[row], 0, peak->unknown);
     return 0;
 }
 
@@ -413,6 +413,7 @@ static int add_series(struct build *build, const struct nvt_levels *levels,
     all->items = items ? items : all->items;
     status = status || !items ? -1 : 0;
     build->stacks->unseen = nvt_clock_sum(build->stacks->unseen, peak.unknown);
+    build->stacks->has_nameless |= peak.lacks_addresses;
     if (!status && (peak.count || is_shown)) {
         row = row_at(build, NVT_NONE, series_name(build, levels, series), NVT_STACK_RANGE);
         status = row == NVT_NONE ? -1 : 0;
@@ -420,7 +421,7 @@ static int add_series(struct build *build, const struct nvt_levels *levels,
     if (row != NVT_NONE && peak.event != NVT_NONE)
         build->stacks->items[row].at = build->trace->memory.time[series->events[peak.event]];
     if (!status && is_shown)
-        status = add_unseen(build, row, peak.unknown);
+        status = add_unseen(build, row, &peak);
     for (uint32_t i = 0; i < peak.count && !status; i++)
         all->items[all->count++] = (struct held){peak.held[i], row};
     free(peak.held);

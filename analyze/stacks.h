@@ -31,8 +31,10 @@ enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY };
 /* The range that stands around operations of none. */
 #define NVT_STACKS_NOWHERE "[in no range]"
 
-/* What stands for memory whose allocation is not on record. */
-#define NVT_STACKS_BEFORE "[allocated before the recording]"
+/* What stands for memory whose allocation is not on record, and where allocations have no addresses, so that nobody knows
+ * which of them were freed. */
+#define NVT_STACKS_BEFORE   "[allocated before the recording]"
+#define NVT_STACKS_NAMELESS "[without addresses on record]"
 
 struct nvt_stack {
     uint32_t parent; /* a lower row, or NVT_NONE: it is an outermost one */
@@ -51,8 +53,9 @@ struct nvt_stacks {
     uint32_t count;
     uint32_t *order; /* rows: each before those below it, brothers by total, greatest first */
     int64_t total;   /* of all */
-    int64_t unseen;  /* bytes: NVT_STACKS_BEFORE of all devices */
-    int has_alike;   /* there are names with a '*' for numbers */
+    int64_t unseen;  /* bytes: NVT_STACKS_BEFORE and NVT_STACKS_NAMELESS of all devices */
+    int has_nameless;
+    int has_alike; /* there are names with a '*' for numbers */
     struct nvt_strings *names;
 };
 

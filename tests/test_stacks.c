@@ -387,6 +387,21 @@ static void peaks_of_strangers(void **state)
     nvt_trace_free(trace);
 }
 
+/* Without addresses nobody knows what was freed. */
+static void memory_without_addresses(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 5), 6);
+    add_range(trace, thread, "step", 0, 100);
+    for (int i = 0; i < 3; i++)
+        add_memory(trace, thread, 0, 10 + i, 0, 1000, -1);
+    add_memory(trace, thread, 0, 50, 0, -1000, -1);
+    expect_written(finished(trace), &nvt_exporter_folded_memory,
+                   "device 0;" NVT_STACKS_NAMELESS " 3000\n");
+    nvt_trace_free(trace);
+}
+
 /* --- the chart --- */
 
 /* The data of a chart of a trace, which is freed; NULL: it draws none. */
@@ -512,6 +527,7 @@ int main(void)
         cmocka_unit_test(names_and_depths_of_strangers),
         cmocka_unit_test(memory_at_its_peak),
         cmocka_unit_test(peaks_of_strangers),
+        cmocka_unit_test(memory_without_addresses),
         cmocka_unit_test(what_is_too_narrow_is_one_box),
         cmocka_unit_test(names_go_on_from_those_around_them),
         cmocka_unit_test(what_lies_in_nothing_is_not_drawn),

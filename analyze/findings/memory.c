@@ -57,6 +57,8 @@ static int follow(struct pools *pools, const struct nvt_memory *memory, uint32_t
     if (memory->kind[row] == NVT_MEMORY_ALLOC) {
         pool->used += (double)memory->bytes[row];
         *taken = row;
+    } else if (!memory->address[row]) { /* none is on record */
+        pool->used -= (double)memory->bytes[row];
     } else if (*taken != NVT_MAP_NONE) {
         pool->used -= (double)memory->bytes[*taken];
         *taken = NVT_MAP_NONE;

@@ -243,9 +243,10 @@ static const struct {
 static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text),
-             "Not drawn: %.4g %s more were in use, allocated before the recording began.",
-             (double)sheet->stacks.unseen / sheet->unit.one, sheet->unit.name);
+    snprintf(text, sizeof(text), "Not drawn: %.4g %s more were in use, %s.",
+             (double)sheet->stacks.unseen / sheet->unit.one, sheet->unit.name,
+             sheet->stacks.has_nameless ? "of allocations without addresses on record"
+                                        : "allocated before the recording began");
     nvt_frame_note(frame, text);
 }
 
