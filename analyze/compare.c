@@ -11,6 +11,7 @@
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "command.h"
+#include "compare_memory.h"
 #include "compare_reference.h"
 #include "compare_sides.h"
 
@@ -19,7 +20,8 @@ static const char usage_text[] =
     "       nvtally compare A1 A2 … vs B1 B2 … [vs C1 …] [OPTIONS]\n"
     "       nvtally compare A… --reference [OPTIONS]\n\n"
     "Compares runs (directories of nvtally run) or traces: how each phase, range and kernel has\n"
-    "changed against side A, with an interval. Repetitions of a side stand before and behind "
+    "changed against side A, with an interval, and which peaks of memory have. Repetitions of a "
+    "side stand before and behind "
     "'vs';\n"
     "with three or more a side, better five, the noise between runs is taken into account too.\n"
     "Traces of ranks (rank3 in their names) are compared rank with rank.\n"
@@ -28,21 +30,24 @@ static const char usage_text[] =
     "  -f, --format FORMAT    column (default), grid, markdown, latex, csv, tsv, json\n"
     "      --fail-above PCT   exit 1 when anything is slower by more than this, 5 or 5%\n"
     "      --fail-unknown     and when it may be, but cannot be told from noise\n"
+    "      --fail-memory-above PCT  exit 1 when a peak of memory is higher by more than this\n"
     "      --reference        beside the published figures (nvtally reference)\n"
     "      --tolerance PCT    within this it is the same (default: 1%)\n" NVT_WINDOW_HELP
     "      --top N            only the N rows whose total time has changed most\n"
     "      --wide             on a terminal too, no text is shortened\n"
     "      --help             this text\n\n"
-    "Exit status: 0, 1 when --fail-above was exceeded, 2 when it cannot be compared.\n"
+    "Exit status: 0, 1 when --fail-above or --fail-memory-above was exceeded, 2 when it cannot be\n"
+    "compared.\n"
     "Example:  nvtally compare before after --fail-above 5%\n";
 
 #define NO_BOUND 1e4 /* a ratio that says no more than that there is no upper bound */
 
 struct request {
     const struct nvt_format *format;
-    double fail_above; /* fraction, NaN: never */
-    double tolerance;  /* fraction */
-    size_t top;        /* rows, 0: all */
+    double fail_above;        /* fraction, NaN: never */
+    double fail_memory_above; /* the same of peaks of memory */
+    double tolerance;         /* fraction */
+    size_t top;               /* rows, 0: all */
     int fail_unknown;
     int reference; /* beside published figures */
     struct nvt_window window;
@@ -62,6 +67,13 @@ struct outcomes {
     size_t count, compared;     /* compared: the first of them, that both sides have */
     double level;               /* of their intervals */
     size_t regressions, unknown;
+};
+
+/* Both that is compared. */
+struct compared {
+    struct nvt_sides groups;
+    struct nvt_compared_memory memory;
+    size_t sides;
 };
 
 enum {
@@ -96,6 +108,8 @@ static const struct nvt_column_spec columns[] = {
     [VERDICT] = {"verdict", "", NVT_TEXT, 0, 0},
 };
 
+enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, FAIL_MEMORY, TOLERANCE, TOP, REFERENCE, WIDE, HELP };
+
 static int parse_percent(const char *option, const char *text, double *fraction,
                          struct nvt_error *err)
 {
@@ -105,6 +119,15 @@ static int parse_percent(const char *option, const char *text, double *fraction,
         return nvt_fail(err, "%s %s: a percentage, 5 or 5%%", option, text);
     *fraction = value / 100;
     return 0;
+}
+
+static int parse_bound(int option, const char *text, struct request *request, struct nvt_error *err)
+{
+    if (option == FAIL_ABOVE)
+        return parse_percent("--fail-above", text, &request->fail_above, err);
+    if (option == FAIL_MEMORY)
+        return parse_percent("--fail-memory-above", text, &request->fail_memory_above, err);
+    return parse_percent("--tolerance", text, &request->tolerance, err);
 }
 
 static int parse_top(const char *text, size_t *top, struct nvt_error *err)
@@ -120,17 +143,18 @@ static int parse_top(const char *text, size_t *top, struct nvt_error *err)
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, TOLERANCE, TOP, REFERENCE, WIDE, HELP };
-    static const struct option options[] = {{"format", required_argument, NULL, 'f'},
-                                            {"fail-above", required_argument, NULL, FAIL_ABOVE},
-                                            {"fail-unknown", no_argument, NULL, FAIL_UNKNOWN},
-                                            {"reference", no_argument, NULL, REFERENCE},
-                                            {"tolerance", required_argument, NULL, TOLERANCE},
-                                            {"top", required_argument, NULL, TOP},
-                                            NVT_WINDOW_OPTIONS,
-                                            {"wide", no_argument, NULL, WIDE},
-                                            {"help", no_argument, NULL, HELP},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"format", required_argument, NULL, 'f'},
+        {"fail-above", required_argument, NULL, FAIL_ABOVE},
+        {"fail-unknown", no_argument, NULL, FAIL_UNKNOWN},
+        {"fail-memory-above", required_argument, NULL, FAIL_MEMORY},
+        {"reference", no_argument, NULL, REFERENCE},
+        {"tolerance", required_argument, NULL, TOLERANCE},
+        {"top", required_argument, NULL, TOP},
+        NVT_WINDOW_OPTIONS,
+        {"wide", no_argument, NULL, WIDE},
+        {"help", no_argument, NULL, HELP},
+        {NULL, 0, NULL, 0}};
     char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
@@ -142,11 +166,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
                                 nvt_format_hint(optarg, hint, sizeof(hint)));
             break;
         case FAIL_ABOVE:
-            if (parse_percent("--fail-above", optarg, &request->fail_above, err))
-                return -1;
-            break;
+        case FAIL_MEMORY:
         case TOLERANCE:
-            if (parse_percent("--tolerance", optarg, &request->tolerance, err))
+            if (parse_bound(option, optarg, request, err))
                 return -1;
             break;
         case FAIL_UNKNOWN:
@@ -176,12 +198,13 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     return 0;
 }
 
-static int add_argument(const struct request *request, struct nvt_sides *groups, size_t side,
+static int add_argument(const struct request *request, struct compared *compared, size_t side,
                         const char *path, struct nvt_error *err)
 {
     struct nvt_report_input input = {.plain_names = 1, .window = &request->window};
     int status = nvt_input_add(&input, path, err) || nvt_input_traces(&input, err) ||
-                 nvt_sides_add(groups, side, &input, err);
+                 nvt_sides_add(&compared->groups, side, &input, err) ||
+                 nvt_compared_memory_add(&compared->memory, side, &input, err);
     if (!status)
         nvt_command_notes(&input);
     nvt_input_free(&input);
@@ -190,7 +213,7 @@ static int add_argument(const struct request *request, struct nvt_sides *groups,
 
 /* Read all sides. How many, or 0 with err. */
 static size_t read_sides(const struct request *request, int count, char **arguments,
-                         struct nvt_sides *groups, struct nvt_error *err)
+                         struct compared *compared, struct nvt_error *err)
 {
     size_t side = 0;
     int together = 0, given = 0;
@@ -210,7 +233,7 @@ static size_t read_sides(const struct request *request, int count, char **argume
         if (is_border)
             continue;
         given++;
-        if (add_argument(request, groups, side, arguments[i], err))
+        if (add_argument(request, compared, side, arguments[i], err))
             return 0;
     }
     if (!side || !given) {
@@ -319,8 +342,35 @@ static void print_title(const struct outcomes *outcomes, char *out, size_t size)
         snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
 }
 
-static int show(const struct request *request, const struct nvt_sides *groups, size_t sides,
-                const struct outcomes *outcomes, struct nvt_error *err)
+/* The second table, of what is not the same; and notes. How many peaks are above the bound, or -1 with err. */
+static int64_t add_memory(const struct request *request, const struct compared *compared,
+                          struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct nvt_table *table = NULL;
+    size_t counts[NVT_PEAK_VERDICTS] = {0}, above = 0;
+    if (nvt_compared_memory_table(&compared->memory, compared->sides, request->tolerance,
+                                  request->fail_memory_above, &table, counts, &above, err))
+        return -1;
+    if (!nvt_table_rows(table) && !nvt_table_failed(table, NULL)) {
+        nvt_table_free(table);
+        if (counts[NVT_PEAK_SAME])
+            fprintf(stderr, "nvtally: memory: all %zu peaks are the same\n", counts[NVT_PEAK_SAME]);
+        return 0;
+    }
+    set_provenance(table, &compared->groups, compared->sides);
+    if (nvt_tables_add(tables, table))
+        return nvt_fail(err, "out of memory");
+    if (counts[NVT_PEAK_SAME])
+        fprintf(stderr, "nvtally: memory: %zu peaks more are the same\n", counts[NVT_PEAK_SAME]);
+    if (above)
+        fprintf(stderr, "nvtally: memory: %zu higher by more than %g %%\n", above,
+                100 * request->fail_memory_above);
+    return (int64_t)above;
+}
+
+/* How many peaks of memory are above the bound, or -1 with err. */
+static int64_t show(const struct request *request, const struct compared *compared,
+                    const struct outcomes *outcomes, struct nvt_error *err)
 {
     struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout),
                                 .is_wide = request->is_wide};
@@ -329,14 +379,15 @@ static int show(const struct request *request, const struct nvt_sides *groups, s
     struct nvt_table *table =
         nvt_table_new("compare", title, columns, sizeof(columns) / sizeof(columns[0]));
     if (table)
-        set_provenance(table, groups, sides);
+        set_provenance(table, &compared->groups, compared->sides);
     for (size_t i = 0; table && i < outcomes->count && (!request->top || i < request->top); i++)
         add_row(table, &outcomes->rows[i]);
-    int status = nvt_tables_add(&tables, table) ? nvt_fail(err, "out of memory") : 0;
-    if (!status && request->format->render(&tables, stdout))
+    int64_t status = nvt_tables_add(&tables, table) ? nvt_fail(err, "out of memory")
+                                                    : add_memory(request, compared, &tables, err);
+    if (status >= 0 && request->format->render(&tables, stdout))
         status = nvt_fail(err, "out of memory");
     nvt_tables_free(&tables);
-    if (!status && (fflush(stdout) || ferror(stdout)))
+    if (status >= 0 && (fflush(stdout) || ferror(stdout)))
         status = nvt_fail(err, "standard output cannot be written");
     return status;
 }
@@ -475,18 +526,19 @@ static void note_outcome(const struct request *request, const struct outcomes *o
 }
 
 /* 0, 1 when a bound was exceeded, -1 with err. */
-static int compare_groups(const struct request *request, const struct nvt_sides *groups,
-                          size_t sides, struct nvt_error *err)
+static int compare_groups(const struct request *request, const struct compared *compared,
+                          struct nvt_error *err)
 {
     struct outcomes outcomes = {0};
-    int status = make_outcomes(request, groups, sides, &outcomes, err);
-    if (!status)
-        status = show(request, groups, sides, &outcomes, err);
+    int status = make_outcomes(request, &compared->groups, compared->sides, &outcomes, err);
+    int64_t above = status ? -1 : show(request, compared, &outcomes, err);
+    if (above < 0)
+        status = -1;
     if (!status) {
         note_runs(&outcomes);
-        note_missing(&outcomes, sides);
+        note_missing(&outcomes, compared->sides);
         note_outcome(request, &outcomes);
-        status = outcomes.regressions || (outcomes.unknown && request->fail_unknown);
+        status = outcomes.regressions || (outcomes.unknown && request->fail_unknown) || above;
     }
     free(outcomes.rows);
     free(outcomes.changes);
@@ -516,7 +568,7 @@ static int compare_reference(const struct request *request, int count, char **pa
 {
     struct nvt_report_input input = {.window = &request->window};
     int status = 0;
-    if (!isnan(request->fail_above))
+    if (!isnan(request->fail_above) || !isnan(request->fail_memory_above))
         status = nvt_fail(err, "--fail-above with --reference: published figures are of other "
                                "machines, slower than they is no failure");
     else if (!count)
@@ -536,10 +588,12 @@ static int compare_reference(const struct request *request, int count, char **pa
 
 int nvt_cmd_compare(int argc, char **argv)
 {
-    struct request request = {
-        .format = nvt_format_find("column"), .fail_above = NAN, .tolerance = 0.01};
+    struct request request = {.format = nvt_format_find("column"),
+                              .fail_above = NAN,
+                              .fail_memory_above = NAN,
+                              .tolerance = 0.01};
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_sides groups;
+    struct compared compared = {.memory = {0}};
     int status = parse(argc, argv, &request, &err);
     if (status)
         return status == 1 ? 0 : nvt_command_fail(&err);
@@ -547,11 +601,13 @@ int nvt_cmd_compare(int argc, char **argv)
         return compare_reference(&request, argc - optind, argv + optind, &err)
                    ? nvt_command_fail(&err)
                    : 0;
-    if (nvt_sides_init(&groups))
+    if (nvt_sides_init(&compared.groups))
         status = nvt_fail(&err, "out of memory");
-    size_t sides = status ? 0 : read_sides(&request, argc - optind, argv + optind, &groups, &err);
-    if (sides)
-        status = compare_groups(&request, &groups, sides, &err);
-    nvt_sides_free(&groups);
-    return !sides || status < 0 ? nvt_command_fail(&err) : status;
+    if (!status)
+        compared.sides = read_sides(&request, argc - optind, argv + optind, &compared, &err);
+    if (compared.sides)
+        status = compare_groups(&request, &compared, &err);
+    nvt_sides_free(&compared.groups);
+    nvt_compared_memory_free(&compared.memory);
+    return !compared.sides || status < 0 ? nvt_command_fail(&err) : status;
 }

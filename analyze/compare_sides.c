@@ -184,6 +184,11 @@ static uint32_t rank_of_process(const struct nvt_trace *trace, uint32_t process,
     return trace->processes.rank[process];
 }
 
+uint32_t nvt_compared_rank(const struct nvt_input_trace *from, uint32_t process)
+{
+    return rank_of_process(from->trace, process, rank_of_trace(from));
+}
+
 static uint32_t rank_of_thread(const struct nvt_trace *trace, uint32_t thread, uint32_t otherwise)
 {
     return thread < trace->threads.count

@@ -62,6 +62,9 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
  * none. */
 uint32_t nvt_rank_of_path(const char *path);
 
+/* The rank that a process of a trace is compared as; NVT_NO_RANK: none is known. */
+uint32_t nvt_compared_rank(const struct nvt_input_trace *from, uint32_t process);
+
 const char *nvt_compared_kind_name(enum nvt_compared_kind kind);
 
 #endif

@@ -209,6 +209,89 @@ static void what_cannot_be_told_is_told(void **state)
 }
 #endif
 
+/* A run directory whose row has a peak, of so many MiB. */
+static const char *make_peak(const char *name, double mib)
+{
+    char row[1024];
+    const char *path = cli_in(cli_folder, name);
+    mkdir(path, 0700);
+    snprintf(
+        row, sizeof(row),
+        "{\"workload\": \"linear\", \"size\": 64, \"backend\": \"host\", \"iterations\": 100, "
+        "\"status\": \"ok\", \"forward_ns_mean\": 1000000, \"forward_ns_std\": 1000, "
+        "\"peak_allocated_bytes\": %.0f, \"peak_reserved_bytes\": 1073741824, \"trace\": null}\n",
+        mib * 1048576);
+    cli_write_file(cli_in(path, "results.jsonl"), row, strlen(row));
+    return path;
+}
+
+/* Compare with a bound for memory; the exit status, and what stands on stdout or stderr. */
+static void expect_peaks(const char *const *sides, int status, const char *out, const char *err)
+{
+    const char *argv[24] = {"nvtally", "compare", "-f", "csv", "--fail-memory-above", "5"};
+    for (size_t i = 0; sides[i]; i++)
+        argv[6 + i] = sides[i];
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, status);
+    if (out ? !strstr(result.out, out) : strstr(result.out, "peak A") != NULL)
+        fail_msg("no %s in %s", out ? out : "table of times alone", result.out);
+    if (!strstr(result.err, err))
+        fail_msg("no %s in %s", err, result.err);
+    cli_result_free(&result);
+}
+
+/* Of several runs a side all have to be above all others; what is the same has no row. */
+static void more_memory_is_exit_status_1(void **state)
+{
+    (void)state;
+    const char *a1 = make_peak("a1", 100), *a2 = make_peak("a2", 102);
+    const char *b1 = make_peak("b1", 108), *b2 = make_peak("b2", 112);
+    const char *c1 = make_peak("c1", 99), *c2 = make_peak("c2", 130);
+    expect_peaks((const char *const[]){a1, b1, NULL}, 1,
+                 "size=64,allocated,B,1,1,100.00,108.00,8.00,8.00,more\n",
+                 "nvtally: memory: 1 higher by more than 5 %");
+    expect_peaks((const char *const[]){a1, a2, "vs", b1, b2, NULL}, 1,
+                 "size=64,allocated,B,2,2,101.00,110.00,9.00,8.91,more\n",
+                 "nvtally: memory: 1 peaks more are the same");
+    expect_peaks((const char *const[]){a1, a2, "vs", c1, c2, NULL}, 0,
+                 "size=64,allocated,B,2,2,101.00,114.50,13.50,13.37,cannot tell\n", "");
+    expect_peaks((const char *const[]){b1, a1, NULL}, 0, ",less\n", "");
+    expect_peaks((const char *const[]){a1, a2, NULL}, 0,
+                 "size=64,allocated,B,1,1,100.00,102.00,2.00,2.00,more\n", "");
+    expect_peaks((const char *const[]){a1, a1, NULL}, 0, NULL,
+                 "nvtally: memory: all 2 peaks are the same");
+}
+
+#ifdef HAVE_YAJL
+/* A profile with an allocation and a range of one name. */
+static const char *make_allocation(const char *name, double mib)
+{
+    char text[1024];
+    const char *path = cli_in(cli_folder, name);
+    snprintf(text, sizeof(text),
+             "{\"schemaVersion\": 1, \"traceEvents\": [\n"
+             "{\"ph\": \"X\", \"cat\": \"nvtx\", \"name\": \"step\", \"pid\": 7, \"tid\": 7, "
+             "\"ts\": 1, \"dur\": 9},\n"
+             "{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\", \"pid\": 7, "
+             "\"tid\": 7, \"ts\": 2, \"args\": {\"Total Reserved\": 104857600, "
+             "\"Total Allocated\": %.0f, \"Bytes\": 1048576, \"Addr\": 4096, \"Device Id\": 1, "
+             "\"Device Type\": 1}}]}\n",
+             mib * 1048576);
+    cli_write_file(path, text, strlen(text));
+    return path;
+}
+
+static void peaks_of_traces_are_those_of_devices(void **state)
+{
+    (void)state;
+    const char *a0 = make_allocation("m_rank0.json", 50), *a1 = make_allocation("m_rank1.json", 50);
+    const char *b0 = make_allocation("n_rank0.json", 50), *b1 = make_allocation("n_rank1.json", 75);
+    expect_peaks((const char *const[]){a0, a1, "vs", b0, b1, NULL}, 1,
+                 "\n,\"device 1, rank 1, allocated\",B,1,1,50.00,75.00,25.00,50.00,more\n",
+                 "nvtally: memory: 3 peaks more are the same");
+}
+#endif
+
 static void what_cannot_be_compared_says_so(void **state)
 {
     (void)state;
@@ -226,6 +309,7 @@ static void what_cannot_be_compared_says_so(void **state)
                {{"vs", before, NULL}, "nothing to compare"},
                {{before, trace, NULL}, "nothing in common"},
                {{"--fail-above", "much", before, NULL}, "--fail-above much"},
+               {{"--fail-memory-above", "x", before, NULL}, "--fail-memory-above x"},
                {{"--tolerance", "-1", before, NULL}, "--tolerance -1"},
                {{"--top", "0", before, NULL}, "--top 0"},
                {{"--fail-unknown", before, NULL}, "--fail-unknown needs --fail-above"},
@@ -255,7 +339,9 @@ int main(void)
         cmocka_unit_test(what_matters_most_comes_first),
         cmocka_unit_test(what_cannot_be_told_is_told),
         cmocka_unit_test(functions_of_the_stack_are_left_out),
+        cmocka_unit_test(peaks_of_traces_are_those_of_devices),
 #endif
+        cmocka_unit_test(more_memory_is_exit_status_1),
         cmocka_unit_test(what_cannot_be_compared_says_so),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

@@ -1,0 +1,206 @@
+#include "compare_memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "levels.h"
+
+void nvt_compared_memory_free(struct nvt_compared_memory *memory)
+{
+    for (size_t i = 0; i < memory->count; i++) {
+        free(memory->items[i].configuration);
+        free(memory->items[i].name);
+        for (size_t side = 0; side < NVT_SIDES; side++)
+            free(memory->items[i].sides[side].values);
+    }
+    free(memory->items);
+    *memory = (struct nvt_compared_memory){0};
+}
+
+/* --- reading --- */
+
+/* NULL when out of memory. */
+static struct nvt_peaks *peaks_of(struct nvt_compared_memory *memory, const char *configuration,
+                                  const char *name)
+{
+    for (size_t i = 0; i < memory->count; i++)
+        if (!strcmp(memory->items[i].configuration, configuration) &&
+            !strcmp(memory->items[i].name, name))
+            return &memory->items[i];
+    struct nvt_peaks *items = realloc(memory->items, (memory->count + 1) * sizeof(*items));
+    if (!items)
+        return NULL;
+    memory->items = items;
+    struct nvt_peaks *peaks = &items[memory->count];
+    *peaks = (struct nvt_peaks){.configuration = strdup(configuration), .name = strdup(name)};
+    memory->count++;
+    return peaks->configuration && peaks->name ? peaks : NULL;
+}
+
+static int add_value(struct nvt_compared_memory *memory, size_t side, const char *configuration,
+                     const char *name, double bytes)
+{
+    struct nvt_peaks *peaks = peaks_of(memory, configuration, name);
+    double *values =
+        peaks ? realloc(peaks->sides[side].values, (peaks->sides[side].count + 1) * sizeof(*values))
+              : NULL;
+    if (!values)
+        return -1;
+    peaks->sides[side].values = values;
+    values[peaks->sides[side].count++] = bytes;
+    return 0;
+}
+
+static int add_record(struct nvt_compared_memory *memory, size_t side,
+                      const struct nvt_record *record)
+{
+    double allocated = nvt_record_number(record, "peak_allocated_bytes");
+    double reserved = nvt_record_number(record, "peak_reserved_bytes");
+    char *configuration = nvt_record_configuration(record);
+    int status = configuration ? 0 : -1;
+    if (!status && allocated > 0)
+        status = add_value(memory, side, configuration, "allocated", allocated);
+    if (!status && reserved > 0)
+        status = add_value(memory, side, configuration, "reserved", reserved);
+    free(configuration);
+    return status;
+}
+
+static int add_series(struct nvt_compared_memory *memory, size_t side,
+                      const struct nvt_input_trace *from, const struct nvt_level_series *series)
+{
+    char whose[96], name[128];
+    uint32_t rank = nvt_compared_rank(from, series->process);
+    int64_t allocated = nvt_level_maximum(series->allocated, series->count, 0, series->count);
+    int64_t reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count);
+    allocated = allocated > series->base ? allocated : series->base;
+    reserved = reserved > allocated ? reserved : allocated;
+    int used = series->device == NVT_NONE
+                   ? snprintf(whose, sizeof(whose), "host, ")
+                   : snprintf(whose, sizeof(whose), "device %u, ", series->device);
+    if (rank != NVT_NO_RANK)
+        snprintf(whose + used, sizeof(whose) - (size_t)used, "rank %u, ", rank);
+    snprintf(name, sizeof(name), "%sallocated", whose);
+    int status = add_value(memory, side, "", name, (double)allocated);
+    snprintf(name, sizeof(name), "%sreserved", whose);
+    if (!status && reserved != allocated)
+        status = add_value(memory, side, "", name, (double)reserved);
+    return status;
+}
+
+static int add_trace(struct nvt_compared_memory *memory, size_t side,
+                     const struct nvt_input_trace *from)
+{
+    struct nvt_levels levels = {0};
+    int status = nvt_levels_make(&levels, from->trace);
+    for (uint32_t i = 0; i < levels.count && !status; i++)
+        status = add_series(memory, side, from, &levels.series[i]);
+    nvt_levels_free(&levels);
+    return status;
+}
+
+int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
+                            const struct nvt_report_input *input, struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < input->run_count && !status; i++)
+        for (size_t k = 0; k < input->runs[i]->count && !status; k++)
+            status = add_record(memory, side, &input->runs[i]->records[k]);
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        if (!input->traces[i].runs)
+            status = add_trace(memory, side, &input->traces[i]);
+    return status ? nvt_fail(err, "out of memory") : 0;
+}
+
+/* --- comparing --- */
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+struct nvt_peak_change nvt_peak_change(const struct nvt_peaks *peaks, size_t side, double tolerance)
+{
+    struct nvt_peak_change change = {0};
+    const size_t sides[2] = {0, side};
+    double least[2], most[2], median[2];
+    for (int i = 0; i < 2; i++) {
+        double *values = peaks->sides[sides[i]].values;
+        size_t n = peaks->sides[sides[i]].count;
+        qsort(values, n, sizeof(*values), by_value);
+        least[i] = values[0];
+        most[i] = values[n - 1];
+        median[i] = (values[(n - 1) / 2] + values[n / 2]) / 2;
+    }
+    change.a = median[0];
+    change.b = median[1];
+    change.ratio = median[0] == median[1] ? 1 : median[0] > 0 ? median[1] / median[0] : INFINITY;
+    change.verdict = fabs(change.ratio - 1) <= tolerance ? NVT_PEAK_SAME
+                     : most[0] < least[1]                ? NVT_PEAK_MORE
+                     : most[1] < least[0]                ? NVT_PEAK_LESS
+                                                         : NVT_PEAK_UNKNOWN;
+    return change;
+}
+
+enum { CONFIGURATION, NAME, SIDE, N_A, N, PEAK_A, PEAK, CHANGE_BYTES, CHANGE, VERDICT };
+
+static const struct nvt_column_spec columns[] = {
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [NAME] = {"memory", "", NVT_TEXT, 0, 0},
+    [SIDE] = {"side", "", NVT_TEXT, 0, 0},
+    [N_A] = {"n A", "", NVT_INT, 0, 0},
+    [N] = {"n", "", NVT_INT, 0, 0},
+    [PEAK_A] = {"peak A", "MiB", NVT_REAL, 2, 0},
+    [PEAK] = {"peak", "MiB", NVT_REAL, 2, 0},
+    [CHANGE_BYTES] = {"change", "MiB", NVT_REAL, 2, 0},
+    [CHANGE] = {"change", "%", NVT_REAL, 2, 0},
+    [VERDICT] = {"verdict", "", NVT_TEXT, 0, 0},
+};
+
+static void put_row(struct nvt_table *table, const struct nvt_peaks *peaks, size_t side,
+                    const struct nvt_peak_change *change)
+{
+    static const char *const verdicts[] = {"same", "less", "more", "cannot tell"};
+    const double mib = 1048576;
+    const char name[] = {(char)('A' + side), 0};
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, CONFIGURATION,
+                       peaks->configuration[0] ? peaks->configuration : NULL);
+    nvt_table_set_text(table, row, NAME, peaks->name);
+    nvt_table_set_text(table, row, SIDE, name);
+    nvt_table_set_int(table, row, N_A, (int64_t)peaks->sides[0].count);
+    nvt_table_set_int(table, row, N, (int64_t)peaks->sides[side].count);
+    nvt_table_set_real(table, row, PEAK_A, change->a / mib);
+    nvt_table_set_real(table, row, PEAK, change->b / mib);
+    nvt_table_set_real(table, row, CHANGE_BYTES, (change->b - change->a) / mib);
+    if (isfinite(change->ratio))
+        nvt_table_set_real(table, row, CHANGE, 100 * (change->ratio - 1));
+    nvt_table_set_text(table, row, VERDICT, verdicts[change->verdict]);
+}
+
+int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t sides,
+                              double tolerance, double fraction, struct nvt_table **table,
+                              size_t counts[NVT_PEAK_VERDICTS], size_t *above,
+                              struct nvt_error *err)
+{
+    *above = 0;
+    *table = nvt_table_new("compare_memory", "Peaks of memory that differ from side A's, medians",
+                           columns, sizeof(columns) / sizeof(columns[0]));
+    if (!*table)
+        return nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < memory->count; i++)
+        for (size_t side = 1; side < sides; side++) {
+            const struct nvt_peaks *peaks = &memory->items[i];
+            if (!peaks->sides[0].count || !peaks->sides[side].count)
+                continue;
+            struct nvt_peak_change change = nvt_peak_change(peaks, side, tolerance);
+            counts[change.verdict]++;
+            *above += change.verdict == NVT_PEAK_MORE && change.ratio - 1 > fraction;
+            if (change.verdict != NVT_PEAK_SAME)
+                put_row(*table, peaks, side, &change);
+        }
+    return 0;
+}
