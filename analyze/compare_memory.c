@@ -73,9 +73,8 @@ static int add_series(struct nvt_compared_memory *memory, size_t side,
 {
     char whose[96], name[128];
     uint32_t rank = nvt_compared_rank(from, series->process);
-    int64_t allocated = nvt_level_maximum(series->allocated, series->count, 0, series->count);
+    int64_t allocated = nvt_level_most(series, NULL);
     int64_t reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count);
-    allocated = allocated > series->base ? allocated : series->base;
     reserved = reserved > allocated ? reserved : allocated;
     int used = series->device == NVT_NONE
                    ? snprintf(whose, sizeof(whose), "host, ")

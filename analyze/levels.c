@@ -122,6 +122,20 @@ int64_t nvt_level_maximum(const int64_t *tree, uint32_t count, uint32_t from, ui
 
 /* --- the peak --- */
 
+int64_t nvt_level_most(const struct nvt_level_series *series, uint32_t *event)
+{
+    int64_t most = series->base;
+    uint32_t at = NVT_NONE;
+    for (uint32_t i = 0; i < series->count; i++)
+        if (nvt_level_allocated(series, i) > most) {
+            most = nvt_level_allocated(series, i);
+            at = i;
+        }
+    if (event)
+        *event = at;
+    return most;
+}
+
 /* The rows in use after the first `count` events, and how many bytes they are. An address that is given out anew was freed, whether that is on record or
  * not. 0, or -1 when out of memory. */
 static int find_held(struct nvt_level_peak *peak, const struct nvt_level_series *series,
@@ -153,12 +167,8 @@ static int find_held(struct nvt_level_peak *peak, const struct nvt_level_series 
 int nvt_level_peak(struct nvt_level_peak *peak, const struct nvt_level_series *series,
                    const struct nvt_trace *trace)
 {
-    *peak = (struct nvt_level_peak){.event = NVT_NONE, .allocated = series->base};
-    for (uint32_t i = 0; i < series->count; i++)
-        if (nvt_level_allocated(series, i) > peak->allocated) {
-            peak->allocated = nvt_level_allocated(series, i);
-            peak->event = i;
-        }
+    *peak = (struct nvt_level_peak){.held = NULL};
+    peak->allocated = nvt_level_most(series, &peak->event);
     uint64_t known = 0;
     uint32_t until = peak->event == NVT_NONE ? 0 : peak->event + 1;
     if (find_held(peak, series, until, &trace->memory, &known))

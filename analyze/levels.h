@@ -50,9 +50,12 @@ uint32_t nvt_level_until(const struct nvt_level_series *series, const struct nvt
 /* The greatest of the levels of events [from, to), of series->allocated or ->reserved. INT64_MIN: there are none. */
 int64_t nvt_level_maximum(const int64_t *tree, uint32_t count, uint32_t from, uint32_t to);
 
+/* The most that a series has allocated, and, where `event` is not NULL, the first event after which that was so;
+ * NVT_NONE: it was so before the first one. Bytes. */
+int64_t nvt_level_most(const struct nvt_level_series *series, uint32_t *event);
+
 /*
- * What was in use when a series was at its peak: the first event after which most is allocated. NVT_NONE: it was so before
- * the first one.
+ * What was in use when a series was at its peak: the moment of nvt_level_most.
  */
 struct nvt_level_peak {
     uint32_t event;    /* in the series */

@@ -24,8 +24,7 @@ static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
 {
     uint32_t at = fullest(series);
     int64_t held = nvt_level_reserved(series, at);
-    int64_t used = nvt_level_maximum(series->allocated, series->count, 0, series->count);
-    used = used > series->base ? used : series->base;
+    int64_t used = nvt_level_most(series, NULL);
     if (used < 0 || held - used < LEAST_BYTES || (double)(held - used) < LEAST_SHARE * (double)held)
         return 0;
     struct nvt_finding finding = nvt_finding_of(rule, view);

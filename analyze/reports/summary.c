@@ -462,14 +462,9 @@ static void put_memory(struct nvt_table *table, const struct nvt_trace *trace,
                        const struct nvt_level_series *series)
 {
     const double mib = 1048576;
-    uint32_t peak = NVT_NONE;
-    int64_t most = series->base,
-            reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count);
-    for (uint32_t i = 0; i < series->count; i++)
-        if (nvt_level_allocated(series, i) > most) {
-            most = nvt_level_allocated(series, i);
-            peak = i;
-        }
+    uint32_t peak;
+    int64_t most = nvt_level_most(series, &peak);
+    int64_t reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count);
     if ((double)most < 0.005 * mib && reserved <= most)
         return;
     size_t row = nvt_table_add_row(table);
