@@ -61,7 +61,7 @@ static int put_record(struct nvt_table *table, const struct nvt_record *record)
 int nvt_memory_of_runs(struct nvt_report_input *input, struct nvt_tables *tables,
                        struct nvt_error *err)
 {
-    static const struct nvt_report runs = {.name = "memory_runs",
+    static const struct nvt_report runs = {.name = NVT_MEMORY_OF_RUNS,
                                            .columns = columns,
                                            .column_count = sizeof(columns) / sizeof(columns[0])};
     struct nvt_table *table =

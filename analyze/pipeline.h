@@ -80,8 +80,9 @@ int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partit
 /* Time of all steps. */
 int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view);
 
-/* Append the table of memory by partition, phase and micro-batch; none where no trace is of a pipeline. 0, or -1
+/* Append the table, of that name, of memory by partition, phase and micro-batch; none where no trace is of a pipeline. 0, or -1
  * with err. */
+#define NVT_PIPELINE_MEMORY "pipeline_memory"
 int nvt_pipeline_memory(struct nvt_report_input *input, struct nvt_tables *tables,
                         struct nvt_error *err);
 

@@ -56,6 +56,19 @@ static void push_in(struct nvt_trace *trace, const char *domain, const char *nam
     add(trace, row);
 }
 
+/* A table is called as its report is, or as one of its further ones: stats tells by these which report has it. */
+static void expect_names(const struct nvt_report *report, const struct nvt_tables *tables)
+{
+    for (size_t i = 0; i < tables->count; i++) {
+        const char *name = nvt_table_name(tables->items[i]);
+        const char *const *further = report->further;
+        while (further && *further && strcmp(*further, name) != 0)
+            further++;
+        if (strcmp(name, report->name) != 0 && (!further || !*further))
+            fail_msg("report %s has a table %s", report->name, name);
+    }
+}
+
 /* The tables of a report over these traces, which are finished first and freed with the input. */
 static struct nvt_tables make(const char *report, struct nvt_report_input *input)
 {
@@ -64,6 +77,7 @@ static struct nvt_tables make(const char *report, struct nvt_report_input *input
         assert_int_equal(nvt_trace_finish(input->traces[i].trace, &err), 0);
     assert_non_null(nvt_report_find(report));
     assert_int_equal(nvt_report_find(report)->make(input, &tables, &err), 0);
+    expect_names(nvt_report_find(report), &tables);
     return tables;
 }
 
@@ -546,6 +560,8 @@ static void test_registry(void **state)
     assert_true(count >= 6);
     for (size_t i = 0; i < count; i++) {
         assert_ptr_equal(nvt_report_find(reports[i]->name), reports[i]);
+        for (size_t k = 0; reports[i]->further && reports[i]->further[k]; k++)
+            assert_null(nvt_report_find(reports[i]->further[k]));
         assert_true(strlen(reports[i]->about) > 10);
         if (reports[i]->needs & NVT_NEEDS_RUNS)
             continue;

@@ -141,6 +141,25 @@ static void test_default_of_a_device(void **state)
     expect_out(argv, "[summary_calls]");
 }
 
+/* What is printed beside a report's first table has a name in brackets, too. */
+static void test_names_of_tables(void **state)
+{
+    (void)state;
+    static const char *const tables[][2] = {
+        {"summary_devices", "'summary'"},          {"summary_kernels", "'summary'"},
+        {"summary_ranges", "'summary'"},           {"summary_calls", "'summary'"},
+        {"switchback_operations", "'switchback'"}, {"pipeline_memory", "'pipeline'"},
+        {"memory_runs", "'memory_peak'"}};
+    const char *path = with_device();
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        char expected[200];
+        const char *const argv[] = {"nvtally", "stats", "-r", tables[i][0], path, NULL};
+        snprintf(expected, sizeof(expected), "no report '%s': it is a table of the report %s\n",
+                 tables[i][0], tables[i][1]);
+        expect_failure(argv, expected);
+    }
+}
+
 static void test_names_of_reports(void **state)
 {
     (void)state;
@@ -321,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_note_of_a_crash),
         cmocka_unit_test(test_default_of_a_device),
         cmocka_unit_test(test_names_of_reports),
+        cmocka_unit_test(test_names_of_tables),
         cmocka_unit_test(test_all_reports),
         cmocka_unit_test(test_a_trace_that_is_given_twice),
         cmocka_unit_test(test_directory_of_traces),

@@ -243,6 +243,8 @@ static int make_timeline(struct nvt_report_input *input, struct nvt_tables *tabl
                              tables, err);
 }
 
+static const char *const further[] = {NVT_MEMORY_OF_RUNS, NVT_PIPELINE_MEMORY, NULL};
+
 const struct nvt_report nvt_report_memory_peak = {
     .name = "memory_peak",
     .about = "peak of allocated and reserved memory, by range and device, or by phase of a run",
@@ -250,6 +252,7 @@ const struct nvt_report nvt_report_memory_peak = {
     .columns = peak_columns,
     .column_count = sizeof(peak_columns) / sizeof(peak_columns[0]),
     .make = make_peak,
+    .further = further,
 };
 
 const struct nvt_report nvt_report_memory_timeline = {

@@ -52,6 +52,21 @@ static int refuse_option(const char *name, struct nvt_error *err)
     return 1;
 }
 
+/* "summary_calls": what reports print is headed by names, of which some are those of tables. */
+static int refuse_table(const char *name, struct nvt_error *err)
+{
+    size_t count;
+    const struct nvt_report *const *reports = nvt_reports(&count);
+    for (size_t i = 0; i < count; i++)
+        for (const char *const *table = reports[i]->further; table && *table; table++)
+            if (!strcmp(name, *table)) {
+                nvt_fail(err, "no report '%s': it is a table of the report '%s'", name,
+                         reports[i]->name);
+                return 1;
+            }
+    return 0;
+}
+
 const struct nvt_report *nvt_report_named(const char *name, struct nvt_error *err)
 {
     struct nvt_nearest nearest = {.name = name};
@@ -59,7 +74,7 @@ const struct nvt_report *nvt_report_named(const char *name, struct nvt_error *er
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
     const struct nvt_report *report = find_either(name);
-    if (report || refuse_option(name, err))
+    if (report || refuse_option(name, err) || refuse_table(name, err))
         return report;
     for (size_t i = 0; i < count; i++)
         nvt_nearest_offer(&nearest, reports[i]->name);

@@ -162,7 +162,7 @@ static int put_memory(struct nvt_table *table, const struct nvt_pipeline_view *v
 /* An empty table, or NULL with err. */
 static struct nvt_table *memory_table(const struct nvt_report_input *input, struct nvt_error *err)
 {
-    static const struct nvt_report memory = {.name = "pipeline_memory",
+    static const struct nvt_report memory = {.name = NVT_PIPELINE_MEMORY,
                                              .columns = memory_columns,
                                              .column_count = sizeof(memory_columns) /
                                                              sizeof(memory_columns[0])};
@@ -226,6 +226,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     return nvt_report_add(tables, levels, err);
 }
 
+static const char *const further[] = {NVT_PIPELINE_MEMORY, NULL};
+
 const struct nvt_report nvt_report_pipeline = {
     .name = "pipeline",
     .about = "partitions of a pipeline: busy, waiting, bubble, recomputing, memory by micro-batch",
@@ -233,4 +235,5 @@ const struct nvt_report nvt_report_pipeline = {
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,
+    .further = further,
 };

@@ -104,6 +104,9 @@ struct nvt_report {
     int (*make)(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err);
     /* Write the layout of the published file, NULL when there is none. 0 or -1. */
     int (*published)(struct nvt_report_input *input, FILE *out, struct nvt_error *err);
+    /* Names of its tables that are not called as the report is, up to a NULL; NULL: all are. Tables are made with the
+     * names in here, so that who takes one for a report is told where it is. */
+    const char *const *further;
 };
 
 #define NVT_DECLARE_REPORT(name) extern const struct nvt_report nvt_report_##name;
@@ -117,7 +120,7 @@ const struct nvt_report *const *nvt_reports(size_t *count);
 const struct nvt_report *nvt_report_find(const char *name);
 
 /* A report by name, or by one that nsys used to call it. NULL with err filled, which names the
- * nearest. */
+ * nearest, or the report that has a table of that name. */
 const struct nvt_report *nvt_report_named(const char *name, struct nvt_error *err);
 
 /* The report that fits what was given: the study of a run directory, the ranges of a trace, or what

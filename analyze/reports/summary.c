@@ -91,6 +91,16 @@ static const struct nvt_column_spec call_columns[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+enum { DEVICE_TABLE, KERNEL_TABLE, RANGE_TABLE, CALL_TABLE };
+
+static const char *const further[] = {
+    [DEVICE_TABLE] = "summary_devices",
+    [KERNEL_TABLE] = "summary_kernels",
+    [RANGE_TABLE] = "summary_ranges",
+    [CALL_TABLE] = "summary_calls",
+    NULL,
+};
+
 static struct nvt_table *new_table(const char *name, const char *title,
                                    const struct nvt_column_spec *specs, size_t count,
                                    const struct nvt_report_input *input, struct nvt_error *err)
@@ -429,14 +439,13 @@ static struct nvt_table *table_of(const struct nvt_report *report,
 static int add_tops(const struct nvt_report_input *input, struct nvt_tables *tables,
                     struct nvt_error *err)
 {
-    static const struct top kernels = {"summary_kernels",     "Kernels by total time",
-                                       "cuda_gpu_kern_sum",   kernel_columns,
-                                       COUNT(kernel_columns), TOP_KERNELS};
-    static const struct top ranges = {"summary_ranges",     "Ranges by their time on the devices",
-                                      "nvtx_gpu_proj_sum",  range_columns,
-                                      COUNT(range_columns), TOP_RANGES};
-    static const struct top calls = {"summary_calls", "CUDA calls by total time", "cuda_api_sum",
-                                     call_columns,    COUNT(call_columns),        TOP_CALLS};
+    const struct top kernels = {further[KERNEL_TABLE], "Kernels by total time", "cuda_gpu_kern_sum",
+                                kernel_columns,        COUNT(kernel_columns),   TOP_KERNELS};
+    const struct top ranges = {further[RANGE_TABLE], "Ranges by their time on the devices",
+                               "nvtx_gpu_proj_sum",  range_columns,
+                               COUNT(range_columns), TOP_RANGES};
+    const struct top calls = {further[CALL_TABLE], "CUDA calls by total time", "cuda_api_sum",
+                              call_columns,        COUNT(call_columns),        TOP_CALLS};
     struct nvt_table *by_name = kernel_table(input, err), *by_range = NULL, *projected = NULL;
     struct nvt_table *by_call = NULL;
     int status = by_name ? add_top(&kernels, by_name, input, tables, err) : -1;
@@ -514,7 +523,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_table *traces =
         nvt_report_table(&nvt_report_summary, input, "What was recorded", err);
     struct nvt_table *devices = new_table(
-        "summary_devices", "Devices, each from its first operation to its last", device_columns,
+        further[DEVICE_TABLE], "Devices, each from its first operation to its last", device_columns,
         communicates(input) ? COUNT(device_columns) : D_EXPOSED, input, err);
     int status = traces && devices ? 0 : -1;
     for (size_t i = 0; i < input->trace_count && !status; i++)
@@ -541,4 +550,5 @@ const struct nvt_report nvt_report_summary = {
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,
+    .further = further,
 };

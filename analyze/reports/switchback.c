@@ -131,11 +131,13 @@ static void put_step(struct nvt_table *table, const struct nvt_switchback_row *f
                                    nvt_switchback_time(from, (enum nvt_switchback_total)i));
 }
 
+static const char *const further[] = {"switchback_operations", NULL};
+
 static struct nvt_table *new_step_table(const struct nvt_report_input *input, unsigned conditions,
                                         struct nvt_error *err)
 {
     struct nvt_report steps = nvt_report_switchback;
-    steps.name = "switchback_operations";
+    steps.name = further[0];
     steps.columns = step_columns;
     steps.column_count = conditions ? STEP_CONDITION + 1 : STEP_CONDITION;
     return nvt_report_table(&steps, input, "SwitchBack, operations", err);
@@ -185,4 +187,5 @@ const struct nvt_report nvt_report_switchback = {
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,
     .published = nvt_published_switchback,
+    .further = further,
 };
