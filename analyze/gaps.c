@@ -32,6 +32,12 @@ int nvt_call_launches(const char *name)
            !strncmp(name, "cuLaunch", 8);
 }
 
+int64_t nvt_gap_least(const struct nvt_trace *trace)
+{
+    const char *backend = nvt_trace_meta(trace, "backend");
+    return backend && !strcmp(backend, "hip");
+}
+
 /* Whether a call waited for the device before the gap: by its name, or as the copy that the gap
  * follows returned behind it (an asynchronous copy to pageable memory does). */
 static int waited(const struct nvt_trace *trace, const struct nvt_gap *gap, uint32_t call)
@@ -112,11 +118,11 @@ static void walk(const struct nvt_trace *trace, const struct nvt_used_device *de
                  const struct nvt_buckets *threads, nvt_gap_visit visit, void *context)
 {
     const struct nvt_ops *ops = &trace->ops;
-    int64_t until = ops->start[device->ops[0]];
+    int64_t until = ops->start[device->ops[0]], least = nvt_gap_least(trace);
     struct nvt_gap gap = {.before = device->ops[0]};
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
-        if (ops->start[op] > until) {
+        if (ops->start[op] > until && ops->start[op] - until > least) {
             gap.start = until;
             gap.end = ops->start[op];
             gap.after = op;

@@ -42,6 +42,16 @@ struct nvt_gap {
     enum nvt_gap_cause cause;
 };
 
+/*
+ * What is no longer than this, ns, between the end of all before and the start of an operation is no
+ * gap: the device went on at once. 1 in profiles of ROCm: PyTorch has each operation begin 1 ns later
+ * than the device says, so that viewers draw those apart which follow each other
+ * (github.com/pytorch/kineto/pull/992, of 2024). 0 elsewhere. Where a profile has whole µs (PyTorch
+ * before 2024) a gap of 1 µs is one: that is what CUDA's devices take from one kernel to the next
+ * (0.6 to 1.4 µs where profiles have decimals, never less than 0.5).
+ */
+int64_t nvt_gap_least(const struct nvt_trace *trace);
+
 typedef void (*nvt_gap_visit)(void *context, const struct nvt_gap *gap);
 
 /* Visit all gaps of all devices, device by device in the order of time; *devices (may be NULL) gets

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gaps.h"
 #include "map.h"
 #include "sort.h"
 
@@ -214,13 +215,14 @@ static const struct candidate *best_of(struct search *search, struct candidate *
 static int find_busy(struct search *search, const struct nvt_used_device *device)
 {
     const struct nvt_ops *ops = &search->trace->ops;
+    const int64_t least = nvt_gap_least(search->trace);
     search->busy = calloc((size_t)device->count + 1, sizeof(*search->busy));
     if (!search->busy)
         return -1;
     for (uint32_t i = 0; i < device->count; i++) {
         int64_t start = ops->start[device->ops[i]], end = ops->end[device->ops[i]];
         int64_t *last = search->busy_count ? search->busy[search->busy_count - 1] : NULL;
-        if (last && start <= last[1])
+        if (last && (start <= last[1] || start - last[1] <= least))
             last[1] = end > last[1] ? end : last[1];
         else {
             search->busy[search->busy_count][0] = start;

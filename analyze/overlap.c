@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "communication.h"
+#include "gaps.h"
 
 /* Times of a class in which at least one operation ran, apart and ascending. */
 struct intervals {
@@ -66,10 +67,13 @@ int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device
     for (uint32_t i = 0; i < NVT_CLASSES; i++)
         classes[i] = (struct intervals){times + (size_t)device->count * 2 * i,
                                         times + (size_t)device->count * (2 * i + 1), 0, 0};
-    int64_t first = trace->ops.start[device->ops[0]], last = first;
+    int64_t first = trace->ops.start[device->ops[0]], last = first, least = nvt_gap_least(trace);
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
-        add_interval(&classes[nvt_op_class(trace, op)], trace->ops.start[op], trace->ops.end[op]);
+        int64_t start = trace->ops.start[op];
+        if (start > last && start - last <= least)
+            start = last;
+        add_interval(&classes[nvt_op_class(trace, op)], start, trace->ops.end[op]);
         if (trace->ops.end[op] > last)
             last = trace->ops.end[op];
     }

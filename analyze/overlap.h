@@ -3,8 +3,9 @@
  * report `overlap` and the rule `communication` of the diagnosis read.
  *
  * Every moment from the first operation of a device to its last one is one of: idle, only one of the
- * three, or several of them. Communication is what nvt_is_communication says, copies are all other
- * copies and memsets, computation all other kernels.
+ * three, or several of them. What is no gap (nvt_gap_least) belongs to the operation behind it.
+ * Communication is what nvt_is_communication says, copies are all other copies and memsets,
+ * computation all other kernels.
  */
 #ifndef NVT_OVERLAP_H
 #define NVT_OVERLAP_H

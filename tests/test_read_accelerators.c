@@ -14,6 +14,7 @@
 #include "../analyze/devices.h"
 #include "../analyze/gaps.h"
 #include "../analyze/readers/reader.h"
+#include "../analyze/reports/report.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL
@@ -138,9 +139,72 @@ static void a_device_that_is_not_listed_is_like_the_others(void **state)
     }
 }
 
+static void count_gap(void *context, const struct nvt_gap *gap)
+{
+    (void)gap;
+    ++*(int *)context;
+}
+
+/* The cells of the first row of a report, by their headings. */
+static void expect_row(const char *name, struct nvt_trace *trace, const char *const headings[],
+                       const int64_t values[], size_t count)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_input_trace given = {.trace = trace};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
+    for (size_t i = 0; i < count; i++) {
+        size_t column = nvt_table_find(tables.items[0], headings[i]);
+        assert_true(column != SIZE_MAX);
+        assert_int_equal(nvt_table_int(tables.items[0], 0, column), values[i]);
+    }
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+}
+
+/* One kernel begins 1 ns behind another, the next 2 ns behind that: PyTorch adds the former to all of ROCm's. */
+static void a_nanosecond_of_rocm_is_no_gap(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        int gaps;
+        int64_t idle;
+    } cases[] = {{"hipLaunchKernel", 1, 2}, {"cudaLaunchKernel", 2, 3}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        char text[1200];
+        int gaps = 0;
+        snprintf(
+            text, sizeof(text),
+            "{\"traceEvents\": [" EVENT(
+                "cuda_runtime", "%s", "1", "10", "5",
+                CORRELATION(
+                    "1")) "," EVENT("kernel", "a", "3", "20", "10",
+                                    ON_DEVICE(
+                                        "1")) "," EVENT("kernel", "b", "3", "30.001", "9.999",
+                                                        ON_DEVICE(
+                                                            "2")) "," EVENT("kernel", "c", "3",
+                                                                            "40.002", "5",
+                                                                            ON_DEVICE("3")) "]}",
+            cases[i].call);
+        struct nvt_trace *trace = read_text(text);
+        assert_int_equal(nvt_gaps(trace, count_gap, &gaps, NULL, &err), 0);
+        assert_int_equal(gaps, cases[i].gaps);
+        expect_row("gpu_idle", trace,
+                   (const char *[]){"Span (ns)", "Busy (ns)", "Idle (ns)", "Gaps"},
+                   (const int64_t[]){25002, 25002 - cases[i].idle, cases[i].idle, gaps}, 4);
+        expect_row("overlap", trace, (const char *[]){"Idle (ns)", "Only Compute (ns)"},
+                   (const int64_t[]){cases[i].idle, 25002 - cases[i].idle}, 2);
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_nanosecond_of_rocm_is_no_gap),
         cmocka_unit_test(a_device_that_is_not_listed_is_like_the_others),
         cmocka_unit_test(hip_waits_by_its_own_names),
         cmocka_unit_test(xpu_has_calls),

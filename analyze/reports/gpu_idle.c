@@ -3,9 +3,10 @@
  * and process: from its first operation to its last, the time with at least one operation (Busy)
  * and without (Idle). "Not Launched" is the part of Idle before the call that launched the next
  * operation had returned: the device waited for the host. The rest is launch latency and waiting
- * for other streams. The second table lists the longest gaps. A device that several processes use
- * has one row, without a PID; where nobody knows whether devices of one number are one, each process
- * has its row, and a note says so. Another note tells of traces of the same time that share a device.
+ * for other streams. What is no gap (nvt_gap_least) is busy. The second table lists the longest gaps.
+ * A device that several processes use has one row, without a PID; where nobody knows whether devices of
+ * one number are one, each process has its row, and a note says so. Another note tells of traces of the
+ * same time that share a device.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "../../lib/clock.h"
 #include "../../lib/sample.h"
 #include "../devices.h"
+#include "../gaps.h"
 #include "report.h"
 
 enum { DEVICE, PID, SPAN, BUSY, IDLE, IDLE_SHARE, NOT_LAUNCHED, GAPS, AVG_GAP, MED_GAP, MAX_GAP };
@@ -88,14 +90,14 @@ static int64_t launch_after(const struct nvt_trace *trace, uint32_t op, int64_t 
 static int measure(struct idle *idle, const struct nvt_used_device *device)
 {
     const struct nvt_ops *ops = &idle->trace->ops;
-    int64_t first = ops->start[device->ops[0]], until = first;
+    int64_t first = ops->start[device->ops[0]], until = first, least = nvt_gap_least(idle->trace);
     uint32_t before = device->ops[0];
     idle->gaps = malloc((size_t)device->count * sizeof(*idle->gaps));
     if (!idle->gaps)
         return -1;
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
-        if (ops->start[op] > until) {
+        if (ops->start[op] > until && ops->start[op] - until > least) {
             struct gap gap = {until,
                               ops->start[op] - until,
                               launch_after(idle->trace, op, until, ops->start[op]),
