@@ -510,6 +510,32 @@ static void a_reset_loses_nothing(void **state)
     nvt_trace_free(trace);
 }
 
+/* What a device still runs has its record before the device is reset. */
+static void a_reset_waits_for_what_runs(void **state)
+{
+    (void)state;
+    setenv("STAND_IN_ENDS", "1", 1);
+    struct nvt_trace *trace = record_plainly("resets", "nvtx,kernel");
+    unsetenv("STAND_IN_ENDS");
+    assert_int_equal(trace->ops.count, 17);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+}
+
+/* What never ends is waited for once, for a second; what is complete is taken before each reset all the same. */
+static void a_reset_does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    struct timespec began, ended;
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    struct nvt_trace *trace = record_plainly("resets", "nvtx,kernel");
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    assert_in_range(ended.tv_sec - began.tv_sec, 1, 3);
+    assert_int_equal(trace->ops.count, 2);
+    assert_int_equal(launched_in(trace, find_range(trace, "behind")), 2);
+    nvt_trace_free(trace);
+}
+
 static void lost_records_are_counted(void **state)
 {
     (void)state;
@@ -726,6 +752,8 @@ int main(void)
         cmocka_unit_test(an_exit_in_a_signal_handler_ends),
         cmocka_unit_test(forked_children_are_left_alone),
         cmocka_unit_test(a_reset_loses_nothing),
+        cmocka_unit_test(a_reset_waits_for_what_runs),
+        cmocka_unit_test(a_reset_does_not_wait_for_ever),
         cmocka_unit_test(lost_records_are_counted),
         cmocka_unit_test(impossible_times_are_none),
         cmocka_unit_test(captures),

@@ -326,25 +326,27 @@ void nvtally_inject_hand_over(void)
 /* --- what the program does --- */
 
 /*
- * Before kinds of records are switched off: what is still running then has its record kept, and gets for its end the
- * moment at which they are switched on again. So it is waited for, though no longer than SETTLE_NS, by asking for what is
- * complete until CUPTI has handed over each buffer that it had: no call of CUDA, which a capture of a graph forbids. Where
- * that was in vain once, as others keep the device at work all the time, it is not done again: a program may have
- * thousands of such ranges. The caller holds `switching`.
+ * Before kinds of records are switched off, and before a device is reset: what is still running then has its record kept,
+ * and gets for its end the moment at which they are switched on again, or loses it. So it is waited for, though no longer
+ * than SETTLE_NS, by asking for what is complete until CUPTI has handed over each buffer that it had: no call of CUDA,
+ * which a capture of a graph forbids. Where that was in vain once, as others keep the device at work all the time, it is
+ * not done again: a program may have thousands of such ranges. Several threads may be in here, and none needs a lock: one
+ * that CUPTI calls must not wait for one that calls CUPTI.
  */
 #define SETTLE_NS   INT64_C(1000000000)
 
 static void settle(void)
 {
-    static int in_vain;
+    static _Atomic int in_vain;
     const struct timespec moment = {0, 200000};
     const int64_t now = nvt_monotonic_ns();
-    while (!in_vain && atomic_load(&cupti.is_up) && nvt_cupti_buffers_made() &&
+    while (!atomic_load(&in_vain) && atomic_load(&cupti.is_up) && nvt_cupti_buffers_made() &&
            cupti.api.cuptiActivityFlushAll(0) == CUPTI_SUCCESS) {
         const int64_t oldest = nvt_cupti_buffers_oldest();
         if (!oldest || oldest > now)
             break;
-        in_vain = nvt_monotonic_ns() - now > SETTLE_NS;
+        if (nvt_monotonic_ns() - now > SETTLE_NS)
+            atomic_store(&in_vain, 1);
         syscall(SYS_nanosleep, &moment, NULL);
     }
 }
@@ -401,7 +403,8 @@ void nvt_cupti_named(uint32_t type, uint64_t handle, const char *name)
     nvt_device_send_row(NVT_DEVICE_NAME, fields, NVT_NAME_FIELDS, NVT_NAME_TEXT, name);
 }
 
-/* Resetting a device throws its records away, so they are taken before. */
+/* Resetting a device throws its records away, so they are taken before, those of what still runs too; where that is not
+ * waited for, those that are complete. */
 static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                              const void *data)
 {
@@ -416,8 +419,10 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
     int enters = call->callbackSite == CUPTI_API_ENTER;
     if (domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
         id == CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020) {
-        if (enters)
+        if (enters) {
+            settle();
             cupti.api.cuptiActivityFlushAll(0);
+        }
     } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
         if (id == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart && !enters)
             nvt_capture_begin();

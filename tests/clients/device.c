@@ -142,6 +142,18 @@ static void captured_running(void)
     step("after", 1);
 }
 
+/* A device is reset while it still runs something, and once when it does not. */
+static void reset_running(void)
+{
+    for (int i = 0; i < 15; i++) {
+        launch(KERNEL, 1000, 0);
+        if (i % 3 == 2)
+            reset();
+    }
+    step("behind", 2);
+    reset();
+}
+
 /* Records are delivered, then some more that are not, as one of them never ends; then, so much later, the end. */
 static void killed(int number, useconds_t later)
 {
@@ -312,6 +324,8 @@ int main(int argc, char **argv)
     else if (!strcmp(how, "reset")) {
         step("before the reset", 2);
         reset();
+    } else if (!strcmp(how, "resets")) {
+        reset_running();
     } else if (!strcmp(how, "down")) {
         come_up(0);
         step("kernels", 2);

@@ -212,6 +212,7 @@ void stand_in_reset(void)
          CUPTI_API_ENTER);
     pthread_mutex_lock(&stand_in.lock);
     stand_in.used = 0;
+    stand_in.incomplete = 0;
     pthread_mutex_unlock(&stand_in.lock);
     tell(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020,
          CUPTI_API_EXIT);
