@@ -530,7 +530,7 @@ static void a_reset_does_not_wait_for_ever(void **state)
     clock_gettime(CLOCK_MONOTONIC, &began);
     struct nvt_trace *trace = record_plainly("resets", "nvtx,kernel");
     clock_gettime(CLOCK_MONOTONIC, &ended);
-    assert_in_range(ended.tv_sec - began.tv_sec, 1, 3);
+    assert_in_range(ended.tv_sec - began.tv_sec, 1, 4);
     assert_int_equal(trace->ops.count, 2);
     assert_int_equal(launched_in(trace, find_range(trace, "behind")), 2);
     nvt_trace_free(trace);
@@ -615,7 +615,7 @@ static void a_capture_does_not_wait_for_ever(void **state)
     struct nvt_trace *trace = record(
         &(struct run){.how = "running", .levels = "nvtx,kernel", .capture = "measure"}, NULL);
     clock_gettime(CLOCK_MONOTONIC, &ended);
-    assert_in_range(ended.tv_sec - began.tv_sec, 1, 3);
+    assert_in_range(ended.tv_sec - began.tv_sec, 1, 4);
     assert_true(trace->ops.count < 15);
     nvt_trace_free(trace);
 }

@@ -91,14 +91,12 @@ static const struct nvt_column_spec call_columns[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { DEVICE_TABLE, KERNEL_TABLE, RANGE_TABLE, CALL_TABLE };
+enum { DEVICE_TABLE, MEMORY_TABLE, KERNEL_TABLE, RANGE_TABLE, CALL_TABLE };
 
 static const char *const further[] = {
-    [DEVICE_TABLE] = "summary_devices",
-    [KERNEL_TABLE] = "summary_kernels",
-    [RANGE_TABLE] = "summary_ranges",
-    [CALL_TABLE] = "summary_calls",
-    NULL,
+    [DEVICE_TABLE] = "summary_devices", [MEMORY_TABLE] = "summary_memory",
+    [KERNEL_TABLE] = "summary_kernels", [RANGE_TABLE] = "summary_ranges",
+    [CALL_TABLE] = "summary_calls",     NULL,
 };
 
 static struct nvt_table *new_table(const char *name, const char *title,
@@ -492,7 +490,7 @@ static int add_memory(const struct nvt_report_input *input, struct nvt_tables *t
                       struct nvt_error *err)
 {
     struct nvt_table *table = new_table(
-        "summary_memory", "Memory: -r memory_at_peak has what it was in use for at its peak",
+        further[MEMORY_TABLE], "Memory: -r memory_at_peak has what it was in use for at its peak",
         memory_columns, COUNT(memory_columns), input, err);
     int status = table ? 0 : -1;
     for (size_t i = 0; i < input->trace_count && !status; i++) {
