@@ -129,3 +129,23 @@ void nvt_note_counters(struct nvt_report_input *input)
                  "note: %" PRIu64 " NVTX counter%s: nvtx_counters and nvtx_counter_ranges have %s",
                  counters, counters > 1 ? "s" : "", counters > 1 ? "them" : "it");
 }
+
+int nvt_is_memory_counter(const struct nvt_trace *trace, uint32_t counter)
+{
+    static const char *const others[] = {"high", "peak", "max"};
+    const char *name = nvt_name(trace, trace->counters.name[counter]);
+    const char *unit = nvt_name(trace, trace->counters.unit[counter]);
+    int is_level = trace->counters.values[counter] == NVT_COUNTER_ABSOLUTE &&
+                   strcasestr(name, "alloc") && (!strcasecmp(unit, "bytes") || !strcmp(unit, "B"));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        is_level = is_level && !strcasestr(name, others[i]);
+    return is_level;
+}
+
+int nvt_counts_memory(const struct nvt_trace *trace)
+{
+    uint32_t i = 0;
+    while (i < trace->counters.count && !nvt_is_memory_counter(trace, i))
+        i++;
+    return i < trace->counters.count;
+}

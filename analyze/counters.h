@@ -44,6 +44,11 @@ uint32_t nvt_course_until(const struct nvt_counter_course *course, int64_t time)
 void nvt_course_bounds(const struct nvt_counter_course *course, uint32_t from, uint32_t to,
                        double *lowest, double *highest);
 
+/* Whether a counter tells how much memory is in use: its samples are levels, in bytes, and "alloc" is in its name, not "high", "peak" or
+ * "max". `nvt_counts_memory`: whether a trace has one. */
+int nvt_is_memory_counter(const struct nvt_trace *trace, uint32_t counter);
+int nvt_counts_memory(const struct nvt_trace *trace);
+
 /* A note that there are counters, and which reports have them; none where there is none. */
 void nvt_note_counters(struct nvt_report_input *input);
 

@@ -107,11 +107,12 @@ struct nvt_view {
 
 /* What must be on record for a rule to see anything. */
 enum nvt_rule_needs {
-    NVT_RULE_OPS = 1,        /* device operations */
-    NVT_RULE_CALLS = 2,      /* of CUDA */
-    NVT_RULE_MEMORY = 4,     /* memory events */
-    NVT_RULE_RANGES = 8,     /* any */
-    NVT_RULE_ITERATIONS = 16 /* nvt_iterations */
+    NVT_RULE_OPS = 1,         /* device operations */
+    NVT_RULE_CALLS = 2,       /* of CUDA */
+    NVT_RULE_MEMORY = 4,      /* memory events */
+    NVT_RULE_RANGES = 8,      /* any */
+    NVT_RULE_ITERATIONS = 16, /* nvt_iterations */
+    NVT_RULE_LEVELS = 32      /* memory events, or counters of memory (counters.h) */
 };
 
 /* What rules read. */

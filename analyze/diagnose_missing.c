@@ -1,6 +1,7 @@
 /* What is not on record, and how many rules therefore had nothing to look at. */
 #include <stdlib.h>
 
+#include "counters.h"
 #include "diagnose.h"
 
 /* In this order: a rule is counted for the first that it needs and that no trace has. */
@@ -11,6 +12,7 @@ static const struct {
     {NVT_RULE_OPS, "device operations", "nvtally record --trace kernel, on a machine with a GPU"},
     {NVT_RULE_CALLS, "API calls", "nvtally record --trace api"},
     {NVT_RULE_MEMORY, "memory events", "nvtally record --trace memory"},
+    {NVT_RULE_LEVELS, "memory events or counters", "nvtally record --trace memory, or --pytorch"},
     {NVT_RULE_RANGES, "NVTX ranges", "annotate the program with NVTX"},
     {NVT_RULE_ITERATIONS, "iterations", "a range iteration around each, or PyTorch's ProfilerStep"},
 };
@@ -24,6 +26,7 @@ static int add_trace(const struct nvt_trace *trace, unsigned *has)
     uint32_t *rows = nvt_iterations(trace, &iterations);
     *has |= (trace->ops.count ? NVT_RULE_OPS : 0u) | (trace->apis.count ? NVT_RULE_CALLS : 0u) |
             (trace->memory.count ? NVT_RULE_MEMORY : 0u) |
+            (trace->memory.count || nvt_counts_memory(trace) ? NVT_RULE_LEVELS : 0u) |
             (trace->ranges.count ? NVT_RULE_RANGES : 0u) | (iterations ? NVT_RULE_ITERATIONS : 0u);
     free(rows);
     return rows ? 0 : -1;

@@ -105,6 +105,22 @@ struct nvt_trace *make_end(struct maker *maker)
     return maker->trace;
 }
 
+static void count_leak(struct maker *maker, const struct program *program, int iteration)
+{
+    struct nvt_trace *trace = maker->trace;
+    if (!trace->counters.count) {
+        const struct nvt_counter counter = {
+            .process = maker->process,
+            .name = nvt_strings_add_text(trace->strings, program->leak_counter),
+            .unit = nvt_strings_add_text(trace->strings, "bytes")};
+        assert_int_not_equal(nvt_counter_add(trace, &counter), NVT_NONE);
+    }
+    const struct nvt_counter_sample sample = {.time = maker->now,
+                                              .thread = maker->thread,
+                                              .value = (double)program->leak_bytes * iteration};
+    assert_int_not_equal(nvt_counter_sample_add(trace, &sample), NVT_NONE);
+}
+
 static void leak(struct maker *maker, const struct program *program, int iteration)
 {
     int frees = program->leak_freed_every && iteration % program->leak_freed_every == 1;
@@ -118,7 +134,9 @@ static void leak(struct maker *maker, const struct program *program, int iterati
             program->held_bytes ? program->leak_bytes * ((uint64_t)iteration + 1) : UINT64_MAX,
         .reserved = program->held_bytes ? program->held_bytes : UINT64_MAX,
         .kind = frees ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
-    if (program->leak_bytes && (!program->leak_until || iteration < program->leak_until))
+    if (program->leak_counter)
+        count_leak(maker, program, iteration);
+    else if (program->leak_bytes && (!program->leak_until || iteration < program->leak_until))
         assert_int_not_equal(nvt_memory_event_add(maker->trace, &row), NVT_NONE);
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../counters.h"
 #include "../devices.h"
 #include "../diagnose.h"
 #include "../map.h"
@@ -11,8 +12,9 @@
 #define LEAST_BYTES      (1 << 20)
 #define POOLS_MAX        64
 
-/* Memory of a device, or of the host, as one process sees it. */
+/* Memory of a device, or of the host, as one process sees it, or as a counter tells. */
 struct pool {
+    const struct nvt_counter_course *course; /* NULL: memory events tell */
     uint32_t process, device;
     double used;
     double first, last; /* at the end of the first iteration looked at, and of the last */
@@ -68,18 +70,15 @@ static int follow(struct pools *pools, const struct nvt_memory *memory, uint32_t
     return 0;
 }
 
-static void end_iteration(struct pools *pools)
+static void end_iteration(struct pool *pool)
 {
-    for (size_t i = 0; i < pools->count; i++) {
-        struct pool *pool = &pools->items[i];
-        if (!pool->ends++)
-            pool->first = pool->used;
-        else if (pool->used > pool->before)
-            pool->rises++;
-        else if (pool->used < pool->before)
-            pool->falls++;
-        pool->before = pool->last = pool->used;
-    }
+    if (!pool->ends++)
+        pool->first = pool->used;
+    else if (pool->used > pool->before)
+        pool->rises++;
+    else if (pool->used < pool->before)
+        pool->falls++;
+    pool->before = pool->last = pool->used;
 }
 
 /* Moments: allocations in the steady part that are still in use at the end of the last iteration.
@@ -98,40 +97,90 @@ static void point_at_kept(struct pools *pools, const struct pool *pool, const st
     }
 }
 
+/* The same of a counter: samples in the steady part that are higher than the one before. */
+static void point_at_rises(const struct pool *pool, const struct nvt_view *view,
+                           struct nvt_finding *finding)
+{
+    const struct nvt_counter_course *course = pool->course;
+    for (uint32_t i = 1; i < course->count && finding->moment_count < NVT_MOMENTS; i++)
+        if (nvt_is_steady(view, course->time[i]) && course->level[i] > course->level[i - 1])
+            nvt_finding_point(finding, course->time[i]);
+}
+
 static int tell(const struct nvt_rule *rule, struct pools *pools, const struct pool *pool,
                 const struct nvt_view *view, struct nvt_findings *findings, struct nvt_error *err)
 {
+    const struct nvt_trace *trace = view->trace;
     struct nvt_finding finding = nvt_finding_of(rule, view);
     double growth = pool->last - pool->first;
     double steps = pool->ends - 1;
-    char device[32] = "host memory";
-    if (pool->device != NVT_NONE)
+    char device[100] = "host memory";
+    if (pool->course)
+        snprintf(device, sizeof(device), "the counter %.60s",
+                 nvt_name(trace, trace->counters.name[pool->course->counter]));
+    else if (pool->device != NVT_NONE)
         snprintf(device, sizeof(device), "device %u's memory", pool->device);
     nvt_finding_about(&finding, device);
     finding.cost_bytes = growth / steps;
-    snprintf(finding.what, sizeof(finding.what),
-             "%s in use grows by %.4g KiB an iteration and is not given back", device,
-             growth / steps / 1024);
+    snprintf(finding.what, sizeof(finding.what), "%s%s grows by %.4g KiB an iteration and %s",
+             device, pool->course ? "" : " in use", growth / steps / 1024,
+             pool->course ? "does not come down" : "is not given back");
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.4g MiB at the end of iteration %u, %.4g MiB at the end of iteration %u; it rose in "
              "%u of %.0f and fell in %u",
              pool->first / 1048576, view->iteration_count / 2 + 1, pool->last / 1048576,
              view->iteration_count, pool->rises, steps, pool->falls);
-    point_at_kept(pools, pool, view, &finding);
+    if (pool->course)
+        point_at_rises(pool, view, &finding);
+    else
+        point_at_kept(pools, pool, view, &finding);
     return nvt_findings_add(findings, &finding, err);
+}
+
+static int grows(const struct pool *pool)
+{
+    return pool->ends >= 2 && pool->last - pool->first >= LEAST_BYTES &&
+           pool->rises >= LEAST_RISES * (pool->ends - 1);
 }
 
 static int judge(const struct nvt_rule *rule, struct pools *pools, const struct nvt_view *view,
                  struct nvt_findings *findings, struct nvt_error *err)
 {
     int status = 0;
-    for (size_t i = 0; i < pools->count && !status; i++) {
-        const struct pool *pool = &pools->items[i];
-        double growth = pool->last - pool->first;
-        if (pool->ends >= 2 && growth >= LEAST_BYTES &&
-            pool->rises >= LEAST_RISES * (pool->ends - 1))
-            status = tell(rule, pools, pool, view, findings, err);
+    for (size_t i = 0; i < pools->count && !status; i++)
+        if (grows(&pools->items[i]))
+            status = tell(rule, pools, &pools->items[i], view, findings, err);
+    return status;
+}
+
+static int look_at_counter(const struct nvt_rule *rule, const struct nvt_view *view,
+                           const struct nvt_counter_course *course, struct nvt_findings *findings,
+                           struct nvt_error *err)
+{
+    struct pool pool = {.course = course};
+    for (uint32_t i = view->iteration_count / 2; i < view->iteration_count; i++) {
+        uint32_t until = nvt_course_until(course, view->trace->ranges.end[view->iterations[i]]);
+        if (!until)
+            continue;
+        pool.used = course->level[until - 1];
+        end_iteration(&pool);
     }
+    return grows(&pool) ? tell(rule, NULL, &pool, view, findings, err) : 0;
+}
+
+static int look_at_counters(const struct nvt_rule *rule, const struct nvt_view *view,
+                            struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = view->trace;
+    struct nvt_counter_courses courses = {.items = NULL};
+    int status = nvt_counter_courses(trace, &courses)
+                     ? nvt_fail_at(err, trace->path, -1, "out of memory")
+                     : 0;
+    for (uint32_t i = 0; i < courses.count && !status; i++)
+        if (nvt_is_memory_counter(trace, courses.items[i].counter) &&
+            nvt_is_viewed(view, trace->counters.process[courses.items[i].counter]))
+            status = look_at_counter(rule, view, &courses.items[i], findings, err);
+    nvt_counter_courses_free(&courses);
     return status;
 }
 
@@ -141,8 +190,12 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     const struct nvt_trace *trace = view->trace;
     uint32_t event = 0;
     int status = 0;
-    if (view->iteration_count < LEAST_ITERATIONS || !trace->memory.count)
+    if (view->iteration_count < LEAST_ITERATIONS)
         return 0;
+    if (nvt_counts_memory(trace))
+        status = look_at_counters(rule, view, findings, err);
+    if (status || !trace->memory.count)
+        return status;
     struct pools *pools = calloc(1, sizeof(*pools));
     if (!pools)
         return nvt_fail_at(err, trace->path, -1, "out of memory");
@@ -152,8 +205,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
             status = nvt_is_viewed(view, trace->memory.process[event])
                          ? follow(pools, &trace->memory, event++)
                          : (event++, 0);
-        if (i >= view->iteration_count / 2)
-            end_iteration(pools);
+        for (size_t k = 0; i >= view->iteration_count / 2 && k < pools->count; k++)
+            end_iteration(&pools->items[k]);
     }
     status = status ? nvt_fail_at(err, trace->path, -1, "out of memory")
                     : judge(rule, pools, view, findings, err);
@@ -167,10 +220,10 @@ const struct nvt_rule nvt_rule_memory = {
     .about = "memory in use that rises with every iteration: a leak, or results that are kept",
     .threshold = "16 iterations; in their second half 1 MiB more, and a rise in three of four: a "
                  "cache is full by then, and a level that swings rises in half of them; needs "
-                 "memory events",
+                 "memory events, or an NVTX counter of what is allocated, in bytes",
     .remedy = "free what the iteration took; in PyTorch do not keep a tensor with its graph "
               "(loss.item() or .detach() instead of loss)",
     .confidence = NVT_SEEN,
-    .needs = NVT_RULE_MEMORY | NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
+    .needs = NVT_RULE_LEVELS | NVT_RULE_RANGES | NVT_RULE_ITERATIONS,
     .look = look,
 };
