@@ -116,6 +116,8 @@ int nvt_used_gpus_make(struct nvt_used_devices *devices, const struct nvt_trace 
 
 void nvt_used_devices_free(struct nvt_used_devices *devices)
 {
+    for (uint32_t i = 0; i < devices->count; i++)
+        free(devices->items[i].elsewhere);
     free(devices->items);
     free(devices->rows);
     *devices = (struct nvt_used_devices){0};

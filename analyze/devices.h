@@ -15,6 +15,10 @@ struct nvt_used_device {
     uint32_t *ops; /* rows, ascending; within the `rows` of the list */
     uint32_t count;
     uint32_t users; /* processes; `process` is the first */
+    /* From when to when operations on record in other files keep it busy, ns of this trace, in the order of
+     * their starts; of nvt_shared_work, else none. */
+    int64_t (*elsewhere)[2];
+    size_t elsewhere_count;
 };
 
 /* Zero-initialise; release with nvt_used_devices_free. */

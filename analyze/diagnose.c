@@ -246,6 +246,8 @@ static int print_findings(struct nvt_findings *findings, struct nvt_report_input
         status = nvt_findings_fold(findings, input, err);
     if (!status && !request->format && !request->by && !findings->count)
         status = nvt_diagnose_idle(input, &why, err);
+    if (!status)
+        status = nvt_diagnose_shared(input, findings, why.size > 0, err);
     if (!status && !request->format)
         status = request->by ? nvt_axis_missing(input, request->by, &why, err)
                              : nvt_diagnose_missing(input, &why, err);

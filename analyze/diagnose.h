@@ -100,7 +100,7 @@ struct nvt_view {
     double span_ns;   /* to - from */
     /* With operations in the steady part: sums over devices are divided by how many there are.
      * None for a rule that needs no operations. Of one that looks at gaps a device that several
-     * processes use is one, with the operations of all of them. */
+     * processes use is one, with the operations of all of them, and knows what other files have on it. */
     const struct nvt_used_device *devices;
     uint32_t device_count;
 };
@@ -182,6 +182,11 @@ int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer
 int nvt_diagnose_idle(const struct nvt_report_input *input, struct nvt_buffer *lines,
                       struct nvt_error *err);
 
+/* A note where gaps of devices were told of, in findings or (`is_idle`) lines of nvt_diagnose_idle, and traces
+ * of one time share a device, or may. 0, or -1 with err (out of memory). */
+int nvt_diagnose_shared(struct nvt_report_input *input, const struct nvt_findings *findings,
+                        int is_idle, struct nvt_error *err);
+
 /* A finding of a rule with its cause, confidence, remedy and, with a view, where. */
 struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view);
 
@@ -261,9 +266,10 @@ struct nvt_views {
     size_t iteration_count, device_count;
 };
 
-/* 0, or -1 with err filled (out of memory). */
+/* `from` is one of the input's. 0, or -1 with err filled (out of memory). */
 int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
-                   const struct nvt_input_trace *from, struct nvt_error *err);
+                   const struct nvt_input_trace *from, const struct nvt_report_input *input,
+                   struct nvt_error *err);
 void nvt_views_free(struct nvt_views *views);
 
 /* Make one finding, that of the costliest, of those from `first` on that several processes of a trace

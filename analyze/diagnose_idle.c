@@ -1,7 +1,9 @@
-/* Devices that hardly work although no rule says why: most of it in one gap, which is no loop. */
+/* Devices that hardly work although no rule says why: most of it in one gap, which is no loop. And what
+ * is not known of gaps, as devices are shared. */
 #include "../lib/clock.h"
 #include "diagnose.h"
 #include "gaps.h"
+#include "shared.h"
 
 /* From where on it is told, and of how many devices at most. */
 #define LEAST_SHARE 0.5
@@ -47,7 +49,7 @@ int nvt_diagnose_idle(const struct nvt_report_input *input, struct nvt_buffer *l
         uint32_t devices = 0;
         if (!trace->ops.count)
             continue;
-        if (nvt_gaps(trace, add_gap, &idle, &devices, err))
+        if (nvt_gaps(trace, input, add_gap, &idle, &devices, err))
             return -1;
         int64_t start = trace->ops.start[0], end = start; /* operations come by their starts */
         for (uint32_t op = 0; op < trace->ops.count; op++)
@@ -58,5 +60,44 @@ int nvt_diagnose_idle(const struct nvt_report_input *input, struct nvt_buffer *l
         if (tell(trace, &idle, end - start, lines))
             return nvt_fail(err, "out of memory");
     }
+    return 0;
+}
+
+static int tells_of_gaps(const struct nvt_findings *findings)
+{
+    size_t count;
+    const struct nvt_rule *const *rules = nvt_rules(&count);
+    for (size_t i = 0; i < findings->count; i++)
+        for (size_t k = 0; k < count; k++)
+            if (rules[k]->has_gaps && rules[k]->cause == findings->items[i].cause)
+                return 1;
+    return 0;
+}
+
+int nvt_diagnose_shared(struct nvt_report_input *input, const struct nvt_findings *findings,
+                        int is_idle, struct nvt_error *err)
+{
+    struct nvt_shared shared;
+    const struct nvt_trace *const *pair = shared.certain;
+    if (input->trace_count < 2 || (!is_idle && !tells_of_gaps(findings)))
+        return 0;
+    if (nvt_shared_find(&shared, input, err))
+        return -1;
+    if (pair[0] && shared.is_seen)
+        nvt_note(
+            input,
+            "note: %s and %s have work on the same device: it is idle when neither of them has",
+            pair[0]->path, pair[1]->path);
+    else if (pair[0])
+        nvt_note(input,
+                 "note: %s and %s have work on the same device: where it is idle in one, it may "
+                 "have work of the other",
+                 pair[0]->path, pair[1]->path);
+    pair = shared.possible;
+    if (pair[0])
+        nvt_note(input,
+                 "note: %s and %s have work on devices of the same number, which may be the same: "
+                 "where it is idle in one, it may have work of the other",
+                 pair[0]->path, pair[1]->path);
     return 0;
 }

@@ -180,11 +180,12 @@ void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
 }
 
 static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
-                   struct nvt_findings *findings, struct nvt_error *err)
+                   const struct nvt_report_input *input, struct nvt_findings *findings,
+                   struct nvt_error *err)
 {
     struct nvt_views views = {0};
     size_t first = findings->count;
-    int status = nvt_views_make(&views, rule, from, err);
+    int status = nvt_views_make(&views, rule, from, input, err);
     for (size_t i = 0; i < views.count && !status; i++)
         if (views.items[i].span_ns > 0)
             status = rule->look(rule, &views.items[i], findings, err);
@@ -201,7 +202,7 @@ int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
     if (rule->compare)
         return rule->compare(rule, facts, findings, err);
     for (size_t i = 0; i < facts->input->trace_count && !status; i++)
-        status = look_at(rule, &facts->input->traces[i], findings, err);
+        status = look_at(rule, &facts->input->traces[i], facts->input, findings, err);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "diagnose.h"
+#include "shared.h"
 
 static uint32_t process_of_thread(const struct nvt_trace *trace, uint32_t thread)
 {
@@ -124,7 +125,8 @@ static void add_view(struct nvt_views *views, const struct nvt_input_trace *from
 }
 
 static int make_room(struct nvt_views *views, const struct nvt_rule *rule,
-                     const struct nvt_trace *trace, uint32_t iterations, struct nvt_error *err)
+                     const struct nvt_trace *trace, const struct nvt_report_input *input,
+                     uint32_t iterations, struct nvt_error *err)
 {
     views->items = calloc((size_t)trace->processes.count + 1, sizeof(*views->items));
     views->iterations = malloc(((size_t)iterations + 1) * sizeof(*views->iterations));
@@ -132,7 +134,8 @@ static int make_room(struct nvt_views *views, const struct nvt_rule *rule,
         return nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!(rule->needs & NVT_RULE_OPS))
         return 0;
-    if (rule->has_gaps ? nvt_used_gpus_make(&views->used, trace, 1, err)
+    if (rule->has_gaps ? nvt_used_gpus_make(&views->used, trace, 1, err) ||
+                             nvt_shared_work(&views->used, trace, input, err)
                        : nvt_used_devices_make(&views->used, trace, err))
         return -1;
     size_t users = 0; /* one device may be in the views of several */
@@ -143,12 +146,13 @@ static int make_room(struct nvt_views *views, const struct nvt_rule *rule,
 }
 
 int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
-                   const struct nvt_input_trace *from, struct nvt_error *err)
+                   const struct nvt_input_trace *from, const struct nvt_report_input *input,
+                   struct nvt_error *err)
 {
     const struct nvt_trace *trace = from->trace;
     uint32_t count = 0, *all = nvt_iterations(trace, &count);
     unsigned char *is_marked = calloc((size_t)trace->processes.count + 1, 1);
-    int status = all && is_marked ? make_room(views, rule, trace, count, err)
+    int status = all && is_marked ? make_room(views, rule, trace, input, count, err)
                                   : nvt_fail_at(err, trace->path, -1, "out of memory");
     uint32_t marked = is_marked && all ? mark_processes(trace, all, count, is_marked) : 0;
     int apart = marked > 1 && !rule->is_whole;

@@ -5,6 +5,7 @@
 
 #include "../lib/clock.h"
 #include "buckets.h"
+#include "shared.h"
 
 /* Calls that may enclose a moment: a runtime call around a driver call around … */
 #define NESTED_CALLS 8
@@ -114,14 +115,26 @@ static void fill_gap(struct nvt_gap *gap, const struct nvt_trace *trace,
     explain(gap, trace, threads);
 }
 
+/* Until when a device was busy before `start`: work of other files that begins before, from *at on. */
+static int64_t busy_until(const struct nvt_used_device *device, size_t *at, int64_t until,
+                          int64_t start)
+{
+    for (; *at < device->elsewhere_count && device->elsewhere[*at][0] < start; ++*at)
+        if (device->elsewhere[*at][1] > until)
+            until = device->elsewhere[*at][1];
+    return until;
+}
+
 static void walk(const struct nvt_trace *trace, const struct nvt_used_device *device,
                  const struct nvt_buckets *threads, nvt_gap_visit visit, void *context)
 {
     const struct nvt_ops *ops = &trace->ops;
     int64_t until = ops->start[device->ops[0]], least = nvt_gap_least(trace);
     struct nvt_gap gap = {.before = device->ops[0]};
+    size_t elsewhere = 0;
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
+        until = busy_until(device, &elsewhere, until, ops->start[op]);
         if (ops->start[op] > until && ops->start[op] - until > least) {
             gap.start = until;
             gap.end = ops->start[op];
@@ -154,11 +167,13 @@ static int visit_gaps(const struct nvt_trace *trace, const struct nvt_used_devic
     return status;
 }
 
-int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, uint32_t *devices,
-             struct nvt_error *err)
+int nvt_gaps(const struct nvt_trace *trace, const struct nvt_report_input *input,
+             nvt_gap_visit visit, void *context, uint32_t *devices, struct nvt_error *err)
 {
     struct nvt_used_devices used = {0};
     int status = nvt_used_gpus_make(&used, trace, 1, err);
+    if (!status && input)
+        status = nvt_shared_work(&used, trace, input, err);
     if (!status)
         status = visit_gaps(trace, used.items, used.count, visit, context, err);
     if (devices)

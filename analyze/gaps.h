@@ -7,13 +7,16 @@
  * of CUDA. The rest is latency, or the operation waited for other streams: nobody's on the host.
  *
  * A device that several processes use has gaps when it has nothing of any of them. Devices of the
- * same number that may be one or not are taken for one, so that no gap is made up.
+ * same number that may be one or not are taken for one, so that no gap is made up. Of a gap in which
+ * other files have work on the device what lies behind that is left (shared.h).
  */
 #ifndef NVT_GAPS_H
 #define NVT_GAPS_H
 
 #include "devices.h"
 #include "trace.h"
+
+struct nvt_report_input;
 
 enum nvt_gap_cause {
     NVT_GAP_LATENCY, /* was launched in time, or its launch is not on record */
@@ -55,9 +58,10 @@ int64_t nvt_gap_least(const struct nvt_trace *trace);
 typedef void (*nvt_gap_visit)(void *context, const struct nvt_gap *gap);
 
 /* Visit all gaps of all devices, device by device in the order of time; *devices (may be NULL) gets
- * how many were used. 0, or -1 with err filled (out of memory). */
-int nvt_gaps(const struct nvt_trace *trace, nvt_gap_visit visit, void *context, uint32_t *devices,
-             struct nvt_error *err);
+ * how many were used. `input` has the other files, NULL: there are none. 0, or -1 with err filled (out
+ * of memory). */
+int nvt_gaps(const struct nvt_trace *trace, const struct nvt_report_input *input,
+             nvt_gap_visit visit, void *context, uint32_t *devices, struct nvt_error *err);
 
 /* From where on a device that does not begin what was launched is held by something: it takes 2 to
  * 10 µs. */

@@ -87,7 +87,7 @@ static int put_idle(const struct nvt_report_input *input, struct nvt_buffer *tex
     int most = 0;
     for (size_t i = 0; i < input->trace_count; i++)
         if (input->traces[i].trace->apis.count &&
-            nvt_gaps(input->traces[i].trace, add_gap, sums, NULL, err))
+            nvt_gaps(input->traces[i].trace, input, add_gap, sums, NULL, err))
             return -1;
     for (int cause = 0; cause < CAUSES; cause++) {
         all += sums[cause];

@@ -1,5 +1,6 @@
 /*
- * A device that hardly works in a trace in which nothing is found: one line says so.
+ * A device that hardly works in a trace in which nothing is found: one line says so. And what it does in
+ * other files of the same time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/diagnose.h"
+#include "../analyze/gaps.h"
 #include "made_trace.h"
 
 /* Two kernels of 10 ms with one such pause of the thread between them: no loop, so no finding. */
@@ -69,12 +71,150 @@ static void nothing_on_a_device_is_not(void **state)
     nvt_trace_free(traces[0].trace);
 }
 
+/* --- several files of one device --- */
+
+#define SECOND INT64_C(1000000000)
+
+/* A kernel of 10 ms at 1 ms, `pause_ns` nothing, another one; its zero is so many s behind those of others. */
+static struct nvt_trace *paused(const char *path, const char *gpu, int64_t pause_ns, int64_t origin)
+{
+    struct maker maker = make_begin();
+    const struct nvt_device device = {
+        .process = maker.process, .gpu = gpu ? nvt_strings_add_text(maker.trace->strings, gpu) : 0};
+    assert_int_not_equal(nvt_device_add(maker.trace, &device), NVT_NONE);
+    make_launch(&maker, "before", 10000000);
+    make_wait(&maker);
+    maker.now += pause_ns;
+    make_launch(&maker, "behind", 10000000);
+    free(maker.trace->path);
+    maker.trace->path = strdup(path);
+    maker.trace->origin_ns = origin;
+    return make_end(&maker);
+}
+
+/* A kernel of 170 ms, whose file begins 15 ms later: most of that pause. */
+static struct nvt_trace *working(const char *gpu, int64_t origin)
+{
+    struct maker maker = make_begin();
+    const struct nvt_device device = {
+        .process = maker.process, .gpu = gpu ? nvt_strings_add_text(maker.trace->strings, gpu) : 0};
+    assert_int_not_equal(nvt_device_add(maker.trace, &device), NVT_NONE);
+    make_launch(&maker, "elsewhere", 170000000);
+    free(maker.trace->path);
+    maker.trace->path = strdup("b.nvt");
+    maker.trace->origin_ns = origin ? origin + 15000000 : 0;
+    return make_end(&maker);
+}
+
+/* What is said of a device that pauses for 180 ms: whether it is idle, and the notes. */
+static void expect_beside(const char *gpu, int64_t origin, const char *other_gpu,
+                          int64_t other_origin, int is_idle, const char *note)
+{
+    struct nvt_input_trace traces[] = {{.trace = paused("a.nvt", gpu, 180000000, origin)},
+                                       {.trace = working(other_gpu, other_origin)}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_findings findings = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_buffer text = {0};
+    assert_int_equal(nvt_diagnose(&input, NULL, &findings, &err), 0);
+    assert_int_equal(findings.count, 0);
+    assert_int_equal(nvt_diagnose_idle(&input, &text, &err), 0);
+    assert_int_equal(text.size > 0, is_idle);
+    assert_int_equal(nvt_diagnose_shared(&input, &findings, 1, &err), 0);
+    assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
+    assert_string_equal((const char *)input.notes.data, note);
+    free(findings.items);
+    nvt_buffer_free(&text);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(traces[0].trace);
+    nvt_trace_free(traces[1].trace);
+}
+
+static void work_of_another_file_is_no_gap(void **state)
+{
+    (void)state;
+    expect_beside("GPU-5f", SECOND, "GPU-5f", SECOND, 0,
+                  "note: a.nvt and b.nvt have work on the same device: it is idle when neither of "
+                  "them has\n");
+    expect_beside("GPU-5f", SECOND, "GPU-60", SECOND, 1, "");
+    expect_beside("GPU-5f", SECOND, "GPU-5f", 2 * SECOND, 1, ""); /* later */
+    expect_beside("GPU-5f", 0, "GPU-5f", SECOND, 1,
+                  "note: a.nvt and b.nvt have work on the same device: where it is idle in one, it "
+                  "may have work of the other\n");
+    /* The place on a bus, which a device of another machine may have, too. */
+    expect_beside("0000:01:00.0", SECOND, "0000:01:00.0", SECOND, 1,
+                  "note: a.nvt and b.nvt have work on the same device: where it is idle in one, it "
+                  "may have work of the other\n");
+    expect_beside(NULL, SECOND, NULL, SECOND, 1,
+                  "note: a.nvt and b.nvt have work on devices of the same number, which may be the "
+                  "same: where it is idle in one, it may have work of the other\n");
+    expect_beside(NULL, 0, NULL, 0, 1, "");
+}
+
+static void keep_gap(void *context, const struct nvt_gap *gap)
+{
+    *(struct nvt_gap *)context = *gap;
+}
+
+/* What is behind the other file's work is left of a gap. */
+static void a_gap_begins_behind_the_work_of_another_file(void **state)
+{
+    (void)state;
+    struct nvt_input_trace traces[] = {{.trace = paused("a.nvt", "GPU-5f", 180000000, SECOND)},
+                                       {.trace = working("GPU-5f", SECOND)}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_gap alone = {0}, gap = {0};
+    assert_int_equal(nvt_gaps(traces[0].trace, NULL, keep_gap, &alone, NULL, &err), 0);
+    assert_int_equal(nvt_gaps(traces[0].trace, &input, keep_gap, &gap, NULL, &err), 0);
+    assert_int_equal(gap.start, traces[1].trace->ops.end[0] + 15000000);
+    assert_int_equal(gap.end, alone.end);
+    assert_int_equal(gap.cause, NVT_GAP_HOST);
+    nvt_trace_free(traces[0].trace);
+    nvt_trace_free(traces[1].trace);
+}
+
+/* A loop whose host works between its launches, beside a file in which the device never rests. */
+static void findings_know_of_other_files(void **state)
+{
+    (void)state;
+    const struct program program = {.host_ns = 5000000, .kernels = 4, .kernel_ns = 100000};
+    for (int is_same = 0; is_same < 2; is_same++) {
+        struct maker maker = make_begin();
+        struct nvt_trace *loop = make_program(&program);
+        const struct nvt_device device = {.gpu = nvt_strings_add_text(loop->strings, "GPU-5f")};
+        const struct nvt_device other = {
+            .gpu = nvt_strings_add_text(maker.trace->strings, is_same ? "GPU-5f" : "GPU-60")};
+        assert_int_not_equal(nvt_device_add(loop, &device), NVT_NONE);
+        assert_int_not_equal(nvt_device_add(maker.trace, &other), NVT_NONE);
+        make_launch(&maker, "elsewhere", 100 * SECOND);
+        struct nvt_input_trace traces[] = {{.trace = loop}, {.trace = make_end(&maker)}};
+        struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+        struct nvt_findings findings = {0};
+        struct nvt_error err = NVT_ERROR_INIT;
+        traces[0].trace->origin_ns = traces[1].trace->origin_ns = SECOND;
+        assert_int_equal(nvt_diagnose(&input, NULL, &findings, &err), 0);
+        size_t idle = 0;
+        for (size_t i = 0; i < findings.count; i++)
+            idle += !strcmp(findings.items[i].cause, "GPU idle");
+        assert_int_equal(idle, !is_same);
+        assert_int_equal(nvt_diagnose_shared(&input, &findings, 0, &err), 0);
+        assert_int_equal(input.notes.size, 0);
+        free(findings.items);
+        nvt_trace_free(traces[0].trace);
+        nvt_trace_free(traces[1].trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_long_gap_is_told),
         cmocka_unit_test(a_device_that_works_is_not),
         cmocka_unit_test(nothing_on_a_device_is_not),
+        cmocka_unit_test(work_of_another_file_is_no_gap),
+        cmocka_unit_test(a_gap_begins_behind_the_work_of_another_file),
+        cmocka_unit_test(findings_know_of_other_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

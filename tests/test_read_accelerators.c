@@ -66,7 +66,7 @@ static void hip_waits_by_its_own_names(void **state)
                                                                                         ON_DEVICE(
                                                                                             "3")) "]}");
     assert_string_equal(nvt_trace_meta(trace, "backend"), "hip");
-    assert_int_equal(nvt_gaps(trace, keep_cause, &cause, NULL, &err), 0);
+    assert_int_equal(nvt_gaps(trace, NULL, keep_cause, &cause, NULL, &err), 0);
     assert_int_equal(cause, NVT_GAP_WAIT);
     nvt_trace_free(trace);
 }
@@ -190,7 +190,7 @@ static void a_nanosecond_of_rocm_is_no_gap(void **state)
                                                                             ON_DEVICE("3")) "]}",
             cases[i].call);
         struct nvt_trace *trace = read_text(text);
-        assert_int_equal(nvt_gaps(trace, count_gap, &gaps, NULL, &err), 0);
+        assert_int_equal(nvt_gaps(trace, NULL, count_gap, &gaps, NULL, &err), 0);
         assert_int_equal(gaps, cases[i].gaps);
         expect_row("gpu_idle", trace,
                    (const char *[]){"Span (ns)", "Busy (ns)", "Idle (ns)", "Gaps"},

@@ -394,7 +394,7 @@ static char *share(uint32_t second, int known, const char *rows, int *gaps)
     assert_memory_equal(strchr(out, '\n') + 1, rows, strlen(rows));
     free(out);
     *gaps = 0;
-    assert_int_equal(nvt_gaps(trace, count_gap, gaps, NULL, &err), 0);
+    assert_int_equal(nvt_gaps(trace, NULL, count_gap, gaps, NULL, &err), 0);
     char *notes =
         input.notes.size ? strndup((const char *)input.notes.data, input.notes.size) : strdup("");
     nvt_tables_free(&tables);

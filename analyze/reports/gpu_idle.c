@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/clock.h"
 #include "../../lib/sample.h"
 #include "../devices.h"
 #include "../gaps.h"
+#include "../shared.h"
 #include "report.h"
 
 enum { DEVICE, PID, SPAN, BUSY, IDLE, IDLE_SHARE, NOT_LAUNCHED, GAPS, AVG_GAP, MED_GAP, MAX_GAP };
@@ -142,54 +142,13 @@ static void put_device(struct nvt_table *table, const struct idle *idle,
         nvt_table_set_int(table, row, MAX_GAP, (int64_t)gaps.max);
 }
 
-/* --- devices that several traces have --- */
-
-/* Whether the traces may have been recorded at the same time. */
-static int may_overlap(const struct nvt_trace *a, const struct nvt_trace *b)
-{
-    if (!a->origin_ns || !b->origin_ns)
-        return 1;
-    int64_t apart = nvt_clock_since(a->origin_ns, b->origin_ns); /* a's zero, as b's time */
-    return nvt_clock_sum(apart, a->first_ns) <= b->last_ns &&
-           nvt_clock_sum(apart, a->last_ns) >= b->first_ns;
-}
-
-/* A device that a trace has work on. */
-struct used_gpu {
-    const struct nvt_trace *trace;
-    const char *gpu; /* nvt_device_gpu, the trace's */
-};
-
 /* What goes through all traces. */
 struct idles {
     struct nvt_table *table;
     struct gap longest[LONGEST];
     size_t longest_count;
     uint32_t doubtful; /* rows that may be of the same device as another one */
-    struct used_gpu *gpus;
-    size_t gpu_count;
-    const struct nvt_trace *shared[2]; /* the first two traces that have the same device */
 };
-
-static int note_gpu(struct idles *idles, const struct nvt_trace *trace,
-                    const struct nvt_used_device *device)
-{
-    const char *gpu = nvt_name(trace, nvt_device_gpu(trace, device->process, device->device));
-    if (!*gpu)
-        return 0;
-    for (size_t i = 0; i < idles->gpu_count && !idles->shared[0]; i++)
-        if (idles->gpus[i].trace != trace && !strcmp(idles->gpus[i].gpu, gpu) &&
-            may_overlap(idles->gpus[i].trace, trace)) {
-            idles->shared[0] = idles->gpus[i].trace;
-            idles->shared[1] = trace;
-        }
-    struct used_gpu *grown = realloc(idles->gpus, (idles->gpu_count + 1) * sizeof(*grown));
-    if (!grown)
-        return -1;
-    idles->gpus = grown;
-    grown[idles->gpu_count++] = (struct used_gpu){trace, gpu};
-    return 0;
-}
 
 static int add_trace(struct idles *idles, const struct nvt_trace *trace, struct nvt_error *err)
 {
@@ -199,7 +158,7 @@ static int add_trace(struct idles *idles, const struct nvt_trace *trace, struct 
     for (uint32_t i = 0; i < devices.count && !status; i++) {
         struct idle idle = {
             .trace = trace, .longest = idles->longest, .longest_count = &idles->longest_count};
-        status = measure(&idle, &devices.items[i]) || note_gpu(idles, trace, &devices.items[i])
+        status = measure(&idle, &devices.items[i])
                      ? nvt_fail_at(err, trace->path, -1, "out of memory")
                      : 0;
         if (!status)
@@ -235,35 +194,38 @@ static struct nvt_table *gap_table(const struct nvt_table *like, const struct ga
     return table;
 }
 
-static void tell(struct nvt_report_input *input, const struct idles *idles)
+static void tell(struct nvt_report_input *input, const struct idles *idles,
+                 const struct nvt_shared *shared)
 {
     if (!nvt_table_rows(idles->table))
         nvt_note(input, "note: there is no device operation in what was read");
     if (idles->doubtful)
         nvt_note(input, "note: processes have devices of the same number, which may be the same "
                         "device: it is not idle then while any of them has work on it");
-    if (idles->shared[0])
+    if (shared->certain[0])
         nvt_note(input,
                  "note: %s and %s have work on the same device: where it is idle in one, it may "
                  "have work of the other",
-                 idles->shared[0]->path, idles->shared[1]->path);
+                 shared->certain[0]->path, shared->certain[1]->path);
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     struct idles idles = {0};
+    struct nvt_shared shared;
     int status = 0;
     idles.table = nvt_report_table(&nvt_report_gpu_idle, input, "Idle time of the devices", err);
     if (!idles.table)
         return -1;
     for (size_t i = 0; i < input->trace_count && !status; i++)
         status = add_trace(&idles, input->traces[i].trace, err);
-    free(idles.gpus);
+    if (!status)
+        status = nvt_shared_find(&shared, input, err);
     if (status) {
         nvt_table_free(idles.table);
         return -1;
     }
-    tell(input, &idles);
+    tell(input, &idles, &shared);
     struct nvt_table *gaps =
         idles.longest_count ? gap_table(idles.table, idles.longest, idles.longest_count) : NULL;
     if (nvt_report_add(tables, idles.table, err)) {
