@@ -12,7 +12,6 @@ static const struct {
     {NVT_RULE_OPS, "device operations", "nvtally record --trace kernel, on a machine with a GPU"},
     {NVT_RULE_CALLS, "API calls", "nvtally record --trace api"},
     {NVT_RULE_MEMORY, "memory events", "nvtally record --trace memory"},
-    {NVT_RULE_LEVELS, "memory events or counters", "nvtally record --trace memory, or --pytorch"},
     {NVT_RULE_RANGES, "NVTX ranges", "annotate the program with NVTX"},
     {NVT_RULE_ITERATIONS, "iterations", "a range iteration around each, or PyTorch's ProfilerStep"},
 };
@@ -34,6 +33,9 @@ static int add_trace(const struct nvt_trace *trace, unsigned *has)
 
 static size_t first_missing(unsigned needs, unsigned has)
 {
+    /* Without a counter it is memory events that are missing. */
+    if (needs & ~has & NVT_RULE_LEVELS)
+        needs |= NVT_RULE_MEMORY;
     size_t i = 0;
     while (i < RECORDS && !(needs & ~has & records[i].need))
         i++;
