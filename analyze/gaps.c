@@ -213,6 +213,8 @@ static void add_gap(void *context, const struct nvt_gap *gap)
         return;
     part.host_ns = sum->stalls ? 0 : part.end - part.start;
     sum->ns = nvt_clock_sum(sum->ns, part.end - part.start);
+    if (sum->each)
+        sum->each(sum->context, &part);
     /* The two that reach over an end of a loop would else make one too many. */
     if (part.end - part.start < end - start - (part.end - part.start))
         return;

@@ -83,9 +83,12 @@ struct nvt_gap_sum {
     int64_t ns;
     struct nvt_gap longest[3]; /* descending */
     int64_t longest_ns[3];
+    nvt_gap_visit
+        each; /* NULL, or called with each gap's part that is added to ns; its host_ns is that, too */
+    void *context;
 };
 
-/* cause or stalls, from, to and process are given, and how many devices there are in `devices`. 0, or
+/* cause or stalls, from, to, process and each are given, and how many devices there are in `devices`. 0, or
  * -1 with err filled. */
 int nvt_gaps_add_up(const struct nvt_trace *trace, const struct nvt_used_device *devices,
                     struct nvt_gap_sum *sum, struct nvt_error *err);

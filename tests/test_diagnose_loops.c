@@ -93,6 +93,43 @@ static void what_lies_behind_a_loop_is_none_of_it(void **state)
     expect_nothing(&maker, NULL);
 }
 
+/* The host is in a range for most of all gaps' time, though in the longest of them it is in another one; in two of half of it
+ * each, then, or in none. */
+static void the_host_is_where_it_is_most_of_the_time(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t load, check;
+        const char *says;
+    } cases[] = {{4 * MS, 0, "while the host works in range load"},
+                 {3 * MS, MS, "while the host works, 74 % of it in range load"},
+                 {MS, 3 * MS, "while the host works, 74 % of it in range check"},
+                 {0, 0, "while the host works in range iteration"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct maker maker = make_begin();
+        for (int k = 0; k < 40; k++) {
+            int64_t start = maker.now, load = start + cases[i].load, check = load + cases[i].check;
+            maker.now = load;
+            if (cases[i].load)
+                make_range(&maker, "load", start);
+            maker.now = check;
+            if (cases[i].check)
+                make_range(&maker, "check", load);
+            maker.now = start + (k == 30 ? 5 : 4) * MS;
+            if (k == 30)
+                make_range(&maker, "odd", check);
+            make_launch(&maker, "gemm", 10 * MS);
+            make_wait(&maker);
+            make_range(&maker, "iteration", start);
+        }
+        struct nvt_findings findings = look(&maker, &nvt_rule_idle);
+        assert_int_equal(findings.count, 1);
+        if (!strstr(findings.items[0].what, cases[i].says))
+            fail_msg("%zu: %s", i, findings.items[0].what);
+        free(findings.items);
+    }
+}
+
 /* Each process has the same iterations, and is looked at by itself. */
 static void ranks_in_one_trace_are_not_added_up(void **state)
 {
@@ -319,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_lies_behind_a_loop_is_none_of_it),
+        cmocka_unit_test(the_host_is_where_it_is_most_of_the_time),
         cmocka_unit_test(ranks_in_one_trace_are_not_added_up),
         cmocka_unit_test(each_rank_warms_up_by_itself),
         cmocka_unit_test(allocations_of_ranks_are_not_added_up),

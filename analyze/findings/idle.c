@@ -1,28 +1,146 @@
 /* GPU idle: the device has nothing to do while the host works outside of CUDA. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "../buckets.h"
 #include "../diagnose.h"
 #include "../gaps.h"
+#include "../map.h"
+#include "../nesting.h"
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
 
-/* The shortest range in which the launching thread was for at least half of what the host spent of
- * a gap, or NVT_NONE. A small operator that happens to lie there explains nothing. */
-static uint32_t range_around(const struct nvt_trace *trace, const struct nvt_gap *gap)
+/* What the launching threads were in during gaps, by the names of ranges. */
+struct place {
+    uint32_t name;
+    int64_t ns;    /* of gaps */
+    int64_t until; /* of the gap that was looked at last */
+    uint64_t gap;  /* its number */
+    double instances, instances_ns;
+};
+
+struct places {
+    const struct nvt_trace *trace;
+    struct nvt_buckets threads; /* push/pop ranges of each */
+    uint32_t *parent;
+    struct nvt_map names;
+    struct place *items;
+    uint32_t count;
+    uint64_t gaps;
+    int64_t ns; /* of all gaps */
+    int failed;
+};
+
+static struct place *place_of(struct places *places, uint32_t name)
 {
-    const struct nvt_ranges *ranges = &trace->ranges;
-    int64_t from = gap->start, to = gap->start + gap->host_ns;
-    uint32_t best = NVT_NONE;
-    for (uint32_t i = 0; i < ranges->count && ranges->start[i] < to; i++) {
-        int64_t start = ranges->start[i] > from ? ranges->start[i] : from;
-        int64_t end = ranges->end[i] < to ? ranges->end[i] : to;
-        if (ranges->thread[i] == gap->thread && end - start >= gap->host_ns - (end - start) &&
-            (best == NVT_NONE ||
-             ranges->end[i] - ranges->start[i] < ranges->end[best] - ranges->start[best]))
-            best = i;
+    uint32_t *at = nvt_map_at(&places->names, name);
+    if (!at)
+        return NULL;
+    if (*at == NVT_MAP_NONE) {
+        struct place *items = realloc(places->items, (places->count + 1) * sizeof(*items));
+        if (!items)
+            return NULL;
+        places->items = items;
+        items[places->count] = (struct place){.name = name};
+        *at = places->count++;
+    }
+    return &places->items[*at];
+}
+
+/* Time of a gap within a range, that within ranges of one name once. They come by their starts. */
+static void add_range(struct places *places, const struct nvt_gap *gap, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &places->trace->ranges;
+    struct place *place = place_of(places, ranges->name[range]);
+    places->failed |= !place;
+    if (!place)
+        return;
+    if (place->gap != places->gaps)
+        place->until = gap->start;
+    place->gap = places->gaps;
+    int64_t start = ranges->start[range] > place->until ? ranges->start[range] : place->until;
+    int64_t end = ranges->end[range] < gap->end ? ranges->end[range] : gap->end;
+    if (end <= start)
+        return;
+    place->ns += end - start;
+    place->until = end;
+    place->instances++;
+    place->instances_ns += (double)ranges->end[range] - (double)ranges->start[range];
+}
+
+/* The ranges that are open where it begins, outer before inner, and those that begin within it. */
+static void add_gap(void *context, const struct nvt_gap *gap)
+{
+    struct places *places = context;
+    const struct nvt_ranges *ranges = &places->trace->ranges;
+    uint32_t open[NVT_NESTING_DEPTH], depth = 0;
+    places->gaps++;
+    places->ns += gap->end - gap->start;
+    if (gap->thread >= places->trace->threads.count)
+        return;
+    const uint32_t *rows = places->threads.rows, *first = places->threads.first;
+    uint32_t at = nvt_buckets_from(&places->threads, gap->thread, ranges->start, gap->start);
+    for (uint32_t row = at > first[gap->thread] ? rows[at - 1] : NVT_NONE;
+         row != NVT_NONE && depth < NVT_NESTING_DEPTH; row = places->parent[row])
+        if (ranges->end[row] > gap->start)
+            open[depth++] = row;
+    while (depth)
+        add_range(places, gap, open[--depth]);
+    for (; at < first[gap->thread + 1] && ranges->start[rows[at]] < gap->end; at++)
+        add_range(places, gap, rows[at]);
+}
+
+/* 0, or -1 when out of memory. */
+static int begin(struct places *places)
+{
+    const struct nvt_ranges *ranges = &places->trace->ranges;
+    uint32_t threads = places->trace->threads.count;
+    uint32_t *owner = malloc(((size_t)ranges->count + 1) * sizeof(*owner));
+    for (uint32_t i = 0; owner && i < ranges->count; i++)
+        owner[i] = ranges->style[i] == NVT_PUSH_POP ? ranges->thread[i] : threads;
+    int status =
+        owner ? nvt_buckets_make(&places->threads, owner, threads, NULL, ranges->count) : -1;
+    free(owner);
+    places->parent = status ? NULL : nvt_nest_threads(places->trace, NULL);
+    return places->parent ? 0 : -1;
+}
+
+/* The place that at least half of the gaps' time is in, of several the one of the shortest ranges; NULL: none. */
+static const struct place *best_of(const struct places *places)
+{
+    const struct place *best = NULL;
+    for (uint32_t i = 0; i < places->count; i++) {
+        const struct place *place = &places->items[i];
+        if (place->ns >= places->ns - place->ns &&
+            (!best ||
+             place->instances_ns / place->instances < best->instances_ns / best->instances))
+            best = place;
     }
     return best;
+}
+
+/* Where the host worked, into the finding. 0, or -1 when out of memory. */
+static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
+{
+    struct places places = {.trace = view->trace};
+    struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST, .each = add_gap, .context = &places};
+    double share = 0, usual = 0;
+    char part[32] = "";
+    int failed = begin(&places) || nvt_view_gaps(view, &sum, &share, &usual, NULL) || places.failed;
+    const struct place *best = failed ? NULL : best_of(&places);
+    if (best)
+        nvt_finding_about(finding, nvt_name(view->trace, best->name));
+    if (best && (double)best->ns < 0.9 * (double)places.ns)
+        snprintf(part, sizeof(part), ", %.0f %% of it", 100 * (double)best->ns / (double)places.ns);
+    snprintf(finding->what, sizeof(finding->what),
+             "the device has nothing to do while the host works%s%s%s", part,
+             best ? " in range " : "", finding->subject);
+    nvt_buckets_free(&places.threads);
+    nvt_map_free(&places.names);
+    free(places.parent);
+    free(places.items);
+    return failed ? -1 : 0;
 }
 
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -35,19 +153,14 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (sum.count < LEAST_COUNT || usual < LEAST_SHARE)
         return 0;
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
-    const struct nvt_gap *gap = &sum.longest[0];
-    uint32_t range = range_around(view->trace, gap);
-    if (range != NVT_NONE)
-        nvt_finding_about(&finding, nvt_name(view->trace, view->trace->ranges.name[range]));
-    snprintf(finding.what, sizeof(finding.what),
-             "the device has nothing to do while the host works%s%s",
-             range == NVT_NONE ? "" : " in range ", finding.subject);
+    if (find_place(view, &finding))
+        return nvt_fail_at(err, view->trace->path, -1, "out of memory");
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s gaps %s, %s each, %.0f %% of the device's time, in which the "
              "launching thread was outside of CUDA; the longest %s",
              NVT_COUNT((double)sum.count / view->units), view->per,
              NVT_TIME((double)sum.ns / (double)sum.count), 100 * share,
-             NVT_TIME((double)gap->host_ns));
+             NVT_TIME((double)sum.longest_ns[0]));
     return nvt_findings_add(findings, &finding, err);
 }
 
