@@ -65,8 +65,11 @@ static int build(struct nvt_level_series *series, const struct nvt_memory *event
         int64_t level = events->allocated[row] == UINT64_MAX ? (int64_t)series->sum
                                                              : (int64_t)events->allocated[row];
         series->allocated[count + i] = level;
-        series->reserved[count + i] =
-            events->reserved[row] == UINT64_MAX ? level : (int64_t)events->reserved[row];
+        /* PyTorch's allocator of the host says 0: it holds nothing back. */
+        int holds = events->reserved[row] != UINT64_MAX && events->reserved[row];
+        series->reserved[count + i] = holds ? (int64_t)events->reserved[row] : level;
+        if (events->is_earlier[row])
+            series->base = level;
     }
     for (uint32_t i = count; i-- > 1;) {
         const int64_t *a = &series->allocated[2 * (size_t)i], *r = &series->reserved[2 * (size_t)i];
@@ -142,15 +145,16 @@ static int find_held(struct nvt_level_peak *peak, const struct nvt_level_series 
                      uint32_t count, const struct nvt_memory *events, uint64_t *bytes)
 {
     struct nvt_map by_address = {0};
-    int status = 0;
+    int status = 0, has_addresses = 0;
     peak->held = malloc(((size_t)count + 1) * sizeof(*peak->held));
     for (uint32_t i = 0; i < count && !status; i++) {
         uint32_t row = series->events[i];
         uint32_t *at = nvt_map_at(&by_address, events->address[row]);
-        int is_taken = events->kind[row] == NVT_MEMORY_ALLOC && events->address[row];
+        int is_taken = events->kind[row] == NVT_MEMORY_ALLOC && events->address[row] &&
+                       !events->is_earlier[row];
         if (at)
             *at = is_taken ? row : NVT_MAP_NONE;
-        peak->lacks_addresses |= !events->address[row];
+        has_addresses |= events->address[row] != 0;
         status = at ? 0 : -1;
     }
     for (uint32_t i = 0; i < count && peak->held && !status; i++) {
@@ -160,6 +164,7 @@ static int find_held(struct nvt_level_peak *peak, const struct nvt_level_series 
         peak->held[peak->count++] = row;
         *bytes += events->bytes[row];
     }
+    peak->lacks_addresses = count && !has_addresses;
     nvt_map_free(&by_address);
     return peak->held ? status : -1;
 }

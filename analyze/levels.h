@@ -4,7 +4,8 @@
  * A series is the memory of one device (or of the host) as one process takes it. Where an allocator
  * says how much is in use and how much it holds (PyTorch's does), these are the numbers; where only
  * single allocations are on record (cudaMalloc), what is allocated is their running sum, what is
- * reserved the same. What there was before the first event is known where the allocator says how much is in use after it.
+ * reserved the same. What there was before the first event is known where the allocator says how much is in use after it,
+ * or where that was before the window (window.h).
  */
 #ifndef NVT_LEVELS_H
 #define NVT_LEVELS_H

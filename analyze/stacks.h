@@ -33,7 +33,7 @@ enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY };
 
 /* What stands for memory whose allocation is not on record, and where allocations have no addresses, so that nobody knows
  * which of them were freed. */
-#define NVT_STACKS_BEFORE   "[allocated before the recording]"
+#define NVT_STACKS_BEFORE   "[allocated before]"
 #define NVT_STACKS_NAMELESS "[without addresses on record]"
 
 struct nvt_stack {

@@ -190,7 +190,8 @@ enum nvt_sample_flags {
     X(uint64_t, allocated) /* in use after it, as the allocator says; UINT64_MAX unknown */        \
     X(uint64_t, reserved)  /* held from the system after it; UINT64_MAX unknown */                 \
     X(uint32_t, source)    /* name of the allocator, pool or memory kind */                        \
-    X(uint8_t, kind)       /* enum nvt_memory_kind */
+    X(uint8_t, kind)       /* enum nvt_memory_kind */                                              \
+    X(uint8_t, is_earlier) /* it was before the window, at whose begin it now stands */
 
 /* Time that the profiler itself took. */
 #define NVT_OVERHEAD_COLUMNS(X)                                                                    \

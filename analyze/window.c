@@ -437,6 +437,7 @@ static int cut_memory(const struct spans *spans, struct nvt_memory *memory)
             is_before ? stays_before(&live, &said, memory, i) : is_in(span, memory->time[i]);
         set_stay(&stay, i, stays);
         /* So the order stays that of their times, also where processes have windows of their own. */
+        memory->is_earlier[i] |= (uint8_t)is_before;
         if (stays && memory->time[i] < spans->all.from)
             memory->time[i] = spans->all.from;
     }

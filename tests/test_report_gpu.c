@@ -547,7 +547,7 @@ static void memory(void **state)
            "H100 (0),3.00,100.0,0.00,1,150,0\n"
            "--step,2.00,66.7,0.00,1,,1\n"
            "----forward,2.00,66.7,2.00,1,,2\n"
-           "--[allocated before the recording],1.00,33.3,1.00,0,,1\n");
+           "--[allocated before],1.00,33.3,1.00,0,,1\n");
 }
 
 /* Without an allocator's word, levels are running sums. */

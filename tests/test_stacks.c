@@ -387,6 +387,25 @@ static void peaks_of_strangers(void **state)
     nvt_trace_free(trace);
 }
 
+/* What a window keeps of what was before it is no allocation within it. */
+static void memory_from_before_a_window(void **state)
+{
+    (void)state;
+    for (int says = 0; says < 2; says++) {
+        struct nvt_trace *trace = nvt_trace_new("x", "test");
+        uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 5), 6);
+        add_range(trace, thread, "step", 10, 100);
+        add_memory(trace, thread, 0, 10, 0x10, 500, says ? 500 : -1);
+        trace->memory.is_earlier[0] = 1;
+        add_memory(trace, thread, 0, 20, 0x20, 100, says ? 600 : -1);
+        add_memory(trace, thread, 0, 30, 0x10, -500, says ? 100 : -1);
+        finished(trace);
+        expect_written(trace, &nvt_exporter_folded_memory,
+                       "device 0;" NVT_STACKS_BEFORE " 500\ndevice 0;step 100\n");
+        nvt_trace_free(trace);
+    }
+}
+
 /* Without addresses nobody knows what was freed. */
 static void memory_without_addresses(void **state)
 {
@@ -399,6 +418,14 @@ static void memory_without_addresses(void **state)
     add_memory(trace, thread, 0, 50, 0, -1000, -1);
     expect_written(finished(trace), &nvt_exporter_folded_memory,
                    "device 0;" NVT_STACKS_NAMELESS " 3000\n");
+    nvt_trace_free(trace);
+    /* One that lacks it is no reason to know nothing of the others. */
+    trace = nvt_trace_new("x", "test");
+    thread = nvt_trace_thread(trace, nvt_trace_process(trace, 5), 6);
+    add_memory(trace, thread, 0, 5, 0, -10, 700);
+    add_memory(trace, thread, 0, 10, 0x10, 1000, 1700);
+    expect_written(finished(trace), &nvt_exporter_folded_memory,
+                   "device 0 1000\ndevice 0;" NVT_STACKS_BEFORE " 700\n");
     nvt_trace_free(trace);
 }
 
@@ -527,6 +554,7 @@ int main(void)
         cmocka_unit_test(names_and_depths_of_strangers),
         cmocka_unit_test(memory_at_its_peak),
         cmocka_unit_test(peaks_of_strangers),
+        cmocka_unit_test(memory_from_before_a_window),
         cmocka_unit_test(memory_without_addresses),
         cmocka_unit_test(what_is_too_narrow_is_one_box),
         cmocka_unit_test(names_go_on_from_those_around_them),

@@ -116,7 +116,7 @@ static void put_whole(struct nvt_table *table, const struct nvt_trace *trace,
 {
     const struct peak whole = {
         .instances = 1,
-        .allocated = nvt_level_maximum(series->allocated, series->count, 0, series->count),
+        .allocated = nvt_level_most(series, NULL),
         .reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count),
         .growth = grown(0, series->base, series->allocated[2 * (size_t)series->count - 1])};
     put_peak(table, trace, series, "(whole trace)", &whole);
@@ -194,7 +194,9 @@ static void put_event(struct nvt_table *table, const struct nvt_trace *trace,
     snprintf(address, sizeof(address), "0x%" PRIx64, events->address[event]);
     nvt_table_set_int(table, row, T_TIME, events->time[event]);
     nvt_table_set_text(table, row, T_OPERATION,
-                       events->kind[event] == NVT_MEMORY_FREE ? "free" : "allocate");
+                       events->is_earlier[event]                ? "before"
+                       : events->kind[event] == NVT_MEMORY_FREE ? "free"
+                                                                : "allocate");
     nvt_table_set_int(table, row, T_BYTES, (int64_t)events->bytes[event]);
     nvt_table_set_int(table, row, T_ALLOCATED, nvt_level_allocated(series, i));
     nvt_table_set_int(table, row, T_RESERVED, nvt_level_reserved(series, i));

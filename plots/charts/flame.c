@@ -245,8 +245,9 @@ static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text), "Not drawn: %.4g %s more were in use, %s.",
              (double)sheet->stacks.unseen / sheet->unit.one, sheet->unit.name,
-             sheet->stacks.has_nameless ? "of allocations without addresses on record"
-                                        : "allocated before the recording began");
+             sheet->stacks.has_nameless
+                 ? "of allocations without addresses on record"
+                 : "allocated before the recording, or what is shown of it, began");
     nvt_frame_note(frame, text);
 }
 
