@@ -59,7 +59,8 @@ struct open {
 struct sweep {
     const struct nvt_trace *trace;
     unsigned flags;
-    uint8_t *is_library; /* of every domain */
+    uint8_t *is_library;  /* of every domain */
+    uint8_t *is_operator; /* across threads: of every range, whether it is no part of the program */
     struct open *threads;
     struct open *processes; /* across threads: of all of them, without libraries' */
     uint32_t next;          /* range to be opened */
@@ -103,7 +104,7 @@ static int open_until(struct sweep *sweep, int64_t time)
         uint32_t row = sweep->next, thread = ranges->thread[row];
         if (push(sweep, &sweep->threads[thread], row))
             return -1;
-        if (sweep->processes && !sweep->is_library[ranges->domain[row]] &&
+        if (sweep->processes && !sweep->is_operator[row] &&
             push(sweep, &sweep->processes[sweep->trace->threads.process[thread]], row))
             return -1;
     }
@@ -137,7 +138,7 @@ static struct call call_of(const struct nvt_trace *trace, uint32_t op)
     return call;
 }
 
-/* Rows of the launching thread; *own gets whether one of them is no library's. */
+/* Rows of the launching thread; *own gets, across threads, whether one of them is the program's. */
 static uint32_t find_own(struct sweep *sweep, const struct call *call, int *own)
 {
     const struct nvt_ranges *ranges = &sweep->trace->ranges;
@@ -150,7 +151,7 @@ static uint32_t find_own(struct sweep *sweep, const struct call *call, int *own)
             continue;
         /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): grew with what is open */
         sweep->found[count++] = row;
-        *own |= !sweep->is_library[ranges->domain[row]];
+        *own |= sweep->is_operator && !sweep->is_operator[row];
     }
     return count;
 }
@@ -207,8 +208,11 @@ static int prepare(struct sweep *sweep)
     sweep->threads = calloc((size_t)trace->threads.count + 1, sizeof(*sweep->threads));
     if (sweep->flags & NVT_ACROSS_THREADS) {
         sweep->processes = calloc((size_t)trace->processes.count + 1, sizeof(*sweep->processes));
-        if (!sweep->processes)
+        sweep->is_operator = calloc((size_t)trace->ranges.count + 1, 1);
+        if (!sweep->processes || !sweep->is_operator || !sweep->is_library)
             return -1;
+        for (uint32_t i = 0; i < trace->ranges.count; i++)
+            sweep->is_operator[i] = (uint8_t)nvt_is_operator(trace, sweep->is_library, i);
     }
     return sweep->is_library && sweep->threads ? 0 : -1;
 }
@@ -222,6 +226,7 @@ static void release(struct sweep *sweep)
     free(sweep->threads);
     free(sweep->processes);
     free(sweep->is_library);
+    free(sweep->is_operator);
     free(sweep->found);
 }
 

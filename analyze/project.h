@@ -10,8 +10,8 @@
  * own, so its ranges look empty. An operation launched from a thread that has no open range then
  * belongs to the range opened last (the later row of those opened at once) and still open on any
  * other thread of the process, and to the ranges of that thread around it. Ranges of a library's
- * domain (NCCL's, cuBLAS's, PyTorch's operators …) count neither as open nor as such ranges;
- * operations stay with them as without this flag.
+ * domain (NCCL's, cuBLAS's …), and PyTorch's operators and collectives in any (nvt_is_operator), count
+ * neither as open nor as such ranges; operations stay with them as without this flag.
  */
 #ifndef NVT_PROJECT_H
 #define NVT_PROJECT_H

@@ -310,14 +310,17 @@ static uint32_t row_below(struct build *build, uint32_t row, uint32_t range)
 }
 
 /* The row that an operation stands in: 0 and the row, NVT_NONE at the top, or -1 when out of memory. */
-static int row_around(struct build *build, const struct place *place, uint32_t *row)
+static int row_around(struct build *build, uint32_t op, uint32_t *row)
 {
+    const struct place *place = &build->places[op];
+    const struct nvt_ops *ops = &build->trace->ops;
     uint32_t outer = outer_of(place);
     *row = outer == NVT_NONE ? NVT_NONE : build->row_of[outer];
     if (*row == NVT_NONE && build->trace->ranges.count) {
-        *row =
-            row_at(build, NVT_NONE, nvt_strings_add_text(build->stacks->names, NVT_STACKS_NOWHERE),
-                   NVT_STACK_RANGE);
+        int is_known = ops->thread[op] != NVT_NONE && ops->launch[op] != INT64_MIN;
+        const char *name = is_known ? NVT_STACKS_NOWHERE : NVT_STACKS_UNKNOWN;
+        *row = row_at(build, NVT_NONE, nvt_strings_add_text(build->stacks->names, name),
+                      NVT_STACK_RANGE);
         return *row == NVT_NONE ? -1 : 0;
     }
     if (place->lent != NVT_NONE && place->own != NVT_NONE) {
@@ -333,7 +336,7 @@ static int add_ops(struct build *build)
     for (uint32_t i = 0; i < ops->count; i++) {
         uint32_t around, name = nvt_op_name(build->trace, i);
         uint32_t kind = ops->kind[i] == NVT_OP_KERNEL ? NVT_STACK_KERNEL : NVT_STACK_MEMORY;
-        if (row_around(build, &build->places[i], &around))
+        if (row_around(build, i, &around))
             return -1;
         uint32_t row = row_at(build, around, name_of(build, name), kind);
         if (row == NVT_NONE)

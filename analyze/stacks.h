@@ -12,7 +12,7 @@
  * NVT_STACKS_DEVICE: time of kernels, copies and memsets, those at the same time each counted. They
  * stand at the end of the path of the push/pop ranges that they belong to (project.h), else of the
  * start/end range opened last, else of NVT_STACKS_NOWHERE, which is left out where there are no
- * ranges at all. With NVT_ACROSS_THREADS, a library's ranges of the launching thread stand below those
+ * ranges at all, or of NVT_STACKS_UNKNOWN. With NVT_ACROSS_THREADS, a library's ranges of the launching thread stand below those
  * that the operation has from another thread: PyTorch's backward operators in the step.
  *
  * NVT_STACKS_MEMORY: bytes that were in use at the peak, by where they were allocated: outermost the memory of a device as
@@ -28,8 +28,10 @@ enum nvt_stacks_of { NVT_STACKS_HOST, NVT_STACKS_DEVICE, NVT_STACKS_MEMORY };
 
 enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY };
 
-/* The range that stands around operations of none. */
+/* What stands around operations that were launched in no range, and those of which nobody knows where: their launch is not
+ * on record. */
 #define NVT_STACKS_NOWHERE "[in no range]"
+#define NVT_STACKS_UNKNOWN "[launch not on record]"
 
 /* What stands for memory whose allocation is not on record, and where allocations have no addresses, so that nobody knows
  * which of them were freed. */

@@ -95,6 +95,7 @@ static struct nvt_trace *make_steps(void)
     add_op(trace, one, "[CUDA memset]", 105, 106, 108);
     add_op(trace, two, "[CUDA memcpy Host-to-Device]", 80, 81, 91);
     add_op(trace, two, "late", 400, 401, 405);
+    add_op(trace, NVT_NONE, "unknown", INT64_MIN, 500, 501);
     return finished(trace);
 }
 
@@ -112,7 +113,8 @@ static void own_times_add_up(void **state)
     expect_written(trace, &nvt_exporter_folded_device,
                    "ProfilerStep#*;forward;aten::mm;gemm 80\n"
                    "ProfilerStep#*;[CUDA memset] 2\n"
-                   "transfer;[CUDA memcpy Host-to-Device] 10\n" NVT_STACKS_NOWHERE ";late 4\n");
+                   "transfer;[CUDA memcpy Host-to-Device] 10\n" NVT_STACKS_NOWHERE
+                   ";late 4\n" NVT_STACKS_UNKNOWN ";unknown 1\n");
     struct nvt_stacks stacks = {0};
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_stacks_make(&stacks, trace, NVT_STACKS_HOST, 0, &err), 0);
@@ -216,8 +218,12 @@ static void operators_stand_below_the_phase_of_another_thread(void **state)
     add_op(trace, two, "mul", 52, 200, 210);
     add_op(trace, two, "mul", 125, 210, 215);
     add_op(trace, two, "fill", 70, 216, 220);
+    /* PyTorch's annotation of a collective is in the program's domain, and none of the program's all the same. */
+    add_range(trace, two, "nccl:all_reduce", 80, 85);
+    add_op(trace, two, "ncclDevKernel", 81, 230, 260);
     finished(trace);
     expect_written(trace, &nvt_exporter_folded_device,
+                   "step;backward;nccl:all_reduce;ncclDevKernel 30\n"
                    "step;backward;MulBackward;aten::mul;mul 10\n"
                    "step;backward;fill 4\n"
                    "MulBackward;mul 5\n");
