@@ -152,8 +152,8 @@ static void test_bars_behind_functions(void **state)
     cli_expect_status(&result, 0);
     cli_result_free(&result);
     char *data = cli_read_text(directory, "t-ranges.dat");
-    assert_non_null(strstr(data, "\n960\t1.6\t1\tcpu_op:op40\n"));
-    assert_non_null(strstr(data, "\n941\t1.6\t1\tcpu_op:op59\n"));
+    assert_non_null(strstr(data, "\n960\t5.0\t1\tcpu_op:op40\n"));
+    assert_non_null(strstr(data, "\n941\t5.0\t1\tcpu_op:op59\n"));
     free(data);
     cli_tempdir_remove(directory);
 }

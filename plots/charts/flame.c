@@ -164,15 +164,34 @@ static const char *own_part(const struct sheet *sheet, uint32_t row)
     return own;
 }
 
-/* As much of a name as has room, and its share where that has, too; empty: nothing to be read. */
-static void write_label(const struct sheet *sheet, const struct box *box, char *out, size_t size)
+/* What a label takes, in letters of the usual width; the picture's font is nobody's business here. */
+static double width_of(const char *label)
+{
+    double width = 0;
+    for (; *label; label++)
+        width += strchr("mwMW@%", *label)               ? 1.4
+                 : strchr("iljtfrI.,:;'|()[] ", *label) ? 0.6
+                 : (*label & 0xc0) == 0x80              ? 0 /* within a character */
+                                                        : 1.02;
+    return width;
+}
+
+/* In a picture of memory shares are of all, with what is not drawn. */
+static double share_of(const struct sheet *sheet, const struct box *box)
+{
+    double drawn = (double)sheet->stacks.total;
+    return (box->to - box->from) * drawn / (drawn + (double)sheet->stacks.unseen);
+}
+
+/* As much of a name as has so many letters' room, and its share where that has, too; empty: nothing to be read. */
+static void write_within(const struct sheet *sheet, const struct box *box, size_t room, char *out,
+                         size_t size)
 {
     enum { LEAST = 5, SHARE = 6, BOTH = 16 };
     const char *name = nvt_stacks_name(&sheet->stacks, box->row);
     struct nvt_label label = {*name ? name : "(no name)",
                               sheet->stacks.items[box->row].kind == NVT_STACK_KERNEL};
     struct nvt_labels labels = {&label, 1};
-    size_t room = room_in(box);
     if (nvt_text_width(label.name) > room)
         label.name = *name ? own_part(sheet, box->row) : label.name;
     nvt_label_write(&labels, 0, room, out, size);
@@ -182,7 +201,16 @@ static void write_label(const struct sheet *sheet, const struct box *box, char *
     if (width > room)
         *out = 0;
     else if (width + SHARE <= room)
-        snprintf(out + used, size - used, " %.3g %%", 100 * (box->to - box->from));
+        snprintf(out + used, size - used, " %.3g %%", 100 * share_of(sheet, box));
+}
+
+/* Shorter where its letters are wide. */
+static void write_label(const struct sheet *sheet, const struct box *box, char *out, size_t size)
+{
+    size_t most = room_in(box), room = most;
+    write_within(sheet, box, room, out, size);
+    while (room && width_of(out) > (double)most + 0.5)
+        write_within(sheet, box, --room, out, size);
 }
 
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
@@ -243,7 +271,7 @@ static const struct {
 static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text), "Not drawn: %.4g %s more were in use, %s.",
+    snprintf(text, sizeof(text), "Not drawn: %.4g %s more, %s. Shares are of all that was in use.",
              (double)sheet->stacks.unseen / sheet->unit.one, sheet->unit.name,
              sheet->stacks.has_nameless
                  ? "of allocations without addresses on record"

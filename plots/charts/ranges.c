@@ -24,6 +24,7 @@ struct bars {
     size_t rows[BARS_MAX]; /* of the table */
     size_t count;
     int leaves_out; /* functions of the Python stack */
+    double all;     /* ns, of the others */
     struct nvt_time_unit unit;
     int are_kernels;
 };
@@ -38,7 +39,6 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                      FILE *out)
 {
     const struct bars *bars = what;
-    size_t share = nvt_table_find(bars->table, "Time (%)");
     size_t instances = nvt_table_find(bars->table, "Instances");
     size_t names = nvt_table_find(bars->table, bars->of);
     struct nvt_label items[BARS_MAX];
@@ -52,7 +52,7 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     for (size_t bar = 0; bar < bars->count; bar++) {
         size_t row = bars->rows[bar];
         fprintf(out, "%.9g\t%.1f\t%lld\t", total_of(bars, bar) / bars->unit.ns,
-                nvt_table_real(bars->table, row, share),
+                bars->all > 0 ? 100 * total_of(bars, bar) / bars->all : 0,
                 (long long)nvt_table_int(bars->table, row, instances));
         nvt_label_put(&labels, bar, out);
         putc('\n', out);
@@ -105,9 +105,13 @@ static void choose_rows(struct bars *bars)
         others |= !is_function;
     }
     bars->leaves_out = others && functions;
-    for (size_t row = 0; row < rows && bars->count < BARS_MAX; row++)
-        if (!bars->leaves_out || !nvt_is_python_function(nvt_table_text(bars->table, row, of)))
-            bars->rows[bars->count++] = row;
+    size_t total = nvt_table_find(bars->table, "Total Time (ns)");
+    for (size_t row = 0; row < rows; row++)
+        if (!bars->leaves_out || !nvt_is_python_function(nvt_table_text(bars->table, row, of))) {
+            bars->all += nvt_table_real(bars->table, row, total);
+            if (bars->count < BARS_MAX)
+                bars->rows[bars->count++] = row;
+        }
 }
 
 static int draw_table(const struct nvt_chart_request *request, const struct nvt_report *report,
