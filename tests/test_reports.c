@@ -551,6 +551,45 @@ static void test_provenance(void **state)
     nvt_input_free(&input);
 }
 
+#ifdef HAVE_YAJL
+
+/* A table of one trace has that one's facts, whatever else was read; a trace of a run directory has
+ * those of its row. */
+static void test_provenance_of_one(void **state)
+{
+    (void)state;
+    static const char row[] = "{\"size\": 64, \"backend\": \"cuda\", \"device\": \"GPU C\", "
+                              "\"date\": \"2026-11-22T10:00:00Z\"}";
+    static const char env[] = "{\"date\": \"2026-11-22\", \"backend\": \"hip\", "
+                              "\"condition\": \"warm\"}";
+    struct nvt_record record = {0};
+    struct nvt_runs *runs = nvt_runs_new("runs");
+    assert_int_equal(nvt_record_parse(&record, row, strlen(row), &err), 0);
+    assert_int_equal(nvt_runs_add(runs, &record), 0);
+    assert_int_equal(nvt_record_parse(&runs->env, env, strlen(env), &err), 0);
+    struct nvt_trace *first = new_trace("a.nvt"), *second = new_trace("b.nvt");
+    nvt_trace_set_meta(first, "date", "2026-11-20");
+    nvt_trace_set_meta(second, "backend", "host");
+    struct nvt_report_input input = input_of(first, second);
+    input.traces[1].runs = runs;
+    assert_int_equal(nvt_input_take(&input, runs), 0);
+    struct nvt_tables tables = make("nvtx_pushpop_trace", &input);
+    const struct nvt_provenance *from = nvt_table_provenance(tables.items[0]);
+    assert_null(from->backend);
+    assert_null(from->device);
+    assert_string_equal(from->date, "2026-11-20");
+    assert_null(from->condition);
+    from = nvt_table_provenance(tables.items[1]);
+    assert_string_equal(from->backend, "cuda");
+    assert_string_equal(from->device, "GPU C");
+    assert_string_equal(from->date, "2026-11-22T10:00:00Z");
+    assert_string_equal(from->condition, "warm");
+    nvt_tables_free(&tables);
+    nvt_input_free(&input);
+}
+
+#endif
+
 /* Every report is listed, has a line about it, and its table has the columns that it declares. */
 static void test_registry(void **state)
 {
@@ -600,6 +639,9 @@ int main(void)
         cmocka_unit_test(test_phases_of_none),
         cmocka_unit_test(test_strange_payloads),
         cmocka_unit_test(test_provenance),
+#ifdef HAVE_YAJL
+        cmocka_unit_test(test_provenance_of_one),
+#endif
         cmocka_unit_test(test_registry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,6 +142,32 @@ static void merge(struct nvt_provenance *common, const struct nvt_provenance *mo
     common->condition = agree(common->condition, more->condition);
 }
 
+/* Of a run directory: what the trace's row says, and for what it does not say, the directory. */
+static struct nvt_provenance row_provenance(const struct nvt_runs *runs, size_t record)
+{
+    struct nvt_provenance from = nvt_runs_provenance(runs);
+    const struct nvt_record *row = record < runs->count ? &runs->records[record] : NULL;
+    const char *backend = row ? nvt_record_text(row, "backend") : NULL;
+    const char *device = row ? nvt_record_text(row, "device") : NULL;
+    const char *date = row ? nvt_record_text(row, "date") : NULL;
+    from.backend = backend ? backend : from.backend;
+    from.device = device ? device : from.device;
+    from.date = date ? date : from.date;
+    return from;
+}
+
+static struct nvt_provenance trace_provenance(const struct nvt_input_trace *from)
+{
+    if (from->runs)
+        return row_provenance(from->runs, from->record);
+    return (struct nvt_provenance){
+        .backend = nvt_trace_meta(from->trace, "backend"),
+        .device = nvt_trace_meta(from->trace, "device"),
+        .date = nvt_trace_meta(from->trace, "date"),
+        .condition = nvt_trace_meta(from->trace, "condition"),
+    };
+}
+
 struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input)
 {
     struct nvt_provenance common = {0};
@@ -150,16 +176,11 @@ struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input
         merge(&common, &more);
     }
     for (size_t i = 0; i < input->trace_count; i++) {
-        const struct nvt_trace *trace = input->traces[i].trace;
         /* A trace of a run directory has that one's: its own date is a moment within the run. */
         if (input->traces[i].runs)
             continue;
-        merge(&common, &(struct nvt_provenance){
-                           .backend = nvt_trace_meta(trace, "backend"),
-                           .device = nvt_trace_meta(trace, "device"),
-                           .date = nvt_trace_meta(trace, "date"),
-                           .condition = nvt_trace_meta(trace, "condition"),
-                       });
+        struct nvt_provenance more = trace_provenance(&input->traces[i]);
+        merge(&common, &more);
     }
     return common;
 }
@@ -245,7 +266,13 @@ struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
     char full[600];
     snprintf(full, sizeof(full), input->trace_count > 1 ? "%s of %.500s" : "%s", title,
              trace->path);
-    return nvt_report_table(report, input, full, err);
+    struct nvt_table *table = nvt_report_table(report, input, full, err);
+    for (size_t i = 0; i < input->trace_count && table; i++)
+        if (input->traces[i].trace == trace) {
+            struct nvt_provenance provenance = trace_provenance(&input->traces[i]);
+            nvt_table_set_provenance(table, &provenance);
+        }
+    return table;
 }
 
 int nvt_report_add(struct nvt_tables *tables, struct nvt_table *table, struct nvt_error *err)

@@ -161,16 +161,16 @@ struct nvt_table *nvt_report_table(const struct nvt_report *report,
                                    const struct nvt_report_input *input, const char *title,
                                    struct nvt_error *err);
 
-/* The same of one trace of several, which the title then names: "TITLE of PATH". */
-struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
-                                         const struct nvt_report_input *input,
-                                         const struct nvt_trace *trace, const char *title,
-                                         struct nvt_error *err);
-
 /* The same with the first columns only, of a report whose last ones are not always needed. */
 struct nvt_table *nvt_report_table_of(const struct nvt_report *report, size_t columns,
                                       const struct nvt_report_input *input, const char *title,
                                       struct nvt_error *err);
+
+/* Of one trace, with its own provenance; where there are several the title names it: "TITLE of PATH". */
+struct nvt_table *nvt_report_trace_table(const struct nvt_report *report,
+                                         const struct nvt_report_input *input,
+                                         const struct nvt_trace *trace, const char *title,
+                                         struct nvt_error *err);
 
 /* What all of the input has in common; texts are the input's, or static. */
 struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input);
