@@ -345,6 +345,47 @@ static void warm_up(const int64_t *ns, int count, int warmups, int64_t warmup_ns
 }
 
 /* What the run had and what is to be left out: fewer would make it worse. */
+/* Of ranges that end before their work, those that PyTorch makes by itself are nobody's to change. */
+static void annotations_of_pytorch_are_no_timing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t findings;
+    } cases[] = {
+        {"Optimizer.step#SGD.step", 0},
+        {"Optimizer.zero_grad#Adam.zero_grad", 0},
+        {"## Call CompiledFxGraph fjs75i4jmhjizyb52gwp7gln7sgi42fcmh5xdwningderuqcuslv ##", 0},
+        {"Torch-Compiled Region: 0/0", 0},
+        {"DistributedDataParallel.forward", 0},
+        {"FullyShardedDataParallel.forward", 0},
+        {"FSDP::pre_forward", 0},
+        {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0},
+        {"## forward ##", 1},
+        {"ProfilerStep#3", 1},
+        {"Optimizer.step", 1},
+        {"optimizer", 1},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct maker maker = make_begin();
+        struct nvt_findings findings = {0};
+        for (int k = 0; k < 4; k++) {
+            int64_t start = maker.now;
+            make_launch(&maker, "gemm", 400000);
+            make_range(&maker, cases[i].name, start);
+            make_wait(&maker);
+        }
+        struct nvt_input_trace trace = {.trace = make_end(&maker)};
+        struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+        struct nvt_case facts = {&input, NULL};
+        assert_int_equal(nvt_rule_apply(&nvt_rule_timing, &facts, &findings, NULL), 0);
+        if (findings.count != cases[i].findings)
+            fail_msg("%s: %zu findings", cases[i].name, findings.count);
+        nvt_trace_free(trace.trace);
+        free(findings.items);
+    }
+}
+
 static void warm_ups_are_added_to_those_there_were(void **state)
 {
     (void)state;
@@ -624,6 +665,7 @@ int main(void)
         cmocka_unit_test(nothing_is_found_in_clean_traces),
         cmocka_unit_test(the_most_expensive_comes_first),
         cmocka_unit_test(idle_time_is_that_of_the_range_around_it),
+        cmocka_unit_test(annotations_of_pytorch_are_no_timing),
         cmocka_unit_test(warm_ups_are_added_to_those_there_were),
         cmocka_unit_test(noise_is_no_warm_up),
         cmocka_unit_test(the_slow_rank_is_named),

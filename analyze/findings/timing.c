@@ -1,6 +1,7 @@
 /* un-synchronised timing: ranges that end before the device work that they launched. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../diagnose.h"
 #include "../project.h"
@@ -13,6 +14,24 @@ struct early {
     int64_t ns;
     int64_t examples[3];
 };
+
+/* Annotations that PyTorch makes by itself: nobody can end them later, and what they are around is not waited for. The
+ * steps of its profiler ("ProfilerStep#3") are the program's own, which calls step(). */
+static int is_pytorch(const char *name)
+{
+    static const char *const own[] = {"Optimizer.step#",
+                                      "Optimizer.zero_grad#",
+                                      "## Call CompiledFxGraph ",
+                                      "Torch-Compiled Region",
+                                      "DistributedDataParallel.forward",
+                                      "FullyShardedDataParallel.",
+                                      "FSDP::",
+                                      "enumerate(DataLoader)#"};
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (!strncmp(name, own[i], strlen(own[i])))
+            return 1;
+    return 0;
+}
 
 /* By name of the range; malloc'ed, NULL with err when out of memory. */
 static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
@@ -30,7 +49,8 @@ static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
     for (uint32_t i = 0; i < trace->ranges.count && names; i++) {
         struct early *early = &names[trace->ranges.name[i]];
         if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_UNCLOSED) ||
-            nvt_is_operator(trace, libraries, i))
+            nvt_is_operator(trace, libraries, i) ||
+            is_pytorch(nvt_name(trace, trace->ranges.name[i])))
             continue;
         int64_t after = projected[i].end - trace->ranges.end[i];
         early->all++;
@@ -94,7 +114,8 @@ const struct nvt_rule nvt_rule_timing = {
     .about = "ranges whose time on the host is not that of their work; its cost is the error",
     .threshold = "at least 3 ranges of a name, half of which end before their device work by a "
                  "tenth of their own length: less than that no reading of the time goes wrong by; "
-                 "not the operators of PyTorch and the ranges of libraries, which launch and go on",
+                 "not PyTorch's own ranges (operators, Optimizer.step#…) and those of libraries, "
+                 "which launch and go on",
     .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,
