@@ -131,6 +131,34 @@ static void says_what_pytorch_says(void **state)
     cli_tempdir_remove(folder);
 }
 
+/* As NCCL's tests reckon 1,000,000 bytes a rank over 4 ranks in 100 us: 40 GB/s, of which 3/4 cross the bus. Whether a
+ * rank tells of all or of its own part makes no difference. */
+static void gathers_and_scatters_are_of_all_ranks(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {
+        KERNEL("ncclDevKernel_SendRecv", 0, 100, TELLS("gather", "Byte", 4, 1000000, 4000000)),
+        KERNEL("ncclDevKernel_SendRecv", 200, 100, TELLS("gather", "Byte", 4, 1000000, 0)),
+        KERNEL("ncclDevKernel_SendRecv", 400, 100, TELLS("scatter", "Byte", 4, 4000000, 1000000)),
+        KERNEL("ncclDevKernel_SendRecv", 600, 100, TELLS("scatter", "Byte", 4, 0, 1000000)),
+    };
+    char text[2048];
+    snprintf(text, sizeof(text), "[%s,%s,%s,%s]", kernels[0], kernels[1], kernels[2], kernels[3]);
+    char *folder = cli_tempdir();
+    const char *path = cli_in(folder, "t.json");
+    struct nvt_error err = NVT_ERROR_INIT;
+    cli_write_file(path, text, strlen(text));
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    assert_non_null(trace);
+    expect(trace,
+           HEADINGS "gather,Byte,4,4000000,2,200000,100000.0,100000.0,100000,100000,0.0,40.00,"
+                    "30.00,30.00\n"
+                    "scatter,Byte,4,4000000,2,200000,100000.0,100000.0,100000,100000,0.0,40.00,"
+                    "30.00,30.00\n",
+           NULL);
+    cli_tempdir_remove(folder);
+}
+
 #endif
 
 static void add_op(struct nvt_trace *trace, uint8_t kind, const char *name, int64_t launch,
@@ -212,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_YAJL
         cmocka_unit_test(says_what_pytorch_says),
+        cmocka_unit_test(gathers_and_scatters_are_of_all_ranks),
 #endif
         cmocka_unit_test(says_what_nccl_says),
         cmocka_unit_test(says_that_there_is_none),

@@ -4,11 +4,11 @@
  * and RCCL's kernels; elsewhere by the range of NCCL's that launched the kernel, with the size in its
  * payload, else by the kernel's name, whose size nobody knows. Copies between devices are a row each size.
  *
- * The size is that by which NCCL's tests reckon (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md): of an
- * all-gather and a reduce-scatter what all ranks have together, of an all-to-all what one rank gives,
- * else the message. Bandwidth is that size by time; bus bandwidth that times what of it crosses the
- * slowest link: 2(n-1)/n of an all-reduce over n ranks, (n-1)/n of an all-gather, a reduce-scatter and
- * an all-to-all, else all. Times are those of kernels, which wait for the rank that comes last: the
+ * The size is that by which NCCL's tests reckon (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md and
+ * src/): of an all-gather, a reduce-scatter, a gather and a scatter what all ranks have together, of an
+ * all-to-all what one rank gives, else the message. Bandwidth is that size by time; bus bandwidth that
+ * times what of it crosses the slowest link: 2(n-1)/n of an all-reduce over n ranks, (n-1)/n of an
+ * all-gather, a reduce-scatter, a gather, a scatter and an all-to-all, else all. Times are those of kernels, which wait for the rank that comes last: the
  * shortest one is nearest to what the link can do.
  */
 #include <inttypes.h>
@@ -89,10 +89,24 @@ static double bus_factor(const char *name, uint32_t ranks)
     double others = ranks ? (double)(ranks - 1) / ranks : NAN;
     if (nvt_names_word(name, "allreduce"))
         return 2 * others;
-    if (nvt_names_word(name, "allgather") || nvt_names_word(name, "reducescatter") ||
+    if (nvt_names_word(name, "gather") || nvt_names_word(name, "scatter") ||
         nvt_names_word(name, "alltoall"))
         return others;
     return 1;
+}
+
+/* Elements of a collective's size. What all ranks have together is given or taken by one of them; of a gather and a
+ * scatter a rank may tell its own part alone. */
+static uint64_t elements_of(const char *name, uint32_t ranks, uint64_t given, uint64_t taken)
+{
+    int gathers = nvt_names_word(name, "gather"), scatters = nvt_names_word(name, "scatter");
+    uint64_t part = gathers ? given : taken, all = given > taken ? given : taken;
+    if (!gathers && !scatters)
+        return given ? given : taken;
+    if (nvt_names_word(name, "allgather") || nvt_names_word(name, "reducescatter") || !ranks ||
+        part > UINT64_MAX / ranks)
+        return all;
+    return part * ranks > all ? part * ranks : all;
 }
 
 /* --- what an operation is ---------------------------------------------------------------------- */
@@ -103,9 +117,8 @@ static struct message told(const struct nvt_trace *trace, uint32_t row)
     const struct nvt_collectives *rows = &trace->collectives;
     struct message message = {.ranks = rows->ranks[row], .bytes = UNKNOWN};
     const char *name = nvt_name(trace, rows->name[row]), *type = nvt_name(trace, rows->type[row]);
-    uint64_t given = rows->given[row], taken = rows->taken[row], bytes = bytes_of_type(type);
-    int both = nvt_names_word(name, "allgather") || nvt_names_word(name, "reducescatter");
-    uint64_t elements = both && taken > given ? taken : given ? given : taken;
+    uint64_t bytes = bytes_of_type(type);
+    uint64_t elements = elements_of(name, rows->ranks[row], rows->given[row], rows->taken[row]);
     snprintf(message.name, sizeof(message.name), "%s", name);
     snprintf(message.type, sizeof(message.type), "%s", type);
     if (bytes && elements <= UINT64_MAX / 2 / bytes)
@@ -113,8 +126,8 @@ static struct message told(const struct nvt_trace *trace, uint32_t row)
     return message;
 }
 
-/* As NCCL's range around the launch says. Its all-gather tells what one rank gives; how many there are, it
- * does not. */
+/* As NCCL's range around the launch says. Its all-gather, gather and scatter tell one rank's part; how many there are,
+ * they do not. */
 static struct message ranged(const struct nvt_trace *trace, uint32_t range)
 {
     static const char size[] = "\"Message size [bytes]\":";
