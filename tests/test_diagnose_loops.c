@@ -301,6 +301,34 @@ static void a_shared_device_is_idle_when_nobody_uses_it(void **state)
     }
 }
 
+/* Without iterations on record rounds of memory that is taken and given back are a loop, but not where nothing is given
+ * back, where there are but four rounds, where only two take long, or where all of them are in the last fifth of the trace. */
+static void allocations_without_iterations_are_rounds(void **state)
+{
+    (void)state;
+    enum { LOOP, KEPT, FOUR, TWO_LONG, LATE, CASES };
+    static const int64_t before_ms[CASES] = {2600, 2600, 2600, 7500, 10000};
+    for (int what = LOOP; what < CASES; what++) {
+        struct maker maker = make_begin();
+        make_call(&maker, "cudaGetDevice", 1000);
+        maker.now += before_ms[what] * (int64_t)MS;
+        for (int i = 0; i < 20; i++) {
+            int64_t ns = what != TWO_LONG ? 10 * MS : i < 2 ? 900 * MS : 100000;
+            make_call(&maker, "cudaMalloc", ns);
+            make_call(&maker, "cudaMalloc", ns);
+            make_launch(&maker, "gemm", 90 * MS);
+            make_wait(&maker);
+            int is_kept = what == KEPT || (what == FOUR && i % 5 != 4);
+            make_call(&maker, is_kept ? "cudaMalloc" : "cudaFree", ns);
+        }
+        if (what == LOOP)
+            expect_one(&maker, &nvt_rule_allocation, 600.0 * MS,
+                       (const char *const[]){"60 calls, 10.0 ms each", NULL});
+        else
+            expect_nothing(&maker, &nvt_rule_allocation);
+    }
+}
+
 /* Nine short calls and one of a second, two gaps of a second beside short ones: neither is a loop,
  * however much of the time they take. A loop of as many is one. */
 static void what_is_done_once_is_no_loop(void **state)
@@ -311,7 +339,10 @@ static void what_is_done_once_is_no_loop(void **state)
         make_call(&maker, "cudaGetDevice", 1000);
         maker.now += 1500 * (int64_t)MS;
         for (int i = 0; i < 12; i++) {
-            make_call(&maker, "cudaMalloc", is_loop ? 80 * MS : i ? 10000 : 960 * MS);
+            make_call(&maker, i % 2 ? "cudaFree" : "cudaMalloc",
+                      is_loop ? 80 * MS
+                      : i     ? 10000
+                              : 960 * MS);
             make_launch(&maker, "gemm", MS);
             make_wait(&maker);
         }
@@ -364,6 +395,7 @@ int main(void)
         cmocka_unit_test(devices_that_were_only_touched_do_not_count),
         cmocka_unit_test(missed_work_is_that_of_one_device),
         cmocka_unit_test(a_shared_device_is_idle_when_nobody_uses_it),
+        cmocka_unit_test(allocations_without_iterations_are_rounds),
         cmocka_unit_test(what_is_done_once_is_no_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

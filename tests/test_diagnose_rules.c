@@ -120,7 +120,7 @@ static const struct trouble {
        .managed = 1},
       {.kernels = 10, .kernel_ns = 80000, .copies = 10, .copy_ns = 20000, .copy_bytes = 1 << 16}}},
     {&nvt_rule_allocation,
-     "1 times an iteration",
+     "allocated or freed by 1 call an iteration",
      {.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 50000},
      {{.kernels = 10, .kernel_ns = 80000, .allocations = 1, .allocation_ns = 40000},
       {.kernels = 10,

@@ -7,6 +7,9 @@
 
 #define LEAST_SHARE 0.05
 #define LEAST_COUNT 10
+/* Where no iterations are on record. */
+#define LEAST_ROUNDS 5
+#define LEAST_SPREAD 0.5
 
 /* Calls that go to the driver for memory. Those of pools (cudaMallocAsync …) are the remedy. */
 static int allocates(const char *name)
@@ -22,7 +25,17 @@ static int allocates(const char *name)
     return 0;
 }
 
+/* What is done again and again without iterations on record: a round is from an allocation behind a free to the next
+ * such one. */
+struct rounds {
+    double count, ns, longest_ns, second_ns;
+    double open_ns; /* of the last one */
+    int64_t first, last;
+    int has_freed;
+};
+
 struct calls {
+    struct rounds rounds;
     double count;
     double covered_ns; /* of the steady part: two threads may call at once */
     double ns;         /* that they take one by one */
@@ -38,10 +51,43 @@ static double longest_of(const struct calls *calls, const struct nvt_apis *apis)
                : (double)(apis->end[calls->longest] - apis->start[calls->longest]);
 }
 
+static void end_round(struct rounds *rounds)
+{
+    double ns = rounds->open_ns;
+    rounds->ns += ns;
+    rounds->second_ns = fmax(rounds->second_ns, fmin(ns, rounds->longest_ns));
+    rounds->longest_ns = fmax(rounds->longest_ns, ns);
+    rounds->open_ns = 0;
+}
+
+static void add_to_round(struct rounds *rounds, int frees, int64_t start, double ns)
+{
+    if (!frees && (rounds->has_freed || rounds->count < 1)) {
+        end_round(rounds);
+        rounds->first = rounds->count < 1 ? start : rounds->first;
+        rounds->last = start;
+        rounds->count++;
+    }
+    rounds->has_freed = frees;
+    if (rounds->count >= 1)
+        rounds->open_ns += ns;
+}
+
+/* Rounds enough, over half of the steady part, that would take their share were the two longest as the others. */
+static int is_repeated(struct rounds *rounds, const struct nvt_view *view)
+{
+    end_round(rounds);
+    double usual = nvt_usual_time(rounds->ns, rounds->count, rounds->longest_ns, rounds->second_ns);
+    return rounds->count >= LEAST_ROUNDS && usual / view->span_ns >= LEAST_SHARE &&
+           (double)(rounds->last - rounds->first) >= LEAST_SPREAD * view->span_ns;
+}
+
 static void add(struct calls *calls, const struct nvt_view *view, uint32_t call)
 {
     const struct nvt_apis *apis = &view->trace->apis;
     int64_t start = apis->start[call], end = apis->end[call], length = end - start;
+    const char *name = nvt_name(view->trace, apis->name[call]);
+    add_to_round(&calls->rounds, strstr(name, "Free") != NULL, start, (double)length);
     calls->count++;
     calls->ns += (double)length;
     if (calls->longest == NVT_NONE || (double)length > longest_of(calls, apis)) {
@@ -73,9 +119,12 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (calls.count < LEAST_COUNT || calls.count < view->units ||
         fmin(share, usual / view->span_ns) < LEAST_SHARE)
         return 0;
+    if (!view->iteration_count && !is_repeated(&calls.rounds, view))
+        return 0;
+    const char *count = NVT_COUNT(calls.count / view->units);
     finding.cost_ns = calls.covered_ns / view->units;
-    snprintf(finding.what, sizeof(finding.what), "memory is allocated and freed %s times %s",
-             NVT_COUNT(calls.count / view->units), view->per);
+    snprintf(finding.what, sizeof(finding.what), "memory is allocated or freed by %s call%s %s",
+             count, strcmp(count, "1") ? "s" : "", view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%.0f calls, %s each, %.0f %% of the time; the longest, %.100s, takes %s", calls.count,
              NVT_TIME(calls.ns / calls.count), 100 * share,
@@ -86,9 +135,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_allocation = {
     .cause = "allocation in the loop",
     .about = "cudaMalloc, cudaFree and their kin in every iteration",
-    .threshold = "10 calls, one an iteration, 5 % of the time, in the second half of the "
-                 "iterations: by then caches are filled; also were the two longest "
-                 "as the others, as what is taken once is no loop; calls of pools do not count",
+    .threshold =
+        "10 calls, one an iteration, 5 % of the time, in the second half of the "
+        "iterations: by then caches are filled; also were the two longest "
+        "as the others, as what is taken once is no loop; without iterations that of 5 rounds of "
+        "allocating and freeing, over half of that time; calls of pools do not count",
     .remedy = "allocate before the loop, or use a pool (cudaMallocAsync, a caching allocator)",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_CALLS,
