@@ -112,9 +112,12 @@ static int write_stream(const struct request *request, const struct nvt_trace *t
         unwritten = 1;
         reason = errno;
     }
-    if (!status && unwritten)
-        status = nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason));
-    return status;
+    if (status >= 0 && unwritten)
+        return nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason));
+    if (status > 0)
+        fprintf(stderr, "nvtally: note: there is no %s in %s\n", request->exporter->of,
+                trace->path);
+    return status < 0 ? -1 : 0;
 }
 
 /* Into a file beside the one that is wanted, which then takes its place: what cannot be finished

@@ -127,12 +127,42 @@ static void the_command_writes_where_it_should(void **state)
 #endif
 }
 
+/* An empty file is no secret. */
+static void the_command_says_that_there_was_nothing_to_write(void **state)
+{
+    (void)state;
+    static const char mark[] = "[{\"ph\":\"i\",\"name\":\"m\",\"pid\":1,\"tid\":1,\"ts\":1}]";
+    const char *path = sample(), *marked = cli_in(cli_folder, "mark.json");
+    cli_write_file(marked, mark, sizeof(mark) - 1);
+    const struct {
+        const char *path, *format, *lacks, *out;
+    } cases[] = {
+        {path, "folded", NULL, "r 2000\n"},
+        {marked, "folded", "push/pop range", ""},
+        {path, "folded-device", "device operation", ""},
+        {path, "folded-memory", "memory event", ""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cli_result result = cli_run((const char *const[]){
+            "nvtally", "export", "--to", cases[i].format, cases[i].path, NULL});
+        char note[4200] = "";
+        if (cases[i].lacks)
+            snprintf(note, sizeof(note), "nvtally: note: there is no %s in %s\n", cases[i].lacks,
+                     cases[i].path);
+        cli_expect_status(&result, 0);
+        assert_string_equal(result.out, cases[i].out);
+        assert_string_equal(result.err, note);
+        cli_result_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(csv_has_a_line_an_event),
         cmocka_unit_test(the_command_says_what_it_cannot_do),
         cmocka_unit_test(the_command_writes_where_it_should),
+        cmocka_unit_test(the_command_says_that_there_was_nothing_to_write),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

@@ -33,20 +33,22 @@ static void put_path(const struct nvt_stacks *stacks, uint32_t row, FILE *out)
     }
 }
 
+/* 0, 1: there are none, or -1. */
 static int put_stacks(const struct nvt_trace *trace, enum nvt_stacks_of what, FILE *out,
                       struct nvt_error *err)
 {
     struct nvt_stacks stacks = {0};
-    int status = nvt_stacks_make(&stacks, trace, what, NVT_ACROSS_THREADS, err);
+    int status = nvt_stacks_make(&stacks, trace, what, NVT_ACROSS_THREADS, err), is_empty = 1;
     for (uint32_t i = 0; !status && i < stacks.count; i++) {
         uint32_t row = stacks.order[i];
         if (stacks.items[row].self <= 0)
             continue;
         put_path(&stacks, row, out);
         fprintf(out, " %" PRId64 "\n", stacks.items[row].self);
+        is_empty = 0;
     }
     nvt_stacks_free(&stacks);
-    return status;
+    return status ? status : is_empty;
 }
 
 static int write_host(const struct nvt_trace *trace, FILE *out, struct nvt_error *err)
@@ -64,15 +66,19 @@ static int write_memory(const struct nvt_trace *trace, FILE *out, struct nvt_err
     return put_stacks(trace, NVT_STACKS_MEMORY, out, err);
 }
 
-const struct nvt_exporter nvt_exporter_folded = {
-    .name = "folded", .about = "collapsed stacks: host time by ranges", .write = write_host};
+const struct nvt_exporter nvt_exporter_folded = {.name = "folded",
+                                                 .about = "collapsed stacks: host time by ranges",
+                                                 .of = "push/pop range",
+                                                 .write = write_host};
 
 const struct nvt_exporter nvt_exporter_folded_device = {
     .name = "folded-device",
     .about = "collapsed stacks: device time by ranges and operations",
+    .of = "device operation",
     .write = write_device};
 
 const struct nvt_exporter nvt_exporter_folded_memory = {
     .name = "folded-memory",
     .about = "collapsed stacks: memory in use at the peak by the ranges that allocated it",
+    .of = "memory event",
     .write = write_memory};
