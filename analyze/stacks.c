@@ -108,7 +108,7 @@ static size_t write_starred(const char *name, size_t length, unsigned which, cha
     for (size_t i = 0; i < length; slot++) {
         for (; i < length && !isdigit((unsigned char)name[i]); i++)
             out[used++] = name[i];
-        int is_star = slot < SLOTS ? which >> slot & 1 : 0;
+        int is_star = slot < SLOTS ? (int)(which >> slot & 1) : 0;
         if (is_star && i < length)
             out[used++] = '*';
         for (; i < length && isdigit((unsigned char)name[i]); i++)
