@@ -193,6 +193,18 @@ static void report_no_ranges(const struct nvt_record_options *options,
             stderr);
 }
 
+/* A range that was mistyped. Another tool in our place is the reason already told. */
+static void report_no_capture(const struct nvt_record_options *options,
+                              const struct nvt_record_result *result)
+{
+    const char *capture = options->capture;
+    if (!capture || result->captured)
+        return;
+    if (strcmp(capture, "cudaProfilerApi") ? result->other_tool : result->other_device_tool)
+        return;
+    fprintf(stderr, "nvtally: nothing was captured: %s never began\n", capture);
+}
+
 /* asked: as --trace had it, 0 without: of a device that was not used then nothing is said. */
 static void report(const struct nvt_record_options *options, uint64_t asked,
                    const struct nvt_record_result *result, const char *command)
@@ -219,6 +231,7 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
     fprintf(stderr, "nvtally: %" PRIu64 " events of %u thread%s in %u process%s%s: %s\n",
             result->events, result->threads, result->threads == 1 ? "" : "s", result->processes,
             result->processes == 1 ? "" : "es", devices, options->output);
+    report_no_capture(options, result);
     if ((asked & NVT_TRACE_DEVICE) && !result->used_devices && !result->other_device_tool)
         fputs("nvtally: the command did not use CUDA\n", stderr);
     if ((options->trace & NVT_TRACE_NVTX) && !result->events && !lost && !result->other_tool)

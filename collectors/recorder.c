@@ -96,6 +96,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->nested = totals->nested;
     result->unwritten = totals->unwritten;
     result->waited_ns = totals->waited_ns;
+    result->captured = atomic_load(&recorder->control->captured) != 0;
     result->homeless = atomic_load(&recorder->control->homeless);
     result->processes = nvt_output_processes(recorder->output);
     result->threads = nvt_output_threads(recorder->output) - totals->device_threads;

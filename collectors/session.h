@@ -38,6 +38,7 @@ struct nvt_record_result {
     uint64_t events;         /* NVTX events in the file */
     uint64_t device_records; /* operations, API calls and the like in the file */
     int used_devices;        /* a process came up with CUDA */
+    int captured;            /* what options.capture names has begun, at least once */
     uint64_t dropped;   /* events dropped at full rings, by request or as the recorder was silent */
     uint64_t nested;    /* events of signal handlers that interrupted an event */
     uint64_t homeless;  /* events of threads that could get no ring */

@@ -623,12 +623,23 @@ static void a_capture_does_not_wait_for_ever(void **state)
 static void a_capture_that_never_begins(void **state)
 {
     (void)state;
-    struct nvt_trace *trace =
-        record(&(struct run){.how = "capture", .levels = "kernel", .capture = "elsewhere"}, NULL);
-    assert_int_equal(trace->ops.count, 0);
-    assert_int_equal(trace->ranges.count, 0);
-    assert_true(has_note(trace, "elsewhere never began"));
-    nvt_trace_free(trace);
+    static const char *const captures[] = {"elsewhere", "cudaProfilerApi", "measure"};
+    for (size_t i = 0; i < sizeof(captures) / sizeof(captures[0]); i++) {
+        int begins = i == 2;
+        char *messages, text[100];
+        struct nvt_trace *trace = record(&(struct run){.how = i == 1 ? "plain" : "capture",
+                                                       .levels = "kernel",
+                                                       .capture = captures[i]},
+                                         &messages);
+        snprintf(text, sizeof(text), "nothing was captured: %s never began", captures[i]);
+        assert_int_equal(trace->ops.count != 0, begins);
+        assert_int_equal(trace->ranges.count != 0, begins);
+        /* Who reads the trace is told so, and who recorded it at once. */
+        assert_int_equal(has_note(trace, text) == 0, begins);
+        assert_int_equal(strstr(messages, text) == NULL, begins);
+        nvt_trace_free(trace);
+        free(messages);
+    }
 }
 
 /* NVTX alone needs no CUDA for it. */

@@ -44,6 +44,7 @@ void nvt_capture_begin(void)
     }
     if (atomic_fetch_add(&open_captures, 1))
         return;
+    atomic_store(&nvt_session.control->captured, 1);
     send(1);
     nvt_cupti_capture();
 }
