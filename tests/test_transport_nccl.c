@@ -169,11 +169,12 @@ static void a_rank_has_as_many_streams_as_it_needs(void **state)
     failing = "EMULATED_FAIL=";
 }
 
-/* SIGKILL of the worker of rank 1 of two; `option` is mpirun's. What was said, and "took SECONDS". */
-static struct cli_result kill_one_rank(const char *option)
+/* SIGKILL of the worker of rank 1 of two; `option` is mpirun's. */
+static struct cli_result run_and_kill(const char *option)
 {
     static const char script[] =
-        "mpirun $2 --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe --partitions 2 "
+        "rm -rf dead; mpirun $2 --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe "
+        "--partitions 2 "
         "--microbatches 4 --checkpoint on --engine self --transport nccl --d-model 32 --layers 4 "
         "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend $3 --iterations "
         "1000000 "
@@ -186,10 +187,22 @@ static struct cli_result kill_one_rank(const char *option)
         "kill -9 $p && break; done; "
         "start=$(date +%s); wait; echo took $(($(date +%s) - start)); ls dead/*.nvt | wc -l";
     const char *const environment[] = {stand_in, folder, "EMULATED_DEVICES=2", NULL};
-    struct cli_result result = cli_run_with(
+    return cli_run_with(
         &(struct cli_options){.directory = directory, .environment = environment, .timeout_s = 60},
         (const char *const[]){"bash", "-c", script, cli_built(program), folder, option, backend,
                               NULL});
+}
+
+/* What was said then, and "took SECONDS". Open MPI itself may stand still when it goes on without a rank, after an error of its
+ * own process management: seen once in some hundreds of runs, and none of ours. */
+static struct cli_result kill_one_rank(const char *option)
+{
+    struct cli_result result = run_and_kill(option);
+    if (result.timed_out && strstr(result.err, "PMIX ERROR")) {
+        print_message("once more: mpirun said: %s\n", strstr(result.err, "PMIX ERROR"));
+        cli_result_free(&result);
+        result = run_and_kill(option);
+    }
     cli_expect_status(&result, 0);
     const char *took = strstr(result.out, "took ");
     assert_non_null(took);
