@@ -347,21 +347,21 @@ static int64_t add_memory(const struct request *request, const struct compared *
                           struct nvt_tables *tables, struct nvt_error *err)
 {
     struct nvt_table *table = NULL;
-    size_t counts[NVT_PEAK_VERDICTS] = {0}, above = 0;
+    size_t same = 0, above = 0;
     if (nvt_compared_memory_table(&compared->memory, compared->sides, request->tolerance,
-                                  request->fail_memory_above, &table, counts, &above, err))
+                                  request->fail_memory_above, &table, &same, &above, err))
         return -1;
     if (!nvt_table_rows(table) && !nvt_table_failed(table, NULL)) {
         nvt_table_free(table);
-        if (counts[NVT_PEAK_SAME])
-            fprintf(stderr, "nvtally: memory: all %zu peaks are the same\n", counts[NVT_PEAK_SAME]);
+        if (same)
+            fprintf(stderr, "nvtally: memory: all %zu peaks are the same\n", same);
         return 0;
     }
     set_provenance(table, &compared->groups, compared->sides);
     if (nvt_tables_add(tables, table))
         return nvt_fail(err, "out of memory");
-    if (counts[NVT_PEAK_SAME])
-        fprintf(stderr, "nvtally: memory: %zu peaks more are the same\n", counts[NVT_PEAK_SAME]);
+    if (same)
+        fprintf(stderr, "nvtally: memory: %zu peaks more are the same\n", same);
     if (above)
         fprintf(stderr, "nvtally: memory: %zu higher by more than %g %%\n", above,
                 100 * request->fail_memory_above);

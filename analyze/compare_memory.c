@@ -74,8 +74,7 @@ static int add_series(struct nvt_compared_memory *memory, size_t side,
     char whose[96], name[128];
     uint32_t rank = nvt_compared_rank(from, series->process);
     int64_t allocated = nvt_level_most(series, NULL);
-    int64_t reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count);
-    reserved = reserved > allocated ? reserved : allocated;
+    int64_t reserved = nvt_level_most_reserved(series, NULL);
     int used = series->device == NVT_NONE
                    ? snprintf(whose, sizeof(whose), "host, ")
                    : snprintf(whose, sizeof(whose), "device %u, ", series->device);
@@ -121,9 +120,17 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-struct nvt_peak_change nvt_peak_change(const struct nvt_peaks *peaks, size_t side, double tolerance)
+enum verdict { SAME, LESS, MORE, UNKNOWN };
+
+/* A side's medians against those of side A; `ratio` is infinite where A has 0. Both have some. */
+struct change {
+    double a, b, ratio;
+    enum verdict verdict;
+};
+
+static struct change change_of(const struct nvt_peaks *peaks, size_t side, double tolerance)
 {
-    struct nvt_peak_change change = {0};
+    struct change change = {0};
     const size_t sides[2] = {0, side};
     double least[2], most[2], median[2];
     for (int i = 0; i < 2; i++) {
@@ -137,10 +144,10 @@ struct nvt_peak_change nvt_peak_change(const struct nvt_peaks *peaks, size_t sid
     change.a = median[0];
     change.b = median[1];
     change.ratio = median[0] == median[1] ? 1 : median[0] > 0 ? median[1] / median[0] : INFINITY;
-    change.verdict = fabs(change.ratio - 1) <= tolerance ? NVT_PEAK_SAME
-                     : most[0] < least[1]                ? NVT_PEAK_MORE
-                     : most[1] < least[0]                ? NVT_PEAK_LESS
-                                                         : NVT_PEAK_UNKNOWN;
+    change.verdict = fabs(change.ratio - 1) <= tolerance ? SAME
+                     : most[0] < least[1]                ? MORE
+                     : most[1] < least[0]                ? LESS
+                                                         : UNKNOWN;
     return change;
 }
 
@@ -160,9 +167,10 @@ static const struct nvt_column_spec columns[] = {
 };
 
 static void put_row(struct nvt_table *table, const struct nvt_peaks *peaks, size_t side,
-                    const struct nvt_peak_change *change)
+                    const struct change *change)
 {
-    static const char *const verdicts[] = {"same", "less", "more", "cannot tell"};
+    static const char *const verdicts[] = {
+        [SAME] = "same", [LESS] = "less", [MORE] = "more", [UNKNOWN] = "cannot tell"};
     const double mib = 1048576;
     const char name[] = {(char)('A' + side), 0};
     size_t row = nvt_table_add_row(table);
@@ -182,10 +190,9 @@ static void put_row(struct nvt_table *table, const struct nvt_peaks *peaks, size
 
 int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t sides,
                               double tolerance, double fraction, struct nvt_table **table,
-                              size_t counts[NVT_PEAK_VERDICTS], size_t *above,
-                              struct nvt_error *err)
+                              size_t *same, size_t *above, struct nvt_error *err)
 {
-    *above = 0;
+    *same = *above = 0;
     *table = nvt_table_new("compare_memory", "Peaks of memory that differ from side A's, medians",
                            columns, sizeof(columns) / sizeof(columns[0]));
     if (!*table)
@@ -195,10 +202,10 @@ int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t s
             const struct nvt_peaks *peaks = &memory->items[i];
             if (!peaks->sides[0].count || !peaks->sides[side].count)
                 continue;
-            struct nvt_peak_change change = nvt_peak_change(peaks, side, tolerance);
-            counts[change.verdict]++;
-            *above += change.verdict == NVT_PEAK_MORE && change.ratio - 1 > fraction;
-            if (change.verdict != NVT_PEAK_SAME)
+            struct change change = change_of(peaks, side, tolerance);
+            *same += change.verdict == SAME;
+            *above += change.verdict == MORE && change.ratio - 1 > fraction;
+            if (change.verdict != SAME)
                 put_row(*table, peaks, side, &change);
         }
     return 0;

@@ -29,32 +29,14 @@ int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
                             const struct nvt_report_input *input, struct nvt_error *err);
 void nvt_compared_memory_free(struct nvt_compared_memory *memory);
 
-enum nvt_peak_verdict {
-    NVT_PEAK_SAME,
-    NVT_PEAK_LESS,
-    NVT_PEAK_MORE,
-    NVT_PEAK_UNKNOWN,
-    NVT_PEAK_VERDICTS
-};
-
 /*
- * A side's peaks against those of side A. `ratio` is that of the medians, infinite where A has 0. Same: within the
- * tolerance (a fraction); less and more: also every value of the one is below every one of the other; else unknown.
- * Both sides have some.
+ * A table of the peaks that are not those of side A, a row a side. They are the same within the tolerance (a fraction) of A's
+ * median; more or less where also every value of the one side is above every one of the other; else nobody can tell.
+ * *same gets how many are the same, *above how many are more by more than `fraction` (NaN: none). 0, or -1 with err (out of
+ * memory).
  */
-struct nvt_peak_change {
-    double a, b; /* medians */
-    double ratio;
-    enum nvt_peak_verdict verdict;
-};
-struct nvt_peak_change nvt_peak_change(const struct nvt_peaks *peaks, size_t side,
-                                       double tolerance);
-
-/* A table of what is not the same, a row a side; none where all is. counts[verdict] gets how many there are, and
- * *above how many are more by more than a fraction (NaN: none). 0, or -1 with err (out of memory). */
 int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t sides,
                               double tolerance, double fraction, struct nvt_table **table,
-                              size_t counts[NVT_PEAK_VERDICTS], size_t *above,
-                              struct nvt_error *err);
+                              size_t *same, size_t *above, struct nvt_error *err);
 
 #endif

@@ -89,10 +89,7 @@ int nvt_diagnose_shared(struct nvt_report_input *input, const struct nvt_finding
             "note: %s and %s have work on the same device: it is idle when neither of them has",
             pair[0]->path, pair[1]->path);
     else if (pair[0])
-        nvt_note(input,
-                 "note: %s and %s have work on the same device: where it is idle in one, it may "
-                 "have work of the other",
-                 pair[0]->path, pair[1]->path);
+        nvt_shared_note(input, pair);
     pair = shared.possible;
     if (pair[0])
         nvt_note(input,

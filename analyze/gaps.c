@@ -135,7 +135,7 @@ static void walk(const struct nvt_trace *trace, const struct nvt_used_device *de
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
         until = busy_until(device, &elsewhere, until, ops->start[op]);
-        if (ops->start[op] > until && ops->start[op] - until > least) {
+        if (nvt_is_gap(until, ops->start[op], least)) {
             gap.start = until;
             gap.end = ops->start[op];
             gap.after = op;

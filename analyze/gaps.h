@@ -55,6 +55,12 @@ struct nvt_gap {
  */
 int64_t nvt_gap_least(const struct nvt_trace *trace);
 
+/* Whether a device was idle from `until`, the end of all before, to the start of an operation; `least` is nvt_gap_least. */
+static inline int nvt_is_gap(int64_t until, int64_t start, int64_t least)
+{
+    return start > until && start - until > least;
+}
+
 typedef void (*nvt_gap_visit)(void *context, const struct nvt_gap *gap);
 
 /* Visit all gaps of all devices, device by device in the order of time; *devices (may be NULL) gets

@@ -222,7 +222,7 @@ static int find_busy(struct search *search, const struct nvt_used_device *device
     for (uint32_t i = 0; i < device->count; i++) {
         int64_t start = ops->start[device->ops[i]], end = ops->end[device->ops[i]];
         int64_t *last = search->busy_count ? search->busy[search->busy_count - 1] : NULL;
-        if (last && (start <= last[1] || start - last[1] <= least))
+        if (last && !nvt_is_gap(last[1], start, least))
             last[1] = end > last[1] ? end : last[1];
         else {
             search->busy[search->busy_count][0] = start;

@@ -125,13 +125,13 @@ int64_t nvt_level_maximum(const int64_t *tree, uint32_t count, uint32_t from, ui
 
 /* --- the peak --- */
 
-int64_t nvt_level_most(const struct nvt_level_series *series, uint32_t *event)
+/* The greatest of levels and of what was before them, `most`; *event gets the first such, or NVT_NONE. */
+static int64_t most_of(const int64_t *levels, uint32_t count, int64_t most, uint32_t *event)
 {
-    int64_t most = series->base;
     uint32_t at = NVT_NONE;
-    for (uint32_t i = 0; i < series->count; i++)
-        if (nvt_level_allocated(series, i) > most) {
-            most = nvt_level_allocated(series, i);
+    for (uint32_t i = 0; i < count; i++)
+        if (levels[i] > most) {
+            most = levels[i];
             at = i;
         }
     if (event)
@@ -139,8 +139,20 @@ int64_t nvt_level_most(const struct nvt_level_series *series, uint32_t *event)
     return most;
 }
 
-/* The rows in use after the first `count` events, and how many bytes they are. An address that is given out anew was freed, whether that is on record or
- * not. 0, or -1 when out of memory. */
+int64_t nvt_level_most(const struct nvt_level_series *series, uint32_t *event)
+{
+    return most_of(series->allocated + series->count, series->count, series->base, event);
+}
+
+int64_t nvt_level_most_reserved(const struct nvt_level_series *series, uint32_t *event)
+{
+    int64_t reserved = most_of(series->reserved + series->count, series->count, INT64_MIN, event);
+    int64_t allocated = nvt_level_most(series, NULL);
+    return reserved > allocated ? reserved : allocated;
+}
+
+/* The rows in use after the first `count` events, and how many bytes they are. An address that is given out anew was freed,
+ * whether that is on record or not. 0, or -1 when out of memory. */
 static int find_held(struct nvt_level_peak *peak, const struct nvt_level_series *series,
                      uint32_t count, const struct nvt_memory *events, uint64_t *bytes)
 {

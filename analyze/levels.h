@@ -55,6 +55,9 @@ int64_t nvt_level_maximum(const int64_t *tree, uint32_t count, uint32_t from, ui
  * NVT_NONE: it was so before the first one. Bytes. */
 int64_t nvt_level_most(const struct nvt_level_series *series, uint32_t *event);
 
+/* The same of what it has reserved, which is no less than the most allocated. */
+int64_t nvt_level_most_reserved(const struct nvt_level_series *series, uint32_t *event);
+
 /*
  * What was in use when a series was at its peak: the moment of nvt_level_most.
  */

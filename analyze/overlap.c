@@ -71,7 +71,7 @@ int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
         int64_t start = trace->ops.start[op];
-        if (start > last && start - last <= least)
+        if (start > last && !nvt_is_gap(last, start, least))
             start = last;
         add_interval(&classes[nvt_op_class(trace, op)], start, trace->ops.end[op]);
         if (trace->ops.end[op] > last)

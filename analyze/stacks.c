@@ -358,19 +358,6 @@ static int add_devices(struct build *build, unsigned flags)
 
 /* --- memory at its peak --- */
 
-/* What is known of an allocation that was in use. */
-struct held {
-    uint32_t row;    /* in the trace's memory */
-    uint32_t around; /* the row of the stacks that stands for its series */
-};
-
-/* Of all series. */
-struct all_held {
-    struct held *items;
-    uint32_t *rows; /* of the items */
-    uint32_t count;
-};
-
 /* "NVIDIA H100 (0)", and whose it is where several processes have memory. */
 static uint32_t series_name(struct build *build, const struct nvt_levels *levels,
                             const struct nvt_level_series *series)
@@ -403,18 +390,14 @@ static int add_unseen(struct build *build, uint32_t around, const struct nvt_lev
     return 0;
 }
 
-/* The series' own row, what of it is not known, and its allocations behind those of the others. */
+/* The series' own row, which stands around each of its allocations that was in use, and what of it is not known. */
 static int add_series(struct build *build, const struct nvt_levels *levels,
-                      const struct nvt_level_series *series, unsigned flags, struct all_held *all)
+                      const struct nvt_level_series *series, unsigned flags, uint32_t *around)
 {
     struct nvt_level_peak peak = {0};
     int status = nvt_level_peak(&peak, series, build->trace);
-    struct held *items =
-        realloc(all->items, ((size_t)all->count + peak.count + 1) * sizeof(*items));
     uint32_t row = NVT_NONE;
     int is_shown = peak.unknown && !(flags & NVT_STACKS_NO_UNSEEN);
-    all->items = items ? items : all->items;
-    status = status || !items ? -1 : 0;
     build->stacks->unseen = nvt_clock_sum(build->stacks->unseen, peak.unknown);
     build->stacks->has_nameless |= peak.lacks_addresses;
     if (!status && (peak.count || is_shown)) {
@@ -426,18 +409,12 @@ static int add_series(struct build *build, const struct nvt_levels *levels,
     if (!status && is_shown)
         status = add_unseen(build, row, &peak);
     for (uint32_t i = 0; i < peak.count && !status; i++)
-        all->items[all->count++] = (struct held){peak.held[i], row};
+        around[peak.held[i]] = row;
     free(peak.held);
     return status;
 }
 
-static int by_row(const void *left, const void *right)
-{
-    const struct held *a = left, *b = right;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
-
-static int add_all_series(struct build *build, unsigned flags, struct all_held *all)
+static int add_all_series(struct build *build, unsigned flags, uint32_t *around)
 {
     struct nvt_levels levels = {0};
     uint32_t devices = 0;
@@ -446,24 +423,16 @@ static int add_all_series(struct build *build, unsigned flags, struct all_held *
         devices += levels.series[i].device != NVT_NONE;
     for (uint32_t i = 0; i < levels.count && !status; i++)
         if (levels.series[i].device != NVT_NONE || !devices || !(flags & NVT_STACKS_NO_HOST_MEMORY))
-            status = add_series(build, &levels, &levels.series[i], flags, all);
+            status = add_series(build, &levels, &levels.series[i], flags, around);
     nvt_levels_free(&levels);
-    all->rows = malloc(((size_t)all->count + 1) * sizeof(*all->rows));
-    if (status || !all->rows)
-        return -1;
-    if (!all->items)
-        return 0;
-    qsort(all->items, all->count, sizeof(*all->items), by_row);
-    for (uint32_t i = 0; i < all->count; i++)
-        all->rows[i] = all->items[i].row;
-    return 0;
+    return status;
 }
 
 /* An allocation into the row of its innermost range, below that of its series. */
-static int add_held(struct build *build, const struct held *held)
+static int add_held(struct build *build, uint32_t event, uint32_t around)
 {
-    const struct place *place = &build->places[held->row];
-    uint32_t row = held->around;
+    const struct place *place = &build->places[event];
+    uint32_t row = around;
     if (outer_of(place) == NVT_NONE && build->trace->ranges.count)
         row = row_at(build, row, nvt_strings_add_text(build->stacks->names, NVT_STACKS_NOWHERE),
                      NVT_STACK_RANGE);
@@ -473,24 +442,31 @@ static int add_held(struct build *build, const struct held *held)
         row = row_below(build, row, place->own);
     if (row == NVT_NONE)
         return -1;
-    add(&build->stacks->items[row], 1, (int64_t)build->trace->memory.bytes[held->row]);
+    add(&build->stacks->items[row], 1, (int64_t)build->trace->memory.bytes[event]);
     return 0;
 }
 
 static int add_memory(struct build *build, unsigned flags)
 {
-    struct all_held all = {0};
-    int status = add_all_series(build, flags, &all);
-    build->places = malloc(((size_t)build->trace->memory.count + 1) * sizeof(*build->places));
+    uint32_t events = build->trace->memory.count, count = 0;
+    uint32_t *around = malloc(((size_t)events + 1) * sizeof(*around));
+    uint32_t *held = malloc(((size_t)events + 1) * sizeof(*held));
+    build->places = malloc(((size_t)events + 1) * sizeof(*build->places));
     build->threads = build->trace->memory.thread;
+    for (uint32_t i = 0; around && i < events; i++)
+        around[i] = NVT_NONE;
+    int status = around && held && build->places ? add_all_series(build, flags, around) : -1;
+    for (uint32_t i = 0; i < events && !status; i++)
+        if (around[i] != NVT_NONE)
+            held[count++] = i;
     if (!status)
-        status = !build->places || nvt_project_memory(build->trace, flags & NVT_ACROSS_THREADS,
-                                                      all.rows, all.count, find_place, build, NULL);
-    for (uint32_t i = 0; i < all.count && !status; i++)
-        status = add_held(build, &all.items[i]);
-    free(all.items);
-    free(all.rows);
-    return status ? -1 : 0;
+        status = nvt_project_memory(build->trace, flags & NVT_ACROSS_THREADS, held, count,
+                                    find_place, build, NULL);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = add_held(build, held[i], around[held[i]]);
+    free(around);
+    free(held);
+    return status;
 }
 
 /* --- totals and order --- */

@@ -14,19 +14,25 @@
 
 #include "cli.h"
 
-/* A run directory with one record, as `run --collect off` leaves it. */
+/* A run directory with one row. */
+static const char *make_directory(const char *name, const char *row)
+{
+    const char *path = cli_in(cli_folder, name);
+    mkdir(path, 0700);
+    cli_write_file(cli_in(path, "results.jsonl"), row, strlen(row));
+    return path;
+}
+
+/* One record, as `run --collect off` leaves it. */
 static const char *make_run(const char *name, double forward_ns, double std_ns)
 {
     char row[1024];
-    const char *path = cli_in(cli_folder, name);
-    mkdir(path, 0700);
     snprintf(
         row, sizeof(row),
         "{\"workload\": \"linear\", \"size\": 64, \"backend\": \"host\", \"iterations\": 100, "
         "\"status\": \"ok\", \"forward_ns_mean\": %g, \"forward_ns_std\": %g, \"trace\": null}\n",
         forward_ns, std_ns);
-    cli_write_file(cli_in(path, "results.jsonl"), row, strlen(row));
-    return path;
+    return make_directory(name, row);
 }
 
 static void a_regression_is_exit_status_1(void **state)
@@ -213,16 +219,13 @@ static void what_cannot_be_told_is_told(void **state)
 static const char *make_peak(const char *name, double mib)
 {
     char row[1024];
-    const char *path = cli_in(cli_folder, name);
-    mkdir(path, 0700);
     snprintf(
         row, sizeof(row),
         "{\"workload\": \"linear\", \"size\": 64, \"backend\": \"host\", \"iterations\": 100, "
         "\"status\": \"ok\", \"forward_ns_mean\": 1000000, \"forward_ns_std\": 1000, "
         "\"peak_allocated_bytes\": %.0f, \"peak_reserved_bytes\": 1073741824, \"trace\": null}\n",
         mib * 1048576);
-    cli_write_file(cli_in(path, "results.jsonl"), row, strlen(row));
-    return path;
+    return make_directory(name, row);
 }
 
 /* Compare with a bound for memory; the exit status, and what stands on stdout or stderr. */

@@ -1,29 +1,18 @@
 /* held memory: an allocator holds much more than was ever in use: pieces that nothing fits into, or what it took before. */
 #include <stdio.h>
 
-#include "../devices.h"
 #include "../diagnose.h"
 #include "../levels.h"
 
 #define LEAST_SHARE 0.25
 #define LEAST_BYTES (INT64_C(1) << 30)
 
-/* The first event after which most was held. */
-static uint32_t fullest(const struct nvt_level_series *series)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 1; i < series->count; i++)
-        if (nvt_level_reserved(series, i) > nvt_level_reserved(series, found))
-            found = i;
-    return found;
-}
-
 static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
                 const struct nvt_level_series *series, struct nvt_findings *findings,
                 struct nvt_error *err)
 {
-    uint32_t at = fullest(series);
-    int64_t held = nvt_level_reserved(series, at);
+    uint32_t at;
+    int64_t held = nvt_level_most_reserved(series, &at);
     int64_t used = nvt_level_most(series, NULL);
     if (used < 0 || held - used < LEAST_BYTES || (double)(held - used) < LEAST_SHARE * (double)held)
         return 0;

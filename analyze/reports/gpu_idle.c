@@ -97,7 +97,7 @@ static int measure(struct idle *idle, const struct nvt_used_device *device)
         return -1;
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
-        if (ops->start[op] > until && ops->start[op] - until > least) {
+        if (nvt_is_gap(until, ops->start[op], least)) {
             struct gap gap = {until,
                               ops->start[op] - until,
                               launch_after(idle->trace, op, until, ops->start[op]),
@@ -203,10 +203,7 @@ static void tell(struct nvt_report_input *input, const struct idles *idles,
         nvt_note(input, "note: processes have devices of the same number, which may be the same "
                         "device: it is not idle then while any of them has work on it");
     if (shared->certain[0])
-        nvt_note(input,
-                 "note: %s and %s have work on the same device: where it is idle in one, it may "
-                 "have work of the other",
-                 shared->certain[0]->path, shared->certain[1]->path);
+        nvt_shared_note(input, shared->certain);
 }
 
 static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)

@@ -1,6 +1,7 @@
 /*
  * summary: where the time and memory went, on one screen: what was recorded; how each device spent the time from
- * its first operation to its last; how much memory was in use at most; the kernels, ranges and CUDA calls that took the most. Devices are
+ * its first operation to its last; how much memory was in use at most; the kernels, ranges and CUDA calls that took the
+ * most. Devices are
  * those of the reports gpu_idle and overlap, ranges those of nvtx_gpu_proj_sum, calls those of
  * cuda_api_sum; kernels of one short name count together, as do ranges of one plain name
  * (plain_names.h). "Exposed" is communication during which
@@ -471,14 +472,14 @@ static void put_memory(struct nvt_table *table, const struct nvt_trace *trace,
     const double mib = 1048576;
     uint32_t peak;
     int64_t most = nvt_level_most(series, &peak);
-    int64_t reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count);
+    int64_t reserved = nvt_level_most_reserved(series, NULL);
     if ((double)most < 0.005 * mib && reserved <= most)
         return;
     size_t row = nvt_table_add_row(table);
     nvt_put_device(table, row, M_DEVICE, trace, series->process, series->device);
     nvt_table_set_int(table, row, M_PID, trace->processes.pid[series->process]);
     nvt_table_set_real(table, row, M_ALLOCATED, (double)most / mib);
-    nvt_table_set_real(table, row, M_RESERVED, (double)(reserved > most ? reserved : most) / mib);
+    nvt_table_set_real(table, row, M_RESERVED, (double)reserved / mib);
     nvt_table_set_real(table, row, M_AT_END,
                        (double)nvt_level_allocated(series, series->count - 1) / mib);
     if (peak != NVT_NONE)

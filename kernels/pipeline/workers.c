@@ -34,8 +34,8 @@ static void *work(void *argument)
     struct nvt_partition *partition = (struct nvt_partition *)argument;
     struct nvt_pipeline *pipeline = partition->pipeline;
     nvt_backend_share(workers_here(pipeline));
-    nvt_backend_use_stream(
-        0); /* a thread begins with the first device, which need not be this process's */
+    /* A thread begins with the first device, which need not be this process's. */
+    nvt_backend_use_stream(0);
     pthread_mutex_lock(&pipeline->lock);
     for (;;) {
         while (!partition->run_wanted && !pipeline->stopping)

@@ -1,8 +1,8 @@
 /*
- * flame and memory_at_peak: where the time of a trace went, names within names: each range is as wide as its time, and
+ * flame: where the time of a trace went, names within names: each range is as wide as its time, and
  * below it is what lies within it, the widest first; what is bare below one is its own time. One
- * picture of the host's time, one of the devices', where kernels and copies stand below the
- * ranges that launched them, and one of the memory in use at its peak, below the ranges that allocated it.
+ * picture of the host's time, and one of the devices', where kernels and copies stand below the
+ * ranges that launched them. memory_at_peak: the same of memory, below the ranges that allocated it.
  */
 #include <ctype.h>
 #include <stdlib.h>
