@@ -107,7 +107,7 @@ int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
         for (size_t k = 0; k < input->runs[i]->count && !status; k++)
             status = add_record(memory, side, &input->runs[i]->records[k]);
     for (size_t i = 0; i < input->trace_count && !status; i++)
-        if (!input->traces[i].runs)
+        if (nvt_input_is_own(&input->traces[i]))
             status = add_trace(memory, side, &input->traces[i]);
     return status ? nvt_fail(err, "out of memory") : 0;
 }

@@ -2,8 +2,10 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "../lib/sample.h"
+#include "diagnose.h"
 
 #define LEAST_RISE 0.25
 
@@ -107,4 +109,22 @@ int nvt_growth_has_exponent(const struct nvt_growth *growth)
 {
     return growth->by == NVT_GROWTH_POWER && growth->power.rises && growth->is_described &&
            (growth->power.low > 1 || growth->power.high < 1);
+}
+
+double nvt_growth_fixed(const struct nvt_growth *growth)
+{
+    return fabs(growth->a) < 1e-9 * fabs(nvt_growth_law(growth)->last) ? 0 : growth->a;
+}
+
+const char *nvt_growth_text(const struct nvt_growth *growth, const char *axis,
+                            char out[NVT_GROWTH_TEXT])
+{
+    char line[NVT_LINE_MAX];
+    if (growth->by == NVT_GROWTH_POWER)
+        snprintf(out, NVT_GROWTH_TEXT, "%s·(%.60s/%g)^%.3g", NVT_TIME(growth->power.last), axis,
+                 growth->most, growth->p);
+    else
+        snprintf(out, NVT_GROWTH_TEXT, "%s",
+                 nvt_line_text(nvt_growth_fixed(growth), growth->b, axis, line));
+    return out;
 }

@@ -44,4 +44,13 @@ const struct nvt_growth_law *nvt_growth_law(const struct nvt_growth *growth);
 /* Whether the exponent is worth its name: the power describes it, and p's interval leaves 1 out. */
 int nvt_growth_has_exponent(const struct nvt_growth *growth);
 
+/* The fixed cost of its line; what rounding leaves is none. */
+double nvt_growth_fixed(const struct nvt_growth *growth);
+
+/* The law that describes it, of a cost in ns: "12.3 µs + 456 ns·batch", or "4.56 ms·(batch/1024)^1.9", where the time is
+ * that at the largest n. Returns `out`. */
+#define NVT_GROWTH_TEXT 160
+const char *nvt_growth_text(const struct nvt_growth *growth, const char *axis,
+                            char out[NVT_GROWTH_TEXT]);
+
 #endif

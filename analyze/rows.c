@@ -13,6 +13,7 @@
 struct place {
     size_t rows, record;
     double rank;
+    int is_by_name;
 };
 
 /* The JSON object of a mark, or NULL. */
@@ -112,7 +113,7 @@ static int add_row(struct nvt_runs *runs, struct place *place, const char *text,
     int is_other = rank > 0;
     size_t at = is_other ? first_rank(runs, &record) : runs->count;
     if (others == is_other && at != SIZE_MAX)
-        *place = (struct place){place->rows + 1, at, is_other ? rank : 0};
+        *place = (struct place){place->rows + 1, at, is_other ? rank : 0, 0};
     if (!others && !is_other && !nvt_runs_add(runs, &record))
         return 0;
     nvt_record_free(&record);
@@ -150,6 +151,7 @@ static int add_configurations(struct nvt_runs *runs, struct place *places, const
                              add_row(runs, &places[i], (const char *)text.data, 0, input, trace)
                          ? -1
                          : 0;
+        places[i].is_by_name = name != NULL;
         nvt_buffer_free(&text);
     }
     return status;
@@ -224,6 +226,7 @@ static int link_traces(struct nvt_report_input *input, const struct nvt_runs *ru
             continue;
         linked[i].trace.runs = runs;
         linked[i].trace.record = places[i].record;
+        linked[i].trace.is_by_name = places[i].is_by_name;
     }
     if (!linked)
         return -1;

@@ -15,6 +15,7 @@
     X(switchback)                                                                                  \
     X(gpipe)                                                                                       \
     X(scaling)                                                                                     \
+    X(growth)                                                                                      \
     X(phases)                                                                                      \
     X(timeline)                                                                                    \
     X(flame)                                                                                       \
@@ -37,6 +38,7 @@ struct nvt_chart_request {
 /* The part of a report that its pictures belong to. */
 enum nvt_chart_part {
     NVT_CHART_RESULTS,
+    NVT_CHART_GROWTH,
     NVT_CHART_WARMUP,
     NVT_CHART_COST,
     NVT_CHART_MEMORY,

@@ -116,7 +116,7 @@ size_t nvt_chart_own_traces(const struct nvt_report_input *input)
 {
     size_t count = 0;
     for (size_t i = 0; i < input->trace_count; i++)
-        count += !input->traces[i].runs;
+        count += nvt_input_is_own(&input->traces[i]) != 0;
     return count;
 }
 
@@ -129,7 +129,7 @@ int nvt_chart_any_trace(const struct nvt_report_input *input,
                         int (*has)(const struct nvt_trace *trace))
 {
     for (size_t i = 0; i < input->trace_count; i++)
-        if (!input->traces[i].runs && has(input->traces[i].trace))
+        if (nvt_input_is_own(&input->traces[i]) && has(input->traces[i].trace))
             return 1;
     return 0;
 }
@@ -156,7 +156,7 @@ int nvt_chart_each_trace(const struct nvt_chart_request *request, nvt_chart_draw
     int status = 0;
     for (size_t i = 0; i < input->trace_count && drawn < NVT_CHART_TRACES && !status; i++) {
         char base[128];
-        if (input->traces[i].runs)
+        if (!nvt_input_is_own(&input->traces[i]))
             continue;
         struct nvt_report_input one = *input;
         one.traces = &input->traces[i];

@@ -98,7 +98,8 @@ static void put_results(const struct nvt_story *story, struct nvt_document *docu
 
 static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"overhead", NULL},
                          *const memory[] = {"memory_peak", "memory_at_peak", NULL},
-                         *const none[] = {NULL}, *const ranges[] = {"nvtx_sum", NULL},
+                         *const growth[] = {"growth", NULL}, *const none[] = {NULL},
+                         *const ranges[] = {"nvtx_sum", NULL},
                          *const device[] = {"cuda_gpu_kern_sum",
                                             "cuda_gpu_mem_time_sum",
                                             "critical_path",
@@ -110,6 +111,14 @@ static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"over
                          *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 
 static const struct part
+    growth_part = {"Cost over what was varied",
+                   "What ranges, calls and device operations cost an iteration, over runs that "
+                   "differ in one number alone; the exponent is of that number, with its 95 % "
+                   "interval.",
+                   growth,
+                   TOP_ROWS,
+                   NVT_CHART_GROWTH,
+                   NULL},
     warmup_part = {"What the warm-up did",
                    "Iterations since the start of each process: the first ones pay for loading, "
                    "first touches of memory and growing pools.",
@@ -255,7 +264,7 @@ static void put_time(const struct nvt_story *story, struct nvt_document *documen
             &text, " Charts are of the first %d of %zu traces; left out:", NVT_CHART_TRACES, count);
     for (size_t i = 0; i < input->trace_count; i++) {
         const char *path = input->traces[i].trace->path, *slash = strrchr(path, '/');
-        if (!input->traces[i].runs && ++seen > NVT_CHART_TRACES)
+        if (nvt_input_is_own(&input->traces[i]) && ++seen > NVT_CHART_TRACES)
             failed |= nvt_buffer_printf(&text, "%s %s", seen > NVT_CHART_TRACES + 1 ? "," : "",
                                         slash ? slash + 1 : path);
     }
@@ -277,6 +286,8 @@ static void put_trace_reports(const struct nvt_story *story, struct nvt_document
         ops += input->traces[i].trace->ops.count;
         apis += input->traces[i].trace->apis.count;
     }
+    if (!has_pictures(story, NVT_CHART_GROWTH))
+        put_part(story, &growth_part, document);
     put_part(story, &warmup_part, document);
     put_cost(story, document);
     put_memory(story, document);
@@ -361,7 +372,7 @@ static void put_again(const struct nvt_story *story, struct nvt_document *docume
     }
     for (size_t i = 0; i < input->trace_count; i++) {
         const char *command = nvt_trace_meta(input->traces[i].trace, "command");
-        if (command && !input->traces[i].runs)
+        if (command && nvt_input_is_own(&input->traces[i]))
             nvt_document_command(document, command);
     }
     nvt_document_command(document, story->command);
@@ -421,6 +432,8 @@ int nvt_story_tell(const struct nvt_story *story, struct nvt_document *document,
     if (!status)
         status = nvt_story_summary(story->input, &findings, document, err);
     if (!status) {
+        if (has_pictures(story, NVT_CHART_GROWTH))
+            put_part(story, &growth_part, document);
         put_time(story, document);
         put_results(story, document);
         put_trace_reports(story, document);

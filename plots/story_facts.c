@@ -215,7 +215,7 @@ void nvt_story_where(const struct nvt_report_input *input, struct nvt_document *
         add_runs(&facts, input->runs[i]);
     }
     for (size_t i = 0; i < input->trace_count; i++)
-        if (!input->traces[i].runs)
+        if (nvt_input_is_own(&input->traces[i]))
             add_trace(&facts, input->traces[i].trace);
     if (facts.count)
         put_common(&facts, document);

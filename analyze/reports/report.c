@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/text.h"
+#include "../phases.h"
 
 #define NVT_REPORT_LINE(name) &nvt_report_##name,
 static const struct nvt_report *const reports[] = {NVT_REPORTS(NVT_REPORT_LINE)};
@@ -64,6 +65,18 @@ static const struct nvt_report *report_of_traces(const struct nvt_report_input *
     return nvt_report_find(ops ? "cuda_gpu_sum" : "cuda_api_sum");
 }
 
+/* Whether there are phases; of programs that only name what they were run with there may be none. */
+static int has_phases(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (!input->traces[i].is_by_name)
+            return 1;
+    struct nvt_phases *phases = input->trace_count ? nvt_phases_of(input, NULL) : NULL;
+    int any = !input->trace_count || (phases && nvt_phases_count(phases));
+    nvt_phases_free(phases);
+    return any;
+}
+
 const struct nvt_report *nvt_report_default(const struct nvt_report_input *input)
 {
     size_t records = 0;
@@ -73,7 +86,8 @@ const struct nvt_report *nvt_report_default(const struct nvt_report_input *input
             return report;
         records += input->runs[i]->count;
     }
-    return records || !input->trace_count ? &nvt_report_phases : report_of_traces(input);
+    return (records && has_phases(input)) || !input->trace_count ? &nvt_report_phases
+                                                                 : report_of_traces(input);
 }
 
 /* Append a word unless it is there already; whole words only. */
@@ -90,13 +104,14 @@ static void add_word(char *list, size_t size, const char *separator, const char 
 void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_report *shown)
 {
     char workloads[200] = "", with[200] = "";
+    const int phases = has_phases(input);
     add_word(with, sizeof(with), ",", shown->name);
     for (size_t i = 0; i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             const char *workload = nvt_record_text(&input->runs[i]->records[k], "workload");
             const struct nvt_report *study = study_of_workload(workload);
             study = study ? study : &nvt_report_phases;
-            if (!workload || study == shown)
+            if (!workload || study == shown || (study == &nvt_report_phases && !phases))
                 continue;
             add_word(workloads, sizeof(workloads), ", ", workload);
             add_word(with, sizeof(with), ",", study->name);

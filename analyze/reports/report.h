@@ -32,6 +32,7 @@
     X(pipeline)                                                                                    \
     X(accumulate)                                                                                  \
     X(warmup)                                                                                      \
+    X(growth)                                                                                      \
     X(overhead)                                                                                    \
     X(matmul_share)                                                                                \
     X(attention)                                                                                   \
@@ -65,11 +66,18 @@ struct nvt_launch_cache; /* analyze/reports/launches.h */
 /* A trace, and where in the run directories it came from. */
 struct nvt_input_trace {
     struct nvt_trace *trace;
-    const struct nvt_runs *runs;   /* the directory whose record names it, NULL: given by itself */
-    size_t record;                 /* in runs */
+    const struct nvt_runs *runs; /* the directory whose record names it, NULL: given by itself */
+    size_t record;               /* in runs */
+    int is_by_name; /* the record is made of what its ranges name (rows.h): it has no results */
     struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
     uint64_t file[2];              /* device and number of the file, 0: unknown */
 };
+
+/* Whether a trace stands for itself: no directory and no row has results of it. */
+static inline int nvt_input_is_own(const struct nvt_input_trace *from)
+{
+    return !from->runs || from->is_by_name;
+}
 
 /* What reports read. They change nothing in it but the notes. */
 struct nvt_report_input {

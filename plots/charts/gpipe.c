@@ -553,7 +553,7 @@ static int is_traced(const struct nvt_report_input *input)
                 return 1;
         }
     for (size_t i = 0; i < input->trace_count; i++)
-        if (!input->traces[i].runs && nvt_pipeline_is_in(input->traces[i].trace))
+        if (nvt_input_is_own(&input->traces[i]) && nvt_pipeline_is_in(input->traces[i].trace))
             return 1;
     return 0;
 }

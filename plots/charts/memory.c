@@ -202,9 +202,9 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     struct nvt_report_input *input = request->input;
     int status = input->trace_count ? 0 : nvt_input_traces(input, err);
     for (size_t i = 0, own = 0, drawn = 0; i < input->trace_count && !status; i++) {
-        own += !input->traces[i].runs;
+        own += nvt_input_is_own(&input->traces[i]) != 0;
         if (drawn == TRACES_MOST || !input->traces[i].trace->memory.count ||
-            (!input->traces[i].runs && own > NVT_CHART_TRACES))
+            (nvt_input_is_own(&input->traces[i]) && own > NVT_CHART_TRACES))
             continue;
         status = draw_trace(request, i, err);
         drawn++;

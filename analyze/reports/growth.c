@@ -1,0 +1,158 @@
+/*
+ * growth: what each range, call and device operation costs an iteration over a number that was varied, and how that
+ * grows with it (analyze/sweeps.h, analyze/growth.h); the dearest at the largest number first.
+ */
+#include "../growth.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "../sweeps.h"
+
+enum {
+    WHERE,
+    AXIS,
+    KIND,
+    NAME,
+    RUNS,
+    LEAST,
+    LEAST_NS,
+    LARGEST,
+    LARGEST_NS,
+    ENTRIES,
+    SHARE,
+    LAW,
+    OFF,
+    EXPONENT,
+    LOW,
+    HIGH,
+    COLUMNS
+};
+
+static const struct nvt_column_spec columns[COLUMNS] = {
+    [WHERE] = {"where", "", NVT_TEXT, 0, 0},
+    [AXIS] = {"axis", "", NVT_TEXT, 0, 0},
+    [KIND] = {"kind", "", NVT_TEXT, 0, 0},
+    [NAME] = {"name", "", NVT_TEXT, 0, 0},
+    [RUNS] = {"runs", "", NVT_INT, 0, 0},
+    [LEAST] = {"least", "", NVT_REAL, NVT_SHORTEST, 0},
+    [LEAST_NS] = {"cost at the least", "ns", NVT_REAL, 0, 0},
+    [LARGEST] = {"largest", "", NVT_REAL, NVT_SHORTEST, 0},
+    [LARGEST_NS] = {"cost at the largest", "ns", NVT_REAL, 0, 0},
+    [ENTRIES] = {"entries", "", NVT_REAL, 1, 0},
+    [SHARE] = {"of the iteration", "%", NVT_REAL, 1, 0},
+    [LAW] = {"growth", "", NVT_TEXT, 0, 0},
+    [OFF] = {"off by", "%", NVT_REAL, 1, 0},
+    [EXPONENT] = {"exponent", "", NVT_REAL, 2, 0},
+    [LOW] = {"low", "", NVT_REAL, 2, 0},
+    [HIGH] = {"high", "", NVT_REAL, 2, 0},
+};
+
+/* The law that describes it, "not shown" where it does not rise; and its exponent. */
+static void put_growth(struct nvt_table *table, size_t row, const struct nvt_sweep *sweep,
+                       const struct nvt_sweep_item *item)
+{
+    char text[NVT_GROWTH_TEXT];
+    if (item->count < 3)
+        return;
+    const struct nvt_growth growth = nvt_sweep_growth(item);
+    const struct nvt_growth_law *law = nvt_growth_law(&growth);
+    if (!law->rises)
+        nvt_table_set_text(table, row, LAW, "not shown");
+    else if (!growth.is_described)
+        nvt_table_set_text(table, row, LAW, "neither a line nor a power");
+    else {
+        nvt_table_set_text(table, row, LAW, nvt_growth_text(&growth, sweep->axis, text));
+        nvt_table_set_real(table, row, OFF, 100 * law->off);
+    }
+    nvt_table_set_real(table, row, EXPONENT, growth.p);
+    if (isfinite(growth.p)) {
+        nvt_table_set_real(table, row, LOW, growth.power.low);
+        nvt_table_set_real(table, row, HIGH, growth.power.high);
+    }
+}
+
+static void put_item(struct nvt_table *table, const struct nvt_sweep *sweep,
+                     const struct nvt_sweep_item *item)
+{
+    const struct nvt_sweep_point *least = nvt_sweep_least(item);
+    const struct nvt_sweep_point *largest = nvt_sweep_largest(item);
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, WHERE, sweep->where);
+    nvt_table_set_text(table, row, AXIS, sweep->axis);
+    nvt_table_set_text(table, row, KIND, nvt_sweep_kind_name(item->kind));
+    nvt_table_set_text(table, row, NAME, item->name);
+    nvt_table_set_int(table, row, RUNS, (int64_t)item->count);
+    nvt_table_set_real(table, row, LEAST, least->n);
+    nvt_table_set_real(table, row, LEAST_NS, least->ns);
+    nvt_table_set_real(table, row, LARGEST, largest->n);
+    nvt_table_set_real(table, row, LARGEST_NS, largest->ns);
+    nvt_table_set_real(table, row, ENTRIES, largest->count);
+    if (largest->n == sweep->largest && sweep->iteration_ns > 0)
+        nvt_table_set_real(table, row, SHARE, 100 * largest->ns / sweep->iteration_ns);
+    put_growth(table, row, sweep, item);
+}
+
+static int dearer(const void *left, const void *right)
+{
+    const struct nvt_sweep_item *const *a = left, *const *b = right;
+    const struct nvt_sweep_point *x = nvt_sweep_largest(*a), *y = nvt_sweep_largest(*b);
+    if (x->n != y->n)
+        return x->n > y->n ? -1 : 1;
+    return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : (*a > *b) - (*a < *b);
+}
+
+/* Its items, the dearest first, without those of one value. How many these are; SIZE_MAX: out of memory. */
+static size_t put_sweep(struct nvt_table *table, const struct nvt_sweep *sweep)
+{
+    const struct nvt_sweep_item **items = calloc(sweep->count + 1, sizeof(const void *));
+    size_t alone = 0;
+    if (!items)
+        return SIZE_MAX;
+    for (size_t i = 0; i < sweep->count; i++)
+        items[i] = &sweep->items[i];
+    qsort((void *)items, sweep->count, sizeof(const void *), dearer);
+    for (size_t i = 0; i < sweep->count; i++)
+        if (nvt_sweep_least(items[i])->n < nvt_sweep_largest(items[i])->n)
+            put_item(table, sweep, items[i]);
+        else
+            alone++;
+    free((void *)items);
+    return alone;
+}
+
+static int make(struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
+{
+    struct nvt_sweeps sweeps = {0};
+    size_t alone = 0;
+    int status = nvt_sweeps_of(input, NULL, &sweeps, err);
+    struct nvt_table *table =
+        status ? NULL
+               : nvt_report_table(&nvt_report_growth, input, "Cost over what was varied", err);
+    for (size_t i = 0; i < sweeps.count && table && !status; i++) {
+        size_t left = put_sweep(table, &sweeps.items[i]);
+        status = left == SIZE_MAX ? nvt_fail(err, "out of memory") : 0;
+        alone += left;
+    }
+    if (table && !status && !nvt_table_rows(table))
+        nvt_note(input, "note: no three runs with iterations were found that differ in one number "
+                        "alone");
+    else if (table && !status && alone)
+        nvt_note(input, "note: %zu name%s of growth occur%s with one value only, and %s left out",
+                 alone, alone == 1 ? "" : "s", alone == 1 ? "s" : "", alone == 1 ? "is" : "are");
+    nvt_sweeps_free(&sweeps);
+    if (status) {
+        nvt_table_free(table);
+        return -1;
+    }
+    return nvt_report_add(tables, table, err);
+}
+
+const struct nvt_report nvt_report_growth = {
+    .name = "growth",
+    .about = "what ranges, calls and device operations cost over a number that was varied",
+    .needs = NVT_NEEDS_TRACES,
+    .columns = columns,
+    .column_count = COLUMNS,
+    .make = make,
+};

@@ -1,0 +1,311 @@
+/*
+ * growth: what the ranges and the device operations of a recorded program cost an iteration over the number that it was
+ * run with, on logarithmic axes, where a power is a straight line: a point a run, and the law that describes them
+ * (analyze/sweeps.h, analyze/growth.h), which the legend tells. A sheet for each combination of the other numbers.
+ * Workloads of `nvtally run` have charts of their own.
+ */
+#include "../chart.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../analyze/sweeps.h"
+#include "../frame.h"
+#include "../gnuplot.h"
+#include "../label.h"
+#include "../looks.h"
+
+#define LEAST_SHARE 0.01 /* of the iteration */
+#define LABEL_MOST  36   /* characters of a name */
+
+/* The iteration and what is dearest in it, a panel a kind. */
+struct sheet {
+    const struct nvt_sweep *sweep;
+    const struct nvt_sweep_item *items[NVT_NAMES_MOST]; /* by panel */
+    struct nvt_growth growth[NVT_NAMES_MOST];
+    size_t counts[2]; /* ranges, device operations */
+    int has_lines, has_joins;
+    struct nvt_extent extent; /* ns, of both panels */
+    struct nvt_time_unit unit;
+};
+
+static int has_line(const struct nvt_growth *growth)
+{
+    return nvt_growth_law(growth)->rises && growth->is_described;
+}
+
+static int is_shown(const struct nvt_sweep *sweep, const struct nvt_sweep_item *item, int panel)
+{
+    const enum nvt_sweep_kind kind = panel ? NVT_SWEEP_OPERATION : NVT_SWEEP_RANGE;
+    const struct nvt_sweep_point *largest = nvt_sweep_largest(item);
+    return item->kind == kind && item->count >= 3 && largest->ns > 0 &&
+           nvt_sweep_least(item)->n < largest->n &&
+           largest->ns >= LEAST_SHARE * sweep->iteration_ns;
+}
+
+static int is_dearer(const struct nvt_sweep_item *a, const struct nvt_sweep_item *b)
+{
+    if (nvt_sweep_is_iteration(a) != nvt_sweep_is_iteration(b))
+        return nvt_sweep_is_iteration(a);
+    return nvt_sweep_largest(a)->ns > nvt_sweep_largest(b)->ns;
+}
+
+/* The dearest of a panel behind those of the one before: the iteration first, `most` at most. */
+static void fill_panel(struct sheet *sheet, int panel, size_t most)
+{
+    const struct nvt_sweep_item **items = sheet->items + (panel ? sheet->counts[0] : 0);
+    size_t *count = &sheet->counts[panel];
+    for (size_t i = 0; i < sheet->sweep->count; i++) {
+        const struct nvt_sweep_item *item = &sheet->sweep->items[i];
+        if (!is_shown(sheet->sweep, item, panel))
+            continue;
+        size_t at = *count;
+        while (at > 0 && is_dearer(item, items[at - 1]))
+            at--;
+        if (at == most)
+            continue;
+        *count += *count < most;
+        for (size_t k = *count - 1; k > at; k--)
+            items[k] = items[k - 1];
+        items[at] = item;
+    }
+}
+
+static struct sheet new_sheet(const struct nvt_sweep *sweep)
+{
+    struct sheet sheet = {.sweep = sweep, .extent = nvt_extent_new()};
+    size_t operations = 0;
+    for (size_t i = 0; i < sweep->count; i++)
+        operations += is_shown(sweep, &sweep->items[i], 1) != 0;
+    fill_panel(&sheet, 0, operations ? (NVT_NAMES_MOST + 1) / 2 : NVT_NAMES_MOST);
+    fill_panel(&sheet, 1, NVT_NAMES_MOST - sheet.counts[0]);
+    for (size_t i = 0; i < sheet.counts[0] + sheet.counts[1]; i++) {
+        const struct nvt_sweep_item *item = sheet.items[i];
+        sheet.growth[i] = nvt_sweep_growth(item);
+        for (size_t p = 0; p < item->count; p++)
+            nvt_extent_add(&sheet.extent, item->points[p].ns, item->points[p].ns);
+        sheet.has_lines |= has_line(&sheet.growth[i]);
+        sheet.has_joins |= !has_line(&sheet.growth[i]);
+    }
+    sheet.unit = nvt_time_unit_for(sheet.extent.most);
+    return sheet;
+}
+
+static struct nvt_look look_of(const struct sheet *sheet, size_t index)
+{
+    static const struct nvt_look whole = {"#555555", 2, 13};
+    const int begins = nvt_sweep_is_iteration(sheet->items[0]);
+    return begins && !index ? whole : nvt_look_of_variant(index - (size_t)begins);
+}
+
+static int by_n(const void *left, const void *right)
+{
+    const struct nvt_sweep_point *a = left, *b = right;
+    return (a->n > b->n) - (a->n < b->n);
+}
+
+static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
+                     FILE *out)
+{
+    const struct sheet *sheet = what;
+    (void)request;
+    (void)name;
+    fprintf(out, "# %s, then the median of an iteration in %s; a block a line\n",
+            sheet->sweep->axis, sheet->unit.name);
+    for (size_t i = 0; i < sheet->counts[0] + sheet->counts[1]; i++) {
+        struct nvt_sweep_item item = *sheet->items[i];
+        qsort(item.points, item.count, sizeof(*item.points), by_n);
+        fputs("# ", out);
+        nvt_label_text(item.name, out);
+        putc('\n', out);
+        for (size_t p = 0; p < item.count; p++)
+            fprintf(out, "%.9g\t%.9g\n", item.points[p].n, item.points[p].ns / sheet->unit.ns);
+        fputs("\n\n", out);
+    }
+}
+
+/* "solve: 5.12 ms·(n/32)^2". */
+static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    struct nvt_label names[NVT_NAMES_MOST];
+    const size_t count = sheet->counts[0] + sheet->counts[1];
+    const struct nvt_labels labels = {names, count};
+    for (size_t i = 0; i < count; i++)
+        names[i] =
+            (struct nvt_label){sheet->items[i]->name, sheet->items[i]->kind == NVT_SWEEP_OPERATION};
+    for (size_t i = 0; i < count; i++) {
+        char name[4 * LABEL_MOST + 1], law[NVT_GROWTH_TEXT], text[sizeof(name) + sizeof(law) + 3];
+        const struct nvt_look look = look_of(sheet, i);
+        nvt_label_write(&labels, i, LABEL_MOST, name, sizeof(name));
+        if (has_line(&sheet->growth[i]))
+            snprintf(text, sizeof(text), "%s: %s", name,
+                     nvt_growth_text(&sheet->growth[i], sheet->sweep->axis, law));
+        else
+            snprintf(text, sizeof(text), "%s", name);
+        nvt_frame_key(frame, NVT_KEY_LINE_POINT, look.color, look.dash, look.point, text);
+    }
+}
+
+static void put_line(const struct sheet *sheet, size_t index, FILE *out)
+{
+    const struct nvt_growth *growth = &sheet->growth[index];
+    const struct nvt_look look = look_of(sheet, index);
+    const double unit = sheet->unit.ns;
+    if (!has_line(growth)) {
+        fprintf(out, "'' index %zu using 1:2 with lines linecolor '%s' dashtype 3 linewidth 1",
+                index, look.color);
+        return;
+    }
+    fprintf(out, "(x >= %.9g && x <= %.9g ? ", growth->least * (1 - 1e-6),
+            growth->most * (1 + 1e-6));
+    if (growth->by == NVT_GROWTH_POWER)
+        fprintf(out, "%.9g*(x/%.9g)**%.9g", growth->power.last / unit, growth->most, growth->p);
+    else
+        fprintf(out, "%.9g + %.9g*x", growth->a / unit, growth->b / unit);
+    fprintf(out, " : NaN) with lines linecolor '%s' dashtype %d linewidth 1.6", look.color,
+            look.dash);
+}
+
+static void put_panel(const struct sheet *sheet, int panel, int index,
+                      const struct nvt_frame *frame, FILE *out)
+{
+    static const char *const titles[] = {"Ranges", "Device operations"};
+    const char *separator = "plot ";
+    char text[64];
+    const size_t first = panel ? sheet->counts[0] : 0;
+    nvt_frame_panel(frame, index, frame->columns > 1 ? titles[panel] : NULL, out);
+    snprintf(text, sizeof(text), "time an iteration (%s)%s", sheet->unit.name,
+             nvt_frame_scale('y', &sheet->extent, sheet->unit.ns, 0, out) ? ", log scale" : "");
+    nvt_frame_y_label(frame, index, text, out);
+    for (size_t i = first; i < first + sheet->counts[panel]; i++) {
+        const struct nvt_look look = look_of(sheet, i);
+        fprintf(out,
+                "%s'%s.dat' index %zu using 1:2 with points pointtype %d pointsize 0.7 "
+                "linecolor '%s', \\\n     ",
+                separator, frame->name, i, look.point, look.color);
+        put_line(sheet, i, out);
+        separator = ", \\\n     ";
+    }
+    putc('\n', out);
+}
+
+/* Tics at what was run. */
+static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
+{
+    double values[NVT_SWEEP_POINTS];
+    const struct nvt_sweep_item *item = sheet->items[0];
+    for (size_t p = 0; p < item->count; p++)
+        values[p] = item->points[p].n;
+    nvt_frame_log_x(frame, nvt_sweep_least(item)->n / 1.3, nvt_sweep_largest(item)->n * 1.3, values,
+                    item->count, out);
+    char text[NVT_FRAME_TEXT];
+    snprintf(text, sizeof(text), "%.200s, log scale", sheet->sweep->axis);
+    fputs("set samples 400\nset xlabel ", out);
+    nvt_gnuplot_text(text, 40, out);
+    fputs(" noenhanced\n", out);
+}
+
+static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
+                       FILE *out)
+{
+    const struct sheet *sheet = what;
+    const struct nvt_sweep *sweep = sheet->sweep;
+    char text[NVT_FRAME_TEXT];
+    int panel = 0;
+    snprintf(text, sizeof(text), "Cost of %.*s over %.100s", (int)strcspn(sweep->where, " "),
+             sweep->where, sweep->axis);
+    struct nvt_frame frame = nvt_frame_new(request->format, name, text);
+    frame.columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
+    put_keys(sheet, &frame);
+    nvt_frame_note(&frame,
+                   "Points: medians of the iterations; what is entered several times in one "
+                   "is added up.");
+    nvt_frame_note(&frame, sheet->has_lines ? "Lines: the line or the power that is nearer, by "
+                                              "least squares."
+                                            : "");
+    nvt_frame_note(&frame, sheet->has_joins
+                               ? "Dotted: joins points that show no growth at 95 %, or "
+                                 "are off it by more than 20 %."
+                               : "");
+    if (strchr(sweep->where, ' '))
+        nvt_frame_note(&frame, strchr(sweep->where, ' ') + 1);
+    nvt_chart_provenance(request->input, &frame);
+    nvt_frame_open(&frame, 200, out);
+    put_x_axis(sheet, &frame, out);
+    for (int kind = 0; kind < 2; kind++)
+        if (sheet->counts[kind])
+            put_panel(sheet, kind, panel++, &frame, out);
+    nvt_frame_close(&frame, out);
+}
+
+/* How many different values the sweep's iterations have. */
+static size_t values_of(const struct nvt_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->count; i++)
+        if (nvt_sweep_is_iteration(&sweep->items[i]) && sweep->items[i].count >= 3)
+            return nvt_sweep_growth(&sweep->items[i]).values;
+    return 0;
+}
+
+/* Whether a sweep is drawn: of a program's own runs, along the axis that was varied most (the first of equals). */
+static int is_drawn(const struct nvt_sweeps *sweeps, size_t index)
+{
+    const struct nvt_sweep *sweep = &sweeps->items[index];
+    const size_t length = strcspn(sweep->where, " ") + 1;
+    size_t most = 0;
+    const char *best = NULL;
+    if (!nvt_input_is_own(sweep->first) || values_of(sweep) < 2)
+        return 0;
+    for (size_t i = 0; i < sweeps->count; i++)
+        if (!strncmp(sweeps->items[i].where, sweep->where, length) &&
+            values_of(&sweeps->items[i]) > most) {
+            most = values_of(&sweeps->items[i]);
+            best = sweeps->items[i].axis;
+        }
+    return best && !strcmp(best, sweep->axis);
+}
+
+static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
+                      struct nvt_error *err)
+{
+    char name[160];
+    snprintf(name, sizeof(name), "growth-%.40s-%.100s", sheet->sweep->axis, sheet->sweep->where);
+    for (char *at = name; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '-')
+            *at = '_';
+    return nvt_chart_draw(request, name, put_data, put_script, sheet, err);
+}
+
+static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
+{
+    struct nvt_sweeps sweeps = {0};
+    int status = nvt_sweeps_of(request->input, NULL, &sweeps, err);
+    for (size_t i = 0; i < sweeps.count && !status; i++)
+        if (is_drawn(&sweeps, i)) {
+            const struct sheet sheet = new_sheet(&sweeps.items[i]);
+            status = draw_sheet(request, &sheet, err);
+        }
+    nvt_sweeps_free(&sweeps);
+    return status;
+}
+
+static int fits(const struct nvt_report_input *input)
+{
+    struct nvt_sweeps sweeps = {0};
+    int fitting = 0;
+    if (nvt_chart_own_traces(input) >= 3 && !nvt_sweeps_of(input, NULL, &sweeps, NULL))
+        for (size_t i = 0; i < sweeps.count && !fitting; i++)
+            fitting = is_drawn(&sweeps, i);
+    nvt_sweeps_free(&sweeps);
+    return fitting;
+}
+
+const struct nvt_chart nvt_chart_growth = {
+    .name = "growth",
+    .about = "cost of a program's ranges and operations over the number that it was run with",
+    .part = NVT_CHART_GROWTH,
+    .fits = fits,
+    .draw = draw,
+};
