@@ -21,8 +21,8 @@
 
 #define NVT_CHANGE_RUNS 3 /* a side, or the noise between runs is not known */
 
-/* What commands use: of two equal runs, at most one comparison in twenty gives any verdict
- * (tests/test_change.c measures it). */
+/* What commands use: where nothing but the noise that is known differs, at most one comparison in
+ * twenty gives any verdict (tests/test_change.c measures it). */
 #define NVT_CHANGE_ALPHA 0.05
 
 enum nvt_verdict { NVT_CANNOT_TELL, NVT_SAME, NVT_FASTER, NVT_SLOWER };

@@ -10,8 +10,9 @@
 #define BATCHES_FROM     40
 #define CORRELATION_MOST 0.97
 #define UPPER            1.645 /* standard errors: it is less with 95 % */
-#define DEGREES_LEAST    1
-#define SHORT            20 /* times: below, their correlation can hardly be had */
+#define DEGREES_LEAST    3
+#define RANGE_MOST       0.5 /* of the Winsorised times' range */
+#define SHORT            20  /* times: below, their correlation can hardly be had */
 #define SHORT_MOST       0.5
 
 /* Winsorised times, their mean at 0. */
@@ -90,7 +91,8 @@ static double error_of(const struct winsorised *from, double *degrees)
             *degrees = fmin(*degrees, BATCHES - 1);
         error = fmax(error, of_batches);
     }
-    return error;
+    const double range = RANGE_MOST * (from->high - from->low);
+    return fmin(error, range * range);
 }
 
 int nvt_typical_of_times(const double *values, size_t count, uint32_t rank,

@@ -8,7 +8,11 @@
  * (1 + r) / (1 - r), where r is what the correlation of each Winsorised time with the next is at most,
  * with 95 %, without the bias of short series (Kendall, "Note on bias in the estimation of
  * autocorrelation", 1954); 0.97 at most. From forty times on the means of eight batches, which know
- * of slower changes, give an error too, and the larger one is taken.
+ * of slower changes, give an error too, and the larger one is taken. It is at most half of the Winsorised
+ * times' range, which is the most that the deviation of anything within it can be (Popoviciu, "Sur les
+ * équations algébriques ayant toutes leurs racines réelles", 1935), and has three degrees of freedom at least:
+ * where a machine's clock has changed once within a run, times say nothing of how often it does, but they do say by how
+ * much.
  *
  * Fewer than twenty times can hardly say how they resemble each other: r is then what they say
  * and no more, 0.5 at most, and only the seventh at either end is left out.

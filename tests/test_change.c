@@ -34,14 +34,16 @@ struct noise {
     double spread; /* of the logarithms */
     double memory; /* correlation of each with the next */
     double stray;  /* share of times that take 10 to 100 times as long */
+    double step;   /* by which all times from somewhere in the middle half on are longer */
 };
 
 static void make_run(double *values, size_t count, double mean, const struct noise *noise)
 {
     double slow = normal();
+    const double from = noise->step > 0 ? (0.25 + 0.5 * uniform()) * (double)count : INFINITY;
     for (size_t i = 0; i < count; i++) {
         slow = noise->memory * slow + sqrt(1 - noise->memory * noise->memory) * normal();
-        values[i] = mean * exp(noise->spread * slow);
+        values[i] = mean * exp(noise->spread * slow) * ((double)i < from ? 1 : 1 + noise->step);
         if (uniform() < noise->stray)
             values[i] *= 10 + 90 * uniform();
     }
@@ -90,8 +92,9 @@ static size_t at_most(size_t trials)
 static void equal_runs_are_rarely_called_different(void **unused)
 {
     (void)unused;
-    static const struct noise kinds[] = {
-        {0.05, 0, 0}, {0.05, 0.9, 0}, {0.3, 0.5, 0.01}, {0.3, 0.9, 0.01}, {1, 0, 0.01}};
+    static const struct noise kinds[] = {{0.05, 0, 0, 0},     {0.05, 0.9, 0, 0},
+                                         {0.3, 0.5, 0.01, 0}, {0.3, 0.9, 0.01, 0},
+                                         {1, 0, 0.01, 0},     {0.003, 0, 0.01, 0.02}};
     static const size_t lengths[] = {20, 100, 400};
     enum { TRIALS = 300 };
     for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
@@ -105,10 +108,10 @@ static void equal_runs_are_rarely_called_different(void **unused)
                 count_verdicts(changes, ROWS, found);
                 wrong += found[NVT_FASTER] + found[NVT_SLOWER] > 0;
             }
-            print_message("spread %.2f, memory %.1f, stray %.2f, %3zu times: %zu of %d comparisons "
-                          "of %d rows of equal runs gave a verdict\n",
-                          kinds[kind].spread, kinds[kind].memory, kinds[kind].stray, lengths[l],
-                          wrong, TRIALS, ROWS);
+            print_message("spread %g, memory %g, stray %g, step %g, %3zu times: %zu of %d "
+                          "comparisons of %d rows of equal runs gave a verdict\n",
+                          kinds[kind].spread, kinds[kind].memory, kinds[kind].stray,
+                          kinds[kind].step, lengths[l], wrong, TRIALS, ROWS);
             assert_true(wrong <= at_most(TRIALS));
         }
 }
@@ -117,7 +120,7 @@ static void equal_runs_are_rarely_called_different(void **unused)
 static void few_times_are_enough_where_they_are_independent(void **unused)
 {
     (void)unused;
-    const struct noise noise = {0.1, 0, 0.01};
+    const struct noise noise = {0.1, 0, 0.01, 0};
     const struct study equal = {1, 6, 1, NULL}, more = {1, 6, 1.6, NULL};
     struct nvt_change change;
     size_t wrong = 0, right = 0, found[4];
@@ -153,7 +156,7 @@ static void runs_carry_the_noise_between_them(void **unused)
 {
     (void)unused;
     static const char *const kinds[] = {"independent", "random walk", "straight", "heavy-tailed"};
-    const struct noise noise = {0.1, 0.9, 0.01};
+    const struct noise noise = {0.1, 0.9, 0.01, 0};
     enum { TRIALS = 1000 };
     for (int kind = 0; kind < 4; kind++)
         for (size_t runs = 3; runs <= 8; runs += runs == 3 ? 2 : 3) {
@@ -177,7 +180,7 @@ static void runs_carry_the_noise_between_them(void **unused)
 static void real_changes_are_found(void **unused)
 {
     (void)unused;
-    static const struct noise calm = {0.02, 0.5, 0.01}, wild = {0.3, 0.5, 0.05};
+    static const struct noise calm = {0.02, 0.5, 0.01, 0}, wild = {0.3, 0.5, 0.05, 0};
     static const struct {
         const struct noise *noise;
         size_t runs, count;
@@ -208,12 +211,40 @@ static void real_changes_are_found(void **unused)
     }
 }
 
+/* A clock that changes once within a run: small beside the change, which is found for all that. */
+static void a_step_hides_no_large_change(void **unused)
+{
+    (void)unused;
+    static const double steps[] = {0.006, 0.02};
+    static const size_t lengths[] = {30, 100, 400};
+    for (size_t s = 0; s < 2; s++)
+        for (size_t l = 0; l < 3; l++) {
+            const struct noise noise = {0.003, 0, 0.01, steps[s]};
+            const struct study study = {1, lengths[l], 1.26, NULL};
+            size_t seen = 0, found[4];
+            double widest = 0;
+            for (int trial = 0; trial < 30; trial++) {
+                struct nvt_change changes[ROWS];
+                for (int row = 0; row < ROWS; row++)
+                    measure(&study, &noise, &changes[row]);
+                count_verdicts(changes, ROWS, found);
+                seen += found[NVT_SLOWER];
+                for (int row = 0; row < ROWS; row++)
+                    widest = fmax(widest, changes[row].high / changes[row].low - 1);
+            }
+            print_message("a step of %g %%, %zu times: 26 %% more found in %.1f %% of rows, the "
+                          "widest interval %.1f %%\n",
+                          100 * steps[s], lengths[l], (double)seen / 3, 100 * widest);
+            assert_true(seen >= 298);
+        }
+}
+
 /* Both sides' noise counts, however far they are apart. */
 static void intervals_hold_the_ratio(void **unused)
 {
     (void)unused;
     static const double ratios[] = {0.1, 1, 3};
-    const struct noise noise = {0.3, 0.3, 0.01};
+    const struct noise noise = {0.3, 0.3, 0.01, 0};
     double level;
     for (size_t r = 0; r < 3; r++)
         for (size_t runs = 1; runs <= 5; runs += 4) {
@@ -236,7 +267,7 @@ static void intervals_hold_the_ratio(void **unused)
 static void verdicts_are_those_of_the_intervals(void **unused)
 {
     (void)unused;
-    const struct noise noise = {0.1, 0, 0};
+    const struct noise noise = {0.1, 0, 0, 0};
     struct nvt_change changes[40];
     double level;
     for (int row = 0; row < 40; row++) {
@@ -260,7 +291,7 @@ static void verdicts_are_those_of_the_intervals(void **unused)
 static void ranks_are_compared_with_themselves(void **unused)
 {
     (void)unused;
-    const struct noise noise = {0.01, 0, 0};
+    const struct noise noise = {0.01, 0, 0, 0};
     static double values[60];
     struct nvt_typical series[2][16];
     struct nvt_change change;
@@ -295,7 +326,7 @@ static void ranks_are_compared_with_themselves(void **unused)
 static void runs_that_go_together_are_paired(void **unused)
 {
     (void)unused;
-    const struct noise noise = {0.01, 0, 0};
+    const struct noise noise = {0.01, 0, 0, 0};
     const double off[2][RUNS] = {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 3, 4, 5, 6, 7, 8}};
     const struct study ranks = {8, 60, 1.1, off};
     struct nvt_change change;
@@ -323,7 +354,7 @@ static void runs_that_go_together_are_paired(void **unused)
 static void equal_to_a_hair_is_the_same(void **unused)
 {
     (void)unused;
-    const struct noise noise = {1e-4, 0, 0};
+    const struct noise noise = {1e-4, 0, 0, 0};
     const struct study study = {1, 100, 1, NULL};
     struct nvt_change change;
     size_t found[4];
@@ -396,6 +427,7 @@ int main(void)
         cmocka_unit_test(few_times_are_enough_where_they_are_independent),
         cmocka_unit_test(runs_carry_the_noise_between_them),
         cmocka_unit_test(real_changes_are_found),
+        cmocka_unit_test(a_step_hides_no_large_change),
         cmocka_unit_test(intervals_hold_the_ratio),
         cmocka_unit_test(verdicts_are_those_of_the_intervals),
         cmocka_unit_test(ranks_are_compared_with_themselves),
