@@ -162,7 +162,7 @@ static void delimited_table(const struct nvt_table *table, char delimiter,
     for (size_t column = 0; column < columns; column++) {
         if (column)
             putc(delimiter, out);
-        field(nvt_table_column(table, column)->heading, out);
+        field(nvt_render_heading(nvt_table_column(table, column), number, sizeof(number)), out);
     }
     putc('\n', out);
     for (size_t row = 0; row < nvt_table_rows(table); row++) {

@@ -26,8 +26,9 @@ enum nvt_column_flags {
 
 /* What a column is. Static text, which must outlive the tables made of it. */
 struct nvt_column_spec {
-    const char *heading; /* as csv and tsv have it */
-    const char *unit;    /* "ns", "%", "MiB" …, or "": csv and tsv do not add it to the heading */
+    const char *heading;
+    const char
+        *unit; /* "ns", "%", "MiB" …, or "": shown behind the heading, unless that has it already */
     enum nvt_type type;
     int decimals; /* of an NVT_REAL */
     unsigned flags;

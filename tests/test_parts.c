@@ -100,9 +100,9 @@ static void expect(const char *report, struct nvt_trace *trace, const char *expe
 }
 
 #define SHARE                                                                                      \
-    "configuration,phase,n,time,products at least,products at most,share at least,share at most,"  \
-    "from\n"
-#define MADE_OF "\nconfiguration,phase,name,products,times a phase,time a phase,share\n"
+    "configuration,phase,n,time (ns),products at least (ns),products at most (ns),share at "       \
+    "least (%),share at most (%),from\n"
+#define MADE_OF "\nconfiguration,phase,name,products,times a phase,time a phase (ns),share (%)\n"
 
 static void shares_by_range(void **state)
 {
@@ -180,9 +180,9 @@ static void what_is_not_named_is_counted(void **state)
         snprintf(share, sizeof(share), "%.0f,%.0f,%.0f,%.1f,%.1f,kernels", all, products, products,
                  100 * products / all, 100 * products / all);
         size = snprintf(expected, sizeof(expected),
-                        SHARE "transformer size=many,forward,1,%s\n"
-                              "transformer size=many,all,1,%s\n" MADE_OF,
-                        share, share);
+                        "%stransformer size=many,forward,1,%s\n"
+                        "transformer size=many,all,1,%s\n%s",
+                        SHARE, share, share, MADE_OF);
         for (int i = 0; i < named; i++)
             size += snprintf(expected + size, sizeof(expected) - (size_t)size,
                              "transformer size=many,forward,%s%d,%s,1.0,%d,%.1f\n",
@@ -196,8 +196,8 @@ static void what_is_not_named_is_counted(void **state)
 }
 
 #define ATTENTION                                                                                  \
-    "configuration,phase,part,times a phase,time a phase,FLOPs a phase,GFLOP/s,of the time,"       \
-    "of the FLOPs,clock\n"
+    "configuration,phase,part,times a phase,time a phase (ns),FLOPs a phase,GFLOP/s,of the time "  \
+    "(%),of the FLOPs (%),clock\n"
 
 static void attention_on_both_clocks(void **state)
 {

@@ -469,7 +469,7 @@ static void test_slowdowns(void **state)
     struct cli_result result = cli_run(stats);
     cli_expect_status(&result, 0);
     static const char head[] =
-        "configuration,warmup,collect,phase,bare,collected,slow-down,pairs,source\n"
+        "configuration,warmup,collect,phase,bare (ns),collected (ns),slow-down,pairs,source\n"
         "transformer size=small,5,nsys,forward,23280700,66757600,2.8675,1,published\n";
     assert_memory_equal(result.out, head, strlen(head));
     assert_non_null(

@@ -408,8 +408,8 @@ static void test_phases(void **state)
     push_in(trace, "nvtally", "forward", 2000, 2999); /* outside of any iteration */
     expect_csv(
         trace, NULL, "phases",
-        "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "
-        "copy,status,source\n"
+        "workload,configuration,phase,n,mean (ns),std (ns),min (ns),median (ns),"
+        "max (ns),TFLOP/s,of the peak (%),GB/s,of a copy (%),status,source\n"
         "fragmented,size=256 batch=8 fragments=2 mode=train,forward,3,11.0,1.0,10,11.0,12,"
         "0.020000,,10.000,,ok,measured\n"
         "fragmented,size=256 batch=8 fragments=2 mode=train,backward,3,30.0,0.0,30,30.0,30,,,,"
@@ -445,13 +445,12 @@ static void test_other_phases(void **state)
     push_in(trace, "user", "note", 440, 450);
     push_in(trace, "nvtally", "iteration", 500, 600);
     push_in(trace, "nvtally", "step", 510, 550);
-    expect_csv(
-        trace, NULL, "phases",
-        "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "
-        "copy,status,source\n"
-        "switchback,dim=64 batch=128,quantize,4,45.0,,,,,,,2.000,,ok,measured\n"
-        "switchback,dim=64 batch=128,step,2,30.0,14.1,20,30.0,40,,,,,ok,measured\n",
-        "");
+    expect_csv(trace, NULL, "phases",
+               "workload,configuration,phase,n,mean (ns),std (ns),min (ns),median (ns),"
+               "max (ns),TFLOP/s,of the peak (%),GB/s,of a copy (%),status,source\n"
+               "switchback,dim=64 batch=128,quantize,4,45.0,,,,,,,2.000,,ok,measured\n"
+               "switchback,dim=64 batch=128,step,2,30.0,14.1,20,30.0,40,,,,,ok,measured\n",
+               "");
 }
 
 /* Two processes ran the same configuration: one row. */
@@ -487,8 +486,8 @@ static void test_phases_of_anybody(void **state)
     lost.flags = NVT_RANGE_UNCLOSED;
     add(trace, lost);
     expect_csv(trace, NULL, "phases",
-               "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of "
-               "a copy,status,source\n"
+               "workload,configuration,phase,n,mean (ns),std (ns),min (ns),median (ns),"
+               "max (ns),TFLOP/s,of the peak (%),GB/s,of a copy (%),status,source\n"
                ",their run.nvt,forward,2,60.0,14.1,50,60.0,70,,,,,ok,measured\n"
                ",their run.nvt,backward,1,100.0,,100,100.0,100,,,,,ok,measured\n",
                "");
@@ -502,8 +501,8 @@ static void test_phases_of_none(void **state)
     push(trace, "forward", 200, 300);
     expect_csv(
         trace, NULL, "phases",
-        "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "
-        "copy,status,source\n",
+        "workload,configuration,phase,n,mean (ns),std (ns),min (ns),median (ns),"
+        "max (ns),TFLOP/s,of the peak (%),GB/s,of a copy (%),status,source\n",
         "note: no range forward, backward or optimizer was found, or none within an iteration\n");
 }
 

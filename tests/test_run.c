@@ -151,9 +151,9 @@ static struct phase_times times_of_trace(const char *csv, int row, const char *p
     struct phase_times times;
     csv_cell(csv, row, "phase", cell, sizeof(cell));
     assert_string_equal(cell, phase);
-    csv_cell(csv, row, "mean", cell, sizeof(cell));
+    csv_cell(csv, row, "mean (ns)", cell, sizeof(cell));
     times.mean = strtod(cell, NULL);
-    csv_cell(csv, row, "std", cell, sizeof(cell));
+    csv_cell(csv, row, "std (ns)", cell, sizeof(cell));
     times.std = strtod(cell, NULL);
     return times;
 }

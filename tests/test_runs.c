@@ -258,8 +258,8 @@ static void test_conditions(void **state)
 }
 
 #define PHASES_HEADINGS                                                                            \
-    "workload,configuration,phase,n,mean,std,min,median,max,TFLOP/s,of the peak,GB/s,of a "        \
-    "copy,status,source\n"
+    "workload,configuration,phase,n,mean (ns),std (ns),min (ns),median (ns),"                      \
+    "max (ns),TFLOP/s,of the peak (%),GB/s,of a copy (%),status,source\n"
 #define LINEAR_PHASES                                                                              \
     "fragmented,size=64 batch=2 "                                                                  \
     "mode=linear,forward,10,1000000.0,100.0,1,2.5,,0.000003,,,,ok,measured\n"                      \

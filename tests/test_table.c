@@ -22,6 +22,8 @@ static const struct nvt_column_spec columns[] = {
     {"steady", "", NVT_BOOL, 0, 0}, {"PID", "", NVT_INT, 0, NVT_PLAIN},
 };
 enum { NAME, TOTAL, MEAN, RATIO, STEADY, PID, COLUMNS };
+/* With the unit, once. */
+static const char *const headings[] = {"Name", "Total (ns)", "mean (ns)", "ratio", "steady", "PID"};
 
 /* Names that have broken somebody's table. */
 static const char *const names[] = {
@@ -269,7 +271,7 @@ static void test_csv(void **state)
             csv_field(&at, field, &delimiter);
             assert_int_equal(delimiter, column + 1 < COLUMNS ? ',' : '\n');
             if (!row)
-                assert_string_equal(field, columns[column].heading);
+                assert_string_equal(field, headings[column]);
             else if (row == NAMES + 1)
                 assert_string_equal(field, "");
             else if (column == NAME) {
