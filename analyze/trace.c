@@ -522,6 +522,7 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
         all.first = all.last = 0;
     trace->first_ns = all.first;
     trace->last_ns = all.last;
+    trace->levels_ns = all.last;
     note_lost(trace);
     note_other_clock(trace);
     return 0;

@@ -268,6 +268,8 @@ struct nvt_trace {
     const char *format;        /* "nvt", "nsys", "kineto": static text */
     int64_t origin_ns;         /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
     int64_t first_ns, last_ns; /* of anything in it (set by nvt_trace_finish) */
+    int64_t
+        levels_ns; /* until when memory and counters are told: last_ns, or where a window ends before it */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
     char *warning;            /* one line about what could not be read, or NULL */

@@ -478,6 +478,7 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
                        (long long)trace->first_ns, (long long)trace->last_ns);
     trace->first_ns = is_empty ? 0 : extent.from;
     trace->last_ns = is_empty ? 0 : extent.to;
+    trace->levels_ns = spans->all.to < trace->last_ns ? spans->all.to : trace->last_ns;
 }
 
 /* What tables, charts and documents say of the window. */

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../analyze/window.h"
+#include "../plots/chart.h"
 #include "cli.h"
 
 static struct nvt_error err = NVT_ERROR_INIT;
@@ -248,6 +249,50 @@ static void counters_begin_with_what_they_were(void **state)
     nvt_trace_free(trace);
 }
 
+/* Levels are drawn as far as the window goes: a range that ends behind it makes the picture longer. */
+static void levels_end_with_the_window(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("levels.nvt", "test");
+    uint32_t process = nvt_trace_process(trace, 10), thread = nvt_trace_thread(trace, process, 10);
+    uint32_t counter =
+        nvt_counter_add(trace, &(struct nvt_counter){.process = process, .name = text(trace, "c")});
+    add_range(trace, thread, "", "long", 12000, 100000);
+    for (int i = 1; i < 10; i++) {
+        struct nvt_counter_sample row = {
+            .time = 10000L * i, .counter = counter, .value = i, .thread = NVT_NONE};
+        assert_true(nvt_counter_sample_add(trace, &row) != NVT_NONE);
+        add_memory(trace, 10000L * i, NVT_MEMORY_ALLOC, (uint64_t)i, 8 * (uint64_t)i);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    assert_int_equal(trace->levels_ns, 100000);
+    cut(trace, NULL, "11000/36000");
+    assert_int_equal(trace->last_ns, 100000);
+    assert_int_equal(trace->levels_ns, 36000);
+    struct nvt_input_trace given = {.trace = trace};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    const struct nvt_chart_request request = {&input, cli_folder, "svg", stdout};
+    static const struct {
+        const struct nvt_chart *chart;
+        const char *data;
+    } charts[] = {{&nvt_chart_memory, "levels-memory.dat"},
+                  {&nvt_chart_counters, "levels-counters.dat"}};
+    for (size_t i = 0; i < 2 && cli_has_gnuplot(); i++) {
+        assert_true(charts[i].chart->fits(&input));
+        assert_int_equal(charts[i].chart->draw(&request, &err), 0);
+        char *data = cli_read_text(cli_folder, charts[i].data);
+        double time = 0;
+        for (char *line = strtok(data, "\n"); line; line = strtok(NULL, "\n"))
+            if (*line != '#')
+                time = strtod(line, NULL);
+        /* From 11 or 12 us, where memory or the range begins, in us. */
+        assert_true(time > 23.9 && time < 25.1);
+        free(data);
+    }
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace);
+}
+
 static void expect_none(const char *range, const char *needle)
 {
     struct nvt_trace *trace = steps();
@@ -385,6 +430,7 @@ int main(void)
         cmocka_unit_test(a_time_has_what_begins_then),
         cmocka_unit_test(windows_side_by_side_hold_everything),
         cmocka_unit_test(memory_in_use_stays),
+        cmocka_unit_test(levels_end_with_the_window),
         cmocka_unit_test(counters_begin_with_what_they_were),
         cmocka_unit_test(windows_that_are_none),
         cmocka_unit_test(commands_take_windows),

@@ -70,8 +70,10 @@ static void put_course(const struct sheet *sheet, const struct nvt_counter_cours
             put_point(sheet, course->time[i], course->level[i], out);
         at = next;
     }
-    if (end)
-        put_point(sheet, to, course->level[end - 1], out);
+    /* What it was until the end; behind a window nobody knows. */
+    if (end && sheet->trace->levels_ns > course->time[end - 1])
+        put_point(sheet, to < sheet->trace->levels_ns ? to : sheet->trace->levels_ns,
+                  course->level[end - 1], out);
 }
 
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,

@@ -75,11 +75,13 @@ static void put_point(const struct point *most, const struct point *last, FILE *
         fprintf(out, "%.9g\t%.9g\t%.9g\n", last->time, last->allocated, last->reserved);
 }
 
-/* The level that a series has where the picture begins is drawn from its edge on. */
+/* The level that a series has where the picture begins is drawn from its edge on, and its last one to where levels are
+ * told. */
 static void put_series(const struct sheet *sheet, size_t series, FILE *out)
 {
     const struct columns *c = &sheet->columns;
-    double length = (double)(sheet->bands.to - sheet->bands.from) / sheet->unit.ns;
+    const double length = (double)(sheet->bands.to - sheet->bands.from) / sheet->unit.ns;
+    const double told = (double)(sheet->trace->levels_ns - sheet->bands.from) / sheet->unit.ns;
     struct point most = {-1, 0, 0}, last = {-1, 0, 0};
     double begun = -1; /* the column of the picture that both are in */
     for (size_t row = 0; row < nvt_table_rows(sheet->table); row++) {
@@ -103,7 +105,7 @@ static void put_series(const struct sheet *sheet, size_t series, FILE *out)
     }
     if (most.time >= 0) {
         put_point(&most, &last, out);
-        last.time = length;
+        last.time = fmin(length, fmax(told, last.time));
         put_point(&last, &last, out);
     }
 }
