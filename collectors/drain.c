@@ -580,6 +580,7 @@ void nvt_drain_close(struct nvt_drain *drain, uint64_t now, struct nvt_drain_tot
     totals->batches += drain->totals.batches;
     totals->device_threads += drain->totals.batches && !drain->totals.events;
     totals->dropped += drain->totals.dropped;
+    totals->too_deep |= atomic_load(&drain->ring->too_deep) != 0;
     totals->nested += drain->totals.nested;
     totals->unwritten += drain->totals.unwritten;
     totals->waited_ns += drain->totals.waited_ns;

@@ -41,6 +41,7 @@ uint32_t nvt_drain_owner(const struct nvt_drain *drain, struct nvt_owner *owner)
 /* Sums of one ring, added to what is there. */
 struct nvt_drain_totals {
     uint64_t events, dropped, nested, unwritten, waited_ns;
+    int too_deep;            /* some of the dropped, as open ranges had filled the ring */
     uint64_t device_records; /* what devices and the CUDA API did */
     uint64_t batches;        /* in which rows about devices came */
     uint32_t device_threads; /* that sent nothing else: the collector's own */

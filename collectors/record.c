@@ -225,6 +225,11 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
                 " could not be written, %" PRIu64 " of threads without a buffer, %" PRIu64
                 " in signal handlers\n",
                 lost, result->dropped, result->unwritten, result->homeless, result->nested);
+    if (result->too_deep)
+        fprintf(stderr,
+                "nvtally: ranges were nested deeper than a buffer of %" PRIu64
+                " KiB has room for, which keeps 16 bytes for the end of each: --ring-size\n",
+                options->ring_bytes >> 10);
     char devices[64] = "";
     if (asked & NVT_TRACE_DEVICE || result->used_devices)
         snprintf(devices, sizeof(devices), ", %" PRIu64 " device records", result->device_records);

@@ -93,6 +93,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     result->device_records = totals->device_records;
     result->used_devices = totals->batches > 0;
     result->dropped = totals->dropped;
+    result->too_deep = totals->too_deep;
     result->nested = totals->nested;
     result->unwritten = totals->unwritten;
     result->waited_ns = totals->waited_ns;

@@ -31,7 +31,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 6u
+#define NVT_SHARED_VERSION 7u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -96,7 +96,9 @@ struct nvt_ring {
     _Atomic uint64_t nested;               /* events dropped as they came from a signal handler that
                                            interrupted an event */
     _Atomic uint64_t waited_ns;            /* time spent waiting for room */
-    _Atomic uint32_t state;                /* enum nvt_ring_state; GONE is the consumer's */
+    _Atomic uint32_t too_deep; /* some were dropped as open ranges, each of which keeps a slot for
+                                           its end, had filled it */
+    _Atomic uint32_t state;    /* enum nvt_ring_state; GONE is the consumer's */
     /* The consumer's line. */
     _Alignas(64) _Atomic uint64_t tail; /* slots drained */
 };

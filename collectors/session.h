@@ -39,7 +39,8 @@ struct nvt_record_result {
     uint64_t device_records; /* operations, API calls and the like in the file */
     int used_devices;        /* a process came up with CUDA */
     int captured;            /* what options.capture names has begun, at least once */
-    uint64_t dropped;   /* events dropped at full rings, by request or as the recorder was silent */
+    uint64_t dropped; /* events dropped at full rings, by request or as the recorder was silent */
+    int too_deep; /* some of them as a thread's open ranges had filled its ring: a larger one helps */
     uint64_t nested;    /* events of signal handlers that interrupted an event */
     uint64_t homeless;  /* events of threads that could get no ring */
     uint64_t unwritten; /* events drained that could not be written */

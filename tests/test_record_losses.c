@@ -116,9 +116,33 @@ static void drops_and_counts_whole_ranges_when_told(void **state)
     assert_int_equal(events + dropped, 2 * 2 * 2000000);
     assert_true(dropped > 0);
     assert_non_null(strstr(result.err, "events were lost"));
+    assert_null(strstr(result.err, "nested deeper"));
     assert_int_equal(recorded_count(trace, "work") * 2, events);
     cli_result_free(&result);
     nvt_trace_free(trace);
+}
+
+/* Each open range keeps a slot for its end: no waiting makes room for more of them than there are slots. */
+static void ranges_too_deep_for_a_ring_are_told(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"64K", "1M"};
+    for (int large = 0; large < 2; large++) {
+        const char *argv[] = {"nvtally",       "record", "--ring-size",      sizes[large], "-o",
+                              recorded_path(), "--",     cli_client("deep"), "10000",      NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        struct nvt_trace *trace = recorded_trace();
+        uint64_t dropped = sum_threads(trace, trace->threads.dropped);
+        assert_int_equal(sum_threads(trace, trace->threads.events) + dropped, 20000);
+        assert_int_equal(dropped > 0, !large);
+        /* What is there is whole: 4096 slots, a few of them no open range's. */
+        assert_true(recorded_count(trace, "deep") >= (large ? 10000 : 4000));
+        const char *told = strstr(result.err, "nested deeper than a buffer of 64 KiB has room for");
+        assert_int_equal(told != NULL, !large);
+        cli_result_free(&result);
+        nvt_trace_free(trace);
+    }
 }
 
 static void waits_and_loses_nothing_by_default(void **state)
@@ -237,6 +261,7 @@ int main(void)
         cmocka_unit_test(loses_nothing_when_the_target_is_killed),
         cmocka_unit_test(stays_readable_when_the_recorder_is_killed),
         cmocka_unit_test(drops_and_counts_whole_ranges_when_told),
+        cmocka_unit_test(ranges_too_deep_for_a_ring_are_told),
         cmocka_unit_test(waits_and_loses_nothing_by_default),
         cmocka_unit_test(goes_on_when_the_recorder_stops),
         cmocka_unit_test(waits_for_a_slow_disk),

@@ -314,9 +314,11 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
                        0); /* the short path stops at the ring's end without coming around */
     /* What never fits is dropped at once: a giant record, or one in a ring full of open ranges. */
     uint64_t open = open_ranges(thread);
-    if (slots + open + 2 >= thread->size)
+    if (slots + open + 2 >= thread->size) {
         status = -1;
-    else if (!fits(thread, slots, open))
+        if (open > thread->size / 2)
+            atomic_store_explicit(&nvt_thread_ring(thread)->too_deep, 1, memory_order_relaxed);
+    } else if (!fits(thread, slots, open))
         status = nvt_session.control->on_full == NVT_ON_FULL_WAIT
                      ? wait_for_room(thread, slots, open)
                      : -1;
