@@ -115,6 +115,14 @@ static const char pytorch[] =
     " \"Total Allocated\": 0}},\n"
     "{\"ph\": \"X\", \"cat\": \"Trace\", \"name\": \"PyTorch Profiler (0)\", \"pid\": \"Spans\","
     " \"tid\": \"PyTorch Profiler\", \"ts\": 1, \"dur\": 1000},\n"
+    "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"Iteration Start: PyTorch Profiler\", \"pid\": "
+    "\"Traces\","
+    " \"tid\": \"Trace PyTorch Profiler\", \"ts\": 1},\n"
+    "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"Record Window End\", \"pid\": \"\", \"tid\": \"\","
+    " \"ts\": 5000},\n"
+    "{\"ph\": \"X\", \"cat\": \"overhead\", \"name\": \"Activity Buffer Request\", \"pid\": -1, "
+    "\"tid\": 0,"
+    " \"ts\": 99, \"dur\": 1},\n"
     "{\"ph\": \"X\", \"cat\": \"overhead\", \"name\": \"Buffer Flush\", \"pid\": 77, \"tid\": 77,"
     " \"ts\": 150, \"dur\": 1},\n"
     "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 77, \"tid\": 0, \"ts\": 1,"
@@ -124,6 +132,26 @@ static const char pytorch[] =
     "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 0, \"tid\": 8, \"ts\": 1,"
     " \"args\": {\"name\": \"stream 8\"}}\n"
     "], \"traceName\": \"/tmp/trace.json\"}\n";
+
+/* Memory, and what the profiler did itself. */
+static void check_pytorch_rest(const struct nvt_trace *trace)
+{
+    assert_int_equal(trace->memory.count, 2);
+    assert_int_equal(trace->memory.device[0], 1);
+    assert_int_equal(trace->memory.reserved[0], 2097152);
+    assert_int_equal(trace->memory.device[1], NVT_NONE);
+    assert_int_equal(trace->memory.kind[1], NVT_MEMORY_FREE);
+    assert_int_equal(trace->memory.bytes[1], 64);
+    assert_true(trace->memory.reserved[1] == UINT64_MAX);
+    assert_int_equal(trace->overheads.count, 2);
+    assert_int_equal(trace->overheads.process[0], 0);
+    assert_int_equal(trace->overheads.thread[0], NVT_NONE);
+    assert_int_equal(trace->overheads.thread[1], 0);
+    assert_int_equal(trace->marks.count, 2);
+    assert_string_equal(name_of(trace, trace->marks.name[1]), "Record Window End");
+    assert_int_equal(trace->marks.thread[1], 0);
+    assert_int_equal(trace->last_ns, 5000000);
+}
 
 static void check_pytorch(const struct nvt_trace *trace)
 {
@@ -169,14 +197,7 @@ static void check_pytorch(const struct nvt_trace *trace)
     assert_int_equal(trace->syncs.recorded[1], 9);
     assert_int_equal(trace->syncs.recorded_stream[1], 20);
 
-    assert_int_equal(trace->memory.count, 2);
-    assert_int_equal(trace->memory.device[0], 1);
-    assert_int_equal(trace->memory.reserved[0], 2097152);
-    assert_int_equal(trace->memory.device[1], NVT_NONE);
-    assert_int_equal(trace->memory.kind[1], NVT_MEMORY_FREE);
-    assert_int_equal(trace->memory.bytes[1], 64);
-    assert_true(trace->memory.reserved[1] == UINT64_MAX);
-    assert_int_equal(trace->overheads.count, 1);
+    check_pytorch_rest(trace);
     assert_int_equal(trace->devices.count, 2);
     assert_int_equal(trace->devices.multiprocessors[0], 132);
     assert_string_equal(nvt_trace_meta(trace, "device"), "NVIDIA H100");

@@ -7,7 +7,9 @@
  *
  * Ranges: category user_annotation, nvtx or none is the default domain; any other category is a
  * domain of that name (cpu_op, python_function …). gpu_user_annotation is left out: it is Kineto's
- * own projection of what is read already.
+ * own projection of what is read already; so is the span of category Trace, the profiler's. Kineto's instants
+ * "Iteration Start: …" (process "Traces") and "Record Window End" (""), from and to which it recorded, are marks of
+ * the file's process, as these are none.
  */
 #ifndef NVT_READ_KINETO_H
 #define NVT_READ_KINETO_H

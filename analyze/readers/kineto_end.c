@@ -12,38 +12,81 @@ static int out_of_memory(struct nvt_kineto *reader)
     return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
 }
 
+/* The process of what has none: that of the first call, else the first one, else one that is made. NVT_NONE when out
+ * of memory. */
+static uint32_t first_process(struct nvt_trace *trace)
+{
+    if (trace->apis.count)
+        return trace->threads.process[trace->apis.thread[0]];
+    return trace->processes.count ? 0 : nvt_trace_process(trace, 0);
+}
+
+/* Whether anything is there whose process could not be told from its event. */
+static int has_unowned(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->overheads.count; i++)
+        if (trace->overheads.process[i] == NVT_NONE)
+            return 1;
+    for (uint32_t i = 0; i < trace->marks.count; i++)
+        if (trace->marks.thread[i] == NVT_NONE)
+            return 1;
+    return trace->ops.count || trace->syncs.count;
+}
+
+/* Put marks that are of no thread on the first one of a process. 0, or -1 when out of memory. */
+static int own_marks(struct nvt_trace *trace, uint32_t process)
+{
+    uint32_t thread = 0;
+    while (thread < trace->threads.count && trace->threads.process[thread] != process)
+        thread++;
+    for (uint32_t i = 0; i < trace->marks.count; i++) {
+        if (trace->marks.thread[i] != NVT_NONE)
+            continue;
+        if (thread == trace->threads.count && nvt_trace_thread(trace, process, 0) == NVT_NONE)
+            return -1;
+        trace->marks.thread[i] = thread;
+    }
+    return 0;
+}
+
+/* The process whose call has a correlation id, by that id. 0 or -1. */
+static int map_callers(struct nvt_map *callers, const struct nvt_trace *trace)
+{
+    const struct nvt_apis *apis = &trace->apis;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        uint32_t *caller = nvt_map_at(callers, apis->correlation[i]);
+        if (!caller)
+            return -1;
+        if (*caller == NVT_MAP_NONE)
+            *caller = trace->threads.process[apis->thread[i]];
+    }
+    return 0;
+}
+
+static uint32_t caller_of(const struct nvt_map *callers, uint64_t correlation, uint32_t first)
+{
+    uint32_t caller = nvt_map_get(callers, correlation);
+    return caller == NVT_MAP_NONE ? first : caller;
+}
+
 /* Device operations do not say whose they are: the process whose call has their correlation id. */
 static int own_operations(struct nvt_kineto *reader)
 {
     struct nvt_trace *trace = reader->trace;
-    const struct nvt_apis *apis = &trace->apis;
     struct nvt_map callers = {0};
-    uint32_t first = NVT_NONE;
-    int status = 0;
-    if (!trace->ops.count && !trace->syncs.count)
+    if (!has_unowned(trace))
         return 0;
-    for (uint32_t i = 0; i < apis->count && !status; i++) {
-        uint32_t process = trace->threads.process[apis->thread[i]];
-        if (first == NVT_NONE)
-            first = process;
-        uint32_t *caller = nvt_map_at(&callers, apis->correlation[i]);
-        if (!caller)
-            status = out_of_memory(reader);
-        else if (*caller == NVT_MAP_NONE)
-            *caller = process;
-    }
-    if (first == NVT_NONE)
-        first = trace->processes.count ? 0 : nvt_trace_process(trace, 0);
-    if (first == NVT_NONE)
+    uint32_t first = first_process(trace);
+    int status = first == NVT_NONE || map_callers(&callers, trace) ? out_of_memory(reader) : 0;
+    for (uint32_t i = 0; i < trace->ops.count && !status; i++)
+        trace->ops.process[i] = caller_of(&callers, trace->ops.correlation[i], first);
+    for (uint32_t i = 0; i < trace->syncs.count && !status; i++)
+        trace->syncs.process[i] = caller_of(&callers, trace->syncs.correlation[i], first);
+    for (uint32_t i = 0; i < trace->overheads.count && !status; i++)
+        if (trace->overheads.process[i] == NVT_NONE)
+            trace->overheads.process[i] = first;
+    if (!status && own_marks(trace, first))
         status = out_of_memory(reader);
-    for (uint32_t i = 0; i < trace->ops.count && !status; i++) {
-        uint32_t caller = nvt_map_get(&callers, trace->ops.correlation[i]);
-        trace->ops.process[i] = caller == NVT_MAP_NONE ? first : caller;
-    }
-    for (uint32_t i = 0; i < trace->syncs.count && !status; i++) {
-        uint32_t caller = nvt_map_get(&callers, trace->syncs.correlation[i]);
-        trace->syncs.process[i] = caller == NVT_MAP_NONE ? first : caller;
-    }
     nvt_map_free(&callers);
     return status;
 }

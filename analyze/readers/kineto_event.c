@@ -347,16 +347,18 @@ static int add_sync(struct nvt_kineto *reader)
     return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? out_of_memory(reader) : 0;
 }
 
+/* CUPTI's own threads have the number -1 for a process: it is known at the end. */
 static int add_overhead(struct nvt_kineto *reader)
 {
     const struct nvt_kineto_event *event = &reader->event;
-    struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
-    if (!thread)
+    const int is_known = event->pid >= 0 || !event->is_device_pid;
+    struct nvt_kineto_owner *thread = is_known ? nvt_kineto_thread(reader) : NULL;
+    if (is_known && !thread)
         return out_of_memory(reader);
     const struct nvt_overhead overhead = {.start = event->time,
                                           .end = event->time + event->duration,
-                                          .process = nvt_kineto_process(reader),
-                                          .thread = thread->row,
+                                          .process = thread ? nvt_kineto_process(reader) : NVT_NONE,
+                                          .thread = thread ? thread->row : NVT_NONE,
                                           .name = event->name};
     return nvt_overhead_add(reader->trace, &overhead) == NVT_NONE ? out_of_memory(reader) : 0;
 }
@@ -486,21 +488,36 @@ static int add_memory(struct nvt_kineto *reader)
     return 0;
 }
 
+/* Whether an instant is one of the two with which Kineto itself says what it recorded. */
+static int is_of_kineto(const struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    if (event->pid >= 0 || event->is_device_pid)
+        return 0;
+    const char *owner = nvt_name(reader->trace, (uint32_t)(-1 - event->pid));
+    const char *name = nvt_name(reader->trace, event->name);
+    return (!strcmp(owner, "Traces") && !strncmp(name, "Iteration Start: ", 17)) ||
+           (!*owner && !strcmp(name, "Record Window End"));
+}
+
 static int add_instant(struct nvt_kineto *reader)
 {
     if (!strcmp(nvt_name(reader->trace, reader->event.name), "[memory]"))
         return add_memory(reader);
-    const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
-    if (!thread)
+    const int is_own = is_of_kineto(reader);
+    const struct nvt_kineto_owner *thread = is_own ? NULL : nvt_kineto_thread(reader);
+    if (!is_own && !thread)
         return out_of_memory(reader);
-    uint32_t row = thread->row;
-    const struct nvt_mark mark = {.time = reader->event.time,
-                                  .thread = row,
-                                  .domain = domain_of(reader, reader->trace->threads.process[row]),
-                                  .name = reader->event.name};
+    uint32_t row = is_own ? NVT_NONE : thread->row; /* its own's are known at the end */
+    const struct nvt_mark mark = {
+        .time = reader->event.time,
+        .thread = row,
+        .domain = is_own ? 0 : domain_of(reader, reader->trace->threads.process[row]),
+        .name = reader->event.name};
     if (mark.domain == NVT_NONE || nvt_mark_add(reader->trace, &mark) == NVT_NONE)
         return out_of_memory(reader);
-    seen(reader, row, mark.time);
+    if (!is_own)
+        seen(reader, row, mark.time);
     return 0;
 }
 
