@@ -152,6 +152,30 @@ static void shares_by_kernel(void **state)
                  "transformer size=toy,all,softmax_forward,no,1.0,20,3.3\n");
 }
 
+/* A layer, whose phases have no ranges or such as nothing is known of: not "no" for what is all products. */
+static void unknown_ranges_are_not_told(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("layer.nvt", "test");
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    push(trace, "linear size=toy", 0, 100000, NULL);
+    push(trace, "iteration", 10, 5000, NULL);
+    push(trace, "forward", 100, 200, NULL);
+    push(trace, "fragment", 100, 180, NULL);
+    push(trace, "backward", 300, 600, NULL);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    expect("matmul_share", trace,
+           SHARE "linear size=toy,forward,1,100,,,,,\n"
+                 "linear size=toy,backward,1,300,,,,,\n"
+                 "linear size=toy,all,1,400,,,,,\n" MADE_OF
+                 "linear size=toy,forward,fragment,,1.0,80,80.0\n"
+                 "linear size=toy,forward,(in no range of its own),,1.0,20,20.0\n"
+                 "linear size=toy,backward,(all of backward),,1.0,300,100.0\n"
+                 "linear size=toy,all,(all of backward),,1.0,300,75.0\n"
+                 "linear size=toy,all,fragment,,1.0,80,20.0\n"
+                 "linear size=toy,all,(in no range of its own),,1.0,20,5.0\n");
+}
+
 /* A phase of so many kernels, the first the longest, each launched once. */
 static struct nvt_trace *many(int kernels)
 {
@@ -281,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_by_range),
         cmocka_unit_test(shares_by_kernel),
+        cmocka_unit_test(unknown_ranges_are_not_told),
         cmocka_unit_test(attention_on_both_clocks),
         cmocka_unit_test(kernels_by_name),
         cmocka_unit_test(what_is_not_named_is_counted),

@@ -3,7 +3,8 @@
  *
  * With a device, kernels are told apart by their names. Without one there are ranges alone, and a
  * range may hold more than products: the share then lies between that of ranges that are nothing
- * but products and that of all ranges with products in them.
+ * but products and that of all ranges with products in them. A configuration that has none of these ranges does not
+ * say where its products are: whether a range of it is products is left empty.
  *
  * What the phases of a configuration are made of together stands behind them: the kernel with the
  * most time in the forward pass need not be that of a whole step.
@@ -43,7 +44,7 @@ static const struct nvt_column_spec part_columns[] = {
     [P_SHARE] = {"share", "%", NVT_REAL, 1, 0},
 };
 
-enum kind { NO_PRODUCTS, SOME_PRODUCTS, PRODUCTS };
+enum kind { NO_PRODUCTS, SOME_PRODUCTS, PRODUCTS, UNKNOWN };
 
 /* What a part is: the ranges are those of the workload transformer (docs/workloads.md). */
 static enum kind kind_of(const struct nvt_part *part)
@@ -122,13 +123,14 @@ struct listing {
 
 static void put_row(const struct listing *listing, const struct row *of)
 {
-    static const char *const words[] = {"no", "in part", "yes"};
+    static const char *const words[] = {"no", "in part", "yes", NULL};
     struct nvt_table *table = listing->table;
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, P_CONFIGURATION, of->part->configuration);
     nvt_table_set_text(table, row, P_PHASE, listing->phase);
     nvt_table_set_text(table, row, P_NAME, of->label);
-    nvt_table_set_text(table, row, P_PRODUCTS, words[of->kind]);
+    if (words[of->kind])
+        nvt_table_set_text(table, row, P_PRODUCTS, words[of->kind]);
     nvt_table_set_real(table, row, P_COUNT, of->count / listing->runs);
     nvt_table_set_real(table, row, P_TIME, of->own_ns / listing->runs);
     nvt_table_set_real(table, row, P_SHARE, 100 * of->own_ns / listing->all);
@@ -146,7 +148,8 @@ static void list(struct listing *listing, const struct row *row)
     }
     if (!others->part)
         *others = (struct row){row->part, NULL, row->kind, 0, 0};
-    others->kind = others->kind == row->kind ? row->kind : SOME_PRODUCTS;
+    if (others->kind != row->kind)
+        others->kind = others->kind == UNKNOWN || row->kind == UNKNOWN ? UNKNOWN : SOME_PRODUCTS;
     others->count += row->count;
     others->own_ns += row->own_ns;
     if (left > 1)
@@ -173,7 +176,18 @@ struct whole {
     uint64_t most_runs;
     struct row *rows; /* of all phases, room for all parts */
     size_t count, phases;
+    int tells_ranges; /* it has ranges of a kind that has products: its others have none */
 };
+
+/* Whether the configuration whose parts begin at `from` does. */
+static int tells_ranges(const struct nvt_parts *parts, size_t from)
+{
+    const char *configuration = parts->items[from].configuration;
+    for (size_t i = from; i < parts->count && parts->items[i].configuration == configuration; i++)
+        if (!parts->items[i].is_kernel && kind_of(&parts->items[i]) != NO_PRODUCTS)
+            return 1;
+    return 0;
+}
 
 /* The row's part to those of its name. */
 static void add_row(struct whole *whole, const struct row *row)
@@ -228,8 +242,9 @@ static void put_phase(const struct nvt_parts *parts, size_t from, size_t to,
     struct listing listing = {made_of, name, (double)runs, share.all, total, 0, {0}};
     for (size_t i = from; i < to && runs && share.all > 0; i++) {
         const struct nvt_part *part = &parts->items[i];
-        const struct row row = {part, label_of(part, to - from == 1), kind_of(part),
-                                (double)part->count, part->own_ns};
+        const enum kind kind = by_kernel || whole->tells_ranges ? kind_of(part) : UNKNOWN;
+        const struct row row = {part, label_of(part, to - from == 1), kind, (double)part->count,
+                                part->own_ns};
         if (part->is_kernel != by_kernel)
             continue;
         list(&listing, &row);
@@ -253,6 +268,8 @@ static int fill(const struct nvt_parts *parts, struct nvt_table *table, struct n
         return nvt_fail(err, "out of memory");
     for (size_t from = 0, to; from < parts->count; from = to) {
         to = end_of_phase(parts, from);
+        if (!from || parts->items[from].configuration != parts->items[from - 1].configuration)
+            whole.tells_ranges = tells_ranges(parts, from);
         put_phase(parts, from, to, table, made_of, &whole);
         if (to < parts->count && parts->items[to].configuration == parts->items[from].configuration)
             continue;
