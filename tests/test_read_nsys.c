@@ -250,7 +250,7 @@ static const char copies_memory_and_the_rest[] = STRINGS RUNTIME_2020
     "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000, '2023-11-14');"
     "CREATE TABLE META_DATA_CAPTURE (name TEXT, value TEXT);"
     "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COMMAND', 'python3'),"
-    " ('PROCESS_0:ARGUMENT_0', 'train.py');";
+    " ('PROCESS_0:ARGUMENT_0', 'train.py'), ('PROCESS_0:ARGUMENT_1', 'two words');";
 
 static void reads_copies_memory_and_the_rest(void **state)
 {
@@ -284,7 +284,7 @@ static void reads_copies_memory_and_the_rest(void **state)
     assert_int_equal(trace->resources.handle[0], 7);
     assert_true(trace->origin_ns == INT64_C(1700000000000000000));
     assert_string_equal(nvt_trace_meta(trace, "date"), "2023-11-14");
-    assert_string_equal(nvt_trace_meta(trace, "command"), "python3 train.py");
+    assert_string_equal(nvt_trace_meta(trace, "command"), "python3 train.py 'two words'");
     nvt_trace_free(trace);
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../../lib/shell.h"
 #include "../exports/export.h"
 
 /* --- devices --- */
@@ -118,19 +119,34 @@ static int fact(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     return 0;
 }
 
-/* The command that nsys launched, PROCESS_0:COMMAND and its arguments in their order. */
+/* The longest command line that is kept. */
+enum { COMMAND_BYTES_MAX = 4095 };
+
+/* A word more of the command, quoted as a shell wants it. 0 or -1. */
+static int add_word(struct nvt_trace *trace, const char *value)
+{
+    char word[COMMAND_BYTES_MAX + 1];
+    char *const argv[] = {word, NULL};
+    const char *before = nvt_trace_meta(trace, "command");
+    struct nvt_buffer line = {0};
+    snprintf(word, sizeof(word), "%s", value);
+    int failed = (before && nvt_buffer_printf(&line, "%s ", before)) || nvt_shell_join(&line, argv);
+    line.size = line.size < COMMAND_BYTES_MAX ? line.size : COMMAND_BYTES_MAX;
+    failed = failed || nvt_buffer_append(&line, "", 1) ||
+             nvt_trace_set_meta(trace, "command", (const char *)line.data);
+    nvt_buffer_free(&line);
+    return failed ? -1 : 0;
+}
+
+/* The command that nsys launched, PROCESS_0:COMMAND and its arguments in their order, each a row. */
 static int command(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    char line[4096];
-    const char *before = nvt_trace_meta(reader->trace, "command");
     const char *name = (const char *)sqlite3_column_text(table->statement, NAME);
     const char *value = (const char *)sqlite3_column_text(table->statement, VALUE);
     if (!name || !value || strncmp(name, "PROCESS_0:", 10) ||
         (strcmp(name + 10, "COMMAND") && strncmp(name + 10, "ARGUMENT_", 9)))
         return fact(reader, table);
-    sqlite3_snprintf((int)sizeof(line), line, "%s%s%s", before ? before : "", before ? " " : "",
-                     value);
-    return nvt_trace_set_meta(reader->trace, "command", line);
+    return add_word(reader->trace, value);
 }
 
 enum { EPOCH, UTC };
