@@ -313,6 +313,37 @@ static void links_waits_to_events_of_old_exports(void **state)
     nvt_trace_free(trace);
 }
 
+/* nsys writes device 0 to every wait: it is that of the context, by its operations, or by the table of contexts. */
+static void waits_are_on_their_contexts_device(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = read_trace(make(
+        STRINGS NVTX_2026
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, deviceId INTEGER,"
+        " contextId INTEGER, streamId INTEGER, globalPid INTEGER, bytes INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (1, 2, 0, 1, 7, " P5 ", 64),"
+        " (2, 3, 1, 2, 7, " P5 ", 64), (3, 4, 2, 0, 7, " P5 ", 64),"
+        " (4, 5, 1, 4, 7, " P5 ", 64), (5, 6, 2, 4, 7, " P5 ", 64);"
+        "CREATE TABLE TARGET_INFO_CUDA_CONTEXT_INFO (nullStreamId INTEGER, processId INTEGER,"
+        " deviceId INTEGER, contextId INTEGER);"
+        "INSERT INTO TARGET_INFO_CUDA_CONTEXT_INFO VALUES (7, 5, 3, 3), (7, 6, 4, 2);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER,"
+        " deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER,"
+        " globalPid INTEGER, syncType INTEGER);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (1, 1, 0, 1, 7, 5, " P5 ", 3),"
+        " (2, 2, 0, 2, 7, 6, " P5 ", 3), (3, 3, 0, 3, 7, 7, " P5 ", 3),"
+        /* No context, one of two devices, an unknown one, and a device that is on record. */
+        " (4, 4, 0, 0, 7, 8, " P5 ", 3), (5, 5, 0, 4, 7, 9, " P5 ", 3),"
+        " (6, 6, 0, 9, 7, 10, " P5 ", 3), (7, 7, 5, 2, 7, 11, " P5 ", 3);"));
+    static const uint32_t devices[] = {0, 1, 3, 0, 0, 0, 5};
+    assert_null(trace->warning);
+    assert_int_equal(trace->processes.count, 1);
+    assert_int_equal(trace->syncs.count, 7);
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(trace->syncs.device[i], devices[i]);
+    nvt_trace_free(trace);
+}
+
 static void warns_about_a_table_it_cannot_use(void **state)
 {
     (void)state;
@@ -596,6 +627,7 @@ int main(void)
         cmocka_unit_test(reads_tables_with_few_columns),
         cmocka_unit_test(reads_copies_memory_and_the_rest),
         cmocka_unit_test(links_waits_to_events_of_old_exports),
+        cmocka_unit_test(waits_are_on_their_contexts_device),
         cmocka_unit_test(warns_about_a_table_it_cannot_use),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(reads_no_views),

@@ -198,7 +198,8 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
         munmap(reader.mapped, reader.mapped_size);
     struct nvt_map *maps[] = {&reader.strings,    &reader.processes, &reader.threads,
                               &reader.domain_ids, &reader.domains,   &reader.categories,
-                              &reader.gpus,       &reader.calls,     &reader.launched};
+                              &reader.gpus,       &reader.calls,     &reader.launched,
+                              &reader.contexts};
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
         nvt_map_free(maps[i]);
     free(reader.launches);

@@ -34,6 +34,7 @@ struct nvt_nsys {
     struct nvt_map categories; /* model domain << 32 | category -> string */
     struct nvt_map gpus;       /* TARGET_INFO_GPU.id -> row of devices */
     struct nvt_map calls;      /* process << 32 | correlation -> thread, for memory events */
+    struct nvt_map contexts;   /* pid << 32 | context -> device, for waits */
     struct nvt_map launched;   /* process << 48 ^ correlation -> one of launches */
     struct nvt_nsys_launch {
         int64_t time;

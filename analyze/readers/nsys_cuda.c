@@ -278,6 +278,57 @@ static int synchronization(struct nvt_nsys *reader, struct nvt_nsys_table *table
     return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? -1 : 0;
 }
 
+/* Of a context in which operations of several devices are: it tells none. */
+#define SEVERAL_DEVICES (NVT_MAP_NONE - 1)
+
+static uint64_t context_key(int64_t pid, uint32_t context)
+{
+    return ((uint64_t)pid & 0xFFFFFF) << 32 | context;
+}
+
+enum { X_CONTEXT, X_PID, X_DEVICE };
+
+static int context(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    uint32_t *device =
+        nvt_map_at(&reader->contexts,
+                   context_key(nvt_nsys_int(table, X_PID, 0), nvt_nsys_u32(table, X_CONTEXT, 0)));
+    if (device && *device == NVT_MAP_NONE)
+        *device = nvt_nsys_u32(table, X_DEVICE, 0);
+    return device ? 0 : -1;
+}
+
+static const struct nvt_nsys_spec context_table = {
+    "TARGET_INFO_CUDA_CONTEXT_INFO", NULL, 3, {"contextId", "processId", "deviceId"}, context};
+
+/* CUPTI's records of waits have no device, and nsys writes 0: it is that of the context's operations, or what the
+ * table of contexts says, which not all exports have. Contexts count from 1. */
+static int place_waits(struct nvt_nsys *reader)
+{
+    const struct nvt_ops *ops = &reader->trace->ops;
+    struct nvt_syncs *syncs = &reader->trace->syncs;
+    const int64_t *pids = reader->trace->processes.pid;
+    for (uint32_t i = 0; i < ops->count && syncs->count; i++) {
+        uint32_t *device =
+            nvt_map_at(&reader->contexts, context_key(pids[ops->process[i]], ops->context[i]));
+        if (!device)
+            return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
+        if (*device == NVT_MAP_NONE)
+            *device = ops->device[i];
+        else if (*device != ops->device[i])
+            *device = SEVERAL_DEVICES;
+    }
+    if (syncs->count && nvt_nsys_read(reader, &context_table))
+        return -1;
+    for (uint32_t i = 0; i < syncs->count; i++) {
+        uint32_t device =
+            nvt_map_get(&reader->contexts, context_key(pids[syncs->process[i]], syncs->context[i]));
+        if (syncs->context[i] && !syncs->device[i] && device < SEVERAL_DEVICES)
+            syncs->device[i] = device;
+    }
+    return 0;
+}
+
 /* --- memory --- */
 
 enum { M_START, M_OPERATION, M_PID, M_DEVICE, M_ADDRESS, M_BYTES, M_KIND, M_CORRELATION };
@@ -409,6 +460,8 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader)
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (nvt_nsys_read(reader, &tables[i]))
             return -1;
+    if (place_waits(reader))
+        return -1;
     nvt_recorded_events_link(&reader->events, &reader->trace->syncs);
     if (reader->untimed)
         nvt_trace_note(reader->trace, "launches of CUDA graphs without times are left out: %llu",
