@@ -498,6 +498,50 @@ static void chrome_knows_what_never_ended(void **state)
     nvt_trace_free(trace);
 }
 
+/* A call and what it launched in each of two processes, which count their calls from 1: the second's operation is
+ * the second's. */
+static void chrome_tells_processes_apart(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("x", "test");
+    const char *path = cli_in(cli_folder, "t.json");
+    for (int64_t i = 0; i < 2; i++) {
+        uint32_t process = nvt_trace_process(trace, 10 + i);
+        uint32_t name = nvt_strings_add_text(trace->strings, i ? "second" : "first");
+        const struct nvt_api call = {.start = 10 * i,
+                                     .end = 10 * i + 5,
+                                     .thread = nvt_trace_thread(trace, process, 20 + i),
+                                     .correlation = 1,
+                                     .name = name};
+        const struct nvt_op op = {.start = 50 + 10 * i,
+                                  .end = 60 + 10 * i,
+                                  .process = process,
+                                  .correlation = 1,
+                                  .thread = NVT_NONE,
+                                  .launch = INT64_MIN,
+                                  .name = name,
+                                  .short_name = name,
+                                  .detail = NVT_NONE};
+        const struct nvt_sync sync = {.start = op.start, .end = op.end, .process = process};
+        assert_true(nvt_api_add(trace, &call) != NVT_NONE && nvt_op_add(trace, &op) != NVT_NONE &&
+                    nvt_sync_add(trace, &sync) != NVT_NONE);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    write_to(&nvt_exporter_chrome, trace, path);
+    struct nvt_trace *back = read_back(path);
+    assert_int_equal(back->ops.count, 2);
+    assert_int_equal(back->processes.count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(back->processes.pid[back->ops.process[i]], 10 + i);
+        assert_int_equal(back->processes.pid[back->syncs.process[i]], 10 + i);
+        assert_int_equal(back->threads.tid[back->ops.thread[i]], 20 + i);
+        assert_int_equal(back->ops.launch[i], 10 * i);
+    }
+    nvt_trace_free(back);
+    nvt_trace_free(trace);
+}
+
 static void chrome_has_arrows_and_counters(void **state)
 {
     (void)state;
@@ -561,6 +605,7 @@ int main(void)
 #ifdef HAVE_YAJL
         cmocka_unit_test(chrome_reads_back),
         cmocka_unit_test(chrome_knows_what_never_ended),
+        cmocka_unit_test(chrome_tells_processes_apart),
         cmocka_unit_test(chrome_has_arrows_and_counters),
         cmocka_unit_test(chrome_is_valid_for_any_name),
 #endif

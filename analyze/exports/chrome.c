@@ -344,9 +344,10 @@ static void put_op(struct writer *writer, uint32_t i)
     put_time(writer, ",\"dur\":", ops->end[i] - ops->start[i]);
     put_op_name(writer, i);
     put(writer,
-        ",\"args\":{\"device\":%" PRIu32 ",\"context\":%" PRIu32 ",\"stream\":%" PRIu32
-        ",\"correlation\":%" PRIu64,
-        ops->device[i], ops->context[i], ops->stream[i], ops->correlation[i]);
+        ",\"args\":{\"process\":%" PRId64 ",\"device\":%" PRIu32 ",\"context\":%" PRIu32
+        ",\"stream\":%" PRIu32 ",\"correlation\":%" PRIu64,
+        pid_of(writer, ops->process[i]), ops->device[i], ops->context[i], ops->stream[i],
+        ops->correlation[i]);
     if (ops->kind[i] != NVT_OP_KERNEL)
         put(writer, ",\"bytes\":%" PRIu64, ops->bytes[i]);
     else if (ops->detail[i] < writer->trace->kernels.count)
@@ -365,9 +366,10 @@ static void put_sync(struct writer *writer, uint32_t i)
     put_time(writer, ",\"dur\":", syncs->end[i] - syncs->start[i]);
     put(writer, ",\"cat\":\"cuda_sync\",\"name\":\"%s\"", nvt_sync_label(syncs->type[i]));
     put(writer,
-        ",\"args\":{\"device\":%" PRIu32 ",\"context\":%" PRIu32 ",\"stream\":%" PRIu32
-        ",\"correlation\":%" PRIu64,
-        syncs->device[i], syncs->context[i], syncs->stream[i], syncs->correlation[i]);
+        ",\"args\":{\"process\":%" PRId64 ",\"device\":%" PRIu32 ",\"context\":%" PRIu32
+        ",\"stream\":%" PRIu32 ",\"correlation\":%" PRIu64,
+        pid_of(writer, syncs->process[i]), syncs->device[i], syncs->context[i], syncs->stream[i],
+        syncs->correlation[i]);
     if (syncs->recorded[i])
         put(writer,
             ",\"wait_on_stream\":%" PRIu32 ",\"wait_on_cuda_event_record_corr_id\":%" PRIu64,

@@ -36,7 +36,8 @@ extern const struct nvt_exporter nvt_exporter_sqlite;
 /*
  * Chrome's trace events as Kineto writes them: opens in Perfetto. Ranges and calls nest on their
  * threads, every device is a process with a row a stream, arrows lead from launches to operations,
- * memory is a counter. Time 0 is the first event's.
+ * memory is a counter. Time 0 is the first event's. Beyond Kineto: operations and waits have the number of their
+ * process, in which alone their correlation ids are one call's.
  */
 extern const struct nvt_exporter nvt_exporter_chrome;
 

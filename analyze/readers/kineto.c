@@ -71,6 +71,7 @@ static const struct {
     {"wait_on_cuda_event_record_corr_id", KEY_NUMBER + NVT_KN_RECORDED},
     {"wait_on_stream", KEY_NUMBER + NVT_KN_RECORDED_STREAM},
     {"unclosed", KEY_NUMBER + NVT_KN_UNCLOSED},
+    {"process", KEY_NUMBER + NVT_KN_PROCESS},
     {"push/pop", KEY_NUMBER + NVT_KN_PUSH_POP},
     {"Collective name", KEY_COLLECTIVE},
     {"dtype", KEY_TYPE},

@@ -36,6 +36,7 @@ enum nvt_kineto_number {
     NVT_KN_RECORDED, /* correlation id of the call that recorded the event */
     NVT_KN_RECORDED_STREAM,
     NVT_KN_UNCLOSED, /* 1: of our export, an event that never ended */
+    NVT_KN_PROCESS,  /* likewise, whose the operation or wait is */
     NVT_KN_PUSH_POP, /* of an asynchronous event that our export made of one */
     NVT_KN_RANKS,    /* of a collective: in its group, elements given and taken */
     NVT_KN_GIVEN,

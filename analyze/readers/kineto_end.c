@@ -69,7 +69,8 @@ static uint32_t caller_of(const struct nvt_map *callers, uint64_t correlation, u
     return caller == NVT_MAP_NONE ? first : caller;
 }
 
-/* Device operations do not say whose they are: the process whose call has their correlation id. */
+/* Device operations that do not say whose they are: the process whose call has their correlation id. These ids count
+ * in each process, so that this tells it in files of one process, as PyTorch's are. */
 static int own_operations(struct nvt_kineto *reader)
 {
     struct nvt_trace *trace = reader->trace;
@@ -79,9 +80,11 @@ static int own_operations(struct nvt_kineto *reader)
     uint32_t first = first_process(trace);
     int status = first == NVT_NONE || map_callers(&callers, trace) ? out_of_memory(reader) : 0;
     for (uint32_t i = 0; i < trace->ops.count && !status; i++)
-        trace->ops.process[i] = caller_of(&callers, trace->ops.correlation[i], first);
+        if (trace->ops.process[i] == NVT_NONE)
+            trace->ops.process[i] = caller_of(&callers, trace->ops.correlation[i], first);
     for (uint32_t i = 0; i < trace->syncs.count && !status; i++)
-        trace->syncs.process[i] = caller_of(&callers, trace->syncs.correlation[i], first);
+        if (trace->syncs.process[i] == NVT_NONE)
+            trace->syncs.process[i] = caller_of(&callers, trace->syncs.correlation[i], first);
     for (uint32_t i = 0; i < trace->overheads.count && !status; i++)
         if (trace->overheads.process[i] == NVT_NONE)
             trace->overheads.process[i] = first;

@@ -255,13 +255,30 @@ static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
     return op->detail == NVT_NONE || collective == NVT_NONE;
 }
 
+/* The process that a device's event says it is of: NVT_NONE where it says nothing, as those of PyTorch, whose pid is
+ * the device's number. 0, or -1 when out of memory. */
+static int told_process(struct nvt_kineto *reader, uint32_t *process)
+{
+    const int64_t pid = reader->event.pid, told = number(&reader->event, NVT_KN_PROCESS, -1);
+    *process = NVT_NONE;
+    if (told < 0)
+        return 0;
+    reader->event.pid = told;
+    *process = nvt_kineto_process(reader);
+    reader->event.pid = pid;
+    return *process == NVT_NONE ? -1 : 0;
+}
+
 static int add_op(struct nvt_kineto *reader, enum class class)
 {
     const struct nvt_kineto_event *event = &reader->event;
     char name[NVT_COPY_NAME_MAX];
+    uint32_t process;
+    if (told_process(reader, &process))
+        return out_of_memory(reader);
     struct nvt_op op = {.start = event->time,
                         .end = event->time + event->duration,
-                        .process = NVT_NONE, /* known at the end */
+                        .process = process, /* or known at the end */
                         .device =
                             small(event, NVT_KN_DEVICE, event->is_device_pid ? event->pid : 0),
                         .context = small(event, NVT_KN_CONTEXT, 0),
@@ -329,10 +346,13 @@ static int add_sync(struct nvt_kineto *reader)
 {
     const struct nvt_kineto_event *event = &reader->event;
     const char *name = nvt_name(reader->trace, event->name);
+    uint32_t process;
+    if (told_process(reader, &process))
+        return out_of_memory(reader);
     const struct nvt_sync sync = {
         .start = event->time,
         .end = event->time + event->duration,
-        .process = NVT_NONE, /* known at the end */
+        .process = process, /* or known at the end */
         .device = small(event, NVT_KN_DEVICE, event->is_device_pid ? event->pid : 0),
         .context = small(event, NVT_KN_CONTEXT, 0),
         .stream = small(event, NVT_KN_STREAM, event->tid),
