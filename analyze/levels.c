@@ -52,6 +52,7 @@ static int add_event(struct nvt_level_series *series, uint32_t row)
 static int build(struct nvt_level_series *series, const struct nvt_memory *events)
 {
     uint32_t count = series->count;
+    int says_used = 0, says_held = 0;
     series->allocated = malloc((size_t)count * 2 * sizeof(int64_t));
     series->reserved = malloc((size_t)count * 2 * sizeof(int64_t));
     if (!series->allocated || !series->reserved)
@@ -65,12 +66,14 @@ static int build(struct nvt_level_series *series, const struct nvt_memory *event
         int64_t level = events->allocated[row] == UINT64_MAX ? (int64_t)series->sum
                                                              : (int64_t)events->allocated[row];
         series->allocated[count + i] = level;
-        /* PyTorch's allocator of the host says 0: it holds nothing back. */
         int holds = events->reserved[row] != UINT64_MAX && events->reserved[row];
         series->reserved[count + i] = holds ? (int64_t)events->reserved[row] : level;
+        says_used |= events->allocated[row] != UINT64_MAX;
+        says_held |= holds;
         if (events->is_earlier[row])
             series->base = level;
     }
+    series->lacks_reserved = says_used && !says_held;
     for (uint32_t i = count; i-- > 1;) {
         const int64_t *a = &series->allocated[2 * (size_t)i], *r = &series->reserved[2 * (size_t)i];
         series->allocated[i] = a[0] > a[1] ? a[0] : a[1];

@@ -4,7 +4,8 @@
  * A series is the memory of one device (or of the host) as one process takes it. Where an allocator
  * says how much is in use and how much it holds (PyTorch's does), these are the numbers; where only
  * single allocations are on record (cudaMalloc), what is allocated is their running sum, what is
- * reserved the same. What there was before the first event is known where the allocator says how much is in use after it,
+ * reserved the same. An allocator that says what is in use, and nothing or 0 of what it holds, as PyTorch's of the host,
+ * tells nothing of what is reserved. What there was before the first event is known where the allocator says how much is in use after it,
  * or where that was before the window (window.h).
  */
 #ifndef NVT_LEVELS_H
@@ -19,8 +20,9 @@ struct nvt_level_series {
     uint32_t count, capacity;
     uint32_t *events; /* rows of the trace's memory, ascending */
     int64_t *allocated, *reserved;
-    int64_t base; /* allocated before the first event */
-    uint64_t sum; /* wraps around where the record is nonsense */
+    int64_t base;       /* allocated before the first event */
+    int lacks_reserved; /* it is not known: the levels of it are those of what is allocated */
+    uint64_t sum;       /* wraps around where the record is nonsense */
 };
 
 /* In the order of their first events. Zero-initialise; release with nvt_levels_free, also after a failure. */

@@ -579,6 +579,34 @@ static void memory_from_single_allocations(void **state)
     nvt_trace_free(trace);
 }
 
+/* PyTorch's allocator of the host says 0 of what it holds, which is less than what is in use: nothing is shown. */
+static void memory_whose_reserve_is_not_told(void **state)
+{
+    (void)state;
+    static const char *const reports[] = {"memory_peak", "memory_timeline", "summary"};
+    static const char *const columns[] = {"Peak Reserved (MiB)", "Reserved (bytes)",
+                                          "Peak Reserved (MiB)"};
+    struct nvt_error err = NVT_ERROR_INIT;
+    for (int told = 0; told < 2; told++) {
+        struct nvt_trace *trace = nvt_trace_new("t", "test");
+        struct nvt_input_trace input_trace = {.trace = trace};
+        struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+        nvt_trace_thread(trace, nvt_trace_process(trace, 10), 11);
+        add_memory(trace, 10, NVT_MEMORY_ALLOC, 5, 5, told ? 6 : 0);
+        add_memory(trace, 20, NVT_MEMORY_FREE, 5, 0, 0);
+        assert_int_equal(nvt_trace_finish(trace, &err), 0);
+        for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+            struct nvt_tables tables = {0};
+            assert_int_equal(nvt_report_find(reports[i])->make(&input, &tables, &err), 0);
+            const struct nvt_table *table = tables.items[i == 2]; /* behind what was recorded */
+            assert_int_equal(nvt_table_is_null(table, 0, nvt_table_find(table, columns[i])), !told);
+            nvt_tables_free(&tables);
+        }
+        nvt_buffer_free(&input.notes);
+        nvt_trace_free(trace);
+    }
+}
+
 /* Where the allocator says what is in use, what was there before the recording is no growth. */
 static void memory_from_before_the_recording(void **state)
 {
@@ -654,6 +682,7 @@ int main(void)
         cmocka_unit_test(overlap),
         cmocka_unit_test(memory),
         cmocka_unit_test(memory_from_single_allocations),
+        cmocka_unit_test(memory_whose_reserve_is_not_told),
         cmocka_unit_test(memory_from_before_the_recording),
         cmocka_unit_test(short_names),
     };

@@ -4,7 +4,7 @@
  * memory_peak: the highest level during each range of the process, on whatever thread, by name: a
  * range without an event of its own has the level that it found. Growth is what a range leaves
  * behind, its level at the end less that at the start, on average. The first row of a series is
- * the whole trace.
+ * the whole trace. What is reserved is empty where no allocator tells it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static void put_peak(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_int(table, row, PID, trace->processes.pid[series->process]);
     nvt_table_set_int(table, row, INSTANCES, peak->instances);
     nvt_table_set_real(table, row, ALLOCATED, (double)peak->allocated / MIB);
-    nvt_table_set_real(table, row, RESERVED, (double)peak->reserved / MIB);
+    if (!series->lacks_reserved)
+        nvt_table_set_real(table, row, RESERVED, (double)peak->reserved / MIB);
     nvt_table_set_real(table, row, GROWTH, (double)peak->growth / MIB / peak->instances);
 }
 
@@ -199,7 +200,8 @@ static void put_event(struct nvt_table *table, const struct nvt_trace *trace,
                                                                 : "allocate");
     nvt_table_set_int(table, row, T_BYTES, (int64_t)events->bytes[event]);
     nvt_table_set_int(table, row, T_ALLOCATED, nvt_level_allocated(series, i));
-    nvt_table_set_int(table, row, T_RESERVED, nvt_level_reserved(series, i));
+    if (!series->lacks_reserved)
+        nvt_table_set_int(table, row, T_RESERVED, nvt_level_reserved(series, i));
     nvt_put_device(table, row, T_DEVICE, trace, series->process, series->device);
     nvt_table_set_int(table, row, T_PID, trace->processes.pid[series->process]);
     if (thread < trace->threads.count)

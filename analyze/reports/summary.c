@@ -479,7 +479,8 @@ static void put_memory(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_put_device(table, row, M_DEVICE, trace, series->process, series->device);
     nvt_table_set_int(table, row, M_PID, trace->processes.pid[series->process]);
     nvt_table_set_real(table, row, M_ALLOCATED, (double)most / mib);
-    nvt_table_set_real(table, row, M_RESERVED, (double)reserved / mib);
+    if (!series->lacks_reserved)
+        nvt_table_set_real(table, row, M_RESERVED, (double)reserved / mib);
     nvt_table_set_real(table, row, M_AT_END,
                        (double)nvt_level_allocated(series, series->count - 1) / mib);
     if (peak != NVT_NONE)

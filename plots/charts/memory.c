@@ -123,9 +123,16 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     }
 }
 
+/* Whether anything is known of what a series has reserved. */
+static int has_reserved(const struct sheet *sheet, size_t series)
+{
+    return !nvt_table_is_null(sheet->table, sheet->first[series], sheet->columns.reserved);
+}
+
 static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     char text[200];
+    int any_reserved = 0;
     for (size_t s = 0; s < sheet->count; s++) {
         const char *device = nvt_table_text(sheet->table, sheet->first[s], sheet->columns.device);
         snprintf(text, sizeof(text), "%.40s%s, allocated", device,
@@ -134,8 +141,10 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
             snprintf(text + strlen(text), sizeof(text) - strlen(text), ", PID %lld",
                      (long long)nvt_table_int(sheet->table, sheet->first[s], sheet->columns.pid));
         nvt_frame_key(frame, NVT_KEY_LINE, colors[s], 1, 0, text);
+        any_reserved |= has_reserved(sheet, s);
     }
-    nvt_frame_key(frame, NVT_KEY_LINE, "#555555", 3, 0, "reserved");
+    if (any_reserved)
+        nvt_frame_key(frame, NVT_KEY_LINE, "#555555", 3, 0, "reserved");
     nvt_bands_keys(&sheet->bands, sheet->trace, frame);
 }
 
@@ -158,7 +167,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     fprintf(out, "set xrange [0:%.9g]\nset yrange [0:*<1e12]\nset xlabel 'time (%s)'\n",
             (double)(sheet->bands.to - sheet->bands.from) / sheet->unit.ns, sheet->unit.name);
     for (size_t s = 0; s < sheet->count; s++)
-        for (int column = 3; column >= 2; column--) {
+        for (int column = has_reserved(sheet, s) ? 3 : 2; column >= 2; column--) {
             fprintf(out, "%s'%s.dat' index 's%zu' using 1:%d with steps", separator, name, s,
                     column);
             nvt_frame_style(NVT_KEY_LINE, colors[s], column == 3 ? 3 : 1, 0, out);
