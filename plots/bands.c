@@ -6,6 +6,7 @@
 #include "../analyze/diagnose.h"
 #include "../analyze/project.h"
 #include "gnuplot.h"
+#include "label.h"
 #include "looks.h"
 
 /* Pale forms of colours, which lines of any of them stand out before: of well-known names, and of
@@ -128,9 +129,14 @@ struct nvt_bands nvt_bands_of(const struct nvt_trace *trace, int64_t first, int6
 void nvt_bands_keys(const struct nvt_bands *bands, const struct nvt_trace *trace,
                     struct nvt_frame *frame)
 {
-    char text[128];
+    enum { NAME_MOST = 40 };
+    struct nvt_label items[NVT_BANDS_NAMES];
+    const struct nvt_labels labels = {items, bands->name_count};
+    char text[NVT_LABEL_SIZE(NAME_MOST)];
+    for (size_t i = 0; i < bands->name_count; i++)
+        items[i] = (struct nvt_label){nvt_name(trace, bands->names[i]), 0};
     for (size_t i = 0; i < bands->name_count; i++) {
-        snprintf(text, sizeof(text), "%.40s", nvt_name(trace, bands->names[i]));
+        nvt_label_write(&labels, i, NAME_MOST, text, sizeof(text));
         nvt_frame_key(frame, NVT_KEY_BOX, bands->tints[i], 1, 0, *text ? text : "(no name)");
     }
     snprintf(text, sizeof(text), "The last %zu of %zu such ranges.", bands->count, bands->all);

@@ -133,6 +133,12 @@ void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most,
              (int)(skip(begin, tail) - begin), begin, from + tail < length ? "…" : "");
 }
 
+void nvt_label_cut(const char *text, size_t most, char *out, size_t size)
+{
+    const struct nvt_label item = {text, 0};
+    nvt_label_write(&(struct nvt_labels){&item, 1}, 0, most, out, size);
+}
+
 void nvt_label_text(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
@@ -148,7 +154,7 @@ void nvt_label_text(const char *text, FILE *out)
 
 void nvt_label_put(const struct nvt_labels *labels, size_t which, FILE *out)
 {
-    char label[4 * LABEL_MAX + 16];
+    char label[NVT_LABEL_SIZE(LABEL_MAX)];
     nvt_label_write(labels, which, LABEL_MAX, label, sizeof(label));
     nvt_label_text(label, out);
 }

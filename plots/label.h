@@ -26,6 +26,12 @@ struct nvt_labels {
 void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
                      size_t size);
 
+/* Bytes that a label of so many characters needs, with the end of the string. */
+#define NVT_LABEL_SIZE(most) (4 * (most) + 8)
+
+/* A text alone, cut at its end to so many characters. */
+void nvt_label_cut(const char *text, size_t most, char *out, size_t size);
+
 /* A text as a field of the data file: one line, no tab, no quote. */
 void nvt_label_text(const char *text, FILE *out);
 

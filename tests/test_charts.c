@@ -421,15 +421,42 @@ static struct nvt_trace *make_trace(void)
     return trace;
 }
 
-/* All charts of a trace, which is freed, into a folder. */
-static void draw_trace(struct nvt_trace *trace, const char *directory)
+/* An 'x' and as many letters of two bytes, whose places are odd: cut by bytes, one of them falls apart. */
+static uint32_t long_name(struct nvt_trace *trace, size_t letters, const char *end)
+{
+    char name[300] = "x";
+    size_t length = 1;
+    for (size_t i = 0; i <= letters; i++)
+        length +=
+            (size_t)snprintf(name + length, sizeof(name) - length, "%s", i < letters ? "ä" : end);
+    return nvt_strings_add_text(trace->strings, name);
+}
+
+/* The same with names that are too long for any place. */
+static struct nvt_trace *make_trace_of_long_names(void)
+{
+    struct nvt_trace *trace = make_trace();
+    uint32_t forward = nvt_strings_find(trace->strings, "forward", 7);
+    uint32_t backward = nvt_strings_find(trace->strings, "backward", 8);
+    const struct nvt_device device = {.process = NVT_NONE, .name = long_name(trace, 60, "")};
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (trace->ranges.name[i] == forward || trace->ranges.name[i] == backward)
+            trace->ranges.name[i] =
+                long_name(trace, 60, trace->ranges.name[i] == forward ? "1" : "2");
+    trace->counters.name[0] = long_name(trace, 130, "");
+    trace->counters.unit[1] = long_name(trace, 60, "");
+    assert_true(nvt_device_add(trace, &device) != NVT_NONE);
+    return trace;
+}
+
+/* All charts of a trace into a folder; their paths, owned. */
+static char *draw_charts(struct nvt_trace *trace, const char *directory)
 {
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace given = {.trace = trace};
     struct nvt_report_input input = {.traces = &given, .trace_count = 1};
     char *paths = NULL;
     size_t size = 0, count;
-    int seen[CHARTS] = {0};
     FILE *out = open_memstream(&paths, &size);
     struct nvt_chart_request request = {&input, directory, "svg", out};
     const struct nvt_chart *const *charts = nvt_charts(&count);
@@ -437,13 +464,42 @@ static void draw_trace(struct nvt_trace *trace, const char *directory)
         if (charts[i]->fits(&input) && charts[i]->draw(&request, &err))
             fail_msg("%s", err.message);
     fclose(out);
+    nvt_buffer_free(&input.notes);
+    return paths;
+}
+
+/* The same of a trace that is freed, which say what they should. */
+static void draw_trace(struct nvt_trace *trace, const char *directory)
+{
+    int seen[CHARTS] = {0};
+    char *paths = draw_charts(trace, directory);
     expect_pictures(paths, seen);
     for (size_t i = CHARTS - TRACE_CHARTS; i < CHARTS; i++)
         if (!seen[i] && (trace->apis.count || strcmp(said[i].name, "made-critical-path") != 0))
             fail_msg("no chart %s was drawn", said[i].name);
     free(paths);
     nvt_trace_free(trace);
-    nvt_buffer_free(&input.notes);
+}
+
+/* Names end with an ellipsis, characters stay whole, and two that differ at their ends do so in the legend. */
+static void test_long_names(void **state)
+{
+    (void)state;
+    if (no_gnuplot())
+        skip();
+    static const char *const scripts[] = {"made-memory.gp", "made-counters.gp", "made-timeline.gp"};
+    char *directory = cli_tempdir();
+    struct nvt_trace *trace = make_trace_of_long_names();
+    free(draw_charts(trace, directory));
+    nvt_trace_free(trace);
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        char *script = cli_read_file(cli_in(directory, scripts[i]), NULL);
+        assert_null(strstr(script, "\xef\xbf\xbd"));
+        if (i < 2 && !(strstr(script, "ä1'") && strstr(script, "ä2'") && strstr(script, "…")))
+            fail_msg("%s: %s", scripts[i], script);
+        free(script);
+    }
+    cli_tempdir_remove(directory);
 }
 
 static void test_trace(void **state)
@@ -647,7 +703,7 @@ int main(void)
         cmocka_unit_test(test_studies), cmocka_unit_test(test_hostile_numbers),
 #endif
         cmocka_unit_test(test_trace),   cmocka_unit_test(test_large_trace),
-        cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_stack),   cmocka_unit_test(test_long_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

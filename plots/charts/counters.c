@@ -11,6 +11,7 @@
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"
+#include "../label.h"
 
 #define PANELS_MOST  8
 #define POINTS       600 /* of a panel: more than it has columns */
@@ -112,6 +113,16 @@ static void put_scale(double lowest, double highest, int most, FILE *out)
             ceil(highest / step) * step, step);
 }
 
+static void put_title(const struct sheet *sheet, uint32_t counter, char *title, size_t size)
+{
+    const struct nvt_counters *counters = &sheet->trace->counters;
+    static const char in_all[] = ", in all";
+    int is_sum = counters->values[counter] == NVT_COUNTER_DELTA;
+    nvt_label_cut(nvt_name(sheet->trace, counters->name[counter]), 120, title,
+                  size - sizeof(in_all));
+    snprintf(title + strlen(title), size - strlen(title), "%s", is_sum ? in_all : "");
+}
+
 static void put_panel(const struct sheet *sheet, size_t index, const struct nvt_frame *frame,
                       const char *name, FILE *out)
 {
@@ -122,19 +133,20 @@ static void put_panel(const struct sheet *sheet, size_t index, const struct nvt_
     const struct nvt_counter_course *course = sheet->panels[index];
     const struct nvt_counters *counters = &sheet->trace->counters;
     const char *unit = nvt_name(sheet->trace, counters->unit[course->counter]);
-    char title[200], label[64];
+    char title[NVT_LABEL_SIZE(120) + 16], label[300], name_cut[NVT_LABEL_SIZE(30)];
+    char unit_cut[NVT_LABEL_SIZE(30)];
     size_t scale = 0;
     double lowest, highest;
     find_bounds(sheet, course, &lowest, &highest);
     while (scales[scale].size > 1 && fmax(fabs(lowest), fabs(highest)) < 10 * scales[scale].size)
         scale++;
-    snprintf(title, sizeof(title), "%.120s%s",
-             nvt_name(sheet->trace, counters->name[course->counter]),
-             counters->values[course->counter] == NVT_COUNTER_DELTA ? ", in all" : "");
-    snprintf(label, sizeof(label), "%s%.30s", scales[scale].prefix, unit);
+    put_title(sheet, course->counter, title, sizeof(title));
+    nvt_label_cut(title, 30, name_cut, sizeof(name_cut));
+    nvt_label_cut(unit, sheet->count > 1 ? 30 : 20, unit_cut, sizeof(unit_cut));
+    snprintf(label, sizeof(label), "%s%s", scales[scale].prefix, unit_cut);
     if (sheet->count == 1) /* there is no room for a title */
-        snprintf(label, sizeof(label), "%.30s%s%s%.20s", title,
-                 *scales[scale].prefix || *unit ? ", " : "", scales[scale].prefix, unit);
+        snprintf(label, sizeof(label), "%s%s%s%s", name_cut,
+                 *scales[scale].prefix || *unit ? ", " : "", scales[scale].prefix, unit_cut);
     nvt_frame_panel(frame, (int)index, sheet->count > 1 ? title : NULL, out);
     nvt_frame_y_label(frame, (int)index, label, out);
     nvt_bands_put(&sheet->bands, sheet->unit.ns, out);

@@ -10,6 +10,7 @@
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"
+#include "../label.h"
 
 #define MIB          (1024.0 * 1024.0)
 #define SERIES_MOST  6
@@ -131,11 +132,12 @@ static int has_reserved(const struct sheet *sheet, size_t series)
 
 static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
-    char text[200];
+    char text[300], whose[NVT_LABEL_SIZE(40)];
     int any_reserved = 0;
     for (size_t s = 0; s < sheet->count; s++) {
         const char *device = nvt_table_text(sheet->table, sheet->first[s], sheet->columns.device);
-        snprintf(text, sizeof(text), "%.40s%s, allocated", device,
+        nvt_label_cut(device, 40, whose, sizeof(whose));
+        snprintf(text, sizeof(text), "%s%s, allocated", whose,
                  strncmp(device, "(", 1) ? "" : " device");
         if (sheet->count > 1)
             snprintf(text + strlen(text), sizeof(text) - strlen(text), ", PID %lld",

@@ -399,18 +399,20 @@ static void name_source(const struct sheet *sheet, int index, char *out, size_t 
         return;
     }
     const char *name = thread_name(sheet, index);
+    char few[NVT_LABEL_SIZE(6)];
     int64_t tid = sheet->trace->threads.tid[source->thread];
+    nvt_label_cut(name, 6, few, sizeof(few));
     if (!*name)
         snprintf(out, size, "thread %" PRId64, tid);
     else if (has_namesake(sheet, index))
-        snprintf(out, size, "%.7s %" PRId64, name, tid);
+        snprintf(out, size, "%s %" PRId64, few, tid);
     else
-        snprintf(out, size, "%.40s", name);
+        nvt_label_cut(name, 40, out, size);
 }
 
 static void put_lanes(const struct sheet *sheet, FILE *out)
 {
-    char text[96];
+    char text[NVT_LABEL_SIZE(40)];
     fputs("set ytics scale 0 (", out);
     for (int i = 0; i < sheet->source_count; i++) {
         name_source(sheet, i, text, sizeof(text));
