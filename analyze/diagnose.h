@@ -173,7 +173,7 @@ int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_inp
                       struct nvt_error *err);
 
 /* Append a line for each kind of record that no trace has and rules need: how many of them had
- * nothing to look at for it, and how to record it. 0, or -1 with err (out of memory). */
+ * nothing to look at for it, and how to record it: with what recorded the traces, with record where that differs. 0, or -1 with err (out of memory). */
 int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err);
 

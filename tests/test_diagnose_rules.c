@@ -624,6 +624,32 @@ static void what_rules_could_not_look_at_is_said(void **state)
         nvt_trace_free(traces[i].trace);
 }
 
+/* With an option of what recorded the trace. */
+static void the_way_to_record_it_is_that_of_the_recorder(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"nvt", "nsys", "kineto"};
+    static const char *const remedies[] = {"(nvtally record --trace memory)\n",
+                                           "(nsys profile --cuda-memory-usage=true)\n",
+                                           "(profile_memory=True in torch.profiler)\n"};
+    const struct program program = {.kernels = 4, .kernel_ns = 80000};
+    struct nvt_input_trace traces[] = {{.trace = make_program(&program)},
+                                       {.trace = make_program(&program)}};
+    for (size_t i = 0; i < 9; i++) {
+        struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+        struct nvt_buffer text = {0};
+        traces[0].trace->format = formats[i % 3];
+        traces[1].trace->format = formats[i / 3];
+        assert_int_equal(nvt_diagnose_missing(&input, &text, NULL), 0);
+        assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+        if (!strstr((const char *)text.data, remedies[i % 3 == i / 3 ? i % 3 : 0]))
+            fail_msg("%zu: %s", i, (const char *)text.data);
+        nvt_buffer_free(&text);
+    }
+    nvt_trace_free(traces[0].trace);
+    nvt_trace_free(traces[1].trace);
+}
+
 static void rules_are_listed_and_documented(void **state)
 {
     (void)state;
@@ -671,6 +697,7 @@ int main(void)
         cmocka_unit_test(the_slow_rank_is_named),
         cmocka_unit_test(exposed_collectives_are_told_from_hidden_ones),
         cmocka_unit_test(what_rules_could_not_look_at_is_said),
+        cmocka_unit_test(the_way_to_record_it_is_that_of_the_recorder),
         cmocka_unit_test(rules_are_listed_and_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
