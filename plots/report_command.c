@@ -74,6 +74,15 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     return optind < argc ? 0 : nvt_fail(err, "report: no directory and no trace was given");
 }
 
+/* Whether a document can be named after an input: standard input and pipes, as a shell makes them in /dev/fd, have
+ * neither a name nor a place. */
+static int has_name(const char *input)
+{
+    struct stat status;
+    return strcmp(input, "-") != 0 && strncmp(input, "/dev/", 5) != 0 &&
+           (stat(input, &status) || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
 /* report.html in the directory; of one trace NAME.report.html beside it, of several report.html there. */
 static int default_path(char *path, size_t size, int count, const char *first)
 {
@@ -90,6 +99,9 @@ static int default_path(char *path, size_t size, int count, const char *first)
 
 static int find_output(struct request *request, int count, const char *first, struct nvt_error *err)
 {
+    if (!request->output && !has_name(first))
+        return nvt_fail(
+            err, "a report of standard input or a pipe has no name of its own: name it with -o");
     int length = request->output
                      ? snprintf(request->path, sizeof(request->path), "%s", request->output)
                      : default_path(request->path, sizeof(request->path), count, first);

@@ -75,6 +75,21 @@ static void a_report_is_named_after_its_trace(void **state)
     record("plain");
     expect_printed(RUN("report", "a.nvt"), "a.report.html\n");
     expect_printed(RUN("report", "./b.c.nvt"), "./b.c.report.html\n");
+    for (int i = 0; i < 4; i++) {
+        static const char *const scripts[] = {"$0 report - <a.nvt", "cat a.nvt | $0 report -",
+                                              "$0 report <(cat a.nvt)",
+                                              "cat a.nvt | $0 report - -o piped.html"};
+        struct cli_result result =
+            run_here((const char *const[]){"bash", "-c", scripts[i], cli_built("nvtally"), NULL});
+        if (i == 3) {
+            free(expect_good(result));
+            continue;
+        }
+        cli_expect_status(&result, 2);
+        assert_non_null(strstr(result.err, "has no name of its own: name it with -o\n"));
+        cli_result_free(&result);
+    }
+    assert_int_equal(access(cli_in(cli_folder, "-.report.html"), F_OK), -1);
     expect_printed(RUN("report", ".nvt"), ".nvt.report.html\n");
     expect_printed(RUN("report", "plain"), "plain.report.html\n");
     expect_printed(RUN("report", "a.nvt", "plain"), "report.html\n");
