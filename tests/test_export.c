@@ -310,7 +310,7 @@ static void write_to(const struct nvt_exporter *exporter, const struct nvt_trace
     }
     FILE *out = fopen(path, "w");
     assert_non_null(out);
-    assert_int_equal(exporter->write(trace, out, &err), 0);
+    assert_true(exporter->write(trace, out, &err) >= 0); /* 1: no critical path */
     assert_int_equal(fclose(out), 0);
 }
 

@@ -451,12 +451,13 @@ static void put_step(struct writer *writer, int64_t pid, const struct nvt_path_s
     end(writer);
 }
 
-/* A row a process, above its threads. 0, or -1 with err filled. */
+/* A row a process, above its threads. 0, 1 where there is none, or -1 with err filled. */
 static int put_paths(struct writer *writer, struct nvt_error *err)
 {
     struct nvt_critical_paths paths = {0};
     if (nvt_critical_paths_make(&paths, writer->trace, err))
         return -1;
+    int status = paths.count ? 0 : 1;
     for (uint32_t i = 0; i < paths.count; i++) {
         int64_t pid = pid_of(writer, paths.items[i].process);
         put_name(writer, "thread_name", pid, PATH_TID, "critical path");
@@ -467,7 +468,7 @@ static int put_paths(struct writer *writer, struct nvt_error *err)
             put_step(writer, pid, &paths.items[i].segments[k]);
     }
     nvt_critical_paths_free(&paths);
-    return 0;
+    return status;
 }
 
 /* --- the file --- */
@@ -542,4 +543,5 @@ const struct nvt_exporter nvt_exporter_chrome = {
 const struct nvt_exporter nvt_exporter_chrome_path = {
     .name = "chrome-path",
     .about = "the same, with the critical path of each process as a row",
+    .of = "critical path (it takes device operations and all CUDA calls)",
     .write = write_chrome_path};

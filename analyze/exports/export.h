@@ -13,8 +13,8 @@ struct nvt_exporter {
     const char *name;
     const char *about;
     const char *ending; /* of a file name that is made up, NULL: to stdout without one */
-    const char *of; /* what there is none of where nothing was written, NULL: something always is */
-    /* Write to a stream, or else to a new file of that name. 0, 1 where there was nothing to write, or
+    const char *of;     /* what it is for, NULL: all that there is */
+    /* Write to a stream, or else to a new file of that name. 0, 1 where there was nothing of that to write, or
      * -1 with err filled; errors of the stream are left to its owner (ferror). */
     int (*write)(const struct nvt_trace *trace, FILE *out, struct nvt_error *err);
     int (*write_file)(const struct nvt_trace *trace, const char *path, struct nvt_error *err);
