@@ -139,6 +139,22 @@ void nvt_label_cut(const char *text, size_t most, char *out, size_t size)
     nvt_label_write(&(struct nvt_labels){&item, 1}, 0, most, out, size);
 }
 
+const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE])
+{
+    enum { MOST = 60, HALF = MOST / 2 };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+               *end = skip(name, HALF);
+    size_t length = 0;
+    for (const char *at = name; *at; length++)
+        (void)nvt_utf8_next(&at);
+    if (length <= MOST)
+        snprintf(out, NVT_LABEL_FILE, "%s", name);
+    else
+        snprintf(out, NVT_LABEL_FILE, "%.*s…%s", (int)(skip(name, HALF - 1) - name), name,
+                 skip(end, length - 2 * HALF));
+    return out;
+}
+
 void nvt_label_text(const char *text, FILE *out)
 {
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {

@@ -32,6 +32,11 @@ void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most,
 /* A text alone, cut at its end to so many characters. */
 void nvt_label_cut(const char *text, size_t most, char *out, size_t size);
 
+/* The name of a file without its folders, for a title: cut in its middle where it is longer than sixty characters.
+ * Returns `out`. */
+#define NVT_LABEL_FILE NVT_LABEL_SIZE(60)
+const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE]);
+
 /* A text as a field of the data file: one line, no tab, no quote. */
 void nvt_label_text(const char *text, FILE *out);
 

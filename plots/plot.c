@@ -12,6 +12,7 @@
 #include "../lib/folder.h"
 #include "chart.h"
 #include "frame.h"
+#include "glyphs.h"
 #include "gnuplot.h"
 
 /* Every chart that fits the input is drawn. */
@@ -62,10 +63,11 @@ int nvt_chart_close(const struct nvt_chart_request *request, FILE *file, const c
         failed = 1;
         reason = errno;
     }
-    if (!failed)
-        return 0;
     snprintf(path, sizeof(path), "%s/%s.%s", request->directory, name, suffix);
-    return nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason));
+    if (failed)
+        return nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(reason));
+    /* An svg is drawn with the fonts of who looks at it. */
+    return strcmp(request->format, "svg") ? nvt_glyphs_replace(path, err) : 0;
 }
 
 int nvt_chart_render(const struct nvt_chart_request *request, const char *name,
@@ -248,6 +250,7 @@ static int draw(struct nvt_report_input *input, const struct options *options, c
                 "nvtally: note: charts are of the first %d of %zu traces: the others have theirs "
                 "when plotted by themselves\n",
                 NVT_CHART_TRACES, traces);
+    nvt_glyphs_note(options->format);
     return status;
 }
 

@@ -18,6 +18,7 @@
 #include "../lib/shell.h"
 #include "../lib/temporary.h"
 #include "chart.h"
+#include "glyphs.h"
 #include "story.h"
 
 enum { PICTURES_MOST = 200 };
@@ -242,6 +243,7 @@ static int draw_all(struct request *request, struct nvt_report_input *input, str
     for (size_t i = 0; i < count && !status && !request->reason; i++)
         if (charts[i]->fits(input))
             status = draw(request, input, charts[i], err);
+    nvt_glyphs_note(request->format->picture);
     return status;
 }
 

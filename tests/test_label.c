@@ -88,12 +88,32 @@ static void labels_are_whole_characters(void **state)
         }
 }
 
+/* Files differ at either end: a title has room for sixty characters of a name. */
+static void names_of_files_are_cut_in_the_middle(void **state)
+{
+    (void)state;
+    char out[NVT_LABEL_FILE], path[400] = "/some/where/", expected[400] = "";
+    assert_string_equal(nvt_label_file("/some/where/t.nvt", out), "t.nvt");
+    assert_string_equal(nvt_label_file("t.nvt", out), "t.nvt");
+    for (int i = 0; i < 61; i++) {
+        strcat(path, i < 35 ? "ä" : "√");
+        if (i != 29 && i != 30)
+            strcat(expected, i < 35 ? "ä" : "√");
+        else if (i == 29)
+            strcat(expected, "…");
+    }
+    assert_string_equal(nvt_label_file(path, out), expected);
+    path[strlen(path) - strlen("√")] = 0;
+    assert_string_equal(nvt_label_file(path, out), path + strlen("/some/where/"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_room_is_whole),
         cmocka_unit_test(what_would_look_alike_is_cut_in_the_middle),
         cmocka_unit_test(kernels_are_compared_as_they_are_shown),
+        cmocka_unit_test(names_of_files_are_cut_in_the_middle),
         cmocka_unit_test(labels_are_whole_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

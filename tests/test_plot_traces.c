@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -219,9 +220,51 @@ static void test_full_disk(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* Of characters that no font has gnuplot makes a picture that is all black. A stand-in for fc-list says which there are. */
+static void test_what_no_font_has(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    static const struct {
+        const char *fonts, *format, *name;
+        int told;
+    } cases[] = {{"echo ':charset=20-7e a0-17f 2190-2fff'", "png", "é □□ √", 1},
+                 {"echo ':charset=20-7e a0-17f 2190-2fff'", "pdf", "é □□ √", 1},
+                 {"printf '%s\\n' :charset=20-7e :charset=2200-2fff ':charset=1 30a0-30ff'", "png",
+                  "é デタ √", 0},
+                 {"echo ':charset=20-7e'", "svg", "é デタ √", 0},
+                 {"exit 1", "png", "é デタ √", 0}};
+    static const char json[] = "[{\"ph\":\"X\",\"name\":\"é デタ √\",\"pid\":1,\"tid\":1,\"ts\":1,"
+                               "\"dur\":2}]";
+    char *directory = cli_tempdir();
+    cli_write_file(cli_in(directory, "t.json"), json, sizeof(json) - 1);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char script[300], path[4400];
+        int size = snprintf(script, sizeof(script), "#!/bin/sh\n%s\n", cases[i].fonts);
+        const char *fonts = cli_in(directory, "fc-list");
+        cli_write_file(fonts, script, (size_t)size);
+        assert_int_equal(chmod(fonts, 0700), 0);
+        snprintf(path, sizeof(path), "PATH=%s:%s", directory, getenv("PATH"));
+        const char *const environment[] = {path, NULL};
+        struct cli_result result = cli_run_with(
+            &(const struct cli_options){.directory = directory, .environment = environment},
+            (const char *const[]){"nvtally", "plot", "-f", cases[i].format, "t.json", NULL});
+        cli_expect_status(&result, 0);
+        assert_int_equal(strstr(result.err, "no font here has") != NULL, cases[i].told);
+        cli_result_free(&result);
+        char *data = cli_read_text(directory, "t-ranges.dat");
+        if (!strstr(data, cases[i].name))
+            fail_msg("case %zu: no %s in %s", i, cases[i].name, data);
+        free(data);
+    }
+    cli_tempdir_remove(directory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_no_font_has),
         cmocka_unit_test(test_ranges_of_a_trace),
         cmocka_unit_test(test_functions_are_left_out),
         cmocka_unit_test(test_bars_behind_functions),

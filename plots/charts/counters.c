@@ -166,10 +166,9 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    const char *slash = strrchr(sheet->trace->path, '/');
     char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text), "Counters over time: %.200s",
-             slash ? slash + 1 : sheet->trace->path);
+    snprintf(text, sizeof(text), "Counters over time: %s",
+             nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.rows = (int)sheet->count;
     nvt_bands_keys(&sheet->bands, sheet->trace, &frame);

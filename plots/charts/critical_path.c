@@ -175,11 +175,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                        FILE *out)
 {
     const struct bars *bars = what;
-    const char *slash = strrchr(bars->trace->path, '/');
     double longest = bars->items[0].ns / bars->unit.ns;
     char title[NVT_FRAME_TEXT];
-    snprintf(title, sizeof(title), "What the time of %.100s waited for",
-             slash ? slash + 1 : bars->trace->path);
+    snprintf(title, sizeof(title), "What the time of %s waited for",
+             nvt_label_file(bars->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.left = frame.right = 16;
     put_keys(bars, &frame);

@@ -297,11 +297,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    const char *slash = strrchr(sheet->trace->path, '/');
     char title[NVT_FRAME_TEXT];
     double all = (double)sheet->stacks.total / sheet->unit.one, pixel = all / WIDTH;
-    snprintf(title, sizeof(title), "%s: %.200s", pictures[sheet->what].title,
-             slash ? slash + 1 : sheet->trace->path);
+    snprintf(title, sizeof(title), "%s: %s", pictures[sheet->what].title,
+             nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.left = frame.right = SIDE;
     put_keys(sheet, &frame);

@@ -154,10 +154,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    const char *slash = strrchr(sheet->trace->path, '/'), *separator = "plot ";
+    const char *separator = "plot ";
     char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text), "Memory over time: %.200s",
-             slash ? slash + 1 : sheet->trace->path);
+    snprintf(text, sizeof(text), "Memory over time: %s",
+             nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     put_keys(sheet, &frame);
     snprintf(text, sizeof(text), "%zu events of more devices are not shown.", sheet->left_out);

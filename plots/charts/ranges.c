@@ -64,11 +64,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                        FILE *out)
 {
     const struct bars *bars = what;
-    const char *slash = strrchr(bars->trace->path, '/');
     double longest = total_of(bars, 0) / bars->unit.ns;
     char title[NVT_FRAME_TEXT];
-    snprintf(title, sizeof(title), "%s of %.100s by total time", bars->what,
-             slash ? slash + 1 : bars->trace->path);
+    snprintf(title, sizeof(title), "%s of %s by total time", bars->what,
+             nvt_label_file(bars->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.left = frame.right = 16;
     nvt_frame_note(&frame, bars->are_kernels

@@ -462,9 +462,10 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                        FILE *out)
 {
     const struct sheet *sheet = what;
-    const char *slash = strrchr(sheet->trace->path, '/'), *separator = "plot ";
+    const char *separator = "plot ";
     char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text), "What ran when: %.200s", slash ? slash + 1 : sheet->trace->path);
+    snprintf(text, sizeof(text), "What ran when: %s",
+             nvt_label_file(sheet->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.left = 104;
     put_keys(sheet, &frame);
