@@ -569,8 +569,9 @@ static int compare_reference(const struct request *request, int count, char **pa
     struct nvt_report_input input = {.window = &request->window};
     int status = 0;
     if (!isnan(request->fail_above) || !isnan(request->fail_memory_above))
-        status = nvt_fail(err, "--fail-above with --reference: published figures are of other "
-                               "machines, slower than they is no failure");
+        status =
+            nvt_fail(err, "--fail-above and --fail-memory-above are not for --reference: "
+                          "published figures are of other machines, more than they is no failure");
     else if (!count)
         status = nvt_fail(err, "compare --reference needs a directory that 'nvtally run' wrote");
     for (int i = 0; i < count && !status; i++) {

@@ -275,6 +275,8 @@ int nvt_cmd_plot(int argc, char **argv)
         status = nvt_input_add(&input, argv[i], &err);
     if (!status && input.trace_count > 1)
         status = nvt_input_rows(&input, &err);
+    /* What was found while reading; reports behind a chart note what nobody asked for. */
+    nvt_command_notes(&input);
     if (!status)
         status = draw(&input, &options, argv[optind], &err);
     if (status) {

@@ -95,12 +95,13 @@ static void names_of_files_are_cut_in_the_middle(void **state)
     char out[NVT_LABEL_FILE], path[400] = "/some/where/", expected[400] = "";
     assert_string_equal(nvt_label_file("/some/where/t.nvt", out), "t.nvt");
     assert_string_equal(nvt_label_file("t.nvt", out), "t.nvt");
+    size_t size = strlen(path), used = 0;
     for (int i = 0; i < 61; i++) {
-        strcat(path, i < 35 ? "ä" : "√");
-        if (i != 29 && i != 30)
-            strcat(expected, i < 35 ? "ä" : "√");
-        else if (i == 29)
-            strcat(expected, "…");
+        const char *next = i < 35 ? "ä" : "√";
+        size += (size_t)snprintf(path + size, sizeof(path) - size, "%s", next);
+        if (i != 30)
+            used += (size_t)snprintf(expected + used, sizeof(expected) - used, "%s",
+                                     i == 29 ? "…" : next);
     }
     assert_string_equal(nvt_label_file(path, out), expected);
     path[strlen(path) - strlen("√")] = 0;
