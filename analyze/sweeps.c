@@ -1,10 +1,10 @@
 #include "sweeps.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/buffer.h"
 #include "../lib/sample.h"
 #include "curves.h"
 #include "diagnose.h"
@@ -77,17 +77,27 @@ struct work {
     size_t sum_count;
 };
 
-static int is_named(const struct nvt_sweep_item *item, const char *name)
+/* Its name among the sweep's: NVT_NO_STRING when out of memory. */
+static uint32_t add_name(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *name)
 {
-    return !strncmp(item->name, name, sizeof(item->name) - 1);
+    struct nvt_buffer text = {0};
+    uint32_t id = NVT_NO_STRING;
+    if (!sweep->names)
+        sweep->names = nvt_strings_new();
+    if (sweep->names && !nvt_buffer_printf(&text, "%d%s", (int)kind, name))
+        id = nvt_strings_add(sweep->names, (const char *)text.data, text.size);
+    nvt_buffer_free(&text);
+    return id;
 }
 
 /* The item of a name, new if need be. SIZE_MAX: out of memory. */
 static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *name)
 {
-    for (size_t i = 0; i < sweep->count; i++)
-        if (sweep->items[i].kind == kind && is_named(&sweep->items[i], name))
-            return i;
+    const uint32_t id = add_name(sweep, kind, name);
+    if (id == NVT_NO_STRING)
+        return SIZE_MAX;
+    if (id <= sweep->count)
+        return id - 1;
     if (sweep->count == sweep->capacity) {
         size_t capacity = sweep->capacity ? sweep->capacity * 2 : 32;
         struct nvt_sweep_item *items = realloc(sweep->items, capacity * sizeof(*items));
@@ -97,9 +107,8 @@ static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const
         sweep->capacity = capacity;
     }
     struct nvt_sweep_item *item = &sweep->items[sweep->count];
-    memset(item, 0, sizeof(*item));
-    item->kind = kind;
-    snprintf(item->name, sizeof(item->name), "%s", name);
+    *item =
+        (struct nvt_sweep_item){.kind = kind, .name = nvt_strings_get(sweep->names, id, NULL) + 1};
     return sweep->count++;
 }
 
@@ -119,6 +128,14 @@ static int begin_point(struct work *work, struct nvt_sweep *sweep, size_t index)
         return 0;
     if (item->count == NVT_SWEEP_POINTS)
         return 1;
+    if (item->count == item->capacity) {
+        size_t capacity = item->capacity ? item->capacity * 2 : 4;
+        struct nvt_sweep_point *points = realloc(item->points, capacity * sizeof(*points));
+        if (!points)
+            return -1;
+        item->points = points;
+        item->capacity = capacity;
+    }
     work->sums[index] = calloc(work->window.count, sizeof(**work->sums));
     if (!work->sums[index])
         return -1;
@@ -217,8 +234,11 @@ static double is_in(const struct nvt_input_trace *from, const char *axis, const 
 
 static void free_sweep(struct nvt_sweep *sweep)
 {
+    for (size_t i = 0; i < sweep->count; i++)
+        free(sweep->items[i].points);
     free(sweep->items);
-    sweep->items = NULL;
+    nvt_strings_free(sweep->names);
+    *sweep = (struct nvt_sweep){0};
 }
 
 /* All runs that differ from run `first` in this axis alone, unless an earlier one is of them. 0 or -1. */
@@ -335,7 +355,7 @@ int nvt_sweep_entry(const struct nvt_sweep_item *item, const struct nvt_sweep_po
     int status = window.rows && values ? 0 : -1;
     for (uint32_t i = 0; i < rows && !status; i++)
         if (read_entry(point->trace, item->kind, i, &entry) &&
-            is_named(item, nvt_name(point->trace, entry.name)) &&
+            !strcmp(item->name, nvt_name(point->trace, entry.name)) &&
             holds(&window, entry.moment) != NVT_NONE)
             values[count++] = (double)(entry.span[1] - entry.span[0]);
     if (!status)
@@ -355,11 +375,12 @@ int nvt_sweep_lies_within(const struct nvt_sweep_item *inner, const struct nvt_s
         return 0;
     if (nvt_sweep_is_iteration(outer))
         return 1;
-    while (row < ranges->count && (ranges->start[row] != point->examples[0] ||
-                                   !is_named(inner, nvt_name(point->trace, ranges->name[row]))))
+    while (row < ranges->count &&
+           (ranges->start[row] != point->examples[0] ||
+            strcmp(inner->name, nvt_name(point->trace, ranges->name[row])) != 0))
         row++;
     while (row < ranges->count && (row = ranges->parent[row]) < ranges->count)
-        if (is_named(outer, nvt_name(point->trace, ranges->name[row])))
+        if (!strcmp(outer->name, nvt_name(point->trace, ranges->name[row])))
             return 1;
     return 0;
 }

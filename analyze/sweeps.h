@@ -31,9 +31,9 @@ struct nvt_sweep_point {
  * input. */
 struct nvt_sweep_item {
     enum nvt_sweep_kind kind;
-    char name[200]; /* as far as there is room */
-    struct nvt_sweep_point points[NVT_SWEEP_POINTS];
-    size_t count;
+    const char *name; /* the sweep's */
+    struct nvt_sweep_point *points;
+    size_t count, capacity;
 };
 
 struct nvt_sweep {
@@ -41,6 +41,8 @@ struct nvt_sweep {
     const char *axis; /* what was varied; belongs to a record */
     struct nvt_sweep_item *items;
     size_t count, capacity;
+    struct nvt_strings
+        *names; /* of the items, in their order from 1 on, each behind a character for its kind */
     size_t runs;
     double iteration_ns;                 /* at the largest n, 0: there is none */
     double largest;                      /* n */

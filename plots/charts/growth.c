@@ -115,13 +115,15 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     fprintf(out, "# %s, then the median of an iteration in %s; a block a line\n",
             sheet->sweep->axis, sheet->unit.name);
     for (size_t i = 0; i < sheet->counts[0] + sheet->counts[1]; i++) {
-        struct nvt_sweep_item item = *sheet->items[i];
-        qsort(item.points, item.count, sizeof(*item.points), by_n);
+        const struct nvt_sweep_item *item = sheet->items[i];
+        struct nvt_sweep_point points[NVT_SWEEP_POINTS];
+        memcpy(points, item->points, item->count * sizeof(*points));
+        qsort(points, item->count, sizeof(*points), by_n);
         fputs("# ", out);
-        nvt_label_text(item.name, out);
+        nvt_label_text(item->name, out);
         putc('\n', out);
-        for (size_t p = 0; p < item.count; p++)
-            fprintf(out, "%.9g\t%.9g\n", item.points[p].n, item.points[p].ns / sheet->unit.ns);
+        for (size_t p = 0; p < item->count; p++)
+            fprintf(out, "%.9g\t%.9g\n", points[p].n, points[p].ns / sheet->unit.ns);
         fputs("\n\n", out);
     }
 }
