@@ -266,6 +266,14 @@ static void own_traces_are_drawn(void **state)
     assert_non_null(strstr(data, "# solve\n2\t"));
     assert_non_null(strstr(data, "# element\n2\t"));
     free(data);
+    char *script = cli_read_text(cli_in(cli_folder, "drawn"), "growth-n-grow.gp");
+    static const char *const texts[] = {"'Cost of grow over n'", "'n, log scale'",
+                                        "'time an iteration (", "medians of the iterations",
+                                        "·(n/16)^"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (!strstr(script, texts[i]))
+            fail_msg("no %s in %s", texts[i], script);
+    free(script);
     /* None is passed over for the sake of another that has no row. */
     result = ask("plot -o two own/g2.nvt own/g4.nvt");
     assert_non_null(strstr(result.out, "two/g2-ranges.svg"));
