@@ -115,8 +115,9 @@ static void tell_missing(struct nvt_report_input *input, const struct nvt_trace 
     if (paths->is_blind)
         nvt_note(input,
                  "note: %s has no CUDA calls but launches: what the host waited for is not known, "
-                 "and no path can be followed (record --trace kernel,api,sync)",
-                 trace->path);
+                 "and no path can be followed%s",
+                 trace->path,
+                 strcmp(trace->format, "nvt") ? "" : " (record --trace kernel,api,sync)");
 }
 
 /* --- sums -------------------------------------------------------------------------------------------- */
