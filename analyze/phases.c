@@ -87,7 +87,7 @@ static struct group *add_group(struct nvt_phases *phases, const char *full_name,
         phases->capacity = capacity;
     }
     struct group *group = &phases->groups[phases->count];
-    size_t workload = has_workload ? strcspn(full_name, " ") : 0;
+    size_t workload = has_workload ? nvt_configuration_workload(full_name) : 0;
     const char *axes = full_name + workload + (full_name[workload] == ' ' && has_workload);
     *group = (struct group){.row.source = "measured"};
     group->row.phase = phase ? keep(phases, phase, strlen(phase)) : NULL;
@@ -193,6 +193,21 @@ int nvt_is_workloads_domain(const struct nvt_trace *trace, uint32_t domain)
 static int is_ours(const struct nvt_trace *trace, uint32_t range)
 {
     return nvt_is_workloads_domain(trace, trace->ranges.domain[range]);
+}
+
+size_t nvt_configuration_workload(const char *name)
+{
+    const size_t first = strcspn(name, " ");
+    for (const char *word = name + first; *word; word += strcspn(word, " ")) {
+        word += strspn(word, " ");
+        if (*word == '=' || strcspn(word, "=") >= strcspn(word, " "))
+            continue;
+        size_t end = (size_t)(word - name);
+        while (end > first && name[end - 1] == ' ')
+            end--;
+        return end;
+    }
+    return first;
 }
 
 int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range)

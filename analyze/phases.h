@@ -46,6 +46,10 @@ double nvt_declared_number(const char *payload, const char *key);
 /* Whether a domain is "nvtally", that of workloads. */
 int nvt_is_workloads_domain(const struct nvt_trace *trace, uint32_t domain);
 
+/* How long the workload is in a configuration's name: what stands before the first "key=value", words with blanks
+ * between them, or else the first word. */
+size_t nvt_configuration_workload(const char *name);
+
 /* Whether a range names a configuration. */
 int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range);
 

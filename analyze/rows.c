@@ -45,7 +45,7 @@ static int write_row(const char *name, const struct nvt_trace *trace, struct nvt
 {
     struct nvt_json json;
     char workload[256];
-    size_t length = strcspn(name, " ");
+    size_t length = nvt_configuration_workload(name);
     snprintf(workload, sizeof(workload), "%.*s", (int)length, name);
     nvt_json_begin(&json, out);
     nvt_json_text(&json, "workload", workload);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/phases.h"
 #include "../analyze/rows.h"
 #include "cli.h"
 #include "small_trace.h"
@@ -261,6 +262,38 @@ static void a_configuration_is_a_row(void **state)
     nvt_input_free(&input);
 }
 
+/* A name may have several words before its numbers; nothing of it is lost, in rows and in phases alike. */
+static void a_name_may_have_several_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *workload;
+    } names[] = {{"my solver n=2", "my solver"},    {"solver n=2", "solver"},
+                 {"my  solver  n=2", "my  solver"}, {"solver =x n=2", "solver =x"},
+                 {"solver n=2 and more", "solver"}, {"a b c d n=2 m=3", "a b c d"},
+                 {"solver with = alone", "solver"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_int_equal(nvt_configuration_workload(names[i].name), strlen(names[i].workload));
+        struct nvt_report_input input;
+        struct nvt_trace *traces[] = {small_trace()};
+        uint32_t thread = small_thread(traces[0], 1, 1);
+        small_range(traces[0], thread, "nvtally", names[i].name, 0, 100, NVT_PUSH_POP);
+        small_range(traces[0], thread, "nvtally", "iteration", 10, 90, NVT_PUSH_POP);
+        small_range(traces[0], thread, "nvtally", "solve", 20, 80, NVT_PUSH_POP);
+        rows_of(&input, traces, 1);
+        assert_int_equal(input.run_count, 1);
+        assert_string_equal(nvt_record_text(&input.runs[0]->records[0], "workload"),
+                            names[i].workload);
+        assert_true(input.traces[0].is_by_name && nvt_input_is_own(&input.traces[0]));
+        struct nvt_phases *phases = nvt_phases_of(&input, NULL);
+        assert_non_null(phases);
+        assert_int_equal(nvt_phases_count(phases), 1);
+        assert_string_equal(nvt_phases_row(phases, 0)->workload, names[i].workload);
+        nvt_phases_free(phases);
+        nvt_input_free(&input);
+    }
+}
+
 /* A rank whose rank 0 is not there has no row. */
 static void a_rank_alone_has_no_row(void **state)
 {
@@ -298,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_trace_of_several_runs_is_of_none),
         cmocka_unit_test(what_is_no_row_is_left),
         cmocka_unit_test(a_configuration_is_a_row),
+        cmocka_unit_test(a_name_may_have_several_words),
         cmocka_unit_test(a_rank_alone_has_no_row),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

@@ -135,8 +135,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         alone += left;
     }
     if (table && !status && !nvt_table_rows(table))
-        nvt_note(input, "note: no three runs with iterations were found that differ in one number "
-                        "alone");
+        nvt_note(input, nvt_window_is_set(input->window)
+                            ? "note: growth is of runs as a whole, not of what --filter-nvtx and "
+                              "--filter-time leave"
+                            : "note: no three runs with iterations were found that differ in one "
+                              "number alone");
     else if (table && !status && alone)
         nvt_note(input, "note: %zu name%s of growth occur%s with one value only, and %s left out",
                  alone, alone == 1 ? "" : "s", alone == 1 ? "s" : "", alone == 1 ? "is" : "are");

@@ -93,6 +93,13 @@ static struct sheet new_sheet(const struct nvt_sweep *sweep)
     return sheet;
 }
 
+static const char *workload_of(const struct nvt_sweep *sweep)
+{
+    const struct nvt_record *record = &sweep->first->runs->records[sweep->first->record];
+    const char *workload = nvt_record_text(record, "workload");
+    return workload ? workload : "";
+}
+
 static struct nvt_look look_of(const struct sheet *sheet, size_t index)
 {
     static const struct nvt_look whole = {"#555555", 2, 13};
@@ -216,8 +223,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     const struct nvt_sweep *sweep = sheet->sweep;
     char text[NVT_FRAME_TEXT];
     int panel = 0;
-    snprintf(text, sizeof(text), "Cost of %.*s over %.100s", (int)strcspn(sweep->where, " "),
-             sweep->where, sweep->axis);
+    const char *workload = workload_of(sweep);
+    snprintf(text, sizeof(text), "Cost of %.100s over %.100s", workload, sweep->axis);
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
     put_keys(sheet, &frame);
@@ -231,8 +238,11 @@ static void put_script(const struct nvt_chart_request *request, const void *what
                                ? "Dotted: joins points that show no growth at 95 %, or "
                                  "are off it by more than 20 %."
                                : "");
-    if (strchr(sweep->where, ' '))
-        nvt_frame_note(&frame, strchr(sweep->where, ' ') + 1);
+    /* The other numbers. */
+    const char *others = strstr(sweep->where, workload) == sweep->where
+                             ? sweep->where + strlen(workload)
+                             : sweep->where;
+    nvt_frame_note(&frame, others + strspn(others, " "));
     nvt_chart_provenance(request->input, &frame);
     nvt_frame_open(&frame, 200, out);
     put_x_axis(sheet, &frame, out);
@@ -255,13 +265,12 @@ static size_t values_of(const struct nvt_sweep *sweep)
 static int is_drawn(const struct nvt_sweeps *sweeps, size_t index)
 {
     const struct nvt_sweep *sweep = &sweeps->items[index];
-    const size_t length = strcspn(sweep->where, " ") + 1;
     size_t most = 0;
     const char *best = NULL;
     if (!nvt_input_is_own(sweep->first) || values_of(sweep) < 2)
         return 0;
     for (size_t i = 0; i < sweeps->count; i++)
-        if (!strncmp(sweeps->items[i].where, sweep->where, length) &&
+        if (!strcmp(workload_of(&sweeps->items[i]), workload_of(sweep)) &&
             values_of(&sweeps->items[i]) > most) {
             most = values_of(&sweeps->items[i]);
             best = sweeps->items[i].axis;
