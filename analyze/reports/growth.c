@@ -10,7 +10,7 @@
 #include "../sweeps.h"
 
 enum {
-    WHERE,
+    CONFIGURATION,
     AXIS,
     KIND,
     NAME,
@@ -30,7 +30,7 @@ enum {
 };
 
 static const struct nvt_column_spec columns[COLUMNS] = {
-    [WHERE] = {"where", "", NVT_TEXT, 0, 0},
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
     [AXIS] = {"axis", "", NVT_TEXT, 0, 0},
     [KIND] = {"kind", "", NVT_TEXT, 0, 0},
     [NAME] = {"name", "", NVT_TEXT, 0, 0},
@@ -78,7 +78,7 @@ static void put_item(struct nvt_table *table, const struct nvt_sweep *sweep,
     const struct nvt_sweep_point *least = nvt_sweep_least(item);
     const struct nvt_sweep_point *largest = nvt_sweep_largest(item);
     size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, WHERE, sweep->where);
+    nvt_table_set_text(table, row, CONFIGURATION, sweep->where);
     nvt_table_set_text(table, row, AXIS, sweep->axis);
     nvt_table_set_text(table, row, KIND, nvt_sweep_kind_name(item->kind));
     nvt_table_set_text(table, row, NAME, item->name);
