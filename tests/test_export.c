@@ -41,6 +41,8 @@ static uint32_t below(struct maker *maker, uint32_t limit)
     return (uint32_t)((x ^ (x >> 31)) % limit);
 }
 
+#define UUID "GPU-01125f41-ed43-3b5b-770d-0ef62e701d55"
+
 static uint32_t text(struct maker *maker, const char *what)
 {
     static const char *const odd[] = {"plain",      "with \"quotes\", commas", "tab\tline\nend",
@@ -250,8 +252,9 @@ static struct nvt_trace *make_trace(uint64_t seed)
     }
     const struct nvt_device everywhere = {NVT_NONE, 0, text(&maker, "GPU"), 80000000000, 132, 0};
     const struct nvt_device second = {NVT_NONE, 1, text(&maker, "GPU"), 80000000000, 132, 0};
-    const struct nvt_device own = {1,           1,   text(&maker, "GPU"),
-                                   40000000000, 108, text(&maker, "GPU-1")};
+    const struct nvt_device own = {
+        1,           1,   text(&maker, "GPU"),
+        40000000000, 108, nvt_strings_add_text(maker.trace->strings, UUID)};
     const struct nvt_resource stream = {1, nvt_strings_add_text(maker.trace->strings, "stream"), 7,
                                         text(&maker, "copies")};
     nvt_device_add(maker.trace, &everywhere);
@@ -407,6 +410,16 @@ static void sqlite_answers_what_others_ask(void **state)
                   " FROM TARGET_INFO_GPU g JOIN TARGET_INFO_CUDA_DEVICE c ON g.id = c.gpuId)"),
         owned);
     assert_int_equal(asked(db, "SELECT sum(totalMemory) > 0 FROM TARGET_INFO_GPU"), 1);
+    /* As nsys has it; ours is read back. */
+    assert_int_equal(asked(db, "SELECT count(*) FROM TARGET_INFO_GPU"
+                               " WHERE uuid = '01125f41-ed43-3b5b-770d-0ef62e701d55'"),
+                     1);
+    struct nvt_trace *back = nvt_trace_read(path, NULL);
+    uint32_t known = 0;
+    for (uint32_t i = 0; back && i < back->devices.count; i++)
+        known += !strcmp(nvt_name(back, back->devices.gpu[i]), UUID);
+    assert_true(known > 0);
+    nvt_trace_free(back);
     assert_int_equal(asked(db, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_OVERHEAD o"
                                " JOIN ENUM_CUPTI_OVERHEAD_TYPE t ON o.overheadType = t.id"
                                " JOIN ENUM_NSYS_EVENT_CLASS c ON o.eventClass = c.id"

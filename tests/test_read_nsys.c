@@ -153,7 +153,8 @@ static void keeps_processes_and_devices_apart(void **state)
              "INSERT INTO ThreadNames VALUES (3, 20, " T67 ");"
              "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, totalMemory INTEGER, smCount "
              "INTEGER, uuid TEXT);"
-             "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 85000000000, 132, 'GPU-5f');"
+             "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 85000000000, 132, "
+             "'01125f41-ed43-3b5b-770d-0ef62e701d55');"
              "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);"
              "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 1, 6);"));
     const struct nvt_ops *ops = &trace->ops;
@@ -177,7 +178,8 @@ static void keeps_processes_and_devices_apart(void **state)
     assert_int_equal(trace->devices.count, 2);
     assert_int_equal(trace->devices.multiprocessors[1], 132);
     assert_int_equal(trace->devices.device[1], 1);
-    assert_string_equal(name_of(trace, trace->devices.gpu[1]), "GPU-5f");
+    assert_string_equal(name_of(trace, trace->devices.gpu[1]),
+                        "GPU-01125f41-ed43-3b5b-770d-0ef62e701d55");
     assert_string_equal(nvt_trace_meta(trace, "device"), "NVIDIA H100");
     assert_string_equal(nvt_trace_meta(trace, "backend"), "cuda");
     nvt_trace_free(trace);

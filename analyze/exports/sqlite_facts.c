@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../lib/version.h"
+#include "../devices.h"
 #include "export.h"
 #include "sqlite.h"
 
@@ -46,6 +47,18 @@ static int64_t gpu_number(const struct nvt_devices *devices, uint32_t device)
     return devices->device[device];
 }
 
+/* nsys has no "GPU-" before it. */
+static void put_uuid(struct nvt_sql *sql, uint32_t gpu)
+{
+    const char *text = nvt_name(sql->trace, gpu);
+    if (!gpu)
+        nvt_sql_null(sql);
+    else if (!strncmp(text, "GPU-", 4) && nvt_is_bare_uuid(text + 4))
+        nvt_sql_text(sql, text + 4);
+    else
+        nvt_sql_name(sql, gpu);
+}
+
 static int put_devices(struct nvt_sql *sql)
 {
     const struct nvt_devices *devices = &sql->trace->devices;
@@ -57,10 +70,7 @@ static int put_devices(struct nvt_sql *sql)
         nvt_sql_name(sql, devices->name[i]);
         nvt_sql_int(sql, (int64_t)devices->memory_bytes[i]);
         nvt_sql_int(sql, devices->multiprocessors[i]);
-        if (devices->gpu[i])
-            nvt_sql_name(sql, devices->gpu[i]);
-        else
-            nvt_sql_null(sql);
+        put_uuid(sql, devices->gpu[i]);
         if (nvt_sql_row(sql))
             return -1;
     }

@@ -1,25 +1,38 @@
 #ifdef HAVE_SQLITE
 #include "nsys.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../lib/shell.h"
+#include "../devices.h"
 #include "../exports/export.h"
 
 /* --- devices --- */
 
 enum { GPU_ID, GPU_NAME, GPU_MEMORY, GPU_MULTIPROCESSORS, GPU_UUID, GPU_BUS };
 
+/* What a GPU is, its UUID as other traces have it. NVT_NO_STRING when out of memory. */
+static uint32_t identity(struct nvt_nsys *reader, struct nvt_nsys_table *table)
+{
+    const int column = nvt_nsys_is_null(table, GPU_UUID) ? GPU_BUS : GPU_UUID;
+    const uint32_t id = nvt_nsys_text(reader, table, column);
+    char text[64];
+    if (id == NVT_NO_STRING || !nvt_is_bare_uuid(nvt_name(reader->trace, id)))
+        return id;
+    snprintf(text, sizeof(text), "GPU-%s", nvt_name(reader->trace, id));
+    return nvt_strings_add_text(reader->trace->strings, text);
+}
+
 static int gpu(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    int identity = nvt_nsys_is_null(table, GPU_UUID) ? GPU_BUS : GPU_UUID;
     const struct nvt_device device = {.process = NVT_NONE,
                                       .device = nvt_nsys_u32(table, GPU_ID, 0),
                                       .name = nvt_nsys_text(reader, table, GPU_NAME),
                                       .memory_bytes = nvt_nsys_size(table, GPU_MEMORY),
                                       .multiprocessors =
                                           nvt_nsys_u32(table, GPU_MULTIPROCESSORS, 0),
-                                      .gpu = nvt_nsys_text(reader, table, identity)};
+                                      .gpu = identity(reader, table)};
     uint32_t *row = nvt_map_at(&reader->gpus, device.device);
     if (!row || device.name == NVT_NO_STRING || device.gpu == NVT_NO_STRING)
         return -1;
