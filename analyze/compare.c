@@ -14,6 +14,7 @@
 #include "compare_memory.h"
 #include "compare_reference.h"
 #include "compare_sides.h"
+#include "rows.h"
 
 static const char usage_text[] =
     "usage: nvtally compare A B [C…] [OPTIONS]\n"
@@ -202,13 +203,38 @@ static int add_argument(const struct request *request, struct compared *compared
                         const char *path, struct nvt_error *err)
 {
     struct nvt_report_input input = {.plain_names = 1, .window = &request->window};
-    int status = nvt_input_add(&input, path, err) || nvt_input_traces(&input, err) ||
+    int status = nvt_input_add(&input, path, err);
+    if (!status)
+        nvt_sides_add_origin(&compared->groups, side, &input);
+    if (!status)
+        status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ||
                  nvt_sides_add(&compared->groups, side, &input, err) ||
                  nvt_compared_memory_add(&compared->memory, side, &input, err);
     if (!status)
         nvt_command_notes(&input);
     nvt_input_free(&input);
     return status ? -1 : 0;
+}
+
+/* Sides of one configuration each are compared whatever that is, and it is said. 0, or -1 with err. */
+static int join_sides(struct compared *compared, size_t sides, struct nvt_error *err)
+{
+    const char *configurations[NVT_SIDES];
+    int joined = nvt_sides_join(&compared->groups, sides, configurations);
+    if (joined < 0)
+        return nvt_fail(err, "out of memory");
+    if (!joined)
+        return 0;
+    if (nvt_compared_memory_join(&compared->memory))
+        return nvt_fail(err, "out of memory");
+    fputs("nvtally: note: the sides are of different configurations:", stderr);
+    for (size_t side = 0; side < sides; side++) {
+        const char *text = *configurations[side] ? configurations[side] : "of none";
+        fprintf(stderr, "%s %c ", side ? "," : "", (char)('A' + side));
+        nvt_render_visible(text, stderr);
+    }
+    putc('\n', stderr);
+    return 0;
 }
 
 /* Read all sides. How many, or 0 with err. */
@@ -240,6 +266,8 @@ static size_t read_sides(const struct request *request, int count, char **argume
         nvt_fail(err, "compare needs two sides: nvtally compare A B");
         return 0;
     }
+    if (join_sides(compared, side + 1, err))
+        return 0;
     return side + 1;
 }
 

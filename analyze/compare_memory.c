@@ -7,14 +7,18 @@
 
 #include "levels.h"
 
+static void free_peaks(struct nvt_peaks *peaks)
+{
+    free(peaks->configuration);
+    free(peaks->name);
+    for (size_t side = 0; side < NVT_SIDES; side++)
+        free(peaks->sides[side].values);
+}
+
 void nvt_compared_memory_free(struct nvt_compared_memory *memory)
 {
-    for (size_t i = 0; i < memory->count; i++) {
-        free(memory->items[i].configuration);
-        free(memory->items[i].name);
-        for (size_t side = 0; side < NVT_SIDES; side++)
-            free(memory->items[i].sides[side].values);
-    }
+    for (size_t i = 0; i < memory->count; i++)
+        free_peaks(&memory->items[i]);
     free(memory->items);
     *memory = (struct nvt_compared_memory){0};
 }
@@ -68,7 +72,7 @@ static int add_record(struct nvt_compared_memory *memory, size_t side,
     return status;
 }
 
-static int add_series(struct nvt_compared_memory *memory, size_t side,
+static int add_series(struct nvt_compared_memory *memory, size_t side, const char *configuration,
                       const struct nvt_input_trace *from, const struct nvt_level_series *series)
 {
     char whose[96], name[128];
@@ -81,10 +85,10 @@ static int add_series(struct nvt_compared_memory *memory, size_t side,
     if (rank != NVT_NO_RANK)
         snprintf(whose + used, sizeof(whose) - (size_t)used, "rank %u, ", rank);
     snprintf(name, sizeof(name), "%sallocated", whose);
-    int status = add_value(memory, side, "", name, (double)allocated);
+    int status = add_value(memory, side, configuration, name, (double)allocated);
     snprintf(name, sizeof(name), "%sreserved", whose);
     if (!status && reserved != allocated)
-        status = add_value(memory, side, "", name, (double)reserved);
+        status = add_value(memory, side, configuration, name, (double)reserved);
     return status;
 }
 
@@ -92,11 +96,23 @@ static int add_trace(struct nvt_compared_memory *memory, size_t side,
                      const struct nvt_input_trace *from)
 {
     struct nvt_levels levels = {0};
-    int status = nvt_levels_make(&levels, from->trace);
+    char *configuration = nvt_compared_configuration(from);
+    int status = configuration ? nvt_levels_make(&levels, from->trace) : -1;
     for (uint32_t i = 0; i < levels.count && !status; i++)
-        status = add_series(memory, side, from, &levels.series[i]);
+        status = add_series(memory, side, configuration, from, &levels.series[i]);
     nvt_levels_free(&levels);
+    free(configuration);
     return status;
+}
+
+/* Whether a row is of a trace that has no other. */
+static int has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
+                     size_t record)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].runs == runs && input->traces[i].record == record)
+            return 1;
+    return 0;
 }
 
 int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
@@ -105,11 +121,52 @@ int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
     int status = 0;
     for (size_t i = 0; i < input->run_count && !status; i++)
         for (size_t k = 0; k < input->runs[i]->count && !status; k++)
-            status = add_record(memory, side, &input->runs[i]->records[k]);
+            if (!input->runs[i]->is_of_traces || has_trace(input, input->runs[i], k))
+                status = add_record(memory, side, &input->runs[i]->records[k]);
     for (size_t i = 0; i < input->trace_count && !status; i++)
         if (nvt_input_is_own(&input->traces[i]))
             status = add_trace(memory, side, &input->traces[i]);
     return status ? nvt_fail(err, "out of memory") : 0;
+}
+
+/* Append the values of an item to another's. 0 or -1. */
+static int append_values(const struct nvt_peaks *from, struct nvt_peaks *to)
+{
+    for (size_t side = 0; side < NVT_SIDES; side++) {
+        const size_t count = to->sides[side].count, more = from->sides[side].count;
+        double *values =
+            more ? realloc(to->sides[side].values, (count + more) * sizeof(*values)) : NULL;
+        if (more && !values)
+            return -1;
+        if (!more)
+            continue;
+        memcpy(values + count, from->sides[side].values, more * sizeof(*values));
+        to->sides[side].values = values;
+        to->sides[side].count = count + more;
+    }
+    return 0;
+}
+
+int nvt_compared_memory_join(struct nvt_compared_memory *memory)
+{
+    size_t kept = 0;
+    int status = 0;
+    for (size_t i = 0; i < memory->count; i++) {
+        struct nvt_peaks item = memory->items[i];
+        size_t same = 0;
+        while (same < kept && strcmp(memory->items[same].name, item.name) != 0)
+            same++;
+        *item.configuration = 0;
+        if (same == kept) {
+            memory->items[kept++] = item;
+            continue;
+        }
+        if (append_values(&item, &memory->items[same]))
+            status = -1;
+        free_peaks(&item);
+    }
+    memory->count = kept;
+    return status;
 }
 
 /* --- comparing --- */

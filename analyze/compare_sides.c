@@ -293,33 +293,50 @@ static int has_trace(const struct nvt_report_input *input, const struct nvt_runs
     return 0;
 }
 
-static void agree(char *known, size_t size, int given, const char *value)
+static void agree(char *known, size_t size, int given, const char *value, const char *several)
 {
     if (!given)
         snprintf(known, size, "%s", value ? value : "");
     else if (strncmp(known, value ? value : "", size - 1))
-        snprintf(known, size, "several");
+        snprintf(known, size, "%s", several);
 }
 
-static void add_origin(struct nvt_origin *origin, const struct nvt_report_input *input)
+void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
+                          const struct nvt_report_input *input)
 {
+    struct nvt_origin *origin = &groups->origins[side];
     const struct nvt_provenance from = nvt_report_provenance(input);
-    agree(origin->backend, sizeof(origin->backend), origin->given, from.backend);
-    agree(origin->device, sizeof(origin->device), origin->given, from.device);
-    agree(origin->date, sizeof(origin->date), origin->given, from.date);
-    agree(origin->condition, sizeof(origin->condition), origin->given, from.condition);
+    agree(origin->backend, sizeof(origin->backend), origin->given, from.backend,
+          NVT_SEVERAL("backend"));
+    agree(origin->device, sizeof(origin->device), origin->given, from.device,
+          NVT_SEVERAL("device"));
+    agree(origin->date, sizeof(origin->date), origin->given, from.date, NVT_SEVERAL("date"));
+    agree(origin->condition, sizeof(origin->condition), origin->given, from.condition,
+          NVT_SEVERAL("condition"));
     origin->given = 1;
+    groups->has_directories |= input->run_count > 0;
+}
+
+char *nvt_compared_configuration(const struct nvt_input_trace *from)
+{
+    const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
+    char *axes = record ? nvt_record_configuration(record) : strdup(""), *both = NULL;
+    if (!axes || !from->is_by_name)
+        return axes;
+    /* A program's own, which may have any name. */
+    if (asprintf(&both, "%s %s", nvt_record_text(record, "workload"), axes) < 0)
+        both = NULL;
+    free(axes);
+    return both;
 }
 
 int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
                   struct nvt_error *err)
 {
     int status = 0;
-    add_origin(&groups->origins[side], input);
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         const struct nvt_input_trace *from = &input->traces[i];
-        char *configuration =
-            from->runs ? nvt_record_configuration(&from->runs->records[from->record]) : strdup("");
+        char *configuration = nvt_compared_configuration(from);
         const struct adding adding = {groups, side, from->trace, configuration,
                                       rank_of_trace(from)};
         if (!configuration || add_ranges(&adding) || add_kernels(&adding) ||
@@ -328,8 +345,74 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
         free(configuration);
     }
     for (size_t r = 0; r < input->run_count && !status; r++)
-        for (size_t i = 0; i < input->runs[r]->count && !status; i++)
+        for (size_t i = 0; i < input->runs[r]->count && !input->runs[r]->is_of_traces && !status;
+             i++)
             if (!has_trace(input, input->runs[r], i))
                 status = add_record(groups, side, &input->runs[r]->records[i]);
     return status ? nvt_fail(err, "out of memory") : 0;
+}
+
+/* --- sides of one configuration each ---------------------------------------------------------- */
+
+/* The only configuration of a side, NULL: there are several, or none. */
+static const char *only_configuration(const struct nvt_sides *groups, size_t side)
+{
+    const char *only = NULL;
+    for (size_t i = 0; i < groups->count; i++) {
+        const struct nvt_compared *group = &groups->items[i];
+        if (!group->sides[side].count || group->configuration == only)
+            continue;
+        if (only)
+            return NULL;
+        only = group->configuration;
+    }
+    return only;
+}
+
+/* Move what a group has to that of its name without a configuration. 0 or -1. */
+static int move_group(struct nvt_sides *groups, size_t index)
+{
+    const struct nvt_compared *from = &groups->items[index];
+    struct nvt_compared *to = find_group(groups, from->kind, "", from->name);
+    if (!to)
+        return -1;
+    /* The array may have moved. */
+    struct nvt_compared *moved = &groups->items[index];
+    for (size_t side = 0; side < NVT_SIDES; side++)
+        if (moved->sides[side].count) {
+            to->sides[side] = moved->sides[side];
+            moved->sides[side] = (struct nvt_compared_side){0};
+        }
+    return 0;
+}
+
+int nvt_sides_join(struct nvt_sides *groups, size_t sides, const char **configurations)
+{
+    const size_t count = groups->count;
+    size_t kept = 0;
+    int differ = 0;
+    for (size_t side = 0; side < sides; side++) {
+        configurations[side] = only_configuration(groups, side);
+        if (!configurations[side] || groups->has_directories)
+            return 0;
+        differ |= configurations[side] != configurations[0];
+    }
+    if (!differ)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (*groups->items[i].configuration && move_group(groups, i))
+            return -1;
+    for (size_t i = 0; i < groups->count; i++) {
+        if (!*groups->items[i].configuration) {
+            groups->items[kept++] = groups->items[i];
+            continue;
+        }
+        for (size_t side = 0; side < NVT_SIDES; side++)
+            free(groups->items[i].sides[side].series);
+    }
+    groups->count = kept;
+    /* It has numbers of groups that are somewhere else now. */
+    nvt_map_free(groups->by_key);
+    *groups->by_key = (struct nvt_map){0};
+    return 1;
 }

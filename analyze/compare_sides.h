@@ -33,7 +33,7 @@ struct nvt_compared {
     struct nvt_compared_side sides[NVT_SIDES];
 };
 
-/* Where a side's times come from; "" where that is not known, "several" where it differs. */
+/* Where a side's times come from; "" where that is not known, "several devices" … where it differs. */
 struct nvt_origin {
     char backend[64], device[160], date[64], condition[256];
     int given;
@@ -45,10 +45,15 @@ struct nvt_sides {
     size_t count, capacity;
     struct nvt_map *by_key;
     struct nvt_origin origins[NVT_SIDES];
+    int has_directories; /* some side has one that a run wrote */
 };
 
 int nvt_sides_init(struct nvt_sides *groups);
 void nvt_sides_free(struct nvt_sides *groups);
+
+/* Say where an input comes from that is to be added to a side; before its traces have rows (rows.h). */
+void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
+                          const struct nvt_report_input *input);
 
 /*
  * Add the times of an input (its traces read) to a side. The rank of a trace's times is that of their
@@ -57,6 +62,17 @@ void nvt_sides_free(struct nvt_sides *groups);
  */
 int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
                   struct nvt_error *err);
+
+/*
+ * Traces that were given by themselves, of one configuration a side, are compared whatever that is: forget the
+ * configurations where they differ. 1, with what they were in configurations[sides] (texts belong to the groups); 0: nothing
+ * was to be done, or -1 when out of memory.
+ */
+int nvt_sides_join(struct nvt_sides *groups, size_t sides, const char **configurations);
+
+/* What a trace's times stand under: its row's axes, behind the workload where a program names its own; "" without a row.
+ * malloc'ed, NULL when out of memory. */
+char *nvt_compared_configuration(const struct nvt_input_trace *from);
 
 /* The number behind "rank" in the name of a file: t.rank3.nvt, rank-0.json, rank_7. NVT_NO_RANK where there is
  * none. */

@@ -7,29 +7,20 @@
 #include "../lib/sample.h"
 #include "phases.h"
 
-int nvt_record_is_axis(const struct nvt_record *record, size_t member)
-{
-    int inside = 0;
-    for (size_t i = 0; i <= member; i++) {
-        if (!strcmp(record->members[i].key, "backend"))
-            return 0;
-        inside |= !strcmp(record->members[i].key, "workload");
-    }
-    return inside && strcmp(record->members[member].key, "workload");
-}
-
-void nvt_record_rest(const struct nvt_record *record, const char *axis, const char *other,
-                     char *out, size_t size)
+size_t nvt_record_rest(const struct nvt_record *record, const char *axis, const char *other,
+                       char *out, size_t size)
 {
     const char *workload = nvt_record_text(record, "workload");
     size_t used = (size_t)snprintf(out, size, "%s", workload ? workload : "");
-    for (size_t i = 0; i < record->count && used < size; i++) {
-        const struct nvt_member *member = &record->members[i];
-        /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): every member has a key */
-        if (nvt_record_is_axis(record, i) && strcmp(member->key, axis) &&
-            (!other || strcmp(member->key, other)) && member->type != NVT_VALUE_NULL)
-            used += (size_t)snprintf(out + used, size - used, " %s=%s", member->key, member->text);
+    for (size_t i = 0; i < record->axis_count; i++) {
+        const struct nvt_member *member = &record->members[record->axis_first + i];
+        const size_t room = used < size ? size - used : 0;
+        if (strcmp(member->key, axis) != 0 && (!other || strcmp(member->key, other) != 0) &&
+            member->type != NVT_VALUE_NULL)
+            used += (size_t)snprintf(room ? out + used : NULL, room, " %s=%s", member->key,
+                                     member->text);
     }
+    return used;
 }
 
 /* --- gathering -------------------------------------------------------------------------------- */

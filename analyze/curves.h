@@ -47,12 +47,10 @@ int nvt_curves_of(const struct nvt_report_input *input, const char *by, struct n
                   struct nvt_error *err);
 void nvt_curves_free(struct nvt_curves *curves);
 
-/* Whether a member of a record is an axis: those between `workload` and `backend`. */
-int nvt_record_is_axis(const struct nvt_record *record, size_t member);
-
-/* The workload and its axes but one, or (`other` not NULL) but two, as "fragmented size=64 …". */
-void nvt_record_rest(const struct nvt_record *record, const char *axis, const char *other,
-                     char *out, size_t size);
+/* The workload and its axes but one, or (`other` not NULL) but two, as "fragmented size=64 …", cut to out[size].
+ * Returns its length, whole. */
+size_t nvt_record_rest(const struct nvt_record *record, const char *axis, const char *other,
+                       char *out, size_t size);
 
 /* The one axis with words (variant, mode …) in which two curves of the same phase and number
  * differ, or NULL: what they cost can then be compared. */

@@ -11,6 +11,7 @@
 #define NVT_DIAGNOSE_H
 
 #include "devices.h"
+#include "named_iterations.h"
 #include "reports/report.h"
 
 /* All rules: X(name of nvt_rule_<name>). Their order is that of `diagnose --rules`. */
@@ -241,12 +242,6 @@ const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LIN
 /* Append a copy. 0, or -1 with err when out of memory. */
 int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
                      struct nvt_error *err);
-
-/*
- * The iterations of a trace: ranges named `iteration`, or else PyTorch's `ProfilerStep#<number>`.
- * Row numbers ascending; malloc'ed with *count, NULL when out of memory.
- */
-uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count);
 
 /*
  * What is steady about a process: the second half of those of the given iterations that are its (NVT_NONE: of all), from

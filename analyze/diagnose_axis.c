@@ -1,4 +1,5 @@
 /* Axes that --by can name: numbers of the runs that were read. */
+#include <math.h>
 #include <string.h>
 
 #include "curves.h"
@@ -47,6 +48,11 @@ int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct 
         status = input->traces[i].runs ? list_axes(input->traces[i].runs, &list) : 0;
     if (status)
         nvt_fail(err, "out of memory");
+    else if (!list.size && nvt_window_is_set(input->window))
+        status = nvt_fail(err,
+                          "--by %s: traces are runs as a whole, not with --filter-nvtx and "
+                          "--filter-time",
+                          by);
     else if (!list.size)
         status = nvt_fail(err, "--by %s: nothing that was read has a record of its run", by);
     else if (!is_listed((const char *)list.data, by))
@@ -62,7 +68,8 @@ int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct 
 static void add_value(const struct nvt_record *record, const char *by, double *values,
                       size_t *count)
 {
-    const double value = nvt_record_number(record, by);
+    const struct nvt_member *axis = nvt_record_axis(record, by);
+    const double value = axis ? axis->number : NAN;
     for (size_t i = 0; i < *count; i++)
         if (values[i] == value)
             return;

@@ -88,28 +88,6 @@ int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *fi
     return 0;
 }
 
-static int is_step(const struct nvt_trace *trace, uint32_t range)
-{
-    static const char step[] = "ProfilerStep#";
-    return !strncmp(nvt_name(trace, trace->ranges.name[range]), step, sizeof(step) - 1);
-}
-
-uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
-{
-    uint32_t name = nvt_strings_find(trace->strings, "iteration", 9);
-    uint32_t *rows = malloc(((size_t)trace->ranges.count + 1) * sizeof(*rows));
-    *count = 0;
-    for (uint32_t i = 0; rows && i < trace->ranges.count; i++)
-        if (trace->ranges.name[i] == name && !(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED))
-            rows[(*count)++] = i;
-    if (*count)
-        return rows;
-    for (uint32_t i = 0; rows && i < trace->ranges.count; i++)
-        if (is_step(trace, i) && !(trace->ranges.flags[i] & NVT_RANGE_UNCLOSED))
-            rows[(*count)++] = i;
-    return rows;
-}
-
 double nvt_usual_time(double ns, double count, double longest_ns, double second_ns)
 {
     return count < 3 ? 0 : fmin(ns, (ns - longest_ns - second_ns) / (count - 2) * count);

@@ -20,7 +20,10 @@ const char *nvt_time_text(double ns, char out[NVT_TIME_MAX])
     int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
     if (!unit && value == floor(value))
         decimals = 0;
-    snprintf(out, NVT_TIME_MAX, "%s%.*f %s", ns < 0 ? "-" : "", decimals, value, units[unit].name);
+    if (value > 0 && value < 0.095)
+        snprintf(out, NVT_TIME_MAX, "%s%.2g %s", ns < 0 ? "-" : "", value, units[unit].name);
+    else
+        snprintf(out, NVT_TIME_MAX, "%s%.*f %s", ns < 0 ? "-" : "", decimals, value, units[unit].name);
     return out;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../lib/sample.h"
 #include "diagnose.h"
@@ -120,9 +121,11 @@ const char *nvt_growth_text(const struct nvt_growth *growth, const char *axis,
                             char out[NVT_GROWTH_TEXT])
 {
     char line[NVT_LINE_MAX];
+    char exponent[32];
+    snprintf(exponent, sizeof(exponent), "^%.3g", growth->p);
     if (growth->by == NVT_GROWTH_POWER)
-        snprintf(out, NVT_GROWTH_TEXT, "%s·(%.60s/%g)^%.3g", NVT_TIME(growth->power.last), axis,
-                 growth->most, growth->p);
+        snprintf(out, NVT_GROWTH_TEXT, "%s·(%.60s/%g)%s", NVT_TIME(growth->power.last), axis,
+                 growth->most, strcmp(exponent, "^1") ? exponent : "");
     else
         snprintf(out, NVT_GROWTH_TEXT, "%s",
                  nvt_line_text(nvt_growth_fixed(growth), growth->b, axis, line));

@@ -553,8 +553,8 @@ struct nvt_phases *nvt_phases_of(const struct nvt_report_input *input, struct nv
     if (phases)
         phases->strings = nvt_strings_new();
     int status = phases && phases->strings ? 0 : nvt_fail(err, "out of memory");
-    /* Rows that a trace of several runs carries: its own ranges say more. */
-    int traces_first = input->run_count && input->runs[0]->is_of_traces;
+    /* Rows that a trace of several runs carries: its own ranges say more. They are the last ones. */
+    int traces_first = input->run_count && input->runs[input->run_count - 1]->is_of_traces;
     if (!status && traces_first)
         status = add_traces(phases, input, err);
     for (size_t i = 0; i < input->run_count && !status; i++)

@@ -151,6 +151,19 @@ static int parse(struct parser *parser, struct nvt_yajl_memory *memory, const ch
     return -1;
 }
 
+/* Axes are the members behind the first `workload`, up to the first `backend`. */
+static void find_axes(struct nvt_record *record)
+{
+    size_t i = 0;
+    while (i < record->count && strcmp(record->members[i].key, "workload") != 0)
+        i++;
+    record->axis_first = i < record->count ? i + 1 : i;
+    for (i = record->axis_first; i < record->count; i++)
+        if (!strcmp(record->members[i].key, "backend"))
+            break;
+    record->axis_count = i - record->axis_first;
+}
+
 int nvt_record_parse(struct nvt_record *record, const char *json, size_t size,
                      struct nvt_error *err)
 {
@@ -166,6 +179,8 @@ int nvt_record_parse(struct nvt_record *record, const char *json, size_t size,
     free(parser);
     if (status)
         nvt_record_free(record);
+    else
+        find_axes(record);
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include "../lib/json.h"
 #include "../lib/nvtx.h"
+#include "named_iterations.h"
 #include "phases.h"
 #include "sort.h"
 
@@ -29,49 +30,60 @@ static const char *row_of(const struct nvt_trace *trace, uint32_t mark)
 /* "key=value", a number where it reads as one. */
 static void put_axis(struct nvt_json *json, const char *word, size_t size)
 {
-    char key[128], value[256], *end;
     size_t length = (size_t)((const char *)memchr(word, '=', size) - word);
-    snprintf(key, sizeof(key), "%.*s", (int)length, word);
-    snprintf(value, sizeof(value), "%.*s", (int)(size - length - 1), word + length + 1);
-    double number = strtod(value, &end);
-    if (*value && !*end && isfinite(number))
+    char *key = strndup(word, length), *value = strndup(word + length + 1, size - length - 1), *end;
+    double number = value ? strtod(value, &end) : 0;
+    if (!key || !value)
+        json->failed = 1;
+    else if (*value && !*end && isfinite(number))
         nvt_json_number(json, key, number);
     else
         nvt_json_text(json, key, value);
+    free(key);
+    free(value);
 }
 
-/* The row of a configuration's name: 0, or -1 when out of memory. */
+/* The row of a configuration's name, the axes behind the facts (count_facts). 0, or -1 when out of memory. */
 static int write_row(const char *name, const struct nvt_trace *trace, struct nvt_buffer *out)
 {
     struct nvt_json json;
-    char workload[256];
     size_t length = nvt_configuration_workload(name);
-    snprintf(workload, sizeof(workload), "%.*s", (int)length, name);
+    char *workload = strndup(name, length);
     nvt_json_begin(&json, out);
     nvt_json_text(&json, "workload", workload);
+    nvt_json_text(&json, "backend", nvt_trace_meta(trace, "backend"));
+    nvt_json_text(&json, "device", nvt_trace_meta(trace, "device"));
     for (const char *word = name + length; *word; word += length) {
         word += strspn(word, " ");
         length = strcspn(word, " ");
         if (memchr(word, '=', length) && *word != '=')
             put_axis(&json, word, length);
     }
-    nvt_json_text(&json, "backend", nvt_trace_meta(trace, "backend"));
-    nvt_json_text(&json, "device", nvt_trace_meta(trace, "device"));
-    return nvt_json_end(&json) || nvt_buffer_append(out, "", 1) ? -1 : 0;
+    int status = !workload || nvt_json_end(&json) || nvt_buffer_append(out, "", 1) ? -1 : 0;
+    free(workload);
+    return status;
 }
+enum { ROW_FACTS = 3 }; /* before the axes */
 
-/* The only configuration that a trace's ranges name, NULL where there is none or several. */
-static const char *only_configuration(const struct nvt_trace *trace)
+/* The only configuration that a trace's ranges name, NULL where there is none or several. What is named within an
+ * iteration is a part of the program. 0, or -1 when out of memory. */
+static int find_configuration(const struct nvt_trace *trace, const char **name)
 {
+    const struct nvt_ranges *ranges = &trace->ranges;
+    struct nvt_named_iterations iterations = {0};
     uint32_t found = NVT_NO_STRING;
-    for (uint32_t i = 0; i < trace->ranges.count; i++) {
-        if (!nvt_range_is_configuration(trace, i))
+    int status = nvt_named_iterations_of(&iterations, trace), several = 0;
+    for (uint32_t i = 0; i < ranges->count && !status && !several; i++) {
+        if (!nvt_range_is_configuration(trace, i) ||
+            nvt_iteration_at(&iterations, ranges->thread[i], NVT_NONE, ranges->start[i]) !=
+                NVT_NONE)
             continue;
-        if (found != NVT_NO_STRING && found != trace->ranges.name[i])
-            return NULL;
-        found = trace->ranges.name[i];
+        several = found != NVT_NO_STRING && found != ranges->name[i];
+        found = ranges->name[i];
     }
-    return found == NVT_NO_STRING ? NULL : nvt_name(trace, found);
+    *name = found == NVT_NO_STRING || several ? NULL : nvt_name(trace, found);
+    nvt_named_iterations_free(&iterations);
+    return status;
 }
 
 /* Whether two rows are those of two ranks of the same run. */
@@ -97,18 +109,26 @@ static size_t first_rank(const struct nvt_runs *runs, const struct nvt_record *r
     return SIZE_MAX;
 }
 
+/* Whether a row can be read; `told`: that it cannot has been said. */
+static int parse_row(struct nvt_record *record, const char *text, int told,
+                     struct nvt_report_input *input, const struct nvt_trace *trace)
+{
+    struct nvt_error broken = NVT_ERROR_INIT;
+    if (!nvt_record_parse(record, text, strlen(text), &broken))
+        return 1;
+    if (!told)
+        nvt_note(input, "warning: %s: the row of its run %s, left out", trace->path,
+                 broken.message);
+    return 0;
+}
+
 /* A row of rank 0, or of a run without ranks, is new; another is of that one. 0, or -1 when out of memory. */
 static int add_row(struct nvt_runs *runs, struct place *place, const char *text, int others,
                    struct nvt_report_input *input, const struct nvt_trace *trace)
 {
-    struct nvt_error broken = NVT_ERROR_INIT;
     struct nvt_record record;
-    if (nvt_record_parse(&record, text, strlen(text), &broken)) {
-        if (!others)
-            nvt_note(input, "warning: %s: the row of its run %s, left out", trace->path,
-                     broken.message);
+    if (!parse_row(&record, text, others, input, trace))
         return 0;
-    }
     double rank = nvt_record_number(&record, "rank");
     int is_other = rank > 0;
     size_t at = is_other ? first_rank(runs, &record) : runs->count;
@@ -136,6 +156,29 @@ static int add_rows(struct nvt_runs *runs, struct place *places, const uint32_t 
     return 0;
 }
 
+/* The row that a trace's ranges name, if they do. 0, or -1 when out of memory. */
+static int add_configuration(struct nvt_runs *runs, struct place *place,
+                             struct nvt_report_input *input, const struct nvt_trace *trace)
+{
+    struct nvt_buffer text = {0};
+    struct nvt_record record = {0};
+    const char *name;
+    int status = find_configuration(trace, &name);
+    if (!status && name)
+        status = write_row(name, trace, &text);
+    if (!status && name && parse_row(&record, (const char *)text.data, 0, input, trace)) {
+        *place = (struct place){1, runs->count, 0, 1};
+        record.is_by_name = 1;
+        record.axis_first = ROW_FACTS;
+        record.axis_count = record.count - ROW_FACTS;
+        status = nvt_runs_add(runs, &record);
+        if (status)
+            nvt_record_free(&record);
+    }
+    nvt_buffer_free(&text);
+    return status;
+}
+
 /* Traces that carry no row, by what their ranges say. */
 static int add_configurations(struct nvt_runs *runs, struct place *places, const uint32_t *order,
                               struct nvt_report_input *input)
@@ -143,16 +186,8 @@ static int add_configurations(struct nvt_runs *runs, struct place *places, const
     int status = 0;
     for (size_t k = 0; k < input->trace_count && !status; k++) {
         size_t i = order ? order[k] : k;
-        const struct nvt_trace *trace = input->traces[i].trace;
-        const char *name = places[i].rows ? NULL : only_configuration(trace);
-        struct nvt_buffer text = {0};
-        if (name)
-            status = write_row(name, trace, &text) ||
-                             add_row(runs, &places[i], (const char *)text.data, 0, input, trace)
-                         ? -1
-                         : 0;
-        places[i].is_by_name = name != NULL;
-        nvt_buffer_free(&text);
+        if (!places[i].rows)
+            status = add_configuration(runs, &places[i], input, input->traces[i].trace);
     }
     return status;
 }
@@ -169,14 +204,14 @@ static int order_traces(const struct nvt_report_input *input, uint32_t **order)
     return status;
 }
 
-/* What all rows say, "several" where they differ. */
-static const char *common(const struct nvt_runs *runs, const char *key)
+/* What all rows say, or that they differ. */
+static const char *common(const struct nvt_runs *runs, const char *key, const char *several)
 {
     const char *first = nvt_record_text(&runs->records[0], key);
     for (size_t i = 1; i < runs->count; i++) {
         const char *other = nvt_record_text(&runs->records[i], key);
         if (!first || !other || strcmp(first, other))
-            return first || other ? "several" : NULL;
+            return first || other ? several : NULL;
     }
     return first;
 }
@@ -189,8 +224,8 @@ static int describe(struct nvt_runs *runs, const struct nvt_report_input *input,
     struct nvt_json json;
     nvt_json_begin(&json, &text);
     nvt_json_text(&json, "date", nvt_trace_meta(input->traces[0].trace, "date"));
-    nvt_json_text(&json, "backend", common(runs, "backend"));
-    nvt_json_text(&json, "device", common(runs, "device"));
+    nvt_json_text(&json, "backend", common(runs, "backend", NVT_SEVERAL("backend")));
+    nvt_json_text(&json, "device", common(runs, "device", NVT_SEVERAL("device")));
     int status = nvt_json_end(&json)
                      ? nvt_fail(err, "out of memory")
                      : nvt_record_parse(&runs->env, (const char *)text.data, text.size, err);
@@ -239,7 +274,7 @@ static int link_traces(struct nvt_report_input *input, const struct nvt_runs *ru
 
 int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err)
 {
-    if (input->run_count || !input->trace_count || nvt_window_is_set(input->window))
+    if (!input->trace_count || nvt_window_is_set(input->window))
         return 0;
     uint32_t *order = NULL;
     struct place *places = calloc(input->trace_count, sizeof(*places));

@@ -33,11 +33,25 @@ void nvt_runs_free(struct nvt_runs *runs)
     free(runs);
 }
 
+int nvt_record_is_axis(const struct nvt_record *record, size_t member)
+{
+    return member >= record->axis_first && member < record->axis_first + record->axis_count;
+}
+
 const struct nvt_member *nvt_record_find(const struct nvt_record *record, const char *key)
 {
     for (size_t i = 0; i < record->count; i++)
-        if (!strcmp(record->members[i].key, key))
+        if (!strcmp(record->members[i].key, key) &&
+            !(record->is_by_name && nvt_record_is_axis(record, i)))
             return &record->members[i];
+    return NULL;
+}
+
+const struct nvt_member *nvt_record_axis(const struct nvt_record *record, const char *key)
+{
+    for (size_t i = 0; i < record->axis_count; i++)
+        if (!strcmp(record->members[record->axis_first + i].key, key))
+            return &record->members[record->axis_first + i];
     return NULL;
 }
 
@@ -76,15 +90,12 @@ static const char *word_of(const struct nvt_member *member)
 char *nvt_record_configuration(const struct nvt_record *record)
 {
     struct nvt_buffer text = {0};
-    int axes = 0, failed = 0;
-    for (size_t i = 0; i < record->count && !failed; i++) {
-        const struct nvt_member *member = &record->members[i];
-        if (!strcmp(member->key, "backend"))
-            break;
-        if (axes && member->type != NVT_VALUE_NULL)
+    int failed = 0;
+    for (size_t i = 0; i < record->axis_count && !failed; i++) {
+        const struct nvt_member *member = &record->members[record->axis_first + i];
+        if (member->type != NVT_VALUE_NULL)
             failed = nvt_buffer_printf(&text, "%s%s=%s", text.size ? " " : "", member->key,
                                        word_of(member));
-        axes |= !strcmp(member->key, "workload");
     }
     if (failed || nvt_buffer_append(&text, "", 1)) {
         nvt_buffer_free(&text);

@@ -32,6 +32,9 @@ struct nvt_member {
 struct nvt_record {
     struct nvt_member *members;
     size_t count;
+    size_t axis_first, axis_count; /* those behind `workload`, up to `backend` */
+    /* The axes are named by a program (rows.h), as it likes, `rank` and `status` too. */
+    int is_by_name;
 };
 
 struct nvt_runs {
@@ -68,8 +71,14 @@ int nvt_record_parse(struct nvt_record *record, const char *json, size_t size,
                      struct nvt_error *err);
 void nvt_record_free(struct nvt_record *record);
 
-/* A member by name, or NULL. */
+/* Whether a member is an axis. */
+int nvt_record_is_axis(const struct nvt_record *record, size_t member);
+
+/* A member by name, or NULL. An axis that a program has named is none (nvt_record_axis). */
 const struct nvt_member *nvt_record_find(const struct nvt_record *record, const char *key);
+
+/* An axis by name, or NULL. */
+const struct nvt_member *nvt_record_axis(const struct nvt_record *record, const char *key);
 
 /* A member's text (numbers as written), or NULL when it is missing or null. */
 const char *nvt_record_text(const struct nvt_record *record, const char *key);

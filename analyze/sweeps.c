@@ -7,39 +7,17 @@
 #include "../lib/buffer.h"
 #include "../lib/sample.h"
 #include "curves.h"
-#include "diagnose.h"
+#include "map.h"
+#include "named_iterations.h"
 
-/* --- one run ---------------------------------------------------------------------------------- */
+/* --- what took time --------------------------------------------------------------------------- */
 
-/* The iterations of a trace as intervals, and which of them holds a moment. */
-struct window {
-    const struct nvt_trace *trace;
-    uint32_t *rows;
-    uint32_t count;
-};
-
-/* The iteration that holds a moment, or NVT_NONE. */
-static uint32_t holds(const struct window *window, int64_t moment)
-{
-    const struct nvt_ranges *ranges = &window->trace->ranges;
-    uint32_t low = 0, high = window->count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (ranges->start[window->rows[middle]] <= moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && moment <= ranges->end[window->rows[low - 1]] ? low - 1 : NVT_NONE;
-}
-
-/* Something that took time: what it is called, when it was launched or entered, and its own time. */
+/* What it is called, when it was launched or entered, whose it is, and its own time. */
 struct entry {
-    uint32_t name;
-    int64_t moment, span[2];
+    uint32_t name, domain, thread, process;
+    int64_t moment, start, end;
 };
 
-/* How many rows of that kind a trace has, and one of them. 1, or 0 for one that does not count. */
 static uint32_t count_entries(const struct nvt_trace *trace, enum nvt_sweep_kind kind)
 {
     return kind == NVT_SWEEP_RANGE  ? trace->ranges.count
@@ -47,6 +25,7 @@ static uint32_t count_entries(const struct nvt_trace *trace, enum nvt_sweep_kind
                                     : trace->ops.count;
 }
 
+/* Whether a row counts. */
 static int read_entry(const struct nvt_trace *trace, enum nvt_sweep_kind kind, uint32_t i,
                       struct entry *entry)
 {
@@ -54,46 +33,105 @@ static int read_entry(const struct nvt_trace *trace, enum nvt_sweep_kind kind, u
     const struct nvt_apis *apis = &trace->apis;
     const struct nvt_ops *ops = &trace->ops;
     if (kind == NVT_SWEEP_RANGE) {
-        *entry =
-            (struct entry){ranges->name[i], ranges->start[i], {ranges->start[i], ranges->end[i]}};
+        *entry = (struct entry){ranges->name[i],  ranges->domain[i], ranges->thread[i], NVT_NONE,
+                                ranges->start[i], ranges->start[i],  ranges->end[i]};
         return !(ranges->flags[i] & NVT_RANGE_UNCLOSED);
     }
     if (kind == NVT_SWEEP_CALL) {
-        *entry = (struct entry){apis->name[i], apis->start[i], {apis->start[i], apis->end[i]}};
+        *entry = (struct entry){apis->name[i],  0,           apis->thread[i], NVT_NONE,
+                                apis->start[i], apis->start[i], apis->end[i]};
         return 1;
     }
-    *entry = (struct entry){ops->name[i], ops->launch[i], {ops->start[i], ops->end[i]}};
+    *entry = (struct entry){ops->name[i],   0,             ops->thread[i], ops->process[i],
+                            ops->launch[i], ops->start[i], ops->end[i]};
     return ops->launch[i] != INT64_MIN;
 }
 
-/* --- one sweep -------------------------------------------------------------------------------- */
+/* The name behind the domain's. */
+static const char *bare_name(const struct nvt_sweep_item *item)
+{
+    return item->key + item->domain_length + 1;
+}
+
+/* Whether an entry of the item's kind is one of it. `name`: the trace's id of its bare name. */
+static int is_of(const struct nvt_sweep_item *item, const struct nvt_trace *trace, uint32_t name,
+                 const struct entry *entry)
+{
+    if (entry->name != name)
+        return 0;
+    if (item->kind != NVT_SWEEP_RANGE)
+        return 1;
+    const char *domain = nvt_name(trace, trace->domains.name[entry->domain]);
+    return strlen(domain) == item->domain_length &&
+           !strncmp(domain, item->key, item->domain_length);
+}
+
+static uint32_t find_name(const struct nvt_sweep_item *item, const struct nvt_trace *trace)
+{
+    return nvt_strings_find(trace->strings, bare_name(item), strlen(bare_name(item)));
+}
+
+/* --- one run ---------------------------------------------------------------------------------- */
+
+/* What an item took in an iteration; there may be several of one where iterations overlap. */
+struct cell {
+    uint32_t iteration;
+    double ns;
+};
+
+struct cells {
+    struct cell *items;
+    size_t count, capacity;
+    uint64_t entries;
+};
 
 /* What is needed while a run is added. */
 struct work {
-    struct window window;
+    const struct nvt_trace *trace;
+    struct nvt_named_iterations iterations;
     double n;
-    uint32_t *item_of; /* by kind and string: index + 1 in the sweep, 0: not looked for yet */
-    double **sums;     /* by item: ns in each iteration of this run, NULL: it does not occur */
-    size_t sum_count;
+    struct nvt_map item_of; /* by kind or domain, and string */
+    struct nvt_map last_of; /* the outermost range, by thread and item */
+    struct cells *cells;    /* by item */
+    size_t cell_count;
+    double *values; /* room for one of each iteration */
 };
 
-/* Its name among the sweep's: NVT_NO_STRING when out of memory. */
-static uint32_t add_name(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *name)
+/* Its number, from 1 on. NVT_NO_STRING: out of memory. */
+static uint32_t add_name(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *domain,
+                         const char *name)
 {
     struct nvt_buffer text = {0};
     uint32_t id = NVT_NO_STRING;
     if (!sweep->names)
         sweep->names = nvt_strings_new();
-    if (sweep->names && !nvt_buffer_printf(&text, "%d%s", (int)kind, name))
+    if (!sweep->shown)
+        sweep->shown = nvt_strings_new();
+    if (sweep->names && sweep->shown && !nvt_buffer_printf(&text, "%d%s:%s", (int)kind, domain, name))
         id = nvt_strings_add(sweep->names, (const char *)text.data, text.size);
     nvt_buffer_free(&text);
     return id;
 }
 
-/* The item of a name, new if need be. SIZE_MAX: out of memory. */
-static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *name)
+/* How an item is called: by its bare name, unless that is taken or is not enough. 0 or -1. */
+static int call(struct nvt_sweep *sweep, struct nvt_sweep_item *item)
 {
-    const uint32_t id = add_name(sweep, kind, name);
+    const char *name = bare_name(item);
+    item->name = name;
+    if (item->kind != NVT_SWEEP_RANGE || item->is_iteration)
+        return 0;
+    if ((item->domain_length && strncmp(item->key, "nvtally:", item->domain_length + 1) != 0) ||
+        !strcmp(name, "iteration") ||
+        nvt_strings_find(sweep->shown, name, strlen(name)) != NVT_NO_STRING)
+        item->name = item->key;
+    return nvt_strings_add_text(sweep->shown, item->name) == NVT_NO_STRING ? -1 : 0;
+}
+
+/* The item of an entry, new if need be; that of iterations has no domain and no name in the trace. SIZE_MAX: out of memory. */
+static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *domain,
+                        const char *name, int is_iteration)
+{
+    const uint32_t id = add_name(sweep, kind, is_iteration ? "\n" : domain, name);
     if (id == NVT_NO_STRING)
         return SIZE_MAX;
     if (id <= sweep->count)
@@ -107,27 +145,48 @@ static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const
         sweep->capacity = capacity;
     }
     struct nvt_sweep_item *item = &sweep->items[sweep->count];
-    *item =
-        (struct nvt_sweep_item){.kind = kind, .name = nvt_strings_get(sweep->names, id, NULL) + 1};
-    return sweep->count++;
+    *item = (struct nvt_sweep_item){.kind = kind,
+                                    .key = nvt_strings_get(sweep->names, id, NULL) + 1,
+                                    .domain_length = is_iteration ? 1 : strlen(domain),
+                                    .is_iteration = is_iteration};
+    return call(sweep, item) ? SIZE_MAX : sweep->count++;
 }
 
-/* Begin the item's point of this run. 0, 1 when it has no room for more points, or -1. */
-static int begin_point(struct work *work, struct nvt_sweep *sweep, size_t index)
+/* Add to what an item took in an iteration. 0 or -1. */
+static int add_cell(struct work *work, const struct nvt_sweep *sweep, size_t index,
+                    uint32_t iteration, double ns)
 {
-    struct nvt_sweep_item *item = &sweep->items[index];
-    if (index >= work->sum_count) {
-        double **sums = realloc(work->sums, sweep->capacity * sizeof(*sums));
-        if (!sums)
+    if (index >= work->cell_count) {
+        struct cells *all = realloc(work->cells, sweep->capacity * sizeof(*all));
+        if (!all)
             return -1;
-        memset(sums + work->sum_count, 0, (sweep->capacity - work->sum_count) * sizeof(*sums));
-        work->sums = sums;
-        work->sum_count = sweep->capacity;
+        memset(all + work->cell_count, 0, (sweep->capacity - work->cell_count) * sizeof(*all));
+        work->cells = all;
+        work->cell_count = sweep->capacity;
     }
-    if (work->sums[index])
+    struct cells *cells = &work->cells[index];
+    struct cell *last = cells->count ? &cells->items[cells->count - 1] : NULL;
+    cells->entries++;
+    if (last && last->iteration == iteration) {
+        last->ns += ns;
         return 0;
-    if (item->count == NVT_SWEEP_POINTS)
-        return 1;
+    }
+    if (cells->count == cells->capacity) {
+        size_t capacity = cells->capacity ? cells->capacity * 2 : 8;
+        struct cell *items = realloc(cells->items, capacity * sizeof(*items));
+        if (!items)
+            return -1;
+        cells->items = items;
+        cells->capacity = capacity;
+    }
+    cells->items[cells->count++] = (struct cell){iteration, ns};
+    return 0;
+}
+
+/* Begin the item's point of this run. 0 or -1. */
+static int begin_point(const struct work *work, const struct nvt_sweep *sweep,
+                       struct nvt_sweep_item *item)
+{
     if (item->count == item->capacity) {
         size_t capacity = item->capacity ? item->capacity * 2 : 4;
         struct nvt_sweep_point *points = realloc(item->points, capacity * sizeof(*points));
@@ -136,134 +195,337 @@ static int begin_point(struct work *work, struct nvt_sweep *sweep, size_t index)
         item->points = points;
         item->capacity = capacity;
     }
-    work->sums[index] = calloc(work->window.count, sizeof(**work->sums));
-    if (!work->sums[index])
-        return -1;
     item->points[item->count++] =
-        (struct nvt_sweep_point){.n = work->n, .trace = work->window.trace};
+        (struct nvt_sweep_point){.n = work->n, .trace = work->trace, .run = sweep->runs};
+    return 0;
+}
+
+/* The item of a row. SIZE_MAX: out of memory. */
+static size_t item_of(struct work *work, struct nvt_sweep *sweep, enum nvt_sweep_kind kind,
+                      const struct entry *entry, int is_iteration)
+{
+    /* Domains are fewer than ranges, and those than 2^32 - 8. */
+    const uint32_t whose = is_iteration              ? UINT32_MAX
+                           : kind == NVT_SWEEP_RANGE ? (uint32_t)NVT_SWEEP_KINDS + entry->domain
+                                                     : (uint32_t)kind;
+    const uint32_t name = is_iteration ? 0 : entry->name;
+    uint32_t *at = nvt_map_at(&work->item_of, (uint64_t)whose << 32 | name);
+    if (at && *at == NVT_MAP_NONE) {
+        const struct nvt_trace *trace = work->trace;
+        const char *domain = kind == NVT_SWEEP_RANGE
+                                 ? nvt_name(trace, trace->domains.name[entry->domain])
+                                 : "";
+        size_t index = find_item(sweep, kind, domain,
+                                 is_iteration ? "iteration" : nvt_name(trace, entry->name),
+                                 is_iteration);
+        if (index == SIZE_MAX)
+            return SIZE_MAX;
+        *at = (uint32_t)index;
+    }
+    return at ? *at : SIZE_MAX;
+}
+
+/* Whether a range lies in one of its thread and item, whose time it is then. 1, 0, or -1 when out of memory. */
+static int is_within_itself(struct work *work, uint32_t row, size_t index)
+{
+    const struct nvt_ranges *ranges = &work->trace->ranges;
+    if (ranges->style[row] != NVT_PUSH_POP)
+        return 0;
+    uint32_t *last = nvt_map_at(&work->last_of, (uint64_t)ranges->thread[row] << 32 | index);
+    if (!last)
+        return -1;
+    if (*last != NVT_MAP_NONE && ranges->end[row] <= ranges->end[*last])
+        return 1;
+    *last = row;
     return 0;
 }
 
 static int add_entry(struct work *work, struct nvt_sweep *sweep, enum nvt_sweep_kind kind,
-                     const struct entry *entry)
+                     uint32_t row, const struct entry *entry)
 {
-    const struct nvt_trace *trace = work->window.trace;
-    uint32_t iteration = holds(&work->window, entry->moment);
-    if (iteration == NVT_NONE)
+    uint32_t at =
+        nvt_iteration_at(&work->iterations, entry->thread, entry->process, entry->moment);
+    if (at == NVT_NONE)
         return 0;
-    uint32_t *known =
-        &work->item_of[(size_t)kind * nvt_strings_count(trace->strings) + entry->name];
-    size_t index = *known ? *known - 1 : find_item(sweep, kind, nvt_name(trace, entry->name));
+    const int is_iteration = kind == NVT_SWEEP_RANGE && work->iterations.rows[at] == row;
+    const size_t index = item_of(work, sweep, kind, entry, is_iteration);
     if (index == SIZE_MAX)
         return -1;
-    *known = (uint32_t)index + 1;
-    int status = begin_point(work, sweep, index);
-    if (status)
-        return status < 0 ? -1 : 0;
+    const int is_inner = kind == NVT_SWEEP_RANGE ? is_within_itself(work, row, index) : 0;
+    if (is_inner < 0 || add_cell(work, sweep, index, at,
+                                 is_inner ? 0 : (double)(entry->end - entry->start)))
+        return -1;
     struct nvt_sweep_item *item = &sweep->items[index];
+    if (work->cells[index].entries == 1 && begin_point(work, sweep, item))
+        return -1;
     struct nvt_sweep_point *point = &item->points[item->count - 1];
     if (point->example_count < NVT_SWEEP_EXAMPLES)
-        point->examples[point->example_count++] = entry->span[0];
-    point->count++;
-    work->sums[index][iteration] += (double)(entry->span[1] - entry->span[0]);
+        point->examples[point->example_count++] = entry->start;
     return 0;
 }
 
-/* Sums of this run become what an iteration costs. */
-static void end_run(const struct work *work, struct nvt_sweep *sweep)
+/* What an item took in each iteration becomes what one costs. */
+static void end_point(const struct work *work, struct cells *cells, struct nvt_sweep_point *point)
 {
-    const uint32_t iterations = work->window.count;
-    struct nvt_summary summary;
-    for (size_t i = 0; i < sweep->count && i < work->sum_count; i++) {
-        struct nvt_sweep_item *item = &sweep->items[i];
-        if (!work->sums[i])
-            continue;
-        struct nvt_sweep_point *point = &item->points[item->count - 1];
-        nvt_sample_summary(work->sums[i], iterations, &summary);
-        point->ns = summary.median > 0 ? summary.median : summary.mean;
-        point->count /= iterations;
-        if (nvt_sweep_is_iteration(item) && work->n >= sweep->largest) {
-            sweep->largest = work->n;
-            sweep->iteration_ns = point->ns;
-        }
+    const uint32_t iterations = work->iterations.count;
+    struct nvt_summary summary = {.median = 0};
+    double sum = 0;
+    for (size_t i = 0; i < cells->count; i++)
+        sum += cells->items[i].ns;
+    /* In fewer than half of them the median is 0. */
+    if (2 * cells->count >= iterations) {
+        memset(work->values, 0, iterations * sizeof(*work->values));
+        for (size_t i = 0; i < cells->count; i++)
+            work->values[cells->items[i].iteration] += cells->items[i].ns;
+        nvt_sample_summary(work->values, iterations, &summary);
     }
+    point->mean_ns = sum / iterations;
+    point->ns = summary.median;
+    point->count = (double)cells->entries / iterations;
+}
+
+static void free_work(struct work *work)
+{
+    for (size_t i = 0; i < work->cell_count; i++)
+        free(work->cells[i].items);
+    free(work->cells);
+    free(work->values);
+    nvt_map_free(&work->item_of);
+    nvt_map_free(&work->last_of);
+    nvt_named_iterations_free(&work->iterations);
 }
 
 /* Add up what lies in the iterations of a run. 0 or -1. */
 static int add_run(struct nvt_sweep *sweep, const struct nvt_trace *trace, double n)
 {
-    struct work work = {.window = {.trace = trace}, .n = n};
+    struct work work = {.trace = trace, .n = n};
     struct entry entry;
-    work.window.rows = nvt_iterations(trace, &work.window.count);
-    work.item_of = calloc((size_t)NVT_SWEEP_KINDS * nvt_strings_count(trace->strings) + 1,
-                          sizeof(*work.item_of));
-    int status = work.window.rows && work.item_of ? 0 : -1;
-    sweep->runs++;
-    for (enum nvt_sweep_kind kind = 0; kind < NVT_SWEEP_KINDS; kind++)
+    int status = nvt_named_iterations_of(&work.iterations, trace);
+    work.values = malloc(((size_t)work.iterations.count + 1) * sizeof(*work.values));
+    status = work.values ? status : -1;
+    for (enum nvt_sweep_kind kind = 0; kind < NVT_SWEEP_KINDS && work.iterations.count; kind++)
         for (uint32_t i = 0; i < count_entries(trace, kind) && !status; i++)
             if (read_entry(trace, kind, i, &entry))
-                status = add_entry(&work, sweep, kind, &entry);
-    if (!status)
-        end_run(&work, sweep);
-    for (size_t i = 0; i < work.sum_count; i++)
-        free(work.sums[i]);
-    free(work.sums);
-    free(work.item_of);
-    free(work.window.rows);
+                status = add_entry(&work, sweep, kind, i, &entry);
+    for (size_t i = 0; i < work.cell_count && !status; i++)
+        if (work.cells[i].count)
+            end_point(&work, &work.cells[i], &sweep->items[i].points[sweep->items[i].count - 1]);
+    free_work(&work);
+    sweep->runs++;
     return status;
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all runs of a sweep ---------------------------------------------------------------------- */
+
+static int by_n(const void *left, const void *right)
+{
+    const struct nvt_sweep_point *a = left, *b = right;
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    return (a->run > b->run) - (a->run < b->run);
+}
+
+static double median_of(const struct nvt_sweep_point *points, size_t count, size_t offset,
+                        double *scratch)
+{
+    struct nvt_summary summary;
+    for (size_t i = 0; i < count; i++)
+        memcpy(&scratch[i], (const char *)&points[i] + offset, sizeof(*scratch));
+    nvt_sample_summary(scratch, count, &summary);
+    return summary.median;
+}
+
+/* Of `count` points with one n. */
+static struct nvt_sweep_value value_of(const struct nvt_sweep_point *points, size_t count,
+                                       double *scratch)
+{
+    struct nvt_sweep_value value = {
+        points->n, median_of(points, count, offsetof(struct nvt_sweep_point, ns), scratch),
+        median_of(points, count, offsetof(struct nvt_sweep_point, mean_ns), scratch),
+        median_of(points, count, offsetof(struct nvt_sweep_point, count), scratch), points};
+    for (size_t i = 1; i < count; i++)
+        if (fabs(points[i].ns - value.ns) < fabs(value.point->ns - value.ns))
+            value.point = &points[i];
+    return value;
+}
+
+/* How many points from the first on have its n. */
+static size_t count_same(const struct nvt_sweep_item *item, size_t first)
+{
+    size_t count = 1;
+    while (first + count < item->count && item->points[first + count].n == item->points[first].n)
+        count++;
+    return count;
+}
+
+/* What an item's points come to. `scratch` has room for two numbers a point. 0 or -1. */
+static int end_item(struct nvt_sweep_item *item, double *scratch)
+{
+    qsort(item->points, item->count, sizeof(*item->points), by_n);
+    for (size_t i = 0; i < item->count; i++)
+        item->is_mean |= !(item->points[i].ns > 0);
+    for (size_t i = 0; i < item->count && item->is_mean; i++)
+        item->points[i].ns = item->points[i].mean_ns;
+    item->values = calloc(item->count, sizeof(*item->values));
+    if (!item->values)
+        return -1;
+    for (size_t i = 0, same; i < item->count; i += same) {
+        same = count_same(item, i);
+        item->values[item->value_count++] = value_of(&item->points[i], same, scratch);
+    }
+    for (size_t i = 0; i < item->count; i++) {
+        scratch[i] = item->points[i].n;
+        scratch[item->count + i] = item->points[i].ns;
+    }
+    if (item->count >= 3)
+        item->growth = nvt_growth_of(scratch, scratch + item->count, item->count);
+    return 0;
+}
+
+static int end_sweep(struct nvt_sweep *sweep)
+{
+    double *scratch = malloc((2 * sweep->runs + 2) * sizeof(*scratch));
+    int status = scratch ? 0 : -1;
+    for (size_t i = 0; i < sweep->count && !status; i++) {
+        status = end_item(&sweep->items[i], scratch);
+        if (sweep->items[i].is_iteration)
+            sweep->iteration = &sweep->items[i];
+    }
+    free(scratch);
+    return status;
+}
+
+static void free_sweep(struct nvt_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->count; i++) {
+        free(sweep->items[i].points);
+        free(sweep->items[i].values);
+    }
+    free(sweep->items);
+    free(sweep->where);
+    nvt_strings_free(sweep->names);
+    nvt_strings_free(sweep->shown);
+    *sweep = (struct nvt_sweep){0};
+}
+
+/* --- which runs are of one sweep -------------------------------------------------------------- */
+
+/* A run, as one of those that differ in one axis alone. */
+struct member {
+    uint32_t sweep; /* from 1 on, in the order of their first runs */
+    const struct nvt_input_trace *from;
+    const struct nvt_member *axis;
+};
+
+struct members {
+    struct member *items;
+    size_t count, capacity;
+    struct nvt_strings *sweeps; /* "axis\nrest" */
+};
 
 static const struct nvt_record *record_of(const struct nvt_input_trace *from)
 {
     return from->runs ? &from->runs->records[from->record] : NULL;
 }
 
-/* Whether a trace is a run of the sweep that `where` describes: its n, or NaN. */
-static double is_in(const struct nvt_input_trace *from, const char *axis, const char *where)
+/* The workload and its axes but one: malloc'ed, NULL when out of memory. */
+static char *rest_of(const struct nvt_record *record, const char *axis)
 {
-    char other[256];
-    const struct nvt_record *record = record_of(from);
-    double n = record ? nvt_record_number(record, axis) : NAN;
-    if (!(n > 0))
-        return NAN;
-    nvt_record_rest(record, axis, NULL, other, sizeof(other));
-    return strcmp(where, other) ? NAN : n;
+    size_t size = nvt_record_rest(record, axis, NULL, NULL, 0) + 1;
+    char *rest = malloc(size);
+    if (rest)
+        nvt_record_rest(record, axis, NULL, rest, size);
+    return rest;
 }
 
-static void free_sweep(struct nvt_sweep *sweep)
+static int add_member(struct members *members, const struct nvt_input_trace *from,
+                      const struct nvt_member *axis)
 {
-    for (size_t i = 0; i < sweep->count; i++)
-        free(sweep->items[i].points);
-    free(sweep->items);
-    nvt_strings_free(sweep->names);
-    *sweep = (struct nvt_sweep){0};
-}
-
-/* All runs that differ from run `first` in this axis alone, unless an earlier one is of them. 0 or -1. */
-static int add_sweep(struct nvt_sweeps *sweeps, const struct nvt_report_input *input, size_t first,
-                     const char *axis)
-{
-    struct nvt_sweep sweep = {.axis = axis, .largest = -INFINITY, .first = &input->traces[first]};
-    int status = 0;
-    nvt_record_rest(record_of(sweep.first), axis, NULL, sweep.where, sizeof(sweep.where));
-    for (size_t i = 0; i < first; i++)
-        if (is_in(&input->traces[i], axis, sweep.where) > 0)
-            return 0;
-    for (size_t i = first; i < input->trace_count && !status; i++) {
-        double n = is_in(&input->traces[i], axis, sweep.where);
-        if (n > 0)
-            status = add_run(&sweep, input->traces[i].trace, n);
+    struct nvt_buffer text = {0};
+    char *rest = rest_of(record_of(from), axis->key);
+    uint32_t id = NVT_NO_STRING;
+    if (rest && !nvt_buffer_printf(&text, "%s\n%s", axis->key, rest))
+        id = nvt_strings_add(members->sweeps, (const char *)text.data, text.size);
+    nvt_buffer_free(&text);
+    free(rest);
+    if (id == NVT_NO_STRING)
+        return -1;
+    if (members->count == members->capacity) {
+        size_t capacity = members->capacity ? members->capacity * 2 : 32;
+        struct member *items = realloc(members->items, capacity * sizeof(*items));
+        if (!items)
+            return -1;
+        members->items = items;
+        members->capacity = capacity;
     }
-    if (!status && sweep.runs >= 3 && sweeps->count == sweeps->capacity) {
+    members->items[members->count++] = (struct member){id, from, axis};
+    return 0;
+}
+
+static int find_members(struct members *members, const struct nvt_report_input *input,
+                        const char *by)
+{
+    for (size_t run = 0; run < input->trace_count; run++) {
+        const struct nvt_record *record = record_of(&input->traces[run]);
+        for (size_t m = 0; record && m < record->axis_count; m++) {
+            const struct nvt_member *axis = &record->members[record->axis_first + m];
+            /* What is named twice is its first one. */
+            if (axis->type == NVT_VALUE_NUMBER && axis == nvt_record_axis(record, axis->key) &&
+                (!by || !strcmp(by, axis->key)) &&
+                add_member(members, &input->traces[run], axis))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int by_sweep(const void *left, const void *right)
+{
+    const struct member *a = left, *b = right;
+    if (a->sweep != b->sweep)
+        return a->sweep < b->sweep ? -1 : 1;
+    return (a->from > b->from) - (a->from < b->from);
+}
+
+static int has_three_runs(const struct member *members, size_t count)
+{
+    size_t runs = 0;
+    double least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; i < count; i++)
+        if (members[i].axis->number > 0) {
+            runs++;
+            least = fmin(least, members[i].axis->number);
+            most = fmax(most, members[i].axis->number);
+        }
+    return runs >= 3 && least < most;
+}
+
+/* Append the sweep of these runs. 0 or -1. */
+static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, size_t count)
+{
+    const char *axis = members->axis->key;
+    struct nvt_sweep sweep = {.where = rest_of(record_of(members->from), axis), .axis = axis};
+    int status = sweep.where ? 0 : -1;
+    for (size_t i = 0; i < count && !status; i++) {
+        const double n = members[i].axis->number;
+        if (!(n > 0)) {
+            sweep.without++;
+            continue;
+        }
+        sweep.first = sweep.first ? sweep.first : members[i].from;
+        sweep.largest = fmax(sweep.largest, n);
+        status = add_run(&sweep, members[i].from->trace, n);
+    }
+    if (!status)
+        status = end_sweep(&sweep);
+    if (!status && sweeps->count == sweeps->capacity) {
         size_t capacity = sweeps->capacity ? 2 * sweeps->capacity : 8;
         struct nvt_sweep *items = realloc(sweeps->items, capacity * sizeof(*items));
         status = items ? 0 : -1;
         sweeps->items = items ? items : sweeps->items;
         sweeps->capacity = items ? capacity : sweeps->capacity;
     }
-    if (status || sweep.runs < 3)
+    if (status)
         free_sweep(&sweep);
     else
         sweeps->items[sweeps->count++] = sweep;
@@ -273,16 +535,19 @@ static int add_sweep(struct nvt_sweeps *sweeps, const struct nvt_report_input *i
 int nvt_sweeps_of(const struct nvt_report_input *input, const char *by, struct nvt_sweeps *sweeps,
                   struct nvt_error *err)
 {
-    int status = 0;
-    for (size_t run = 0; run < input->trace_count && !status; run++) {
-        const struct nvt_record *record = record_of(&input->traces[run]);
-        for (size_t m = 0; record && m < record->count && !status; m++) {
-            const struct nvt_member *member = &record->members[m];
-            if (nvt_record_is_axis(record, m) && member->type == NVT_VALUE_NUMBER &&
-                member->number > 0 && (!by || !strcmp(by, member->key)))
-                status = add_sweep(sweeps, input, run, member->key);
-        }
+    struct members members = {.sweeps = nvt_strings_new()};
+    int status = members.sweeps ? find_members(&members, input, by) : -1;
+    if (!status && members.count)
+        qsort(members.items, members.count, sizeof(*members.items), by_sweep);
+    for (size_t i = 0, count; i < members.count && !status; i += count) {
+        for (count = 1; i + count < members.count; count++)
+            if (members.items[i + count].sweep != members.items[i].sweep)
+                break;
+        if (has_three_runs(&members.items[i], count))
+            status = add_sweep(sweeps, &members.items[i], count);
     }
+    free(members.items);
+    nvt_strings_free(members.sweeps);
     return status ? nvt_fail(err, "out of memory") : 0;
 }
 
@@ -302,19 +567,15 @@ const char *nvt_sweep_kind_name(enum nvt_sweep_kind kind)
     return names[kind];
 }
 
-int nvt_sweep_is_iteration(const struct nvt_sweep_item *item)
+double nvt_sweep_share(const struct nvt_sweep *sweep, const struct nvt_sweep_item *item)
 {
-    return item->kind == NVT_SWEEP_RANGE && !strcmp(item->name, "iteration");
-}
-
-struct nvt_growth nvt_sweep_growth(const struct nvt_sweep_item *item)
-{
-    double n[NVT_SWEEP_POINTS], cost[NVT_SWEEP_POINTS];
-    for (size_t i = 0; i < item->count; i++) {
-        n[i] = item->points[i].n;
-        cost[i] = item->points[i].ns;
-    }
-    return nvt_growth_of(n, cost, item->count);
+    const struct nvt_sweep_value *part = nvt_sweep_largest(item), *whole = NULL;
+    for (size_t i = 0; sweep->iteration && i < sweep->iteration->value_count; i++)
+        if (sweep->iteration->values[i].n == part->n)
+            whole = &sweep->iteration->values[i];
+    if (!whole || !(whole->ns > 0) || !(whole->mean_ns > 0))
+        return NAN;
+    return item->is_mean ? part->mean_ns / whole->mean_ns : part->ns / whole->ns;
 }
 
 double nvt_sweep_per_unit(const struct nvt_sweep_item *item)
@@ -326,61 +587,65 @@ double nvt_sweep_per_unit(const struct nvt_sweep_item *item)
     return per_unit;
 }
 
-const struct nvt_sweep_point *nvt_sweep_largest(const struct nvt_sweep_item *item)
-{
-    const struct nvt_sweep_point *largest = &item->points[0];
-    for (size_t i = 1; i < item->count; i++)
-        largest = item->points[i].n > largest->n ? &item->points[i] : largest;
-    return largest;
-}
-
-const struct nvt_sweep_point *nvt_sweep_least(const struct nvt_sweep_item *item)
-{
-    const struct nvt_sweep_point *least = &item->points[0];
-    for (size_t i = 1; i < item->count; i++)
-        least = item->points[i].n < least->n ? &item->points[i] : least;
-    return least;
-}
-
 int nvt_sweep_entry(const struct nvt_sweep_item *item, const struct nvt_sweep_point *point,
                     double *median)
 {
-    struct window window = {point->trace, NULL, 0};
-    const uint32_t rows = count_entries(point->trace, item->kind);
+    const struct nvt_trace *trace = point->trace;
+    const uint32_t rows = count_entries(trace, item->kind), name = find_name(item, trace);
     double *values = malloc(((size_t)rows + 1) * sizeof(*values));
+    struct nvt_named_iterations iterations = {0};
     struct nvt_summary summary;
     struct entry entry;
     size_t count = 0;
-    window.rows = nvt_iterations(point->trace, &window.count);
-    int status = window.rows && values ? 0 : -1;
+    int status = nvt_named_iterations_of(&iterations, trace) || !values ? -1 : 0;
     for (uint32_t i = 0; i < rows && !status; i++)
-        if (read_entry(point->trace, item->kind, i, &entry) &&
-            !strcmp(item->name, nvt_name(point->trace, entry.name)) &&
-            holds(&window, entry.moment) != NVT_NONE)
-            values[count++] = (double)(entry.span[1] - entry.span[0]);
+        if (read_entry(trace, item->kind, i, &entry) && is_of(item, trace, name, &entry) &&
+            nvt_iteration_at(&iterations, entry.thread, entry.process, entry.moment) != NVT_NONE)
+            values[count++] = (double)(entry.end - entry.start);
     if (!status)
         nvt_sample_summary(values, count, &summary);
     *median = status ? 0 : summary.median;
     free(values);
-    free(window.rows);
+    nvt_named_iterations_free(&iterations);
     return status;
+}
+
+/* The first range that begins there or later. */
+static uint32_t range_from(const struct nvt_ranges *ranges, int64_t start)
+{
+    uint32_t low = 0, high = ranges->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ranges->start[middle] < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int is_row_of(const struct nvt_sweep_item *item, const struct nvt_trace *trace,
+                     uint32_t name, uint32_t row)
+{
+    struct entry entry;
+    read_entry(trace, NVT_SWEEP_RANGE, row, &entry);
+    return is_of(item, trace, name, &entry);
 }
 
 int nvt_sweep_lies_within(const struct nvt_sweep_item *inner, const struct nvt_sweep_item *outer)
 {
-    const struct nvt_sweep_point *point = nvt_sweep_largest(inner);
-    const struct nvt_ranges *ranges = &point->trace->ranges;
-    uint32_t row = 0;
-    if (!point->example_count || nvt_sweep_is_iteration(inner))
-        return 0;
-    if (nvt_sweep_is_iteration(outer))
-        return 1;
-    while (row < ranges->count &&
-           (ranges->start[row] != point->examples[0] ||
-            strcmp(inner->name, nvt_name(point->trace, ranges->name[row])) != 0))
+    const struct nvt_sweep_point *point = nvt_sweep_largest(inner)->point;
+    const struct nvt_trace *trace = point->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    if (inner->is_iteration || outer->is_iteration)
+        return !inner->is_iteration;
+    const uint32_t name = find_name(inner, trace), outer_name = find_name(outer, trace);
+    uint32_t row = range_from(ranges, point->examples[0]);
+    while (row < ranges->count && ranges->start[row] == point->examples[0] &&
+           !is_row_of(inner, trace, name, row))
         row++;
     while (row < ranges->count && (row = ranges->parent[row]) < ranges->count)
-        if (!strcmp(outer->name, nvt_name(point->trace, ranges->name[row])))
+        if (is_row_of(outer, trace, outer_name, row))
             return 1;
     return 0;
 }

@@ -13,8 +13,8 @@ int nvt_records_together(const struct nvt_record *const *records, size_t count,
                          nvt_together_number *number, void *context, struct nvt_record *out)
 {
     int behind = 0;
-    *out = (struct nvt_record){malloc((records[0]->count + 1) * sizeof(*out->members)),
-                               records[0]->count};
+    *out = *records[0];
+    out->members = malloc((out->count + 1) * sizeof(*out->members));
     if (!out->members)
         return -1;
     for (size_t i = 0; i < out->count; i++) {

@@ -33,6 +33,7 @@ struct nvt_chart_request {
     const char *directory; /* where pictures, scripts and data go; it exists */
     const char *format;    /* "svg", "png", "pdf" */
     FILE *paths;           /* gets the path of each picture, a line each */
+    struct nvt_strings *drawn; /* names of its pictures so far; NULL: a name may be taken twice */
 };
 
 /* The part of a report that its pictures belong to. */
@@ -83,7 +84,8 @@ struct nvt_frame;
 /* The note below a chart that says where all of its input was measured (frame.h). */
 void nvt_chart_provenance(const struct nvt_report_input *input, struct nvt_frame *frame);
 
-/* Write NAME.dat and NAME.gp of `what` and draw the picture. 0, or -1 with err filled. */
+/* Write NAME.dat and NAME.gp of `what` and draw the picture; under NAME-2 and so on where another one of the request has
+ * that name. 0, or -1 with err filled. */
 typedef void nvt_chart_put(const struct nvt_chart_request *request, const void *what,
                            const char *name, FILE *out);
 int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,

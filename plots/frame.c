@@ -7,6 +7,7 @@
 
 #include "../lib/text.h"
 #include "gnuplot.h"
+#include "label.h"
 
 enum {
     TITLE_LINE = 18,
@@ -45,7 +46,7 @@ void nvt_frame_key(struct nvt_frame *frame, enum nvt_key_kind kind, const char *
         return;
     struct nvt_key *key = &frame->keys[frame->key_count++];
     *key = (struct nvt_key){kind, color, dash, point, ""};
-    snprintf(key->text, sizeof(key->text), "%s", text);
+    nvt_label_cut(text, NVT_FRAME_KEY_ROOM, key->text, sizeof(key->text));
 }
 
 void nvt_frame_note(struct nvt_frame *frame, const char *text)
@@ -70,24 +71,16 @@ void nvt_frame_provenance(struct nvt_frame *frame, const char *before,
 
 /* --- lines of text --- */
 
-static size_t characters(const char *text, const char *end)
-{
-    size_t count = 0;
-    for (; text < end; text++)
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    return count;
-}
-
-/* The end of the line that begins at `text`: the last blank within `most` characters, or there. */
+/* The end of the line that begins at `text`: the last blank within `most` columns, or there. */
 static const char *line_end(const char *text, size_t most)
 {
-    const char *blank = NULL, *at = text;
-    for (size_t count = 0; *at; at++) {
-        count += ((unsigned char)*at & 0xC0) != 0x80;
-        if (count > most)
-            return blank ? blank : at;
+    const char *blank = NULL, *at = text, *next = text;
+    for (size_t used = 0; *at; at = next) {
         if (*at == ' ')
             blank = at;
+        used += (size_t)nvt_char_width(nvt_char_visible(nvt_utf8_next(&next)));
+        if (used > most)
+            return blank ? blank : at;
     }
     return at;
 }
@@ -123,7 +116,7 @@ static int put_lines(const struct nvt_frame *frame, const char *text, size_t mos
 
 static double key_width(const struct nvt_key *key)
 {
-    return SAMPLE + 18 + KEY_CHAR * (double)characters(key->text, key->text + strlen(key->text));
+    return SAMPLE + 18 + KEY_CHAR * (double)nvt_text_width(key->text);
 }
 
 /* How many keys from `first` on stand in one row, and how wide they are together. */
@@ -171,7 +164,7 @@ static void put_key(struct nvt_frame *frame, const struct nvt_key *key, double x
                 "linecolor '%s'\n",
                 FIRST_TAG + ++frame->labels, (from + to) / 2, at, key->point, key->color);
     fprintf(out, "set label %d ", FIRST_TAG + ++frame->labels);
-    nvt_gnuplot_text(key->text, 60, out);
+    nvt_gnuplot_text(key->text, NVT_FRAME_TEXT, out);
     fprintf(out, " at screen %.4f,screen %.4f left noenhanced font ',11'\n",
             (x + SAMPLE + 6) / NVT_FRAME_WIDTH, at);
 }
@@ -512,6 +505,13 @@ void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, d
     /* gnuplot leaves room for one row. */
     if (rows > 1)
         fprintf(out, "set xlabel offset 0,%g\n", strcmp(frame->format, "svg") ? -0.8 : -0.4);
+}
+
+int nvt_frame_log_x_right(double value)
+{
+    char label[32];
+    const int half = (int)(KEY_CHAR / 2 * snprintf(label, sizeof(label), "%.6g", value)) + 2;
+    return half > RIGHT ? half : RIGHT;
 }
 
 struct nvt_time_unit nvt_time_unit_for(double ns)

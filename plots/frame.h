@@ -28,7 +28,7 @@ struct nvt_key {
     enum nvt_key_kind kind;
     const char *color;
     int dash, point; /* gnuplot's dashtype and pointtype */
-    char text[96];
+    char text[NVT_FRAME_TEXT];
 };
 
 struct nvt_frame {
@@ -48,7 +48,10 @@ struct nvt_frame {
 /* A new frame of NAME.FORMAT. The texts belong to the caller. */
 struct nvt_frame nvt_frame_new(const char *format, const char *name, const char *title);
 
-/* Append a key of the legend, a line below it; what is too much is left out. */
+/* Columns (lib/text.h) of a key that has a row of the legend for itself. */
+enum { NVT_FRAME_KEY_ROOM = 57 };
+
+/* Append a key of the legend, a line below it; what is too much is left out, of a text too. */
 void nvt_frame_key(struct nvt_frame *frame, enum nvt_key_kind kind, const char *color, int dash,
                    int point, const char *text);
 void nvt_frame_note(struct nvt_frame *frame, const char *text);
@@ -129,6 +132,9 @@ void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, d
 /* The `x_rows` in which no label of such an axis is left out, or the most that there are; before the frame is opened. */
 int nvt_frame_log_x_rows(const struct nvt_frame *frame, double left, double right, double *values,
                          size_t count);
+
+/* The margin that the last label of such an axis needs at the right end. */
+int nvt_frame_log_x_right(double value);
 
 /* A unit of time in which `ns` is a number of few digits. */
 struct nvt_time_unit {

@@ -19,7 +19,14 @@ int nvt_picture_format(const char *format)
 void nvt_gnuplot_text(const char *text, size_t limit, FILE *script)
 {
     putc('\'', script);
-    for (uint32_t character; limit && (character = nvt_utf8_next(&text)) != 0; limit--) {
+    for (uint32_t character; *text;) {
+        const char *next = text;
+        character = nvt_utf8_next(&next);
+        size_t width = (size_t)nvt_char_width(nvt_char_visible(character));
+        if (width > limit)
+            break;
+        limit -= width;
+        text = next;
         if (character == '\'' || character == '`')
             character = 0x2019;
         else if (character == '\\')
@@ -28,7 +35,7 @@ void nvt_gnuplot_text(const char *text, size_t limit, FILE *script)
             character = ' ';
         nvt_utf8_write(character, script);
     }
-    if (!limit && *text)
+    if (*text)
         fputs("…", script);
     putc('\'', script);
 }

@@ -28,7 +28,7 @@ int nvt_picture_format(const char *format);
 /*
  * Write a text as a gnuplot string literal. Single quotes keep gnuplot from expanding anything in
  * it; characters that could end or extend the literal, controls and broken UTF-8 are replaced, and
- * it is cut behind `limit` characters.
+ * it is cut behind `limit` columns (lib/text.h).
  */
 void nvt_gnuplot_text(const char *text, size_t limit, FILE *script);
 

@@ -5,7 +5,7 @@
 
 #include "../lib/text.h"
 
-#define LABEL_MAX 62   /* characters of a name */
+#define LABEL_MAX 62   /* columns of a name */
 #define TEXT_MAX  2048 /* bytes of one that are looked at */
 
 /* Take the end of a text off, if it ends so; whether it did. */
@@ -50,28 +50,28 @@ static void shorten(const char *name, char *out, size_t size)
     out[used] = 0;
 }
 
-/* Behind so many characters, or at the end. */
-static const char *skip(const char *text, size_t characters)
+/* Behind what takes so many columns at most, or at the end. */
+static const char *skip(const char *text, size_t columns)
 {
-    while (characters-- && *text)
-        (void)nvt_utf8_next(&text);
+    for (const char *next = text; *text; text = next) {
+        size_t width = (size_t)nvt_char_width(nvt_char_visible(nvt_utf8_next(&next)));
+        if (width > columns)
+            break;
+        columns -= width;
+    }
     return text;
 }
 
-static size_t length_of(const char *text)
-{
-    size_t length = 0;
-    for (; *text; length++)
-        (void)nvt_utf8_next(&text);
-    return length;
-}
-
-/* The characters that two names begin with. */
+/* The columns that two names begin with. */
 static size_t in_common(const char *a, const char *b)
 {
     size_t common = 0;
-    for (; *a && *b && nvt_utf8_next(&a) == nvt_utf8_next(&b); common++)
-        continue;
+    while (*a && *b) {
+        uint32_t character = nvt_utf8_next(&a);
+        if (character != nvt_utf8_next(&b))
+            break;
+        common += (size_t)nvt_char_width(nvt_char_visible(character));
+    }
     return common;
 }
 
@@ -117,7 +117,7 @@ void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most,
 {
     char buffer[TEXT_MAX];
     const char *name = text_of(&labels->items[which], buffer, sizeof(buffer));
-    size_t length = length_of(name);
+    size_t length = nvt_text_width(name);
     size_t common = length > most ? common_with_alike(labels, name, most) : 0;
     if (!common) {
         snprintf(out, size, "%.*s%s", (int)(skip(name, most) - name), name,
@@ -144,9 +144,7 @@ const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE])
     enum { MOST = 60, HALF = MOST / 2 };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
                *end = skip(name, HALF);
-    size_t length = 0;
-    for (const char *at = name; *at; length++)
-        (void)nvt_utf8_next(&at);
+    size_t length = nvt_text_width(name);
     if (length <= MOST)
         snprintf(out, NVT_LABEL_FILE, "%s", name);
     else

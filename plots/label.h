@@ -22,17 +22,18 @@ struct nvt_labels {
     size_t count;
 };
 
-/* The which-th of them with at most so many characters (8 or more), in UTF-8; cut to out[size]. */
+/* The which-th of them with at most so many columns (8 or more; lib/text.h), in UTF-8; cut to out[size]. */
 void nvt_label_write(const struct nvt_labels *labels, size_t which, size_t most, char *out,
                      size_t size);
 
-/* Bytes that a label of so many characters needs, with the end of the string. */
+/* Bytes that a label of so many columns needs, with the end of the string; those of more marks on a letter are left
+ * out. */
 #define NVT_LABEL_SIZE(most) (4 * (most) + 8)
 
-/* A text alone, cut at its end to so many characters. */
+/* A text alone, cut at its end to so many columns. */
 void nvt_label_cut(const char *text, size_t most, char *out, size_t size);
 
-/* The name of a file without its folders, for a title: cut in its middle where it is longer than sixty characters.
+/* The name of a file without its folders, for a title: cut in its middle where it is longer than sixty columns.
  * Returns `out`. */
 #define NVT_LABEL_FILE NVT_LABEL_SIZE(60)
 const char *nvt_label_file(const char *path, char out[NVT_LABEL_FILE]);

@@ -102,10 +102,27 @@ static int write_part(const struct nvt_chart_request *request, const char *name,
     return nvt_chart_close(request, file, name, suffix, err);
 }
 
-int nvt_chart_draw(const struct nvt_chart_request *request, const char *name,
+/* The name, or one with a number behind it that no picture has yet. 0, or -1 with err. */
+static int take_name(const struct nvt_chart_request *request, const char *wanted, char *name,
+                     size_t size, struct nvt_error *err)
+{
+    snprintf(name, size, "%s", wanted);
+    for (size_t i = 2; request->drawn && nvt_strings_find(request->drawn, name, strlen(name)) !=
+                                             NVT_NO_STRING;
+         i++)
+        snprintf(name, size, "%.200s-%zu", wanted, i);
+    return request->drawn && nvt_strings_add_text(request->drawn, name) == NVT_NO_STRING
+               ? nvt_fail(err, "out of memory")
+               : 0;
+}
+
+int nvt_chart_draw(const struct nvt_chart_request *request, const char *wanted,
                    nvt_chart_put *put_data, nvt_chart_put *put_script, const void *what,
                    struct nvt_error *err)
 {
+    char name[256];
+    if (take_name(request, wanted, name, sizeof(name), err))
+        return -1;
     if (write_part(request, name, "dat", put_data, what, err) ||
         write_part(request, name, "gp", put_script, what, err))
         return -1;
@@ -227,23 +244,33 @@ static void default_directory(const char *path, char *directory, size_t size)
         directory[--end] = 0;
 }
 
+/* Draw every chart that fits. 0, or -1 with err. */
+static int draw_charts(struct nvt_report_input *input, const struct options *options,
+                       const char *directory, struct nvt_error *err)
+{
+    const struct nvt_chart_request request = {input, directory, options->format, stdout,
+                                              nvt_strings_new()};
+    int status = request.drawn ? 0 : nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < CHARTS && !status; i++)
+        if (charts[i]->fits(input))
+            status = charts[i]->draw(&request, err);
+    nvt_strings_free(request.drawn);
+    return status;
+}
+
 static int draw(struct nvt_report_input *input, const struct options *options, const char *path,
                 struct nvt_error *err)
 {
     char directory[4096];
     default_directory(path, directory, sizeof(directory));
-    struct nvt_chart_request request = {input, options->output ? options->output : directory,
-                                        options->format, stdout};
-    int fitting = 0, status = 0;
+    int fitting = 0;
     for (size_t i = 0; i < CHARTS; i++)
         fitting += charts[i]->fits(input);
     if (!fitting)
         return nvt_fail_at(err, path, -1, "holds nothing that a chart shows");
     if (options->output && nvt_folder_make(options->output))
         return nvt_fail_at(err, options->output, -1, "cannot be made: %s", strerror(errno));
-    for (size_t i = 0; i < CHARTS && !status; i++)
-        if (charts[i]->fits(input))
-            status = charts[i]->draw(&request, err);
+    int status = draw_charts(input, options, options->output ? options->output : directory, err);
     size_t traces = nvt_chart_own_traces(input);
     if (!status && traces > NVT_CHART_TRACES)
         fprintf(stderr,

@@ -216,8 +216,10 @@ static int draw(struct request *request, struct nvt_report_input *input,
     if (!list)
         return nvt_fail(err, "out of memory");
     const struct nvt_chart_request drawing = {input, request->folder, request->format->picture,
-                                              list};
-    int failed = chart->draw(&drawing, &trouble);
+                                              list, nvt_strings_new()};
+    int failed =
+        drawing.drawn ? chart->draw(&drawing, &trouble) : nvt_fail(&trouble, "out of memory");
+    nvt_strings_free(drawing.drawn);
     if (fclose(list))
         status = nvt_fail(err, "out of memory");
     if (failed && !request->reason) {

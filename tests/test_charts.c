@@ -458,7 +458,7 @@ static char *draw_charts(struct nvt_trace *trace, const char *directory)
     char *paths = NULL;
     size_t size = 0, count;
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out};
+    struct nvt_chart_request request = {&input, directory, "svg", out, NULL};
     const struct nvt_chart *const *charts = nvt_charts(&count);
     for (size_t i = 0; i < count; i++)
         if (charts[i]->fits(&input) && charts[i]->draw(&request, &err))
@@ -635,7 +635,7 @@ static void test_stack(void **state)
     struct nvt_input_trace given = {.trace = trace};
     struct nvt_report_input input = {.traces = &given, .trace_count = 1};
     FILE *out = open_memstream(&paths, &size);
-    struct nvt_chart_request request = {&input, directory, "svg", out};
+    struct nvt_chart_request request = {&input, directory, "svg", out, NULL};
     assert_int_equal(nvt_chart_timeline.draw(&request, &err), 0);
     fclose(out);
     free(paths);

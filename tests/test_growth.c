@@ -245,7 +245,7 @@ static void findings_tell_the_law(void **state)
     } cases[] = {
         {3,
          {16384000, 65536000, 262144000},
-         "step grows as context^2 (2–2)",
+         "step grows as context^2",
          "cost = 262 ms·(context/512)^2 an iteration (exponent 2 to 2 at 95 %), from context=128 "
          "to 512; at the largest 262 ms in 1 entry"},
         {4,

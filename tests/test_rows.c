@@ -194,7 +194,7 @@ static void a_trace_is_of_its_row(void **state)
     assert_int_equal(input.traces[1].record, 1);
     assert_null(input.traces[2].runs);
     assert_string_equal(nvt_record_text(&input.runs[0]->env, "backend"), "host");
-    assert_string_equal(nvt_record_text(&input.runs[0]->env, "device"), "several");
+    assert_string_equal(nvt_record_text(&input.runs[0]->env, "device"), "several devices");
     nvt_input_free(&input);
 }
 
@@ -254,8 +254,8 @@ static void a_configuration_is_a_row(void **state)
     assert_int_equal(input.runs[0]->count, 2);
     const struct nvt_record *record = &input.runs[0]->records[1];
     assert_string_equal(nvt_record_text(record, "workload"), "solver");
-    assert_true(nvt_record_number(record, "n") == 4.5);
-    assert_string_equal(nvt_record_text(record, "mode"), "fast");
+    assert_true(nvt_record_axis(record, "n")->number == 4.5);
+    assert_string_equal(nvt_record_axis(record, "mode")->text, "fast");
     assert_ptr_equal(input.traces[1].trace, traces[1]);
     assert_null(input.traces[2].runs);
     assert_null(input.traces[3].runs);

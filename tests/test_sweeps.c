@@ -110,24 +110,23 @@ static void an_iteration_is_added_up(void **state)
                                 *work = find(sweep, NVT_SWEEP_OPERATION, "work"),
                                 *launch = find(sweep, NVT_SWEEP_CALL, "cudaLaunchKernel"),
                                 *always = find(sweep, NVT_SWEEP_RANGE, "always");
-    /* In the order of the input; the range before the first iteration is in none. */
-    assert_true(solve->points[0].n == 4 && solve->points[1].n == 2);
+    /* By n; the range before the first iteration is in none. */
+    assert_true(solve->points[0].n == 2 && solve->points[1].n == 4);
     assert_int_equal(solve->count, 3);
-    assert_true(solve->points[0].ns == 16000 && solve->points[0].count == 1);
-    assert_ptr_equal(nvt_sweep_largest(solve), &solve->points[2]);
-    assert_ptr_equal(nvt_sweep_least(solve), &solve->points[1]);
-    assert_true(nvt_sweep_largest(solve)->ns == 64000);
+    assert_true(solve->points[1].ns == 16000 && solve->points[1].count == 1);
+    assert_true(nvt_sweep_least(solve)->n == 2 && nvt_sweep_least(solve)->ns == 4000);
+    assert_true(nvt_sweep_largest(solve)->n == 8 && nvt_sweep_largest(solve)->ns == 64000);
+    assert_ptr_equal(nvt_sweep_largest(solve)->point, &solve->points[2]);
     /* What is entered several times is added up, in the iteration that launched it. */
     assert_true(work->points[2].ns == 16000 && work->points[2].count == 8);
     assert_true(nvt_sweep_per_unit(work) == 1 && nvt_sweep_per_unit(launch) == 1);
     assert_true(nvt_sweep_per_unit(always) == 0);
     assert_int_equal(nvt_sweep_entry(work, &work->points[2], &entry), 0);
     assert_true(entry == 2000);
-    struct nvt_growth growth = nvt_sweep_growth(solve);
-    assert_true(fabs(growth.p - 2) < 1e-9);
-    growth = nvt_sweep_growth(always);
-    assert_false(nvt_growth_law(&growth)->rises);
+    assert_true(fabs(solve->growth.p - 2) < 1e-9);
+    assert_false(nvt_growth_law(&always->growth)->rises);
     const struct nvt_sweep_item *whole = find(sweep, NVT_SWEEP_RANGE, "iteration");
+    assert_ptr_equal(sweep->iteration, whole);
     assert_true(nvt_sweep_lies_within(solve, whole) && !nvt_sweep_lies_within(whole, solve));
     assert_false(nvt_sweep_lies_within(solve, always));
     nvt_sweeps_free(&sweeps);

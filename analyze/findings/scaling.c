@@ -56,14 +56,14 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
         "do the work of this range for all of them at once, in one launch",
         "call it once for all of them: keep the decision on the device instead of asking it",
         "launch one operation for all of them (grouped or batched)"};
-    const struct nvt_sweep_point *point = nvt_sweep_largest(item);
+    const struct nvt_sweep_value *largest = nvt_sweep_largest(item);
     char law[LAW_MAX] = "";
     double entry_ns;
-    if (nvt_sweep_entry(item, point, &entry_ns))
+    if (nvt_sweep_entry(item, largest->point, &entry_ns))
         return -1;
     if (nvt_growth_law(growth)->low > 0)
         tell_law(growth, axis, "", law, sizeof(law));
-    finding->cost_ns = point->ns;
+    finding->cost_ns = largest->ns;
     finding->confidence = NVT_SEEN;
     snprintf(finding->what, sizeof(finding->what),
              "%s %.100s is entered %g time%s for each of the %s", nvt_sweep_kind_name(item->kind),
@@ -71,9 +71,9 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%g entries an iteration at %s=%g, %s an entry (median), %s of it (%.0f %% of the "
              "iteration)%s%s",
-             point->count, axis, growth->most, NVT_TIME(entry_ns), NVT_TIME(point->ns), 100 * share,
-             *law ? "; " : "", law);
-    point_at(finding, point);
+             largest->count, axis, growth->most, NVT_TIME(entry_ns), NVT_TIME(largest->ns),
+             100 * share, *law ? "; " : "", law);
+    point_at(finding, largest->point);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedies[item->kind]);
     return 0;
 }
@@ -81,21 +81,26 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
 static void tell_growth(struct nvt_finding *finding, const struct nvt_sweep_item *item,
                         const struct nvt_growth *growth, const char *axis)
 {
-    const struct nvt_sweep_point *point = nvt_sweep_largest(item);
+    const struct nvt_sweep_value *largest = nvt_sweep_largest(item);
     const struct nvt_growth_law *law = nvt_growth_law(growth);
     char text[LAW_MAX];
     tell_law(growth, axis, " an iteration", text, sizeof(text));
     finding->cost_ns = law->last - law->first;
     finding->confidence = NVT_TESTED;
+    char interval[64] = "";
+    /* Of a law without any noise it is too narrow to be told. */
+    if (law->high - law->low >= 0.005 * fabs(growth->p))
+        snprintf(interval, sizeof(interval), " (%.3g–%.3g)", law->low, law->high);
     if (nvt_growth_has_exponent(growth))
-        snprintf(finding->what, sizeof(finding->what), "%.100s grows as %.60s^%.3g (%.3g–%.3g)",
-                 item->name, axis, growth->p, law->low, law->high);
+        snprintf(finding->what, sizeof(finding->what), "%.100s grows as %.60s^%.3g%s", item->name,
+                 axis, growth->p, interval);
     else
         snprintf(finding->what, sizeof(finding->what), "%.100s grows with %s", item->name, axis);
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%s, from %.60s=%g to %g; at the largest %s in %g entr%s", text, axis, growth->least,
-             growth->most, NVT_TIME(point->ns), point->count, point->count == 1 ? "y" : "ies");
-    point_at(finding, point);
+             growth->most, NVT_TIME(largest->ns), largest->count,
+             largest->count == 1 ? "y" : "ies");
+    point_at(finding, largest->point);
     snprintf(finding->remedy, sizeof(finding->remedy),
              "look at what is done in it once for each of the %s", axis);
 }
@@ -107,17 +112,14 @@ struct verdict {
     double per_unit, share; /* share: of the iteration, at the largest */
 };
 
-static struct verdict judge_item(const struct nvt_sweep_item *item, double iteration_ns)
+static struct verdict judge_item(const struct nvt_sweep *sweep, const struct nvt_sweep_item *item)
 {
-    struct verdict verdict = {.is = SAYS_NOTHING};
-    if (item->count < 3 || !(iteration_ns > 0))
-        return verdict;
-    verdict.growth = nvt_sweep_growth(item);
-    /* Runs of one value, as with several warm-ups, say nothing of growth. */
-    if (verdict.growth.values < 2)
+    struct verdict verdict = {.is = SAYS_NOTHING, .growth = item->growth};
+    const double iteration_ns = sweep->iteration ? nvt_sweep_largest(sweep->iteration)->ns : 0;
+    if (item->count < 3 || item->value_count < 2 || !(iteration_ns > 0))
         return verdict;
     const struct nvt_growth_law *law = nvt_growth_law(&verdict.growth);
-    verdict.share = nvt_sweep_largest(item)->ns / iteration_ns;
+    verdict.share = nvt_sweep_share(sweep, item);
     verdict.per_unit = nvt_sweep_per_unit(item);
     if (verdict.per_unit >= 0.99 && verdict.share >= 0.05)
         verdict.is = ENTERED_FOR_EACH;
@@ -165,7 +167,7 @@ static int judge(const struct nvt_sweep *sweep, struct nvt_findings *findings,
     struct verdict *verdicts = calloc(sweep->count + 1, sizeof(*verdicts));
     int status = verdicts ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; i < sweep->count && !status; i++)
-        verdicts[i] = judge_item(&sweep->items[i], sweep->iteration_ns);
+        verdicts[i] = judge_item(sweep, &sweep->items[i]);
     if (!status)
         leave_out_outer(sweep, verdicts);
     for (size_t i = 0; i < sweep->count && !status; i++) {

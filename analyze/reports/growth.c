@@ -15,6 +15,7 @@ enum {
     KIND,
     NAME,
     RUNS,
+    STATISTIC,
     LEAST,
     LEAST_NS,
     LARGEST,
@@ -35,6 +36,7 @@ static const struct nvt_column_spec columns[COLUMNS] = {
     [KIND] = {"kind", "", NVT_TEXT, 0, 0},
     [NAME] = {"name", "", NVT_TEXT, 0, 0},
     [RUNS] = {"runs", "", NVT_INT, 0, 0},
+    [STATISTIC] = {"statistic", "", NVT_TEXT, 0, 0},
     [LEAST] = {"least", "", NVT_REAL, NVT_SHORTEST, 0},
     [LEAST_NS] = {"cost at the least", "ns", NVT_REAL, 0, 0},
     [LARGEST] = {"largest", "", NVT_REAL, NVT_SHORTEST, 0},
@@ -52,51 +54,51 @@ static const struct nvt_column_spec columns[COLUMNS] = {
 static void put_growth(struct nvt_table *table, size_t row, const struct nvt_sweep *sweep,
                        const struct nvt_sweep_item *item)
 {
+    const struct nvt_growth *growth = &item->growth;
+    const struct nvt_growth_law *law = nvt_growth_law(growth);
     char text[NVT_GROWTH_TEXT];
     if (item->count < 3)
         return;
-    const struct nvt_growth growth = nvt_sweep_growth(item);
-    const struct nvt_growth_law *law = nvt_growth_law(&growth);
     if (!law->rises)
         nvt_table_set_text(table, row, LAW, "not shown");
-    else if (!growth.is_described)
+    else if (!growth->is_described)
         nvt_table_set_text(table, row, LAW, "neither a line nor a power");
     else {
-        nvt_table_set_text(table, row, LAW, nvt_growth_text(&growth, sweep->axis, text));
+        nvt_table_set_text(table, row, LAW, nvt_growth_text(growth, sweep->axis, text));
         nvt_table_set_real(table, row, OFF, 100 * law->off);
     }
-    nvt_table_set_real(table, row, EXPONENT, growth.p);
-    if (isfinite(growth.p)) {
-        nvt_table_set_real(table, row, LOW, growth.power.low);
-        nvt_table_set_real(table, row, HIGH, growth.power.high);
+    nvt_table_set_real(table, row, EXPONENT, growth->p);
+    if (isfinite(growth->p)) {
+        nvt_table_set_real(table, row, LOW, growth->power.low);
+        nvt_table_set_real(table, row, HIGH, growth->power.high);
     }
 }
 
 static void put_item(struct nvt_table *table, const struct nvt_sweep *sweep,
                      const struct nvt_sweep_item *item)
 {
-    const struct nvt_sweep_point *least = nvt_sweep_least(item);
-    const struct nvt_sweep_point *largest = nvt_sweep_largest(item);
+    const struct nvt_sweep_value *least = nvt_sweep_least(item);
+    const struct nvt_sweep_value *largest = nvt_sweep_largest(item);
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, CONFIGURATION, sweep->where);
     nvt_table_set_text(table, row, AXIS, sweep->axis);
     nvt_table_set_text(table, row, KIND, nvt_sweep_kind_name(item->kind));
     nvt_table_set_text(table, row, NAME, item->name);
     nvt_table_set_int(table, row, RUNS, (int64_t)item->count);
+    nvt_table_set_text(table, row, STATISTIC, item->is_mean ? "mean" : "median");
     nvt_table_set_real(table, row, LEAST, least->n);
     nvt_table_set_real(table, row, LEAST_NS, least->ns);
     nvt_table_set_real(table, row, LARGEST, largest->n);
     nvt_table_set_real(table, row, LARGEST_NS, largest->ns);
     nvt_table_set_real(table, row, ENTRIES, largest->count);
-    if (largest->n == sweep->largest && sweep->iteration_ns > 0)
-        nvt_table_set_real(table, row, SHARE, 100 * largest->ns / sweep->iteration_ns);
+    nvt_table_set_real(table, row, SHARE, 100 * nvt_sweep_share(sweep, item));
     put_growth(table, row, sweep, item);
 }
 
 static int dearer(const void *left, const void *right)
 {
     const struct nvt_sweep_item *const *a = left, *const *b = right;
-    const struct nvt_sweep_point *x = nvt_sweep_largest(*a), *y = nvt_sweep_largest(*b);
+    const struct nvt_sweep_value *x = nvt_sweep_largest(*a), *y = nvt_sweep_largest(*b);
     if (x->n != y->n)
         return x->n > y->n ? -1 : 1;
     return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : (*a > *b) - (*a < *b);
@@ -113,7 +115,7 @@ static size_t put_sweep(struct nvt_table *table, const struct nvt_sweep *sweep)
         items[i] = &sweep->items[i];
     qsort((void *)items, sweep->count, sizeof(const void *), dearer);
     for (size_t i = 0; i < sweep->count; i++)
-        if (nvt_sweep_least(items[i])->n < nvt_sweep_largest(items[i])->n)
+        if (items[i]->value_count > 1)
             put_item(table, sweep, items[i]);
         else
             alone++;
@@ -143,6 +145,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     else if (table && !status && alone)
         nvt_note(input, "note: %zu name%s of growth occur%s with one value only, and %s left out",
                  alone, alone == 1 ? "" : "s", alone == 1 ? "s" : "", alone == 1 ? "is" : "are");
+    for (size_t i = 0; i < sweeps.count && table && !status; i++)
+        if (sweeps.items[i].without)
+            nvt_note(input, "note: growth is of %s above 0, without %zu run%s of %s with 0 or less",
+                     sweeps.items[i].axis, sweeps.items[i].without,
+                     sweeps.items[i].without == 1 ? "" : "s", sweeps.items[i].where);
     nvt_sweeps_free(&sweeps);
     if (status) {
         nvt_table_free(table);

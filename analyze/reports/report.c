@@ -142,19 +142,19 @@ void nvt_note(struct nvt_report_input *input, const char *format, ...)
     (void)nvt_buffer_printf(&input->notes, "%s\n", text);
 }
 
-static const char *agree(const char *common, const char *value)
+static const char *agree(const char *common, const char *value, const char *several)
 {
     if (!value || !common)
         return common ? common : value;
-    return strcmp(common, value) ? "several" : common;
+    return strcmp(common, value) ? several : common;
 }
 
 static void merge(struct nvt_provenance *common, const struct nvt_provenance *more)
 {
-    common->backend = agree(common->backend, more->backend);
-    common->device = agree(common->device, more->device);
-    common->date = agree(common->date, more->date);
-    common->condition = agree(common->condition, more->condition);
+    common->backend = agree(common->backend, more->backend, NVT_SEVERAL("backend"));
+    common->device = agree(common->device, more->device, NVT_SEVERAL("device"));
+    common->date = agree(common->date, more->date, NVT_SEVERAL("date"));
+    common->condition = agree(common->condition, more->condition, NVT_SEVERAL("condition"));
 }
 
 /* Of a run directory: what the trace's row says, and for what it does not say, the directory. */

@@ -12,43 +12,47 @@
 #include <string.h>
 
 #include "../../analyze/sweeps.h"
+#include "../../lib/text.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../label.h"
 #include "../looks.h"
 
 #define LEAST_SHARE 0.01 /* of the iteration */
-#define LABEL_MOST  36   /* characters of a name */
+
+/* Columns of the legend, of a name and of the axis in a law. */
+enum { NAME_MOST = 36, NAME_LEAST = 20, AXIS_MOST = 30, AXIS_LEAST = 8 };
 
 /* The iteration and what is dearest in it, a panel a kind. */
 struct sheet {
     const struct nvt_sweep *sweep;
     const struct nvt_sweep_item *items[NVT_NAMES_MOST]; /* by panel */
-    struct nvt_growth growth[NVT_NAMES_MOST];
     size_t counts[2]; /* ranges, device operations */
-    int has_lines, has_joins;
+    size_t left_out;  /* of both, for want of room */
+    int has_lines, has_joins, has_means;
+    double *values;           /* n, ascending */
+    size_t value_count;
     struct nvt_extent extent; /* ns, of both panels */
     struct nvt_time_unit unit;
 };
 
-static int has_line(const struct nvt_growth *growth)
+static int has_line(const struct nvt_sweep_item *item)
 {
-    return nvt_growth_law(growth)->rises && growth->is_described;
+    return nvt_growth_law(&item->growth)->rises && item->growth.is_described;
 }
 
 static int is_shown(const struct nvt_sweep *sweep, const struct nvt_sweep_item *item, int panel)
 {
     const enum nvt_sweep_kind kind = panel ? NVT_SWEEP_OPERATION : NVT_SWEEP_RANGE;
-    const struct nvt_sweep_point *largest = nvt_sweep_largest(item);
-    return item->kind == kind && item->count >= 3 && largest->ns > 0 &&
-           nvt_sweep_least(item)->n < largest->n &&
-           largest->ns >= LEAST_SHARE * sweep->iteration_ns;
+    const double share = nvt_sweep_share(sweep, item);
+    return item->kind == kind && item->count >= 3 && nvt_sweep_largest(item)->ns > 0 &&
+           item->value_count > 1 && !(share < LEAST_SHARE);
 }
 
 static int is_dearer(const struct nvt_sweep_item *a, const struct nvt_sweep_item *b)
 {
-    if (nvt_sweep_is_iteration(a) != nvt_sweep_is_iteration(b))
-        return nvt_sweep_is_iteration(a);
+    if (a->is_iteration != b->is_iteration)
+        return a->is_iteration;
     return nvt_sweep_largest(a)->ns > nvt_sweep_largest(b)->ns;
 }
 
@@ -73,22 +77,28 @@ static void fill_panel(struct sheet *sheet, int panel, size_t most)
     }
 }
 
-static struct sheet new_sheet(const struct nvt_sweep *sweep)
+/* `values` has room for one of each n that the iteration has. */
+static struct sheet new_sheet(const struct nvt_sweep *sweep, double *values)
 {
-    struct sheet sheet = {.sweep = sweep, .extent = nvt_extent_new()};
-    size_t operations = 0;
-    for (size_t i = 0; i < sweep->count; i++)
+    struct sheet sheet = {.sweep = sweep, .values = values, .extent = nvt_extent_new()};
+    size_t ranges = 0, operations = 0;
+    for (size_t i = 0; i < sweep->count; i++) {
+        ranges += is_shown(sweep, &sweep->items[i], 0) != 0;
         operations += is_shown(sweep, &sweep->items[i], 1) != 0;
+    }
     fill_panel(&sheet, 0, operations ? (NVT_NAMES_MOST + 1) / 2 : NVT_NAMES_MOST);
     fill_panel(&sheet, 1, NVT_NAMES_MOST - sheet.counts[0]);
+    sheet.left_out = ranges + operations - sheet.counts[0] - sheet.counts[1];
     for (size_t i = 0; i < sheet.counts[0] + sheet.counts[1]; i++) {
         const struct nvt_sweep_item *item = sheet.items[i];
-        sheet.growth[i] = nvt_sweep_growth(item);
         for (size_t p = 0; p < item->count; p++)
             nvt_extent_add(&sheet.extent, item->points[p].ns, item->points[p].ns);
-        sheet.has_lines |= has_line(&sheet.growth[i]);
-        sheet.has_joins |= !has_line(&sheet.growth[i]);
+        sheet.has_lines |= has_line(item);
+        sheet.has_joins |= !has_line(item);
+        sheet.has_means |= item->is_mean;
     }
+    for (size_t i = 0; i < sweep->iteration->value_count; i++)
+        values[sheet.value_count++] = sweep->iteration->values[i].n;
     sheet.unit = nvt_time_unit_for(sheet.extent.most);
     return sheet;
 }
@@ -103,14 +113,8 @@ static const char *workload_of(const struct nvt_sweep *sweep)
 static struct nvt_look look_of(const struct sheet *sheet, size_t index)
 {
     static const struct nvt_look whole = {"#555555", 2, 13};
-    const int begins = nvt_sweep_is_iteration(sheet->items[0]);
+    const int begins = sheet->items[0]->is_iteration;
     return begins && !index ? whole : nvt_look_of_variant(index - (size_t)begins);
-}
-
-static int by_n(const void *left, const void *right)
-{
-    const struct nvt_sweep_point *a = left, *b = right;
-    return (a->n > b->n) - (a->n < b->n);
 }
 
 static void put_data(const struct nvt_chart_request *request, const void *what, const char *name,
@@ -119,52 +123,71 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     const struct sheet *sheet = what;
     (void)request;
     (void)name;
-    fprintf(out, "# %s, then the median of an iteration in %s; a block a line\n",
+    fprintf(out,
+            "# %s, then the median of an iteration (or the mean, where that is said) in %s; two blocks a line: a point "
+            "a run, then one for each of its values\n",
             sheet->sweep->axis, sheet->unit.name);
     for (size_t i = 0; i < sheet->counts[0] + sheet->counts[1]; i++) {
         const struct nvt_sweep_item *item = sheet->items[i];
-        struct nvt_sweep_point points[NVT_SWEEP_POINTS];
-        memcpy(points, item->points, item->count * sizeof(*points));
-        qsort(points, item->count, sizeof(*points), by_n);
         fputs("# ", out);
         nvt_label_text(item->name, out);
-        putc('\n', out);
+        fputs(item->is_mean ? ", means\n" : "\n", out);
         for (size_t p = 0; p < item->count; p++)
-            fprintf(out, "%.9g\t%.9g\n", points[p].n, points[p].ns / sheet->unit.ns);
+            fprintf(out, "%.9g\t%.9g\n", item->points[p].n,
+                    item->points[p].ns / sheet->unit.ns);
+        fputs("\n\n", out);
+        for (size_t v = 0; v < item->value_count; v++)
+            fprintf(out, "%.9g\t%.9g\n", item->values[v].n,
+                    item->values[v].ns / sheet->unit.ns);
         fputs("\n\n", out);
     }
 }
 
-/* "solve: 5.12 ms·(n/32)^2". */
+/* The law of an item with its axis cut to so many columns. */
+static void write_law(const struct nvt_sweep_item *item, const char *axis, size_t most,
+                      char out[NVT_GROWTH_TEXT])
+{
+    char name[NVT_LABEL_SIZE(AXIS_MOST)];
+    nvt_label_cut(axis, most, name, sizeof(name));
+    nvt_growth_text(&item->growth, name, out);
+}
+
+/* "solve: 5.12 ms·(n/32)^2": of a row of the legend the law has what it needs, and the name the rest. */
 static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     struct nvt_label names[NVT_NAMES_MOST];
     const size_t count = sheet->counts[0] + sheet->counts[1];
     const struct nvt_labels labels = {names, count};
     for (size_t i = 0; i < count; i++)
-        names[i] =
-            (struct nvt_label){sheet->items[i]->name, sheet->items[i]->kind == NVT_SWEEP_OPERATION};
+        names[i] = (struct nvt_label){*sheet->items[i]->name ? sheet->items[i]->name : "(no name)",
+                                      sheet->items[i]->kind == NVT_SWEEP_OPERATION};
     for (size_t i = 0; i < count; i++) {
-        char name[4 * LABEL_MOST + 1], law[NVT_GROWTH_TEXT], text[sizeof(name) + sizeof(law) + 3];
+        char name[NVT_LABEL_SIZE(NAME_MOST)], law[NVT_GROWTH_TEXT] = "",
+            text[sizeof(name) + sizeof(law) + 3];
         const struct nvt_look look = look_of(sheet, i);
-        nvt_label_write(&labels, i, LABEL_MOST, name, sizeof(name));
-        if (has_line(&sheet->growth[i]))
-            snprintf(text, sizeof(text), "%s: %s", name,
-                     nvt_growth_text(&sheet->growth[i], sheet->sweep->axis, law));
-        else
-            snprintf(text, sizeof(text), "%s", name);
+        size_t room = NAME_MOST;
+        if (has_line(sheet->items[i])) {
+            write_law(sheet->items[i], sheet->sweep->axis, AXIS_MOST, law);
+            if (nvt_text_width(law) + 2 + NAME_LEAST > NVT_FRAME_KEY_ROOM)
+                write_law(sheet->items[i], sheet->sweep->axis, AXIS_LEAST, law);
+            const size_t used = nvt_text_width(law) + 2, left = NVT_FRAME_KEY_ROOM - NAME_LEAST;
+            room = used > left ? NAME_LEAST : NVT_FRAME_KEY_ROOM - used;
+            room = room < NAME_MOST ? room : NAME_MOST;
+        }
+        nvt_label_write(&labels, i, room, name, sizeof(name));
+        snprintf(text, sizeof(text), "%s%s%s", name, *law ? ": " : "", law);
         nvt_frame_key(frame, NVT_KEY_LINE_POINT, look.color, look.dash, look.point, text);
     }
 }
 
 static void put_line(const struct sheet *sheet, size_t index, FILE *out)
 {
-    const struct nvt_growth *growth = &sheet->growth[index];
+    const struct nvt_growth *growth = &sheet->items[index]->growth;
     const struct nvt_look look = look_of(sheet, index);
     const double unit = sheet->unit.ns;
-    if (!has_line(growth)) {
+    if (!has_line(sheet->items[index])) {
         fprintf(out, "'' index %zu using 1:2 with lines linecolor '%s' dashtype 3 linewidth 1",
-                index, look.color);
+                2 * index + 1, look.color);
         return;
     }
     fprintf(out, "(x >= %.9g && x <= %.9g ? ", growth->least * (1 - 1e-6),
@@ -193,7 +216,7 @@ static void put_panel(const struct sheet *sheet, int panel, int index,
         fprintf(out,
                 "%s'%s.dat' index %zu using 1:2 with points pointtype %d pointsize 0.7 "
                 "linecolor '%s', \\\n     ",
-                separator, frame->name, i, look.point, look.color);
+                separator, frame->name, 2 * i, look.point, look.color);
         put_line(sheet, i, out);
         separator = ", \\\n     ";
     }
@@ -203,17 +226,30 @@ static void put_panel(const struct sheet *sheet, int panel, int index,
 /* Tics at what was run. */
 static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
 {
-    double values[NVT_SWEEP_POINTS];
-    const struct nvt_sweep_item *item = sheet->items[0];
-    for (size_t p = 0; p < item->count; p++)
-        values[p] = item->points[p].n;
-    nvt_frame_log_x(frame, nvt_sweep_least(item)->n / 1.3, nvt_sweep_largest(item)->n * 1.3, values,
-                    item->count, out);
+    nvt_frame_log_x(frame, sheet->values[0] / 1.3, sheet->values[sheet->value_count - 1] * 1.3,
+                    sheet->values, sheet->value_count, out);
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text), "%.200s, log scale", sheet->sweep->axis);
     fputs("set samples 400\nset xlabel ", out);
     nvt_gnuplot_text(text, 40, out);
     fputs(" noenhanced\n", out);
+}
+
+static void put_left_out(const struct sheet *sheet, struct nvt_frame *frame)
+{
+    char text[NVT_FRAME_TEXT];
+    if (sheet->left_out) {
+        snprintf(text, sizeof(text), "The dearest %zu; %zu more of at least 1 %% of the iteration "
+                                     "are in nvtally stats -r growth.",
+                 sheet->counts[0] + sheet->counts[1], sheet->left_out);
+        nvt_frame_note(frame, text);
+    }
+    if (sheet->sweep->without) {
+        snprintf(text, sizeof(text), "Without %zu run%s of %.100s with 0 or less.",
+                 sheet->sweep->without, sheet->sweep->without == 1 ? "" : "s",
+                 sheet->sweep->axis);
+        nvt_frame_note(frame, text);
+    }
 }
 
 static void put_script(const struct nvt_chart_request *request, const void *what, const char *name,
@@ -227,17 +263,21 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     snprintf(text, sizeof(text), "Cost of %.100s over %.100s", workload, sweep->axis);
     struct nvt_frame frame = nvt_frame_new(request->format, name, text);
     frame.columns = (sheet->counts[0] > 0) + (sheet->counts[1] > 0);
+    frame.right = nvt_frame_log_x_right(sheet->values[sheet->value_count - 1]);
     put_keys(sheet, &frame);
-    nvt_frame_note(&frame,
-                   "Points: medians of the iterations; what is entered several times in one "
-                   "is added up.");
+    nvt_frame_note(&frame, "Points: medians of the iterations; what is entered several times in "
+                           "one is added up.");
+    nvt_frame_note(&frame, sheet->has_means ? "What fewer than half of a run's iterations have is "
+                                              "shown by its means."
+                                            : "");
     nvt_frame_note(&frame, sheet->has_lines ? "Lines: the line or the power that is nearer, by "
                                               "least squares."
                                             : "");
     nvt_frame_note(&frame, sheet->has_joins
-                               ? "Dotted: joins points that show no growth at 95 %, or "
-                                 "are off it by more than 20 %."
+                               ? "Dotted: joins points that show no growth by a quarter or more "
+                                 "at 95 %, or are off it by more than 20 %."
                                : "");
+    put_left_out(sheet, &frame);
     /* The other numbers. */
     const char *others = strstr(sweep->where, workload) == sweep->where
                              ? sweep->where + strlen(workload)
@@ -255,10 +295,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
 /* How many different values the sweep's iterations have. */
 static size_t values_of(const struct nvt_sweep *sweep)
 {
-    for (size_t i = 0; i < sweep->count; i++)
-        if (nvt_sweep_is_iteration(&sweep->items[i]) && sweep->items[i].count >= 3)
-            return nvt_sweep_growth(&sweep->items[i]).values;
-    return 0;
+    return sweep->iteration && sweep->iteration->count >= 3 ? sweep->iteration->value_count : 0;
 }
 
 /* Whether a sweep is drawn: of a program's own runs, along the axis that was varied most (the first of equals). */
@@ -278,15 +315,21 @@ static int is_drawn(const struct nvt_sweeps *sweeps, size_t index)
     return best && !strcmp(best, sweep->axis);
 }
 
-static int draw_sheet(const struct nvt_chart_request *request, const struct sheet *sheet,
+static int draw_sheet(const struct nvt_chart_request *request, const struct nvt_sweep *sweep,
                       struct nvt_error *err)
 {
     char name[160];
-    snprintf(name, sizeof(name), "growth-%.40s-%.100s", sheet->sweep->axis, sheet->sweep->where);
+    double *values = malloc(sweep->iteration->value_count * sizeof(*values));
+    if (!values)
+        return nvt_fail(err, "out of memory");
+    const struct sheet sheet = new_sheet(sweep, values);
+    snprintf(name, sizeof(name), "growth-%.40s-%.100s", sweep->axis, sweep->where);
     for (char *at = name; *at; at++)
         if (!isalnum((unsigned char)*at) && *at != '-')
             *at = '_';
-    return nvt_chart_draw(request, name, put_data, put_script, sheet, err);
+    int status = nvt_chart_draw(request, name, put_data, put_script, &sheet, err);
+    free(values);
+    return status;
 }
 
 static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
@@ -294,10 +337,8 @@ static int draw(const struct nvt_chart_request *request, struct nvt_error *err)
     struct nvt_sweeps sweeps = {0};
     int status = nvt_sweeps_of(request->input, NULL, &sweeps, err);
     for (size_t i = 0; i < sweeps.count && !status; i++)
-        if (is_drawn(&sweeps, i)) {
-            const struct sheet sheet = new_sheet(&sweeps.items[i]);
-            status = draw_sheet(request, &sheet, err);
-        }
+        if (is_drawn(&sweeps, i))
+            status = draw_sheet(request, &sweeps.items[i], err);
     nvt_sweeps_free(&sweeps);
     return status;
 }

@@ -1,0 +1,43 @@
+/*
+ * The iterations that a program names, and which of them a moment lies in.
+ *
+ * They are its ranges `iteration` of the domain nvtally; where there is none those of any domain, or else PyTorch's
+ * `ProfilerStep#<number>`. One that lies within another of its thread is none: a solver's own loop may be called so too.
+ */
+#ifndef NVT_NAMED_ITERATIONS_H
+#define NVT_NAMED_ITERATIONS_H
+
+#include "trace.h"
+
+/* Their rows, ascending; malloc'ed with *count, NULL when out of memory. */
+uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count);
+
+/* Some of them in the order of their starts, and how late the latest of those up to each one ends. */
+struct nvt_iteration_lane {
+    uint32_t *items; /* indices of rows */
+    int64_t *until;
+    uint32_t *first; /* of each thread or process, and the end of the last */
+    uint32_t count;  /* of threads or processes */
+};
+
+/* Zero-initialise; release with nvt_named_iterations_free, also after a failure. */
+struct nvt_named_iterations {
+    const struct nvt_trace *trace;
+    uint32_t *rows;
+    uint32_t count;
+    struct nvt_iteration_lane threads, processes, all; /* all: one lane of everything */
+};
+
+/* 0, or -1 when out of memory. */
+int nvt_named_iterations_of(struct nvt_named_iterations *iterations, const struct nvt_trace *trace);
+void nvt_named_iterations_free(struct nvt_named_iterations *iterations);
+
+/*
+ * The iteration (index of rows) that holds a moment of a thread, the one that began last; NVT_NONE: none does. A thread
+ * that has iterations is in no other's; one without is in those of its process, and in any where that has none. The
+ * thread may be NVT_NONE; the process is asked for only then.
+ */
+uint32_t nvt_iteration_at(const struct nvt_named_iterations *iterations, uint32_t thread,
+                          uint32_t process, int64_t moment);
+
+#endif
