@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../lib/commands.h"
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "command.h"
-#include "compare_memory.h"
+#include "compare_join.h"
 #include "compare_reference.h"
-#include "compare_sides.h"
 #include "rows.h"
 
 static const char usage_text[] =
@@ -216,25 +216,40 @@ static int add_argument(const struct request *request, struct compared *compared
     return status ? -1 : 0;
 }
 
-/* Sides of one configuration each are compared whatever that is, and it is said. 0, or -1 with err. */
+/* Of traces that were run with something else on each side the rest of what they were run with is compared, and it is
+ * said. 0, or -1 with err. */
 static int join_sides(struct compared *compared, size_t sides, struct nvt_error *err)
 {
-    const char *configurations[NVT_SIDES];
-    int joined = nvt_sides_join(&compared->groups, sides, configurations);
-    if (joined < 0)
-        return nvt_fail(err, "out of memory");
-    if (!joined)
-        return 0;
-    if (nvt_compared_memory_join(&compared->memory))
-        return nvt_fail(err, "out of memory");
-    fputs("nvtally: note: the sides are of different configurations:", stderr);
-    for (size_t side = 0; side < sides; side++) {
-        const char *text = *configurations[side] ? configurations[side] : "of none";
-        fprintf(stderr, "%s %c ", side ? "," : "", (char)('A' + side));
-        nvt_render_visible(text, stderr);
+    struct nvt_buffer note = {0};
+    int joined = nvt_compare_join(&compared->groups, &compared->memory, sides, &note);
+    if (joined > 0 && nvt_buffer_append(&note, "", 1))
+        joined = -1;
+    if (joined > 0) {
+        fputs("nvtally: note: ", stderr);
+        nvt_render_visible((const char *)note.data, stderr);
+        putc('\n', stderr);
     }
-    putc('\n', stderr);
-    return 0;
+    nvt_buffer_free(&note);
+    return joined < 0 ? nvt_fail(err, "out of memory") : 0;
+}
+
+static int is_same_file(const char *left, const char *right)
+{
+    struct stat a, b;
+    return !stat(left, &a) && !stat(right, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* A line where a side has a file more than once: that shows no noise between runs. */
+static void note_twice(int count, char **arguments)
+{
+    for (int i = 0; i < count; i++)
+        for (int k = i; k-- > 0 && strcmp(arguments[k], "vs") != 0;)
+            if (is_same_file(arguments[i], arguments[k])) {
+                fputs("nvtally: note: ", stderr);
+                nvt_render_visible(arguments[i], stderr);
+                fputs(" is more than once in a side: it is no further run\n", stderr);
+                return;
+            }
 }
 
 /* Read all sides. How many, or 0 with err. */
@@ -268,6 +283,8 @@ static size_t read_sides(const struct request *request, int count, char **argume
     }
     if (join_sides(compared, side + 1, err))
         return 0;
+    if (together)
+        note_twice(count, arguments);
     return side + 1;
 }
 

@@ -154,9 +154,9 @@ int nvt_compared_memory_join(struct nvt_compared_memory *memory)
     for (size_t i = 0; i < memory->count; i++) {
         struct nvt_peaks item = memory->items[i];
         size_t same = 0;
-        while (same < kept && strcmp(memory->items[same].name, item.name) != 0)
+        while (same < kept && (strcmp(memory->items[same].name, item.name) != 0 ||
+                               strcmp(memory->items[same].configuration, item.configuration) != 0))
             same++;
-        *item.configuration = 0;
         if (same == kept) {
             memory->items[kept++] = item;
             continue;

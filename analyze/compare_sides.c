@@ -352,67 +352,17 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
     return status ? nvt_fail(err, "out of memory") : 0;
 }
 
-/* --- sides of one configuration each ---------------------------------------------------------- */
-
-/* The only configuration of a side, NULL: there are several, or none. */
-static const char *only_configuration(const struct nvt_sides *groups, size_t side)
+int nvt_sides_move(struct nvt_sides *groups, struct nvt_compared *from, const char *configuration)
 {
-    const char *only = NULL;
-    for (size_t i = 0; i < groups->count; i++) {
-        const struct nvt_compared *group = &groups->items[i];
-        if (!group->sides[side].count || group->configuration == only)
-            continue;
-        if (only)
-            return NULL;
-        only = group->configuration;
-    }
-    return only;
-}
-
-/* Move what a group has to that of its name without a configuration. 0 or -1. */
-static int move_group(struct nvt_sides *groups, size_t index)
-{
-    const struct nvt_compared *from = &groups->items[index];
-    struct nvt_compared *to = find_group(groups, from->kind, "", from->name);
+    struct nvt_compared *to = find_group(groups, from->kind, configuration, from->name);
     if (!to)
         return -1;
-    /* The array may have moved. */
-    struct nvt_compared *moved = &groups->items[index];
     for (size_t side = 0; side < NVT_SIDES; side++)
-        if (moved->sides[side].count) {
-            to->sides[side] = moved->sides[side];
-            moved->sides[side] = (struct nvt_compared_side){0};
+        for (size_t i = 0; i < from->sides[side].count; i++) {
+            struct nvt_typical *series = new_series(&to->sides[side]);
+            if (!series)
+                return -1;
+            *series = from->sides[side].series[i];
         }
     return 0;
-}
-
-int nvt_sides_join(struct nvt_sides *groups, size_t sides, const char **configurations)
-{
-    const size_t count = groups->count;
-    size_t kept = 0;
-    int differ = 0;
-    for (size_t side = 0; side < sides; side++) {
-        configurations[side] = only_configuration(groups, side);
-        if (!configurations[side] || groups->has_directories)
-            return 0;
-        differ |= configurations[side] != configurations[0];
-    }
-    if (!differ)
-        return 0;
-    for (size_t i = 0; i < count; i++)
-        if (*groups->items[i].configuration && move_group(groups, i))
-            return -1;
-    for (size_t i = 0; i < groups->count; i++) {
-        if (!*groups->items[i].configuration) {
-            groups->items[kept++] = groups->items[i];
-            continue;
-        }
-        for (size_t side = 0; side < NVT_SIDES; side++)
-            free(groups->items[i].sides[side].series);
-    }
-    groups->count = kept;
-    /* It has numbers of groups that are somewhere else now. */
-    nvt_map_free(groups->by_key);
-    *groups->by_key = (struct nvt_map){0};
-    return 1;
 }

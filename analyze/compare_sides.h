@@ -63,12 +63,8 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
 int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
                   struct nvt_error *err);
 
-/*
- * Traces that were given by themselves, of one configuration a side, are compared whatever that is: forget the
- * configurations where they differ. 1, with what they were in configurations[sides] (texts belong to the groups); 0: nothing
- * was to be done, or -1 when out of memory.
- */
-int nvt_sides_join(struct nvt_sides *groups, size_t sides, const char **configurations);
+/* Add what a group of others has to the one of its kind and name in this configuration. 0, or -1 when out of memory. */
+int nvt_sides_move(struct nvt_sides *groups, struct nvt_compared *from, const char *configuration);
 
 /* What a trace's times stand under: its row's axes, behind the workload where a program names its own; "" without a row.
  * malloc'ed, NULL when out of memory. */

@@ -17,7 +17,7 @@ size_t nvt_record_rest(const struct nvt_record *record, const char *axis, const 
         const size_t room = used < size ? size - used : 0;
         if (strcmp(member->key, axis) != 0 && (!other || strcmp(member->key, other) != 0) &&
             member->type != NVT_VALUE_NULL)
-            used += (size_t)snprintf(room ? out + used : NULL, room, " %s=%s", member->key,
+            used += (size_t)snprintf(room ? out + used : out, room, " %s=%s", member->key,
                                      member->text);
     }
     return used;

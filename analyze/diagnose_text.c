@@ -23,7 +23,8 @@ const char *nvt_time_text(double ns, char out[NVT_TIME_MAX])
     if (value > 0 && value < 0.095)
         snprintf(out, NVT_TIME_MAX, "%s%.2g %s", ns < 0 ? "-" : "", value, units[unit].name);
     else
-        snprintf(out, NVT_TIME_MAX, "%s%.*f %s", ns < 0 ? "-" : "", decimals, value, units[unit].name);
+        snprintf(out, NVT_TIME_MAX, "%s%.*f %s", ns < 0 ? "-" : "", decimals, value,
+                 units[unit].name);
     return out;
 }
 

@@ -16,8 +16,8 @@ static int is_named(const struct nvt_trace *trace, uint32_t range, uint32_t iter
     const uint32_t name = trace->ranges.name[range];
     if (naming == OF_PYTORCH)
         return !strncmp(nvt_name(trace, name), step, sizeof(step) - 1);
-    return name == iteration && (naming == OF_ANY_DOMAIN ||
-                                 nvt_is_workloads_domain(trace, trace->ranges.domain[range]));
+    return name == iteration &&
+           (naming == OF_ANY_DOMAIN || nvt_is_workloads_domain(trace, trace->ranges.domain[range]));
 }
 
 /* Whether a range lies in the last one that its thread was found to have. */
@@ -36,9 +36,8 @@ uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
     for (enum naming naming = 0; rows && last && naming < NAMINGS && !*count; naming++) {
         memset(last, 0xFF, ((size_t)trace->threads.count + 1) * sizeof(*last));
         for (uint32_t i = 0; i < ranges->count; i++) {
-            const uint32_t thread = ranges->thread[i] < trace->threads.count
-                                        ? ranges->thread[i]
-                                        : trace->threads.count;
+            const uint32_t thread =
+                ranges->thread[i] < trace->threads.count ? ranges->thread[i] : trace->threads.count;
             if (ranges->flags[i] & NVT_RANGE_UNCLOSED || !is_named(trace, i, name, naming) ||
                 is_inner(ranges, i, last[thread]))
                 continue;
@@ -102,12 +101,14 @@ static int fill_lane(const struct nvt_named_iterations *iterations, struct nvt_i
         uint32_t k = lane_of(iterations, lane, i);
         lane->items[lane->first[k + 1]++] = i;
     }
-    for (uint32_t k = 0; k <= count; k++)
+    for (uint32_t k = 0; k <= count; k++) {
+        int64_t latest = INT64_MIN;
         for (uint32_t at = lane->first[k]; at < lane->first[k + 1]; at++) {
             int64_t end = iterations->trace->ranges.end[iterations->rows[lane->items[at]]];
-            int is_latest = at == lane->first[k] || end > lane->until[at - 1];
-            lane->until[at] = is_latest ? end : lane->until[at - 1];
+            latest = end > latest ? end : latest;
+            lane->until[at] = latest;
         }
+    }
     return 0;
 }
 

@@ -38,12 +38,14 @@ static int read_entry(const struct nvt_trace *trace, enum nvt_sweep_kind kind, u
         return !(ranges->flags[i] & NVT_RANGE_UNCLOSED);
     }
     if (kind == NVT_SWEEP_CALL) {
-        *entry = (struct entry){apis->name[i],  0,           apis->thread[i], NVT_NONE,
-                                apis->start[i], apis->start[i], apis->end[i]};
+        *entry =
+            (struct entry){apis->name[i],  0,           apis->thread[i], NVT_NONE, apis->start[i],
+                           apis->start[i], apis->end[i]};
         return 1;
     }
-    *entry = (struct entry){ops->name[i],   0,             ops->thread[i], ops->process[i],
-                            ops->launch[i], ops->start[i], ops->end[i]};
+    *entry =
+        (struct entry){ops->name[i],  0,          ops->thread[i], ops->process[i], ops->launch[i],
+                       ops->start[i], ops->end[i]};
     return ops->launch[i] != INT64_MIN;
 }
 
@@ -107,7 +109,8 @@ static uint32_t add_name(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, cons
         sweep->names = nvt_strings_new();
     if (!sweep->shown)
         sweep->shown = nvt_strings_new();
-    if (sweep->names && sweep->shown && !nvt_buffer_printf(&text, "%d%s:%s", (int)kind, domain, name))
+    if (sweep->names && sweep->shown &&
+        !nvt_buffer_printf(&text, "%d%s:%s", (int)kind, domain, name))
         id = nvt_strings_add(sweep->names, (const char *)text.data, text.size);
     nvt_buffer_free(&text);
     return id;
@@ -153,16 +156,16 @@ static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const
 }
 
 /* Add to what an item took in an iteration. 0 or -1. */
-static int add_cell(struct work *work, const struct nvt_sweep *sweep, size_t index,
-                    uint32_t iteration, double ns)
+static int add_cell(struct work *work, size_t index, uint32_t iteration, double ns)
 {
     if (index >= work->cell_count) {
-        struct cells *all = realloc(work->cells, sweep->capacity * sizeof(*all));
+        const size_t count = 2 * index + 32;
+        struct cells *all = realloc(work->cells, count * sizeof(*all));
         if (!all)
             return -1;
-        memset(all + work->cell_count, 0, (sweep->capacity - work->cell_count) * sizeof(*all));
+        memset(all + work->cell_count, 0, (count - work->cell_count) * sizeof(*all));
         work->cells = all;
-        work->cell_count = sweep->capacity;
+        work->cell_count = count;
     }
     struct cells *cells = &work->cells[index];
     struct cell *last = cells->count ? &cells->items[cells->count - 1] : NULL;
@@ -200,9 +203,10 @@ static int begin_point(const struct work *work, const struct nvt_sweep *sweep,
     return 0;
 }
 
-/* The item of a row. SIZE_MAX: out of memory. */
-static size_t item_of(struct work *work, struct nvt_sweep *sweep, enum nvt_sweep_kind kind,
-                      const struct entry *entry, int is_iteration)
+/* The item of a row. NULL: out of memory. */
+static struct nvt_sweep_item *item_of(struct work *work, struct nvt_sweep *sweep,
+                                      enum nvt_sweep_kind kind, const struct entry *entry,
+                                      int is_iteration)
 {
     /* Domains are fewer than ranges, and those than 2^32 - 8. */
     const uint32_t whose = is_iteration              ? UINT32_MAX
@@ -212,17 +216,16 @@ static size_t item_of(struct work *work, struct nvt_sweep *sweep, enum nvt_sweep
     uint32_t *at = nvt_map_at(&work->item_of, (uint64_t)whose << 32 | name);
     if (at && *at == NVT_MAP_NONE) {
         const struct nvt_trace *trace = work->trace;
-        const char *domain = kind == NVT_SWEEP_RANGE
-                                 ? nvt_name(trace, trace->domains.name[entry->domain])
-                                 : "";
-        size_t index = find_item(sweep, kind, domain,
-                                 is_iteration ? "iteration" : nvt_name(trace, entry->name),
-                                 is_iteration);
+        const char *domain =
+            kind == NVT_SWEEP_RANGE ? nvt_name(trace, trace->domains.name[entry->domain]) : "";
+        size_t index =
+            find_item(sweep, kind, domain,
+                      is_iteration ? "iteration" : nvt_name(trace, entry->name), is_iteration);
         if (index == SIZE_MAX)
-            return SIZE_MAX;
+            return NULL;
         *at = (uint32_t)index;
     }
-    return at ? *at : SIZE_MAX;
+    return at && sweep->items ? &sweep->items[*at] : NULL;
 }
 
 /* Whether a range lies in one of its thread and item, whose time it is then. 1, 0, or -1 when out of memory. */
@@ -243,19 +246,18 @@ static int is_within_itself(struct work *work, uint32_t row, size_t index)
 static int add_entry(struct work *work, struct nvt_sweep *sweep, enum nvt_sweep_kind kind,
                      uint32_t row, const struct entry *entry)
 {
-    uint32_t at =
-        nvt_iteration_at(&work->iterations, entry->thread, entry->process, entry->moment);
+    uint32_t at = nvt_iteration_at(&work->iterations, entry->thread, entry->process, entry->moment);
     if (at == NVT_NONE)
         return 0;
     const int is_iteration = kind == NVT_SWEEP_RANGE && work->iterations.rows[at] == row;
-    const size_t index = item_of(work, sweep, kind, entry, is_iteration);
-    if (index == SIZE_MAX)
+    struct nvt_sweep_item *item = item_of(work, sweep, kind, entry, is_iteration);
+    if (!item)
         return -1;
+    const size_t index = (size_t)(item - sweep->items);
     const int is_inner = kind == NVT_SWEEP_RANGE ? is_within_itself(work, row, index) : 0;
-    if (is_inner < 0 || add_cell(work, sweep, index, at,
-                                 is_inner ? 0 : (double)(entry->end - entry->start)))
+    if (is_inner < 0 ||
+        add_cell(work, index, at, is_inner ? 0 : (double)(entry->end - entry->start)))
         return -1;
-    struct nvt_sweep_item *item = &sweep->items[index];
     if (work->cells[index].entries == 1 && begin_point(work, sweep, item))
         return -1;
     struct nvt_sweep_point *point = &item->points[item->count - 1];
@@ -307,8 +309,9 @@ static int add_run(struct nvt_sweep *sweep, const struct nvt_trace *trace, doubl
         for (uint32_t i = 0; i < count_entries(trace, kind) && !status; i++)
             if (read_entry(trace, kind, i, &entry))
                 status = add_entry(&work, sweep, kind, i, &entry);
-    for (size_t i = 0; i < work.cell_count && !status; i++)
+    for (size_t i = 0; i < work.cell_count && i < sweep->count && !status; i++)
         if (work.cells[i].count)
+            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): what has entries has a point */
             end_point(&work, &work.cells[i], &sweep->items[i].points[sweep->items[i].count - 1]);
     free_work(&work);
     sweep->runs++;
@@ -366,7 +369,7 @@ static int end_item(struct nvt_sweep_item *item, double *scratch)
         item->is_mean |= !(item->points[i].ns > 0);
     for (size_t i = 0; i < item->count && item->is_mean; i++)
         item->points[i].ns = item->points[i].mean_ns;
-    item->values = calloc(item->count, sizeof(*item->values));
+    item->values = calloc(item->count + 1, sizeof(*item->values));
     if (!item->values)
         return -1;
     for (size_t i = 0, same; i < item->count; i += same) {
@@ -431,7 +434,8 @@ static const struct nvt_record *record_of(const struct nvt_input_trace *from)
 /* The workload and its axes but one: malloc'ed, NULL when out of memory. */
 static char *rest_of(const struct nvt_record *record, const char *axis)
 {
-    size_t size = nvt_record_rest(record, axis, NULL, NULL, 0) + 1;
+    char none[1];
+    size_t size = nvt_record_rest(record, axis, NULL, none, sizeof(none)) + 1;
     char *rest = malloc(size);
     if (rest)
         nvt_record_rest(record, axis, NULL, rest, size);
@@ -471,8 +475,7 @@ static int find_members(struct members *members, const struct nvt_report_input *
             const struct nvt_member *axis = &record->members[record->axis_first + m];
             /* What is named twice is its first one. */
             if (axis->type == NVT_VALUE_NUMBER && axis == nvt_record_axis(record, axis->key) &&
-                (!by || !strcmp(by, axis->key)) &&
-                add_member(members, &input->traces[run], axis))
+                (!by || !strcmp(by, axis->key)) && add_member(members, &input->traces[run], axis))
                 return -1;
         }
     }

@@ -18,10 +18,10 @@ enum nvt_sweep_kind { NVT_SWEEP_RANGE, NVT_SWEEP_CALL, NVT_SWEEP_OPERATION, NVT_
 
 /* What one name costs in one run. */
 struct nvt_sweep_point {
-    double n; /* the axis */
+    double n;                  /* the axis */
     double ns, mean_ns, count; /* as in nvt_sweep_value; count: on average */
     const struct nvt_trace *trace;
-    size_t run; /* of the sweep, in the order of the input */
+    size_t run;                           /* of the sweep, in the order of the input */
     int64_t examples[NVT_SWEEP_EXAMPLES]; /* where the first ones begin */
     uint32_t example_count;
 };
@@ -29,9 +29,10 @@ struct nvt_sweep_point {
 /* What one name costs with one n, over all runs of that: the medians of its points. */
 struct nvt_sweep_value {
     double n;
-    double ns; /* an iteration: the median, which a busy machine moves least, unless the item says mean */
-    double mean_ns; /* an iteration */
-    double count;   /* entries an iteration */
+    double
+        ns; /* an iteration: the median, which a busy machine moves least, unless the item says mean */
+    double mean_ns;                      /* an iteration */
+    double count;                        /* entries an iteration */
     const struct nvt_sweep_point *point; /* the one nearest to it */
 };
 

@@ -30,9 +30,9 @@
 
 struct nvt_chart_request {
     struct nvt_report_input *input;
-    const char *directory; /* where pictures, scripts and data go; it exists */
-    const char *format;    /* "svg", "png", "pdf" */
-    FILE *paths;           /* gets the path of each picture, a line each */
+    const char *directory;     /* where pictures, scripts and data go; it exists */
+    const char *format;        /* "svg", "png", "pdf" */
+    FILE *paths;               /* gets the path of each picture, a line each */
     struct nvt_strings *drawn; /* names of its pictures so far; NULL: a name may be taken twice */
 };
 

@@ -417,6 +417,12 @@ void nvt_frame_log_range(const struct nvt_extent *extent, double factor, double 
     *right = extent->most > 0 ? extent->most * factor : 4;
 }
 
+/* What stands at a tic. Returns its length. */
+static int write_tic(double value, char text[32])
+{
+    return snprintf(text, 32, value == floor(value) && value < 1e7 ? "%.0f" : "%.6g", value);
+}
+
 /* A value with no others has its half and its double beside it. */
 static const char *put_neighbours(double value, double left, double right, FILE *out)
 {
@@ -458,7 +464,7 @@ static int place_label(struct labels *labels, double value, int rows, int *row)
     double at = labels->width * log(value / labels->left) / log(labels->right / labels->left);
     if (!(value > 0) || at < labels->marked + 2)
         return 0;
-    double half = KEY_CHAR / 2 * snprintf(text, sizeof(text), "%.6g", value);
+    double half = KEY_CHAR / 2 * write_tic(value, text);
     for (*row = 0; *row < rows && at - half <= labels->named[*row] + KEY_CHAR / 2;)
         ++*row;
     if (*row < rows)
@@ -492,12 +498,13 @@ void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, d
     if (count && values[0] == values[count - 1])
         separator = put_neighbours(values[0], left, right, out);
     for (size_t i = 0; i < count; i++) {
-        char label[32] = "";
+        char text[32], label[40] = "";
         int row;
         if (!place_label(&labels, values[i], rows, &row))
             continue;
+        write_tic(values[i], text);
         if (row < rows)
-            snprintf(label, sizeof(label), "%s%.6g", row ? "\\n" : "", values[i]);
+            snprintf(label, sizeof(label), "%s%s", row ? "\\n" : "", text);
         fprintf(out, "%s\"%s\" %.9g", separator, label, values[i]);
         separator = ", ";
     }
@@ -510,7 +517,7 @@ void nvt_frame_log_x(const struct nvt_frame *frame, double left, double right, d
 int nvt_frame_log_x_right(double value)
 {
     char label[32];
-    const int half = (int)(KEY_CHAR / 2 * snprintf(label, sizeof(label), "%.6g", value)) + 2;
+    const int half = (int)(KEY_CHAR / 2 * write_tic(value, label)) + 2;
     return half > RIGHT ? half : RIGHT;
 }
 

@@ -115,6 +115,16 @@ static int has_others(const char *text)
     return 0;
 }
 
+/* Whether a character was not asked for before. */
+static int is_first(uint32_t character)
+{
+    static unsigned char seen[0x110000 / 8];
+    const unsigned char bit = (unsigned char)(1u << character % 8);
+    const int is_new = !(seen[character / 8] & bit);
+    seen[character / 8] |= bit;
+    return is_new;
+}
+
 static int write_text(const char *path, const char *text, struct nvt_error *err)
 {
     FILE *out = nvt_create_stream(path);
@@ -123,7 +133,7 @@ static int write_text(const char *path, const char *text, struct nvt_error *err)
     for (uint32_t character; (character = nvt_utf8_next(&text)) != 0;) {
         const int missing = is_missing(character);
         nvt_utf8_write(missing ? MISSING : character, out);
-        fonts.replaced += missing != 0;
+        fonts.replaced += missing && is_first(character);
         fonts.example = missing && !fonts.example ? character : fonts.example;
     }
     int failed = fflush(out) || ferror(out), reason = errno;

@@ -107,8 +107,8 @@ static int take_name(const struct nvt_chart_request *request, const char *wanted
                      size_t size, struct nvt_error *err)
 {
     snprintf(name, size, "%s", wanted);
-    for (size_t i = 2; request->drawn && nvt_strings_find(request->drawn, name, strlen(name)) !=
-                                             NVT_NO_STRING;
+    for (size_t i = 2;
+         request->drawn && nvt_strings_find(request->drawn, name, strlen(name)) != NVT_NO_STRING;
          i++)
         snprintf(name, size, "%.200s-%zu", wanted, i);
     return request->drawn && nvt_strings_add_text(request->drawn, name) == NVT_NO_STRING

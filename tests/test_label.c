@@ -88,6 +88,18 @@ static void labels_are_whole_characters(void **state)
         }
 }
 
+/* Wide characters take two columns, marks none: a legend has room for columns. */
+static void labels_are_cut_by_columns(void **state)
+{
+    (void)state;
+    const struct nvt_label items[] = {{"行列の積をとる関数", 0}, {"ééééééééé", 0}};
+    assert_string_equal(label(items, 1, 0, 18), items[0].name);
+    assert_string_equal(label(items, 1, 0, 17), "行列の積をとる関…");
+    assert_string_equal(label(items, 1, 0, 9), "行列の積…");
+    assert_string_equal(label(items, 2, 1, 9), items[1].name);
+    assert_string_equal(label(items, 2, 1, 8), "éééééééé…");
+}
+
 /* Files differ at either end: a title has room for sixty characters of a name. */
 static void names_of_files_are_cut_in_the_middle(void **state)
 {
@@ -116,6 +128,7 @@ int main(void)
         cmocka_unit_test(kernels_are_compared_as_they_are_shown),
         cmocka_unit_test(names_of_files_are_cut_in_the_middle),
         cmocka_unit_test(labels_are_whole_characters),
+        cmocka_unit_test(labels_are_cut_by_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,10 +27,10 @@ enum { NAME_MOST = 36, NAME_LEAST = 20, AXIS_MOST = 30, AXIS_LEAST = 8 };
 struct sheet {
     const struct nvt_sweep *sweep;
     const struct nvt_sweep_item *items[NVT_NAMES_MOST]; /* by panel */
-    size_t counts[2]; /* ranges, device operations */
-    size_t left_out;  /* of both, for want of room */
+    size_t counts[2];                                   /* ranges, device operations */
+    size_t left_out;                                    /* of both, for want of room */
     int has_lines, has_joins, has_means;
-    double *values;           /* n, ascending */
+    double *values; /* n, ascending */
     size_t value_count;
     struct nvt_extent extent; /* ns, of both panels */
     struct nvt_time_unit unit;
@@ -124,7 +124,8 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     (void)request;
     (void)name;
     fprintf(out,
-            "# %s, then the median of an iteration (or the mean, where that is said) in %s; two blocks a line: a point "
+            "# %s, then the median of an iteration (or the mean, where that is said) in %s; two "
+            "blocks a line: a point "
             "a run, then one for each of its values\n",
             sheet->sweep->axis, sheet->unit.name);
     for (size_t i = 0; i < sheet->counts[0] + sheet->counts[1]; i++) {
@@ -133,12 +134,10 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
         nvt_label_text(item->name, out);
         fputs(item->is_mean ? ", means\n" : "\n", out);
         for (size_t p = 0; p < item->count; p++)
-            fprintf(out, "%.9g\t%.9g\n", item->points[p].n,
-                    item->points[p].ns / sheet->unit.ns);
+            fprintf(out, "%.9g\t%.9g\n", item->points[p].n, item->points[p].ns / sheet->unit.ns);
         fputs("\n\n", out);
         for (size_t v = 0; v < item->value_count; v++)
-            fprintf(out, "%.9g\t%.9g\n", item->values[v].n,
-                    item->values[v].ns / sheet->unit.ns);
+            fprintf(out, "%.9g\t%.9g\n", item->values[v].n, item->values[v].ns / sheet->unit.ns);
         fputs("\n\n", out);
     }
 }
@@ -152,6 +151,27 @@ static void write_law(const struct nvt_sweep_item *item, const char *axis, size_
     nvt_growth_text(&item->growth, name, out);
 }
 
+/* The law with as much of its axis as goes into the legend with the least of the name; returns what it leaves to that. */
+static size_t fit_law(const struct sheet *sheet, size_t index, const char *name,
+                      char law[NVT_GROWTH_TEXT])
+{
+    const char *axis = sheet->sweep->axis;
+    const size_t width = nvt_text_width(name), least = width < NAME_LEAST ? width : NAME_LEAST;
+    const size_t most = NVT_FRAME_KEY_ROOM - strlen(": ");
+    write_law(sheet->items[index], axis, AXIS_MOST, law);
+    size_t used = nvt_text_width(law), room = nvt_text_width(axis);
+    room = room < AXIS_MOST ? room : AXIS_MOST;
+    if (used + least > most) {
+        const size_t more = used + least - most + 1;
+        write_law(sheet->items[index], axis, room > more + AXIS_LEAST ? room - more : AXIS_LEAST,
+                  law);
+        used = nvt_text_width(law);
+    }
+    return used + NAME_LEAST > most  ? NAME_LEAST
+           : most - used < NAME_MOST ? most - used
+                                     : NAME_MOST;
+}
+
 /* "solve: 5.12 ms·(n/32)^2": of a row of the legend the law has what it needs, and the name the rest. */
 static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
@@ -159,21 +179,15 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     const size_t count = sheet->counts[0] + sheet->counts[1];
     const struct nvt_labels labels = {names, count};
     for (size_t i = 0; i < count; i++)
-        names[i] = (struct nvt_label){*sheet->items[i]->name ? sheet->items[i]->name : "(no name)",
-                                      sheet->items[i]->kind == NVT_SWEEP_OPERATION};
+        names[i] = (struct nvt_label){
+            strcmp(sheet->items[i]->name, ":") != 0 ? sheet->items[i]->name : "(no name)",
+            sheet->items[i]->kind == NVT_SWEEP_OPERATION};
     for (size_t i = 0; i < count; i++) {
         char name[NVT_LABEL_SIZE(NAME_MOST)], law[NVT_GROWTH_TEXT] = "",
-            text[sizeof(name) + sizeof(law) + 3];
+                                              text[sizeof(name) + sizeof(law) + 3];
         const struct nvt_look look = look_of(sheet, i);
-        size_t room = NAME_MOST;
-        if (has_line(sheet->items[i])) {
-            write_law(sheet->items[i], sheet->sweep->axis, AXIS_MOST, law);
-            if (nvt_text_width(law) + 2 + NAME_LEAST > NVT_FRAME_KEY_ROOM)
-                write_law(sheet->items[i], sheet->sweep->axis, AXIS_LEAST, law);
-            const size_t used = nvt_text_width(law) + 2, left = NVT_FRAME_KEY_ROOM - NAME_LEAST;
-            room = used > left ? NAME_LEAST : NVT_FRAME_KEY_ROOM - used;
-            room = room < NAME_MOST ? room : NAME_MOST;
-        }
+        const size_t room =
+            has_line(sheet->items[i]) ? fit_law(sheet, i, names[i].name, law) : NAME_MOST;
         nvt_label_write(&labels, i, room, name, sizeof(name));
         snprintf(text, sizeof(text), "%s%s%s", name, *law ? ": " : "", law);
         nvt_frame_key(frame, NVT_KEY_LINE_POINT, look.color, look.dash, look.point, text);
@@ -228,10 +242,11 @@ static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame,
 {
     nvt_frame_log_x(frame, sheet->values[0] / 1.3, sheet->values[sheet->value_count - 1] * 1.3,
                     sheet->values, sheet->value_count, out);
-    char text[NVT_FRAME_TEXT];
-    snprintf(text, sizeof(text), "%.200s, log scale", sheet->sweep->axis);
+    char axis[NVT_LABEL_SIZE(AXIS_MOST)], text[sizeof(axis) + 20];
+    nvt_label_cut(sheet->sweep->axis, AXIS_MOST, axis, sizeof(axis));
+    snprintf(text, sizeof(text), "%s, log scale", axis);
     fputs("set samples 400\nset xlabel ", out);
-    nvt_gnuplot_text(text, 40, out);
+    nvt_gnuplot_text(text, sizeof(text), out);
     fputs(" noenhanced\n", out);
 }
 
@@ -239,15 +254,15 @@ static void put_left_out(const struct sheet *sheet, struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
     if (sheet->left_out) {
-        snprintf(text, sizeof(text), "The dearest %zu; %zu more of at least 1 %% of the iteration "
-                                     "are in nvtally stats -r growth.",
+        snprintf(text, sizeof(text),
+                 "The dearest %zu; %zu more of at least 1 %% of the iteration "
+                 "are in nvtally stats -r growth.",
                  sheet->counts[0] + sheet->counts[1], sheet->left_out);
         nvt_frame_note(frame, text);
     }
     if (sheet->sweep->without) {
         snprintf(text, sizeof(text), "Without %zu run%s of %.100s with 0 or less.",
-                 sheet->sweep->without, sheet->sweep->without == 1 ? "" : "s",
-                 sheet->sweep->axis);
+                 sheet->sweep->without, sheet->sweep->without == 1 ? "" : "s", sheet->sweep->axis);
         nvt_frame_note(frame, text);
     }
 }

@@ -1,0 +1,146 @@
+/*
+ * The iterations that a program names, and which of them a moment lies in.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../analyze/named_iterations.h"
+#include "small_trace.h"
+
+static void expect(const struct nvt_trace *trace, const int64_t *starts, uint32_t expected)
+{
+    uint32_t count, *rows = nvt_iterations(trace, &count);
+    assert_non_null(rows);
+    assert_int_equal(count, expected);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(trace->ranges.start[rows[i]], starts[i]);
+    free(rows);
+}
+
+/* Those of the domain nvtally; where it has none those of any, or PyTorch's steps. */
+static void the_domain_goes_first(void **state)
+{
+    (void)state;
+    static const int64_t ours[] = {0, 100}, any[] = {20, 300}, steps[] = {400, 500};
+    for (int has = 2; has >= 0; has--) {
+        struct nvt_trace *trace = small_trace();
+        uint32_t thread = small_thread(trace, 1, 1);
+        small_range(trace, thread, "", "ProfilerStep#3", 400, 490, NVT_PUSH_POP);
+        small_range(trace, thread, "", "ProfilerStep#4", 500, 590, NVT_PUSH_POP);
+        if (has >= 1) {
+            small_range(trace, thread, "mine", "iteration", 20, 30, NVT_PUSH_POP);
+            small_range(trace, thread, "", "iteration", 300, 390, NVT_PUSH_POP);
+        }
+        if (has == 2) {
+            small_range(trace, thread, "nvtally", "iteration", 0, 90, NVT_PUSH_POP);
+            small_range(trace, thread, "nvtally", "iteration", 100, 190, NVT_PUSH_POP);
+        }
+        small_trace_finish(trace);
+        expect(trace, has == 2 ? ours : has == 1 ? any : steps, 2);
+        nvt_trace_free(trace);
+    }
+}
+
+/* A loop of the same name within one is a part of it; on another thread it is not within. */
+static void the_outermost_count(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    uint32_t first = small_thread(trace, 1, 1), second = small_thread(trace, 1, 2);
+    static const int64_t starts[] = {0, 10, 200, 300};
+    small_range(trace, first, "nvtally", "iteration", 0, 100, NVT_PUSH_POP);
+    for (int i = 0; i < 4; i++)
+        small_range(trace, first, "nvtally", "iteration", 1 + 20 * i, 11 + 20 * i, NVT_PUSH_POP);
+    small_range(trace, second, "nvtally", "iteration", 10, 90, NVT_PUSH_POP);
+    small_range(trace, first, "nvtally", "iteration", 200, 300, NVT_PUSH_POP);
+    small_range(trace, first, "nvtally", "iteration", 300, 400, NVT_PUSH_POP);
+    small_trace_finish(trace);
+    expect(trace, starts, 4);
+    nvt_trace_free(trace);
+}
+
+/* What a linear search finds: the last one to begin of those that hold the moment. */
+static uint32_t search(const struct nvt_named_iterations *iterations, uint32_t thread,
+                       uint32_t process, int64_t moment)
+{
+    const struct nvt_trace *trace = iterations->trace;
+    uint32_t found[3] = {NVT_NONE, NVT_NONE, NVT_NONE};
+    int has[3] = {0, 0, 1};
+    if (thread != NVT_NONE)
+        process = trace->threads.process[thread];
+    for (uint32_t i = 0; i < iterations->count; i++) {
+        uint32_t row = iterations->rows[i], its = trace->ranges.thread[row];
+        const int is_of[3] = {its == thread, trace->threads.process[its] == process, 1};
+        for (int k = 0; k < 3; k++) {
+            has[k] |= is_of[k];
+            if (is_of[k] && trace->ranges.start[row] <= moment && moment <= trace->ranges.end[row])
+                found[k] = i;
+        }
+    }
+    return has[0] ? found[0] : has[1] ? found[1] : found[2];
+}
+
+static void a_moment_is_in_its_threads(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int trial = 0; trial < 60; trial++) {
+        struct nvt_trace *trace = small_trace();
+        uint32_t threads[6];
+        /* Three processes, of which the last has no iterations; every third thread has none either. */
+        for (uint32_t i = 0; i < 6; i++)
+            threads[i] = small_thread(trace, 1 + i / 2, 1 + i);
+        for (int i = 0; i < 40; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            uint32_t thread = (uint32_t)(seed >> 40) % 4;
+            int64_t start = (int64_t)(seed >> 20 & 1023), length = (int64_t)(seed >> 50 & 127);
+            if (thread % 3 != 2)
+                small_range(trace, threads[thread], "nvtally", "iteration", start, start + length,
+                            NVT_START_END);
+        }
+        small_trace_finish(trace);
+        struct nvt_named_iterations iterations = {0};
+        assert_int_equal(nvt_named_iterations_of(&iterations, trace), 0);
+        for (int64_t moment = -1; moment < 1200; moment += 7) {
+            for (uint32_t i = 0; i < 6; i++)
+                assert_int_equal(nvt_iteration_at(&iterations, i, NVT_NONE, moment),
+                                 search(&iterations, i, NVT_NONE, moment));
+            for (uint32_t process = 0; process < 3; process++)
+                assert_int_equal(nvt_iteration_at(&iterations, NVT_NONE, process, moment),
+                                 search(&iterations, NVT_NONE, process, moment));
+        }
+        nvt_named_iterations_free(&iterations);
+        nvt_trace_free(trace);
+    }
+}
+
+static void a_trace_without_any_has_none(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = small_trace();
+    struct nvt_named_iterations iterations = {0};
+    small_trace_finish(trace);
+    assert_int_equal(nvt_named_iterations_of(&iterations, trace), 0);
+    assert_int_equal(iterations.count, 0);
+    assert_int_equal(nvt_iteration_at(&iterations, NVT_NONE, NVT_NONE, 5), NVT_NONE);
+    nvt_named_iterations_free(&iterations);
+    nvt_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_domain_goes_first),
+        cmocka_unit_test(the_outermost_count),
+        cmocka_unit_test(a_moment_is_in_its_threads),
+        cmocka_unit_test(a_trace_without_any_has_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
