@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/parallel.h"
+#include "analyze/model/parallel.h"
 #include "lib/commands.h"
 #include "lib/nearest.h"
 #include "lib/version.h"

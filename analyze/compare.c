@@ -12,9 +12,9 @@
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "command.h"
-#include "compare_join.h"
-#include "compare_reference.h"
-#include "rows.h"
+#include "comparison/compare_join.h"
+#include "comparison/compare_reference.h"
+#include "input/rows.h"
 
 static const char usage_text[] =
     "usage: nvtally compare A B [C…] [OPTIONS]\n"

@@ -1,7 +1,7 @@
 /*
  * The command `diagnose`.
  */
-#include "diagnose.h"
+#include "diagnosis/diagnose.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "../lib/commands.h"
 #include "../lib/render.h"
 #include "command.h"
-#include "rows.h"
+#include "input/rows.h"
 
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"

@@ -11,14 +11,14 @@
 #include "../lib/render.h"
 #include "../lib/terminal.h"
 #include "command.h"
-#include "counters.h"
-#include "parallel.h"
-#include "project.h"
+#include "model/counters.h"
+#include "model/parallel.h"
+#include "device/project.h"
 #include "reports/report.h"
 #include "reports/launches.h"
-#include "repeats.h"
-#include "rows.h"
-#include "unfinished.h"
+#include "input/repeats.h"
+#include "input/rows.h"
+#include "model/unfinished.h"
 
 #define REPORTS_MAX 64
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "ranks.h"
 
 #define RANKS_MOST 65536

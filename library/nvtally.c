@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../analyze/project.h"
+#include "../analyze/device/project.h"
 #include "../analyze/readers/reader.h"
 #include "../collectors/here.h"
 #include "../lib/clock.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../analyze/diagnose.h"
-#include "../analyze/project.h"
+#include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/device/project.h"
 #include "gnuplot.h"
 #include "label.h"
 #include "looks.h"

@@ -5,7 +5,7 @@
 #ifndef NVT_BANDS_H
 #define NVT_BANDS_H
 
-#include "../analyze/trace.h"
+#include "../analyze/model/trace.h"
 #include "frame.h"
 
 enum { NVT_BANDS_NAMES = 5, NVT_BANDS_MOST = 48 };

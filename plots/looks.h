@@ -4,7 +4,7 @@
 #ifndef NVT_LOOKS_H
 #define NVT_LOOKS_H
 
-#include "../analyze/fragments.h"
+#include "../analyze/studies/fragments.h"
 
 /* Of a line or of points. */
 struct nvt_look {

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "../analyze/command.h"
-#include "../analyze/rows.h"
+#include "../analyze/input/rows.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../analyze/command.h"
-#include "../analyze/rows.h"
+#include "../analyze/input/rows.h"
 #include "../lib/commands.h"
 #include "../lib/create_file.h"
 #include "../lib/folder.h"

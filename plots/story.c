@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../analyze/compare_reference.h"
-#include "../analyze/diagnose.h"
+#include "../analyze/comparison/compare_reference.h"
+#include "../analyze/diagnosis/diagnose.h"
 #include "../lib/render.h"
 #include "story_parts.h"
 

@@ -4,7 +4,7 @@
  * threads waited for the recorder, and the overhead that CUPTI reported.
  */
 #include "../analyze/readers/compensate.h"
-#include "../analyze/diagnose.h"
+#include "../analyze/diagnosis/diagnose.h"
 #include "story_parts.h"
 
 enum { TRACE, RANGES, MARKS, RECORDING, SHARE, WAITED, CUPTI, COLUMNS };

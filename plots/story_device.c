@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../analyze/critical_path.h"
-#include "../analyze/gaps.h"
+#include "../analyze/path/critical_path.h"
+#include "../analyze/device/gaps.h"
 #include "story_parts.h"
 
 enum { KERNELS = 3, KINDS_TOLD = 3, NAME_LONGEST = 48, CAUSES = NVT_GAP_HOST + 1 };

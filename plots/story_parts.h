@@ -4,7 +4,7 @@
 #ifndef NVT_STORY_PARTS_H
 #define NVT_STORY_PARTS_H
 
-#include "../analyze/diagnose.h"
+#include "../analyze/diagnosis/diagnose.h"
 #include "../lib/buffer.h"
 #include "document.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../analyze/overhead.h"
-#include "../analyze/warmup.h"
+#include "../analyze/studies/overhead.h"
+#include "../analyze/studies/warmup.h"
 #include "../lib/buffer.h"
 #include "story_parts.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../analyze/together.h"
+#include "../analyze/input/together.h"
 #include "../lib/buffer.h"
 
 /* From the one that disturbs least on; what else a record says comes behind them. */

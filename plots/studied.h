@@ -7,7 +7,7 @@
 #define NVT_STUDIED_H
 
 #include "../analyze/reports/report.h"
-#include "../analyze/together.h"
+#include "../analyze/input/together.h"
 #include "frame.h"
 
 enum nvt_studied_flags {

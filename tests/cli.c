@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 
 enum { DEFAULT_TIMEOUT_S = 60, PATHS_KEPT = 32 };
 /* What a sanitizer costs: limits tell a hang, not a time. */

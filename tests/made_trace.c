@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/cuda_names.h"
+#include "../analyze/model/cuda_names.h"
 
 struct maker make_begin(void)
 {

@@ -6,7 +6,7 @@
 #ifndef NVT_MADE_TRACE_H
 #define NVT_MADE_TRACE_H
 
-#include "../analyze/trace.h"
+#include "../analyze/model/trace.h"
 
 /* A trace being made: a thread that launches, a device that works off, a clock. ns. */
 struct maker {

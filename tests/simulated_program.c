@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/cuda_names.h"
+#include "../analyze/model/cuda_names.h"
 
 uint32_t simulated_pick(struct simulated *sim, uint32_t below)
 {

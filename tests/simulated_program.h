@@ -6,7 +6,7 @@
 #ifndef NVT_TESTS_SIMULATED_PROGRAM_H
 #define NVT_TESTS_SIMULATED_PROGRAM_H
 
-#include "../analyze/trace.h"
+#include "../analyze/model/trace.h"
 
 enum step_kind {
     STEP_WORK,     /* the host works, in a range of its own */

@@ -4,7 +4,7 @@
 #ifndef NVT_TESTS_SMALL_TRACE_H
 #define NVT_TESTS_SMALL_TRACE_H
 
-#include "../analyze/trace.h"
+#include "../analyze/model/trace.h"
 
 /* A new trace, owned by the caller; it is read when it is finished. */
 struct nvt_trace *small_trace(void);

@@ -16,7 +16,7 @@
 /* The kernel takes part as source: its conversions are static. */
 #include "../kernels/ops/accumulate.c"
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 /* A number rounded to `digits` binary digits, multiples of 2^least at least, nearest and ties to

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/change.h"
-#include "../analyze/student.h"
+#include "../analyze/comparison/change.h"
+#include "../analyze/comparison/student.h"
 
 static uint64_t state = 88172645463325252u;
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 /* A program called nsys in a folder of its own, which behaves as told. */

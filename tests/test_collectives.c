@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/cuda_names.h"
+#include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"

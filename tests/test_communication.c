@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "../analyze/communication.h"
-#include "../analyze/cuda_names.h"
-#include "../analyze/overlap.h"
+#include "../analyze/device/communication.h"
+#include "../analyze/model/cuda_names.h"
+#include "../analyze/device/overlap.h"
 
 static void test_names(void **state)
 {

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/compare_join.h"
-#include "../analyze/rows.h"
+#include "../analyze/comparison/compare_join.h"
+#include "../analyze/input/rows.h"
 #include "small_trace.h"
 
 /* A trace of what a name says, with a range of `ns`, and memory of so many bytes. */

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "../analyze/readers/compensate.h"
-#include "../analyze/counters.h"
+#include "../analyze/model/counters.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"

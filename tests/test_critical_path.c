@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "../analyze/critical_path.h"
-#include "../analyze/cuda_names.h"
+#include "../analyze/path/critical_path.h"
+#include "../analyze/model/cuda_names.h"
 #include "../analyze/exports/export.h"
-#include "../analyze/path_index.h"
+#include "../analyze/path/path_index.h"
 #include "../analyze/reports/report.h"
 #include "../lib/clock.h"
 #include "made_trace.h"

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/curves.h"
-#include "../analyze/diagnose.h"
+#include "../analyze/sweeps/curves.h"
+#include "../analyze/diagnosis/diagnose.h"
 #include "cli.h"
 #include "made_trace.h"
 

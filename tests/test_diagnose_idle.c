@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/diagnose.h"
-#include "../analyze/gaps.h"
+#include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/device/gaps.h"
 #include "made_trace.h"
 
 /* Two kernels of 10 ms with one such pause of the thread between them: no loop, so no finding. */

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/cuda_names.h"
-#include "../analyze/diagnose.h"
+#include "../analyze/model/cuda_names.h"
+#include "../analyze/diagnosis/diagnose.h"
 #include "made_trace.h"
 
 #define MS 1000000

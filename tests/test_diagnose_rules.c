@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/diagnose.h"
+#include "../analyze/diagnosis/diagnose.h"
 #include "cli.h"
 #include "made_trace.h"
 

@@ -25,10 +25,10 @@ int main(void)
 
 #else
 
-#include "../analyze/cuda_names.h"
-#include "../analyze/pipeline.h"
-#include "../analyze/project.h"
-#include "../analyze/runs.h"
+#include "../analyze/model/cuda_names.h"
+#include "../analyze/studies/pipeline.h"
+#include "../analyze/device/project.h"
+#include "../analyze/input/runs.h"
 #include "record_kit.h"
 
 #define MODEL                                                                                      \

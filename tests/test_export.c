@@ -16,9 +16,9 @@
 #include <sqlite3.h>
 #endif
 
-#include "../analyze/cuda_names.h"
+#include "../analyze/model/cuda_names.h"
 #include "../analyze/exports/export.h"
-#include "../analyze/project.h"
+#include "../analyze/device/project.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"

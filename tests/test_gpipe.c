@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "../analyze/pipeline.h"
+#include "../analyze/studies/pipeline.h"
 #include "../analyze/readers/reader.h"
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 #define SMALL                                                                                      \

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL

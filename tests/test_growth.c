@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/diagnose.h"
-#include "../analyze/growth.h"
+#include "../analyze/diagnosis/diagnose.h"
+#include "../analyze/sweeps/growth.h"
 #include "made_trace.h"
 
 #define TRIALS 2000

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 #define MPIRUN "mpirun --allow-run-as-root --oversubscribe "

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/named_iterations.h"
+#include "../analyze/model/named_iterations.h"
 #include "small_trace.h"
 
 static void expect(const struct nvt_trace *trace, const int64_t *starts, uint32_t expected)

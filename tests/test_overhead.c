@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/overhead.h"
+#include "../analyze/studies/overhead.h"
 #include "cli.h"
 
 static void expect_interval(double *ratios, size_t count, double median, double low, double high)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/parts.h"
+#include "../analyze/studies/parts.h"
 #include "../lib/render.h"
 #include "cli.h"
 

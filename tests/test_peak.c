@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 /* A run of 1 ms that computes 5e8 and moves 1e8, in float and in bfloat16. */

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/pipeline.h"
+#include "../analyze/studies/pipeline.h"
 #include "cli.h"
 
 #define CONFIGURATION "gpipe partitions=2 microbatches=2"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/plain_names.h"
+#include "../analyze/model/plain_names.h"
 #include "cli.h"
 
 static const struct {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/project.h"
+#include "../analyze/device/project.h"
 #include "small_trace.h"
 
 /* --- the answers as text, "name name;" for each operation --- */

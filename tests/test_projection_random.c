@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "../analyze/launches.h"
-#include "../analyze/nesting.h"
-#include "../analyze/project.h"
+#include "../analyze/device/launches.h"
+#include "../analyze/model/nesting.h"
+#include "../analyze/device/project.h"
 #include "../analyze/reports/report.h"
 #include "small_trace.h"
 

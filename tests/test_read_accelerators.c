@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/devices.h"
-#include "../analyze/gaps.h"
+#include "../analyze/device/devices.h"
+#include "../analyze/device/gaps.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
 #include "cli.h"

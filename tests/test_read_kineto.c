@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/cuda_names.h"
+#include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/kineto.h"
 #include "../analyze/readers/reader.h"
 #include "cli.h"

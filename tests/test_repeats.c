@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/repeats.h"
+#include "../analyze/input/repeats.h"
 #include "cli.h"
 
 #ifdef HAVE_YAJL

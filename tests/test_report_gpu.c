@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "../analyze/cuda_names.h"
-#include "../analyze/gaps.h"
-#include "../analyze/project.h"
+#include "../analyze/model/cuda_names.h"
+#include "../analyze/device/gaps.h"
+#include "../analyze/device/project.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/iterations.h"
+#include "../analyze/device/iterations.h"
 #include "../analyze/reports/report.h"
 #include "../lib/render.h"
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "../analyze/nesting.h"
-#include "../analyze/phases.h"
-#include "../analyze/unfinished.h"
+#include "../analyze/model/nesting.h"
+#include "../analyze/studies/phases.h"
+#include "../analyze/model/unfinished.h"
 #include "../lib/render.h"
 
 static struct nvt_error err = NVT_ERROR_INIT;

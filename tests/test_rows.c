@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/phases.h"
-#include "../analyze/rows.h"
+#include "../analyze/studies/phases.h"
+#include "../analyze/input/rows.h"
 #include "cli.h"
 #include "small_trace.h"
 

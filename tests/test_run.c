@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "../analyze/readers/reader.h"
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 static struct nvt_trace *read_trace_of(const char *folder, const struct nvt_record *record)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "../analyze/reports/report.h"
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "../lib/render.h"
 #include "cli.h"
 

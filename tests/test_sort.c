@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/column.h"
-#include "../analyze/sort.h"
+#include "../analyze/model/column.h"
+#include "../analyze/model/sort.h"
 
 static const int64_t *keys, *ties;
 

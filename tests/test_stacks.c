@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "../analyze/exports/export.h"
-#include "../analyze/project.h"
-#include "../analyze/stacks.h"
+#include "../analyze/device/project.h"
+#include "../analyze/memory/stacks.h"
 #include "../plots/chart.h"
 #include "cli.h"
 #include "made_trace.h"

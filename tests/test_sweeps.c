@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "../analyze/rows.h"
-#include "../analyze/sweeps.h"
+#include "../analyze/input/rows.h"
+#include "../analyze/sweeps/sweeps.h"
 #include "../lib/text.h"
 #include "../plots/chart.h"
 #include "cli.h"

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "../analyze/readers/reader.h"
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 #include "reference/transformer.h"
 

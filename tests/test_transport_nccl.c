@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 #define SMALL                                                                                      \

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "../analyze/readers/reader.h"
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "../kernels/frame/turns.h"
 #include "../lib/clock.h"
 #include "../lib/folder.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/warmup.h"
+#include "../analyze/studies/warmup.h"
 #include "../lib/render.h"
 #include "cli.h"
 

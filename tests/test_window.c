@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/window.h"
+#include "../analyze/model/window.h"
 #include "../plots/chart.h"
 #include "cli.h"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/runs.h"
+#include "../analyze/input/runs.h"
 #include "cli.h"
 
 /* All in a folder of the test's own, which is the current one of every program. */

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "../../lib/json.h"
-#include "../counters.h"
-#include "../critical_path.h"
-#include "../cuda_names.h"
-#include "../devices.h"
+#include "../model/counters.h"
+#include "../path/critical_path.h"
+#include "../model/cuda_names.h"
+#include "../device/devices.h"
 #include "export.h"
 #include "chrome_rows.h"
-#include "../map.h"
+#include "../model/map.h"
 
 /* Devices are processes of the file; their numbers lie above those of real processes (2^22 on
  * Linux) and within 31 bits, which viewers keep. */

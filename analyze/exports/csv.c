@@ -1,7 +1,7 @@
 #include <inttypes.h>
 
 #include "../../lib/render.h"
-#include "../cuda_names.h"
+#include "../model/cuda_names.h"
 #include "export.h"
 
 /* A line; what an event does not have is left empty. */

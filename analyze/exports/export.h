@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "../trace.h"
+#include "../model/trace.h"
 
 struct nvt_exporter {
     const char *name;

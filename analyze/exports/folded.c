@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "../../lib/text.h"
-#include "../nesting.h"
-#include "../project.h"
-#include "../stacks.h"
+#include "../model/nesting.h"
+#include "../device/project.h"
+#include "../memory/stacks.h"
 #include "export.h"
 
 /* One line, without what parts names from each other. */

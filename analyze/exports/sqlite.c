@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cuda_names.h"
+#include "../model/cuda_names.h"
 #include "sqlite.h"
 
 /* --- statements --- */

@@ -7,8 +7,8 @@
 #include <sqlite3.h>
 
 #include "../../lib/buffer.h"
-#include "../map.h"
-#include "../trace.h"
+#include "../model/map.h"
+#include "../model/trace.h"
 
 struct nvt_sql {
     const struct nvt_trace *trace;

@@ -1,7 +1,7 @@
 #ifdef HAVE_SQLITE
 #include <string.h>
 
-#include "../cuda_names.h"
+#include "../model/cuda_names.h"
 #include "export.h"
 #include "sqlite.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../lib/version.h"
-#include "../devices.h"
+#include "../device/devices.h"
 #include "export.h"
 #include "sqlite.h"
 

@@ -4,7 +4,7 @@
  * model can fill are there: nsys's own exports leave out empty ones too.
  */
 #ifdef HAVE_SQLITE
-#include "../cuda_names.h"
+#include "../model/cuda_names.h"
 #include "sqlite.h"
 
 static const char tables[] =

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../diagnose.h"
+#include "../diagnosis/diagnose.h"
 
 #define LEAST_SHARE 0.05
 #define LEAST_COUNT 10

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../diagnose.h"
-#include "../project.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/project.h"
 
 #define LEAST_SHARE 0.05
 #define LEAST_COUNT 10

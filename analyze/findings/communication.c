@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../diagnose.h"
-#include "../overlap.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/overlap.h"
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../cuda_names.h"
-#include "../devices.h"
-#include "../diagnose.h"
+#include "../model/cuda_names.h"
+#include "../device/devices.h"
+#include "../diagnosis/diagnose.h"
 
 #define TINY_BYTES    4096
 #define LEAST_SHARE   0.05

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../curves.h"
-#include "../diagnose.h"
+#include "../sweeps/curves.h"
+#include "../diagnosis/diagnose.h"
 
 /* The trace of a point, or NULL. */
 static const struct nvt_trace *trace_of(const struct nvt_case *facts,

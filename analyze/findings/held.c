@@ -1,8 +1,8 @@
 /* held memory: an allocator holds much more than was ever in use: pieces that nothing fits into, or what it took before. */
 #include <stdio.h>
 
-#include "../diagnose.h"
-#include "../levels.h"
+#include "../diagnosis/diagnose.h"
+#include "../memory/levels.h"
 
 #define LEAST_SHARE 0.25
 #define LEAST_BYTES (INT64_C(1) << 30)

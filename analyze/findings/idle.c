@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../buckets.h"
-#include "../diagnose.h"
-#include "../gaps.h"
-#include "../map.h"
-#include "../nesting.h"
+#include "../model/buckets.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/gaps.h"
+#include "../model/map.h"
+#include "../model/nesting.h"
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
-#include "../diagnose.h"
+#include "../diagnosis/diagnose.h"
 
 #define WARMUP       8 /* iterations that are the rule warmup's */
 #define LEAST_COUNT  16

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
-#include "../devices.h"
-#include "../diagnose.h"
-#include "../gaps.h"
+#include "../device/devices.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/gaps.h"
 
 #define LEAST_SHARE    0.2
 #define LEAST_AN_UNIT  20

@@ -1,8 +1,8 @@
 /* launch-bound: launches follow each other, but more slowly than the device works. */
 #include <stdio.h>
 
-#include "../diagnose.h"
-#include "../gaps.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/gaps.h"
 
 #define LEAST_SHARE 0.2
 #define LEAST_COUNT 50

@@ -1,8 +1,8 @@
 /* code loading: a launch that takes as long as hundreds of others, on a device that waits for it. */
 #include <stdio.h>
 
-#include "../diagnose.h"
-#include "../gaps.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/gaps.h"
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3

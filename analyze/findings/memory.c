@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../counters.h"
-#include "../devices.h"
-#include "../diagnose.h"
-#include "../map.h"
+#include "../model/counters.h"
+#include "../device/devices.h"
+#include "../diagnosis/diagnose.h"
+#include "../model/map.h"
 
 #define LEAST_ITERATIONS 16
 #define LEAST_RISES      0.75

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../cuda_names.h"
-#include "../diagnose.h"
+#include "../model/cuda_names.h"
+#include "../diagnosis/diagnose.h"
 
 #define LEAST_SHARE 0.05
 #define LEAST_COUNT 5

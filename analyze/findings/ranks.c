@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
-#include "../communication.h"
-#include "../devices.h"
-#include "../diagnose.h"
+#include "../device/communication.h"
+#include "../device/devices.h"
+#include "../diagnosis/diagnose.h"
 
 #define LEAST_SHARE 0.05
 #define RANKS_MAX   4096

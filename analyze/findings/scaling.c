@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../diagnose.h"
-#include "../sweeps.h"
+#include "../diagnosis/diagnose.h"
+#include "../sweeps/sweeps.h"
 
 /* Room for a law in words. */
 #define LAW_MAX 320

@@ -1,8 +1,8 @@
 /* stalled device: work had been launched, and yet the device had nothing to do. */
 #include <stdio.h>
 
-#include "../diagnose.h"
-#include "../gaps.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/gaps.h"
 
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3

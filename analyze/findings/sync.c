@@ -1,9 +1,9 @@
 /* sync-bound: the device runs dry because the host waits for it before it launches on. */
 #include <stdio.h>
 
-#include "../cuda_names.h"
-#include "../diagnose.h"
-#include "../gaps.h"
+#include "../model/cuda_names.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/gaps.h"
 
 #define LEAST_SHARE    0.1
 #define LEAST_COUNT    10

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../diagnose.h"
-#include "../project.h"
+#include "../diagnosis/diagnose.h"
+#include "../device/project.h"
 
 #define LEAST_COUNT 3
 #define LEAST_AFTER 0.1

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../cuda_names.h"
-#include "../devices.h"
-#include "../diagnose.h"
+#include "../model/cuda_names.h"
+#include "../device/devices.h"
+#include "../diagnosis/diagnose.h"
 
 #define LEAST_SHARE 0.2
 #define LEAST_COUNT 5

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../cuda_names.h"
-#include "../devices.h"
-#include "../diagnose.h"
+#include "../model/cuda_names.h"
+#include "../device/devices.h"
+#include "../diagnosis/diagnose.h"
 
 #define LEAST_SHARE   0.1
 #define LEAST_AN_UNIT 10

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
-#include "../diagnose.h"
+#include "../diagnosis/diagnose.h"
 
 /* Leading iterations that are looked at, and how many must follow. */
 #define MOST_WARMUP  8

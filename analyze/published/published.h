@@ -15,9 +15,9 @@
 #include "../../lib/buffer.h"
 #include "../../lib/error.h"
 #include "../../lib/json.h"
-#include "../conditions.h"
+#include "../input/conditions.h"
 #include "../reports/report.h"
-#include "../runs.h"
+#include "../input/runs.h"
 
 /* The text that is being read, a line at a time. */
 struct nvt_log {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../sort.h"
+#include "../model/sort.h"
 
 /* A moment's own cost, ps: what of it lies before the time that was taken, and what behind. */
 struct cost {

@@ -14,7 +14,7 @@
 #ifndef NVT_COMPENSATE_H
 #define NVT_COMPENSATE_H
 
-#include "../trace.h"
+#include "../model/trace.h"
 
 /* Before nvt_trace_finish. 0, or -1 with err: the trace has no costs on record, or no memory. */
 int nvt_compensate(struct nvt_trace *trace, struct nvt_error *err);

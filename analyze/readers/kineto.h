@@ -14,8 +14,8 @@
 #ifndef NVT_READ_KINETO_H
 #define NVT_READ_KINETO_H
 
-#include "../map.h"
-#include "../trace.h"
+#include "../model/map.h"
+#include "../model/trace.h"
 
 /* Numbers of an event and of its arguments that are used. */
 enum nvt_kineto_number {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cuda_names.h"
+#include "../model/cuda_names.h"
 #include "../exports/export.h"
 
 enum class {

@@ -12,9 +12,9 @@
 
 #include <sqlite3.h>
 
-#include "../map.h"
-#include "../recorded_events.h"
-#include "../trace.h"
+#include "../model/map.h"
+#include "../model/recorded_events.h"
+#include "../model/trace.h"
 
 /* Columns of a table that is read, at most. */
 #define NVT_NSYS_COLUMNS 24

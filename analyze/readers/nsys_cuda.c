@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cuda_names.h"
+#include "../model/cuda_names.h"
 #include "../exports/export.h"
 
 /* ENUM_CUDA_MEM_KIND to CUpti_ActivityMemoryKind: nsys counts from pageable, CUPTI from unknown. */

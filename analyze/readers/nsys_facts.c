@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../lib/shell.h"
-#include "../devices.h"
+#include "../device/devices.h"
 #include "../exports/export.h"
 
 /* --- devices --- */

@@ -8,12 +8,12 @@
 #include "../../lib/buffer.h"
 #include "../../lib/clock.h"
 #include "../../lib/trace_file.h"
-#include "../lanes.h"
-#include "../launches.h"
-#include "../map.h"
+#include "../device/lanes.h"
+#include "../device/launches.h"
+#include "../model/map.h"
 #include "nvt_counters.h"
 #include "nvt_device.h"
-#include "../trace.h"
+#include "../model/trace.h"
 
 /* Bytes being read. `at` is NULL once something did not fit. */
 struct nvt_cursor {
@@ -104,7 +104,7 @@ struct nvt_nvt_laters {
 /* Times of device rows beyond this (73 years), and axes that start there, are not for lanes. */
 #define NVT_LANES_TIME (INT64_C(1) << 61)
 
-/* A trace that is read into lanes (analyze/lanes.h). What events fill and what device rows fill is
+/* A trace that is read into lanes (analyze/device/lanes.h). What events fill and what device rows fill is
  * not the same, so that both can be read at once. */
 struct nvt_nvt_lanes {
     struct nvt_lanes *lanes;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "nvtx_schema.h"
-#include "../sort.h"
+#include "../model/sort.h"
 
 /* Bytes of a name, "group.entry[3]"; a longer one is cut. */
 #define PATH_ROOM 1024

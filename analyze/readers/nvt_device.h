@@ -7,9 +7,9 @@
 #include "../../lib/demangle.h"
 #include "../../lib/device_rows.h"
 #include "../../lib/trace_file.h"
-#include "../map.h"
-#include "../recorded_events.h"
-#include "../trace.h"
+#include "../model/map.h"
+#include "../model/recorded_events.h"
+#include "../model/trace.h"
 
 struct nvt_nvt_reader;
 struct nvt_nvt_later;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cuda_names.h"
+#include "../model/cuda_names.h"
 #include "nvt_device_chunk.h"
 
 /* Later than any clock shows. */

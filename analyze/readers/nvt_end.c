@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../column.h"
-#include "../parallel.h"
+#include "../model/column.h"
+#include "../model/parallel.h"
 #include "nvt.h"
 
 static void convert(const struct nvt_nvt_reader *reader, int64_t origin, int64_t *times,

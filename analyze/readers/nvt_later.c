@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../parallel.h"
+#include "../model/parallel.h"
 #include "nvt.h"
 #include "nvt_device_chunk.h"
 

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../launch_walk.h"
-#include "../parallel.h"
+#include "../device/launch_walk.h"
+#include "../model/parallel.h"
 #include "nvt_events.h"
 
 /* Ranges within each other, at most: they take more memory here than in a lane. */

@@ -6,8 +6,8 @@
 #ifndef NVT_READER_H
 #define NVT_READER_H
 
-#include "../launches.h"
-#include "../trace.h"
+#include "../device/launches.h"
+#include "../model/trace.h"
 
 /* Every format: X(name of nvt_reader_<name>). The first one that recognizes a file reads it. */
 #define NVT_READERS(X)                                                                             \

@@ -1,13 +1,13 @@
 /*
  * attention: softmax against matrix products within attention, in time and in FLOPs, by the ranges
  * attention.scores, attention.softmax and attention.values of the workload transformer
- * (analyze/parts.h). Time is that of the operations launched in them where the trace has a device,
+ * (analyze/studies/parts.h). Time is that of the operations launched in them where the trace has a device,
  * else the ranges' own.
  */
 #include <math.h>
 #include <string.h>
 
-#include "../parts.h"
+#include "../studies/parts.h"
 
 enum { CONFIGURATION, PHASE, PART, RUNS, TIME, FLOPS, RATE, TIME_SHARE, FLOP_SHARE, CLOCK };
 

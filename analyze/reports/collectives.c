@@ -18,10 +18,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../communication.h"
-#include "../cuda_names.h"
-#include "../groups.h"
-#include "../project.h"
+#include "../device/communication.h"
+#include "../model/cuda_names.h"
+#include "../studies/groups.h"
+#include "../device/project.h"
 #include "report.h"
 
 enum { NAME, TYPE, RANKS, SIZE, CALLS, TOTAL, AVG, MED, MIN, MAX, STD, BANDWIDTH, BUS, BUS_BEST };

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "../critical_path.h"
-#include "../diagnose.h"
-#include "../groups.h"
-#include "../project.h"
+#include "../path/critical_path.h"
+#include "../diagnosis/diagnose.h"
+#include "../studies/groups.h"
+#include "../device/project.h"
 #include "report.h"
 
 enum { PID, PART, PATH, FIRST_KIND, INFERRED = FIRST_KIND + NVT_PATH_KINDS, HANDOVERS };

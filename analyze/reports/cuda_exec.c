@@ -5,7 +5,7 @@
  * both. A kernel that starts before its call returns has no queue time; QCount counts those that
  * have.
  */
-#include "../groups.h"
+#include "../studies/groups.h"
 #include "report.h"
 
 enum { PID, TID, DEVICE, COUNT, QCOUNT, T_AVG, A_AVG = T_AVG + 5, Q_AVG = A_AVG + 5 };

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../column.h"
-#include "../groups.h"
-#include "../kinds.h"
-#include "../launches.h"
+#include "../model/column.h"
+#include "../studies/groups.h"
+#include "../model/kinds.h"
+#include "../device/launches.h"
 #include "report.h"
 
 #define MEGABYTE 1e6

@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "../cuda_names.h"
-#include "../devices.h"
+#include "../model/cuda_names.h"
+#include "../device/devices.h"
 #include "report.h"
 
 #define MEGABYTE 1e6

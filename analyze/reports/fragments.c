@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../conditions.h"
-#include "../fragments.h"
+#include "../input/conditions.h"
+#include "../studies/fragments.h"
 #include "../published/published.h"
 #include "report.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../conditions.h"
+#include "../input/conditions.h"
 #include "../published/gpipe.h"
 #include "report.h"
 

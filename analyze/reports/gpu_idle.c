@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "../../lib/sample.h"
-#include "../devices.h"
-#include "../gaps.h"
-#include "../shared.h"
+#include "../device/devices.h"
+#include "../device/gaps.h"
+#include "../input/shared.h"
 #include "report.h"
 
 enum { DEVICE, PID, SPAN, BUSY, IDLE, IDLE_SHARE, NOT_LAUNCHED, GAPS, AVG_GAP, MED_GAP, MAX_GAP };

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../devices.h"
-#include "../groups.h"
-#include "../levels.h"
-#include "../memory_runs.h"
-#include "../pipeline.h"
+#include "../device/devices.h"
+#include "../studies/groups.h"
+#include "../memory/levels.h"
+#include "../memory/memory_runs.h"
+#include "../studies/pipeline.h"
 #include "memory_tables.h"
 #include "report.h"
 

@@ -3,7 +3,7 @@
  * (overlap.h). A row a device and process. "Hidden" is the share of communication (of copies) during
  * which computation ran.
  */
-#include "../overlap.h"
+#include "../device/overlap.h"
 #include "report.h"
 
 enum {

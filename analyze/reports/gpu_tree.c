@@ -3,11 +3,11 @@
  * without what lies deeper.
  *
  * A row is a path of names, summed over its instances, threads and traces. Nesting is that of the
- * thread, across domains (analyze/nesting.h); start/end ranges stand at the top, because they do
+ * thread, across domains (analyze/model/nesting.h); start/end ranges stand at the top, because they do
  * not nest. Host Total is time in the range, Host Self the same without the ranges directly in it;
  * where these overlap, that time counts once. Unfinished are instances that never ended: they last as
  * long as something is on record of their thread.
- * Device operations belong to ranges as analyze/project.h says; Device Busy is the time in which at
+ * Device operations belong to ranges as analyze/device/project.h says; Device Busy is the time in which at
  * least one of a range's operations ran (operations at the same time count once), Device Self that
  * of those that belong to no deeper range, Device Span from its first to its last operation.
  */
@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "../groups.h"
-#include "../nesting.h"
-#include "../project.h"
+#include "../studies/groups.h"
+#include "../model/nesting.h"
+#include "../device/project.h"
 #include "report.h"
 
 enum {

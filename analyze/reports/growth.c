@@ -1,13 +1,13 @@
 /*
  * growth: what each range, call and device operation costs an iteration over a number that was varied, and how that
- * grows with it (analyze/sweeps.h, analyze/growth.h); the dearest at the largest number first.
+ * grows with it (analyze/sweeps/sweeps.h, analyze/sweeps/growth.h); the dearest at the largest number first.
  */
-#include "../growth.h"
+#include "../sweeps/growth.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "../sweeps.h"
+#include "../sweeps/sweeps.h"
 
 enum {
     CONFIGURATION,

@@ -1,5 +1,5 @@
 /*
- * iterations: the training loop of each device, found without annotations (analyze/iterations.h).
+ * iterations: the training loop of each device, found without annotations (analyze/device/iterations.h).
  * The first table has a row a device and process: how many iterations there are, their period (from
  * the first operation of one to the first of the next), and the operation that each begins with.
  * "Match" is how alike neighbouring iterations are. The second table has a row an iteration. A last
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
-#include "../groups.h"
-#include "../iterations.h"
+#include "../studies/groups.h"
+#include "../device/iterations.h"
 #include "report.h"
 
 enum { DEVICE, PID, COUNT, PERIOD, OPS = PERIOD + 5, BUSY, MATCH, BEFORE, BEHIND, FIRST };

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
-#include "../devices.h"
-#include "../groups.h"
+#include "../device/devices.h"
+#include "../studies/groups.h"
 #include "report.h"
 
 enum { DEVICE, PID, STREAM, COUNT, STARVED, STARVED_SHARE, LAUNCH_AVG };

@@ -1,11 +1,11 @@
 /*
- * analyze/launches.h for reports: worked out once for all reports of a command, where its owner
+ * analyze/device/launches.h for reports: worked out once for all reports of a command, where its owner
  * keeps it.
  */
 #ifndef NVT_REPORT_LAUNCHES_H
 #define NVT_REPORT_LAUNCHES_H
 
-#include "../launches.h"
+#include "../device/launches.h"
 #include "report.h"
 
 /* What is kept for the traces of an input: input->launches, by whoever runs several reports. NULL

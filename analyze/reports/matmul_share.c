@@ -1,5 +1,5 @@
 /*
- * matmul_share: how much of each phase is matrix products, and what else it is (analyze/parts.h).
+ * matmul_share: how much of each phase is matrix products, and what else it is (analyze/studies/parts.h).
  *
  * With a device, kernels are told apart by their names. Without one there are ranges alone, and a
  * range may hold more than products: the share then lies between that of ranges that are nothing
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../parts.h"
+#include "../studies/parts.h"
 
 #define NAMED_MOST 10 /* parts of a phase in the second table; the others are one row */
 

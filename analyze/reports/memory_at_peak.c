@@ -8,8 +8,8 @@
  */
 #include <stdlib.h>
 
-#include "../nesting.h"
-#include "../stacks.h"
+#include "../model/nesting.h"
+#include "../memory/stacks.h"
 #include "memory_tables.h"
 
 #define MIB (1024.0 * 1024.0)

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../counters.h"
-#include "../groups.h"
+#include "../model/counters.h"
+#include "../studies/groups.h"
 #include "report.h"
 
 enum { RANGE, COUNTER, UNIT, INSTANCES, SAMPLES, AVG, TOTAL, RATE, LOWEST, HIGHEST };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../../lib/sample.h"
-#include "../counters.h"
+#include "../model/counters.h"
 #include "report.h"
 
 enum { PID, DOMAIN, NAME, UNIT, COUNT, FIRST, LAST, MIN, AVG, TIME_AVG, MAX, STD, CHANGE, RATE };

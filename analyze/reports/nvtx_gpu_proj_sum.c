@@ -1,18 +1,18 @@
 /*
  * nvtx_gpu_proj_sum: what the ranges did on the devices, with nsys's headings and definitions
- * (Nsight Systems Analysis Guide; analyze/project.h), over all traces.
+ * (Nsight Systems Analysis Guide; analyze/device/project.h), over all traces.
  *
  * Only ranges with operations count. Levels and children are those of the thread, across domains
- * (analyze/nesting.h).
+ * (analyze/model/nesting.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/clock.h"
-#include "../groups.h"
-#include "../kinds.h"
-#include "../nesting.h"
-#include "../project.h"
+#include "../studies/groups.h"
+#include "../model/kinds.h"
+#include "../model/nesting.h"
+#include "../device/project.h"
 #include "report.h"
 #include "launches.h"
 

@@ -1,14 +1,14 @@
 /*
  * nvtx_gpu_proj_trace: every range that has device operations, in the order in which it starts on
- * the devices, with nsys's columns (Nsight Systems Analysis Guide; analyze/project.h). Ids, levels
+ * the devices, with nsys's columns (Nsight Systems Analysis Guide; analyze/device/project.h). Ids, levels
  * and stacks are those of nvtx_pushpop_trace. A table a trace: each has its own time axis.
  */
 #include <stdlib.h>
 
-#include "../nesting.h"
-#include "../project.h"
+#include "../model/nesting.h"
+#include "../device/project.h"
 #include "report.h"
-#include "../sort.h"
+#include "../model/sort.h"
 
 enum { NAME, START, DURATION, ORIGINAL_START, ORIGINAL_DURATION, STYLE, PID, TID, OPS };
 enum { LEVEL = OPS + 1, CHILDREN, RANGE_ID, PARENT_ID, STACK };

@@ -1,6 +1,6 @@
 /*
  * nvtx_kern_sum: kernels by the ranges that hold their launch, with nsys's headings and definitions
- * (Nsight Systems Analysis Guide; analyze/project.h), over all traces.
+ * (Nsight Systems Analysis Guide; analyze/device/project.h), over all traces.
  *
  * A kernel counts for every range that holds its launch, so rows of nested ranges hold it several
  * times; "NVTX Inst" is in how many ranges of the name there was such a kernel. Kernels of no range
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../groups.h"
-#include "../kinds.h"
-#include "../project.h"
+#include "../studies/groups.h"
+#include "../model/kinds.h"
+#include "../device/project.h"
 #include "report.h"
 #include "launches.h"
 

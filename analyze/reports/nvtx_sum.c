@@ -12,7 +12,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/sample.h"
-#include "../map.h"
+#include "../model/map.h"
 #include "report.h"
 
 enum { TIME, TOTAL, INSTANCES, AVG, MED, MIN, MAX, STD, LAST };

@@ -1,14 +1,14 @@
 /*
  * nvtx_pushpop_trace: every push/pop range in the order of its start, with nsys's columns and,
  * behind them, what NVTX attaches to a range. Nesting is that of the thread, across domains, as in
- * nsys (analyze/nesting.h). A range that never ended is shown up to what is last on record of its
+ * nsys (analyze/model/nesting.h). A range that never ended is shown up to what is last on record of its
  * thread, with true under Unfinished.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../nesting.h"
+#include "../model/nesting.h"
 #include "report.h"
 
 enum {

@@ -1,9 +1,9 @@
-/* overhead: the slow-down of each phase at each level of collection (analyze/overhead.h). */
+/* overhead: the slow-down of each phase at each level of collection (analyze/studies/overhead.h). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../overhead.h"
+#include "../studies/overhead.h"
 #include "../published/transformer.h"
 
 enum {

@@ -1,5 +1,5 @@
-/* phases: the time of forward, backward, optimizer and the like by configuration (analyze/phases.h). */
-#include "../phases.h"
+/* phases: the time of forward, backward, optimizer and the like by configuration (analyze/studies/phases.h). */
+#include "../studies/phases.h"
 #include "../published/switchback.h"
 #include "../published/transformer.h"
 

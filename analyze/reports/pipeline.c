@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../pipeline.h"
+#include "../studies/pipeline.h"
 
 enum {
     CONFIGURATION,

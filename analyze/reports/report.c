@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../lib/text.h"
-#include "../phases.h"
+#include "../studies/phases.h"
 
 #define NVT_REPORT_LINE(name) &nvt_report_##name,
 static const struct nvt_report *const reports[] = {NVT_REPORTS(NVT_REPORT_LINE)};

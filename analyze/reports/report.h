@@ -11,9 +11,9 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/table.h"
-#include "../runs.h"
-#include "../trace.h"
-#include "../window.h"
+#include "../input/runs.h"
+#include "../model/trace.h"
+#include "../model/window.h"
 
 /* All reports: X(name of nvt_report_<name>). Their order is that of `stats -r list`. */
 #define NVT_REPORTS(X)                                                                             \

@@ -20,9 +20,9 @@
 
 #include "../../lib/sample.h"
 #include "../readers/align.h"
-#include "../communication.h"
-#include "../devices.h"
-#include "../map.h"
+#include "../device/communication.h"
+#include "../device/devices.h"
+#include "../model/map.h"
 #include "report.h"
 
 enum { RANK, FILE_NAME, PID, DEVICE, SPAN, COMPUTE, COMPUTE_REST, COLLECTIVES, LAST, LAST_SHARE };

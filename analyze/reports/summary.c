@@ -10,13 +10,13 @@
  */
 #include <stdlib.h>
 
-#include "../communication.h"
-#include "../devices.h"
-#include "../groups.h"
-#include "../kinds.h"
-#include "../levels.h"
-#include "../overlap.h"
-#include "../plain_names.h"
+#include "../device/communication.h"
+#include "../device/devices.h"
+#include "../studies/groups.h"
+#include "../model/kinds.h"
+#include "../memory/levels.h"
+#include "../device/overlap.h"
+#include "../model/plain_names.h"
 #include "report.h"
 
 /* Rows of the tables, at most. */

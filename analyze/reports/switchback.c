@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../conditions.h"
+#include "../input/conditions.h"
 #include "../published/switchback.h"
 #include "report.h"
-#include "../switchback.h"
+#include "../studies/switchback.h"
 
 enum {
     IN,

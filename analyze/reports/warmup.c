@@ -1,12 +1,12 @@
 /*
  * warmup: the curve of iterations from the start of a process, where it gets level, what too few
- * warm-ups would do to a mean, and where the first iteration's time goes (analyze/warmup.h).
+ * warm-ups would do to a mean, and where the first iteration's time goes (analyze/studies/warmup.h).
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "../warmup_first.h"
+#include "../studies/warmup_first.h"
 
 #define CURVE_LEAST                                                                                \
     16 /* iterations of the curve that are shown, three times the change-point if more */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/counters.h"
+#include "../../analyze/model/counters.h"
 #include "../bands.h"
 #include "../chart.h"
 #include "../frame.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/critical_path.h"
+#include "../../analyze/path/critical_path.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../label.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/project.h"
-#include "../../analyze/stacks.h"
+#include "../../analyze/device/project.h"
+#include "../../analyze/memory/stacks.h"
 #include "../../lib/text.h"
 #include "../chart.h"
 #include "../frame.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/fragments.h"
+#include "../../analyze/studies/fragments.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../looks.h"

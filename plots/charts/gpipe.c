@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/pipeline.h"
+#include "../../analyze/studies/pipeline.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../looks.h"

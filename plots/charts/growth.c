@@ -1,7 +1,7 @@
 /*
  * growth: what the ranges and the device operations of a recorded program cost an iteration over the number that it was
  * run with, on logarithmic axes, where a power is a straight line: a point a run, and the law that describes them
- * (analyze/sweeps.h, analyze/growth.h), which the legend tells. A sheet for each combination of the other numbers.
+ * (analyze/sweeps/sweeps.h, analyze/sweeps/growth.h), which the legend tells. A sheet for each combination of the other numbers.
  * Workloads of `nvtally run` have charts of their own.
  */
 #include "../chart.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/sweeps.h"
+#include "../../analyze/sweeps/sweeps.h"
 #include "../../lib/text.h"
 #include "../frame.h"
 #include "../gnuplot.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/overhead.h"
+#include "../../analyze/studies/overhead.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../../lib/words.h"

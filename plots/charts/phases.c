@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/fragments.h"
+#include "../../analyze/studies/fragments.h"
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/plain_names.h"
+#include "../../analyze/model/plain_names.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../label.h"

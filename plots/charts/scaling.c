@@ -2,7 +2,7 @@
  * scaling: what forward and backward cost over the number that was varied most, a line for each
  * variant: what was measured as points, the straight line through them where it describes them, and
  * where two cross, with the 95 % interval. A sheet for each combination of the other numbers. The
- * lines and crossings are those of `nvtally diagnose` (analyze/curves.h).
+ * lines and crossings are those of `nvtally diagnose` (analyze/sweeps/curves.h).
  */
 #include "../chart.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/curves.h"
+#include "../../analyze/sweeps/curves.h"
 #include "../../lib/sample.h"
 #include "../frame.h"
 #include "../gnuplot.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/switchback.h"
+#include "../../analyze/studies/switchback.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 #include "../studied.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/diagnose.h"
+#include "../../analyze/diagnosis/diagnose.h"
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"

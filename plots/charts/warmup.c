@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../analyze/warmup.h"
+#include "../../analyze/studies/warmup.h"
 #include "../frame.h"
 #include "../gnuplot.h"
 

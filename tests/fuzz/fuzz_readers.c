@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../../analyze/exports/export.h"
-#include "../../analyze/project.h"
+#include "../../analyze/device/project.h"
 #include "../../analyze/reports/report.h"
 #include "../../lib/render.h"
 

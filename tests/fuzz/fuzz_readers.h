@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "../../analyze/readers/reader.h"
-#include "../../analyze/runs.h"
+#include "../../analyze/input/runs.h"
 
 /* Always 0, as libFuzzer wants it. Aborts when a failure has no message, or one of several lines.
  */

@@ -1,0 +1,269 @@
+#include "compare_memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../memory/levels.h"
+
+static void free_peaks(struct nvt_peaks *peaks)
+{
+    free(peaks->configuration);
+    free(peaks->name);
+    for (size_t side = 0; side < NVT_SIDES; side++)
+        free(peaks->sides[side].values);
+}
+
+void nvt_compared_memory_free(struct nvt_compared_memory *memory)
+{
+    for (size_t i = 0; i < memory->count; i++)
+        free_peaks(&memory->items[i]);
+    free(memory->items);
+    *memory = (struct nvt_compared_memory){0};
+}
+
+/* --- reading --- */
+
+/* NULL when out of memory. */
+static struct nvt_peaks *peaks_of(struct nvt_compared_memory *memory, const char *configuration,
+                                  const char *name)
+{
+    for (size_t i = 0; i < memory->count; i++)
+        if (!strcmp(memory->items[i].configuration, configuration) &&
+            !strcmp(memory->items[i].name, name))
+            return &memory->items[i];
+    struct nvt_peaks *items = realloc(memory->items, (memory->count + 1) * sizeof(*items));
+    if (!items)
+        return NULL;
+    memory->items = items;
+    struct nvt_peaks *peaks = &items[memory->count];
+    *peaks = (struct nvt_peaks){.configuration = strdup(configuration), .name = strdup(name)};
+    memory->count++;
+    return peaks->configuration && peaks->name ? peaks : NULL;
+}
+
+static int add_value(struct nvt_compared_memory *memory, size_t side, const char *configuration,
+                     const char *name, double bytes)
+{
+    struct nvt_peaks *peaks = peaks_of(memory, configuration, name);
+    double *values =
+        peaks ? realloc(peaks->sides[side].values, (peaks->sides[side].count + 1) * sizeof(*values))
+              : NULL;
+    if (!values)
+        return -1;
+    peaks->sides[side].values = values;
+    values[peaks->sides[side].count++] = bytes;
+    return 0;
+}
+
+static int add_record(struct nvt_compared_memory *memory, size_t side,
+                      const struct nvt_record *record)
+{
+    double allocated = nvt_record_number(record, "peak_allocated_bytes");
+    double reserved = nvt_record_number(record, "peak_reserved_bytes");
+    char *configuration = nvt_record_configuration(record);
+    int status = configuration ? 0 : -1;
+    if (!status && allocated > 0)
+        status = add_value(memory, side, configuration, "allocated", allocated);
+    if (!status && reserved > 0)
+        status = add_value(memory, side, configuration, "reserved", reserved);
+    free(configuration);
+    return status;
+}
+
+static int add_series(struct nvt_compared_memory *memory, size_t side, const char *configuration,
+                      const struct nvt_input_trace *from, const struct nvt_level_series *series)
+{
+    char whose[96], name[128];
+    uint32_t rank = nvt_compared_rank(from, series->process);
+    int64_t allocated = nvt_level_most(series, NULL);
+    int64_t reserved = nvt_level_most_reserved(series, NULL);
+    int used = series->device == NVT_NONE
+                   ? snprintf(whose, sizeof(whose), "host, ")
+                   : snprintf(whose, sizeof(whose), "device %u, ", series->device);
+    if (rank != NVT_NO_RANK)
+        snprintf(whose + used, sizeof(whose) - (size_t)used, "rank %u, ", rank);
+    snprintf(name, sizeof(name), "%sallocated", whose);
+    int status = add_value(memory, side, configuration, name, (double)allocated);
+    snprintf(name, sizeof(name), "%sreserved", whose);
+    if (!status && reserved != allocated)
+        status = add_value(memory, side, configuration, name, (double)reserved);
+    return status;
+}
+
+static int add_trace(struct nvt_compared_memory *memory, size_t side,
+                     const struct nvt_input_trace *from)
+{
+    struct nvt_levels levels = {0};
+    char *configuration = nvt_compared_configuration(from);
+    int status = configuration ? nvt_levels_make(&levels, from->trace) : -1;
+    for (uint32_t i = 0; i < levels.count && !status; i++)
+        status = add_series(memory, side, configuration, from, &levels.series[i]);
+    nvt_levels_free(&levels);
+    free(configuration);
+    return status;
+}
+
+/* Whether a row is of a trace that has no other. */
+static int has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
+                     size_t record)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].runs == runs && input->traces[i].record == record)
+            return 1;
+    return 0;
+}
+
+int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
+                            const struct nvt_report_input *input, struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < input->run_count && !status; i++)
+        for (size_t k = 0; k < input->runs[i]->count && !status; k++)
+            if (!input->runs[i]->is_of_traces || has_trace(input, input->runs[i], k))
+                status = add_record(memory, side, &input->runs[i]->records[k]);
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        if (nvt_input_is_own(&input->traces[i]))
+            status = add_trace(memory, side, &input->traces[i]);
+    return status ? nvt_fail(err, "out of memory") : 0;
+}
+
+/* Append the values of an item to another's. 0 or -1. */
+static int append_values(const struct nvt_peaks *from, struct nvt_peaks *to)
+{
+    for (size_t side = 0; side < NVT_SIDES; side++) {
+        const size_t count = to->sides[side].count, more = from->sides[side].count;
+        double *values =
+            more ? realloc(to->sides[side].values, (count + more) * sizeof(*values)) : NULL;
+        if (more && !values)
+            return -1;
+        if (!more)
+            continue;
+        memcpy(values + count, from->sides[side].values, more * sizeof(*values));
+        to->sides[side].values = values;
+        to->sides[side].count = count + more;
+    }
+    return 0;
+}
+
+int nvt_compared_memory_join(struct nvt_compared_memory *memory)
+{
+    size_t kept = 0;
+    int status = 0;
+    for (size_t i = 0; i < memory->count; i++) {
+        struct nvt_peaks item = memory->items[i];
+        size_t same = 0;
+        while (same < kept && (strcmp(memory->items[same].name, item.name) != 0 ||
+                               strcmp(memory->items[same].configuration, item.configuration) != 0))
+            same++;
+        if (same == kept) {
+            memory->items[kept++] = item;
+            continue;
+        }
+        if (append_values(&item, &memory->items[same]))
+            status = -1;
+        free_peaks(&item);
+    }
+    memory->count = kept;
+    return status;
+}
+
+/* --- comparing --- */
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+enum verdict { SAME, LESS, MORE, UNKNOWN };
+
+/* A side's medians against those of side A; `ratio` is infinite where A has 0. Both have some. */
+struct change {
+    double a, b, ratio;
+    enum verdict verdict;
+};
+
+static struct change change_of(const struct nvt_peaks *peaks, size_t side, double tolerance)
+{
+    struct change change = {0};
+    const size_t sides[2] = {0, side};
+    double least[2], most[2], median[2];
+    for (int i = 0; i < 2; i++) {
+        double *values = peaks->sides[sides[i]].values;
+        size_t n = peaks->sides[sides[i]].count;
+        qsort(values, n, sizeof(*values), by_value);
+        least[i] = values[0];
+        most[i] = values[n - 1];
+        median[i] = (values[(n - 1) / 2] + values[n / 2]) / 2;
+    }
+    change.a = median[0];
+    change.b = median[1];
+    change.ratio = median[0] == median[1] ? 1 : median[0] > 0 ? median[1] / median[0] : INFINITY;
+    change.verdict = fabs(change.ratio - 1) <= tolerance ? SAME
+                     : most[0] < least[1]                ? MORE
+                     : most[1] < least[0]                ? LESS
+                                                         : UNKNOWN;
+    return change;
+}
+
+enum { CONFIGURATION, NAME, SIDE, N_A, N, PEAK_A, PEAK, CHANGE_BYTES, CHANGE, VERDICT };
+
+static const struct nvt_column_spec columns[] = {
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [NAME] = {"memory", "", NVT_TEXT, 0, 0},
+    [SIDE] = {"side", "", NVT_TEXT, 0, 0},
+    [N_A] = {"n A", "", NVT_INT, 0, 0},
+    [N] = {"n", "", NVT_INT, 0, 0},
+    [PEAK_A] = {"peak A", "MiB", NVT_REAL, 2, 0},
+    [PEAK] = {"peak", "MiB", NVT_REAL, 2, 0},
+    [CHANGE_BYTES] = {"change", "MiB", NVT_REAL, 2, 0},
+    [CHANGE] = {"change", "%", NVT_REAL, 2, 0},
+    [VERDICT] = {"verdict", "", NVT_TEXT, 0, 0},
+};
+
+static void put_row(struct nvt_table *table, const struct nvt_peaks *peaks, size_t side,
+                    const struct change *change)
+{
+    static const char *const verdicts[] = {
+        [SAME] = "same", [LESS] = "less", [MORE] = "more", [UNKNOWN] = "cannot tell"};
+    const double mib = 1048576;
+    const char name[] = {(char)('A' + side), 0};
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, CONFIGURATION,
+                       peaks->configuration[0] ? peaks->configuration : NULL);
+    nvt_table_set_text(table, row, NAME, peaks->name);
+    nvt_table_set_text(table, row, SIDE, name);
+    nvt_table_set_int(table, row, N_A, (int64_t)peaks->sides[0].count);
+    nvt_table_set_int(table, row, N, (int64_t)peaks->sides[side].count);
+    nvt_table_set_real(table, row, PEAK_A, change->a / mib);
+    nvt_table_set_real(table, row, PEAK, change->b / mib);
+    nvt_table_set_real(table, row, CHANGE_BYTES, (change->b - change->a) / mib);
+    if (isfinite(change->ratio))
+        nvt_table_set_real(table, row, CHANGE, 100 * (change->ratio - 1));
+    nvt_table_set_text(table, row, VERDICT, verdicts[change->verdict]);
+}
+
+int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t sides,
+                              double tolerance, double fraction, struct nvt_table **table,
+                              size_t *same, size_t *above, struct nvt_error *err)
+{
+    *same = *above = 0;
+    *table = nvt_table_new("compare_memory", "Peaks of memory that differ from side A's, medians",
+                           columns, sizeof(columns) / sizeof(columns[0]));
+    if (!*table)
+        return nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < memory->count; i++)
+        for (size_t side = 1; side < sides; side++) {
+            const struct nvt_peaks *peaks = &memory->items[i];
+            if (!peaks->sides[0].count || !peaks->sides[side].count)
+                continue;
+            struct change change = change_of(peaks, side, tolerance);
+            *same += change.verdict == SAME;
+            *above += change.verdict == MORE && change.ratio - 1 > fraction;
+            if (change.verdict != SAME)
+                put_row(*table, peaks, side, &change);
+        }
+    return 0;
+}

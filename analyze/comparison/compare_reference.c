@@ -1,0 +1,244 @@
+#include "compare_reference.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../published/published.h"
+
+#define REFERENCES (sizeof(((struct nvt_besides *)NULL)->references) / sizeof(struct nvt_runs *))
+
+/* What is set side by side, by the end of a record's key; what has no unit, by the whole key. */
+static const struct quantity {
+    const char *end, *unit;
+    double scale;
+} quantities[] = {
+    {"_ns_mean", "ms", 1e-6},
+    {"_bytes", "MiB", 1 / (1024.0 * 1024.0)},
+    {"throughput_samples_per_s", "samples/s", 1},
+    {"sum", "", 1},
+};
+
+void nvt_besides_free(struct nvt_besides *besides)
+{
+    for (size_t i = 0; i < REFERENCES; i++)
+        nvt_runs_free(besides->references[i]);
+    free(besides->rows);
+    *besides = (struct nvt_besides){0};
+}
+
+static const struct quantity *quantity_of(const struct nvt_member *member, size_t *stem)
+{
+    size_t length = strlen(member->key);
+    for (size_t i = 0; i < sizeof(quantities) / sizeof(quantities[0]); i++) {
+        size_t end = strlen(quantities[i].end);
+        if (member->type != NVT_VALUE_NUMBER || length < end ||
+            strcmp(member->key + length - end, quantities[i].end) ||
+            (length > end && !*quantities[i].unit))
+            continue;
+        *stem = length == end ? length : length - end;
+        return &quantities[i];
+    }
+    return NULL;
+}
+
+static double deviation(const struct nvt_record *record, const char *key, size_t stem, int n)
+{
+    char name[120];
+    snprintf(name, sizeof(name), "%.*s_ns_std", (int)stem, key);
+    double std = nvt_record_number(record, name);
+    const char *divisor = nvt_record_text(record, "std_divisor");
+    if (divisor && !strcmp(divisor, "n"))
+        std *= n > 1 ? sqrt((double)n / (n - 1)) : NAN;
+    return std;
+}
+
+static int append(struct nvt_besides *besides, const struct nvt_beside *row)
+{
+    if (besides->count == besides->capacity) {
+        size_t capacity = besides->capacity ? besides->capacity * 2 : 64;
+        struct nvt_beside *rows = realloc(besides->rows, capacity * sizeof(*rows));
+        if (!rows)
+            return -1;
+        besides->rows = rows;
+        besides->capacity = capacity;
+    }
+    besides->rows[besides->count++] = *row;
+    return 0;
+}
+
+/* The quantities that both have. */
+static int add_pair(struct nvt_besides *besides, struct nvt_beside pair, int iterations)
+{
+    for (size_t i = 0; i < pair.theirs->count; i++) {
+        const struct nvt_member *member = &pair.theirs->members[i];
+        size_t stem;
+        const struct quantity *quantity = quantity_of(member, &stem);
+        double ours = nvt_record_number(pair.ours, member->key);
+        if (!quantity || !isfinite(ours) || strlen(member->key) > 100)
+            continue;
+        int is_time = !strcmp(quantity->unit, "ms");
+        snprintf(pair.quantity, sizeof(pair.quantity), "%.*s", (int)stem, member->key);
+        pair.unit = quantity->unit;
+        pair.our_value = ours * quantity->scale;
+        pair.their_value = member->number * quantity->scale;
+        pair.our_std = pair.their_std = NAN;
+        if (is_time) {
+            pair.our_std = deviation(pair.ours, member->key, stem, 0) * quantity->scale;
+            pair.their_std =
+                deviation(pair.theirs, member->key, stem, iterations) * quantity->scale;
+        }
+        if (append(besides, &pair))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_record(struct nvt_besides *besides, const struct nvt_runs *runs,
+                      const struct nvt_record *ours, const struct nvt_runs *theirs,
+                      const struct nvt_layout *layout, int iterations)
+{
+    const char *status = nvt_record_text(ours, "status");
+    if (status && strcmp(status, "ok"))
+        return 0;
+    for (size_t i = 0; i < theirs->count; i++) {
+        const char *remark = layout->matches(ours, &theirs->records[i]);
+        struct nvt_beside pair = {
+            .ours = ours, .theirs = &theirs->records[i], .runs = runs, .remark = remark};
+        if (remark && add_pair(besides, pair, iterations))
+            return -1;
+    }
+    return 0;
+}
+
+/* Which reference a record has: its position, or REFERENCES. */
+static size_t position_of(const struct nvt_record *record)
+{
+    const char *workload = nvt_record_text(record, "workload");
+    const struct nvt_reference *wanted = workload ? nvt_reference_of(workload) : NULL;
+    for (size_t i = 0; wanted && i < REFERENCES; i++)
+        if (nvt_reference_at(i) == wanted)
+            return i;
+    return REFERENCES;
+}
+
+int nvt_beside_reference(const struct nvt_report_input *input, struct nvt_besides *besides,
+                         struct nvt_error *err)
+{
+    const struct nvt_layout *layouts[REFERENCES] = {0};
+    int known = 0;
+    for (size_t r = 0; r < input->run_count; r++)
+        for (size_t i = 0; i < input->runs[r]->count; i++) {
+            const struct nvt_record *record = &input->runs[r]->records[i];
+            size_t at = position_of(record);
+            if (at == REFERENCES)
+                continue;
+            known = 1;
+            const struct nvt_reference *reference = nvt_reference_at(at);
+            if (!besides->references[at])
+                besides->references[at] = nvt_reference_runs(reference, &layouts[at], err);
+            if (!besides->references[at])
+                return -1;
+            if (add_record(besides, input->runs[r], record, besides->references[at], layouts[at],
+                           reference->iterations))
+                return nvt_fail(err, "out of memory");
+        }
+    if (!known)
+        return nvt_fail(err, "nothing published is known of what was run here; see nvtally "
+                             "reference --help");
+    return besides->count ? 0
+                          : nvt_fail(err, "no configuration here is one of the published; see "
+                                          "nvtally reference WORKLOAD");
+}
+
+enum {
+    WORKLOAD,
+    CONFIGURATION,
+    QUANTITY,
+    UNIT,
+    OURS,
+    OUR_STD,
+    THEIRS,
+    THEIR_STD,
+    RATIO,
+    OUR_DEVICE,
+    THEIR_DEVICE,
+    SOURCE,
+    REMARK
+};
+
+static const struct nvt_column_spec columns[] = {
+    [WORKLOAD] = {"workload", "", NVT_TEXT, 0, 0},
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [QUANTITY] = {"quantity", "", NVT_TEXT, 0, 0},
+    [UNIT] = {"unit", "", NVT_TEXT, 0, 0},
+    [OURS] = {"ours", "", NVT_REAL, 4, 0},
+    [OUR_STD] = {"ours std", "", NVT_REAL, 4, 0},
+    [THEIRS] = {"published", "", NVT_REAL, 4, 0},
+    [THEIR_STD] = {"published std", "", NVT_REAL, 4, 0},
+    [RATIO] = {"ours / published", "", NVT_REAL, 3, 0},
+    [OUR_DEVICE] = {"our device", "", NVT_TEXT, 0, 0},
+    [THEIR_DEVICE] = {"published device", "", NVT_TEXT, 0, 0},
+    [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
+    [REMARK] = {"remark", "", NVT_TEXT, 0, 0},
+};
+
+static void put_row(struct nvt_table *table, const struct nvt_beside *pair,
+                    const char *configuration)
+{
+    size_t row = nvt_table_add_row(table), at = position_of(pair->ours);
+    const char *device = nvt_record_text(pair->ours, "device");
+    nvt_table_set_text(table, row, WORKLOAD, nvt_record_text(pair->ours, "workload"));
+    nvt_table_set_text(table, row, CONFIGURATION, configuration);
+    nvt_table_set_text(table, row, QUANTITY, pair->quantity);
+    nvt_table_set_text(table, row, UNIT, pair->unit);
+    nvt_table_set_real(table, row, OURS, pair->our_value);
+    nvt_table_set_real(table, row, OUR_STD, pair->our_std);
+    nvt_table_set_real(table, row, THEIRS, pair->their_value);
+    nvt_table_set_real(table, row, THEIR_STD, pair->their_std);
+    if (pair->their_value > 0)
+        nvt_table_set_real(table, row, RATIO, pair->our_value / pair->their_value);
+    nvt_table_set_text(table, row, OUR_DEVICE,
+                       device ? device : nvt_runs_provenance(pair->runs).device);
+    nvt_table_set_text(table, row, THEIR_DEVICE,
+                       at < REFERENCES ? nvt_reference_at(at)->device : NULL);
+    nvt_table_set_text(table, row, SOURCE, nvt_record_source(pair->ours));
+    nvt_table_set_text(table, row, REMARK, *pair->remark ? pair->remark : NULL);
+}
+
+static void title_of(const struct nvt_besides *besides, char *title, size_t size)
+{
+    size_t used = (size_t)snprintf(title, size,
+                                   "Beside the published figures, which are of other machines "
+                                   "(a ratio is no verdict)");
+    for (size_t i = 0; i < REFERENCES; i++)
+        if (besides->references[i] && used < size)
+            used += (size_t)snprintf(title + used, size - used, ". Published: %s; device: %s",
+                                     nvt_reference_at(i)->title, nvt_reference_at(i)->device);
+    if (used < size)
+        snprintf(title + used, size - used, ". Ours");
+}
+
+int nvt_beside_table(const struct nvt_report_input *input, const struct nvt_besides *besides,
+                     struct nvt_tables *tables, struct nvt_error *err)
+{
+    static const struct nvt_report report = {.name = "reference",
+                                             .columns = columns,
+                                             .column_count = sizeof(columns) / sizeof(columns[0])};
+    char title[1200];
+    title_of(besides, title, sizeof(title));
+    struct nvt_table *table = nvt_report_table(&report, input, title, err);
+    const struct nvt_record *last = NULL;
+    char *configuration = NULL;
+    for (size_t i = 0; table && i < besides->count; i++) {
+        if (besides->rows[i].ours != last) {
+            free(configuration);
+            last = besides->rows[i].ours;
+            configuration = nvt_record_configuration(last);
+        }
+        put_row(table, &besides->rows[i], configuration);
+    }
+    free(configuration);
+    return nvt_report_add(tables, table, err);
+}

@@ -1,0 +1,368 @@
+#include "compare_sides.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../model/map.h"
+#include "../model/plain_names.h"
+
+int nvt_sides_init(struct nvt_sides *groups)
+{
+    *groups = (struct nvt_sides){.strings = nvt_strings_new(),
+                                 .by_key = calloc(1, sizeof(*groups->by_key))};
+    return groups->strings && groups->by_key ? 0 : -1;
+}
+
+static void free_times(struct nvt_compared_side *side)
+{
+    for (size_t i = 0; i < side->time_count; i++)
+        free(side->times[i].values);
+    free(side->times);
+    side->times = NULL;
+    side->time_count = 0;
+}
+
+void nvt_sides_free(struct nvt_sides *groups)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        for (size_t side = 0; side < NVT_SIDES; side++) {
+            free_times(&groups->items[i].sides[side]);
+            free(groups->items[i].sides[side].series);
+        }
+    free(groups->items);
+    nvt_strings_free(groups->strings);
+    if (groups->by_key)
+        nvt_map_free(groups->by_key);
+    free(groups->by_key);
+}
+
+const char *nvt_compared_kind_name(enum nvt_compared_kind kind)
+{
+    static const char *const names[] = {"phase", "range", "kernel"};
+    return names[kind];
+}
+
+static struct nvt_compared *new_group(struct nvt_sides *groups, enum nvt_compared_kind kind,
+                                      uint32_t configuration, uint32_t name)
+{
+    if (groups->count == groups->capacity) {
+        size_t capacity = groups->capacity ? groups->capacity * 2 : 32;
+        struct nvt_compared *items = realloc(groups->items, capacity * sizeof(*items));
+        if (!items)
+            return NULL;
+        groups->items = items;
+        groups->capacity = capacity;
+    }
+    struct nvt_compared *group = &groups->items[groups->count++];
+    *group = (struct nvt_compared){kind,
+                                   nvt_strings_get(groups->strings, configuration, NULL),
+                                   nvt_strings_get(groups->strings, name, NULL),
+                                   {{0}}};
+    return group;
+}
+
+static struct nvt_compared *find_group(struct nvt_sides *groups, enum nvt_compared_kind kind,
+                                       const char *configuration, const char *name)
+{
+    uint32_t where = nvt_strings_add_text(groups->strings, configuration);
+    uint32_t what = nvt_strings_add_text(groups->strings, name);
+    if (where == NVT_NO_STRING || what == NVT_NO_STRING)
+        return NULL;
+    /* Ids are below 2^30 (lib/strings.c), so the three parts do not overlap. */
+    uint32_t *index =
+        nvt_map_at(groups->by_key, (uint64_t)kind << 62 | (uint64_t)where << 31 | what);
+    if (!index)
+        return NULL;
+    if (*index != NVT_MAP_NONE)
+        return &groups->items[*index];
+    struct nvt_compared *group = new_group(groups, kind, where, what);
+    if (group)
+        *index = (uint32_t)(groups->count - 1);
+    return group;
+}
+
+static struct nvt_typical *new_series(struct nvt_compared_side *side)
+{
+    if (side->count == side->capacity) {
+        size_t capacity = side->capacity ? side->capacity * 2 : 4;
+        struct nvt_typical *series = realloc(side->series, capacity * sizeof(*series));
+        if (!series)
+            return NULL;
+        side->series = series;
+        side->capacity = capacity;
+    }
+    return &side->series[side->count++];
+}
+
+/* The times of a rank of the trace that is being added. NULL when out of memory. */
+static struct nvt_compared_times *times_of(struct nvt_compared_side *side, uint32_t rank)
+{
+    for (size_t i = 0; i < side->time_count; i++)
+        if (side->times[i].rank == rank)
+            return &side->times[i];
+    struct nvt_compared_times *times =
+        realloc(side->times, (side->time_count + 1) * sizeof(*times));
+    if (!times)
+        return NULL;
+    side->times = times;
+    times += side->time_count++;
+    *times = (struct nvt_compared_times){.rank = rank};
+    return times;
+}
+
+static int add_time(struct nvt_compared_side *side, uint32_t rank, double ns)
+{
+    struct nvt_compared_times *times = times_of(side, rank);
+    if (!times)
+        return -1;
+    if (times->count == times->capacity) {
+        size_t capacity = times->capacity ? times->capacity * 2 : 32;
+        double *values = realloc(times->values, capacity * sizeof(*values));
+        if (!values)
+            return -1;
+        times->values = values;
+        times->capacity = capacity;
+    }
+    times->values[times->count++] = ns;
+    return 0;
+}
+
+/* A trace is complete: its times become series. */
+static int finish_trace(struct nvt_sides *groups, size_t which)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        struct nvt_compared_side *side = &groups->items[i].sides[which];
+        for (size_t r = 0; r < side->time_count; r++) {
+            const struct nvt_compared_times *times = &side->times[r];
+            struct nvt_typical *series = new_series(side);
+            if (!series || nvt_typical_of_times(times->values, times->count, times->rank, series))
+                return -1;
+        }
+        free_times(side);
+    }
+    return 0;
+}
+
+static int is_phase(const char *name)
+{
+    return !strcmp(name, "forward") || !strcmp(name, "backward") || !strcmp(name, "optimizer");
+}
+
+uint32_t nvt_rank_of_path(const char *path)
+{
+    const char *base = strrchr(path, '/'), *at = base ? base + 1 : path;
+    for (; *at; at++) {
+        if (strncasecmp(at, "rank", 4))
+            continue;
+        const char *digits = at + 4 + (at[4] && strchr("-_=.", at[4]));
+        size_t length = strspn(digits, "0123456789");
+        if (length && length < 9)
+            return (uint32_t)strtoul(digits, NULL, 10);
+    }
+    return NVT_NO_RANK;
+}
+
+/* Of a trace's times where their process has none of its own. */
+static uint32_t rank_of_trace(const struct nvt_input_trace *from)
+{
+    const char *fact = nvt_trace_meta(from->trace, "rank");
+    double number =
+        from->runs ? nvt_record_number(&from->runs->records[from->record], "rank") : NAN;
+    if (fact && *fact >= '0' && *fact <= '9')
+        return (uint32_t)strtoul(fact, NULL, 10);
+    return number >= 0 && number < NVT_NO_RANK ? (uint32_t)number
+                                               : nvt_rank_of_path(from->trace->path);
+}
+
+static uint32_t rank_of_process(const struct nvt_trace *trace, uint32_t process, uint32_t otherwise)
+{
+    if (process >= trace->processes.count || trace->processes.rank[process] == NVT_NONE)
+        return otherwise;
+    return trace->processes.rank[process];
+}
+
+uint32_t nvt_compared_rank(const struct nvt_input_trace *from, uint32_t process)
+{
+    return rank_of_process(from->trace, process, rank_of_trace(from));
+}
+
+static uint32_t rank_of_thread(const struct nvt_trace *trace, uint32_t thread, uint32_t otherwise)
+{
+    return thread < trace->threads.count
+               ? rank_of_process(trace, trace->threads.process[thread], otherwise)
+               : otherwise;
+}
+
+/* A trace that is added to a side. */
+struct adding {
+    struct nvt_sides *groups;
+    size_t side;
+    const struct nvt_trace *trace;
+    const char *configuration;
+    uint32_t rank;
+};
+
+/* Groups of a trace's names, so that each name is looked up once: group + 1 by name and domain. */
+static int add_ranges(const struct adding *adding)
+{
+    struct nvt_sides *groups = adding->groups;
+    const struct nvt_trace *trace = adding->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    struct nvt_map known = {0};
+    uint32_t functions = nvt_python_functions(trace);
+    int status = 0;
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        if (ranges->flags[i] & NVT_RANGE_UNCLOSED || nvt_is_function_of(trace, functions, i))
+            continue;
+        uint32_t *at = nvt_map_at(&known, (uint64_t)ranges->domain[i] << 32 | ranges->name[i]);
+        if (!at) {
+            status = -1;
+            break;
+        }
+        if (*at == NVT_MAP_NONE) {
+            char text[1024];
+            const char *name = nvt_name(trace, ranges->name[i]);
+            snprintf(text, sizeof(text), "%s:%s",
+                     nvt_name(trace, trace->domains.name[ranges->domain[i]]), name);
+            struct nvt_compared *group =
+                is_phase(name) ? find_group(groups, NVT_GROUP_PHASE, adding->configuration, name)
+                               : find_group(groups, NVT_GROUP_RANGE, adding->configuration, text);
+            status = group ? 0 : -1;
+            *at = group ? (uint32_t)(group - groups->items) : NVT_MAP_NONE;
+        }
+        if (!status)
+            status = add_time(&groups->items[*at].sides[adding->side],
+                              rank_of_thread(trace, ranges->thread[i], adding->rank),
+                              (double)(ranges->end[i] - ranges->start[i]));
+    }
+    nvt_map_free(&known);
+    return status;
+}
+
+static int add_kernels(const struct adding *adding)
+{
+    struct nvt_sides *groups = adding->groups;
+    const struct nvt_trace *trace = adding->trace;
+    const struct nvt_ops *ops = &trace->ops;
+    for (uint32_t i = 0; i < ops->count; i++) {
+        if (ops->kind[i] != NVT_OP_KERNEL)
+            continue;
+        struct nvt_compared *group = find_group(groups, NVT_GROUP_KERNEL, adding->configuration,
+                                                nvt_name(trace, ops->short_name[i]));
+        if (!group || add_time(&group->sides[adding->side],
+                               rank_of_process(trace, ops->process[i], adding->rank),
+                               (double)(ops->end[i] - ops->start[i])))
+            return -1;
+    }
+    return 0;
+}
+
+/* Phases of a record that has no trace here: its mean and deviation are all that is known. */
+static int add_record(struct nvt_sides *groups, size_t side, const struct nvt_record *record)
+{
+    static const char *const phases[] = {"forward", "backward", "optimizer"};
+    char *configuration = nvt_record_configuration(record);
+    int status = configuration ? 0 : -1;
+    for (size_t i = 0; i < 3 && !status; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "%s_ns_mean", phases[i]);
+        double mean = nvt_record_number(record, key);
+        snprintf(key, sizeof(key), "%s_ns_std", phases[i]);
+        double std = nvt_record_number(record, key), n = nvt_record_number(record, "iterations");
+        if (!(mean > 0) || !(std >= 0) || !(n >= 1))
+            continue;
+        struct nvt_compared *group = find_group(groups, NVT_GROUP_PHASE, configuration, phases[i]);
+        struct nvt_typical *series = group ? new_series(&group->sides[side]) : NULL;
+        status = series ? 0 : -1;
+        if (series)
+            *series = nvt_typical_of_summary(mean, std, (size_t)n);
+    }
+    free(configuration);
+    return status;
+}
+
+static int has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
+                     size_t record)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].runs == runs && input->traces[i].record == record)
+            return 1;
+    return 0;
+}
+
+static void agree(char *known, size_t size, int given, const char *value, const char *several)
+{
+    if (!given)
+        snprintf(known, size, "%s", value ? value : "");
+    else if (strncmp(known, value ? value : "", size - 1))
+        snprintf(known, size, "%s", several);
+}
+
+void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
+                          const struct nvt_report_input *input)
+{
+    struct nvt_origin *origin = &groups->origins[side];
+    const struct nvt_provenance from = nvt_report_provenance(input);
+    agree(origin->backend, sizeof(origin->backend), origin->given, from.backend,
+          NVT_SEVERAL("backend"));
+    agree(origin->device, sizeof(origin->device), origin->given, from.device,
+          NVT_SEVERAL("device"));
+    agree(origin->date, sizeof(origin->date), origin->given, from.date, NVT_SEVERAL("date"));
+    agree(origin->condition, sizeof(origin->condition), origin->given, from.condition,
+          NVT_SEVERAL("condition"));
+    origin->given = 1;
+    groups->has_directories |= input->run_count > 0;
+}
+
+char *nvt_compared_configuration(const struct nvt_input_trace *from)
+{
+    const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
+    char *axes = record ? nvt_record_configuration(record) : strdup(""), *both = NULL;
+    if (!axes || !from->is_by_name)
+        return axes;
+    /* A program's own, which may have any name. */
+    if (asprintf(&both, "%s %s", nvt_record_text(record, "workload"), axes) < 0)
+        both = NULL;
+    free(axes);
+    return both;
+}
+
+int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
+                  struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        const struct nvt_input_trace *from = &input->traces[i];
+        char *configuration = nvt_compared_configuration(from);
+        const struct adding adding = {groups, side, from->trace, configuration,
+                                      rank_of_trace(from)};
+        if (!configuration || add_ranges(&adding) || add_kernels(&adding) ||
+            finish_trace(groups, side))
+            status = -1;
+        free(configuration);
+    }
+    for (size_t r = 0; r < input->run_count && !status; r++)
+        for (size_t i = 0; i < input->runs[r]->count && !input->runs[r]->is_of_traces && !status;
+             i++)
+            if (!has_trace(input, input->runs[r], i))
+                status = add_record(groups, side, &input->runs[r]->records[i]);
+    return status ? nvt_fail(err, "out of memory") : 0;
+}
+
+int nvt_sides_move(struct nvt_sides *groups, struct nvt_compared *from, const char *configuration)
+{
+    struct nvt_compared *to = find_group(groups, from->kind, configuration, from->name);
+    if (!to)
+        return -1;
+    for (size_t side = 0; side < NVT_SIDES; side++)
+        for (size_t i = 0; i < from->sides[side].count; i++) {
+            struct nvt_typical *series = new_series(&to->sides[side]);
+            if (!series)
+                return -1;
+            *series = from->sides[side].series[i];
+        }
+    return 0;
+}

@@ -1,0 +1,82 @@
+/*
+ * What two or more sides measured of the same thing: times of phases, ranges and kernels, by name
+ * and configuration, side by side.
+ */
+#ifndef NVT_COMPARE_SIDES_H
+#define NVT_COMPARE_SIDES_H
+
+#include "change.h"
+#include "../reports/report.h"
+
+#define NVT_SIDES 8
+
+enum nvt_compared_kind { NVT_GROUP_PHASE, NVT_GROUP_RANGE, NVT_GROUP_KERNEL, NVT_GROUP_KINDS };
+
+/* Of a trace, or of one of its ranks, in the order of their starts. */
+struct nvt_compared_times {
+    double *values;
+    size_t count, capacity;
+    uint32_t rank;
+};
+
+struct nvt_compared_side {
+    struct nvt_typical *series; /* of traces, their ranks, and records without a trace */
+    size_t count, capacity;
+    struct nvt_compared_times *times; /* by rank, of the trace that is being added */
+    size_t time_count;
+};
+
+struct nvt_compared {
+    enum nvt_compared_kind kind;
+    const char *configuration; /* "" where there is none */
+    const char *name;
+    struct nvt_compared_side sides[NVT_SIDES];
+};
+
+/* Where a side's times come from; "" where that is not known, "several devices" … where it differs. */
+struct nvt_origin {
+    char backend[64], device[160], date[64], condition[256];
+    int given;
+};
+
+struct nvt_sides {
+    struct nvt_strings *strings;
+    struct nvt_compared *items;
+    size_t count, capacity;
+    struct nvt_map *by_key;
+    struct nvt_origin origins[NVT_SIDES];
+    int has_directories; /* some side has one that a run wrote */
+};
+
+int nvt_sides_init(struct nvt_sides *groups);
+void nvt_sides_free(struct nvt_sides *groups);
+
+/* Say where an input comes from that is to be added to a side; before its traces have rows (rows.h). */
+void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
+                          const struct nvt_report_input *input);
+
+/*
+ * Add the times of an input (its traces read) to a side. The rank of a trace's times is that of their
+ * process, the trace's own, its record's, or that in the name of its file (nvt_rank_of_path). 0, or -1
+ * with err.
+ */
+int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
+                  struct nvt_error *err);
+
+/* Add what a group of others has to the one of its kind and name in this configuration. 0, or -1 when out of memory. */
+int nvt_sides_move(struct nvt_sides *groups, struct nvt_compared *from, const char *configuration);
+
+/* What a trace's times stand under: its row's axes, behind the workload where a program names its own; "" without a row.
+ * malloc'ed, NULL when out of memory. */
+char *nvt_compared_configuration(const struct nvt_input_trace *from);
+
+/* The number behind "rank" in the name of a file: t.rank3.nvt, rank-0.json, rank_7. NVT_NO_RANK where there is
+ * none. */
+uint32_t nvt_rank_of_path(const char *path);
+
+/* The rank that a process of a trace is compared as; NVT_NO_RANK: none is known. */
+uint32_t nvt_compared_rank(const struct nvt_input_trace *from, uint32_t process);
+
+const char *nvt_compared_kind_name(enum nvt_compared_kind kind);
+
+#endif

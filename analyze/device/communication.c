@@ -1,0 +1,64 @@
+#include "communication.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "../model/cuda_names.h"
+
+/* Whether a word begins here, whatever case, and with or without '_' between its parts. */
+static int begins(const char *text, const char *word)
+{
+    for (; *word; text++) {
+        if (*text == '_')
+            continue;
+        if ((*text | 0x20) != *word)
+            return 0;
+        word++;
+    }
+    return 1;
+}
+
+int nvt_names_word(const char *text, const char *word)
+{
+    for (; *text; text++)
+        if ((*text | 0x20) == *word && begins(text, word))
+            return 1;
+    return 0;
+}
+
+/* Every collective's name begins with one of three letters: most names are done with one pass. */
+static int names_collective(const char *text)
+{
+    static const char *const words[] = {"allreduce", "allgather", "alltoall", "reducescatter",
+                                        "crossdevicereduce"};
+    for (; *text; text++)
+        if ((*text | 0x20) == 'a' || (*text | 0x20) == 'r' || (*text | 0x20) == 'c')
+            for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+                if (begins(text, words[i]))
+                    return 1;
+    return 0;
+}
+
+int nvt_is_communication_name(const char *name, const char *whole)
+{
+    static const char *const prefixes[] = {"nccl", "nvshmem", "rccl", "msccl", "oneccl"};
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+        if (!strncasecmp(name, prefixes[i], strlen(prefixes[i])))
+            return 1;
+    if (!strncmp(name, "triton_", 7))
+        return 0;
+    if (names_collective(name))
+        return !nvt_names_word(name, "gemm");
+    return (!strncmp(name, "dispatch", 8) || !strncmp(name, "combine", 7) ||
+            !strncmp(name, "notify_", 7) || !strncmp(name, "cached_notify", 13)) &&
+           strstr(whole, "deep_ep::") != NULL;
+}
+
+int nvt_is_communication(const struct nvt_trace *trace, uint32_t op)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    if (ops->kind[op] != NVT_OP_KERNEL)
+        return ops->copy_kind[op] == NVT_COPY_PTOP;
+    return nvt_is_communication_name(nvt_name(trace, ops->short_name[op]),
+                                     nvt_name(trace, ops->name[op]));
+}

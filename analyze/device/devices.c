@@ -1,0 +1,186 @@
+#include "devices.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../model/cuda_names.h"
+#include "../model/map.h"
+
+/* How devices are told apart. */
+enum apart { BY_PROCESS, BY_GPU, BY_GPU_OR_NUMBER };
+
+struct grouping {
+    struct nvt_used_devices *devices;
+    const struct nvt_trace *trace;
+    enum apart apart;
+    struct nvt_map items; /* process << 32 | device -> item */
+    struct nvt_map gpus;  /* 0 | name of the GPU, or 1 << 32 | device of no known GPU -> item */
+};
+
+uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_t device)
+{
+    const struct nvt_devices *devices = &trace->devices;
+    for (uint32_t i = 0; i < devices->count; i++)
+        if (devices->process[i] == process && devices->device[i] == device)
+            return devices->gpu[i];
+    return 0;
+}
+
+static uint32_t add_item(struct nvt_used_devices *devices, uint32_t process, uint32_t device)
+{
+    struct nvt_used_device *items =
+        realloc(devices->items, ((size_t)devices->count + 1) * sizeof(*items));
+    if (!items)
+        return NVT_NONE;
+    devices->items = items;
+    items[devices->count] = (struct nvt_used_device){.process = process, .device = device};
+    return devices->count++;
+}
+
+/* The item of a device that was not seen so far. NVT_NONE when out of memory. */
+static uint32_t find_item(struct grouping *grouping, uint32_t process, uint32_t device)
+{
+    struct nvt_used_devices *devices = grouping->devices;
+    if (grouping->apart == BY_PROCESS)
+        return add_item(devices, process, device);
+    uint32_t gpu = nvt_device_gpu(grouping->trace, process, device);
+    uint32_t *at = nvt_map_at(&grouping->gpus, gpu ? gpu : UINT64_C(1) << 32 | device);
+    if (!at)
+        return NVT_NONE;
+    int known = *at != NVT_MAP_NONE;
+    if (known && (gpu || grouping->apart == BY_GPU_OR_NUMBER))
+        return *at;
+    devices->doubtful += (uint32_t)known;
+    uint32_t item = add_item(devices, process, device);
+    *at = known ? *at : item;
+    return item;
+}
+
+static struct nvt_used_device *device_at(struct grouping *grouping, uint32_t process,
+                                         uint32_t device)
+{
+    uint32_t *at = nvt_map_at(&grouping->items, (uint64_t)process << 32 | device);
+    if (!at)
+        return NULL;
+    if (*at == NVT_MAP_NONE) {
+        uint32_t item = find_item(grouping, process, device);
+        if (item == NVT_NONE)
+            return NULL;
+        grouping->devices->items[item].users++;
+        *at = item;
+    }
+    return &grouping->devices->items[*at];
+}
+
+static int make(struct nvt_used_devices *devices, const struct nvt_trace *trace, enum apart apart,
+                struct nvt_error *err)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    struct grouping grouping = {.devices = devices, .trace = trace, .apart = apart};
+    int failed = 0;
+    devices->rows = malloc(((size_t)ops->count + 1) * sizeof(*devices->rows));
+    for (uint32_t i = 0; devices->rows && i < ops->count && !failed; i++) {
+        struct nvt_used_device *device = device_at(&grouping, ops->process[i], ops->device[i]);
+        failed = !device;
+        if (device)
+            device->count++;
+    }
+    uint32_t *next = devices->rows;
+    for (uint32_t i = 0; i < devices->count && !failed; i++) {
+        devices->items[i].ops = next;
+        next += devices->items[i].count;
+        devices->items[i].count = 0;
+    }
+    for (uint32_t i = 0; devices->rows && i < ops->count && !failed; i++) {
+        uint64_t key = (uint64_t)ops->process[i] << 32 | ops->device[i];
+        struct nvt_used_device *device = &devices->items[nvt_map_get(&grouping.items, key)];
+        device->ops[device->count++] = i;
+    }
+    nvt_map_free(&grouping.items);
+    nvt_map_free(&grouping.gpus);
+    return devices->rows && !failed ? 0 : nvt_fail_at(err, trace->path, -1, "out of memory");
+}
+
+int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
+                          struct nvt_error *err)
+{
+    return make(devices, trace, BY_PROCESS, err);
+}
+
+int nvt_used_gpus_make(struct nvt_used_devices *devices, const struct nvt_trace *trace, int alike,
+                       struct nvt_error *err)
+{
+    return make(devices, trace, alike ? BY_GPU_OR_NUMBER : BY_GPU, err);
+}
+
+void nvt_used_devices_free(struct nvt_used_devices *devices)
+{
+    for (uint32_t i = 0; i < devices->count; i++)
+        free(devices->items[i].elsewhere);
+    free(devices->items);
+    free(devices->rows);
+    *devices = (struct nvt_used_devices){0};
+}
+
+/* What all devices are called, "" where they differ: ROCm's events count devices otherwise than its list
+ * of them, so that number 9 is one of eight of the same name. */
+static const char *common_name(const struct nvt_trace *trace, uint32_t process)
+{
+    const struct nvt_devices *devices = &trace->devices;
+    const char *common = NULL;
+    for (uint32_t i = 0; i < devices->count; i++) {
+        const char *name = nvt_name(trace, devices->name[i]);
+        if (devices->process[i] != process && devices->process[i] != NVT_NONE)
+            continue;
+        if (common && strcmp(common, name) != 0)
+            return "";
+        common = name;
+    }
+    return common ? common : "";
+}
+
+const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device)
+{
+    const struct nvt_devices *devices = &trace->devices;
+    const char *name = NULL;
+    for (uint32_t i = 0; i < devices->count; i++) {
+        if (devices->device[i] != device)
+            continue;
+        if (devices->process[i] == process)
+            return nvt_name(trace, devices->name[i]);
+        if (devices->process[i] == NVT_NONE)
+            name = nvt_name(trace, devices->name[i]);
+    }
+    if (name)
+        return name;
+    return device == NVT_NONE ? "" : common_name(trace, process);
+}
+
+int nvt_is_bare_uuid(const char *text)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    size_t i = 0;
+    while (form[i] && (form[i] == '-' ? text[i] == '-' : isxdigit((unsigned char)text[i])))
+        i++;
+    return !form[i] && !text[i];
+}
+
+void nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device, char *out,
+                     size_t size)
+{
+    const char *name = device == NVT_NONE ? "" : nvt_device_name(trace, process, device);
+    if (device == NVT_NONE)
+        snprintf(out, size, "host");
+    else
+        snprintf(out, size, "%.200s%s(%u)", name, *name ? " " : "", device);
+}
+
+void nvt_put_device(struct nvt_table *table, size_t row, size_t column,
+                    const struct nvt_trace *trace, uint32_t process, uint32_t device)
+{
+    char text[256];
+    nvt_device_text(trace, process, device, text, sizeof(text));
+    nvt_table_set_text(table, row, column, text);
+}

@@ -1,0 +1,62 @@
+/*
+ * Device operations by device: which devices of which processes there are, and the operations of
+ * each in the order of their starts.
+ */
+#ifndef NVT_DEVICES_H
+#define NVT_DEVICES_H
+
+#include "../../lib/table.h"
+#include "../model/trace.h"
+
+/* A device as a process numbers it. Two processes may give one device different numbers, so what
+ * they did is never added up. */
+struct nvt_used_device {
+    uint32_t process, device;
+    uint32_t *ops; /* rows, ascending; within the `rows` of the list */
+    uint32_t count;
+    uint32_t users; /* processes; `process` is the first */
+    /* From when to when operations on record in other files keep it busy, ns of this trace, in the order of
+     * their starts; of nvt_shared_work, else none. */
+    int64_t (*elsewhere)[2];
+    size_t elsewhere_count;
+};
+
+/* Zero-initialise; release with nvt_used_devices_free. */
+struct nvt_used_devices {
+    struct nvt_used_device *items; /* in the order of their first operations */
+    uint32_t count;
+    uint32_t *rows;
+    uint32_t doubtful; /* items that may be the same device as another one */
+};
+
+/* 0, or -1 with err filled (out of memory). */
+int nvt_used_devices_make(struct nvt_used_devices *devices, const struct nvt_trace *trace,
+                          struct nvt_error *err);
+
+/*
+ * The same, but a device that several processes use is one item. Where nobody knows which device it
+ * is, and processes give theirs the same number, these stay apart and are counted as doubtful, or
+ * with `alike` are taken for one: what it is idle then is certain. 0, or -1 with err filled.
+ */
+int nvt_used_gpus_make(struct nvt_used_devices *devices, const struct nvt_trace *trace, int alike,
+                       struct nvt_error *err);
+void nvt_used_devices_free(struct nvt_used_devices *devices);
+
+/* What a process's device is, the same for all processes (its UUID): the name's id, 0 when it is not known. */
+uint32_t nvt_device_gpu(const struct nvt_trace *trace, uint32_t process, uint32_t device);
+
+/* Whether a text is a UUID and no more (8-4-4-4-12 hexadecimal digits), as exports of nsys have those of GPUs. A trace
+ * model has "GPU-" before it, as CUDA has. */
+int nvt_is_bare_uuid(const char *text);
+
+/* The name of a device as a process numbers it; where its number is in no list, that which all of the
+ * process's have. "" when it is not known. */
+const char *nvt_device_name(const struct nvt_trace *trace, uint32_t process, uint32_t device);
+
+/* "NVIDIA H100 (0)", "(0)" without a name, "host" for NVT_NONE, and the same into a cell. */
+void nvt_device_text(const struct nvt_trace *trace, uint32_t process, uint32_t device, char *out,
+                     size_t size);
+void nvt_put_device(struct nvt_table *table, size_t row, size_t column,
+                    const struct nvt_trace *trace, uint32_t process, uint32_t device);
+
+#endif

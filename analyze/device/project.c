@@ -1,0 +1,341 @@
+#include "project.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../model/column.h"
+#include "../model/sort.h"
+
+int nvt_is_library_domain(const char *name)
+{
+    static const char *const libraries[] = {"NCCL",
+                                            "cuBLAS",
+                                            "cuBLASLt",
+                                            "cuDNN",
+                                            "CUDNN",
+                                            "CCCL",
+                                            "CUB",
+                                            "Thrust",
+                                            "cuFFT",
+                                            "cuSPARSE",
+                                            "cuSOLVER",
+                                            "TensorRT",
+                                            "NVSHMEM",
+                                            "UCX",
+                                            "MPI",
+                                            "libcudf",
+                                            "cpu_op",
+                                            "python_function",
+                                            "cuda_profiler_range"};
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+        if (!strcasecmp(name, libraries[i]))
+            return 1;
+    return 0;
+}
+
+uint8_t *nvt_library_domains(const struct nvt_trace *trace)
+{
+    uint8_t *domains = calloc((size_t)trace->domains.count + 1, 1);
+    for (uint32_t i = 0; domains && i < trace->domains.count; i++)
+        domains[i] = (uint8_t)nvt_is_library_domain(nvt_name(trace, trace->domains.name[i]));
+    return domains;
+}
+
+int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uint32_t range)
+{
+    /* emit_nvtx writes operators into the default domain; PyTorch annotates its collectives, and the
+     * names of NCCL's own ranges are those of its functions. */
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    return libraries[trace->ranges.domain[range]] || !strncmp(name, "aten::", 6) ||
+           !strncmp(name, "nccl", 4);
+}
+
+/* Ranges that are open, in the order of their rows. */
+struct open {
+    uint32_t *rows;
+    uint32_t count, capacity;
+};
+
+struct sweep {
+    const struct nvt_trace *trace;
+    unsigned flags;
+    uint8_t *is_library;  /* of every domain */
+    uint8_t *is_operator; /* across threads: of every range, whether it is no part of the program */
+    struct open *threads;
+    struct open *processes; /* across threads: of all of them, without libraries' */
+    uint32_t next;          /* range to be opened */
+    uint32_t *found;        /* rows of the current operation */
+    uint32_t capacity;
+};
+
+static int push(struct sweep *sweep, struct open *open, uint32_t row)
+{
+    const int64_t *end = sweep->trace->ranges.end, start = sweep->trace->ranges.start[row];
+    /* Launches come after `start` from now on, so what has ended is done with. */
+    while (open->count && end[open->rows[open->count - 1]] < start)
+        open->count--;
+    if (open->count == open->capacity) {
+        uint32_t capacity = open->capacity ? open->capacity * 2 : 16;
+        uint32_t *rows = realloc(open->rows, capacity * sizeof(*rows));
+        if (!rows)
+            return -1;
+        open->rows = rows;
+        open->capacity = capacity;
+    }
+    open->rows[open->count++] = row;
+    return 0;
+}
+
+/* Drop what ended before a time from anywhere in the list, keeping the order. */
+static void drop_ended(const struct sweep *sweep, struct open *open, int64_t time)
+{
+    const int64_t *end = sweep->trace->ranges.end;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < open->count; i++)
+        if (end[open->rows[i]] >= time)
+            open->rows[kept++] = open->rows[i];
+    open->count = kept;
+}
+
+static int open_until(struct sweep *sweep, int64_t time)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    for (; sweep->next < ranges->count && ranges->start[sweep->next] <= time; sweep->next++) {
+        uint32_t row = sweep->next, thread = ranges->thread[row];
+        if (push(sweep, &sweep->threads[thread], row))
+            return -1;
+        if (sweep->processes && !sweep->is_operator[row] &&
+            push(sweep, &sweep->processes[sweep->trace->threads.process[thread]], row))
+            return -1;
+    }
+    return 0;
+}
+
+static int room(struct sweep *sweep, uint32_t count)
+{
+    if (count <= sweep->capacity)
+        return 0;
+    uint32_t *found = realloc(sweep->found, ((size_t)count + 16) * 2 * sizeof(*found));
+    if (!found)
+        return -1;
+    sweep->found = found;
+    sweep->capacity = (count + 16) * 2;
+    return 0;
+}
+
+/* The interval of the call that launched an operation. */
+struct call {
+    int64_t start, end;
+    uint32_t thread;
+};
+
+static struct call call_of(const struct nvt_trace *trace, uint32_t op)
+{
+    uint32_t api = trace->ops.api[op];
+    struct call call = {trace->ops.launch[op], trace->ops.launch[op], trace->ops.thread[op]};
+    if (api != NVT_NONE)
+        call.end = trace->apis.end[api];
+    return call;
+}
+
+/* Rows of the launching thread; *own gets, across threads, whether one of them is the program's. */
+static uint32_t find_own(struct sweep *sweep, const struct call *call, int *own)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    struct open *open = &sweep->threads[call->thread];
+    uint32_t count = 0;
+    drop_ended(sweep, open, call->start);
+    for (uint32_t i = 0; i < open->count; i++) {
+        uint32_t row = open->rows[i];
+        if (ranges->end[row] < call->end)
+            continue;
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): grew with what is open */
+        sweep->found[count++] = row;
+        *own |= sweep->is_operator && !sweep->is_operator[row];
+    }
+    return count;
+}
+
+/* The range opened last on another thread, and those around it, behind the first `count`. */
+static uint32_t find_across(struct sweep *sweep, const struct call *call, uint32_t count)
+{
+    const struct nvt_ranges *ranges = &sweep->trace->ranges;
+    struct open *open = &sweep->processes[sweep->trace->threads.process[call->thread]];
+    uint32_t last = NVT_NONE;
+    drop_ended(sweep, open, call->start);
+    for (uint32_t i = open->count; i-- > 0 && last == NVT_NONE;)
+        if (ranges->thread[open->rows[i]] != call->thread &&
+            ranges->end[open->rows[i]] >= call->end)
+            last = open->rows[i];
+    for (uint32_t i = 0; last != NVT_NONE && i < open->count && open->rows[i] <= last; i++)
+        if (ranges->thread[open->rows[i]] == ranges->thread[last] &&
+            ranges->end[open->rows[i]] >= ranges->end[last])
+            sweep->found[count++] = open->rows[i];
+    return count;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* The ranges of a call into found; how many, or -1 when out of memory. Calls come by their starts. */
+static int64_t find(struct sweep *sweep, const struct call *call)
+{
+    int own = 0;
+    if (call->thread >= sweep->trace->threads.count || call->start == INT64_MIN)
+        return 0;
+    if (open_until(sweep, call->start))
+        return -1;
+    uint32_t process = sweep->trace->threads.process[call->thread];
+    if (room(sweep, sweep->threads[call->thread].count +
+                        (sweep->processes ? sweep->processes[process].count : 0)))
+        return -1;
+    uint32_t count = find_own(sweep, call, &own), of_thread = count;
+    if (sweep->processes && !own) {
+        count = find_across(sweep, call, count);
+        if (of_thread && count > of_thread)
+            qsort(sweep->found, count, sizeof(*sweep->found), compare_rows);
+    }
+    return count;
+}
+
+static int prepare(struct sweep *sweep)
+{
+    const struct nvt_trace *trace = sweep->trace;
+    sweep->is_library = nvt_library_domains(trace);
+    sweep->threads = calloc((size_t)trace->threads.count + 1, sizeof(*sweep->threads));
+    if (sweep->flags & NVT_ACROSS_THREADS) {
+        sweep->processes = calloc((size_t)trace->processes.count + 1, sizeof(*sweep->processes));
+        sweep->is_operator = calloc((size_t)trace->ranges.count + 1, 1);
+        if (!sweep->processes || !sweep->is_operator || !sweep->is_library)
+            return -1;
+        for (uint32_t i = 0; i < trace->ranges.count; i++)
+            sweep->is_operator[i] = (uint8_t)nvt_is_operator(trace, sweep->is_library, i);
+    }
+    return sweep->is_library && sweep->threads ? 0 : -1;
+}
+
+static void release(struct sweep *sweep)
+{
+    for (uint32_t i = 0; sweep->threads && i < sweep->trace->threads.count; i++)
+        free(sweep->threads[i].rows);
+    for (uint32_t i = 0; sweep->processes && i < sweep->trace->processes.count; i++)
+        free(sweep->processes[i].rows);
+    free(sweep->threads);
+    free(sweep->processes);
+    free(sweep->is_library);
+    free(sweep->is_operator);
+    free(sweep->found);
+}
+
+/* Where all of them have a call on record, those are sorted already, and counting does it. */
+int nvt_launch_order(const struct nvt_trace *trace, uint32_t **order)
+{
+    const struct nvt_ops *ops = &trace->ops;
+    uint32_t i = 0;
+    while (i < ops->count && ops->api[i] != NVT_NONE)
+        i++;
+    if (i < ops->count)
+        return nvt_sort_order(ops->launch, NULL, ops->count, order);
+    uint32_t *next = nvt_column_grow(NULL, ((size_t)trace->apis.count + 1) * sizeof(*next));
+    *order = nvt_large_alloc(((size_t)ops->count + 1) * sizeof(**order));
+    if (!next || !*order) {
+        nvt_column_free(next);
+        free(*order);
+        *order = NULL;
+        return -1;
+    }
+    for (i = 0; i < ops->count; i++)
+        next[ops->api[i] + 1]++;
+    for (i = 0; i < trace->apis.count; i++)
+        next[i + 1] += next[i];
+    for (i = 0; i < ops->count; i++)
+        (*order)[next[ops->api[i]]++] = i;
+    nvt_column_free(next);
+    return 0;
+}
+
+int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit visit,
+                void *context, struct nvt_error *err)
+{
+    struct sweep sweep = {.trace = trace, .flags = flags};
+    uint32_t *order = NULL;
+    int status = -1;
+    if (prepare(&sweep) || nvt_launch_order(trace, &order)) {
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        goto out;
+    }
+    status = 0;
+    for (uint32_t i = 0; i < trace->ops.count && !status; i++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): each place is taken once */
+        uint32_t op = order ? order[i] : i;
+        struct call call = call_of(trace, op);
+        int64_t count = find(&sweep, &call);
+        if (count < 0)
+            status = nvt_fail_at(err, trace->path, -1, "out of memory");
+        else
+            status = visit(context, op, sweep.found, (uint32_t)count);
+    }
+out:
+    free(order);
+    release(&sweep);
+    return status;
+}
+
+int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint32_t *rows,
+                       uint32_t count, nvt_project_visit visit, void *context,
+                       struct nvt_error *err)
+{
+    struct sweep sweep = {.trace = trace, .flags = flags};
+    const struct nvt_memory *memory = &trace->memory;
+    int status = prepare(&sweep), no_memory = status;
+    for (uint32_t i = 0; i < count && !status; i++) {
+        struct call call = {memory->time[rows[i]], memory->time[rows[i]], memory->thread[rows[i]]};
+        int64_t found = find(&sweep, &call);
+        no_memory = found < 0;
+        status = no_memory ? -1 : visit(context, rows[i], sweep.found, (uint32_t)found);
+    }
+    release(&sweep);
+    return no_memory ? nvt_fail_at(err, trace->path, -1, "out of memory") : status;
+}
+
+struct collected {
+    const struct nvt_ops *ops;
+    struct nvt_projected *ranges;
+};
+
+static int collect(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    const struct collected *collected = context;
+    int64_t start = collected->ops->start[op], end = collected->ops->end[op];
+    for (uint32_t i = 0; i < count; i++) {
+        struct nvt_projected *range = &collected->ranges[ranges[i]];
+        if (!range->ops || start < range->start)
+            range->start = start;
+        if (!range->ops || end > range->end)
+            range->end = end;
+        range->busy += end - start;
+        range->ops++;
+        range->kernels += collected->ops->kind[op] == NVT_OP_KERNEL;
+    }
+    return 0;
+}
+
+struct nvt_projected *nvt_project_ranges(const struct nvt_trace *trace, unsigned flags,
+                                         struct nvt_error *err)
+{
+    struct collected collected = {
+        .ops = &trace->ops,
+        .ranges = calloc((size_t)trace->ranges.count + 1, sizeof(*collected.ranges))};
+    if (!collected.ranges) {
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        return NULL;
+    }
+    if (nvt_project(trace, flags, collect, &collected, err)) {
+        free(collected.ranges);
+        return NULL;
+    }
+    return collected.ranges;
+}

@@ -1,0 +1,74 @@
+/*
+ * Projection: which ranges each device operation belongs to.
+ *
+ * nsys's definition (Nsight Systems Analysis Guide, nvtx_kern_sum): an operation belongs to a range
+ * when the API call that launched it lies within the range (boundaries included) on the thread that
+ * opened the range. It belongs to every such range. An operation whose call is not on record, but
+ * whose thread and launch time are, counts as launched by a call of no length.
+ *
+ * Across threads (NVT_ACROSS_THREADS): in PyTorch the backward pass launches from a thread of its
+ * own, so its ranges look empty. An operation launched from a thread that has no open range then
+ * belongs to the range opened last (the later row of those opened at once) and still open on any
+ * other thread of the process, and to the ranges of that thread around it. Ranges of a library's
+ * domain (NCCL's, cuBLAS's …), and PyTorch's operators and collectives in any (nvt_is_operator), count
+ * neither as open nor as such ranges; operations stay with them as without this flag.
+ */
+#ifndef NVT_PROJECT_H
+#define NVT_PROJECT_H
+
+#include "../model/trace.h"
+
+enum nvt_project_flags { NVT_ACROSS_THREADS = 1 };
+
+/*
+ * Called once for every device operation, in the order of their launches, those whose launch is
+ * unknown first. `ranges` are the rows that it belongs to, ascending: of the same thread, outer
+ * before inner. Returns 0, or -1 to end.
+ */
+typedef int (*nvt_project_visit)(void *context, uint32_t op, const uint32_t *ranges,
+                                 uint32_t count);
+
+/*
+ * Visit all operations of a finished trace. One sweep over ranges and launches in the order of
+ * time: linear in them and in what it reports, after the launches are in order. 0, or -1 with
+ * err filled (out of memory), or whatever the visitor returned.
+ */
+int nvt_project(const struct nvt_trace *trace, unsigned flags, nvt_project_visit visit,
+                void *context, struct nvt_error *err);
+
+/*
+ * The same of allocations: `rows` of the trace's memory, ascending. One belongs to the ranges that were open on the thread
+ * that asked for it when it was made, boundaries included. visit gets the row in place of an operation.
+ */
+int nvt_project_memory(const struct nvt_trace *trace, unsigned flags, const uint32_t *rows,
+                       uint32_t count, nvt_project_visit visit, void *context,
+                       struct nvt_error *err);
+
+/* What became of a range on the devices. */
+struct nvt_projected {
+    int64_t start, end; /* of its first and last operation */
+    int64_t busy;       /* time of its operations, added up */
+    uint32_t ops;       /* 0: none, and the times mean nothing */
+    uint32_t kernels;
+};
+
+/* A projection of every range, one a row; malloc'ed, one more than there are ranges. NULL with err
+ * filled when out of memory. */
+struct nvt_projected *nvt_project_ranges(const struct nvt_trace *trace, unsigned flags,
+                                         struct nvt_error *err);
+
+/* Operations in the order of their launches, those whose launch is unknown first. *order as
+ * nvt_sort_order gives it. 0, or -1 when out of memory. */
+int nvt_launch_order(const struct nvt_trace *trace, uint32_t **order);
+
+/* Whether a domain is known to be a library's: of no interest as a part of the program. */
+int nvt_is_library_domain(const char *name);
+
+/* The same of every domain of a trace; malloc'ed, NULL when out of memory. */
+uint8_t *nvt_library_domains(const struct nvt_trace *trace);
+
+/* Whether a range is a library's (nvt_library_domains), or an operator or collective of PyTorch:
+ * nobody takes it for a phase or a time, work is launched there and not waited for. */
+int nvt_is_operator(const struct nvt_trace *trace, const uint8_t *libraries, uint32_t range);
+
+#endif

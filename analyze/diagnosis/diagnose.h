@@ -1,0 +1,332 @@
+/*
+ * Diagnosis: findings, each with what it costs, the evidence, where to look, a remedy and how sure
+ * it is. A new rule is one new file analyze/findings/<name>.c, which defines nvt_rule_<name>, and
+ * its name in NVT_RULES; the shortest one to copy is findings/copies.c.
+ *
+ * A rule must be silent on a trace that has not its trouble: its thresholds are stated in the rule
+ * itself, each with its reason (`threshold`), and tests/test_diagnose*.c has for every rule a trace
+ * on either side of them.
+ */
+#ifndef NVT_DIAGNOSE_H
+#define NVT_DIAGNOSE_H
+
+#include "../device/devices.h"
+#include "../model/named_iterations.h"
+#include "../reports/report.h"
+
+/* All rules: X(name of nvt_rule_<name>). Their order is that of `diagnose --rules`. */
+#define NVT_RULES(X)                                                                               \
+    X(scaling)                                                                                     \
+    X(crossing)                                                                                    \
+    X(sync)                                                                                        \
+    X(launch)                                                                                      \
+    X(loading)                                                                                     \
+    X(kernels)                                                                                     \
+    X(idle)                                                                                        \
+    X(stalled)                                                                                     \
+    X(pageable)                                                                                    \
+    X(transfers)                                                                                   \
+    X(copies)                                                                                      \
+    X(unified)                                                                                     \
+    X(allocation)                                                                                  \
+    X(memory)                                                                                      \
+    X(held)                                                                                        \
+    X(communication)                                                                               \
+    X(ranks)                                                                                       \
+    X(iterations)                                                                                  \
+    X(warmup)                                                                                      \
+    X(timing)                                                                                      \
+    X(backward)
+
+/* How sure a finding is; what each word means is nvt_confidence_meaning. */
+enum nvt_confidence { NVT_SEEN, NVT_TESTED, NVT_LIKELY, NVT_CONFIDENCES };
+
+/* "seen", "tested", "likely"; and its meaning, a sentence. */
+const char *nvt_confidence_name(enum nvt_confidence confidence);
+const char *nvt_confidence_meaning(enum nvt_confidence confidence);
+
+/* Moments that a finding points at. */
+#define NVT_MOMENTS 3
+
+struct nvt_finding {
+    const char *cause; /* "scaling", "sync-bound" …; static text */
+    double cost_ns;    /* what an iteration (without any: the trace's second half) would be spared
+                          at most (one device's time where there are several), or by how much its
+                          measurement is wrong; 0: no time */
+    const char *per;   /* of what: "an iteration" …; static text */
+    double cost_bytes; /* memory, likewise; 0: none */
+    enum nvt_confidence confidence;
+    char where[256]; /* configuration or file */
+    char
+        subject[104]; /* the name that it is about, if any: what tells findings of one rule apart */
+    uint32_t process; /* that it is of where processes are looked at apart, else NVT_NONE */
+    size_t traces;    /* that have it: 1, more once folded; 0: it compares several */
+    size_t
+        sweeps; /* of those that compare several, how many find it: 0 or, once folded, more than 1 */
+    size_t of;  /* traces in all, once folded */
+    char first[256];    /* `where` of the first of them, once folded */
+    char what[256];     /* one sentence */
+    char evidence[512]; /* numbers */
+    const struct nvt_trace
+        *trace;                   /* that the moments lie in; belongs to the input; NULL: none do */
+    int64_t moments[NVT_MOMENTS]; /* ns on the trace's axis: examples */
+    uint32_t moment_count;
+    char remedy[256];
+};
+
+struct nvt_findings {
+    struct nvt_finding *items;
+    size_t count, capacity;
+};
+
+/*
+ * One trace, and what every rule asks about it. Where several processes enter iterations, or none
+ * does and several use a device, each of them is looked at by itself: each enters its own, and what
+ * they did side by side is never added up.
+ */
+struct nvt_view {
+    const struct nvt_input_trace *input;
+    const struct nvt_trace *trace;
+    uint32_t process;           /* whose rows count, NVT_NONE: all */
+    uint32_t process_count;     /* 1, or of all those that enter iterations */
+    const uint32_t *iterations; /* its rows of ranges, ascending */
+    uint32_t iteration_count;
+    /*
+     * The steady part: the second half of the iterations, or of the trace's time without any. What
+     * a program does once, when it starts, lies in front of it: rules about a loop look here alone.
+     */
+    int64_t from, to; /* ns */
+    double units;     /* iterations in it, 1 without any: what costs are divided by */
+    const char *per;  /* "an iteration"; "in the second half of the trace" without any */
+    double span_ns;   /* to - from */
+    /* With operations in the steady part: sums over devices are divided by how many there are.
+     * None for a rule that needs no operations. Of one that looks at gaps a device that several
+     * processes use is one, with the operations of all of them, and knows what other files have on it. */
+    const struct nvt_used_device *devices;
+    uint32_t device_count;
+};
+
+/* What must be on record for a rule to see anything. */
+enum nvt_rule_needs {
+    NVT_RULE_OPS = 1,         /* device operations */
+    NVT_RULE_CALLS = 2,       /* of CUDA */
+    NVT_RULE_MEMORY = 4,      /* memory events */
+    NVT_RULE_RANGES = 8,      /* any */
+    NVT_RULE_ITERATIONS = 16, /* nvt_iterations */
+    NVT_RULE_LEVELS = 32      /* memory events, or counters of memory (counters.h) */
+};
+
+/* What rules read. */
+struct nvt_case {
+    const struct nvt_report_input *input; /* with its traces */
+    const char *by; /* the axis along which runs are compared, NULL: each one that varies */
+};
+
+struct nvt_rule {
+    const char *cause;     /* heading of its findings */
+    const char *about;     /* what it finds, half a sentence */
+    const char *threshold; /* from where on it speaks, and why from there */
+    const char *remedy;
+    enum nvt_confidence confidence;
+    unsigned needs; /* enum nvt_rule_needs */
+    int is_along;   /* it compares runs along an axis: what --by leaves */
+    int is_whole;   /* it looks at all processes of a trace at once */
+    int has_gaps;   /* it looks at gaps of devices (nvt_view_gaps) */
+    /* One of the two is NULL. Both append findings; 0, or -1 with err filled. */
+    int (*look)(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err); /* at each trace */
+    int (*compare)(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err); /* all of them */
+};
+
+#define NVT_DECLARE_RULE(name) extern const struct nvt_rule nvt_rule_##name;
+NVT_RULES(NVT_DECLARE_RULE)
+#undef NVT_DECLARE_RULE
+
+/* All rules; *count gets how many. */
+const struct nvt_rule *const *nvt_rules(size_t *count);
+
+/* Let one rule look at the input. 0, or -1 with err. */
+int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err);
+
+/* Whether a run of the input has numbers of that axis. 0, or -1 with err, which lists the axes there
+ * are. */
+int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct nvt_error *err);
+
+/* Append a line when that axis has fewer values than rules need that look along it. 0, or -1 with
+ * err (out of memory). */
+int nvt_axis_missing(const struct nvt_report_input *input, const char *by, struct nvt_buffer *lines,
+                     struct nvt_error *err);
+
+/* All rules over the input (its traces read), the costliest finding first; with `by`, an axis that
+ * nvt_axis_check accepts, only rules that look along one. The caller frees findings->items, also on failure. 0, or -1 with err. */
+int nvt_diagnose(const struct nvt_report_input *input, const char *by,
+                 struct nvt_findings *findings, struct nvt_error *err);
+
+/*
+ * Make one finding of those that one rule has of several traces (or, where it compares traces, of several sweeps) and
+ * one subject: the costliest, which
+ * then counts them. The order stays, that of nvt_diagnose; the traces of the input are still there.
+ * What compares several traces is left as it is. 0, or -1 with err (out of memory).
+ */
+int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_input *input,
+                      struct nvt_error *err);
+
+/* Append a line for each kind of record that no trace has and rules need: how many of them had
+ * nothing to look at for it, and how to record it: with what recorded the traces, with record where that differs. 0, or -1 with err (out of memory). */
+int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
+                         struct nvt_error *err);
+
+/* Where nothing was found: append a line for each trace whose only device has nothing to do for half
+ * of its time and more (one long gap is no loop, and of no rule), three at most. 0, or -1 with err. */
+int nvt_diagnose_idle(const struct nvt_report_input *input, struct nvt_buffer *lines,
+                      struct nvt_error *err);
+
+/* A note where gaps of devices were told of, in findings or (`is_idle`) lines of nvt_diagnose_idle, and traces
+ * of one time share a device, or may. 0, or -1 with err (out of memory). */
+int nvt_diagnose_shared(struct nvt_report_input *input, const struct nvt_findings *findings,
+                        int is_idle, struct nvt_error *err);
+
+/* A finding of a rule with its cause, confidence, remedy and, with a view, where. */
+struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view);
+
+/* One more moment to look at; those behind the third are dropped. */
+void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns);
+
+/*
+ * "cause: what (123 µs an iteration; seen)"; "16.0 ms" or "1.2 MiB" of it, empty when it costs
+ * neither; and where. Folded: "cause in 10 of 26 traces: what (up to 123 µs an iteration; seen)",
+ * "WHERE and in 9 more, first in FIRST".
+ */
+void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size);
+void nvt_finding_cost(const struct nvt_finding *finding, char *out, size_t size);
+void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size);
+
+/* A moment as ns since the beginning of its trace (first_ns), where exports/chrome.c has its 0; all
+ * of them as "11.780 ms, 12.034 ms of FILE", empty without any. */
+int64_t nvt_finding_moment(const struct nvt_finding *finding, uint32_t i);
+void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t size);
+
+/* What the finding is about, which also goes into its `what`. */
+void nvt_finding_about(struct nvt_finding *finding, const char *subject);
+
+/* Room for a title, for where, and for all moments. */
+#define NVT_TITLE_MAX   640
+#define NVT_WHERE_MAX   640
+#define NVT_MOMENTS_MAX 512
+
+/* Texts below go into `out`, which is returned. */
+#define NVT_TIME_MAX 32
+#define NVT_LINE_MAX 144
+
+/* "345 ns", "12.3 µs", "16.0 ms": three digits in the unit that fits. NVT_TIME: the same until the
+ * end of the block. */
+const char *nvt_time_text(double ns, char out[NVT_TIME_MAX]);
+#define NVT_TIME(ns) nvt_time_text((ns), (char[NVT_TIME_MAX]){0})
+
+/* "12.5", "8940", "12840": four digits, or all of a whole number. */
+const char *nvt_count_text(double count, char out[NVT_TIME_MAX]);
+#define NVT_COUNT(count) nvt_count_text((count), (char[NVT_TIME_MAX]){0})
+
+/* "999 B", "1.05 MB", "49.7 GB": three digits in the unit that fits, of 1000 of the one below. */
+const char *nvt_bytes_text(double bytes, char out[NVT_TIME_MAX]);
+#define NVT_BYTES(bytes) nvt_bytes_text((bytes), (char[NVT_TIME_MAX]){0})
+
+/* "11.780 ms", to the microsecond or better, as viewers of traces show it. */
+const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX]);
+
+/* a + b·axis of times in ns: "12.3 µs + 456 ns·batch", "456 ns·batch - 12.3 µs". */
+const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LINE_MAX]);
+
+/* Append a copy. 0, or -1 with err when out of memory. */
+int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
+                     struct nvt_error *err);
+
+/*
+ * What is steady about a process: the second half of those of the given iterations that are its (NVT_NONE: of all), from
+ * the start of the first to the last end (ns). Returns how many these are; 0 where it has none: from and to are left.
+ */
+uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
+                               const uint32_t *iterations, uint32_t count, int64_t *from,
+                               int64_t *to);
+
+/* The views of a trace for a rule: zero-initialise, release with nvt_views_free. */
+struct nvt_views {
+    struct nvt_view *items;
+    size_t count;
+    uint32_t *iterations; /* of one view behind those of the other; so are devices */
+    struct nvt_used_devices used;
+    struct nvt_used_device *devices;
+    size_t iteration_count, device_count;
+};
+
+/* `from` is one of the input's. 0, or -1 with err filled (out of memory). */
+int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
+                   const struct nvt_input_trace *from, const struct nvt_report_input *input,
+                   struct nvt_error *err);
+void nvt_views_free(struct nvt_views *views);
+
+/* Make one finding, that of the costliest, of those from `first` on that several processes of a trace
+ * share; its evidence tells of how many, of `of` that were looked at. */
+void nvt_views_join(struct nvt_findings *findings, size_t first, size_t of);
+
+/* For qsort: the most expensive first; what costs no time comes last, that with memory before the
+ * rest. */
+int nvt_findings_by_cost(const void *left, const void *right);
+
+/* Whether the rows of a process, or of a thread, count. */
+static inline int nvt_is_viewed(const struct nvt_view *view, uint32_t process)
+{
+    return view->process == NVT_NONE || view->process == process;
+}
+
+static inline int nvt_is_viewed_thread(const struct nvt_view *view, uint32_t thread)
+{
+    return view->process == NVT_NONE || (thread < view->trace->threads.count &&
+                                         view->trace->threads.process[thread] == view->process);
+}
+
+/* Whether a moment lies in the steady part; whether an operation, or a call, of the view begins in
+ * it. */
+static inline int nvt_is_steady(const struct nvt_view *view, int64_t moment)
+{
+    return moment >= view->from && moment <= view->to;
+}
+
+static inline int nvt_is_steady_op(const struct nvt_view *view, uint32_t op)
+{
+    return nvt_is_steady(view, view->trace->ops.start[op]) &&
+           nvt_is_viewed(view, view->trace->ops.process[op]);
+}
+
+static inline int nvt_is_steady_call(const struct nvt_view *view, uint32_t call)
+{
+    return nvt_is_steady(view, view->trace->apis.start[call]) &&
+           nvt_is_viewed_thread(view, view->trace->apis.thread[call]);
+}
+
+struct nvt_gap_sum;
+
+/*
+ * The time of `count` things, of ns in all, were the two longest as long as the others are on average;
+ * at most ns, 0 for less than three. What is said of a loop has to hold of that: what a program does
+ * once, between many short things of the kind, is no loop.
+ */
+double nvt_usual_time(double ns, double count, double longest_ns, double second_ns);
+
+/* Add up the gaps of a cause in the steady part, none where no calls are on record; *share gets
+ * their part of the devices' time there, at most 1, *usual that of their usual time. 0, or -1 with
+ * err (out of memory). */
+int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
+                  double *usual, struct nvt_error *err);
+
+/* A finding of a rule about such gaps: with their cost, and the longest of them to look at. */
+struct nvt_finding nvt_finding_of_gaps(const struct nvt_rule *rule, const struct nvt_view *view,
+                                       const struct nvt_gap_sum *sum);
+
+/* The name of an input trace for `where`: its configuration, with backend, level of collection,
+ * warm-ups and repetition where rows of one configuration differ in them, or its file. */
+void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size);
+
+#endif

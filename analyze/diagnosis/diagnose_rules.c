@@ -1,0 +1,198 @@
+/* What every rule of the diagnosis needs, and the table of them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose.h"
+#include "../device/gaps.h"
+
+#define RULE_ENTRY(name) &nvt_rule_##name,
+static const struct nvt_rule *const rules[] = {NVT_RULES(RULE_ENTRY)};
+
+const struct nvt_rule *const *nvt_rules(size_t *count)
+{
+    *count = sizeof(rules) / sizeof(rules[0]);
+    return rules;
+}
+
+static const struct {
+    const char *name, *meaning;
+} confidences[NVT_CONFIDENCES] = {
+    [NVT_SEEN] = {"seen",
+                  "the times and counts on record are the fact itself; nothing is inferred"},
+    [NVT_TESTED] = {"tested", "a line or a power was fitted to repeated runs; noise alone would "
+                              "show it in at most 5 of 100 cases"},
+    [NVT_LIKELY] = {"likely",
+                    "the numbers are on record, the cause is inferred from their pattern: "
+                    "look at the moments before acting on it"},
+};
+
+const char *nvt_confidence_name(enum nvt_confidence confidence)
+{
+    return confidences[confidence].name;
+}
+
+const char *nvt_confidence_meaning(enum nvt_confidence confidence)
+{
+    return confidences[confidence].meaning;
+}
+
+struct nvt_finding nvt_finding_of(const struct nvt_rule *rule, const struct nvt_view *view)
+{
+    struct nvt_finding finding = {.cause = rule->cause,
+                                  .per = view ? view->per : "an iteration",
+                                  .confidence = rule->confidence,
+                                  .process = view ? view->process : NVT_NONE,
+                                  .trace = view ? view->trace : NULL,
+                                  .traces = view != NULL};
+    snprintf(finding.remedy, sizeof(finding.remedy), "%s", rule->remedy);
+    if (view)
+        nvt_case_name(view->input, finding.where, sizeof(finding.where));
+    return finding;
+}
+
+struct nvt_finding nvt_finding_of_gaps(const struct nvt_rule *rule, const struct nvt_view *view,
+                                       const struct nvt_gap_sum *sum)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    finding.cost_ns = (double)sum->ns / view->units / sum->devices;
+    for (size_t i = 0; i < NVT_MOMENTS; i++)
+        nvt_finding_point(&finding, sum->longest[i].start);
+    return finding;
+}
+
+void nvt_finding_about(struct nvt_finding *finding, const char *subject)
+{
+    snprintf(finding->subject, sizeof(finding->subject), "%s", subject);
+}
+
+void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns)
+{
+    if (finding->moment_count < NVT_MOMENTS)
+        finding->moments[finding->moment_count++] = moment_ns;
+}
+
+int nvt_findings_add(struct nvt_findings *findings, const struct nvt_finding *finding,
+                     struct nvt_error *err)
+{
+    if (findings->count == findings->capacity) {
+        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
+        struct nvt_finding *items = realloc(findings->items, capacity * sizeof(*items));
+        if (!items)
+            return nvt_fail(err, "out of memory");
+        findings->items = items;
+        findings->capacity = capacity;
+    }
+    findings->items[findings->count++] = *finding;
+    return 0;
+}
+
+double nvt_usual_time(double ns, double count, double longest_ns, double second_ns)
+{
+    return count < 3 ? 0 : fmin(ns, (ns - longest_ns - second_ns) / (count - 2) * count);
+}
+
+int nvt_view_gaps(const struct nvt_view *view, struct nvt_gap_sum *sum, double *share,
+                  double *usual, struct nvt_error *err)
+{
+    sum->from = view->from;
+    sum->to = view->to;
+    *share = *usual = 0;
+    if (!view->trace->apis.count)
+        return 0;
+    sum->process = view->process;
+    sum->devices = view->device_count;
+    if (!sum->devices)
+        return 0;
+    if (nvt_gaps_add_up(view->trace, view->devices, sum, err))
+        return -1;
+    *share = (double)sum->ns / (view->span_ns * sum->devices);
+    *usual = nvt_usual_time((double)sum->ns, (double)sum->count, (double)sum->longest_ns[0],
+                            (double)sum->longest_ns[1]) /
+             (view->span_ns * sum->devices);
+    return 0;
+}
+
+static const char *text_of(const struct nvt_record *record, const char *key)
+{
+    const char *text = nvt_record_text(record, key);
+    return text ? text : "";
+}
+
+/* Whether another row of the run has the same configuration and another `key`. */
+static int is_varied(const struct nvt_runs *runs, const struct nvt_record *record,
+                     const char *configuration, const char *key)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        const struct nvt_record *other = &runs->records[i];
+        if (!*text_of(other, "trace") || !strcmp(text_of(other, key), text_of(record, key)) ||
+            strcmp(text_of(other, "workload"), text_of(record, "workload")) != 0)
+            continue;
+        char *others = nvt_record_configuration(other);
+        int is_same = others && !strcmp(others, configuration);
+        free(others);
+        if (is_same)
+            return 1;
+    }
+    return 0;
+}
+
+void nvt_case_name(const struct nvt_input_trace *from, char *out, size_t size)
+{
+    static const char *const conditions[] = {"backend", "collect", "warmup", "repeat"};
+    const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
+    char *configuration = record ? nvt_record_configuration(record) : NULL;
+    if (!configuration) {
+        snprintf(out, size, "%s", from->trace->path);
+        return;
+    }
+    const char *workload = text_of(record, "workload");
+    size_t used =
+        (size_t)snprintf(out, size, "%s%s%s", workload, *workload ? " " : "", configuration);
+    for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]) && used < size; i++)
+        if (is_varied(from->runs, record, configuration, conditions[i]))
+            used += (size_t)snprintf(out + used, size - used, " %s=%s", conditions[i],
+                                     text_of(record, conditions[i]));
+    free(configuration);
+}
+
+static int look_at(const struct nvt_rule *rule, const struct nvt_input_trace *from,
+                   const struct nvt_report_input *input, struct nvt_findings *findings,
+                   struct nvt_error *err)
+{
+    struct nvt_views views = {0};
+    size_t first = findings->count;
+    int status = nvt_views_make(&views, rule, from, input, err);
+    for (size_t i = 0; i < views.count && !status; i++)
+        if (views.items[i].span_ns > 0)
+            status = rule->look(rule, &views.items[i], findings, err);
+    if (!status)
+        nvt_views_join(findings, first, views.count);
+    nvt_views_free(&views);
+    return status;
+}
+
+int nvt_rule_apply(const struct nvt_rule *rule, const struct nvt_case *facts,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    int status = 0;
+    if (rule->compare)
+        return rule->compare(rule, facts, findings, err);
+    for (size_t i = 0; i < facts->input->trace_count && !status; i++)
+        status = look_at(rule, &facts->input->traces[i], facts->input, findings, err);
+    return status;
+}
+
+int nvt_diagnose(const struct nvt_report_input *input, const char *by,
+                 struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_case facts = {input, by};
+    int status = by ? nvt_axis_check(input, by, err) : 0;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !status; i++)
+        if (!by || rules[i]->is_along)
+            status = nvt_rule_apply(rules[i], &facts, findings, err);
+    if (!status && findings->count)
+        qsort(findings->items, findings->count, sizeof(*findings->items), nvt_findings_by_cost);
+    return status;
+}

@@ -1,0 +1,236 @@
+/* What of a trace a rule looks at: its steady part, process by process. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose.h"
+#include "../input/shared.h"
+
+static uint32_t process_of_thread(const struct nvt_trace *trace, uint32_t thread)
+{
+    return thread < trace->threads.count ? trace->threads.process[thread] : NVT_NONE;
+}
+
+static uint32_t process_of_range(const struct nvt_trace *trace, uint32_t range)
+{
+    return process_of_thread(trace, trace->ranges.thread[range]);
+}
+
+/* Whether a range is one of a process's; NVT_NONE: any is. */
+static int is_in(const struct nvt_trace *trace, uint32_t process, uint32_t range)
+{
+    return process == NVT_NONE || process_of_range(trace, range) == process;
+}
+
+/* Mark the processes that enter iterations or, where none does, those that use a device. How many. */
+static uint32_t mark_processes(const struct nvt_trace *trace, const uint32_t *iterations,
+                               uint32_t iteration_count, unsigned char *is_marked)
+{
+    uint32_t processes = trace->processes.count, count = 0;
+    for (uint32_t i = 0; i < iteration_count; i++) {
+        uint32_t process = process_of_range(trace, iterations[i]);
+        if (process < processes)
+            is_marked[process] = 1;
+    }
+    for (uint32_t i = 0; i < trace->ops.count && !iteration_count; i++)
+        if (trace->ops.process[i] < processes)
+            is_marked[trace->ops.process[i]] = 1;
+    for (uint32_t i = 0; i < processes; i++)
+        count += is_marked[i];
+    return count;
+}
+
+/* Append the iterations of a process, or all, to `rows`. How many. */
+static uint32_t take_iterations(const struct nvt_trace *trace, uint32_t process,
+                                const uint32_t *all, uint32_t count, uint32_t *rows)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (is_in(trace, process, all[i]))
+            rows[taken++] = all[i];
+    return taken;
+}
+
+uint32_t nvt_steady_iterations(const struct nvt_trace *trace, uint32_t process,
+                               const uint32_t *iterations, uint32_t count, int64_t *from,
+                               int64_t *to)
+{
+    uint32_t own = 0, seen = 0, taken = 0;
+    for (uint32_t i = 0; i < count; i++)
+        own += is_in(trace, process, iterations[i]) ? 1 : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t range = iterations[i];
+        if (!is_in(trace, process, range) || seen++ < own / 2)
+            continue;
+        if (!taken++)
+            *from = *to = trace->ranges.start[range];
+        if (trace->ranges.end[range] > *to)
+            *to = trace->ranges.end[range];
+    }
+    return taken;
+}
+
+static void find_steady_part(struct nvt_view *view)
+{
+    const struct nvt_trace *trace = view->trace;
+    view->from = trace->first_ns + (trace->last_ns - trace->first_ns) / 2;
+    view->to = trace->last_ns;
+    view->per = view->iteration_count ? "an iteration" : "in the second half of the trace";
+    view->units = nvt_steady_iterations(trace, NVT_NONE, view->iterations, view->iteration_count,
+                                        &view->from, &view->to);
+    if (!view->units)
+        view->units = 1;
+    view->span_ns = (double)view->to - (double)view->from;
+}
+
+static int works(const struct nvt_view *view, const struct nvt_used_device *device)
+{
+    const struct nvt_ops *ops = &view->trace->ops;
+    if (device->users == 1 && !nvt_is_viewed(view, device->process))
+        return 0;
+    for (uint32_t i = 0; i < device->count && ops->start[device->ops[i]] <= view->to; i++)
+        if (ops->end[device->ops[i]] > view->from &&
+            nvt_is_viewed(view, ops->process[device->ops[i]]))
+            return 1;
+    return 0;
+}
+
+/* Append the devices that a view uses in its steady part to `devices`. */
+static void take_devices(struct nvt_view *view, const struct nvt_used_devices *used,
+                         struct nvt_used_device *devices)
+{
+    view->devices = devices;
+    for (uint32_t i = 0; i < used->count; i++)
+        if (works(view, &used->items[i]))
+            devices[view->device_count++] = used->items[i];
+}
+
+/* Append a view of a process, or of all. */
+static void add_view(struct nvt_views *views, const struct nvt_input_trace *from, uint32_t process,
+                     const uint32_t *all, uint32_t count)
+{
+    struct nvt_view view = {.input = from,
+                            .trace = from->trace,
+                            .process = process,
+                            .process_count = 1,
+                            .iterations = views->iterations + views->iteration_count};
+    view.iteration_count = take_iterations(from->trace, process, all, count,
+                                           views->iterations + views->iteration_count);
+    views->iteration_count += view.iteration_count;
+    find_steady_part(&view);
+    if (views->devices)
+        take_devices(&view, &views->used, views->devices + views->device_count);
+    views->device_count += view.device_count;
+    views->items[views->count++] = view;
+}
+
+static int make_room(struct nvt_views *views, const struct nvt_rule *rule,
+                     const struct nvt_trace *trace, const struct nvt_report_input *input,
+                     uint32_t iterations, struct nvt_error *err)
+{
+    views->items = calloc((size_t)trace->processes.count + 1, sizeof(*views->items));
+    views->iterations = malloc(((size_t)iterations + 1) * sizeof(*views->iterations));
+    if (!views->items || !views->iterations)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    if (!(rule->needs & NVT_RULE_OPS))
+        return 0;
+    if (rule->has_gaps ? nvt_used_gpus_make(&views->used, trace, 1, err) ||
+                             nvt_shared_work(&views->used, trace, input, err)
+                       : nvt_used_devices_make(&views->used, trace, err))
+        return -1;
+    size_t users = 0; /* one device may be in the views of several */
+    for (uint32_t i = 0; i < views->used.count; i++)
+        users += views->used.items[i].users;
+    views->devices = malloc((users + 1) * sizeof(*views->devices));
+    return views->devices ? 0 : nvt_fail_at(err, trace->path, -1, "out of memory");
+}
+
+int nvt_views_make(struct nvt_views *views, const struct nvt_rule *rule,
+                   const struct nvt_input_trace *from, const struct nvt_report_input *input,
+                   struct nvt_error *err)
+{
+    const struct nvt_trace *trace = from->trace;
+    uint32_t count = 0, *all = nvt_iterations(trace, &count);
+    unsigned char *is_marked = calloc((size_t)trace->processes.count + 1, 1);
+    int status = all && is_marked ? make_room(views, rule, trace, input, count, err)
+                                  : nvt_fail_at(err, trace->path, -1, "out of memory");
+    uint32_t marked = is_marked && all ? mark_processes(trace, all, count, is_marked) : 0;
+    int apart = marked > 1 && !rule->is_whole;
+    for (uint32_t i = 0; i < trace->processes.count && apart && !status; i++)
+        if (is_marked[i])
+            add_view(views, from, i, all, count);
+    if (!apart && !status) {
+        add_view(views, from, NVT_NONE, all, count);
+        views->items[0].process_count = count && marked ? marked : 1;
+    }
+    free(is_marked);
+    free(all);
+    return status;
+}
+
+void nvt_views_free(struct nvt_views *views)
+{
+    free(views->items);
+    free(views->iterations);
+    free(views->devices);
+    nvt_used_devices_free(&views->used);
+    *views = (struct nvt_views){0};
+}
+
+int nvt_findings_by_cost(const void *left, const void *right)
+{
+    const struct nvt_finding *a = left, *b = right;
+    if (a->cost_ns != b->cost_ns)
+        return a->cost_ns < b->cost_ns ? 1 : -1;
+    if (a->cost_bytes != b->cost_bytes)
+        return a->cost_bytes < b->cost_bytes ? 1 : -1;
+    int order = strcmp(a->cause, b->cause);
+    return order ? order : strcmp(a->where, b->where);
+}
+
+/* Say of which process a finding is, and how many have it. */
+static void tell_process(struct nvt_finding *finding, size_t have, size_t of)
+{
+    const struct nvt_processes *processes = &finding->trace->processes;
+    uint32_t rank = processes->rank[finding->process];
+    size_t used = strlen(finding->evidence), room = sizeof(finding->evidence) - used;
+    char name[48];
+    if (rank != NVT_NONE)
+        snprintf(name, sizeof(name), "rank %u", rank);
+    else
+        snprintf(name, sizeof(name), "process %lld", (long long)processes->pid[finding->process]);
+    if (have > 1)
+        snprintf(finding->evidence + used, room,
+                 "; of %s, the costliest of %zu that have it, of %zu processes", name, have, of);
+    else
+        snprintf(finding->evidence + used, room, "; of %s, the only one of %zu processes", name,
+                 of);
+}
+
+/* Put the costliest of those that are about the same in front, and take the others out. How many. */
+static size_t join(struct nvt_findings *findings, size_t at)
+{
+    struct nvt_finding *best = &findings->items[at];
+    size_t kept = at + 1, have = 1;
+    for (size_t i = at + 1; i < findings->count; i++) {
+        struct nvt_finding next = findings->items[i];
+        int is_same = next.process != best->process && !strcmp(next.subject, best->subject);
+        if (!is_same) {
+            findings->items[kept++] = next;
+            continue;
+        }
+        have++;
+        if (nvt_findings_by_cost(&next, best) < 0)
+            *best = next;
+    }
+    findings->count = kept;
+    return have;
+}
+
+void nvt_views_join(struct nvt_findings *findings, size_t first, size_t of)
+{
+    for (size_t i = first; i < findings->count && of > 1; i++) {
+        size_t have = join(findings, i);
+        tell_process(&findings->items[i], have, of);
+    }
+}

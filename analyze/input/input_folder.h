@@ -1,0 +1,26 @@
+/* Traces that lie in a directory which no run wrote, or one that did not get as far as a row. */
+#ifndef NVT_INPUT_FOLDER_H
+#define NVT_INPUT_FOLDER_H
+
+#include <stddef.h>
+
+#include "../../lib/error.h"
+
+/* Paths in the order of their names; free each and the array. */
+struct nvt_paths {
+    char **items;
+    size_t count;
+};
+
+/*
+ * The files of a directory whose names end as those of traces do: .nvt, .sqlite, .nsys-rep, .json,
+ * .json.gz. A report of nsys is left out where its export lies beside it, and what begins with a dot, and a run's env.json.
+ * Zero-initialise; release with nvt_paths_free, also after a failure. 0, or -1 with err filled.
+ */
+int nvt_folder_traces(const char *directory, struct nvt_paths *paths, struct nvt_error *err);
+void nvt_paths_free(struct nvt_paths *paths);
+
+/* Whether a directory is one that a run wrote. */
+int nvt_folder_is_run(const char *directory);
+
+#endif

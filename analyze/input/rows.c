@@ -1,0 +1,303 @@
+#include "rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/json.h"
+#include "../../lib/nvtx.h"
+#include "../model/named_iterations.h"
+#include "../studies/phases.h"
+#include "../model/sort.h"
+
+/* Where a trace's row lies: its number in the directory that is made, and which of its ranks the trace is of. */
+struct place {
+    size_t rows, record;
+    double rank;
+    int is_by_name;
+};
+
+/* The JSON object of a mark, or NULL. */
+static const char *row_of(const struct nvt_trace *trace, uint32_t mark)
+{
+    const char *name = nvt_name(trace, trace->marks.name[mark]);
+    if (strncmp(name, NVT_NVTX_RESULT "{", strlen(NVT_NVTX_RESULT "{")) ||
+        !nvt_is_workloads_domain(trace, trace->marks.domain[mark]))
+        return NULL;
+    return name + strlen(NVT_NVTX_RESULT);
+}
+
+/* "key=value", a number where it reads as one. */
+static void put_axis(struct nvt_json *json, const char *word, size_t size)
+{
+    size_t length = (size_t)((const char *)memchr(word, '=', size) - word);
+    char *key = strndup(word, length), *value = strndup(word + length + 1, size - length - 1), *end;
+    double number = value ? strtod(value, &end) : 0;
+    if (!key || !value)
+        json->failed = 1;
+    else if (*value && !*end && isfinite(number))
+        nvt_json_number(json, key, number);
+    else
+        nvt_json_text(json, key, value);
+    free(key);
+    free(value);
+}
+
+/* The row of a configuration's name, the axes behind the facts (count_facts). 0, or -1 when out of memory. */
+static int write_row(const char *name, const struct nvt_trace *trace, struct nvt_buffer *out)
+{
+    struct nvt_json json;
+    size_t length = nvt_configuration_workload(name);
+    char *workload = strndup(name, length);
+    nvt_json_begin(&json, out);
+    nvt_json_text(&json, "workload", workload);
+    nvt_json_text(&json, "backend", nvt_trace_meta(trace, "backend"));
+    nvt_json_text(&json, "device", nvt_trace_meta(trace, "device"));
+    for (const char *word = name + length; *word; word += length) {
+        word += strspn(word, " ");
+        length = strcspn(word, " ");
+        if (memchr(word, '=', length) && *word != '=')
+            put_axis(&json, word, length);
+    }
+    int status = !workload || nvt_json_end(&json) || nvt_buffer_append(out, "", 1) ? -1 : 0;
+    free(workload);
+    return status;
+}
+enum { ROW_FACTS = 3 }; /* before the axes */
+
+/* The only configuration that a trace's ranges name, NULL where there is none or several. What is named within an
+ * iteration is a part of the program. 0, or -1 when out of memory. */
+static int find_configuration(const struct nvt_trace *trace, const char **name)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    struct nvt_named_iterations iterations = {0};
+    uint32_t found = NVT_NO_STRING;
+    int status = nvt_named_iterations_of(&iterations, trace), several = 0;
+    for (uint32_t i = 0; i < ranges->count && !status && !several; i++) {
+        if (!nvt_range_is_configuration(trace, i) ||
+            nvt_iteration_at(&iterations, ranges->thread[i], NVT_NONE, ranges->start[i]) !=
+                NVT_NONE)
+            continue;
+        several = found != NVT_NO_STRING && found != ranges->name[i];
+        found = ranges->name[i];
+    }
+    *name = found == NVT_NO_STRING || several ? NULL : nvt_name(trace, found);
+    nvt_named_iterations_free(&iterations);
+    return status;
+}
+
+/* Whether two rows are those of two ranks of the same run. */
+static int is_same_run(const struct nvt_record *left, const struct nvt_record *right)
+{
+    for (size_t i = 0; i < left->count; i++) {
+        const struct nvt_member *member = &left->members[i];
+        const struct nvt_member *other = nvt_record_find(right, member->key);
+        if (!strcmp(member->key, "rank"))
+            return 1;
+        if (!other || strcmp(member->text, other->text))
+            return 0;
+    }
+    return 0;
+}
+
+/* The row of rank 0 that this one belongs to, among those before it; SIZE_MAX: none. */
+static size_t first_rank(const struct nvt_runs *runs, const struct nvt_record *record)
+{
+    for (size_t i = runs->count; i-- > 0;)
+        if (is_same_run(&runs->records[i], record))
+            return i;
+    return SIZE_MAX;
+}
+
+/* Whether a row can be read; `told`: that it cannot has been said. */
+static int parse_row(struct nvt_record *record, const char *text, int told,
+                     struct nvt_report_input *input, const struct nvt_trace *trace)
+{
+    struct nvt_error broken = NVT_ERROR_INIT;
+    if (!nvt_record_parse(record, text, strlen(text), &broken))
+        return 1;
+    if (!told)
+        nvt_note(input, "warning: %s: the row of its run %s, left out", trace->path,
+                 broken.message);
+    return 0;
+}
+
+/* A row of rank 0, or of a run without ranks, is new; another is of that one. 0, or -1 when out of memory. */
+static int add_row(struct nvt_runs *runs, struct place *place, const char *text, int others,
+                   struct nvt_report_input *input, const struct nvt_trace *trace)
+{
+    struct nvt_record record;
+    if (!parse_row(&record, text, others, input, trace))
+        return 0;
+    double rank = nvt_record_number(&record, "rank");
+    int is_other = rank > 0;
+    size_t at = is_other ? first_rank(runs, &record) : runs->count;
+    if (others == is_other && at != SIZE_MAX)
+        *place = (struct place){place->rows + 1, at, is_other ? rank : 0, 0};
+    if (!others && !is_other && !nvt_runs_add(runs, &record))
+        return 0;
+    nvt_record_free(&record);
+    return !others && !is_other ? -1 : 0;
+}
+
+/* The rows of all traces in the order in which they began: those that make records, or those of other ranks. */
+static int add_rows(struct nvt_runs *runs, struct place *places, const uint32_t *order, int others,
+                    struct nvt_report_input *input)
+{
+    for (size_t k = 0; k < input->trace_count; k++) {
+        size_t i = order ? order[k] : k;
+        const struct nvt_trace *trace = input->traces[i].trace;
+        for (uint32_t mark = 0; mark < trace->marks.count; mark++) {
+            const char *text = row_of(trace, mark);
+            if (text && add_row(runs, &places[i], text, others, input, trace))
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* The row that a trace's ranges name, if they do. 0, or -1 when out of memory. */
+static int add_configuration(struct nvt_runs *runs, struct place *place,
+                             struct nvt_report_input *input, const struct nvt_trace *trace)
+{
+    struct nvt_buffer text = {0};
+    struct nvt_record record = {0};
+    const char *name;
+    int status = find_configuration(trace, &name);
+    if (!status && name)
+        status = write_row(name, trace, &text);
+    if (!status && name && parse_row(&record, (const char *)text.data, 0, input, trace)) {
+        *place = (struct place){1, runs->count, 0, 1};
+        record.is_by_name = 1;
+        record.axis_first = ROW_FACTS;
+        record.axis_count = record.count - ROW_FACTS;
+        status = nvt_runs_add(runs, &record);
+        if (status)
+            nvt_record_free(&record);
+    }
+    nvt_buffer_free(&text);
+    return status;
+}
+
+/* Traces that carry no row, by what their ranges say. */
+static int add_configurations(struct nvt_runs *runs, struct place *places, const uint32_t *order,
+                              struct nvt_report_input *input)
+{
+    int status = 0;
+    for (size_t k = 0; k < input->trace_count && !status; k++) {
+        size_t i = order ? order[k] : k;
+        if (!places[i].rows)
+            status = add_configuration(runs, &places[i], input, input->traces[i].trace);
+    }
+    return status;
+}
+
+/* *order gets the traces in the order in which they began; NULL: they are. 0, or -1 when out of memory. */
+static int order_traces(const struct nvt_report_input *input, uint32_t **order)
+{
+    int64_t *began = malloc(input->trace_count * sizeof(*began));
+    *order = NULL;
+    for (size_t i = 0; began && i < input->trace_count; i++)
+        began[i] = input->traces[i].trace->origin_ns;
+    int status = began ? nvt_sort_order(began, NULL, (uint32_t)input->trace_count, order) : -1;
+    free(began);
+    return status;
+}
+
+/* What all rows say, or that they differ. */
+static const char *common(const struct nvt_runs *runs, const char *key, const char *several)
+{
+    const char *first = nvt_record_text(&runs->records[0], key);
+    for (size_t i = 1; i < runs->count; i++) {
+        const char *other = nvt_record_text(&runs->records[i], key);
+        if (!first || !other || strcmp(first, other))
+            return first || other ? several : NULL;
+    }
+    return first;
+}
+
+/* The environment: as far as tables have it in their captions. */
+static int describe(struct nvt_runs *runs, const struct nvt_report_input *input,
+                    struct nvt_error *err)
+{
+    struct nvt_buffer text = {0};
+    struct nvt_json json;
+    nvt_json_begin(&json, &text);
+    nvt_json_text(&json, "date", nvt_trace_meta(input->traces[0].trace, "date"));
+    nvt_json_text(&json, "backend", common(runs, "backend", NVT_SEVERAL("backend")));
+    nvt_json_text(&json, "device", common(runs, "device", NVT_SEVERAL("device")));
+    int status = nvt_json_end(&json)
+                     ? nvt_fail(err, "out of memory")
+                     : nvt_record_parse(&runs->env, (const char *)text.data, text.size, err);
+    nvt_buffer_free(&text);
+    return status;
+}
+
+struct linked {
+    struct nvt_input_trace trace;
+    double rank;
+};
+
+/* By record and rank, as a directory has them; those of no record behind. */
+static int compare(const void *left, const void *right)
+{
+    const struct linked *a = left, *b = right;
+    if (!a->trace.runs != !b->trace.runs)
+        return a->trace.runs ? -1 : 1;
+    if (a->trace.record != b->trace.record)
+        return a->trace.record < b->trace.record ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static int link_traces(struct nvt_report_input *input, const struct nvt_runs *runs,
+                       const struct place *places)
+{
+    struct linked *linked = calloc(input->trace_count, sizeof(*linked));
+    for (size_t i = 0; linked && i < input->trace_count; i++) {
+        linked[i] = (struct linked){input->traces[i], places[i].rank};
+        /* Those of no record stay in the order in which they were given. */
+        linked[i].trace.record = i;
+        if (places[i].rows != 1)
+            continue;
+        linked[i].trace.runs = runs;
+        linked[i].trace.record = places[i].record;
+        linked[i].trace.is_by_name = places[i].is_by_name;
+    }
+    if (!linked)
+        return -1;
+    qsort(linked, input->trace_count, sizeof(*linked), compare);
+    for (size_t i = 0; i < input->trace_count; i++)
+        input->traces[i] = linked[i].trace;
+    free(linked);
+    return 0;
+}
+
+int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err)
+{
+    if (!input->trace_count || nvt_window_is_set(input->window))
+        return 0;
+    uint32_t *order = NULL;
+    struct place *places = calloc(input->trace_count, sizeof(*places));
+    struct nvt_runs *runs = nvt_runs_new(input->traces[0].trace->path);
+    if (runs)
+        runs->is_of_traces = 1;
+    int status = places && runs ? order_traces(input, &order) : -1;
+    if (!status)
+        status = add_rows(runs, places, order, 0, input) ||
+                         add_rows(runs, places, order, 1, input) ||
+                         add_configurations(runs, places, order, input)
+                     ? -1
+                     : 0;
+    if (status)
+        nvt_fail(err, "out of memory");
+    if (!status && runs->count) {
+        status = describe(runs, input, err);
+        if (!status && (link_traces(input, runs, places) || nvt_input_take(input, runs)))
+            status = nvt_fail(err, "out of memory");
+    }
+    if (status || (runs && !runs->count))
+        nvt_runs_free(runs);
+    free(places);
+    free(order);
+    return status;
+}

@@ -1,0 +1,176 @@
+#include "shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/clock.h"
+
+/* An axis that begins here and later is CLOCK_REALTIME itself: 2001. */
+#define EPOCH_NS INT64_C(1000000000000000000)
+
+static int has_clock(const struct nvt_trace *trace)
+{
+    return trace->origin_ns || trace->first_ns >= EPOCH_NS;
+}
+
+/* Whether moments of both traces can be compared. */
+static int have_clocks(const struct nvt_trace *a, const struct nvt_trace *b)
+{
+    return has_clock(a) && has_clock(b);
+}
+
+/* What is to be added to a time of `from` so that it is one of `to`. */
+static int64_t shift_between(const struct nvt_trace *from, const struct nvt_trace *to)
+{
+    return nvt_clock_since(from->origin_ns, to->origin_ns);
+}
+
+static int overlap(const struct nvt_trace *a, const struct nvt_trace *b)
+{
+    int64_t shift = shift_between(a, b);
+    return nvt_clock_sum(shift, a->first_ns) <= b->last_ns &&
+           nvt_clock_sum(shift, a->last_ns) >= b->first_ns;
+}
+
+/* "0000:01:00.0" is none. */
+static int is_uuid(const char *gpu)
+{
+    return *gpu && !strchr(gpu, ':');
+}
+
+static const char *gpu_of(const struct nvt_trace *trace, const struct nvt_used_device *device)
+{
+    return nvt_name(trace, nvt_device_gpu(trace, device->process, device->device));
+}
+
+/* --- which traces share one --- */
+
+/* A device that a trace has work on. */
+struct used {
+    const struct nvt_trace *trace;
+    const char *gpu;
+    uint32_t device;
+};
+
+struct list {
+    struct used *items;
+    size_t count;
+};
+
+static void compare(struct nvt_shared *shared, const struct used *a, const struct used *b)
+{
+    int has_times = have_clocks(a->trace, b->trace);
+    if (a->trace == b->trace || (has_times && !overlap(a->trace, b->trace)))
+        return;
+    if (*a->gpu && !strcmp(a->gpu, b->gpu) && !shared->certain[0]) {
+        shared->certain[0] = a->trace;
+        shared->certain[1] = b->trace;
+        shared->is_seen = has_times && is_uuid(a->gpu);
+    }
+    if ((!*a->gpu || !*b->gpu) && has_times && a->device == b->device && !shared->possible[0]) {
+        shared->possible[0] = a->trace;
+        shared->possible[1] = b->trace;
+    }
+}
+
+static int add_trace(struct list *list, struct nvt_shared *shared, const struct nvt_trace *trace,
+                     struct nvt_error *err)
+{
+    struct nvt_used_devices devices = {0};
+    int status = nvt_used_devices_make(&devices, trace, err);
+    struct used *grown =
+        status ? NULL : realloc(list->items, (list->count + devices.count + 1) * sizeof(*grown));
+    if (grown)
+        list->items = grown;
+    else if (!status)
+        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < devices.count && !status; i++) {
+        const struct nvt_used_device *device = &devices.items[i];
+        const struct used next = {trace, gpu_of(trace, device), device->device};
+        for (size_t k = 0; k < list->count; k++)
+            compare(shared, &list->items[k], &next);
+        list->items[list->count++] = next;
+    }
+    nvt_used_devices_free(&devices);
+    return status;
+}
+
+int nvt_shared_find(struct nvt_shared *shared, const struct nvt_report_input *input,
+                    struct nvt_error *err)
+{
+    struct list list = {0};
+    int status = 0;
+    *shared = (struct nvt_shared){.certain = {NULL}, .possible = {NULL}};
+    for (size_t i = 0; i < input->trace_count && input->trace_count > 1 && !status; i++)
+        status = add_trace(&list, shared, input->traces[i].trace, err);
+    free(list.items);
+    return status;
+}
+
+void nvt_shared_note(struct nvt_report_input *input, const struct nvt_trace *const pair[2])
+{
+    nvt_note(input,
+             "note: %s and %s have work on the same device: where it is idle in one, it may have "
+             "work of the other",
+             pair[0]->path, pair[1]->path);
+}
+
+/* --- when others have work on one --- */
+
+static int by_start(const void *left, const void *right)
+{
+    const int64_t *a = left, *b = right;
+    return (a[0] > b[0]) - (a[0] < b[0]);
+}
+
+/* What a process of a trace did on a device, moved by `shift`. 0, or -1 when out of memory. */
+static int add_work(struct nvt_used_device *device, const struct nvt_trace *from, uint32_t process,
+                    uint32_t number, int64_t shift)
+{
+    const struct nvt_ops *ops = &from->ops;
+    size_t count = 0;
+    for (uint32_t i = 0; i < ops->count; i++)
+        count += ops->process[i] == process && ops->device[i] == number;
+    if (!count)
+        return 0;
+    int64_t(*grown)[2] =
+        realloc(device->elsewhere, (device->elsewhere_count + count) * sizeof(*grown));
+    if (!grown)
+        return -1;
+    device->elsewhere = grown;
+    for (uint32_t i = 0; i < ops->count; i++)
+        if (ops->process[i] == process && ops->device[i] == number) {
+            grown[device->elsewhere_count][0] = nvt_clock_sum(ops->start[i], shift);
+            grown[device->elsewhere_count++][1] = nvt_clock_sum(ops->end[i], shift);
+        }
+    return 0;
+}
+
+static int add_trace_work(struct nvt_used_device *device, const char *gpu,
+                          const struct nvt_trace *from, int64_t shift)
+{
+    const struct nvt_devices *rows = &from->devices;
+    int failed = 0;
+    for (uint32_t i = 0; i < rows->count && !failed; i++)
+        if (!strcmp(nvt_name(from, rows->gpu[i]), gpu))
+            failed = add_work(device, from, rows->process[i], rows->device[i], shift);
+    return failed;
+}
+
+int nvt_shared_work(struct nvt_used_devices *devices, const struct nvt_trace *trace,
+                    const struct nvt_report_input *input, struct nvt_error *err)
+{
+    for (uint32_t i = 0; i < devices->count; i++) {
+        struct nvt_used_device *device = &devices->items[i];
+        const char *gpu = gpu_of(trace, device);
+        for (size_t k = 0; k < input->trace_count && is_uuid(gpu); k++) {
+            const struct nvt_trace *other = input->traces[k].trace;
+            if (other != trace && have_clocks(other, trace) && overlap(other, trace) &&
+                add_trace_work(device, gpu, other, shift_between(other, trace)))
+                return nvt_fail_at(err, trace->path, -1, "out of memory");
+        }
+        if (device->elsewhere_count)
+            qsort(device->elsewhere, device->elsewhere_count, sizeof(*device->elsewhere), by_start);
+    }
+    return 0;
+}

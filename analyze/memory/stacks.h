@@ -1,0 +1,90 @@
+/*
+ * Stacks: the time of a trace, or its memory, by what was open, names within names, as flame graphs and collapsed
+ * stacks show it (Gregg, "The Flame Graph", Communications of the ACM 59(6), 2016).
+ *
+ * A stack is a path of names, from the outermost range down, summed over its instances, threads and
+ * processes; names are without the numbers of each call and step (plain_names.h). Its own time, `self`,
+ * is in no stack below it, so that the own times of all stacks add up to all time there is:
+ *
+ * NVT_STACKS_HOST: time within push/pop ranges, threads added up. Nesting is that of the thread,
+ * across domains (nesting.h). Start/end ranges do not nest, and are left out.
+ *
+ * NVT_STACKS_DEVICE: time of kernels, copies and memsets, those at the same time each counted. They
+ * stand at the end of the path of the push/pop ranges that they belong to (project.h), else of the
+ * start/end range opened last, else of NVT_STACKS_NOWHERE, which is left out where there are no
+ * ranges at all, or of NVT_STACKS_UNKNOWN. With NVT_ACROSS_THREADS, a library's ranges of the launching thread stand below those
+ * that the operation has from another thread: PyTorch's backward operators in the step.
+ *
+ * NVT_STACKS_MEMORY: bytes that were in use at the peak, by where they were allocated: outermost the memory of a device as
+ * a process takes it, or the host's (levels.h), each at its own peak, below it the ranges as for operations. What is in
+ * use and of no allocation on record is NVT_STACKS_BEFORE.
+ */
+#ifndef NVT_STACKS_H
+#define NVT_STACKS_H
+
+#include "../model/trace.h"
+
+enum nvt_stacks_of { NVT_STACKS_HOST, NVT_STACKS_DEVICE, NVT_STACKS_MEMORY };
+
+enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY };
+
+/* What stands around operations that were launched in no range, and those of which nobody knows where: their launch is not
+ * on record. */
+#define NVT_STACKS_NOWHERE "[in no range]"
+#define NVT_STACKS_UNKNOWN "[launch not on record]"
+
+/* What stands for memory whose allocation is not on record, and where allocations have no addresses, so that nobody knows
+ * which of them were freed. */
+#define NVT_STACKS_BEFORE   "[allocated before]"
+#define NVT_STACKS_NAMELESS "[without addresses on record]"
+
+struct nvt_stack {
+    uint32_t parent; /* a lower row, or NVT_NONE: it is an outermost one */
+    uint32_t name;   /* nvt_stacks_name has the text */
+    uint32_t depth;  /* 0: outermost */
+    uint32_t kind;   /* enum nvt_stack_kind; NVT_STACK_MEMORY: copies and memsets */
+    uint64_t count;  /* of ranges, operations or allocations of its own */
+    int64_t self;    /* ns or bytes */
+    int64_t total;   /* the same with all stacks below */
+    int64_t
+        at; /* of a device's memory: the moment of its peak; else, and where it is not known, INT64_MIN */
+};
+
+struct nvt_stacks {
+    struct nvt_stack *items;
+    uint32_t count;
+    uint32_t *order; /* rows: each before those below it, brothers by total, greatest first */
+    int64_t total;   /* of all */
+    int64_t unseen;  /* bytes: NVT_STACKS_BEFORE and NVT_STACKS_NAMELESS of all devices */
+    int has_nameless;
+    int has_alike; /* there are names with a '*' for numbers */
+    struct nvt_strings *names;
+};
+
+/* How they are made; added to those of project.h, which say what ranges operations belong to. */
+enum nvt_stacks_flags {
+    /* Functions of Python's stack, not modules in it, are left out, unless the trace has no other ranges: a hundred of
+     * them lie around each range. Their time is that of the range around them. */
+    NVT_STACKS_NO_FUNCTIONS = 0x100,
+    /* Ranges whose names differ in a number alone are one, "layer*.fc1", where that has four values or
+     * more: what a hundred layers are made of is seen from all of them. */
+    NVT_STACKS_ALIKE = 0x200,
+    /* The host's memory is left out where there is a device's. */
+    NVT_STACKS_NO_HOST_MEMORY = 0x400,
+    /* So is what has no allocation on record: struct nvt_stacks tells how much it is. */
+    NVT_STACKS_NO_UNSEEN = 0x800,
+};
+
+/*
+ * Make the stacks of a finished trace, in time linear in its ranges, operations and allocations but for
+ * nvt_project and an order of the stacks. Zero-initialise; release with nvt_stacks_free, also after a failure. 0, or -1 with
+ * err filled (out of memory).
+ */
+int nvt_stacks_make(struct nvt_stacks *stacks, const struct nvt_trace *trace,
+                    enum nvt_stacks_of what, unsigned flags, struct nvt_error *err);
+void nvt_stacks_free(struct nvt_stacks *stacks);
+
+/* The name of a row, the last one of its path. Owned by the stacks. */
+const char *nvt_stacks_name(const struct nvt_stacks *stacks, uint32_t row);
+
+#endif

@@ -1,0 +1,170 @@
+#include "named_iterations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../studies/phases.h"
+
+/* --- which they are --------------------------------------------------------------------------- */
+
+enum naming { OF_WORKLOADS, OF_ANY_DOMAIN, OF_PYTORCH, NAMINGS };
+
+static int is_named(const struct nvt_trace *trace, uint32_t range, uint32_t iteration,
+                    enum naming naming)
+{
+    static const char step[] = "ProfilerStep#";
+    const uint32_t name = trace->ranges.name[range];
+    if (naming == OF_PYTORCH)
+        return !strncmp(nvt_name(trace, name), step, sizeof(step) - 1);
+    return name == iteration &&
+           (naming == OF_ANY_DOMAIN || nvt_is_workloads_domain(trace, trace->ranges.domain[range]));
+}
+
+/* Whether a range lies in the last one that its thread was found to have. */
+static int is_inner(const struct nvt_ranges *ranges, uint32_t range, uint32_t last)
+{
+    return last != NVT_NONE && ranges->end[range] <= ranges->end[last];
+}
+
+uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const uint32_t name = nvt_strings_find(trace->strings, "iteration", strlen("iteration"));
+    uint32_t *rows = malloc(((size_t)ranges->count + 1) * sizeof(*rows));
+    uint32_t *last = malloc(((size_t)trace->threads.count + 1) * sizeof(*last));
+    *count = 0;
+    for (enum naming naming = 0; rows && last && naming < NAMINGS && !*count; naming++) {
+        memset(last, 0xFF, ((size_t)trace->threads.count + 1) * sizeof(*last));
+        for (uint32_t i = 0; i < ranges->count; i++) {
+            const uint32_t thread =
+                ranges->thread[i] < trace->threads.count ? ranges->thread[i] : trace->threads.count;
+            if (ranges->flags[i] & NVT_RANGE_UNCLOSED || !is_named(trace, i, name, naming) ||
+                is_inner(ranges, i, last[thread]))
+                continue;
+            last[thread] = i;
+            rows[(*count)++] = i;
+        }
+    }
+    if (!last) {
+        free(rows);
+        return NULL;
+    }
+    free(last);
+    return rows;
+}
+
+/* --- which one holds a moment ----------------------------------------------------------------- */
+
+static void free_lane(struct nvt_iteration_lane *lane)
+{
+    free(lane->items);
+    free(lane->until);
+    free(lane->first);
+    *lane = (struct nvt_iteration_lane){0};
+}
+
+/* The lane of an iteration: its thread, that one's process, or the only one; `count` where it has none. */
+static uint32_t lane_of(const struct nvt_named_iterations *iterations,
+                        const struct nvt_iteration_lane *lane, uint32_t item)
+{
+    const struct nvt_trace *trace = iterations->trace;
+    uint32_t thread = trace->ranges.thread[iterations->rows[item]];
+    if (lane == &iterations->all)
+        return 0;
+    if (thread >= trace->threads.count)
+        return lane->count;
+    if (lane == &iterations->threads)
+        return thread;
+    return trace->threads.process[thread] < lane->count ? trace->threads.process[thread]
+                                                        : lane->count;
+}
+
+/* Those of a lane stand together, behind them those of none. 0, or -1 when out of memory. */
+static int fill_lane(const struct nvt_named_iterations *iterations, struct nvt_iteration_lane *lane,
+                     uint32_t count)
+{
+    lane->count = count;
+    lane->items = malloc(((size_t)iterations->count + 1) * sizeof(*lane->items));
+    lane->until = malloc(((size_t)iterations->count + 1) * sizeof(*lane->until));
+    lane->first = calloc((size_t)count + 2, sizeof(*lane->first));
+    if (!lane->items || !lane->until || !lane->first)
+        return -1;
+    /* first[k + 1] counts those of lane k, then is where it begins, and at last where it ends. */
+    for (uint32_t i = 0; i < iterations->count; i++)
+        lane->first[lane_of(iterations, lane, i) + 1]++;
+    for (uint32_t k = 0, before = 0; k <= count; k++) {
+        uint32_t here = lane->first[k + 1];
+        lane->first[k + 1] = before;
+        before += here;
+    }
+    for (uint32_t i = 0; i < iterations->count; i++) {
+        uint32_t k = lane_of(iterations, lane, i);
+        lane->items[lane->first[k + 1]++] = i;
+    }
+    for (uint32_t k = 0; k <= count; k++) {
+        int64_t latest = INT64_MIN;
+        for (uint32_t at = lane->first[k]; at < lane->first[k + 1]; at++) {
+            int64_t end = iterations->trace->ranges.end[iterations->rows[lane->items[at]]];
+            latest = end > latest ? end : latest;
+            lane->until[at] = latest;
+        }
+    }
+    return 0;
+}
+
+int nvt_named_iterations_of(struct nvt_named_iterations *iterations, const struct nvt_trace *trace)
+{
+    iterations->trace = trace;
+    iterations->rows = nvt_iterations(trace, &iterations->count);
+    return iterations->rows && !fill_lane(iterations, &iterations->all, 1) &&
+                   !fill_lane(iterations, &iterations->threads, trace->threads.count) &&
+                   !fill_lane(iterations, &iterations->processes, trace->processes.count)
+               ? 0
+               : -1;
+}
+
+void nvt_named_iterations_free(struct nvt_named_iterations *iterations)
+{
+    free_lane(&iterations->threads);
+    free_lane(&iterations->processes);
+    free_lane(&iterations->all);
+    free(iterations->rows);
+    *iterations = (struct nvt_named_iterations){0};
+}
+
+/* Whether a lane is known and has any. */
+static int has(const struct nvt_iteration_lane *lane, uint32_t which)
+{
+    return which < lane->count && lane->first[which] < lane->first[which + 1];
+}
+
+static uint32_t find(const struct nvt_named_iterations *iterations,
+                     const struct nvt_iteration_lane *lane, uint32_t which, int64_t moment)
+{
+    const struct nvt_ranges *ranges = &iterations->trace->ranges;
+    uint32_t first = lane->first[which], low = first, high = lane->first[which + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ranges->start[iterations->rows[lane->items[middle]]] <= moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low > first && lane->until[low - 1] >= moment; low--)
+        if (ranges->end[iterations->rows[lane->items[low - 1]]] >= moment)
+            return lane->items[low - 1];
+    return NVT_NONE;
+}
+
+uint32_t nvt_iteration_at(const struct nvt_named_iterations *iterations, uint32_t thread,
+                          uint32_t process, int64_t moment)
+{
+    const struct nvt_threads *threads = &iterations->trace->threads;
+    if (has(&iterations->threads, thread))
+        return find(iterations, &iterations->threads, thread, moment);
+    if (thread < threads->count)
+        process = threads->process[thread];
+    if (has(&iterations->processes, process))
+        return find(iterations, &iterations->processes, process, moment);
+    return find(iterations, &iterations->all, 0, moment);
+}

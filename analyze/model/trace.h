@@ -1,0 +1,348 @@
+/*
+ * The trace model: what every reader fills and every analysis reads. No analysis knows a file
+ * format; no reader knows an analysis.
+ *
+ * Data lies in columns (one array a field), because an analysis touches few fields of many rows.
+ * Times are nanoseconds on one axis for the whole trace, host and device alike; where that axis
+ * starts is in `origin_ns`. Names are ids in `strings`. Rows refer to each other by index.
+ *
+ * Life: nvt_trace_new, the reader appends rows with nvt_<table>_add, nvt_trace_finish sorts and
+ * links them, analyses read, nvt_trace_free. After nvt_trace_finish a trace is immutable.
+ */
+#ifndef NVT_TRACE_H
+#define NVT_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../lib/costs.h"
+#include "../../lib/error.h"
+#include "../../lib/strings.h"
+
+#define NVT_NONE UINT32_MAX /* no such row */
+
+enum nvt_range_style { NVT_PUSH_POP, NVT_START_END };
+enum nvt_range_flags {
+    NVT_RANGE_UNCLOSED = 1,    /* no end was seen: `end` is threads.last_ns */
+    NVT_RANGE_HAS_PAYLOAD = 2, /* `payload` is a number or text written by the program */
+    NVT_RANGE_HAS_COLOR = 4,
+};
+enum nvt_op_kind { NVT_OP_KERNEL, NVT_OP_MEMCPY, NVT_OP_MEMSET };
+enum nvt_api_class { NVT_API_RUNTIME, NVT_API_DRIVER, NVT_API_LIBRARY, NVT_API_OTHER };
+enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };
+/* What a sample of a counter says: how much there is, how much more since the one before, or since the start. */
+enum nvt_counter_values { NVT_COUNTER_ABSOLUTE, NVT_COUNTER_DELTA, NVT_COUNTER_SINCE_START };
+enum nvt_sample_flags {
+    NVT_SAMPLE_BATCHED = 1, /* the program took the time, and handed the sample over later */
+};
+
+/* One process image (a new one after exec). */
+#define NVT_PROCESS_COLUMNS(X)                                                                     \
+    X(int64_t, pid)                                                                                \
+    X(int64_t, parent_pid) /* -1: unknown */                                                       \
+    X(uint32_t, name)      /* command line or executable */                                        \
+    X(uint32_t, rank)      /* of a distributed job, NVT_NONE when unknown */
+
+/* What NVTX events cost a process, as its collector measured it. */
+#define NVT_EVENT_COST_COLUMNS(X)                                                                  \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, ps)                                                                                \
+    X(uint8_t, what) /* enum nvt_cost */
+
+#define NVT_THREAD_COLUMNS(X)                                                                      \
+    X(uint32_t, process)                                                                           \
+    X(int64_t, tid)                                                                                \
+    X(uint32_t, name)                                                                              \
+    X(int64_t, last_ns)    /* last time on record */                                               \
+    X(uint64_t, events)    /* NVTX events recorded */                                              \
+    X(uint64_t, dropped)   /* events and device records known to be lost */                        \
+    X(uint64_t, waited_ns) /* time the thread waited for room in its ring */
+
+/* NVTX domains; row 0 is always the default domain, whose name is empty. */
+#define NVT_DOMAIN_COLUMNS(X)                                                                      \
+    X(uint32_t, process) /* NVT_NONE: any */                                                       \
+    X(uint32_t, name)
+
+/* NVTX ranges of both styles, sorted by (start, end descending) after nvt_trace_finish. */
+#define NVT_RANGE_COLUMNS(X)                                                                       \
+    X(int64_t, start)                                                                              \
+    X(int64_t, end)                                                                                \
+    X(uint32_t, thread)     /* that opened it */                                                   \
+    X(uint32_t, end_thread) /* that closed it; same as thread for push/pop */                      \
+    X(uint32_t, domain)                                                                            \
+    X(uint32_t, name)                                                                              \
+    X(uint32_t, category)   /* name of the category, 0 (empty) when there is none */               \
+    X(uint32_t, color)      /* ARGB */                                                             \
+    X(uint32_t, payload)    /* text of the payload, with NVT_RANGE_HAS_PAYLOAD */                  \
+    X(uint32_t, parent)     /* enclosing push/pop range of the same thread and domain, NVT_NONE */ \
+    X(uint32_t, children)   /* direct push/pop children */                                         \
+    X(int64_t, children_ns) /* time in at least one of them */                                     \
+    X(uint16_t, level)      /* 0: outermost of its thread and domain */                            \
+    X(uint8_t, style)       /* enum nvt_range_style */                                             \
+    X(uint8_t, flags)       /* enum nvt_range_flags */
+
+#define NVT_MARK_COLUMNS(X)                                                                        \
+    X(int64_t, time)                                                                               \
+    X(uint32_t, thread)                                                                            \
+    X(uint32_t, domain)                                                                            \
+    X(uint32_t, name)                                                                              \
+    X(uint32_t, category)                                                                          \
+    X(uint32_t, color)                                                                             \
+    X(uint32_t, payload)                                                                           \
+    X(uint8_t, flags)
+
+/* NVTX counters. A group is a row for each of its numbers, `name` then "group.entry". */
+#define NVT_COUNTER_COLUMNS(X)                                                                     \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, domain)                                                                            \
+    X(uint32_t, name)                                                                              \
+    X(uint32_t, unit)        /* 0 (empty): unknown */                                              \
+    X(uint32_t, description) /* of the counter or group */                                         \
+    X(uint8_t, values)       /* enum nvt_counter_values */                                         \
+    X(uint8_t, is_further)   /* of a group whose first row is another: the same event */
+
+/* Samples of counters, sorted by time. */
+#define NVT_COUNTER_SAMPLE_COLUMNS(X)                                                              \
+    X(int64_t, time)                                                                               \
+    X(uint32_t, counter)                                                                           \
+    X(uint32_t, thread) /* that handed it over */                                                  \
+    X(double, value)    /* in the counter's unit; finite */                                        \
+    X(uint8_t, flags)   /* enum nvt_sample_flags */
+
+/* Device operations, sorted by start. */
+#define NVT_OP_COLUMNS(X)                                                                          \
+    X(int64_t, start)                                                                              \
+    X(int64_t, end)                                                                                \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, device)                                                                            \
+    X(uint32_t, context)                                                                           \
+    X(uint32_t, stream)                                                                            \
+    X(uint64_t, correlation) /* of the API call that launched it, 0 unknown; per process */        \
+    X(uint32_t, api)         /* row of that call, NVT_NONE (set by nvt_trace_finish) */            \
+    X(uint32_t, thread)      /* that launched it, NVT_NONE unknown (likewise, or by the reader) */ \
+    X(int64_t, launch)       /* start of the launching call, or INT64_MIN when unknown */          \
+    X(uint32_t, name)        /* demangled kernel name; "[CUDA memcpy Host-to-Device]" … */       \
+    X(uint32_t, short_name)  /* kernel name without parameters and templates */                    \
+    X(uint64_t, bytes)       /* of a copy or memset */                                             \
+    X(uint32_t, detail)      /* row of kernels for a kernel, else NVT_NONE */                      \
+    X(uint8_t, kind)         /* enum nvt_op_kind */                                                \
+    X(uint8_t, copy_kind)    /* CUpti_ActivityMemcpyKind */                                        \
+    X(uint8_t, source_kind)  /* CUpti_ActivityMemoryKind of the source */                          \
+    X(uint8_t, target_kind)  /* CUpti_ActivityMemoryKind of the destination */
+
+/* What only kernels have; ops.detail points here, that of many operations to the same row. */
+#define NVT_KERNEL_COLUMNS(X)                                                                      \
+    X(uint32_t, grid_x)                                                                            \
+    X(uint32_t, grid_y)                                                                            \
+    X(uint32_t, grid_z)                                                                            \
+    X(uint32_t, block_x)                                                                           \
+    X(uint32_t, block_y)                                                                           \
+    X(uint32_t, block_z)                                                                           \
+    X(uint32_t, registers)      /* a thread */                                                     \
+    X(uint32_t, static_shared)  /* bytes a block */                                                \
+    X(uint32_t, dynamic_shared) /* bytes a block */                                                \
+    X(uint64_t, local_memory)   /* bytes in all */                                                 \
+    X(uint64_t, graph)          /* id of the graph it ran in, 0 none */                            \
+    X(uint64_t, graph_node)     /* 0 none */                                                       \
+    X(uint32_t, collective)     /* row of collectives and 1, 0 none */
+
+/* What a framework says of the communication that a kernel does: PyTorch's of NCCL's and RCCL's. */
+#define NVT_COLLECTIVE_COLUMNS(X)                                                                  \
+    X(uint32_t, name)  /* "allreduce", "_allgather_base" */                                        \
+    X(uint32_t, type)  /* of an element: "Float", "BFloat16" */                                    \
+    X(uint32_t, group) /* name of the group of ranks */                                            \
+    X(uint32_t, ranks) /* in the group, 0 unknown */                                               \
+    X(uint64_t, given) /* elements that a rank gives */                                            \
+    X(uint64_t, taken) /* elements that a rank gets */
+
+/* CUDA API calls on the host, sorted by start. */
+#define NVT_API_COLUMNS(X)                                                                         \
+    X(int64_t, start)                                                                              \
+    X(int64_t, end)                                                                                \
+    X(uint32_t, thread)                                                                            \
+    X(uint64_t, correlation)                                                                       \
+    X(uint32_t, name)                                                                              \
+    X(int32_t, result) /* the call's return code */                                                \
+    X(uint8_t, class)  /* enum nvt_api_class */
+
+/* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, that a stream is told to wait. Of waits for
+ * an event, where it was recorded: its operations before that call are what is waited for. */
+#define NVT_SYNC_COLUMNS(X)                                                                        \
+    X(int64_t, start)                                                                              \
+    X(int64_t, end)                                                                                \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, device)                                                                            \
+    X(uint32_t, context)                                                                           \
+    X(uint32_t, stream)                                                                            \
+    X(uint64_t, correlation)                                                                       \
+    X(uint64_t, recorded)        /* correlation of the call that recorded the event, 0 unknown */  \
+    X(uint32_t, recorded_stream) /* that it was recorded on, where that is known */                \
+    X(uint8_t, type)             /* CUpti_ActivitySynchronizationType */
+
+/* Memory taken and given back, sorted by time. */
+#define NVT_MEMORY_COLUMNS(X)                                                                      \
+    X(int64_t, time)                                                                               \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, device) /* NVT_NONE: the host */                                                   \
+    X(uint32_t, thread) /* NVT_NONE: unknown */                                                    \
+    X(uint64_t, address)                                                                           \
+    X(uint64_t, bytes)                                                                             \
+    X(uint64_t, allocated) /* in use after it, as the allocator says; UINT64_MAX unknown */        \
+    X(uint64_t, reserved)  /* held from the system after it; UINT64_MAX unknown */                 \
+    X(uint32_t, source)    /* name of the allocator, pool or memory kind */                        \
+    X(uint8_t, kind)       /* enum nvt_memory_kind */                                              \
+    X(uint8_t, is_earlier) /* it was before the window, at whose begin it now stands */
+
+/* Time that the profiler itself took. */
+#define NVT_OVERHEAD_COLUMNS(X)                                                                    \
+    X(int64_t, start)                                                                              \
+    X(int64_t, end)                                                                                \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, thread) /* NVT_NONE: unknown */                                                    \
+    X(uint32_t, name)
+
+/* What programs say a call belongs to (cuptiActivityPushExternalCorrelationId). */
+#define NVT_EXTERNAL_COLUMNS(X)                                                                    \
+    X(uint32_t, process)                                                                           \
+    X(uint64_t, correlation) /* of the API call */                                                 \
+    X(uint64_t, external)    /* the program's own id */                                            \
+    X(uint32_t, kind)        /* CUpti_ExternalCorrelationKind: whose ids these are */
+
+#define NVT_DEVICE_COLUMNS(X)                                                                      \
+    X(uint32_t, process) /* NVT_NONE: any */                                                       \
+    X(uint32_t, device)                                                                            \
+    X(uint32_t, name)                                                                              \
+    X(uint64_t, memory_bytes)                                                                      \
+    X(uint32_t, multiprocessors)                                                                   \
+    X(uint32_t, gpu) /* its UUID or place on the bus, the same for all processes; 0 unknown */
+
+/* Names that the program gave to its devices, contexts, streams, events … */
+#define NVT_RESOURCE_COLUMNS(X)                                                                    \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, type) /* string: "device", "stream", "context", "event", … */                    \
+    X(uint64_t, handle)                                                                            \
+    X(uint32_t, name)
+
+/* Facts about the trace: "backend", "device", "date", "host", "command", … */
+#define NVT_META_COLUMNS(X)                                                                        \
+    X(uint32_t, key)                                                                               \
+    X(uint32_t, value)
+
+/* Tables of the model: X(table member, row name, column list). */
+#define NVT_TABLES(X)                                                                              \
+    X(processes, process, NVT_PROCESS_COLUMNS)                                                     \
+    X(event_costs, event_cost, NVT_EVENT_COST_COLUMNS)                                             \
+    X(threads, thread, NVT_THREAD_COLUMNS)                                                         \
+    X(domains, domain, NVT_DOMAIN_COLUMNS)                                                         \
+    X(ranges, range, NVT_RANGE_COLUMNS)                                                            \
+    X(marks, mark, NVT_MARK_COLUMNS)                                                               \
+    X(counters, counter, NVT_COUNTER_COLUMNS)                                                      \
+    X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS)                                 \
+    X(ops, op, NVT_OP_COLUMNS)                                                                     \
+    X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
+    X(collectives, collective, NVT_COLLECTIVE_COLUMNS)                                             \
+    X(apis, api, NVT_API_COLUMNS)                                                                  \
+    X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
+    X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
+    X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
+    X(externals, external_id, NVT_EXTERNAL_COLUMNS)                                                \
+    X(devices, device, NVT_DEVICE_COLUMNS)                                                         \
+    X(resources, resource, NVT_RESOURCE_COLUMNS)                                                   \
+    X(meta, fact, NVT_META_COLUMNS)
+
+#define NVT_ROW_FIELD(type, field)    type field;
+#define NVT_COLUMN_FIELD(type, field) type *field;
+#define NVT_DECLARE_TABLE(member, row, columns)                                                    \
+    struct nvt_##row {                                                                             \
+        columns(NVT_ROW_FIELD)                                                                     \
+    };                                                                                             \
+    struct nvt_##member {                                                                          \
+        uint32_t count, capacity;                                                                  \
+        columns(NVT_COLUMN_FIELD)                                                                  \
+    };
+NVT_TABLES(NVT_DECLARE_TABLE)
+
+struct nvt_trace {
+    struct nvt_strings *strings;
+    char *path;                /* the file it came from */
+    const char *format;        /* "nvt", "nsys", "kineto": static text */
+    int64_t origin_ns;         /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
+    int64_t first_ns, last_ns; /* of anything in it (set by nvt_trace_finish) */
+    int64_t
+        levels_ns; /* until when memory and counters are told: last_ns, or where a window ends before it */
+    int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
+    uint32_t *recent_kernels; /* of nvt_trace_kernel */
+    char *warning;            /* one line about what could not be read, or NULL */
+    char *notes; /* lines, each with its '\n', about what is not in the recording, or NULL */
+#define NVT_MEMBER(member, row, columns) struct nvt_##member member;
+    NVT_TABLES(NVT_MEMBER)
+#undef NVT_MEMBER
+};
+
+/* An empty trace with the default domain in it. NULL when out of memory. */
+struct nvt_trace *nvt_trace_new(const char *path, const char *format);
+void nvt_trace_free(struct nvt_trace *trace);
+
+/*
+ * nvt_process_add, nvt_thread_add, nvt_range_add, nvt_memory_event_add, nvt_fact_add … one for every table: append a copy of the row.
+ * Returns its index, or NVT_NONE when out of memory (or past 2^32 - 2 rows).
+ */
+#define NVT_DECLARE_ADD(member, row, columns)                                                      \
+    uint32_t nvt_##row##_add(struct nvt_trace *trace, const struct nvt_##row *values);
+NVT_TABLES(NVT_DECLARE_ADD)
+#undef NVT_DECLARE_ADD
+
+/*
+ * nvt_range_reserve …: room for so many rows in all, so that a reader can fill columns at `count` and
+ * behind it itself; they are zero. Room that is not used takes addresses, but no memory. 0, or -1
+ * when out of memory.
+ */
+#define NVT_DECLARE_RESERVE(member, row, columns)                                                  \
+    int nvt_##row##_reserve(struct nvt_trace *trace, uint64_t rows);
+NVT_TABLES(NVT_DECLARE_RESERVE)
+#undef NVT_DECLARE_RESERVE
+
+/* Find a row or append it: the process with this pid (and no more than its pid known), the thread
+ * of a process, the domain of a process by name. Index, or NVT_NONE when out of memory. */
+uint32_t nvt_trace_process(struct nvt_trace *trace, int64_t pid);
+uint32_t nvt_trace_thread(struct nvt_trace *trace, uint32_t process, int64_t tid);
+uint32_t nvt_trace_domain(struct nvt_trace *trace, uint32_t process, const char *name);
+
+/* The value of a fact about the trace, NULL when it is not there; set one (0, or -1 when out of
+ * memory; a later value replaces an earlier one). */
+const char *nvt_trace_meta(const struct nvt_trace *trace, const char *key);
+int nvt_trace_set_meta(struct nvt_trace *trace, const char *key, const char *value);
+
+/* The row of kernels that is like this one, found among those added last, or added. Kernels are launched
+ * over and over with the same shape: so a trace has few rows of them. NVT_NONE when out of memory. */
+uint32_t nvt_trace_kernel(struct nvt_trace *trace, const struct nvt_kernel *values);
+
+/* Set trace->warning (the first one is kept), without the path, which whoever prints it puts in front. */
+void nvt_trace_warn(struct nvt_trace *trace, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Add a line to trace->notes. */
+void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Sort ranges, marks, samples of counters, ops, apis, syncs, memory by time; link ranges to their parents and levels
+ * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
+ * their correlation id and process. A range whose end precedes its start is cut to zero length. 0
+ * or -1 (out of memory). Rows must not be added after it.
+ */
+int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err);
+
+/* What an operation is called for short: the id of a name. */
+static inline uint32_t nvt_op_name(const struct nvt_trace *trace, uint32_t op)
+{
+    return trace->ops.short_name[op] ? trace->ops.short_name[op] : trace->ops.name[op];
+}
+
+/* A row's name. */
+static inline const char *nvt_name(const struct nvt_trace *trace, uint32_t id)
+{
+    return nvt_strings_get(trace->strings, id, NULL);
+}
+
+#endif

@@ -1,0 +1,277 @@
+#include "groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/buffer.h"
+#include "../model/column.h"
+
+void nvt_groups_free(struct nvt_groups *groups)
+{
+    nvt_strings_free(groups->names);
+    nvt_map_free(&groups->paths);
+    for (uint32_t i = 0; i < groups->count; i++) {
+        free(groups->groups[i].narrow);
+        free(groups->groups[i].wide);
+        free(groups->groups[i].pieces);
+    }
+    for (size_t i = 0; i < groups->owned_count; i++)
+        nvt_column_free(groups->owned[i]);
+    free(groups->owned);
+    free(groups->groups);
+    free(groups->translated);
+    free(groups->scratch);
+    *groups = (struct nvt_groups){0};
+}
+
+void nvt_groups_trace(struct nvt_groups *groups, const struct nvt_trace *trace)
+{
+    free(groups->translated);
+    groups->trace = trace;
+    groups->translated_count = nvt_strings_count(trace->strings);
+    groups->translated = malloc((size_t)groups->translated_count * sizeof(*groups->translated));
+    if (!groups->translated) {
+        groups->translated_count = 0;
+        groups->failed = 1;
+        return;
+    }
+    memset(groups->translated, 0xff, groups->translated_count * sizeof(*groups->translated));
+}
+
+static uint32_t add_text(struct nvt_groups *groups, const char *text, size_t length)
+{
+    if (!groups->names)
+        groups->names = nvt_strings_new();
+    uint32_t id = groups->names ? nvt_strings_add(groups->names, text, length) : NVT_NO_STRING;
+    groups->failed |= id == NVT_NO_STRING;
+    return id;
+}
+
+uint32_t nvt_groups_text(struct nvt_groups *groups, const char *text)
+{
+    return add_text(groups, text, strlen(text));
+}
+
+uint32_t nvt_groups_string(struct nvt_groups *groups, uint32_t string)
+{
+    if (string >= groups->translated_count)
+        return nvt_groups_text(groups, "");
+    uint32_t *known = &groups->translated[string];
+    if (*known == NVT_NO_STRING) {
+        size_t length;
+        const char *text = nvt_strings_get(groups->trace->strings, string, &length);
+        *known = add_text(groups, text, length);
+    }
+    return *known;
+}
+
+const char *nvt_groups_name(const struct nvt_groups *groups, uint32_t name)
+{
+    return groups->names ? nvt_strings_get(groups->names, name, NULL) : "";
+}
+
+static uint32_t child(struct nvt_groups *groups, uint32_t node, uint32_t part)
+{
+    uint32_t *at = nvt_map_at(&groups->paths, (uint64_t)node << 32 | part);
+    if (!at)
+        return NVT_NONE;
+    if (*at == NVT_MAP_NONE)
+        *at = ++groups->nodes;
+    return *at;
+}
+
+/* Nodes of the tree below which names of ranges and groups hang; no key starts with them. */
+enum { ROOT_OF_NAMES = UINT32_MAX - 2, ROOT_OF_GROUPS = UINT32_MAX - 1 };
+
+uint32_t nvt_groups_named(struct nvt_groups *groups, uint32_t domain, uint32_t string)
+{
+    const struct nvt_domains *domains = &groups->trace->domains;
+    uint32_t prefix =
+        nvt_groups_string(groups, domain < domains->count ? domains->name[domain] : 0);
+    uint32_t name = nvt_groups_string(groups, string);
+    uint32_t node = child(groups, ROOT_OF_NAMES, prefix);
+    uint32_t *known = nvt_map_at(&groups->paths, (uint64_t)node << 32 | name);
+    if (node == NVT_NONE || !known) {
+        groups->failed = 1;
+        return NVT_NO_STRING;
+    }
+    if (*known == NVT_MAP_NONE) {
+        struct nvt_buffer text = {0};
+        uint32_t id = NVT_NO_STRING;
+        if (!nvt_buffer_printf(&text, "%s:%s", nvt_groups_name(groups, prefix),
+                               nvt_groups_name(groups, name)))
+            id = add_text(groups, (const char *)text.data, text.size);
+        nvt_buffer_free(&text);
+        groups->failed |= id == NVT_NO_STRING;
+        *known = id;
+    }
+    return *known;
+}
+
+uint32_t nvt_groups_range(struct nvt_groups *groups, uint32_t range)
+{
+    const struct nvt_ranges *ranges = &groups->trace->ranges;
+    return nvt_groups_named(groups, ranges->domain[range], ranges->name[range]);
+}
+
+static uint32_t new_group(struct nvt_groups *groups, const uint32_t *parts, int count)
+{
+    if (groups->count == groups->capacity) {
+        uint32_t capacity = groups->capacity ? groups->capacity * 2 : 64;
+        struct nvt_group *grown = realloc(groups->groups, capacity * sizeof(*grown));
+        if (!grown)
+            return NVT_NONE;
+        groups->groups = grown;
+        groups->capacity = capacity;
+    }
+    struct nvt_group *group = &groups->groups[groups->count];
+    *group = (struct nvt_group){.total = 0};
+    memcpy(group->key, parts, (size_t)count * sizeof(*parts));
+    return groups->count++;
+}
+
+uint32_t nvt_groups_key(struct nvt_groups *groups, const uint32_t *parts, int count)
+{
+    uint32_t node = ROOT_OF_GROUPS;
+    for (int i = 0; i < count - 1 && node != NVT_NONE; i++)
+        node = child(groups, node, parts[i]);
+    uint32_t *group = node == NVT_NONE
+                          ? NULL
+                          : nvt_map_at(&groups->paths, (uint64_t)node << 32 | parts[count - 1]);
+    if (group && *group == NVT_MAP_NONE)
+        *group = new_group(groups, parts, count);
+    if (!group || *group == NVT_NONE) {
+        groups->failed = 1;
+        return NVT_NONE;
+    }
+    return *group;
+}
+
+/* From 32 bits to 64. */
+static int widen(struct nvt_group *group)
+{
+    int64_t *wide = malloc(group->capacity * sizeof(*wide));
+    if (!wide)
+        return -1;
+    for (size_t i = 0; i < group->kept; i++)
+        wide[i] = group->narrow[i];
+    free(group->narrow);
+    group->narrow = NULL;
+    group->wide = wide;
+    return 0;
+}
+
+int nvt_group_grow(struct nvt_group *group, int64_t value)
+{
+    size_t capacity = group->capacity;
+    if (group->kept == capacity) {
+        capacity = capacity ? capacity * 2 : 4;
+        void *grown = group->wide ? realloc(group->wide, capacity * sizeof(*group->wide))
+                                  : realloc(group->narrow, capacity * sizeof(*group->narrow));
+        if (!grown)
+            return -1;
+        if (group->wide)
+            group->wide = grown;
+        else
+            group->narrow = grown;
+        group->capacity = capacity;
+    }
+    return group->narrow && (uint64_t)value > UINT32_MAX ? widen(group) : 0;
+}
+
+static int add_piece(struct nvt_group *to, const struct nvt_piece *piece)
+{
+    if (!(to->piece_count & (to->piece_count - 1))) {
+        size_t capacity = to->piece_count ? (size_t)to->piece_count * 2 : 1;
+        struct nvt_piece *pieces = realloc(to->pieces, capacity * sizeof(*pieces));
+        if (!pieces)
+            return -1;
+        to->pieces = pieces;
+    }
+    to->pieces[to->piece_count++] = *piece;
+    return 0;
+}
+
+void nvt_groups_piece(struct nvt_groups *groups, uint32_t group, const struct nvt_piece *piece)
+{
+    if (group == NVT_NONE || !piece->count)
+        return;
+    struct nvt_group *to = &groups->groups[group];
+    if (add_piece(to, piece)) {
+        groups->failed = 1;
+        return;
+    }
+    to->count += piece->count;
+    to->total = nvt_clock_sum(to->total, (int64_t)piece->sums.sum);
+}
+
+void nvt_groups_own(struct nvt_groups *groups, void *column)
+{
+    void **owned = realloc(groups->owned, (groups->owned_count + 1) * sizeof(*owned));
+    if (!owned) {
+        nvt_column_free(column);
+        groups->failed = 1;
+        return;
+    }
+    groups->owned = owned;
+    groups->owned[groups->owned_count++] = column;
+}
+
+int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i < groups->count; i++) {
+        struct nvt_group *group = &groups->groups[i];
+        most = group->count > most ? group->count : most;
+        if (group->kept && !group->wide) {
+            const struct nvt_piece kept = {group->narrow, group->kept,
+                                           nvt_sums_of(group->narrow, group->kept), 0};
+            groups->failed |= add_piece(group, &kept) != 0;
+        }
+    }
+    free(groups->scratch);
+    groups->scratch = malloc((most + 2) * sizeof(*groups->scratch));
+    if (groups->failed || !groups->scratch)
+        return nvt_fail(err, "out of memory");
+    return 0;
+}
+
+struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
+{
+    const struct nvt_group *from = &groups->groups[group];
+    struct nvt_summary summary;
+    if (!from->wide) {
+        nvt_sample_summary_pieces(from->pieces, from->piece_count, groups->scratch, &summary);
+    } else {
+        size_t n = 0;
+        for (size_t i = 0; i < from->kept; i++)
+            groups->scratch[n++] = (double)from->wide[i];
+        for (uint32_t k = 0; k < from->piece_count; k++)
+            for (size_t i = 0; i < from->pieces[k].count; i++)
+                groups->scratch[n++] = from->pieces[k].values[i];
+        nvt_sample_summary(groups->scratch, n, &summary);
+    }
+    if (summary.n == 1)
+        summary.std = 0;
+    return summary;
+}
+
+static void put(struct nvt_table *table, size_t row, size_t column, double value)
+{
+    if (nvt_table_column(table, column)->type == NVT_INT)
+        nvt_table_set_int(table, row, column, (int64_t)value);
+    else
+        nvt_table_set_real(table, row, column, value);
+}
+
+void nvt_put_summary(struct nvt_table *table, size_t row, size_t first,
+                     const struct nvt_summary *summary, double unit)
+{
+    if (!summary->n)
+        return;
+    put(table, row, first, summary->mean / unit);
+    put(table, row, first + 1, summary->median / unit);
+    put(table, row, first + 2, summary->min / unit);
+    put(table, row, first + 3, summary->max / unit);
+    put(table, row, first + 4, summary->std / unit);
+}

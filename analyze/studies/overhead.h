@@ -1,0 +1,61 @@
+/*
+ * What collecting costs: the times of each phase at a level of collection against those of the same
+ * configuration and warm-up without any. What the report `overhead` and its chart read; the run's
+ * own clock is the same at every level.
+ *
+ * A level's j-th run of a configuration is paired with the j-th bare one: `nvtally run` interleaves
+ * levels, so that both met the machine in the same state: runs one after the other or, by --interleave
+ * iterations, side by side. By --interleave within a run is a pair by itself: each of its iterations has a
+ * twin next to it without NVTX, its ratio is the median of theirs, and where its memory lies is the same for
+ * both. These three are not mixed. With two pairs and more the slow-down is the median of the ratios, which
+ * between two runs are those of their medians. Its 95 % interval is, from six pairs on, that between
+ * the order statistics that the sign test allows (Conover, "Practical Nonparametric Statistics",
+ * 1999, section 3.2: distribution-free); with two to five Student's t of the logarithms of the
+ * ratios. A single pair has the ratio of its means and the interval of Welch's t by the normal
+ * approximation (change.h), where the iterations of a run count as independent and what differs
+ * from run to run is not in it. Published rows are paired too; how many iterations theirs are of they may
+ * not say, and then there is no interval.
+ */
+#ifndef NVT_OVERHEAD_H
+#define NVT_OVERHEAD_H
+
+#include "../reports/report.h"
+
+struct nvt_slowdown_row {
+    char *configuration; /* "workload key=value …" */
+    const char *level;   /* belongs to the input */
+    char *phase;
+    int64_t warmup;          /* -1: the record does not say it */
+    const char *interleave;  /* what --interleave was told; belongs to the input */
+    double bare, with;       /* ns: medians over the pairs */
+    double ratio, low, high; /* NaN: nothing can be said */
+    /* Processor time of the recorder, as a share of the time in timed iterations: the median over the pairs,
+     * NaN when nothing is known of it. The ratio is what the workload's clock shows, and a recorder that does its
+     * work while the workload rests is not in it; had it taken all of that from the workload, the slow-down would
+     * have been ratio · (1 + recorder). */
+    double recorder;
+    size_t pairs;
+    const char *source; /* "measured", "published": static text */
+};
+
+struct nvt_slowdowns {
+    struct nvt_slowdown_row *rows;
+    size_t count, capacity;
+    size_t bare; /* runs without collection, and such as are their own bare one */
+};
+
+/* Of all run directories of the input, by configuration, warm-up, phase and level in the order in
+ * which they come. 0, or -1 with err (out of memory). Zero-initialise; release with
+ * nvt_slowdowns_free. */
+int nvt_slowdowns_make(struct nvt_slowdowns *overheads, const struct nvt_report_input *input,
+                       struct nvt_error *err);
+void nvt_slowdowns_free(struct nvt_slowdowns *overheads);
+
+/* What has to be said of intervals that are of one pair of runs, as a sentence; NULL: there is none. */
+const char *nvt_slowdowns_caution(const struct nvt_slowdowns *overheads);
+
+/* The median of `count` ratios and its 95 % interval, as said above; the values are sorted. One
+ * ratio has no interval. */
+void nvt_ratio_interval(double *ratios, size_t count, double *median, double *low, double *high);
+
+#endif

@@ -1,0 +1,524 @@
+#include "pipeline.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/clock.h"
+#include "phases.h"
+#include "../device/project.h"
+
+#define PARTITIONS_MOST 1024
+#define RANKS_MOST      65536
+#define CLOCK_MOST      (INT64_MAX / 16) /* 18 years; what is beyond it is none of a clock */
+
+/* --- reading names and payloads --- */
+
+/* "forward p2", "wait p0.1" … : 0 when the name is none of those. */
+static int parse_name(const char *name, struct nvt_pipeline_span *span)
+{
+    static const char *const kinds[] = {"forward p", "backward p", "recompute p", "wait p"};
+    for (int kind = 0; kind < 4; kind++) {
+        size_t length = strlen(kinds[kind]);
+        char *end;
+        if (strncmp(name, kinds[kind], length) || name[length] < '0' || name[length] > '9')
+            continue;
+        long partition = strtol(name + length, &end, 10), chunk = 0;
+        if (*end == '.')
+            chunk = strtol(end + 1, &end, 10);
+        if (*end || partition >= PARTITIONS_MOST || chunk < 0 || chunk > PARTITIONS_MOST)
+            return 0;
+        span->kind = (enum nvt_pipeline_kind)kind;
+        span->partition = (int)partition;
+        span->chunk = (int)chunk;
+        return 1;
+    }
+    return 0;
+}
+
+/* The number that a text starts with; -1 for one that no int holds. */
+static int number_of(const char *text)
+{
+    long number = strtol(text, NULL, 10);
+    return number < 0 || number > INT_MAX ? -1 : (int)number;
+}
+
+/* What stands behind "key": in a payload like {"allocated":1,…}; NULL when there is none. */
+static const char *value_of(const char *payload, const char *key)
+{
+    const char *at = strstr(payload, key);
+    return at && at[strlen(key)] == ':' ? at + strlen(key) + 1 : NULL;
+}
+
+static double member(const char *payload, const char *key)
+{
+    const char *value = value_of(payload, key);
+    return value ? strtod(value, NULL) : NAN;
+}
+
+/* A time: a number that a double does not hold to the nanosecond; 0 when there is none, or it is none. */
+static int64_t time_member(const char *payload, const char *key)
+{
+    const char *value = value_of(payload, key);
+    long long time = value ? strtoll(value, NULL, 10) : 0;
+    return time > -CLOCK_MOST && time < CLOCK_MOST ? time : 0;
+}
+
+/* --- one trace --- */
+
+/* What is read of one trace before it is added to its view. */
+struct reading {
+    const struct nvt_trace *trace;
+    struct nvt_projected *projected; /* NULL: no operations */
+    struct nvt_pipeline_view *view;
+    int64_t offset; /* to the axis of the view */
+    uint32_t main_thread;
+};
+
+static void *grow(void *items, size_t count, size_t size)
+{
+    /* The capacity is the next power of two, so it is known without being kept. */
+    if (count & (count - 1))
+        return items;
+    return realloc(items, (count ? 2 * count : 1) * size);
+}
+
+static int add_step(struct reading *reading, uint32_t range)
+{
+    struct nvt_pipeline_view *view = reading->view;
+    const struct nvt_ranges *ranges = &reading->trace->ranges;
+    struct nvt_pipeline_step *grown = grow(view->steps, view->step_count, sizeof(*grown));
+    if (!grown)
+        return -1;
+    view->steps = grown;
+    view->steps[view->step_count++] = (struct nvt_pipeline_step){
+        ranges->start[range] + reading->offset, ranges->end[range] + reading->offset, INT64_MAX};
+    return 0;
+}
+
+/* The step that a time lies in; -1: in none, as in a warm-up. */
+static int step_at(const struct nvt_pipeline_view *view, int64_t time)
+{
+    size_t low = 0, high = view->step_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (view->steps[middle].end < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < view->step_count && view->steps[low].start <= time ? (int)low : -1;
+}
+
+static int read_steps(struct reading *reading)
+{
+    const struct nvt_trace *trace = reading->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        const char *name = nvt_name(trace, ranges->name[i]);
+        if (!nvt_is_workloads_domain(trace, ranges->domain[i]) || ranges->parent[i] == NVT_NONE)
+            continue;
+        if (!strcmp(name, "step") && add_step(reading, i))
+            return -1;
+        if (!strcmp(name, "step"))
+            reading->main_thread = ranges->thread[i];
+        if (!strcmp(name, "backward") && reading->view->step_count)
+            reading->view->steps[reading->view->step_count - 1].backward_start =
+                ranges->start[i] + reading->offset;
+    }
+    return 0;
+}
+
+static int add_span(struct reading *reading, uint32_t range)
+{
+    struct nvt_pipeline_view *view = reading->view;
+    const struct nvt_ranges *ranges = &reading->trace->ranges;
+    struct nvt_pipeline_span span = {0};
+    if (!parse_name(nvt_name(reading->trace, ranges->name[range]), &span))
+        return 0;
+    span.step = step_at(view, ranges->start[range] + reading->offset);
+    if (span.step < 0)
+        return 0;
+    span.start = ranges->start[range];
+    span.end = ranges->end[range];
+    if (reading->projected && span.kind != NVT_PIPE_WAIT && reading->projected[range].ops) {
+        span.start = reading->projected[range].start;
+        span.end = reading->projected[range].end;
+        span.operations = reading->projected[range].busy;
+        view->on_device = 1;
+    }
+    span.start += reading->offset;
+    span.end += reading->offset;
+    span.host_end = ranges->end[range] + reading->offset;
+    if (ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD)
+        span.microbatch = number_of(nvt_name(reading->trace, ranges->payload[range]));
+    struct nvt_pipeline_span *grown = grow(view->spans, view->span_count, sizeof(*grown));
+    if (!grown)
+        return -1;
+    view->spans = grown;
+    view->spans[view->span_count++] = span;
+    view->has_workers |= ranges->thread[range] != reading->main_thread;
+    if (span.partition >= view->partitions)
+        view->partitions = span.partition + 1;
+    return 0;
+}
+
+static int add_level(struct reading *reading, uint32_t mark)
+{
+    struct nvt_pipeline_view *view = reading->view;
+    const struct nvt_marks *marks = &reading->trace->marks;
+    const char *name = nvt_name(reading->trace, marks->name[mark]);
+    const char *payload = nvt_name(reading->trace, marks->payload[mark]);
+    if (strncmp(name, "memory p", 8) || name[8] < '0' || name[8] > '9')
+        return 0;
+    const int64_t time = marks->time[mark] + reading->offset;
+    struct nvt_pipeline_level level = {.start = time,
+                                       .time = time,
+                                       .partition = number_of(name + 8),
+                                       .allocated = member(payload, "\"allocated\""),
+                                       .reserved = member(payload, "\"reserved\""),
+                                       .peak_allocated = member(payload, "\"peak_allocated\""),
+                                       .peak_reserved = member(payload, "\"peak_reserved\"")};
+    double microbatch = member(payload, "\"microbatch\"");
+    level.step = step_at(view, level.time);
+    if (level.step < 0 || level.partition < 0 || level.partition >= PARTITIONS_MOST ||
+        !(level.peak_allocated >= 0) || !(microbatch >= 0 && microbatch < 1e6))
+        return 0;
+    level.microbatch = (int)microbatch;
+    level.is_backward = member(payload, "\"is_backward\"") > 0;
+    struct nvt_pipeline_level *grown = grow(view->levels, view->level_count, sizeof(*grown));
+    if (!grown)
+        return -1;
+    view->levels = grown;
+    view->levels[view->level_count++] = level;
+    return 0;
+}
+
+/* What a trace says of the rank that it is of, by its mark "clock offset" and its ranges. */
+struct rank {
+    int number, of;   /* 0 of 1 where there is no mark */
+    int64_t to_rank0; /* added to the trace's times: rank 0's clock, where the mark has the time */
+    const char *configuration; /* "gpipe partitions=4 …", the trace's; NULL: it names none */
+};
+
+/* The range that a configuration is named by; NULL: there is none. */
+static const char *named_configuration(const struct nvt_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (nvt_range_is_configuration(trace, i))
+            return nvt_name(trace, trace->ranges.name[i]);
+    return NULL;
+}
+
+static struct rank rank_of(const struct nvt_trace *trace)
+{
+    struct rank rank = {0, 1, 0, named_configuration(trace)};
+    const struct nvt_marks *marks = &trace->marks;
+    uint32_t i = 0;
+    while (i < marks->count && (strcmp(nvt_name(trace, marks->name[i]), "clock offset") != 0 ||
+                                !nvt_is_workloads_domain(trace, marks->domain[i])))
+        i++;
+    if (i == marks->count)
+        return rank;
+    const char *payload = nvt_name(trace, marks->payload[i]);
+    double number = member(payload, "\"rank\""), ranks = member(payload, "\"ranks\"");
+    if (ranks >= 1 && ranks <= RANKS_MOST && number >= 0 && number < floor(ranks)) {
+        rank.number = (int)number;
+        rank.of = (int)ranks;
+    }
+    rank.to_rank0 = time_member(payload, "\"offset_ns\"");
+    int64_t time = time_member(payload, "\"time_ns\"");
+    if (time)
+        rank.to_rank0 += time - marks->time[i];
+    if (rank.to_rank0 < -CLOCK_MOST || rank.to_rank0 > CLOCK_MOST)
+        rank.to_rank0 = 0;
+    return rank;
+}
+
+/* Add a trace to a view: the first of its ranks brings the steps, the others widen them. */
+static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *trace, int64_t offset,
+                      struct nvt_error *err)
+{
+    struct reading reading = {trace, NULL, view, offset, NVT_NONE};
+    struct nvt_pipeline_view own = {0};
+    int status = 0, is_first = !view->step_count;
+    if (trace->ops.count && !(reading.projected = nvt_project_ranges(trace, 0, err)))
+        return -1;
+    if (!is_first) {
+        /* Its own steps say which of its spans belong to which. */
+        own = *view;
+        view->steps = NULL;
+        view->step_count = 0;
+    }
+    status = read_steps(&reading);
+    for (uint32_t i = 0; i < trace->ranges.count && !status && view->step_count; i++)
+        if (nvt_is_workloads_domain(trace, trace->ranges.domain[i]))
+            status = add_span(&reading, i);
+    for (uint32_t i = 0; i < trace->marks.count && !status && view->step_count; i++)
+        if (nvt_is_workloads_domain(trace, trace->marks.domain[i]))
+            status = add_level(&reading, i);
+    if (!is_first) {
+        /* A step of the pipeline is under way while it is in any rank. */
+        for (size_t i = 0; i < own.step_count && i < view->step_count; i++) {
+            if (view->steps[i].start < own.steps[i].start)
+                own.steps[i].start = view->steps[i].start;
+            if (view->steps[i].end > own.steps[i].end)
+                own.steps[i].end = view->steps[i].end;
+        }
+        free(view->steps);
+        view->steps = own.steps;
+        view->step_count = own.step_count;
+        view->has_workers = 1;
+    }
+    free(reading.projected);
+    return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
+}
+
+/* --- all --- */
+
+static int by_start(const void *left, const void *right)
+{
+    const struct nvt_pipeline_span *a = left, *b = right;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct nvt_pipeline_level *a = left, *b = right;
+    return (a->time > b->time) - (a->time < b->time);
+}
+
+/* What a view was begun with, while others are looked for that belong to it. */
+struct beginning {
+    size_t first; /* trace of the input */
+    struct rank rank;
+    uint8_t *has_rank; /* [rank.of] */
+};
+
+static int by_host_end(const void *left, const void *right)
+{
+    const struct nvt_pipeline_span *a = left, *b = right;
+    return (a->host_end > b->host_end) - (a->host_end < b->host_end);
+}
+
+/* Give levels the times of what they were taken behind: of their partition's last forward or backward, whose range had
+ * ended when the mark was made. `last`: two of each partition. */
+static void place_levels(struct nvt_pipeline_view *view, const struct nvt_pipeline_span **last)
+{
+    qsort(view->spans, view->span_count, sizeof(*view->spans), by_host_end);
+    for (size_t i = 0, k = 0; i < view->level_count; i++) {
+        struct nvt_pipeline_level *level = &view->levels[i];
+        for (; k < view->span_count && view->spans[k].host_end <= level->time; k++)
+            if (view->spans[k].kind <= NVT_PIPE_BACKWARD)
+                last[2 * view->spans[k].partition + (view->spans[k].kind == NVT_PIPE_BACKWARD)] =
+                    &view->spans[k];
+        const struct nvt_pipeline_span *span =
+            level->partition < view->partitions ? last[2 * level->partition + !!level->is_backward]
+                                                : NULL;
+        if (!span || span->step != level->step || span->microbatch != level->microbatch)
+            continue;
+        level->start = span->start;
+        level->time = span->end;
+    }
+}
+
+/* On a device a step's backward begins when its first operation does, not when it is launched. */
+static void place_backwards(struct nvt_pipeline_view *view)
+{
+    for (size_t i = view->span_count; i-- > 0;) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        struct nvt_pipeline_step *step = &view->steps[span->step];
+        /* By start, the first one comes last. */
+        if (span->kind == NVT_PIPE_BACKWARD && step->backward_start != INT64_MAX)
+            step->backward_start = span->start;
+    }
+}
+
+/* Sort what has been read of all of a view's traces. 0, or -1 with err. */
+static int settle(struct nvt_pipeline_view *view, struct nvt_error *err)
+{
+    const struct nvt_pipeline_span **last = calloc(2 * (size_t)view->partitions + 1, sizeof(*last));
+    if (!last)
+        return nvt_fail(err, "out of memory");
+    if (view->level_count) {
+        qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
+        if (view->span_count)
+            place_levels(view, last);
+        qsort(view->levels, view->level_count, sizeof(*view->levels), by_time);
+    }
+    free(last);
+    if (view->span_count) {
+        qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
+        if (view->on_device)
+            place_backwards(view);
+    }
+    return 0;
+}
+
+static void release(struct nvt_pipeline_view *view)
+{
+    free(view->configuration);
+    free(view->steps);
+    free(view->spans);
+    free(view->levels);
+}
+
+/* Whether a trace is a rank of the view: of the same record, or another rank of the same configuration. */
+static int belongs(const struct nvt_input_trace *at, const struct nvt_input_trace *first,
+                   const struct rank *rank, const struct beginning *beginning)
+{
+    const char *name = rank->configuration, *other = beginning->rank.configuration;
+    if (at->runs || first->runs)
+        return at->runs == first->runs && at->record == first->record;
+    return name && other && !strcmp(name, other) && rank->of > 1 &&
+           rank->of == beginning->rank.of && !beginning->has_rank[rank->number];
+}
+
+static int begin(struct nvt_pipeline_view *view, struct beginning *beginning,
+                 const struct nvt_input_trace *at, const struct rank *rank)
+{
+    const struct nvt_record *record = at->runs ? &at->runs->records[at->record] : NULL;
+    const char *axes = rank->configuration ? strchr(rank->configuration, ' ') : NULL;
+    beginning->rank = *rank;
+    beginning->has_rank = calloc((size_t)rank->of, 1);
+    view->ranks = rank->of;
+    view->predicted = record ? nvt_record_number(record, "bubble_predicted") : NAN;
+    view->configuration = record ? nvt_record_configuration(record) : strdup(axes ? axes + 1 : "");
+    return view->configuration && beginning->has_rank ? 0 : -1;
+}
+
+static void note_rank(struct nvt_pipeline_view *view, uint8_t *has_rank, int rank)
+{
+    if (!has_rank || rank >= view->ranks || has_rank[rank])
+        return;
+    has_rank[rank] = 1;
+    view->ranks_here++;
+}
+
+/* Add a trace to the view that it belongs to, or to a new one; that goes again where the trace has no pipeline. */
+static int add_trace(struct nvt_pipeline_views *views, struct beginning *beginnings,
+                     const struct nvt_report_input *input, size_t number, struct nvt_error *err)
+{
+    const struct nvt_input_trace *at = &input->traces[number];
+    struct rank rank = rank_of(at->trace);
+    size_t i = 0;
+    while (i < views->count &&
+           !belongs(at, &input->traces[beginnings[i].first], &rank, &beginnings[i]))
+        i++;
+    struct nvt_pipeline_view *view = &views->items[i];
+    int is_new = i == views->count;
+    if (is_new) {
+        views->count++;
+        beginnings[i].first = number;
+        if (begin(view, &beginnings[i], at, &rank))
+            return nvt_fail(err, "out of memory");
+    }
+    if (read_trace(view, at->trace, rank.to_rank0 - beginnings[i].rank.to_rank0, err))
+        return -1;
+    note_rank(view, beginnings[i].has_rank, rank.number);
+    if (is_new && !view->span_count) {
+        views->count--;
+        release(view);
+        free(beginnings[i].has_rank);
+        memset(view, 0, sizeof(*view));
+        memset(&beginnings[i], 0, sizeof(beginnings[i]));
+    }
+    return 0;
+}
+
+int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_report_input *input,
+                            struct nvt_error *err)
+{
+    *views = (struct nvt_pipeline_views){0};
+    views->items = calloc(input->trace_count + 1, sizeof(*views->items));
+    struct beginning *beginnings = calloc(input->trace_count + 1, sizeof(*beginnings));
+    if (!views->items || !beginnings) {
+        free(beginnings);
+        return nvt_fail(err, "out of memory");
+    }
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        status = add_trace(views, beginnings, input, i, err);
+    for (size_t i = 0; i < views->count; i++) {
+        free(beginnings[i].has_rank);
+        status = status ? status : settle(&views->items[i], err);
+    }
+    free(beginnings);
+    return status;
+}
+
+void nvt_pipeline_views_free(struct nvt_pipeline_views *views)
+{
+    for (size_t i = 0; i < views->count; i++)
+        release(&views->items[i]);
+    free(views->items);
+    *views = (struct nvt_pipeline_views){0};
+}
+
+/* A forward or a backward. */
+static int is_work(const struct nvt_pipeline_span *span)
+{
+    return span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
+}
+
+double nvt_pipeline_level_before(const struct nvt_pipeline_view *view, int step, int partition)
+{
+    double before = NAN, behind = NAN;
+    for (size_t i = 0; i < view->level_count; i++) {
+        const struct nvt_pipeline_level *level = &view->levels[i];
+        if (level->partition != partition || level->step > step)
+            continue;
+        *(level->step < step ? &before : &behind) = level->allocated;
+    }
+    return isnan(before) ? behind : before;
+}
+
+int nvt_pipeline_is_in(const struct nvt_trace *trace)
+{
+    const char *name = named_configuration(trace);
+    return name && !strncmp(name, "gpipe ", 6);
+}
+
+int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition)
+{
+    for (size_t i = 0; i < view->span_count; i++)
+        if (view->spans[i].partition == partition)
+            return 1;
+    return 0;
+}
+
+int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind)
+{
+    int64_t sum = 0, until = INT64_MIN;
+    for (size_t i = 0; i < view->span_count; i++) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        if (span->partition != partition || (kind < 0 ? !is_work(span) : (int)span->kind != kind))
+            continue;
+        int64_t from = span->start > until ? span->start : until;
+        if (span->end > from)
+            sum += span->end - from;
+        if (span->end > until)
+            until = span->end;
+    }
+    return sum;
+}
+
+int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partition)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < view->span_count; i++) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        if (span->partition == partition && is_work(span))
+            sum = nvt_clock_sum(sum, span->operations);
+    }
+    return sum;
+}
+
+int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < view->step_count; i++)
+        sum = nvt_clock_sum(sum, view->steps[i].end - view->steps[i].start);
+    return sum;
+}

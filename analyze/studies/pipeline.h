@@ -1,0 +1,89 @@
+/*
+ * What a trace of the workload `gpipe` says of its pipeline: which partition worked on which micro-batch
+ * when, and what memory it held. Read from the ranges and marks of the domain "nvtally" that docs/workloads.md
+ * lists. Traces of several ranks make one pipeline: those that a run directory's record names, and those that say of
+ * themselves, by their configuration and their mark "clock offset", that they are ranks of one. They are put on the axis of
+ * the first one's trace: the mark has its rank's clock at that moment, and how far rank 0's is from it.
+ */
+#ifndef NVT_ANALYZE_PIPELINE_H
+#define NVT_ANALYZE_PIPELINE_H
+
+#include "../reports/report.h"
+
+enum nvt_pipeline_kind { NVT_PIPE_FORWARD, NVT_PIPE_BACKWARD, NVT_PIPE_RECOMPUTE, NVT_PIPE_WAIT };
+
+/* A stretch of work. On a device it is the time of the operations that were launched in it, of which there
+ * are none in a wait; without operations on record it is the host's time. */
+struct nvt_pipeline_span {
+    int64_t start, end;
+    int64_t host_end;   /* of its range */
+    int64_t operations; /* time of its device operations, added up; 0 on the host */
+    int step;           /* of the timed ones, from 0 */
+    int partition, chunk, microbatch;
+    enum nvt_pipeline_kind kind;
+};
+
+/* What a partition's allocator held behind a forward or a backward, and at most within it, in bytes. On a device the
+ * allocator is ahead: memory is taken when work is launched; the times are those of the work. */
+struct nvt_pipeline_level {
+    int64_t start,
+        time; /* of the forward or backward, and its end; both the mark's where its span is not known */
+    int step, partition, microbatch, is_backward;
+    double allocated, reserved, peak_allocated, peak_reserved;
+};
+
+struct nvt_pipeline_step {
+    int64_t start, end;     /* forward and backward together */
+    int64_t backward_start; /* of the first one's span; INT64_MAX where they are mixed */
+};
+
+struct nvt_pipeline_view {
+    char *configuration;   /* "partitions=4 microbatches=8 …", "" when unknown */
+    int partitions;        /* the highest number of one in the traces, plus one */
+    int ranks, ranks_here; /* of the run, and those whose traces are here */
+    int on_device;         /* spans are device time */
+    int has_workers;       /* partitions were on different threads or ranks */
+    double predicted;      /* bubble, 0 … 1; NaN unknown */
+    struct nvt_pipeline_step *steps;
+    size_t step_count;
+    struct nvt_pipeline_span *spans; /* by start */
+    size_t span_count;
+    struct nvt_pipeline_level *levels; /* by time */
+    size_t level_count;
+};
+
+/* What a partition held before a step began: behind the last step, or else behind this one; NaN unknown. */
+double nvt_pipeline_level_before(const struct nvt_pipeline_view *view, int step, int partition);
+
+struct nvt_pipeline_views {
+    struct nvt_pipeline_view *items; /* traces of one record, its ranks, make one */
+    size_t count;
+};
+
+/* The pipelines of all traces of the input, those of other workloads left out. 0, or -1 with err. */
+int nvt_pipeline_views_make(struct nvt_pipeline_views *views, const struct nvt_report_input *input,
+                            struct nvt_error *err);
+void nvt_pipeline_views_free(struct nvt_pipeline_views *views);
+
+/* Whether a trace is of the workload, by the range that its configuration is named by. */
+int nvt_pipeline_is_in(const struct nvt_trace *trace);
+
+/* Whether a partition's spans are in the traces. */
+int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition);
+
+/* Time of a partition in a kind of span over all steps, overlaps counted once; -1: forward and backward
+ * together. */
+int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind);
+/* Time of the device operations of a partition's forwards and backwards, those of others in between not
+ * counted. */
+int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partition);
+/* Time of all steps. */
+int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view);
+
+/* Append the table, of that name, of memory by partition, phase and micro-batch; none where no trace is of a pipeline. 0, or -1
+ * with err. */
+#define NVT_PIPELINE_MEMORY "pipeline_memory"
+int nvt_pipeline_memory(struct nvt_report_input *input, struct nvt_tables *tables,
+                        struct nvt_error *err);
+
+#endif

@@ -1,0 +1,393 @@
+#include "warmup_first.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../lib/buffer.h"
+#include "../model/map.h"
+#include "../model/nesting.h"
+#include "phases.h"
+
+/* Iterations that were looked at. */
+struct seen {
+    double first, later;       /* how many */
+    double first_ns, later_ns; /* what they took */
+};
+
+struct work {
+    struct nvt_first *first;
+    struct nvt_map by_key; /* name and kind, to the part */
+    struct seen seen;
+    size_t slow; /* iterations before this are neither */
+};
+
+void nvt_first_free(struct nvt_first *first)
+{
+    nvt_strings_free(first->names);
+    free(first->parts);
+    *first = (struct nvt_first){0};
+}
+
+static struct nvt_first_part *part_of(struct work *work, const char *name, enum nvt_first_kind kind)
+{
+    struct nvt_first *first = work->first;
+    uint32_t id = nvt_strings_add_text(first->names, name);
+    uint32_t *at = id == NVT_NO_STRING
+                       ? NULL
+                       : nvt_map_at(&work->by_key, (uint64_t)id * NVT_FIRST_KINDS + kind);
+    if (!at)
+        return NULL;
+    if (*at != NVT_MAP_NONE)
+        return &first->parts[*at];
+    if (first->count == first->capacity) {
+        size_t capacity = first->capacity ? first->capacity * 2 : 32;
+        struct nvt_first_part *parts = realloc(first->parts, capacity * sizeof(*parts));
+        if (!parts)
+            return NULL;
+        first->parts = parts;
+        first->capacity = capacity;
+    }
+    *at = (uint32_t)first->count;
+    first->parts[first->count] =
+        (struct nvt_first_part){.name = nvt_strings_get(first->names, id, NULL), .kind = kind};
+    return &first->parts[first->count++];
+}
+
+/* Count time to the first iteration or to the later ones. 0 or -1. */
+static int add(struct work *work, const char *name, enum nvt_first_kind kind, size_t iteration,
+               double ns)
+{
+    if (iteration && iteration < work->slow)
+        return 0;
+    struct nvt_first_part *part = part_of(work, name, kind);
+    if (!part)
+        return -1;
+    *(iteration ? &part->later : &part->first) += ns;
+    return 0;
+}
+
+/* And page faults. */
+static int add_fault(struct work *work, const char *name, enum nvt_first_kind kind,
+                     size_t iteration, double faults, double ns)
+{
+    if (add(work, name, kind, iteration, kind == NVT_FIRST_CAUSE ? ns : 0))
+        return -1;
+    if (iteration && iteration < work->slow)
+        return 0;
+    struct nvt_first_part *part = part_of(work, name, kind);
+    if (!part)
+        return -1;
+    *(iteration ? &part->faults_later : &part->faults_first) += faults;
+    part->faults_ns += iteration ? 0 : ns;
+    return 0;
+}
+
+static void see(struct seen *seen, const struct nvt_warmup_series *series, size_t slow)
+{
+    for (size_t i = 0; i < series->count; i++) {
+        if (i && i < slow)
+            continue;
+        *(i ? &seen->later : &seen->first) += 1;
+        *(i ? &seen->later_ns : &seen->first_ns) += series->ns[i];
+    }
+}
+
+/* "forward/attention" of a range within an iteration. */
+static int path_of(const struct nvt_trace *trace, const struct nvt_nesting *nesting, uint32_t row,
+                   uint32_t iteration, struct nvt_buffer *path)
+{
+    uint32_t chain[32];
+    int depth = 0;
+    for (; row != iteration && row != NVT_NONE; row = nesting->parent[row])
+        if (depth < 32)
+            chain[depth++] = row;
+    path->size = 0;
+    int status = 0;
+    while (depth && !status) {
+        status = nvt_buffer_printf(path, "%s%s", path->size ? "/" : "",
+                                   nvt_name(trace, trace->ranges.name[chain[--depth]]));
+    }
+    return status || nvt_buffer_append(path, "", 1) ? -1 : 0;
+}
+
+/* iteration[i]: which iteration of the series a range lies in, plus one; 0: none. */
+static int add_ranges(struct work *work, const struct nvt_warmup_series *series,
+                      const struct nvt_nesting *nesting, uint32_t *iteration)
+{
+    const struct nvt_trace *trace = series->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    struct nvt_buffer path = {0};
+    int status = 0;
+    for (size_t i = 0; i < series->count; i++)
+        iteration[series->rows[i]] = (uint32_t)i + 1;
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        if (!iteration[i] && nesting->parent[i] != NVT_NONE)
+            iteration[i] = iteration[nesting->parent[i]];
+        if (!iteration[i] || ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            continue;
+        const size_t at = iteration[i] - 1;
+        status = path_of(trace, nesting, i, series->rows[at], &path) ||
+                 add(work, (const char *)path.data, NVT_FIRST_RANGE, at,
+                     (double)(ranges->end[i] - ranges->start[i] - nesting->children_ns[i]));
+    }
+    nvt_buffer_free(&path);
+    return status;
+}
+
+/* The iteration that a time of a thread lies in, or SIZE_MAX; those of a process do not overlap. */
+static size_t iteration_at(const struct nvt_warmup_series *series, uint32_t thread, int64_t time)
+{
+    if (nvt_warmup_process(series->trace, thread) != series->process)
+        return SIZE_MAX;
+    const struct nvt_ranges *ranges = &series->trace->ranges;
+    size_t low = 0, high = series->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->end[series->rows[middle]] < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < series->count && ranges->start[series->rows[low]] <= time ? low : SIZE_MAX;
+}
+
+static int add_calls(struct work *work, const struct nvt_warmup_series *series)
+{
+    const struct nvt_apis *apis = &series->trace->apis;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        const size_t at = iteration_at(series, apis->thread[i], apis->start[i]);
+        if (at != SIZE_MAX && add(work, nvt_name(series->trace, apis->name[i]), NVT_FIRST_CALL, at,
+                                  (double)(apis->end[i] - apis->start[i])))
+            return -1;
+    }
+    return 0;
+}
+
+/* --- page faults --- */
+
+static int tells_faults(const struct nvt_trace *trace, uint32_t mark)
+{
+    const struct nvt_marks *marks = &trace->marks;
+    return !strcmp(nvt_name(trace, marks->name[mark]), "page faults") &&
+           nvt_is_workloads_domain(trace, marks->domain[mark]);
+}
+
+/* The innermost push/pop range of a mark's thread around it, or NVT_NONE. */
+static uint32_t range_around(const struct nvt_trace *trace, const struct nvt_nesting *nesting,
+                             uint32_t mark)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const int64_t time = trace->marks.time[mark];
+    uint32_t low = 0, high = (uint32_t)ranges->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ranges->start[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low && (ranges->thread[low - 1] != trace->marks.thread[mark] ||
+                   ranges->style[low - 1] != NVT_PUSH_POP))
+        low--;
+    uint32_t row = low ? low - 1 : NVT_NONE;
+    while (row != NVT_NONE && ranges->end[row] < time)
+        row = nesting->parent[row];
+    return row;
+}
+
+/* iteration as add_ranges left it; NULL: only the sums are wanted. */
+static int add_faults(struct work *work, const struct nvt_warmup_series *series,
+                      const struct nvt_nesting *nesting, const uint32_t *iteration)
+{
+    const struct nvt_trace *trace = series->trace;
+    struct nvt_buffer path = {0};
+    int status = 0, found = 0;
+    for (uint32_t i = 0; i < trace->marks.count && !status; i++) {
+        const size_t at = tells_faults(trace, i)
+                              ? iteration_at(series, trace->marks.thread[i], trace->marks.time[i])
+                              : SIZE_MAX;
+        if (at == SIZE_MAX)
+            continue;
+        const char *payload = nvt_name(trace, trace->marks.payload[i]);
+        double faults = nvt_declared_number(payload, "\"faults\"");
+        double ns = nvt_declared_number(payload, "\"cost_ns\"");
+        if (isnan(faults) || isnan(ns))
+            continue;
+        found = 1;
+        status =
+            add_fault(work, "page faults, at what one takes here", NVT_FIRST_CAUSE, at, faults, ns);
+        uint32_t row = iteration ? range_around(trace, nesting, i) : NVT_NONE;
+        if (row != NVT_NONE && iteration[row] == at + 1 && !status)
+            status = path_of(trace, nesting, row, series->rows[at], &path) ||
+                     add_fault(work, (const char *)path.data, NVT_FIRST_RANGE, at, faults, ns);
+    }
+    nvt_buffer_free(&path);
+    work->first->has_faults |= found;
+    return status;
+}
+
+static int add_series(struct work *work, const struct nvt_warmup_series *series,
+                      struct nvt_error *err)
+{
+    struct nvt_nesting nesting = {0};
+    int status = 0;
+    if (!series->warmups) {
+        uint32_t *iteration = calloc((size_t)series->trace->ranges.count + 1, sizeof(*iteration));
+        status = iteration ? nvt_nesting_make(&nesting, series->trace, err)
+                           : nvt_fail(err, "out of memory");
+        if (!status && (add_ranges(work, series, &nesting, iteration) ||
+                        add_faults(work, series, &nesting, iteration)))
+            status = nvt_fail(err, "out of memory");
+        nvt_nesting_free(&nesting);
+        free(iteration);
+    } else if (add_faults(work, series, NULL, NULL)) {
+        status = nvt_fail(err, "out of memory");
+    }
+    if (!status && add_calls(work, series))
+        status = nvt_fail(err, "out of memory");
+    see(&work->seen, series, work->slow);
+    work->first->processes++;
+    return status;
+}
+
+static int by_excess(const void *a, const void *b)
+{
+    const struct nvt_first_part *left = a, *right = b;
+    double x = left->first - left->later, y = right->first - right->later;
+    if (left->kind != right->kind)
+        return left->kind < right->kind ? -1 : 1;
+    return (x < y) - (x > y);
+}
+
+/* What page faults take is an estimate, at what one takes elsewhere, and they may be of other threads: no
+ * more than the range around them took itself. Returns what that took off. */
+static double cap_range(struct nvt_first_part *part)
+{
+    double over = fmax(part->faults_ns - part->first, 0);
+    part->faults_ns -= over;
+    return over;
+}
+
+/* So a cause is what is left in the ranges together, and no more of it than there is to explain. */
+static void cap_cause(struct nvt_first_part *part, double over, double excess)
+{
+    part->first -= over;
+    if (excess > 0)
+        part->first = fmin(part->first, part->later + excess);
+    part->faults_ns = part->first;
+}
+
+/* Sums become means an iteration. */
+static void finish(struct work *work)
+{
+    const struct seen *seen = &work->seen;
+    double excess = seen->first_ns / seen->first - seen->later_ns / seen->later, over = 0;
+    for (size_t i = 0; i < work->first->count; i++) {
+        struct nvt_first_part *part = &work->first->parts[i];
+        part->first /= seen->first;
+        part->later /= seen->later;
+        part->faults_ns /= seen->first;
+        if (part->kind == NVT_FIRST_RANGE)
+            over += cap_range(part);
+    }
+    for (size_t i = 0; i < work->first->count; i++) {
+        struct nvt_first_part *part = &work->first->parts[i];
+        int tells = work->first->has_faults && part->kind != NVT_FIRST_CALL;
+        if (part->kind == NVT_FIRST_CAUSE)
+            cap_cause(part, over, excess);
+        part->faults_first = tells ? part->faults_first / seen->first : NAN;
+        part->faults_later = tells ? part->faults_later / seen->later : NAN;
+        part->faults_ns = tells ? part->faults_ns : NAN;
+        part->share = excess > 0 ? (part->first - part->later) / excess : NAN;
+    }
+    if (work->first->count)
+        qsort(work->first->parts, work->first->count, sizeof(*work->first->parts), by_excess);
+}
+
+/* Whether a process has a first iteration and some behind the change-point. */
+static int can_tell(const struct nvt_warmup_study *study, size_t s)
+{
+    return study->series[s].count > 1 && study->series[s].count > study->slow;
+}
+
+int nvt_first_make(struct nvt_first *first, const struct nvt_warmup_study *study,
+                   struct nvt_error *err)
+{
+    struct work work = {.first = first, .slow = study->slow};
+    first->names = nvt_strings_new();
+    int status = first->names ? 0 : nvt_fail(err, "out of memory");
+    for (size_t s = 0; s < study->count; s++)
+        first->is_timed |= can_tell(study, s) && !study->series[s].warmups;
+    for (size_t s = 0; s < study->count && !status; s++)
+        if (can_tell(study, s) && (!first->is_timed || !study->series[s].warmups))
+            status = add_series(&work, &study->series[s], err);
+    if (!status)
+        finish(&work);
+    nvt_map_free(&work.by_key);
+    return status;
+}
+
+/* --- the small ones together --- */
+
+static void add_part(struct nvt_first_part *sum, const struct nvt_first_part *part)
+{
+    sum->first += part->first;
+    sum->later += part->later;
+    sum->faults_first += part->faults_first;
+    sum->faults_later += part->faults_later;
+    sum->faults_ns += part->faults_ns;
+    sum->share += part->share;
+}
+
+/* Put parts [from, to) of a kind that ends before `end` together, behind the others of it. */
+static int put_together(struct nvt_first *first, size_t from, size_t to, size_t end,
+                        struct nvt_error *err)
+{
+    struct nvt_first_part sum = {.kind = first->parts[from].kind};
+    size_t faster = 0;
+    char name[80];
+    for (size_t i = from; i < to; i++) {
+        add_part(&sum, &first->parts[i]);
+        faster += first->parts[i].first < first->parts[i].later;
+    }
+    int length = snprintf(name, sizeof(name), "(%zu others", to - from);
+    snprintf(name + length, sizeof(name) - (size_t)length,
+             faster ? ", %zu of them faster at first)" : ")", faster);
+    uint32_t id = nvt_strings_add_text(first->names, name);
+    if (id == NVT_NO_STRING)
+        return nvt_fail(err, "out of memory");
+    sum.name = nvt_strings_get(first->names, id, NULL);
+    memmove(&first->parts[from], &first->parts[to], (end - to) * sizeof(sum));
+    first->parts[from + end - to] = sum;
+    memmove(&first->parts[from + end - to + 1], &first->parts[end],
+            (first->count - end) * sizeof(sum));
+    first->count -= to - from - 1;
+    return 0;
+}
+
+static double size_of(const struct nvt_first_part *part)
+{
+    return fabs(part->first - part->later);
+}
+
+int nvt_first_fold(struct nvt_first *first, size_t most, struct nvt_error *err)
+{
+    int status = 0;
+    for (size_t begin = 0, end; begin < first->count && !status; begin = end) {
+        for (end = begin; end < first->count && first->parts[end].kind == first->parts[begin].kind;)
+            end++;
+        /* They are in order, so what differs most is at both ends. */
+        size_t from = begin, to = end;
+        for (size_t kept = 0; kept < most && from < to; kept++)
+            if (size_of(&first->parts[from]) >= size_of(&first->parts[to - 1]))
+                from++;
+            else
+                to--;
+        if (to - from < 2)
+            continue;
+        status = put_together(first, from, to, end, err);
+        end -= to - from - 1;
+    }
+    return status;
+}
