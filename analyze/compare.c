@@ -387,6 +387,24 @@ static void print_title(const struct outcomes *outcomes, char *out, size_t size)
         snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
 }
 
+/* Lines about peaks that a side has alone. */
+static void note_peaks(const struct compared *compared)
+{
+    for (size_t side = 0; side < compared->sides; side++) {
+        size_t alone = 0;
+        for (size_t i = 0; i < compared->memory.count; i++) {
+            const struct nvt_peaks *peaks = &compared->memory.items[i];
+            int others = 0;
+            for (size_t k = side ? 0 : 1; k < (side ? 1 : compared->sides); k++)
+                others |= peaks->sides[k].count > 0;
+            alone += peaks->sides[side].count && !others;
+        }
+        if (alone)
+            fprintf(stderr, "nvtally: memory: only in %c: %zu peak%s\n", (char)('A' + side), alone,
+                    alone == 1 ? "" : "s");
+    }
+}
+
 /* The second table, of what is not the same; and notes. How many peaks are above the bound, or -1 with err. */
 static int64_t add_memory(const struct request *request, const struct compared *compared,
                           struct nvt_tables *tables, struct nvt_error *err)
@@ -400,6 +418,7 @@ static int64_t add_memory(const struct request *request, const struct compared *
         nvt_table_free(table);
         if (same)
             fprintf(stderr, "nvtally: memory: all %zu peaks are the same\n", same);
+        note_peaks(compared);
         return 0;
     }
     set_provenance(table, &compared->groups, compared->sides);
@@ -407,6 +426,7 @@ static int64_t add_memory(const struct request *request, const struct compared *
         return nvt_fail(err, "out of memory");
     if (same)
         fprintf(stderr, "nvtally: memory: %zu peaks more are the same\n", same);
+    note_peaks(compared);
     if (above)
         fprintf(stderr, "nvtally: memory: %zu higher by more than %g %%\n", above,
                 100 * request->fail_memory_above);
@@ -484,6 +504,28 @@ static int by_place_and_total(const void *a, const void *b)
     return (left->change > right->change) - (left->change < right->change);
 }
 
+/* What a side's first group is of; NULL: it has none. */
+static const char *first_configuration(const struct nvt_sides *groups, size_t side)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        if (groups->items[i].sides[side].count)
+            return groups->items[i].configuration;
+    return NULL;
+}
+
+static int nothing_in_common(const struct nvt_sides *groups, size_t sides, struct nvt_error *err)
+{
+    const char *first = first_configuration(groups, 0), *other = NULL;
+    for (size_t side = 1; side < sides && !other; side++)
+        other = first_configuration(groups, side);
+    const int differ = first && other && strcmp(first, other) != 0;
+    return nvt_fail(err,
+                    "the sides have nothing in common: no phase, range or kernel of the same name "
+                    "and configuration%s%.200s%s%.200s%s",
+                    differ ? " (side A has '" : "", differ ? first : "",
+                    differ ? "', another one '" : "", differ ? other : "", differ ? "')" : "");
+}
+
 /* Measure, judge, sort. */
 static int make_outcomes(const struct request *request, const struct nvt_sides *groups,
                          size_t sides, struct outcomes *outcomes, struct nvt_error *err)
@@ -493,8 +535,7 @@ static int make_outcomes(const struct request *request, const struct nvt_sides *
                             request->tolerance, &outcomes->level))
         return nvt_fail(err, "out of memory");
     if (!outcomes->compared)
-        return nvt_fail(err, "the sides have nothing in common: no phase, range or kernel of the "
-                             "same name and configuration");
+        return nothing_in_common(groups, sides, err);
     for (size_t i = 0; i < outcomes->compared; i++) {
         const struct nvt_change *change = &outcomes->changes[i];
         const int exceeds = change->ratio - 1 > request->fail_above;

@@ -242,10 +242,10 @@ static int print_findings(struct nvt_findings *findings, struct nvt_report_input
 {
     struct nvt_buffer why = {0};
     int status = 0;
-    if (!request->format || request->format->captions)
+    if (!request->format && !request->by)
+        status = nvt_diagnose_idle(input, findings, &why, err);
+    if (!status && (!request->format || request->format->captions))
         status = nvt_findings_fold(findings, input, err);
-    if (!status && !request->format && !request->by && !findings->count)
-        status = nvt_diagnose_idle(input, &why, err);
     if (!status)
         status = nvt_diagnose_shared(input, findings, why.size > 0, err);
     if (!status && !request->format)

@@ -58,43 +58,47 @@ static void count(const struct nvt_sides *groups, const struct nvt_compared_memo
                  series, values, expected);
 }
 
+static const struct {
+    const char *sides[3][3], *note;
+    const char *configurations[3];
+    size_t counts[3][3]; /* by configuration, then side */
+} cases[] = {
+    /* Another variant on each side. */
+    {{{"my w impl=old n=2", "my w impl=old n=4"}, {"my w impl=new n=2", "my w impl=new n=4"}},
+     "the sides differ in impl (A old, B new)",
+     {"my w n=2", "my w n=4"},
+     {{1, 1}, {1, 1}}},
+    /* The number itself; a run more of the one. */
+    {{{"w n=2", "w n=2"}, {"w n=4"}, {"w n=8"}},
+     "the sides differ in n (A 2, B 4, C 8)",
+     {"w"},
+     {{2, 1, 1}}},
+    /* Programs, of which one has an axis more. */
+    {{{"w n=2"}, {"other one m=3 n=2"}},
+     "the sides differ in workload (A w, B other one), m (A none, B 3)",
+     {"n=2"},
+     {{1, 1}}},
+    /* Nothing is known of one. */
+    {{{""}, {"w n=2"}},
+     "the sides differ in workload (A none, B w), n (A none, B 2)",
+     {""},
+     {{1, 1}}},
+    /* The same, in another order of runs. */
+    {{{"w n=2", "w n=4"}, {"w n=4", "w n=2"}}, NULL, {"w n=2", "w n=4"}, {{1, 1}, {1, 1}}},
+    /* What varies on a side is not what is compared. */
+    {{{"w n=2", "w n=4"}, {"w n=8"}}, NULL, {"w n=2", "w n=4", "w n=8"}, {{1, 0}, {1, 0}, {0, 1}}},
+    {{{"w"}, {"w"}}, NULL, {""}, {{1, 1}}},
+    /* Repetitions are numbered, and keys stand as they like. */
+    {{{"w seed=1 n=2", "w seed=2 n=2"}, {"w n=2 seed=3", "w run=2 n=2"}},
+     NULL,
+     {"w n=2"},
+     {{2, 2}}},
+    {{{"w lr=1 n=8"}, {"w n=8 lr=1"}}, NULL, {"w lr=1 n=8"}, {{1, 1}}},
+};
+
 static void sides_are_joined(void **state)
 {
     (void)state;
-    static const struct {
-        const char *sides[3][3], *note;
-        const char *configurations[3];
-        size_t counts[3][3]; /* by configuration, then side */
-    } cases[] = {
-        /* Another variant on each side. */
-        {{{"my w impl=old n=2", "my w impl=old n=4"}, {"my w impl=new n=2", "my w impl=new n=4"}},
-         "the sides differ in impl (A old, B new)",
-         {"my w n=2", "my w n=4"},
-         {{1, 1}, {1, 1}}},
-        /* The number itself; a run more of the one. */
-        {{{"w n=2", "w n=2"}, {"w n=4"}, {"w n=8"}},
-         "the sides differ in n (A 2, B 4, C 8)",
-         {"w"},
-         {{2, 1, 1}}},
-        /* Programs, of which one has an axis more. */
-        {{{"w n=2"}, {"other one m=3 n=2"}},
-         "the sides differ in workload (A w, B other one), m (A none, B 3)",
-         {"n=2"},
-         {{1, 1}}},
-        /* Nothing is known of one. */
-        {{{""}, {"w n=2"}},
-         "the sides differ in workload (A none, B w), n (A none, B 2)",
-         {""},
-         {{1, 1}}},
-        /* The same, in another order of runs. */
-        {{{"w n=2", "w n=4"}, {"w n=4", "w n=2"}}, NULL, {"w n=2", "w n=4"}, {{1, 1}, {1, 1}}},
-        /* What varies on a side is not what is compared. */
-        {{{"w n=2", "w n=4"}, {"w n=8"}},
-         NULL,
-         {"w n=2", "w n=4", "w n=8"},
-         {{1, 0}, {1, 0}, {0, 1}}},
-        {{{"w"}, {"w"}}, NULL, {""}, {{1, 1}}},
-    };
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         struct nvt_sides groups;
         struct nvt_compared_memory memory = {0};
@@ -110,6 +114,9 @@ static void sides_are_joined(void **state)
         for (size_t i = 0; i < 3 && cases[c].configurations[i]; i++)
             for (size_t side = 0; side < sides; side++)
                 count(&groups, &memory, cases[c].configurations[i], side, cases[c].counts[i][side]);
+        /* What names all of a run is called by its program alone. */
+        for (size_t i = 0; i < groups.count; i++)
+            assert_null(strchr(groups.items[i].name, '='));
         nvt_buffer_free(&note);
         nvt_compared_memory_free(&memory);
         nvt_sides_free(&groups);

@@ -567,7 +567,7 @@ static void the_host_study_is_explained(void **state)
     cli_expect_status(&result, 0);
     assert_string_equal(result.out,
                         "Nothing was found.\n\n1 value of batch above 0 on record: rules "
-                        "along it need 3\n");
+                        "along it need three runs of two values\n");
     cli_result_free(&result);
     const char *bogus[] = {"nvtally", "diagnose", out, "--by", "bogus", NULL};
     result = cli_run(bogus);

@@ -29,9 +29,32 @@ static void told_of(int64_t pause_ns, struct nvt_buffer *text)
     struct nvt_error err = NVT_ERROR_INIT;
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, &err), 0);
     assert_int_equal(findings.count, 0);
-    assert_int_equal(nvt_diagnose_idle(&input, text, &err), 0);
+    assert_int_equal(nvt_diagnose_idle(&input, &findings, text, &err), 0);
     assert_int_equal(nvt_buffer_append(text, "", 1), 0);
     free(findings.items);
+    nvt_trace_free(traces[0].trace);
+}
+
+/* What is found of several traces, or of others, is no reason to be silent about one. */
+static void findings_of_others_do_not_hide_it(void **state)
+{
+    (void)state;
+    struct maker maker = make_begin();
+    make_launch(&maker, "before", 1000);
+    make_wait(&maker);
+    maker.now += 180000000;
+    make_launch(&maker, "behind", 1000);
+    struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_finding of_several = {.trace = traces[0].trace},
+                       of_it = {.trace = traces[0].trace, .traces = 1};
+    for (int is_told = 0; is_told < 2; is_told++) {
+        struct nvt_findings findings = {is_told ? &of_several : &of_it, 1, 1};
+        struct nvt_buffer text = {0};
+        assert_int_equal(nvt_diagnose_idle(&input, &findings, &text, NULL), 0);
+        assert_int_equal(text.size > 0, is_told);
+        nvt_buffer_free(&text);
+    }
     nvt_trace_free(traces[0].trace);
 }
 
@@ -66,7 +89,8 @@ static void nothing_on_a_device_is_not(void **state)
     struct nvt_input_trace traces[] = {{.trace = make_end(&maker)}};
     struct nvt_report_input input = {.traces = traces, .trace_count = 1};
     struct nvt_buffer text = {0};
-    assert_int_equal(nvt_diagnose_idle(&input, &text, NULL), 0);
+    const struct nvt_findings findings = {0};
+    assert_int_equal(nvt_diagnose_idle(&input, &findings, &text, NULL), 0);
     assert_int_equal(text.size, 0);
     nvt_trace_free(traces[0].trace);
 }
@@ -118,7 +142,7 @@ static void expect_beside(const char *gpu, int64_t origin, const char *other_gpu
     struct nvt_buffer text = {0};
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, &err), 0);
     assert_int_equal(findings.count, 0);
-    assert_int_equal(nvt_diagnose_idle(&input, &text, &err), 0);
+    assert_int_equal(nvt_diagnose_idle(&input, &findings, &text, &err), 0);
     assert_int_equal(text.size > 0, is_idle);
     assert_int_equal(nvt_diagnose_shared(&input, &findings, 1, &err), 0);
     assert_int_equal(nvt_buffer_append(&input.notes, "", 1), 0);
@@ -210,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_long_gap_is_told),
+        cmocka_unit_test(findings_of_others_do_not_hide_it),
         cmocka_unit_test(a_device_that_works_is_not),
         cmocka_unit_test(nothing_on_a_device_is_not),
         cmocka_unit_test(work_of_another_file_is_no_gap),

@@ -265,7 +265,7 @@ static void findings_tell_the_law(void **state)
         {6,
          {1000000, 1000000, 1000000, 20000000, 20000000, 20000000},
          "step grows with context",
-         "; neither a line nor a power is near the runs: this one is off by "},
+         "; no law that rises is near the runs: this one is off by "},
         {6, {1000000, 1010000, 1000000, 990000, 1000000, 1005000}, "", ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

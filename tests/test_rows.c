@@ -194,7 +194,7 @@ static void a_trace_is_of_its_row(void **state)
     assert_int_equal(input.traces[1].record, 1);
     assert_null(input.traces[2].runs);
     assert_string_equal(nvt_record_text(&input.runs[0]->env, "backend"), "host");
-    assert_string_equal(nvt_record_text(&input.runs[0]->env, "device"), "several devices");
+    assert_string_equal(nvt_record_text(&input.runs[0]->env, "device"), "several");
     nvt_input_free(&input);
 }
 

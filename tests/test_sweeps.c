@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/diagnosis/diagnose.h"
 #include "../analyze/input/rows.h"
 #include "../analyze/sweeps/sweeps.h"
 #include "../lib/text.h"
@@ -276,6 +277,13 @@ static void adds_work(struct nvt_trace *trace, uint32_t thread, int n)
     small_range(trace, thread, "", "work", 20, 20 + 10L * n, NVT_PUSH_POP);
 }
 
+static void adds_nothing(struct nvt_trace *trace, uint32_t thread, int n)
+{
+    (void)trace;
+    (void)thread;
+    (void)n;
+}
+
 static void adds_long_names(struct nvt_trace *trace, uint32_t thread, int n)
 {
     small_range(trace, thread, "", "a_name_that_is_longer_than_any_place_of_a_legend_has_room_for",
@@ -421,7 +429,7 @@ static void axes_may_have_any_name(void **state)
     (void)state;
     static const char *const names[] = {"w rank=%d",   "w backend=%d",     "w device=%d",
                                         "w status=%d", "w trace=%d",       "w workload=%d",
-                                        "w repeat=%d", "w iterations=%d",  "w n=%d n=7",
+                                        "w size=%d",   "w iterations=%d",  "w n=%d n=7",
                                         "w ключ=%d",   "w device=gpu n=%d"};
     char longer[600];
     struct named named = {0};
@@ -442,6 +450,109 @@ static void axes_may_have_any_name(void **state)
     }
     find_sweeps(&named, 2);
     assert_string_not_equal(named.sweeps.items[0].where, named.sweeps.items[1].where);
+    free_named(&named);
+}
+
+/* Of one row however its name is written, and whichever repetition it is: one sweep with repetitions. */
+static void repetitions_and_order_do_not_matter(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"w n=%d m=1 seed=7", "w m=1 n=%d seed=8",
+                                        "w seed=9 run=2 m=1 n=%d"};
+    struct named named = {0};
+    for (size_t i = 0; i < 3; i++)
+        for (int n = 1; n <= 4; n *= 2)
+            add_named(&named, names[i], n, 1, adds_work);
+    find_sweeps(&named, 1);
+    assert_string_equal(named.sweeps.items[0].where, "w m=1");
+    assert_int_equal(named.sweeps.items[0].runs, 9);
+    assert_int_equal(find(&named.sweeps.items[0], NVT_SWEEP_RANGE, "work")->value_count, 3);
+    free_named(&named);
+}
+
+static void adds_half(struct nvt_trace *trace, uint32_t thread, int n)
+{
+    for (int i = 0; i < 5; i++)
+        small_range(trace, thread, "", "half", 20 + 2000L * i, 20 + 2000L * i + (i ? 100L * n : 1),
+                    NVT_PUSH_POP);
+}
+
+/* What half of the iterations have has no median that says anything. */
+static void half_is_a_mean(void **state)
+{
+    (void)state;
+    struct named named = {0};
+    for (int n = 1; n <= 4; n *= 2)
+        add_named(&named, "w n=%d", n, 10, adds_half);
+    find_sweeps(&named, 1);
+    const struct nvt_sweep_item *half = find(&named.sweeps.items[0], NVT_SWEEP_RANGE, "half");
+    assert_true(half->is_mean);
+    assert_true(fabs(nvt_sweep_largest(half)->ns - 160.1) < 1e-9);
+    free_named(&named);
+}
+
+/* Traces of the ranks of a run are that run, which has the iterations of all. */
+static void ranks_are_one_run(void **state)
+{
+    (void)state;
+    struct named named = {0};
+    for (int n = 1; n <= 4; n *= 2)
+        for (int rank = 0; rank < 2; rank++)
+            for (int repeat = 0; repeat < (n == 4 ? 2 : 1); repeat++) {
+                add_named(&named, "w n=%d", n * 1000, 1, rank ? adds_nothing : adds_work);
+                struct nvt_trace *trace = named.traces[named.input.trace_count - 1].trace;
+                trace->processes.rank[0] = (uint32_t)rank;
+            }
+    find_sweeps(&named, 1);
+    const struct nvt_sweep *sweep = &named.sweeps.items[0];
+    const struct nvt_sweep_item *work = find(sweep, NVT_SWEEP_RANGE, "work");
+    assert_int_equal(sweep->runs, 4);
+    assert_int_equal(sweep->iteration->count, 4);
+    /* On one of two ranks: the mean. */
+    assert_true(work->is_mean && nvt_sweep_largest(work)->ns == 20000);
+    assert_true(nvt_sweep_largest(work)->count == 0.5);
+    free_named(&named);
+    /* Two runs of four ranks are no sweep. */
+    for (int n = 1; n <= 2; n++)
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            add_named(&named, "w n=%d", n, 1, adds_work);
+            named.traces[named.input.trace_count - 1].trace->processes.rank[0] = rank;
+        }
+    find_sweeps(&named, 0);
+    free_named(&named);
+}
+
+static void adds_long_ranges(struct nvt_trace *trace, uint32_t thread, int n)
+{
+    static const char same[] =
+        "company::product::solver::detail::preconditioned_conjugate_gradient_without_restarts::"
+        "a_very_long_name_indeed::";
+    char name[256];
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof(name), "%s%s", same, i ? "multiply" : "reduce");
+        small_range(trace, thread, "", name, 20 + 400 * i, 30 + 400 * i + 80L * n, NVT_PUSH_POP);
+    }
+}
+
+/* Names that begin alike are two things. */
+static void long_names_are_not_folded(void **state)
+{
+    (void)state;
+    struct named named = {0};
+    struct nvt_findings findings = {0};
+    struct nvt_error err = NVT_ERROR_INIT;
+    for (int n = 1; n <= 4; n *= 2)
+        add_named(&named, "w n=%d", n, 1, adds_long_ranges);
+    find_sweeps(&named, 1);
+    assert_int_equal(nvt_diagnose(&named.input, "n", &findings, &err), 0);
+    assert_int_equal(nvt_findings_fold(&findings, &named.input, &err), 0);
+    size_t told = 0;
+    for (size_t i = 0; i < findings.count; i++) {
+        assert_int_equal(findings.items[i].sweeps, 0);
+        told += strstr(findings.items[i].what, "company::") != NULL;
+    }
+    assert_int_equal(told, 2);
+    free(findings.items);
     free_named(&named);
 }
 
@@ -688,6 +799,10 @@ int main(void)
         cmocka_unit_test(repetitions_have_their_median),
         cmocka_unit_test(iterations_are_told_apart),
         cmocka_unit_test(axes_may_have_any_name),
+        cmocka_unit_test(repetitions_and_order_do_not_matter),
+        cmocka_unit_test(half_is_a_mean),
+        cmocka_unit_test(ranks_are_one_run),
+        cmocka_unit_test(long_names_are_not_folded),
         cmocka_unit_test(zero_is_left_out_and_told),
         cmocka_unit_test(own_traces_are_drawn),
         cmocka_unit_test(ranges_of_other_domains_are_shown),

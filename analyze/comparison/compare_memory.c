@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../input/ranks.h"
 #include "../memory/levels.h"
 
 static void free_peaks(struct nvt_peaks *peaks)
@@ -76,7 +77,7 @@ static int add_series(struct nvt_compared_memory *memory, size_t side, const cha
                       const struct nvt_input_trace *from, const struct nvt_level_series *series)
 {
     char whose[96], name[128];
-    uint32_t rank = nvt_compared_rank(from, series->process);
+    uint32_t rank = nvt_input_rank(from, series->process);
     int64_t allocated = nvt_level_most(series, NULL);
     int64_t reserved = nvt_level_most_reserved(series, NULL);
     int used = series->device == NVT_NONE

@@ -1,13 +1,14 @@
 #include "compare_sides.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "../input/ranks.h"
+#include "../input/rows.h"
 #include "../model/map.h"
 #include "../model/plain_names.h"
+#include "../studies/phases.h"
 
 int nvt_sides_init(struct nvt_sides *groups)
 {
@@ -151,42 +152,12 @@ static int is_phase(const char *name)
     return !strcmp(name, "forward") || !strcmp(name, "backward") || !strcmp(name, "optimizer");
 }
 
-uint32_t nvt_rank_of_path(const char *path)
-{
-    const char *base = strrchr(path, '/'), *at = base ? base + 1 : path;
-    for (; *at; at++) {
-        if (strncasecmp(at, "rank", 4))
-            continue;
-        const char *digits = at + 4 + (at[4] && strchr("-_=.", at[4]));
-        size_t length = strspn(digits, "0123456789");
-        if (length && length < 9)
-            return (uint32_t)strtoul(digits, NULL, 10);
-    }
-    return NVT_NO_RANK;
-}
-
-/* Of a trace's times where their process has none of its own. */
-static uint32_t rank_of_trace(const struct nvt_input_trace *from)
-{
-    const char *fact = nvt_trace_meta(from->trace, "rank");
-    double number =
-        from->runs ? nvt_record_number(&from->runs->records[from->record], "rank") : NAN;
-    if (fact && *fact >= '0' && *fact <= '9')
-        return (uint32_t)strtoul(fact, NULL, 10);
-    return number >= 0 && number < NVT_NO_RANK ? (uint32_t)number
-                                               : nvt_rank_of_path(from->trace->path);
-}
-
+/* NVT_NO_RANK is NVT_NONE. */
 static uint32_t rank_of_process(const struct nvt_trace *trace, uint32_t process, uint32_t otherwise)
 {
     if (process >= trace->processes.count || trace->processes.rank[process] == NVT_NONE)
         return otherwise;
     return trace->processes.rank[process];
-}
-
-uint32_t nvt_compared_rank(const struct nvt_input_trace *from, uint32_t process)
-{
-    return rank_of_process(from->trace, process, rank_of_trace(from));
 }
 
 static uint32_t rank_of_thread(const struct nvt_trace *trace, uint32_t thread, uint32_t otherwise)
@@ -202,7 +173,8 @@ struct adding {
     size_t side;
     const struct nvt_trace *trace;
     const char *configuration;
-    uint32_t rank;
+    uint32_t rank,
+        whole; /* whole: the name of the range that names the configuration, or NVT_NO_STRING */
 };
 
 /* Groups of a trace's names, so that each name is looked up once: group + 1 by name and domain. */
@@ -225,8 +197,11 @@ static int add_ranges(const struct adding *adding)
         if (*at == NVT_MAP_NONE) {
             char text[1024];
             const char *name = nvt_name(trace, ranges->name[i]);
-            snprintf(text, sizeof(text), "%s:%s",
-                     nvt_name(trace, trace->domains.name[ranges->domain[i]]), name);
+            /* What it is of stands in the configuration. */
+            const size_t shown =
+                ranges->name[i] == adding->whole ? nvt_configuration_workload(name) : strlen(name);
+            snprintf(text, sizeof(text), "%s:%.*s",
+                     nvt_name(trace, trace->domains.name[ranges->domain[i]]), (int)shown, name);
             struct nvt_compared *group =
                 is_phase(name) ? find_group(groups, NVT_GROUP_PHASE, adding->configuration, name)
                                : find_group(groups, NVT_GROUP_RANGE, adding->configuration, text);
@@ -306,13 +281,11 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
 {
     struct nvt_origin *origin = &groups->origins[side];
     const struct nvt_provenance from = nvt_report_provenance(input);
-    agree(origin->backend, sizeof(origin->backend), origin->given, from.backend,
-          NVT_SEVERAL("backend"));
-    agree(origin->device, sizeof(origin->device), origin->given, from.device,
-          NVT_SEVERAL("device"));
-    agree(origin->date, sizeof(origin->date), origin->given, from.date, NVT_SEVERAL("date"));
+    agree(origin->backend, sizeof(origin->backend), origin->given, from.backend, "several");
+    agree(origin->device, sizeof(origin->device), origin->given, from.device, "several");
+    agree(origin->date, sizeof(origin->date), origin->given, from.date, "several dates");
     agree(origin->condition, sizeof(origin->condition), origin->given, from.condition,
-          NVT_SEVERAL("condition"));
+          "several conditions");
     origin->given = 1;
     groups->has_directories |= input->run_count > 0;
 }
@@ -337,9 +310,12 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         const struct nvt_input_trace *from = &input->traces[i];
         char *configuration = nvt_compared_configuration(from);
-        const struct adding adding = {groups, side, from->trace, configuration,
-                                      rank_of_trace(from)};
-        if (!configuration || add_ranges(&adding) || add_kernels(&adding) ||
+        uint32_t whole = NVT_NO_STRING;
+        if (from->is_by_name && nvt_trace_configuration(from->trace, &whole))
+            status = -1;
+        const struct adding adding = {
+            groups, side, from->trace, configuration, nvt_input_rank(from, NVT_NONE), whole};
+        if (status || !configuration || add_ranges(&adding) || add_kernels(&adding) ||
             finish_trace(groups, side))
             status = -1;
         free(configuration);

@@ -33,7 +33,7 @@ struct nvt_compared {
     struct nvt_compared_side sides[NVT_SIDES];
 };
 
-/* Where a side's times come from; "" where that is not known, "several devices" … where it differs. */
+/* Where a side's times come from; "" where that is not known, "several" where it differs. */
 struct nvt_origin {
     char backend[64], device[160], date[64], condition[256];
     int given;
@@ -57,7 +57,7 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
 
 /*
  * Add the times of an input (its traces read) to a side. The rank of a trace's times is that of their
- * process, the trace's own, its record's, or that in the name of its file (nvt_rank_of_path). 0, or -1
+ * process, the trace's own, its record's, or that in the name of its file (ranks.h). 0, or -1
  * with err.
  */
 int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report_input *input,
@@ -69,13 +69,6 @@ int nvt_sides_move(struct nvt_sides *groups, struct nvt_compared *from, const ch
 /* What a trace's times stand under: its row's axes, behind the workload where a program names its own; "" without a row.
  * malloc'ed, NULL when out of memory. */
 char *nvt_compared_configuration(const struct nvt_input_trace *from);
-
-/* The number behind "rank" in the name of a file: t.rank3.nvt, rank-0.json, rank_7. NVT_NO_RANK where there is
- * none. */
-uint32_t nvt_rank_of_path(const char *path);
-
-/* The rank that a process of a trace is compared as; NVT_NO_RANK: none is known. */
-uint32_t nvt_compared_rank(const struct nvt_input_trace *from, uint32_t process);
 
 const char *nvt_compared_kind_name(enum nvt_compared_kind kind);
 

@@ -59,6 +59,8 @@ struct nvt_finding {
     char where[256]; /* configuration or file */
     char
         subject[104]; /* the name that it is about, if any: what tells findings of one rule apart */
+    uint64_t
+        about; /* of all of what that is the beginning of: who has another is about something else */
     uint32_t process; /* that it is of where processes are looked at apart, else NVT_NONE */
     size_t traces;    /* that have it: 1, more once folded; 0: it compares several */
     size_t
@@ -178,10 +180,10 @@ int nvt_findings_fold(struct nvt_findings *findings, const struct nvt_report_inp
 int nvt_diagnose_missing(const struct nvt_report_input *input, struct nvt_buffer *lines,
                          struct nvt_error *err);
 
-/* Where nothing was found: append a line for each trace whose only device has nothing to do for half
- * of its time and more (one long gap is no loop, and of no rule), three at most. 0, or -1 with err. */
-int nvt_diagnose_idle(const struct nvt_report_input *input, struct nvt_buffer *lines,
-                      struct nvt_error *err);
+/* Append a line for each trace that no finding is of and whose only device has nothing to do for half of its time and more
+ * (one long gap is no loop, and of no rule), three at most. Before findings are folded. 0, or -1 with err. */
+int nvt_diagnose_idle(const struct nvt_report_input *input, const struct nvt_findings *findings,
+                      struct nvt_buffer *lines, struct nvt_error *err);
 
 /* A note where gaps of devices were told of, in findings or (`is_idle`) lines of nvt_diagnose_idle, and traces
  * of one time share a device, or may. 0, or -1 with err (out of memory). */
@@ -210,6 +212,9 @@ void nvt_finding_moments(const struct nvt_finding *finding, char *out, size_t si
 
 /* What the finding is about, which also goes into its `what`. */
 void nvt_finding_about(struct nvt_finding *finding, const char *subject);
+
+/* Whether two findings of one rule are about the same. */
+int nvt_findings_agree(const struct nvt_finding *a, const struct nvt_finding *b);
 
 /* Room for a title, for where, and for all moments. */
 #define NVT_TITLE_MAX   640

@@ -90,8 +90,10 @@ int nvt_axis_missing(const struct nvt_report_input *input, const char *by, struc
             add_value(&input->traces[i].runs->records[input->traces[i].record], by, values, &count);
     if (count >= LEAST_VALUES)
         return 0;
-    return nvt_buffer_printf(lines, "%zu value%s of %s above 0 on record: rules along it need %d\n",
-                             count, count == 1 ? "" : "s", by, LEAST_VALUES)
+    return nvt_buffer_printf(lines, "%zu value%s of %s above 0 on record: %s\n", count,
+                             count == 1 ? "" : "s", by,
+                             count == 2 ? "where variants cross needs three"
+                                        : "rules along it need three runs of two values")
                ? nvt_fail(err, "out of memory")
                : 0;
 }

@@ -10,7 +10,7 @@ static int are_equal(const struct nvt_finding *a, const struct nvt_finding *b)
 {
     int of_traces = a->traces && b->traces, of_sweeps = !a->traces && !b->traces && *a->subject;
     return (of_traces || of_sweeps) && !strcmp(a->cause, b->cause) && !strcmp(a->per, b->per) &&
-           !strcmp(a->subject, b->subject);
+           nvt_findings_agree(a, b);
 }
 
 static size_t place_of(const struct nvt_report_input *input, const struct nvt_trace *trace)

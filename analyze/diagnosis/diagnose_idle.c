@@ -39,15 +39,23 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, int64_t 
         nvt_name(trace, trace->ops.short_name[gap->before]), trace->path);
 }
 
-int nvt_diagnose_idle(const struct nvt_report_input *input, struct nvt_buffer *lines,
-                      struct nvt_error *err)
+static int has_finding(const struct nvt_findings *findings, const struct nvt_trace *trace)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->items[i].traces && findings->items[i].trace == trace)
+            return 1;
+    return 0;
+}
+
+int nvt_diagnose_idle(const struct nvt_report_input *input, const struct nvt_findings *findings,
+                      struct nvt_buffer *lines, struct nvt_error *err)
 {
     size_t told = 0;
     for (size_t i = 0; i < input->trace_count && told < MOST_LINES; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
         struct idle idle = {0};
         uint32_t devices = 0;
-        if (!trace->ops.count)
+        if (!trace->ops.count || has_finding(findings, trace))
             continue;
         if (nvt_gaps(trace, input, add_gap, &idle, &devices, err))
             return -1;

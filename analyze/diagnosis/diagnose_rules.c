@@ -65,6 +65,15 @@ struct nvt_finding nvt_finding_of_gaps(const struct nvt_rule *rule, const struct
 void nvt_finding_about(struct nvt_finding *finding, const char *subject)
 {
     snprintf(finding->subject, sizeof(finding->subject), "%s", subject);
+    /* FNV-1a, 64 bits (Fowler, Noll, Vo). */
+    finding->about = 14695981039346656037u;
+    for (; *subject; subject++)
+        finding->about = (finding->about ^ (unsigned char)*subject) * 1099511628211u;
+}
+
+int nvt_findings_agree(const struct nvt_finding *a, const struct nvt_finding *b)
+{
+    return a->about == b->about && !strcmp(a->subject, b->subject);
 }
 
 void nvt_finding_point(struct nvt_finding *finding, int64_t moment_ns)

@@ -214,7 +214,7 @@ static size_t join(struct nvt_findings *findings, size_t at)
     size_t kept = at + 1, have = 1;
     for (size_t i = at + 1; i < findings->count; i++) {
         struct nvt_finding next = findings->items[i];
-        int is_same = next.process != best->process && !strcmp(next.subject, best->subject);
+        int is_same = next.process != best->process && nvt_findings_agree(&next, best);
         if (!is_same) {
             findings->items[kept++] = next;
             continue;

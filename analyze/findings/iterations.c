@@ -102,7 +102,7 @@ const struct nvt_rule nvt_rule_iterations = {
     .cause = "slow iterations",
     .about = "single iterations that take far longer than the rest (stragglers in time)",
     .threshold =
-        "from the ninth iteration on, of at least 16: more than 1.5 times the median and "
+        "from the ninth iteration on, of at least 24: more than 1.5 times the median and "
         "5 deviations (by the median distance, which outliers do not move) above it, "
         "and together 5 % of the time: below that they do not change the mean that is read",
     .remedy = "look at what the host does there; keep other work off the machine, and read the "

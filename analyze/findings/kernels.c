@@ -113,7 +113,8 @@ const struct nvt_rule nvt_rule_kernels = {
     .about = "kernels that are shorter than their launches, in numbers",
     .threshold = "half of all kernels, 20 an iteration (100 without iterations) and 20 % of the "
                  "time with the gaps before them; small is below the trace's own median launch "
-                 "(at most 10 us: longer ones wait for room), as launching then takes longer than "
+                 "(at most 10 us: longer ones wait for room; 5 us where none is on record), as "
+                 "launching then takes longer than "
                  "the work; kernels of CUDA graphs do not count",
     .remedy = "fuse elementwise kernels, do one grouped or batched operation instead of many, or "
               "capture the iteration into a CUDA graph",

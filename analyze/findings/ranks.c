@@ -6,6 +6,7 @@
 #include "../../lib/sample.h"
 #include "../device/communication.h"
 #include "../device/devices.h"
+#include "../input/ranks.h"
 #include "../diagnosis/diagnose.h"
 
 #define LEAST_SHARE 0.05
@@ -91,8 +92,7 @@ static int add_trace(struct ranks *ranks, const struct nvt_input_trace *from, st
 static void name_rank(const struct rank *rank, char *out, size_t size)
 {
     const struct nvt_trace *trace = rank->from->trace;
-    uint32_t number =
-        rank->process < trace->processes.count ? trace->processes.rank[rank->process] : NVT_NONE;
+    uint32_t number = nvt_input_rank(rank->from, rank->process);
     if (number != NVT_NONE)
         snprintf(out, size, "rank %u", number);
     else
@@ -157,35 +157,23 @@ static int judge(const struct nvt_rule *rule, const struct ranks *ranks,
     return nvt_findings_add(findings, &finding, err);
 }
 
-/* Whether a trace by itself is one rank of several: its process knows its rank. */
-static int is_rank(const struct nvt_input_trace *from)
-{
-    for (uint32_t i = 0; i < from->trace->processes.count; i++)
-        if (from->trace->processes.rank[i] != NVT_NONE)
-            return 1;
-    return 0;
-}
-
-/* Files of several ranks belong together; in any other file, its devices do. */
+/* Files of the ranks of a run belong together; in any other file, its devices do. */
 static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
                    struct nvt_findings *findings, struct nvt_error *err)
 {
-    struct ranks together = {0};
-    int status = 0;
-    for (size_t i = 0; i < facts->input->trace_count && !status; i++) {
-        const struct nvt_input_trace *from = &facts->input->traces[i];
-        struct ranks alone = {0};
-        int joins = is_rank(from);
-        if (!from->trace->ops.count)
-            continue;
-        status = add_trace(joins ? &together : &alone, from, err);
-        if (!status && alone.count > 1)
-            status = judge(rule, &alone, findings, err);
-        free(alone.items);
+    const struct nvt_report_input *input = facts->input;
+    size_t runs, *numbers = nvt_input_run_numbers(input, &runs);
+    int status = numbers ? 0 : nvt_fail(err, "out of memory");
+    for (size_t run = 0; run < runs && !status; run++) {
+        struct ranks ranks = {0};
+        for (size_t i = 0; i < input->trace_count && !status; i++)
+            if (numbers[i] == run && input->traces[i].trace->ops.count)
+                status = add_trace(&ranks, &input->traces[i], err);
+        if (!status && ranks.count > 1)
+            status = judge(rule, &ranks, findings, err);
+        free(ranks.items);
     }
-    if (!status && together.count > 1)
-        status = judge(rule, &together, findings, err);
-    free(together.items);
+    free(numbers);
     return status;
 }
 

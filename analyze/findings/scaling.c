@@ -33,7 +33,7 @@ static void tell_law(const struct nvt_growth *growth, const char *axis, const ch
     char text[NVT_GROWTH_TEXT], more[160] = "";
     if (!growth->is_described)
         snprintf(more, sizeof(more),
-                 "; neither a line nor a power is near the runs: this one is off by %.0f %%",
+                 "; no law that rises is near the runs: this one is off by %.0f %%",
                  100 * law->off);
     else if (growth->by == NVT_GROWTH_LINE && nvt_growth_fixed(growth) < 0)
         snprintf(more, sizeof(more),
@@ -146,14 +146,29 @@ static void leave_out_outer(const struct nvt_sweep *sweep, struct verdict *verdi
                 verdicts[o].is = SAYS_NOTHING;
 }
 
+/* Names may be long, and a range may be called as a kernel is. 0, or -1 when out of memory. */
+static int tell_subject(struct nvt_finding *finding, const struct nvt_sweep_item *item,
+                        const struct verdict *verdict, const char *axis)
+{
+    const char *does = verdict->is == GROWS ? "grows with" : "for each of the";
+    struct nvt_buffer all = {0};
+    if (nvt_buffer_printf(&all, "%d %s %s %s", (int)item->kind, item->key, does, axis) ||
+        nvt_buffer_append(&all, "", 1)) {
+        nvt_buffer_free(&all);
+        return -1;
+    }
+    nvt_finding_about(finding, (const char *)all.data);
+    nvt_buffer_free(&all);
+    snprintf(finding->subject, sizeof(finding->subject), "%.56s %s %.30s", item->name, does, axis);
+    return 0;
+}
+
 /* 0, or -1 when out of memory. */
 static int tell(struct nvt_finding *finding, const struct nvt_sweep_item *item,
                 const struct verdict *verdict, const char *axis)
 {
-    char subject[sizeof(finding->subject)];
-    snprintf(subject, sizeof(subject), "%.56s %s %.30s", item->name,
-             verdict->is == GROWS ? "grows with" : "for each of the", axis);
-    nvt_finding_about(finding, subject);
+    if (tell_subject(finding, item, verdict, axis))
+        return -1;
     if (verdict->is == ENTERED_FOR_EACH)
         return tell_entries(finding, item, &verdict->growth, verdict->per_unit, axis,
                             verdict->share);

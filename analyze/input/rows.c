@@ -27,11 +27,55 @@ static const char *row_of(const struct nvt_trace *trace, uint32_t mark)
     return name + strlen(NVT_NVTX_RESULT);
 }
 
-/* "key=value", a number where it reads as one. */
-static void put_axis(struct nvt_json *json, const char *word, size_t size)
+/* A word "key=value" of a configuration's name. */
+struct word {
+    const char *text;
+    size_t size, key;
+};
+
+/* Keys that number repetitions: what differs in nothing else is the same. */
+static int is_repetition(const struct word *word)
 {
-    size_t length = (size_t)((const char *)memchr(word, '=', size) - word);
-    char *key = strndup(word, length), *value = strndup(word + length + 1, size - length - 1), *end;
+    static const char *const keys[] = {"run", "rep", "repeat", "repetition", "seed", "trial"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strlen(keys[i]) == word->key && !memcmp(keys[i], word->text, word->key))
+            return 1;
+    return 0;
+}
+
+/* By their keys, those of one in the order of the name. */
+static int by_key(const void *left, const void *right)
+{
+    const struct word *a = left, *b = right;
+    int order = memcmp(a->text, b->text, a->key < b->key ? a->key : b->key);
+    if (!order)
+        order = (a->key > b->key) - (a->key < b->key);
+    return order ? order : (a->text > b->text) - (a->text < b->text);
+}
+
+/* The words of a text, *count of them; malloc'ed, NULL when out of memory. */
+static struct word *find_words(const char *text, size_t *count)
+{
+    struct word *words = malloc((strlen(text) / 2 + 1) * sizeof(*words));
+    *count = 0;
+    for (size_t size; words && *text; text += size) {
+        text += strspn(text, " ");
+        size = strcspn(text, " ");
+        const char *equals = memchr(text, '=', size);
+        struct word word = {text, size, equals ? (size_t)(equals - text) : 0};
+        if (word.key && !is_repetition(&word))
+            words[(*count)++] = word;
+    }
+    if (words)
+        qsort(words, *count, sizeof(*words), by_key);
+    return words;
+}
+
+/* A number where it reads as one. */
+static void put_axis(struct nvt_json *json, const struct word *word)
+{
+    char *key = strndup(word->text, word->key), *end;
+    char *value = strndup(word->text + word->key + 1, word->size - word->key - 1);
     double number = value ? strtod(value, &end) : 0;
     if (!key || !value)
         json->failed = 1;
@@ -43,31 +87,28 @@ static void put_axis(struct nvt_json *json, const char *word, size_t size)
     free(value);
 }
 
-/* The row of a configuration's name, the axes behind the facts (count_facts). 0, or -1 when out of memory. */
+/* The row of a configuration's name, the axes behind the facts. 0, or -1 when out of memory. */
 static int write_row(const char *name, const struct nvt_trace *trace, struct nvt_buffer *out)
 {
     struct nvt_json json;
-    size_t length = nvt_configuration_workload(name);
+    size_t length = nvt_configuration_workload(name), count;
     char *workload = strndup(name, length);
+    struct word *words = find_words(name + length, &count);
     nvt_json_begin(&json, out);
     nvt_json_text(&json, "workload", workload);
     nvt_json_text(&json, "backend", nvt_trace_meta(trace, "backend"));
     nvt_json_text(&json, "device", nvt_trace_meta(trace, "device"));
-    for (const char *word = name + length; *word; word += length) {
-        word += strspn(word, " ");
-        length = strcspn(word, " ");
-        if (memchr(word, '=', length) && *word != '=')
-            put_axis(&json, word, length);
-    }
-    int status = !workload || nvt_json_end(&json) || nvt_buffer_append(out, "", 1) ? -1 : 0;
+    for (size_t i = 0; words && i < count; i++)
+        put_axis(&json, &words[i]);
+    int status =
+        !workload || !words || nvt_json_end(&json) || nvt_buffer_append(out, "", 1) ? -1 : 0;
     free(workload);
+    free(words);
     return status;
 }
 enum { ROW_FACTS = 3 }; /* before the axes */
 
-/* The only configuration that a trace's ranges name, NULL where there is none or several. What is named within an
- * iteration is a part of the program. 0, or -1 when out of memory. */
-static int find_configuration(const struct nvt_trace *trace, const char **name)
+int nvt_trace_configuration(const struct nvt_trace *trace, uint32_t *name)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_named_iterations iterations = {0};
@@ -81,7 +122,7 @@ static int find_configuration(const struct nvt_trace *trace, const char **name)
         several = found != NVT_NO_STRING && found != ranges->name[i];
         found = ranges->name[i];
     }
-    *name = found == NVT_NO_STRING || several ? NULL : nvt_name(trace, found);
+    *name = several ? NVT_NO_STRING : found;
     nvt_named_iterations_free(&iterations);
     return status;
 }
@@ -162,11 +203,11 @@ static int add_configuration(struct nvt_runs *runs, struct place *place,
 {
     struct nvt_buffer text = {0};
     struct nvt_record record = {0};
-    const char *name;
-    int status = find_configuration(trace, &name);
-    if (!status && name)
-        status = write_row(name, trace, &text);
-    if (!status && name && parse_row(&record, (const char *)text.data, 0, input, trace)) {
+    uint32_t name;
+    int status = nvt_trace_configuration(trace, &name);
+    if (!status && name != NVT_NO_STRING)
+        status = write_row(nvt_name(trace, name), trace, &text);
+    if (!status && text.size && parse_row(&record, (const char *)text.data, 0, input, trace)) {
         *place = (struct place){1, runs->count, 0, 1};
         record.is_by_name = 1;
         record.axis_first = ROW_FACTS;
@@ -205,13 +246,13 @@ static int order_traces(const struct nvt_report_input *input, uint32_t **order)
 }
 
 /* What all rows say, or that they differ. */
-static const char *common(const struct nvt_runs *runs, const char *key, const char *several)
+static const char *common(const struct nvt_runs *runs, const char *key)
 {
     const char *first = nvt_record_text(&runs->records[0], key);
     for (size_t i = 1; i < runs->count; i++) {
         const char *other = nvt_record_text(&runs->records[i], key);
         if (!first || !other || strcmp(first, other))
-            return first || other ? several : NULL;
+            return first && other ? "several" : first || other ? "not stated of all" : NULL;
     }
     return first;
 }
@@ -224,8 +265,8 @@ static int describe(struct nvt_runs *runs, const struct nvt_report_input *input,
     struct nvt_json json;
     nvt_json_begin(&json, &text);
     nvt_json_text(&json, "date", nvt_trace_meta(input->traces[0].trace, "date"));
-    nvt_json_text(&json, "backend", common(runs, "backend", NVT_SEVERAL("backend")));
-    nvt_json_text(&json, "device", common(runs, "device", NVT_SEVERAL("device")));
+    nvt_json_text(&json, "backend", common(runs, "backend"));
+    nvt_json_text(&json, "device", common(runs, "device"));
     int status = nvt_json_end(&json)
                      ? nvt_fail(err, "out of memory")
                      : nvt_record_parse(&runs->env, (const char *)text.data, text.size, err);

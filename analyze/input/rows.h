@@ -5,7 +5,8 @@
  *
  * A trace without one, in which all ranges that name a configuration ("<workload> key=value …" of the domain nvtally,
  * phases.h) name the same, is the run of that: so anybody's program can be swept over its own parameters. Those that
- * lie in an iteration do not count.
+ * lie in an iteration do not count. The axes are in the order of their names, so that two who write them in another
+ * order are the same; keys that number repetitions (run, rep, repeat, repetition, seed, trial) are none.
  */
 #ifndef NVT_ROWS_H
 #define NVT_ROWS_H
@@ -20,5 +21,9 @@
  * row is a note. Changes nothing where there is no row, or a window (rows are of all of a trace). 0, or -1 with err.
  */
 int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err);
+
+/* The only configuration that a trace's ranges name: *name gets its string, NVT_NO_STRING where there is none or several.
+ * 0, or -1 when out of memory. */
+int nvt_trace_configuration(const struct nvt_trace *trace, uint32_t *name);
 
 #endif

@@ -62,7 +62,7 @@ static void put_growth(struct nvt_table *table, size_t row, const struct nvt_swe
     if (!law->rises)
         nvt_table_set_text(table, row, LAW, "not shown");
     else if (!growth->is_described)
-        nvt_table_set_text(table, row, LAW, "neither a line nor a power");
+        nvt_table_set_text(table, row, LAW, "by no law");
     else {
         nvt_table_set_text(table, row, LAW, nvt_growth_text(growth, sweep->axis, text));
         nvt_table_set_real(table, row, OFF, 100 * law->off);

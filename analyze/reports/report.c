@@ -142,19 +142,26 @@ void nvt_note(struct nvt_report_input *input, const char *format, ...)
     (void)nvt_buffer_printf(&input->notes, "%s\n", text);
 }
 
-static const char *agree(const char *common, const char *value, const char *several)
+/* What those before and one more have in common. */
+static const char *agree(const char *common, const char *value, size_t before, const char *several,
+                         const char *partly)
 {
+    if (!before || (!value && !common))
+        return value;
     if (!value || !common)
-        return common ? common : value;
+        return partly;
     return strcmp(common, value) ? several : common;
 }
 
-static void merge(struct nvt_provenance *common, const struct nvt_provenance *more)
+static void merge(struct nvt_provenance *common, const struct nvt_provenance *more, size_t before)
 {
-    common->backend = agree(common->backend, more->backend, NVT_SEVERAL("backend"));
-    common->device = agree(common->device, more->device, NVT_SEVERAL("device"));
-    common->date = agree(common->date, more->date, NVT_SEVERAL("date"));
-    common->condition = agree(common->condition, more->condition, NVT_SEVERAL("condition"));
+    static const char several[] = "several", partly[] = "not stated of all";
+    common->backend = agree(common->backend, more->backend, before, several, partly);
+    common->device = agree(common->device, more->device, before, several, partly);
+    common->date =
+        agree(common->date, more->date, before, "several dates", "date not stated of all");
+    common->condition = agree(common->condition, more->condition, before, "several conditions",
+                              "condition not stated of all");
 }
 
 /* Of a run directory: what the trace's row says, and for what it does not say, the directory. */
@@ -186,16 +193,17 @@ static struct nvt_provenance trace_provenance(const struct nvt_input_trace *from
 struct nvt_provenance nvt_report_provenance(const struct nvt_report_input *input)
 {
     struct nvt_provenance common = {0};
+    size_t before = 0;
     for (size_t i = 0; i < input->run_count; i++) {
         struct nvt_provenance more = nvt_runs_provenance(input->runs[i]);
-        merge(&common, &more);
+        merge(&common, &more, before++);
     }
     for (size_t i = 0; i < input->trace_count; i++) {
         /* A trace of a run directory has that one's: its own date is a moment within the run. */
         if (input->traces[i].runs)
             continue;
         struct nvt_provenance more = trace_provenance(&input->traces[i]);
-        merge(&common, &more);
+        merge(&common, &more, before++);
     }
     return common;
 }

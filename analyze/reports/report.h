@@ -117,9 +117,6 @@ struct nvt_report {
     const char *const *further;
 };
 
-/* Where provenance differs: "several devices". */
-#define NVT_SEVERAL(what) "several " what "s"
-
 #define NVT_DECLARE_REPORT(name) extern const struct nvt_report nvt_report_##name;
 NVT_REPORTS(NVT_DECLARE_REPORT)
 #undef NVT_DECLARE_REPORT
@@ -166,7 +163,7 @@ void nvt_note(struct nvt_report_input *input, const char *format, ...)
 
 /*
  * A new table of a report with the provenance that all of the input has in common (what differs
- * reads "several devices" …). NULL with err filled when out of memory.
+ * reads "several", and what only some of it states "not stated of all"). NULL with err filled when out of memory.
  */
 struct nvt_table *nvt_report_table(const struct nvt_report *report,
                                    const struct nvt_report_input *input, const char *title,

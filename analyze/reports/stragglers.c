@@ -22,6 +22,7 @@
 #include "../readers/align.h"
 #include "../device/communication.h"
 #include "../device/devices.h"
+#include "../input/ranks.h"
 #include "../model/map.h"
 #include "report.h"
 
@@ -303,12 +304,10 @@ static int pair_names(struct stragglers *all, struct nvt_report_input *input)
     return 0;
 }
 
-static int64_t number_of(const struct nvt_trace *trace, uint32_t process)
+static int64_t number_of(const struct nvt_input_trace *from, uint32_t process)
 {
-    const char *fact = nvt_trace_meta(trace, "rank");
-    if (trace->processes.rank[process] != NVT_NONE)
-        return trace->processes.rank[process];
-    return fact && *fact ? strtoll(fact, NULL, 10) : -1;
+    const uint32_t rank = nvt_input_rank(from, process);
+    return rank == NVT_NONE ? -1 : (int64_t)rank;
 }
 
 /* Time with at least one kernel that computes, and from the first operation to the last. */
@@ -332,9 +331,10 @@ static void measure(struct rank *rank, const struct nvt_used_device *device)
 
 /* Add the ranks of a trace (pass 0), the times of what they have in common (1), what they waited
  * for (2). */
-static int take_trace(struct stragglers *all, const struct nvt_trace *trace, uint32_t *next,
+static int take_trace(struct stragglers *all, const struct nvt_input_trace *from, uint32_t *next,
                       int pass, struct nvt_error *err)
 {
+    const struct nvt_trace *trace = from->trace;
     static const visit passes[] = {note_end, note_time, note_wait};
     struct nvt_used_devices devices = {0};
     int status = nvt_used_devices_make(&devices, trace, err);
@@ -348,7 +348,7 @@ static int take_trace(struct stragglers *all, const struct nvt_trace *trace, uin
                 ranks[rank] = (struct rank){.trace = trace,
                                             .process = device->process,
                                             .device = device->device,
-                                            .number = number_of(trace, device->process)};
+                                            .number = number_of(from, device->process)};
                 all->rank_count = rank + 1;
                 measure(&ranks[rank], device);
             }
@@ -369,7 +369,7 @@ static int collect(struct stragglers *all, struct nvt_report_input *input, struc
     for (int pass = 0; pass < 3; pass++) {
         uint32_t next = 0;
         for (size_t i = 0; i < input->trace_count; i++)
-            if (take_trace(all, input->traces[i].trace, &next, pass, err))
+            if (take_trace(all, &input->traces[i], &next, pass, err))
                 return -1;
         for (uint32_t i = 0; !pass && i < all->rank_count; i++)
             all->parties += (uint32_t)all->ranks[i].takes_part;

@@ -6,6 +6,7 @@
 
 #include "../../lib/buffer.h"
 #include "../../lib/sample.h"
+#include "../input/ranks.h"
 #include "curves.h"
 #include "../model/map.h"
 #include "../model/named_iterations.h"
@@ -75,9 +76,17 @@ static uint32_t find_name(const struct nvt_sweep_item *item, const struct nvt_tr
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
+/* A trace, as one of those of a sweep. */
+struct member {
+    uint32_t sweep; /* from 1 on, in the order of their first runs */
+    size_t run;     /* nvt_input_run_numbers */
+    const struct nvt_input_trace *from;
+    const struct nvt_member *axis;
+};
+
 /* What an item took in an iteration; there may be several of one where iterations overlap. */
 struct cell {
-    uint32_t iteration;
+    size_t iteration;
     double ns;
 };
 
@@ -87,16 +96,17 @@ struct cells {
     uint64_t entries;
 };
 
-/* What is needed while a run is added. */
+/* What is needed while a run is added, and of one of its traces, which are those of its ranks. */
 struct work {
+    double n;
+    struct cells *cells; /* by item */
+    size_t cell_count;
+    size_t iteration_count; /* of all its traces */
+    size_t before;          /* of those before this one */
     const struct nvt_trace *trace;
     struct nvt_named_iterations iterations;
-    double n;
     struct nvt_map item_of; /* by kind or domain, and string */
     struct nvt_map last_of; /* the outermost range, by thread and item */
-    struct cells *cells;    /* by item */
-    size_t cell_count;
-    double *values; /* room for one of each iteration */
 };
 
 /* Its number, from 1 on. NVT_NO_STRING: out of memory. */
@@ -156,7 +166,7 @@ static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const
 }
 
 /* Add to what an item took in an iteration. 0 or -1. */
-static int add_cell(struct work *work, size_t index, uint32_t iteration, double ns)
+static int add_cell(struct work *work, size_t index, size_t iteration, double ns)
 {
     if (index >= work->cell_count) {
         const size_t count = 2 * index + 32;
@@ -255,65 +265,78 @@ static int add_entry(struct work *work, struct nvt_sweep *sweep, enum nvt_sweep_
         return -1;
     const size_t index = (size_t)(item - sweep->items);
     const int is_inner = kind == NVT_SWEEP_RANGE ? is_within_itself(work, row, index) : 0;
-    if (is_inner < 0 ||
-        add_cell(work, index, at, is_inner ? 0 : (double)(entry->end - entry->start)))
+    if (is_inner < 0 || add_cell(work, index, work->before + at,
+                                 is_inner ? 0 : (double)(entry->end - entry->start)))
         return -1;
     if (work->cells[index].entries == 1 && begin_point(work, sweep, item))
         return -1;
     struct nvt_sweep_point *point = &item->points[item->count - 1];
-    if (point->example_count < NVT_SWEEP_EXAMPLES)
+    if (point->example_count < NVT_SWEEP_EXAMPLES && point->trace == work->trace)
         point->examples[point->example_count++] = entry->start;
     return 0;
 }
 
 /* What an item took in each iteration becomes what one costs. */
-static void end_point(const struct work *work, struct cells *cells, struct nvt_sweep_point *point)
+static void end_point(const struct cells *cells, size_t iterations, double *values,
+                      struct nvt_sweep_point *point)
 {
-    const uint32_t iterations = work->iterations.count;
     struct nvt_summary summary = {.median = 0};
     double sum = 0;
     for (size_t i = 0; i < cells->count; i++)
         sum += cells->items[i].ns;
-    /* In fewer than half of them the median is 0. */
-    if (2 * cells->count >= iterations) {
-        memset(work->values, 0, iterations * sizeof(*work->values));
+    /* In fewer than half of them the median is 0, and in half of them it is half of the least. */
+    if (2 * cells->count > iterations) {
+        memset(values, 0, iterations * sizeof(*values));
         for (size_t i = 0; i < cells->count; i++)
-            work->values[cells->items[i].iteration] += cells->items[i].ns;
-        nvt_sample_summary(work->values, iterations, &summary);
+            values[cells->items[i].iteration] += cells->items[i].ns;
+        nvt_sample_summary(values, iterations, &summary);
     }
-    point->mean_ns = sum / iterations;
+    point->mean_ns = sum / (double)iterations;
     point->ns = summary.median;
-    point->count = (double)cells->entries / iterations;
+    point->count = (double)cells->entries / (double)iterations;
 }
 
-static void free_work(struct work *work)
+/* Add up what lies in the iterations of one of its traces. 0 or -1. */
+static int add_trace(struct work *work, struct nvt_sweep *sweep, const struct nvt_trace *trace)
 {
-    for (size_t i = 0; i < work->cell_count; i++)
-        free(work->cells[i].items);
-    free(work->cells);
-    free(work->values);
-    nvt_map_free(&work->item_of);
-    nvt_map_free(&work->last_of);
-    nvt_named_iterations_free(&work->iterations);
-}
-
-/* Add up what lies in the iterations of a run. 0 or -1. */
-static int add_run(struct nvt_sweep *sweep, const struct nvt_trace *trace, double n)
-{
-    struct work work = {.trace = trace, .n = n};
     struct entry entry;
-    int status = nvt_named_iterations_of(&work.iterations, trace);
-    work.values = malloc(((size_t)work.iterations.count + 1) * sizeof(*work.values));
-    status = work.values ? status : -1;
-    for (enum nvt_sweep_kind kind = 0; kind < NVT_SWEEP_KINDS && work.iterations.count; kind++)
+    work->trace = trace;
+    work->before = work->iteration_count;
+    int status = nvt_named_iterations_of(&work->iterations, trace);
+    work->iteration_count += work->iterations.count;
+    for (enum nvt_sweep_kind kind = 0; kind < NVT_SWEEP_KINDS && work->iterations.count; kind++)
         for (uint32_t i = 0; i < count_entries(trace, kind) && !status; i++)
             if (read_entry(trace, kind, i, &entry))
-                status = add_entry(&work, sweep, kind, i, &entry);
+                status = add_entry(work, sweep, kind, i, &entry);
+    nvt_map_free(&work->item_of);
+    nvt_map_free(&work->last_of);
+    work->item_of = work->last_of = (struct nvt_map){0};
+    nvt_named_iterations_free(&work->iterations);
+    return status;
+}
+
+/* Add a run, the members of that number. 0 or -1. */
+static int add_run(struct nvt_sweep *sweep, const struct member *members, size_t count, size_t run)
+{
+    struct work work = {0};
+    int status = 0;
+    for (size_t i = 0; i < count && !status; i++) {
+        if (members[i].run != run)
+            continue;
+        work.n = members[i].axis->number;
+        status = add_trace(&work, sweep, members[i].from->trace);
+    }
+    double *values = malloc((work.iteration_count + 1) * sizeof(*values));
+    status = values ? status : -1;
     for (size_t i = 0; i < work.cell_count && i < sweep->count && !status; i++)
         if (work.cells[i].count)
             /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): what has entries has a point */
-            end_point(&work, &work.cells[i], &sweep->items[i].points[sweep->items[i].count - 1]);
-    free_work(&work);
+            end_point(&work.cells[i], work.iteration_count, values,
+                      &sweep->items[i].points[sweep->items[i].count - 1]);
+    for (size_t i = 0; i < work.cell_count; i++)
+        free(work.cells[i].items);
+    free(work.cells);
+    free(values);
     sweep->runs++;
     return status;
 }
@@ -413,16 +436,10 @@ static void free_sweep(struct nvt_sweep *sweep)
 
 /* --- which runs are of one sweep -------------------------------------------------------------- */
 
-/* A run, as one of those that differ in one axis alone. */
-struct member {
-    uint32_t sweep; /* from 1 on, in the order of their first runs */
-    const struct nvt_input_trace *from;
-    const struct nvt_member *axis;
-};
-
 struct members {
     struct member *items;
     size_t count, capacity;
+    size_t *runs;               /* of the traces of the input */
     struct nvt_strings *sweeps; /* "axis\nrest" */
 };
 
@@ -442,7 +459,7 @@ static char *rest_of(const struct nvt_record *record, const char *axis)
     return rest;
 }
 
-static int add_member(struct members *members, const struct nvt_input_trace *from,
+static int add_member(struct members *members, const struct nvt_input_trace *from, size_t run,
                       const struct nvt_member *axis)
 {
     struct nvt_buffer text = {0};
@@ -462,7 +479,7 @@ static int add_member(struct members *members, const struct nvt_input_trace *fro
         members->items = items;
         members->capacity = capacity;
     }
-    members->items[members->count++] = (struct member){id, from, axis};
+    members->items[members->count++] = (struct member){id, run, from, axis};
     return 0;
 }
 
@@ -475,7 +492,8 @@ static int find_members(struct members *members, const struct nvt_report_input *
             const struct nvt_member *axis = &record->members[record->axis_first + m];
             /* What is named twice is its first one. */
             if (axis->type == NVT_VALUE_NUMBER && axis == nvt_record_axis(record, axis->key) &&
-                (!by || !strcmp(by, axis->key)) && add_member(members, &input->traces[run], axis))
+                (!by || !strcmp(by, axis->key)) &&
+                add_member(members, &input->traces[run], members->runs[run], axis))
                 return -1;
         }
     }
@@ -490,12 +508,21 @@ static int by_sweep(const void *left, const void *right)
     return (a->from > b->from) - (a->from < b->from);
 }
 
+/* Whether it is the first of its run. */
+static int is_first(const struct member *members, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (members[i].run == members[index].run)
+            return 0;
+    return 1;
+}
+
 static int has_three_runs(const struct member *members, size_t count)
 {
     size_t runs = 0;
     double least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < count; i++)
-        if (members[i].axis->number > 0) {
+        if (members[i].axis->number > 0 && is_first(members, i)) {
             runs++;
             least = fmin(least, members[i].axis->number);
             most = fmax(most, members[i].axis->number);
@@ -511,13 +538,15 @@ static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, si
     int status = sweep.where ? 0 : -1;
     for (size_t i = 0; i < count && !status; i++) {
         const double n = members[i].axis->number;
+        if (!is_first(members, i))
+            continue;
         if (!(n > 0)) {
             sweep.without++;
             continue;
         }
         sweep.first = sweep.first ? sweep.first : members[i].from;
         sweep.largest = fmax(sweep.largest, n);
-        status = add_run(&sweep, members[i].from->trace, n);
+        status = add_run(&sweep, members, count, members[i].run);
     }
     if (!status)
         status = end_sweep(&sweep);
@@ -538,8 +567,10 @@ static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, si
 int nvt_sweeps_of(const struct nvt_report_input *input, const char *by, struct nvt_sweeps *sweeps,
                   struct nvt_error *err)
 {
-    struct members members = {.sweeps = nvt_strings_new()};
-    int status = members.sweeps ? find_members(&members, input, by) : -1;
+    size_t runs;
+    struct members members = {.sweeps = nvt_strings_new(),
+                              .runs = nvt_input_run_numbers(input, &runs)};
+    int status = members.sweeps && members.runs ? find_members(&members, input, by) : -1;
     if (!status && members.count)
         qsort(members.items, members.count, sizeof(*members.items), by_sweep);
     for (size_t i = 0, count; i < members.count && !status; i += count) {
@@ -550,6 +581,7 @@ int nvt_sweeps_of(const struct nvt_report_input *input, const char *by, struct n
             status = add_sweep(sweeps, &members.items[i], count);
     }
     free(members.items);
+    free(members.runs);
     nvt_strings_free(members.sweeps);
     return status ? nvt_fail(err, "out of memory") : 0;
 }

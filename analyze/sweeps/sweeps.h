@@ -48,7 +48,7 @@ struct nvt_sweep_item {
     size_t count, capacity;
     struct nvt_sweep_value *values; /* of each n that it occurs with, ascending */
     size_t value_count;
-    int is_mean; /* ns are means: in some run it is in fewer than half of the iterations, so that the median is 0 */
+    int is_mean; /* ns are means: in some run it is in half of the iterations at most, where the median says nothing */
     struct nvt_growth growth; /* where it has three points or more */
 };
 

@@ -21,7 +21,7 @@
 #define LEAST_SHARE 0.01 /* of the iteration */
 
 /* Columns of the legend, of a name and of the axis in a law. */
-enum { NAME_MOST = 36, NAME_LEAST = 20, AXIS_MOST = 30, AXIS_LEAST = 8 };
+enum { NAME_MOST = 36, NAME_LEAST = 20, AXIS_MOST = 30, AXIS_NARROW = 13, AXIS_LEAST = 8 };
 
 /* The iteration and what is dearest in it, a panel a kind. */
 struct sheet {
@@ -240,11 +240,12 @@ static void put_panel(const struct sheet *sheet, int panel, int index,
 /* Tics at what was run. */
 static void put_x_axis(const struct sheet *sheet, const struct nvt_frame *frame, FILE *out)
 {
+    const int is_narrow = frame->columns > 1;
     nvt_frame_log_x(frame, sheet->values[0] / 1.3, sheet->values[sheet->value_count - 1] * 1.3,
                     sheet->values, sheet->value_count, out);
     char axis[NVT_LABEL_SIZE(AXIS_MOST)], text[sizeof(axis) + 20];
-    nvt_label_cut(sheet->sweep->axis, AXIS_MOST, axis, sizeof(axis));
-    snprintf(text, sizeof(text), "%s, log scale", axis);
+    nvt_label_cut(sheet->sweep->axis, is_narrow ? AXIS_NARROW : AXIS_MOST, axis, sizeof(axis));
+    snprintf(text, sizeof(text), is_narrow ? "%s, log" : "%s, log scale", axis);
     fputs("set samples 400\nset xlabel ", out);
     nvt_gnuplot_text(text, sizeof(text), out);
     fputs(" noenhanced\n", out);
@@ -282,7 +283,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     put_keys(sheet, &frame);
     nvt_frame_note(&frame, "Points: medians of the iterations; what is entered several times in "
                            "one is added up.");
-    nvt_frame_note(&frame, sheet->has_means ? "What fewer than half of a run's iterations have is "
+    nvt_frame_note(&frame, sheet->has_means ? "What at most half of a run's iterations have is "
                                               "shown by its means."
                                             : "");
     nvt_frame_note(&frame, sheet->has_lines ? "Lines: the line or the power that is nearer, by "

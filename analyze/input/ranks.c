@@ -1,0 +1,132 @@
+#include "ranks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+uint32_t nvt_rank_of_path(const char *path)
+{
+    const char *base = strrchr(path, '/'), *at = base ? base + 1 : path;
+    for (; *at; at++) {
+        if (strncasecmp(at, "rank", 4))
+            continue;
+        const char *digits = at + 4 + (at[4] && strchr("-_=.", at[4]));
+        size_t length = strspn(digits, "0123456789");
+        if (length && length < 9)
+            return (uint32_t)strtoul(digits, NULL, 10);
+    }
+    return NVT_NONE;
+}
+
+uint32_t nvt_input_rank(const struct nvt_input_trace *from, uint32_t process)
+{
+    const struct nvt_processes *processes = &from->trace->processes;
+    if (process < processes->count && processes->rank[process] != NVT_NONE)
+        return processes->rank[process];
+    const char *fact = nvt_trace_meta(from->trace, "rank");
+    double number =
+        from->runs ? nvt_record_number(&from->runs->records[from->record], "rank") : NAN;
+    if (fact && *fact >= '0' && *fact <= '9')
+        return (uint32_t)strtoul(fact, NULL, 10);
+    return number >= 0 && number < NVT_NONE ? (uint32_t)number
+                                            : nvt_rank_of_path(from->trace->path);
+}
+
+uint32_t nvt_trace_rank(const struct nvt_input_trace *from)
+{
+    const struct nvt_processes *processes = &from->trace->processes;
+    for (uint32_t i = 0; i < processes->count; i++)
+        if (processes->rank[i] != NVT_NONE)
+            return processes->rank[i];
+    return nvt_input_rank(from, NVT_NONE);
+}
+
+/* --- traces of one run ------------------------------------------------------------------------ */
+
+/* Texts by number, and how often each occurred. */
+struct tally {
+    struct nvt_strings *texts;
+    size_t *counts, capacity;
+};
+
+/* Count a text once more; its number, from 1 on, or 0 when out of memory. */
+static uint32_t count_text(struct tally *tally, const char *text)
+{
+    uint32_t id = nvt_strings_add_text(tally->texts, text);
+    if (id == NVT_NO_STRING)
+        return 0;
+    if (id >= tally->capacity) {
+        size_t capacity = 2 * (size_t)id + 16;
+        size_t *counts = realloc(tally->counts, capacity * sizeof(*counts));
+        if (!counts)
+            return 0;
+        memset(counts + tally->capacity, 0, (capacity - tally->capacity) * sizeof(*counts));
+        tally->counts = counts;
+        tally->capacity = capacity;
+    }
+    tally->counts[id]++;
+    return id;
+}
+
+/* What a trace was run with, as far as that is known, with a terminator: 0 or -1. */
+static int write_configuration(const struct nvt_input_trace *from, struct nvt_buffer *text)
+{
+    const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
+    if (record && !from->is_by_name)
+        return nvt_buffer_printf(text, "%p %zu", (const void *)from->runs, from->record);
+    if (!record)
+        return nvt_buffer_printf(text, "none");
+    char *axes = nvt_record_configuration(record);
+    int status =
+        axes ? nvt_buffer_printf(text, "%s\n%s", nvt_record_text(record, "workload"), axes) : -1;
+    free(axes);
+    return status;
+}
+
+/* What the traces of its run have in common, and no others: 0 or -1. */
+static int write_run(const struct nvt_input_trace *from, size_t index, struct tally *ranks,
+                     struct nvt_buffer *text)
+{
+    const uint32_t rank = nvt_trace_rank(from);
+    const int is_of_row = from->runs && !from->is_by_name;
+    if (is_of_row)
+        return write_configuration(from, text) || nvt_buffer_append(text, "", 1);
+    if (rank == NVT_NONE)
+        return nvt_buffer_printf(text, "alone %zu", index) || nvt_buffer_append(text, "", 1);
+    struct nvt_buffer of_rank = {0};
+    int status = nvt_buffer_printf(&of_rank, "%u ", rank) || write_configuration(from, &of_rank) ||
+                 nvt_buffer_append(&of_rank, "", 1);
+    uint32_t id = status ? 0 : count_text(ranks, (const char *)of_rank.data);
+    status = !id || nvt_buffer_printf(text, "%zu ", ranks->counts[id]) ||
+             write_configuration(from, text) || nvt_buffer_append(text, "", 1);
+    nvt_buffer_free(&of_rank);
+    return status;
+}
+
+size_t *nvt_input_run_numbers(const struct nvt_report_input *input, size_t *count)
+{
+    struct tally ranks = {.texts = nvt_strings_new()}, runs = {.texts = nvt_strings_new()};
+    size_t *numbers = malloc((input->trace_count + 1) * sizeof(*numbers));
+    int status = ranks.texts && runs.texts && numbers ? 0 : -1;
+    *count = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        struct nvt_buffer text = {0};
+        status = write_run(&input->traces[i], i, &ranks, &text);
+        uint32_t id = status ? 0 : count_text(&runs, (const char *)text.data);
+        nvt_buffer_free(&text);
+        if (!id)
+            status = -1;
+        else
+            numbers[i] = id - 1;
+        *count = id > *count ? id : *count;
+    }
+    nvt_strings_free(ranks.texts);
+    nvt_strings_free(runs.texts);
+    free(ranks.counts);
+    free(runs.counts);
+    if (!status)
+        return numbers;
+    free(numbers);
+    return NULL;
+}

@@ -1,0 +1,26 @@
+/*
+ * Ranks of a distributed job: which one a trace, or a process of it, is of, and which traces are those of one run.
+ */
+#ifndef NVT_RANKS_H
+#define NVT_RANKS_H
+
+#include "../reports/report.h"
+
+/* The number behind "rank" in the name of a file: t.rank3.nvt, rank-0.json, rank_7. NVT_NONE where there is none. */
+uint32_t nvt_rank_of_path(const char *path);
+
+/* The rank of a process of a trace: its own, or the trace's, that of its row, or that in the name of its file; NVT_NONE: none
+ * is known. */
+uint32_t nvt_input_rank(const struct nvt_input_trace *from, uint32_t process);
+
+/* The rank of a trace: of the first of its processes that has one, else as above. */
+uint32_t nvt_trace_rank(const struct nvt_input_trace *from);
+
+/*
+ * Which run each trace is of, from 0 on in the order of the input: malloc'ed, NULL when out of memory. Traces of one row of a
+ * directory are of one run. Of others those that say that they were run with the same are, a trace of each rank: the second
+ * one of a rank is of the second run. One without a rank is a run by itself.
+ */
+size_t *nvt_input_run_numbers(const struct nvt_report_input *input, size_t *count);
+
+#endif
