@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/program.h"
 #include "session.h"
 #include "wake.h"
 
@@ -84,8 +85,9 @@ int nvt_exit_code(int wait_status)
 
 /* What the recorder takes note of: the end of a child, and signals that people send to end, to wake
  * or to poke a program. */
-static const int handled[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
-                              SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+static const int handled[] = {SIGCHLD, SIGINT,    SIGQUIT, SIGTERM, SIGHUP,
+                              SIGUSR1, SIGUSR2,   SIGALRM, SIGCONT, SIGWINCH,
+                              SIGXCPU, SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
 #define HANDLED (sizeof(handled) / sizeof(handled[0]))
 
 /* For the signal handler. */
@@ -172,6 +174,7 @@ static int lead_python(const char *folder)
 /* Libraries and folders that the command gets, NULL: not. */
 struct gifts {
     const char *nvtx, *cuda, *python;
+    pid_t ends_with; /* 0: with nobody */
 };
 
 static void become_command(char *const argv[], const char *folder,
@@ -182,6 +185,8 @@ static void become_command(char *const argv[], const char *folder,
         !(gifts->python && lead_python(gifts->python)) && !setenv(NVT_SESSION_ENV, folder, 1)) {
         restore_actions(before);
         sigprocmask(SIG_SETMASK, &before->mask, NULL);
+        if (gifts->ends_with)
+            nvt_end_with_parent(gifts->ends_with);
         execvp(argv[0], argv);
     }
     int cause = errno;
@@ -220,6 +225,7 @@ int nvt_launch_start(char *const argv[], const char *folder, struct nvt_launch_w
         .nvtx = launch->other_tool ? NULL : library,
         .cuda = wish.devices && !launch->other_device_tool ? library : NULL,
         .python = wish.pytorch ? python : NULL,
+        .ends_with = wish.ends_with_us ? getpid() : 0,
     };
     (void)fflush(NULL);
     launch->pid = fork();

@@ -40,6 +40,7 @@ void nvt_launch_unblock(const struct nvt_launch_signals *before);
 struct nvt_launch_wish {
     int devices; /* the library injected into CUDA as well */
     int pytorch; /* ranges of PyTorch, from the folder in front of $PYTHONPATH */
+    int ends_with_us;
 };
 
 /* Fork and exec argv with our library injected, what is wished for, $NVTALLY_SESSION =

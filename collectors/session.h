@@ -22,12 +22,13 @@ struct nvt_record_options {
     int level;           /* of zstd; 0 stores uncompressed */
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;
+    int ends_with_us; /* the command gets SIGTERM when the recorder is killed; else it goes on */
 };
 
 /* NVTX alone, 1 MiB a ring, waiting when full, all descendants, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1, NULL                      \
+        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1, NULL, 0                   \
     }
 
 struct nvt_record_result {

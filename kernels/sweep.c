@@ -1,5 +1,6 @@
 #include "sweep.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -253,8 +254,8 @@ static int run_levels(struct nvt_child *first, struct nvt_error *err)
         runs[i].settings = (struct nvt_buffer){0};
         runs[i].level = sweep->collect.values[i];
         status = write_settings(&runs[i], err);
-        snprintf(runs[i].result, sizeof(runs[i].result), "%.3000s/.result-%zu.json",
-                 sweep->directory, i);
+        snprintf(runs[i].result, sizeof(runs[i].result), "%.3000s/.result-%zu-%ld.json",
+                 sweep->directory, i, (long)getpid());
         name_trace(&runs[i]);
         unlink(runs[i].result);
     }
@@ -371,6 +372,17 @@ static int lock_directory(struct nvt_child *run, struct nvt_error *err)
     return 0;
 }
 
+/* Remove what a run that was killed has left. */
+static void remove_left(const char *directory, const char *begin)
+{
+    DIR *folder = opendir(directory);
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
+        if (!strncmp(entry->d_name, begin, strlen(begin)))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+}
+
 static int prepare(struct nvt_child *run, struct nvt_error *err)
 {
     const char *directory = run->sweep->directory;
@@ -382,12 +394,19 @@ static int prepare(struct nvt_child *run, struct nvt_error *err)
         return nvt_fail(err, "the output folder's name is too long");
     if (nvt_folder_make(directory))
         return nvt_fail_at(err, directory, -1, "cannot be made: %s", strerror(errno));
-    snprintf(run->result, sizeof(run->result), "%.3000s/.result-%d.json", directory,
-             run->sweep->ranks.rank);
+    /* Nobody who was left behind by a run before shall write there; the ranks that a launcher starts know no more than the
+     * directory. */
+    if (run->sweep->launcher)
+        snprintf(run->result, sizeof(run->result), "%.3000s/.result-0.json", directory);
+    else
+        snprintf(run->result, sizeof(run->result), "%.3000s/.result-%d-%ld.json", directory,
+                 run->sweep->ranks.rank, (long)getpid());
     if (run->sweep->ranks.rank)
         return 0;
     if (lock_directory(run, err))
         return -1;
+    remove_left(directory, run->sweep->ranks.size > 1 ? ".result-0" : ".result-");
+    remove_left(directory, ".turns");
     snprintf(run->results, sizeof(run->results), "%.3000s/results.jsonl", directory);
     return prepare_results(run, err) || nvt_environment_write(run->sweep, err) ? -1 : 0;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../collectors/session.h"
+#include "../lib/program.h"
 
 /* What our collector collects at each level. */
 static const uint64_t traced[] = {
@@ -78,6 +79,7 @@ int nvt_signals_fork(size_t place)
     for (size_t i = 0; i < ENDING; i++)
         sigaddset(&set, ending[i]);
     sigprocmask(SIG_BLOCK, &set, &mask);
+    const pid_t parent = getpid();
     pid_t child = fork();
     int cause = errno;
     if (!child) {
@@ -85,6 +87,7 @@ int nvt_signals_fork(size_t place)
             listed[i] = 0;
         for (size_t i = 0; i < ENDING; i++)
             (void)signal(ending[i], SIG_DFL);
+        nvt_end_with_parent(parent);
     } else if (child > 0) {
         listed[place] = child;
         if (caught)
@@ -137,6 +140,7 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     options.output = run->trace;
     options.trace = traced[run->level];
     options.facts = facts;
+    options.ends_with_us = 1;
     if (nvt_record_run(&options, argv, &recorded, err))
         return -1;
     end->recorder_ns = recorded.recorder_ns;

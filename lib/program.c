@@ -1,9 +1,11 @@
 #include "program.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,4 +38,11 @@ int nvt_find_program(const char *name, char *path, size_t size)
         if (!*at)
             return -1;
     }
+}
+
+void nvt_end_with_parent(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        (void)raise(SIGTERM);
 }

@@ -3,6 +3,7 @@
 #define NVT_PROGRAM_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Whether there is such a program, and we may start it. */
 int nvt_is_program(const char *path);
@@ -10,5 +11,9 @@ int nvt_is_program(const char *path);
 /* Look where execvp() does: in the folders of PATH, without PATH in the system's. path[size] gets an
  * absolute one. 0, or -1: there is none. */
 int nvt_find_program(const char *name, char *path, size_t size);
+
+/* For a child behind fork(): that it gets SIGTERM when its parent ends in whatever way, and at once when that has
+ * happened already. It holds behind execve() too. */
+void nvt_end_with_parent(pid_t parent);
 
 #endif

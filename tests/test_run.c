@@ -683,6 +683,41 @@ static void a_run_that_takes_too_long_is_ended(void **state)
     }
 }
 
+/* Whoever kills a run ends what it had started, and no run takes another one's results for its own. */
+static void a_killed_run_leaves_nobody(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "set -e\n"
+        "for level in off nvtx off,nvtx; do\n"
+        "    \"$0\" run linear --backend host --size 512 --batch 512 --iterations 100000 --collect "
+        "$level \\\n"
+        "        --interleave $(case $level in *,*) echo iterations;; *) echo runs;; esac) -o left "
+        "2>/dev/null &\n"
+        "    run=$!\n"
+        "    workers() { ps -A -o pid= -o args= | grep -c \"[-]-worker.*left\" || :; }\n"
+        "    for i in $(seq 100); do [ \"$(workers)\" != 0 ] && break; sleep 0.1; done\n"
+        "    [ \"$(workers)\" != 0 ]\n"
+        "    kill -9 $run\n"
+        "    wait $run 2>/dev/null || :\n"
+        "    for i in $(seq 100); do [ \"$(workers)\" = 0 ] && break; sleep 0.1; done\n"
+        "    echo \"$level $(workers)\"\n"
+        "done\n"
+        "printf '{\"status\": \"ok\", \"parameters\": 1}' >left/.result-0.json\n"
+        "cp left/.result-0.json left/.result-0-1.json\n"
+        "\"$0\" run linear --backend host --size 32 --batch 1 --iterations 2 --collect off -o left "
+        ">/dev/null\n"
+        "ls -A left | grep '^[.]' || :\n"
+        "grep -o '\"parameters\": [0-9]*' left/results.jsonl\n";
+    struct cli_result result =
+        cli_run_with(&(const struct cli_options){.directory = cli_folder, .timeout_s = 60},
+                     (const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "off 0\nnvtx 0\noff,nvtx 0\n"
+                                    "\"parameters\": 1056\n");
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +736,7 @@ int main(void)
         cmocka_unit_test(what_is_left_out_is_told),
         cmocka_unit_test(what_means_nothing_is_told),
         cmocka_unit_test(what_a_run_leaves_out_is_told),
+        cmocka_unit_test(a_killed_run_leaves_nobody),
         cmocka_unit_test(a_flag_by_itself_is_on),
         cmocka_unit_test(published_sizes_are_told),
         cmocka_unit_test(help_is_of_the_workload),

@@ -462,8 +462,8 @@ static pid_t start_run(const char *out, const char *iterations)
 static void wait_for_both(pid_t run, const char *out)
 {
     struct timespec moment = {0, 300000000};
-    wait_for_worker(run, cli_in(out, ".result-0.json"));
-    wait_for_worker(run, cli_in(out, ".result-1.json"));
+    wait_for_worker(run, cli_in(out, ".result-0-"));
+    wait_for_worker(run, cli_in(out, ".result-1-"));
     nanosleep(&moment, NULL);
 }
 
@@ -486,7 +486,7 @@ static int kill_midway(const char *out, const char *result, int iterations)
 static void who_is_killed_stops_nobody(void **state)
 {
     (void)state;
-    static const char *const results[] = {".result-0.json", ".result-1.json"};
+    static const char *const results[] = {".result-0-", ".result-1-"};
     for (size_t killed = 0; killed < 2; killed++) {
         char out[600]; /* cli_in's paths do not last for so many runs */
         int status = 0;
