@@ -99,16 +99,15 @@ static char *made_up_name(const char *input, const char *ending)
     return name;
 }
 
-static int write_stream(const struct request *request, const struct nvt_trace *trace,
-                        struct nvt_error *err)
+/* Write to a stream, which is closed if it is a file's. 0, or -1 with err. */
+static int write_to(FILE *out, const char *name, const struct request *request,
+                    const struct nvt_trace *trace, struct nvt_error *err)
 {
-    const char *name = request->output ? request->output : "stdout";
-    FILE *out = request->output ? nvt_create_stream(request->output) : stdout;
     if (!out)
         return nvt_fail_at(err, name, -1, "cannot be opened: %s", strerror(errno));
     int status = request->exporter->write(trace, out, err);
     int unwritten = fflush(out) || ferror(out), reason = errno;
-    if (request->output && fclose(out) && !unwritten) {
+    if (out != stdout && fclose(out) && !unwritten) {
         unwritten = 1;
         reason = errno;
     }
@@ -118,6 +117,31 @@ static int write_stream(const struct request *request, const struct nvt_trace *t
         fprintf(stderr, "nvtally: note: there is no %s in %s\n", request->exporter->of,
                 trace->path);
     return status < 0 ? -1 : 0;
+}
+
+/* What cannot be finished leaves the file that was there, and nothing else; of a pipe or a device that is not so. */
+static int write_stream(const struct request *request, const struct nvt_trace *trace,
+                        struct nvt_error *err)
+{
+    struct stat status;
+    char *partial;
+    if (!request->output)
+        return write_to(stdout, "stdout", request, trace, err);
+    if (!stat(request->output, &status) && !S_ISREG(status.st_mode))
+        return write_to(nvt_create_stream(request->output), request->output, request, trace, err);
+    if (asprintf(&partial, "%s.partial", request->output) < 0)
+        return nvt_fail_at(err, request->output, -1, "out of memory");
+    int failed = nvt_check_output(partial, request->input, err);
+    if (!failed) {
+        failed = write_to(nvt_create_stream(partial), request->output, request, trace, err);
+        if (!failed && rename(partial, request->output))
+            failed =
+                nvt_fail_at(err, request->output, -1, "cannot be written: %s", strerror(errno));
+        if (failed)
+            unlink(partial);
+    }
+    free(partial);
+    return failed;
 }
 
 /* Into a file beside the one that is wanted, which then takes its place: what cannot be finished

@@ -142,6 +142,8 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
             if (nvt_axis_bytes(optarg, 1u << 30, &options->ring_bytes) ||
                 options->ring_bytes < 65536)
                 return complain("--ring-size %s: from 64K to 1G", optarg);
+            while (options->ring_bytes & (options->ring_bytes - 1))
+                options->ring_bytes &= options->ring_bytes - 1;
             break;
         case ON_FULL:
             if (strcmp(optarg, "wait") && strcmp(optarg, "drop"))
@@ -187,10 +189,10 @@ static void report_no_ranges(const struct nvt_record_options *options,
               "--pytorch\n",
               stderr);
     else if (!result->used_devices)
-        fputs(
-            "nvtally: the command made no NVTX call (an executable must use NVTX v3, and must not "
-            "be linked statically)\n",
-            stderr);
+        fputs("nvtally: the command made no NVTX call (an executable must use NVTX v3, must not be "
+              "linked "
+              "statically, and must get our environment)\n",
+              stderr);
 }
 
 /* A range that was mistyped. Another tool in our place is the reason already told. */
@@ -225,6 +227,13 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
                 " could not be written, %" PRIu64 " of threads without a buffer, %" PRIu64
                 " in signal handlers\n",
                 lost, result->dropped, result->unwritten, result->homeless, result->nested);
+    if (result->homeless)
+        fputs("nvtally: a thread has no buffer where there is no room for 64 KiB (/dev/shm or "
+              "NVTALLY_TMPDIR full, a "
+              "limit of file sizes), or where it runs as another user: give a smaller --ring-size, "
+              "or another "
+              "place by NVTALLY_TMPDIR\n",
+              stderr);
     if (result->too_deep)
         fprintf(stderr,
                 "nvtally: ranges were nested deeper than a buffer of %" PRIu64

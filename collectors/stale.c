@@ -8,10 +8,13 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../lib/folder.h"
 #include "ring.h"
+
+#define OLD_SECONDS 60
 
 uint64_t nvt_process_start(int pid)
 {
@@ -85,6 +88,14 @@ static void remove_contents(int folder)
     closedir(entries);
 }
 
+/* Whether a folder of ours without a control page is none that is just being made or taken away. */
+static int is_old(int folder)
+{
+    struct stat status;
+    return is_ours_alone(folder) && !fstat(folder, &status) &&
+           time(NULL) - status.st_mtime > OLD_SECONDS;
+}
+
 static void consider(int place, const char *name)
 {
     int folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -96,7 +107,8 @@ static void consider(int place, const char *name)
     if (control >= 0 && is_abandoned(control)) {
         remove_contents(folder);
         unlinkat(place, name, AT_REMOVEDIR);
-    }
+    } else if (control < 0 && errno == ENOENT && is_old(folder))
+        unlinkat(place, name, AT_REMOVEDIR);
     if (control >= 0)
         close(control);
     close(folder);

@@ -88,6 +88,8 @@ static void put_settings(struct nvt_json *json, const struct nvt_child *run)
         nvt_json_text(json, "interleave", nvt_interleave_words[sweep->interleave]);
     nvt_json_integer(json, "iterations", sweep->iterations);
     nvt_json_integer(json, "seed", (int64_t)sweep->seed);
+    if (sweep->memory_limit)
+        nvt_json_integer(json, "memory_limit", (int64_t)sweep->memory_limit);
     if (run->ranks > 1)
         nvt_json_integer(json, "ranks", run->ranks);
 }
@@ -317,7 +319,8 @@ static int keep_earlier(struct nvt_child *run, struct nvt_buffer *kept, struct n
             status = nvt_fail(err, "out of memory");
             break;
         }
-        const char *row = nvt_earlier_find(&earlier, (const char *)begin.data, begin.size, &size);
+        const char *row = nvt_earlier_find(&earlier, run->sweep->directory,
+                                           (const char *)begin.data, begin.size, &size);
         run->is_kept[i] = row != NULL;
         if (row && nvt_buffer_append(kept, row, size))
             status = nvt_fail(err, "out of memory");

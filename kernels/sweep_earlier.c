@@ -63,8 +63,23 @@ static int has_ended(const char *line, size_t size)
            (memmem(line, size, ok, sizeof(ok) - 1) || memmem(line, size, oom, sizeof(oom) - 1));
 }
 
-const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *begin, size_t length,
-                             size_t *size)
+/* Whether the trace that a row names, if it does, is there. */
+static int has_trace(const char *directory, const char *line, size_t size)
+{
+    static const char key[] = "\"trace\": \"";
+    const char *at = memmem(line, size, key, sizeof(key) - 1), *end = NULL;
+    char path[8192];
+    if (at) {
+        at += sizeof(key) - 1;
+        end = memchr(at, '"', size - (size_t)(at - line));
+    }
+    return !end || (snprintf(path, sizeof(path), "%.3000s/%.*s", directory, (int)(end - at), at) <
+                        (int)sizeof(path) &&
+                    !access(path, R_OK));
+}
+
+const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *directory,
+                             const char *begin, size_t length, size_t *size)
 {
     for (size_t i = 0; i < earlier->count; i++) {
         size_t at = ((const size_t *)(const void *)earlier->lines.data)[i];
@@ -73,7 +88,7 @@ const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *begi
         if (left < length || memcmp(line, begin, length) != 0)
             continue;
         *size = (size_t)((const char *)memchr(line, '\n', left) - line) + 1;
-        if (has_ended(line, *size))
+        if (has_ended(line, *size) && has_trace(directory, line, *size))
             return line;
     }
     return NULL;

@@ -20,10 +20,10 @@ struct nvt_earlier {
 int nvt_earlier_read(const char *directory, struct nvt_earlier *earlier, struct nvt_error *err);
 void nvt_earlier_free(struct nvt_earlier *earlier);
 
-/* The row that begins so and ended: ok, or out of memory, which is an answer too. Its length goes to *size. NULL: there
- * is none. */
-const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *begin, size_t length,
-                             size_t *size);
+/* The row that begins so and ended: ok, or out of memory, which is an answer too; with the trace that it names, if it does.
+ * Its length goes to *size. NULL: there is none. */
+const char *nvt_earlier_find(const struct nvt_earlier *earlier, const char *directory,
+                             const char *begin, size_t length, size_t *size);
 
 /*
  * Remove the traces that the results.jsonl of a directory names, and say on stderr that its results are

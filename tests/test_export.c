@@ -608,6 +608,38 @@ static void chrome_is_valid_for_any_name(void **state)
 }
 #endif
 
+/* What cannot be written leaves what was there; a device is written itself. */
+static void a_file_is_replaced_when_it_is_whole(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "mkdir disk && mount -t tmpfs -o size=64k tmpfs disk || { echo none; exit; }\n"
+        "echo old >disk/t.csv\n"
+        "\"$0\" export --to csv -o disk/t.csv t.nvt 2>&1; echo $?\n"
+        "ls disk; cat disk/t.csv; umount disk\n"
+        "\"$0\" export --to csv -o /dev/full t.nvt 2>&1; echo $?\n"
+        "echo old >t.csv; \"$0\" export --to csv -o t.csv t.nvt; echo $?; ls t.csv*; wc -l "
+        "<t.csv\n";
+    struct cli_result result = cli_run_with(
+        &(const struct cli_options){.directory = cli_folder},
+        (const char *const[]){"sh", "-c", "\"$0\" record -o t.nvt -- \"$1\" many 2>/dev/null",
+                              cli_built("nvtally"), cli_client("life"), NULL});
+    cli_result_free(&result);
+    result = cli_run_with(&(const struct cli_options){.directory = cli_folder},
+                          (const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+    if (!strncmp(result.out, "none\n", 5)) {
+        cli_result_free(&result);
+        print_message("no right to mount a small disk here: not run\n");
+        skip();
+    }
+    assert_string_equal(result.out,
+                        "nvtally: disk/t.csv: cannot be written: No space left on device\n2\n"
+                        "t.csv\nold\n"
+                        "nvtally: /dev/full: cannot be written: No space left on device\n2\n"
+                        "0\nt.csv\n300001\n");
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -617,6 +649,7 @@ int main(void)
 #endif
 #ifdef HAVE_YAJL
         cmocka_unit_test(chrome_reads_back),
+        cmocka_unit_test(a_file_is_replaced_when_it_is_whole),
         cmocka_unit_test(chrome_knows_what_never_ended),
         cmocka_unit_test(chrome_tells_processes_apart),
         cmocka_unit_test(chrome_has_arrows_and_counters),

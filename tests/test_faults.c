@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -389,6 +390,13 @@ static void removes_dead_sessions_only(void **state)
     write_page("elsewhere", NVT_SHARED_VERSION, INT32_MAX, 1);
     assert_int_equal(symlink("elsewhere", cli_in(faults_folder(), "nvtally-link00")), 0);
     assert_int_equal(mkdir(cli_in(faults_folder(), "nvtally-fresh0"), 0700), 0);
+    /* Killed before it had a page, or behind it. */
+    const struct timespec old[2] = {{time(NULL) - 3600, 0}, {time(NULL) - 3600, 0}};
+    assert_int_equal(mkdir(cli_in(faults_folder(), "nvtally-empty0"), 0700), 0);
+    assert_int_equal(mkdir(cli_in(faults_folder(), "nvtally-full00"), 0700), 0);
+    cli_write_file(cli_in(faults_folder(), "nvtally-full00/thesis"), "", 0);
+    assert_int_equal(utimensat(AT_FDCWD, cli_in(faults_folder(), "nvtally-empty0"), old, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, cli_in(faults_folder(), "nvtally-full00"), old, 0), 0);
     nvt_stale_remove(faults_folder());
     assert_false(is_there("nvtally-dead00"));
     assert_true(is_there("nvtally-lives0/control"));
@@ -398,6 +406,8 @@ static void removes_dead_sessions_only(void **state)
     assert_true(is_there("elsewhere/control"));
     assert_true(is_there("nvtally-link00"));
     assert_true(is_there("nvtally-fresh0"));
+    assert_false(is_there("nvtally-empty0"));
+    assert_true(is_there("nvtally-full00/thesis"));
     char script[700];
     snprintf(script, sizeof(script), "rm -r %s/nvtally-* %s/elsewhere", faults_folder(),
              faults_folder());

@@ -126,6 +126,33 @@ static void keeps_threads_that_follow_each_other_in_little_memory(void **state)
     nvt_trace_free(trace);
 }
 
+/* Threads at the same time, of whose buffers not all have room as they were asked for: those are smaller. */
+static void makes_smaller_buffers_where_there_is_no_room(void **state)
+{
+    (void)state;
+    char place[600];
+    const char *memory = recorded_in("small");
+    mkdir(memory, 0700);
+    if (mount("tmpfs", memory, "tmpfs", 0, "size=8m")) {
+        print_message("no right to mount a small disk here: not run\n");
+        skip();
+    }
+    snprintf(place, sizeof(place), "NVTALLY_TMPDIR=%s", memory);
+    const char *environment[] = {place, NULL};
+    struct cli_options options = {.environment = environment};
+    const char *argv[] = {"nvtally",     "record", "-o", recorded_path(),
+                          "--ring-size", "4M",     "--", cli_client("life"),
+                          "together",    NULL};
+    struct cli_result result = cli_run_with(&options, argv);
+    umount(memory);
+    cli_expect_status(&result, 0);
+    assert_int_equal(faults_said_lost(&result), 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_int_equal(recorded_count(trace, "together"), 16 * 1000);
+    nvt_trace_free(trace);
+}
+
 static void hears_a_thread_after_a_jump_out_of_an_event(void **state)
 {
     (void)state;
@@ -198,6 +225,7 @@ int main(void)
         cmocka_unit_test(gives_a_thread_under_signals_one_ring),
         cmocka_unit_test(keeps_large_schemas_of_threads_with_small_stacks),
         cmocka_unit_test(keeps_threads_that_follow_each_other_in_little_memory),
+        cmocka_unit_test(makes_smaller_buffers_where_there_is_no_room),
         cmocka_unit_test(hears_a_thread_after_a_jump_out_of_an_event),
         cmocka_unit_test(goes_elsewhere_where_there_is_no_room),
         cmocka_unit_test(takes_rings_away_when_their_process_has_ended),

@@ -216,12 +216,13 @@ static void hand_over(int final)
     send_batch(NULL, &cupti.batch);
 }
 
-static void *flush(void *unused)
+static void *flush(void *memory)
 {
     int has_records = 0;
     int64_t next = nvt_monotonic_ns() + HANDOVER_NS;
-    (void)unused;
     prctl(PR_SET_NAME, "nvtally-cupti");
+    /* Its ring may be a smaller one, for want of room. */
+    nvt_device_batch_init(&cupti.batch, memory, nvt_device_batch_room(nvt_thread_get()));
     for (;;) {
         uint32_t bell = atomic_load(&cupti.bell);
         int64_t now = nvt_monotonic_ns();
@@ -257,15 +258,13 @@ static int start_thread(void)
 {
     pthread_t thread;
     sigset_t all, before;
-    size_t room = nvt_device_batch_room();
-    void *memory = nvt_pages_new(room);
+    void *memory = nvt_pages_new(nvt_device_batch_room(NULL));
     if (!memory)
         return -1;
-    nvt_device_batch_init(&cupti.batch, memory, room);
     /* The program's signals are for its own threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int status = pthread_create(&thread, NULL, flush, NULL);
+    int status = pthread_create(&thread, NULL, flush, memory);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status)
         return -1;

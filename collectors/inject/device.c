@@ -6,9 +6,10 @@
 /* A record's header takes two slots of the 65535 that it may have behind it. */
 #define BATCH_MOST (256u * 1024)
 
-size_t nvt_device_batch_room(void)
+size_t nvt_device_batch_room(const struct nvt_thread *thread)
 {
-    size_t ring = (size_t)nvt_session.control->slots * sizeof(struct nvt_slot);
+    size_t slots = thread && thread->slots ? thread->size : nvt_session.control->slots;
+    size_t ring = slots * sizeof(struct nvt_slot);
     return ring / 4 < BATCH_MOST ? ring / 4 : BATCH_MOST;
 }
 

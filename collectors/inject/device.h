@@ -7,8 +7,11 @@
 
 #include "../../lib/device_rows.h"
 
-/* The most bytes of a batch that the rings of this session take without trouble. */
-size_t nvt_device_batch_room(void);
+struct nvt_thread;
+
+/* The most bytes of a batch that the ring of a thread takes without trouble; NULL, or one without: the rings of this
+ * session, as they were asked for. */
+size_t nvt_device_batch_room(const struct nvt_thread *thread);
 
 /* Send the batch and clear it. 0, or -1: dropped, and counted (the ring was full, or there is
  * none). */

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -186,19 +187,46 @@ static void name_ring(char *out, size_t size, const char *prefix, int tid, uint3
              (unsigned long long)nvt_session.image);
 }
 
+/* Where there is no room for a ring as it was asked for, a smaller one will do: of an eighth of what is left, as others may
+ * follow, and of 64 KiB at least. Then one of less than the last, 0: there is none. */
+#define LEAST_SLOTS 4096
+
+static uint32_t smaller(uint32_t slots)
+{
+    struct statvfs place;
+    uint64_t left = statvfs(nvt_session.folder, &place)
+                        ? 0
+                        : (uint64_t)place.f_bavail * place.f_frsize / 8 / sizeof(struct nvt_slot);
+    if (slots <= LEAST_SLOTS)
+        return 0;
+    do
+        slots /= 2;
+    while (slots > LEAST_SLOTS && slots > left);
+    return slots;
+}
+
 struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits)
 {
     char fresh[600], path[600];
     struct nvt_control *control = nvt_session.control;
     uint32_t slots = control->slots;
-    size_t size = NVT_RING_HEADER + (size_t)slots * sizeof(struct nvt_slot);
-    if (atomic_load(&control->ended) || !size_is_allowed(size) || is_abandoned(control))
+    size_t size = 0;
+    if (atomic_load(&control->ended) || is_abandoned(control))
         return NULL;
     int pid = getpid(), tid = (int)syscall(SYS_gettid);
     *serial = atomic_fetch_add(&nvt_session.serial, 1) + 1;
     name_ring(fresh, sizeof(fresh), NVT_FRESH_PREFIX, tid, *serial);
     name_ring(path, sizeof(path), NVT_RING_PREFIX, tid, *serial);
-    struct nvt_ring *ring = find_room(fresh, size, control, waits);
+    struct nvt_ring *ring = NULL;
+    for (; !ring && slots; slots = ring ? slots : smaller(slots)) {
+        size = NVT_RING_HEADER + (size_t)slots * sizeof(struct nvt_slot);
+        if (!size_is_allowed(size))
+            continue;
+        ring = find_room(fresh, size, control,
+                         waits && (slots == control->slots || slots <= LEAST_SLOTS));
+        if (!ring && errno != ENOSPC)
+            return NULL;
+    }
     if (!ring)
         return NULL;
     ring->version = NVT_SHARED_VERSION;

@@ -109,6 +109,29 @@ static void threads(void)
     }
 }
 
+static void *a_thousand(void *barrier)
+{
+    range("together"); /* every thread has its buffer before one ends */
+    pthread_barrier_wait(barrier);
+    for (int i = 1; i < 1000; i++)
+        range("together");
+    return NULL;
+}
+
+/* Threads at the same time. */
+static void together(void)
+{
+    enum { THREADS = 16 };
+    pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, a_thousand, &barrier);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&barrier);
+}
+
 static void in_handler(int number)
 {
     (void)number;
@@ -271,21 +294,14 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"forks", forks},
-                {"raw_fork", raw_fork},
-                {"orphan", orphan},
-                {"threads", threads},
-                {"signals", signals},
-                {"deep", deep},
-                {"closed", closed},
-                {"many", many},
-                {"lengths", lengths},
-                {"names", names},
-                {"attributes", attributes},
-                {"inside", inside},
-                {"hands_over", hands_over},
-                {"zombies", zombies},
-                {"definitions", definitions}};
+    } ways[] = {{"forks", forks},       {"raw_fork", raw_fork},
+                {"orphan", orphan},     {"threads", threads},
+                {"together", together}, {"signals", signals},
+                {"deep", deep},         {"closed", closed},
+                {"many", many},         {"lengths", lengths},
+                {"names", names},       {"attributes", attributes},
+                {"inside", inside},     {"hands_over", hands_over},
+                {"zombies", zombies},   {"definitions", definitions}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {
