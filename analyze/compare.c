@@ -252,6 +252,21 @@ static void note_twice(int count, char **arguments)
             }
 }
 
+/* A line where phases of a side are of the run's own clock, those of another of ranges. */
+static void note_clocks(const struct nvt_sides *groups, size_t sides)
+{
+    int records = 0, ranges = 0;
+    for (size_t side = 0; side < sides; side++) {
+        records |= groups->origins[side].has_records && !groups->origins[side].has_ranges;
+        ranges |= groups->origins[side].has_ranges;
+    }
+    if (records && ranges)
+        fputs("nvtally: note: phases of one side are of the run's own clock, of another one of "
+              "ranges, which have the cost of their events and more in them: short ones differ by "
+              "that; stats -r overhead compares the same clock\n",
+              stderr);
+}
+
 /* Read all sides. How many, or 0 with err. */
 static size_t read_sides(const struct request *request, int count, char **arguments,
                          struct compared *compared, struct nvt_error *err)
@@ -285,6 +300,7 @@ static size_t read_sides(const struct request *request, int count, char **argume
         return 0;
     if (together)
         note_twice(count, arguments);
+    note_clocks(&compared->groups, side + 1);
     return side + 1;
 }
 
@@ -367,7 +383,7 @@ static void set_provenance(struct nvt_table *table, const struct nvt_sides *grou
 static void print_level(double level, char *out, size_t size)
 {
     const double rest = 100 * (1 - level);
-    const int decimals = rest < 0.9999 ? (int)ceil(-log10(rest)) : 0;
+    const int decimals = rest < 0.9999 ? (int)ceil(-log10(rest)) : fabs(rest - round(rest)) > 0.05;
     snprintf(out, size, "%.*f", decimals, 100 * level);
 }
 
@@ -387,8 +403,8 @@ static void print_title(const struct outcomes *outcomes, char *out, size_t size)
         snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
 }
 
-/* Lines about peaks that a side has alone. */
-static void note_peaks(const struct compared *compared)
+/* Lines about peaks that a side has alone, and about those above the bound. */
+static void note_peaks(const struct compared *compared, const struct request *request, size_t above)
 {
     for (size_t side = 0; side < compared->sides; side++) {
         size_t alone = 0;
@@ -403,6 +419,9 @@ static void note_peaks(const struct compared *compared)
             fprintf(stderr, "nvtally: memory: only in %c: %zu peak%s\n", (char)('A' + side), alone,
                     alone == 1 ? "" : "s");
     }
+    if (above)
+        fprintf(stderr, "nvtally: memory: %zu higher by more than %g %%\n", above,
+                100 * request->fail_memory_above);
 }
 
 /* The second table, of what is not the same; and notes. How many peaks are above the bound, or -1 with err. */
@@ -418,18 +437,15 @@ static int64_t add_memory(const struct request *request, const struct compared *
         nvt_table_free(table);
         if (same)
             fprintf(stderr, "nvtally: memory: all %zu peaks are the same\n", same);
-        note_peaks(compared);
-        return 0;
+        note_peaks(compared, request, above);
+        return (int64_t)above;
     }
     set_provenance(table, &compared->groups, compared->sides);
     if (nvt_tables_add(tables, table))
         return nvt_fail(err, "out of memory");
     if (same)
         fprintf(stderr, "nvtally: memory: %zu peaks more are the same\n", same);
-    note_peaks(compared);
-    if (above)
-        fprintf(stderr, "nvtally: memory: %zu higher by more than %g %%\n", above,
-                100 * request->fail_memory_above);
+    note_peaks(compared, request, above);
     return (int64_t)above;
 }
 
@@ -539,7 +555,10 @@ static int make_outcomes(const struct request *request, const struct nvt_sides *
     for (size_t i = 0; i < outcomes->compared; i++) {
         const struct nvt_change *change = &outcomes->changes[i];
         const int exceeds = change->ratio - 1 > request->fail_above;
-        outcomes->regressions += exceeds && change->verdict == NVT_SLOWER;
+        /* A bound within the tolerance is one of what is the same, too. */
+        const int is_slower =
+            change->verdict == NVT_SLOWER || (change->verdict == NVT_SAME && change->low > 1);
+        outcomes->regressions += exceeds && is_slower;
         outcomes->unknown += exceeds && change->verdict == NVT_CANNOT_TELL;
     }
     if (outcomes->count)

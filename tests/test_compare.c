@@ -140,6 +140,26 @@ static void ranks_are_compared_with_themselves(void **state)
     cli_result_free(&result);
 }
 
+/* A bound within the tolerance is kept, too: what is the same may be slower by more. */
+static void a_bound_may_be_below_the_tolerance(void **state)
+{
+    (void)state;
+    const struct ranges times[] = {{"step", 200, 1000}, {"step", 200, 1020}};
+    const char *before = make_profile("below_a.json", &times[0], 1);
+    const char *after = make_profile("below_b.json", &times[1], 1);
+    static const struct {
+        const char *bound, *tolerance;
+        int status;
+    } cases[] = {{"0.1", "5", 1}, {"4", "5", 0}, {"0.1", "0", 1}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cli_result result = cli_run(
+            (const char *const[]){"nvtally", "compare", "-f", "csv", before, after, "--fail-above",
+                                  cases[i].bound, "--tolerance", cases[i].tolerance, NULL});
+        cli_expect_status(&result, cases[i].status);
+        cli_result_free(&result);
+    }
+}
+
 /* By how much the total has changed; what only one side has; no more than asked for. */
 static void what_matters_most_comes_first(void **state)
 {
@@ -259,6 +279,8 @@ static void more_memory_is_exit_status_1(void **state)
     expect_peaks((const char *const[]){a1, a2, "vs", c1, c2, NULL}, 0,
                  "size=64,allocated,B,2,2,101.00,114.50,13.50,13.37,cannot tell\n", "");
     expect_peaks((const char *const[]){b1, a1, NULL}, 0, ",less\n", "");
+    expect_peaks((const char *const[]){a1, b1, "--tolerance", "20", NULL}, 1, NULL,
+                 "nvtally: memory: 1 higher by more than 5 %");
     expect_peaks((const char *const[]){a1, a2, NULL}, 0,
                  "size=64,allocated,B,1,1,100.00,102.00,2.00,2.00,more\n", "");
     expect_peaks((const char *const[]){a1, a1, NULL}, 0, NULL,
@@ -340,6 +362,7 @@ int main(void)
 #ifdef HAVE_YAJL
         cmocka_unit_test(ranks_are_compared_with_themselves),
         cmocka_unit_test(what_matters_most_comes_first),
+        cmocka_unit_test(a_bound_may_be_below_the_tolerance),
         cmocka_unit_test(what_cannot_be_told_is_told),
         cmocka_unit_test(functions_of_the_stack_are_left_out),
         cmocka_unit_test(peaks_of_traces_are_those_of_devices),

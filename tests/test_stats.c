@@ -250,12 +250,15 @@ static void test_directory_of_traces(void **state)
         cli_write_file(cli_in(folder, i ? "b.json" : "a.json"), one, strlen(one));
     }
     cli_write_file(cli_in(folder, "notes.txt"), "x", 1);
+    cli_write_file(cli_in(folder, "package.json"), "{\"name\": \"x\"}", 13);
     cli_write_file(cli_in(folder, ".hidden.json"), "x", 1);
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     const char *first = strstr(result.out, ":first");
     assert_non_null(first);
     assert_non_null(strstr(first, ":second"));
+    assert_non_null(
+        strstr(result.err, "package.json: is JSON, but holds no trace events: left out"));
     cli_result_free(&result);
     result = cli_run(diagnose);
     cli_expect_status(&result, 0);

@@ -184,6 +184,7 @@ enum verdict { SAME, LESS, MORE, UNKNOWN };
 struct change {
     double a, b, ratio;
     enum verdict verdict;
+    int is_above; /* every value above all of A's, by whatever little */
 };
 
 static struct change change_of(const struct nvt_peaks *peaks, size_t side, double tolerance)
@@ -202,6 +203,7 @@ static struct change change_of(const struct nvt_peaks *peaks, size_t side, doubl
     change.a = median[0];
     change.b = median[1];
     change.ratio = median[0] == median[1] ? 1 : median[0] > 0 ? median[1] / median[0] : INFINITY;
+    change.is_above = most[0] < least[1];
     change.verdict = fabs(change.ratio - 1) <= tolerance ? SAME
                      : most[0] < least[1]                ? MORE
                      : most[1] < least[0]                ? LESS
@@ -262,7 +264,7 @@ int nvt_compared_memory_table(const struct nvt_compared_memory *memory, size_t s
                 continue;
             struct change change = change_of(peaks, side, tolerance);
             *same += change.verdict == SAME;
-            *above += change.verdict == MORE && change.ratio - 1 > fraction;
+            *above += change.is_above && change.ratio - 1 > fraction;
             if (change.verdict != SAME)
                 put_row(*table, peaks, side, &change);
         }

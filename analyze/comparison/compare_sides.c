@@ -202,6 +202,7 @@ static int add_ranges(const struct adding *adding)
                 ranges->name[i] == adding->whole ? nvt_configuration_workload(name) : strlen(name);
             snprintf(text, sizeof(text), "%s:%.*s",
                      nvt_name(trace, trace->domains.name[ranges->domain[i]]), (int)shown, name);
+            groups->origins[adding->side].has_ranges |= is_phase(name);
             struct nvt_compared *group =
                 is_phase(name) ? find_group(groups, NVT_GROUP_PHASE, adding->configuration, name)
                                : find_group(groups, NVT_GROUP_RANGE, adding->configuration, text);
@@ -252,6 +253,7 @@ static int add_record(struct nvt_sides *groups, size_t side, const struct nvt_re
         struct nvt_compared *group = find_group(groups, NVT_GROUP_PHASE, configuration, phases[i]);
         struct nvt_typical *series = group ? new_series(&group->sides[side]) : NULL;
         status = series ? 0 : -1;
+        groups->origins[side].has_records = 1;
         if (series)
             *series = nvt_typical_of_summary(mean, std, (size_t)n);
     }

@@ -37,6 +37,7 @@ struct nvt_compared {
 struct nvt_origin {
     char backend[64], device[160], date[64], condition[256];
     int given;
+    int has_ranges, has_records; /* where phases are from: traces, or records without one */
 };
 
 struct nvt_sides {

@@ -115,10 +115,27 @@ static int add_traces_of(struct nvt_report_input *input, const char *path, size_
                          struct nvt_error *err)
 {
     struct nvt_paths paths = {0};
+    struct nvt_error other = NVT_ERROR_INIT;
+    char text[1100];
     int status = nvt_folder_traces(path, &paths, err);
-    for (size_t i = 0; i < paths.count && !status; i++)
-        status = add_file(input, paths.items[i], err);
-    *count = paths.count;
+    *count = 0;
+    for (size_t i = 0; i < paths.count && !status; i++) {
+        struct nvt_error broken = NVT_ERROR_INIT;
+        if (!add_file(input, paths.items[i], &broken)) {
+            ++*count;
+        } else if (strstr(broken.message, NVT_NO_TRACE_EVENTS)) {
+            /* Folders have other JSON too. */
+            nvt_note(input, "note: %s: left out", nvt_error_text(&broken, text, sizeof(text)));
+            other = broken;
+        } else {
+            *err = broken;
+            status = -1;
+        }
+    }
+    if (!status && !*count && paths.count) {
+        *err = other;
+        status = -1;
+    }
     nvt_paths_free(&paths);
     return status;
 }

@@ -397,7 +397,7 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
     int status = nvt_json_stream(path, &handler, parser, &own);
     /* Any program writes lists: one is a profile when it has an event. */
     if (!status && (!parser->has_events || (parser->is_list && !parser->has_phases)))
-        status = nvt_fail_at(&own, path, -1, "is JSON, but holds no trace events");
+        status = nvt_fail_at(&own, path, -1, "is JSON, but " NVT_NO_TRACE_EVENTS);
     if (!status && !parser->reader.events)
         nvt_trace_warn(trace, "is a profile without any event");
     if (!status)

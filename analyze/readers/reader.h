@@ -61,4 +61,7 @@ struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches 
  */
 struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error *err);
 
+/* What is said of JSON that is something else than a trace. */
+#define NVT_NO_TRACE_EVENTS "holds no trace events"
+
 #endif

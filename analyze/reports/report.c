@@ -54,12 +54,15 @@ static const struct nvt_report *study_of(const struct nvt_runs *runs)
 /* Of traces: their ranges, or else what the device did, or else the calls. */
 static const struct nvt_report *report_of_traces(const struct nvt_report_input *input)
 {
-    uint64_t ranges = 0, ops = 0, calls = 0;
+    uint64_t ranges = 0, ops = 0, calls = 0, marks = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
         ranges += input->traces[i].trace->ranges.count;
         ops += input->traces[i].trace->ops.count;
         calls += input->traces[i].trace->apis.count;
+        marks += input->traces[i].trace->marks.count;
     }
+    if (!ranges && !ops && !calls && marks)
+        return nvt_report_find("nvtx_marks");
     if (ranges || (!ops && !calls))
         return &nvt_report_nvtx_sum;
     return nvt_report_find(ops ? "cuda_gpu_sum" : "cuda_api_sum");
@@ -116,6 +119,14 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
             add_word(workloads, sizeof(workloads), ", ", workload);
             add_word(with, sizeof(with), ",", study->name);
         }
+    size_t alone = 0;
+    for (size_t i = 0; i < input->trace_count; i++)
+        alone += !input->traces[i].runs;
+    if (alone && input->run_count && shown != &nvt_report_nvtx_sum)
+        nvt_note(input,
+                 "note: this is the report %s, of what nvtally run wrote; of %zu other trace%s -r "
+                 "nvtx_sum tells",
+                 shown->name, alone, alone == 1 ? "" : "s");
     if (*workloads)
         nvt_note(input, "note: this is the report %s; of %s there is another: -r %s has them all",
                  shown->name, workloads, with);

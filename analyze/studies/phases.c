@@ -492,8 +492,7 @@ static int add_runs(struct nvt_phases *phases, const struct nvt_report_input *in
                     const struct nvt_runs *runs, struct nvt_error *err)
 {
     size_t cursor = 0;
-    struct nvt_runs *const only[] = {(struct nvt_runs *)runs};
-    unsigned of = nvt_conditions_of(only, 1, NVT_OF_COLLECT | NVT_OF_WARMUP);
+    unsigned of = nvt_conditions_of(input->runs, input->run_count, NVT_OF_COLLECT | NVT_OF_WARMUP);
     for (size_t i = 0; i < runs->count; i++) {
         char text[NVT_CONDITION_SIZE], suffix[NVT_CONDITION_SIZE + 1];
         nvt_condition_text(&runs->records[i], of, text);
