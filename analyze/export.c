@@ -127,8 +127,16 @@ static int write_stream(const struct request *request, const struct nvt_trace *t
     char *partial;
     if (!request->output)
         return write_to(stdout, "stdout", request, trace, err);
-    if (!stat(request->output, &status) && !S_ISREG(status.st_mode))
-        return write_to(nvt_create_stream(request->output), request->output, request, trace, err);
+    if (!lstat(request->output, &status)) {
+        if (!S_ISREG(status.st_mode))
+            return write_to(nvt_create_stream(request->output), request->output, request, trace,
+                            err);
+        /* One that somebody else has put there is not taken. */
+        int there = nvt_open_file(request->output);
+        if (there < 0)
+            return nvt_fail_at(err, request->output, -1, "cannot be opened: %s", strerror(errno));
+        close(there);
+    }
     if (asprintf(&partial, "%s.partial", request->output) < 0)
         return nvt_fail_at(err, request->output, -1, "out of memory");
     int failed = nvt_check_output(partial, request->input, err);

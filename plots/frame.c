@@ -76,11 +76,11 @@ static const char *line_end(const char *text, size_t most)
 {
     const char *blank = NULL, *at = text, *next = text;
     for (size_t used = 0; *at; at = next) {
-        if (*at == ' ')
-            blank = at;
         used += (size_t)nvt_char_width(nvt_char_visible(nvt_utf8_next(&next)));
         if (used > most)
             return blank ? blank : at;
+        if (*at == ' ')
+            blank = at;
     }
     return at;
 }

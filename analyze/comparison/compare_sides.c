@@ -295,7 +295,9 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
 char *nvt_compared_configuration(const struct nvt_input_trace *from)
 {
     const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
-    char *axes = record ? nvt_record_configuration(record) : strdup(""), *both = NULL;
+    char *both = NULL, *axes = !record            ? strdup("")
+                               : from->is_by_name ? nvt_record_sorted_axes(record, NULL)
+                                                  : nvt_record_configuration(record);
     if (!axes || !from->is_by_name)
         return axes;
     /* A program's own, which may have any name. */

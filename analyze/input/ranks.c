@@ -77,7 +77,7 @@ static int write_configuration(const struct nvt_input_trace *from, struct nvt_bu
         return nvt_buffer_printf(text, "%p %zu", (const void *)from->runs, from->record);
     if (!record)
         return nvt_buffer_printf(text, "none");
-    char *axes = nvt_record_configuration(record);
+    char *axes = nvt_record_sorted_axes(record, NULL);
     int status =
         axes ? nvt_buffer_printf(text, "%s\n%s", nvt_record_text(record, "workload"), axes) : -1;
     free(axes);

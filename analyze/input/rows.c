@@ -43,16 +43,6 @@ static int is_repetition(const struct word *word)
     return 0;
 }
 
-/* By their keys, those of one in the order of the name. */
-static int by_key(const void *left, const void *right)
-{
-    const struct word *a = left, *b = right;
-    int order = memcmp(a->text, b->text, a->key < b->key ? a->key : b->key);
-    if (!order)
-        order = (a->key > b->key) - (a->key < b->key);
-    return order ? order : (a->text > b->text) - (a->text < b->text);
-}
-
 /* The words of a text, *count of them; malloc'ed, NULL when out of memory. */
 static struct word *find_words(const char *text, size_t *count)
 {
@@ -66,8 +56,6 @@ static struct word *find_words(const char *text, size_t *count)
         if (word.key && !is_repetition(&word))
             words[(*count)++] = word;
     }
-    if (words)
-        qsort(words, *count, sizeof(*words), by_key);
     return words;
 }
 
@@ -204,6 +192,9 @@ static int add_configuration(struct nvt_runs *runs, struct place *place,
     struct nvt_buffer text = {0};
     struct nvt_record record = {0};
     uint32_t name;
+    /* A run of nvtally's that was killed before it had a row has none. */
+    if (nvt_trace_meta(trace, "workload"))
+        return 0;
     int status = nvt_trace_configuration(trace, &name);
     if (!status && name != NVT_NO_STRING)
         status = write_row(nvt_name(trace, name), trace, &text);

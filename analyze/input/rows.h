@@ -5,8 +5,7 @@
  *
  * A trace without one, in which all ranges that name a configuration ("<workload> key=value …" of the domain nvtally,
  * phases.h) name the same, is the run of that: so anybody's program can be swept over its own parameters. Those that
- * lie in an iteration do not count. The axes are in the order of their names, so that two who write them in another
- * order are the same; keys that number repetitions (run, rep, repeat, repetition, seed, trial) are none.
+ * lie in an iteration do not count, nor those of a run of nvtally's that was killed before it had a row. Keys that number repetitions (run, rep, repeat, repetition, seed, trial) are none.
  */
 #ifndef NVT_ROWS_H
 #define NVT_ROWS_H

@@ -104,6 +104,35 @@ char *nvt_record_configuration(const struct nvt_record *record)
     return (char *)text.data;
 }
 
+/* By their names, those of one in the order of the record. */
+static int by_key(const void *left, const void *right)
+{
+    const struct nvt_member *const *a = left, *const *b = right;
+    int order = strcmp((*a)->key, (*b)->key);
+    return order ? order : (*a > *b) - (*a < *b);
+}
+
+char *nvt_record_sorted_axes(const struct nvt_record *record, const char *without)
+{
+    const struct nvt_member **axes = malloc((record->axis_count + 1) * sizeof(const void *));
+    struct nvt_buffer text = {0};
+    int failed = axes ? 0 : -1;
+    for (size_t i = 0; i < record->axis_count && axes; i++)
+        axes[i] = &record->members[record->axis_first + i];
+    if (axes)
+        qsort((void *)axes, record->axis_count, sizeof(const void *), by_key);
+    for (size_t i = 0; i < record->axis_count && !failed; i++)
+        if (axes[i]->type != NVT_VALUE_NULL && (!without || strcmp(axes[i]->key, without) != 0))
+            failed = nvt_buffer_printf(&text, "%s%s=%s", text.size ? " " : "", axes[i]->key,
+                                       word_of(axes[i]));
+    free((void *)axes);
+    if (failed || nvt_buffer_append(&text, "", 1)) {
+        nvt_buffer_free(&text);
+        return NULL;
+    }
+    return (char *)text.data;
+}
+
 struct nvt_provenance nvt_runs_provenance(const struct nvt_runs *runs)
 {
     struct nvt_provenance from = {

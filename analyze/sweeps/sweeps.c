@@ -440,7 +440,7 @@ struct members {
     struct member *items;
     size_t count, capacity;
     size_t *runs;               /* of the traces of the input */
-    struct nvt_strings *sweeps; /* "axis\nrest" */
+    struct nvt_strings *sweeps; /* "axis\nworkload\nrest" */
 };
 
 static const struct nvt_record *record_of(const struct nvt_input_trace *from)
@@ -463,9 +463,10 @@ static int add_member(struct members *members, const struct nvt_input_trace *fro
                       const struct nvt_member *axis)
 {
     struct nvt_buffer text = {0};
-    char *rest = rest_of(record_of(from), axis->key);
+    const char *workload = nvt_record_text(record_of(from), "workload");
+    char *rest = nvt_record_sorted_axes(record_of(from), axis->key);
     uint32_t id = NVT_NO_STRING;
-    if (rest && !nvt_buffer_printf(&text, "%s\n%s", axis->key, rest))
+    if (rest && !nvt_buffer_printf(&text, "%s\n%s\n%s", axis->key, workload ? workload : "", rest))
         id = nvt_strings_add(members->sweeps, (const char *)text.data, text.size);
     nvt_buffer_free(&text);
     free(rest);
