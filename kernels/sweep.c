@@ -379,7 +379,7 @@ static int lock_directory(struct nvt_child *run, struct nvt_error *err)
 static void remove_left(const char *directory, const char *begin)
 {
     DIR *folder = opendir(directory);
-    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
+    for (struct dirent *entry; folder && (entry = nvt_folder_next(folder)) != NULL;)
         if (!strncmp(entry->d_name, begin, strlen(begin)))
             unlinkat(dirfd(folder), entry->d_name, 0);
     if (folder)
