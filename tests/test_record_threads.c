@@ -100,40 +100,14 @@ static void keeps_large_schemas_of_threads_with_small_stacks(void **state)
     nvt_trace_free(trace);
 }
 
-/* A folder for three rings at a time, and two hundred threads one after the other. */
-static void keeps_threads_that_follow_each_other_in_little_memory(void **state)
+/* Record a client whose buffers lie on a small disk: nothing is lost, and there are `count` ranges of that name. */
+static void record_in_little_memory(const char *disk, const char *size, const char *ring,
+                                    const char *how, const char *range, uint32_t count)
 {
-    (void)state;
     char place[600];
-    const char *memory = recorded_in("memory");
+    const char *memory = recorded_in(disk);
     mkdir(memory, 0700);
-    if (mount("tmpfs", memory, "tmpfs", 0, "size=3500k")) {
-        print_message("no right to mount a small disk here: not run\n");
-        skip();
-    }
-    snprintf(place, sizeof(place), "NVTALLY_TMPDIR=%s", memory);
-    const char *environment[] = {place, NULL};
-    struct cli_options options = {.environment = environment};
-    const char *argv[] = {"nvtally", "record",           "-o",      recorded_path(),
-                          "--",      cli_client("life"), "threads", NULL};
-    struct cli_result result = cli_run_with(&options, argv);
-    umount(memory);
-    cli_expect_status(&result, 0);
-    assert_int_equal(faults_said_lost(&result), 0);
-    cli_result_free(&result);
-    struct nvt_trace *trace = recorded_trace();
-    assert_int_equal(recorded_count(trace, "in a thread"), 200);
-    nvt_trace_free(trace);
-}
-
-/* Threads at the same time, of whose buffers not all have room as they were asked for: those are smaller. */
-static void makes_smaller_buffers_where_there_is_no_room(void **state)
-{
-    (void)state;
-    char place[600];
-    const char *memory = recorded_in("small");
-    mkdir(memory, 0700);
-    if (mount("tmpfs", memory, "tmpfs", 0, "size=8m")) {
+    if (mount("tmpfs", memory, "tmpfs", 0, size)) {
         print_message("no right to mount a small disk here: not run\n");
         skip();
     }
@@ -141,16 +115,30 @@ static void makes_smaller_buffers_where_there_is_no_room(void **state)
     const char *environment[] = {place, NULL};
     struct cli_options options = {.environment = environment};
     const char *argv[] = {"nvtally",     "record", "-o", recorded_path(),
-                          "--ring-size", "4M",     "--", cli_client("life"),
-                          "together",    NULL};
+                          "--ring-size", ring,     "--", cli_client("life"),
+                          how,           NULL};
     struct cli_result result = cli_run_with(&options, argv);
     umount(memory);
     cli_expect_status(&result, 0);
     assert_int_equal(faults_said_lost(&result), 0);
     cli_result_free(&result);
     struct nvt_trace *trace = recorded_trace();
-    assert_int_equal(recorded_count(trace, "together"), 16 * 1000);
+    assert_int_equal(recorded_count(trace, range), count);
     nvt_trace_free(trace);
+}
+
+/* A folder for three rings at a time, and two hundred threads one after the other. */
+static void keeps_threads_that_follow_each_other_in_little_memory(void **state)
+{
+    (void)state;
+    record_in_little_memory("memory", "size=3500k", "1M", "threads", "in a thread", 200);
+}
+
+/* Threads at the same time, of whose buffers not all have room as they were asked for: those are smaller. */
+static void makes_smaller_buffers_where_there_is_no_room(void **state)
+{
+    (void)state;
+    record_in_little_memory("small", "size=8m", "4M", "together", "together", 16 * 1000);
 }
 
 static void hears_a_thread_after_a_jump_out_of_an_event(void **state)

@@ -159,7 +159,7 @@ static int join_groups(struct nvt_sides *groups, const struct nvt_strings *keys)
     struct nvt_sides joined;
     int status = nvt_sides_init(&joined);
     for (size_t i = 0; i < groups->count && !status; i++) {
-        struct nvt_compared *from = &groups->items[i];
+        const struct nvt_compared *from = &groups->items[i];
         struct nvt_buffer rest = {0};
         status = leave_out(from->configuration, keys, &rest);
         if (!status)

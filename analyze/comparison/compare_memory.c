@@ -106,23 +106,13 @@ static int add_trace(struct nvt_compared_memory *memory, size_t side,
     return status;
 }
 
-/* Whether a row is of a trace that has no other. */
-static int has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
-                     size_t record)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].runs == runs && input->traces[i].record == record)
-            return 1;
-    return 0;
-}
-
 int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
                             const struct nvt_report_input *input, struct nvt_error *err)
 {
     int status = 0;
     for (size_t i = 0; i < input->run_count && !status; i++)
         for (size_t k = 0; k < input->runs[i]->count && !status; k++)
-            if (!input->runs[i]->is_of_traces || has_trace(input, input->runs[i], k))
+            if (!input->runs[i]->is_of_traces || nvt_input_has_trace(input, input->runs[i], k))
                 status = add_record(memory, side, &input->runs[i]->records[k]);
     for (size_t i = 0; i < input->trace_count && !status; i++)
         if (nvt_input_is_own(&input->traces[i]))

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../input/ranks.h"
-#include "../input/rows.h"
 #include "../model/map.h"
 #include "../model/plain_names.h"
 #include "../studies/phases.h"
@@ -261,15 +260,6 @@ static int add_record(struct nvt_sides *groups, size_t side, const struct nvt_re
     return status;
 }
 
-static int has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
-                     size_t record)
-{
-    for (size_t i = 0; i < input->trace_count; i++)
-        if (input->traces[i].runs == runs && input->traces[i].record == record)
-            return 1;
-    return 0;
-}
-
 static void agree(char *known, size_t size, int given, const char *value, const char *several)
 {
     if (!given)
@@ -314,12 +304,10 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         const struct nvt_input_trace *from = &input->traces[i];
         char *configuration = nvt_compared_configuration(from);
-        uint32_t whole = NVT_NO_STRING;
-        if (from->is_by_name && nvt_trace_configuration(from->trace, &whole))
-            status = -1;
+        const uint32_t whole = from->is_by_name ? from->named : NVT_NO_STRING;
         const struct adding adding = {
             groups, side, from->trace, configuration, nvt_input_rank(from, NVT_NONE), whole};
-        if (status || !configuration || add_ranges(&adding) || add_kernels(&adding) ||
+        if (!configuration || add_ranges(&adding) || add_kernels(&adding) ||
             finish_trace(groups, side))
             status = -1;
         free(configuration);
@@ -327,12 +315,13 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
     for (size_t r = 0; r < input->run_count && !status; r++)
         for (size_t i = 0; i < input->runs[r]->count && !input->runs[r]->is_of_traces && !status;
              i++)
-            if (!has_trace(input, input->runs[r], i))
+            if (!nvt_input_has_trace(input, input->runs[r], i))
                 status = add_record(groups, side, &input->runs[r]->records[i]);
     return status ? nvt_fail(err, "out of memory") : 0;
 }
 
-int nvt_sides_move(struct nvt_sides *groups, struct nvt_compared *from, const char *configuration)
+int nvt_sides_move(struct nvt_sides *groups, const struct nvt_compared *from,
+                   const char *configuration)
 {
     struct nvt_compared *to = find_group(groups, from->kind, configuration, from->name);
     if (!to)

@@ -65,7 +65,8 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
                   struct nvt_error *err);
 
 /* Add what a group of others has to the one of its kind and name in this configuration. 0, or -1 when out of memory. */
-int nvt_sides_move(struct nvt_sides *groups, struct nvt_compared *from, const char *configuration);
+int nvt_sides_move(struct nvt_sides *groups, const struct nvt_compared *from,
+                   const char *configuration);
 
 /* What a trace's times stand under: its row's axes, behind the workload where a program names its own; "" without a row.
  * malloc'ed, NULL when out of memory. */

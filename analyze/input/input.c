@@ -253,6 +253,15 @@ int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err)
     return 0;
 }
 
+int nvt_input_has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
+                        size_t record)
+{
+    for (size_t i = 0; i < input->trace_count; i++)
+        if (input->traces[i].runs == runs && input->traces[i].record == record)
+            return 1;
+    return 0;
+}
+
 /* The file of a run directory, read or not. */
 static int check_named(const struct nvt_runs *runs, const char *name, const char *output,
                        struct nvt_error *err)

@@ -15,6 +15,7 @@ struct place {
     size_t rows, record;
     double rank;
     int is_by_name;
+    uint32_t named;
 };
 
 /* The JSON object of a mark, or NULL. */
@@ -96,19 +97,25 @@ static int write_row(const char *name, const struct nvt_trace *trace, struct nvt
 }
 enum { ROW_FACTS = 3 }; /* before the axes */
 
-int nvt_trace_configuration(const struct nvt_trace *trace, uint32_t *name)
+/* The only configuration that a trace's ranges name: *name gets its string, NVT_NO_STRING where there is none or several.
+ * What is named within an iteration is a part of the program. 0, or -1 when out of memory. */
+static int find_configuration(const struct nvt_trace *trace, uint32_t *name)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_named_iterations iterations = {0};
     uint32_t found = NVT_NO_STRING;
-    int status = nvt_named_iterations_of(&iterations, trace), several = 0;
+    int status = 0, several = 0;
     for (uint32_t i = 0; i < ranges->count && !status && !several; i++) {
-        if (!nvt_range_is_configuration(trace, i) ||
-            nvt_iteration_at(&iterations, ranges->thread[i], NVT_NONE, ranges->start[i]) !=
-                NVT_NONE)
+        if (!nvt_range_is_configuration(trace, i))
             continue;
-        several = found != NVT_NO_STRING && found != ranges->name[i];
-        found = ranges->name[i];
+        /* Most traces name none, and need no iterations. */
+        if (!iterations.rows && nvt_named_iterations_of(&iterations, trace))
+            status = -1;
+        else if (nvt_iteration_at(&iterations, ranges->thread[i], NVT_NONE, ranges->start[i]) ==
+                 NVT_NONE) {
+            several = found != NVT_NO_STRING && found != ranges->name[i];
+            found = ranges->name[i];
+        }
     }
     *name = several ? NVT_NO_STRING : found;
     nvt_named_iterations_free(&iterations);
@@ -162,7 +169,7 @@ static int add_row(struct nvt_runs *runs, struct place *place, const char *text,
     int is_other = rank > 0;
     size_t at = is_other ? first_rank(runs, &record) : runs->count;
     if (others == is_other && at != SIZE_MAX)
-        *place = (struct place){place->rows + 1, at, is_other ? rank : 0, 0};
+        *place = (struct place){place->rows + 1, at, is_other ? rank : 0, 0, 0};
     if (!others && !is_other && !nvt_runs_add(runs, &record))
         return 0;
     nvt_record_free(&record);
@@ -195,11 +202,11 @@ static int add_configuration(struct nvt_runs *runs, struct place *place,
     /* A run of nvtally's that was killed before it had a row has none. */
     if (nvt_trace_meta(trace, "workload"))
         return 0;
-    int status = nvt_trace_configuration(trace, &name);
+    int status = find_configuration(trace, &name);
     if (!status && name != NVT_NO_STRING)
         status = write_row(nvt_name(trace, name), trace, &text);
     if (!status && text.size && parse_row(&record, (const char *)text.data, 0, input, trace)) {
-        *place = (struct place){1, runs->count, 0, 1};
+        *place = (struct place){1, runs->count, 0, 1, name};
         record.is_by_name = 1;
         record.axis_first = ROW_FACTS;
         record.axis_count = record.count - ROW_FACTS;
@@ -294,6 +301,7 @@ static int link_traces(struct nvt_report_input *input, const struct nvt_runs *ru
         linked[i].trace.runs = runs;
         linked[i].trace.record = places[i].record;
         linked[i].trace.is_by_name = places[i].is_by_name;
+        linked[i].trace.named = places[i].named;
     }
     if (!linked)
         return -1;

@@ -69,6 +69,7 @@ struct nvt_input_trace {
     const struct nvt_runs *runs; /* the directory whose record names it, NULL: given by itself */
     size_t record;               /* in runs */
     int is_by_name; /* the record is made of what its ranges name (rows.h): it has no results */
+    uint32_t named; /* then: the string of the range that names it */
     struct nvt_launches *launches; /* then the trace has no ranges, calls and operations; or NULL */
     uint64_t file[2];              /* device and number of the file, 0: unknown */
 };
@@ -148,6 +149,10 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err);
 int nvt_input_traces(struct nvt_report_input *input, struct nvt_error *err);
 void nvt_input_free(struct nvt_report_input *input);
+
+/* Whether a trace of the input is that of a record. */
+int nvt_input_has_trace(const struct nvt_report_input *input, const struct nvt_runs *runs,
+                        size_t record);
 
 /* Append runs, which become the input's. 0, or -1 when out of memory. */
 int nvt_input_take(struct nvt_report_input *input, struct nvt_runs *runs);
