@@ -119,68 +119,74 @@ static int write_to(FILE *out, const char *name, const struct request *request,
     return status < 0 ? -1 : 0;
 }
 
-/* What cannot be finished leaves the file that was there, and nothing else; of a pipe or a device that is not so. */
+/* Writes an export of `path` into the file beside it. 0, or -1 with err. */
+typedef int write_part(const struct request *request, const char *partial, const char *path,
+                       const struct nvt_trace *trace, struct nvt_error *err);
+
+/* Into a file beside the one that is wanted, which then takes its place: what cannot be finished
+ * leaves nothing behind. */
+static int replace(const struct request *request, const char *path, write_part *write,
+                   const struct nvt_trace *trace, struct nvt_error *err)
+{
+    char *partial;
+    if (asprintf(&partial, "%s.partial", path) < 0)
+        return nvt_fail_at(err, path, -1, "out of memory");
+    int failed = nvt_check_output(partial, request->input, err);
+    if (!failed) {
+        failed = write(request, partial, path, trace, err);
+        if (!failed && rename(partial, path))
+            failed = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
+        if (failed)
+            unlink(partial);
+    }
+    free(partial);
+    return failed ? -1 : 0;
+}
+
+static int write_text(const struct request *request, const char *partial, const char *path,
+                      const struct nvt_trace *trace, struct nvt_error *err)
+{
+    return write_to(nvt_create_stream(partial), path, request, trace, err);
+}
+
+/* To standard output, a pipe or a device, or as a file. */
 static int write_stream(const struct request *request, const struct nvt_trace *trace,
                         struct nvt_error *err)
 {
     struct stat status;
-    char *partial;
     if (!request->output)
         return write_to(stdout, "stdout", request, trace, err);
     if (!lstat(request->output, &status)) {
         if (!S_ISREG(status.st_mode))
-            return write_to(nvt_create_stream(request->output), request->output, request, trace,
-                            err);
+            return write_text(request, request->output, request->output, trace, err);
         /* One that somebody else has put there is not taken. */
         int there = nvt_open_file(request->output);
         if (there < 0)
             return nvt_fail_at(err, request->output, -1, "cannot be opened: %s", strerror(errno));
         close(there);
     }
-    if (asprintf(&partial, "%s.partial", request->output) < 0)
-        return nvt_fail_at(err, request->output, -1, "out of memory");
-    int failed = nvt_check_output(partial, request->input, err);
-    if (!failed) {
-        failed = write_to(nvt_create_stream(partial), request->output, request, trace, err);
-        if (!failed && rename(partial, request->output))
-            failed =
-                nvt_fail_at(err, request->output, -1, "cannot be written: %s", strerror(errno));
-        if (failed)
-            unlink(partial);
-    }
-    free(partial);
-    return failed;
+    return replace(request, request->output, write_text, trace, err);
 }
 
-/* Into a file beside the one that is wanted, which then takes its place: what cannot be finished
- * leaves nothing behind. */
+/* Made here, as SQLite does not say why it cannot make a file. */
+static int write_database(const struct request *request, const char *partial, const char *path,
+                          const struct nvt_trace *trace, struct nvt_error *err)
+{
+    unlink(partial);
+    int made = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (made < 0)
+        return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
+    close(made);
+    return request->exporter->write_file(trace, partial, err);
+}
+
 static int write_file(const struct request *request, const char *path,
                       const struct nvt_trace *trace, struct nvt_error *err)
 {
     struct stat status;
-    char *partial;
     if (!stat(path, &status) && !S_ISREG(status.st_mode))
         return nvt_fail_at(err, path, -1, "is no file that could be replaced");
-    if (asprintf(&partial, "%s.partial", path) < 0)
-        return nvt_fail_at(err, path, -1, "out of memory");
-    if (nvt_check_output(partial, request->input, err)) {
-        free(partial);
-        return -1;
-    }
-    unlink(partial);
-    /* Made here, as SQLite does not say why it cannot make a file. */
-    int made = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    int failed = made < 0 ? nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno)) : 0;
-    if (made >= 0)
-        close(made);
-    if (!failed)
-        failed = request->exporter->write_file(trace, partial, err);
-    if (!failed && rename(partial, path))
-        failed = nvt_fail_at(err, path, -1, "cannot be written: %s", strerror(errno));
-    if (failed)
-        unlink(partial);
-    free(partial);
-    return failed;
+    return replace(request, path, write_database, trace, err);
 }
 
 static int export_trace(const struct request *request, struct nvt_error *err)

@@ -110,7 +110,7 @@ static void an_iteration_is_added_up(void **state)
     assert_string_equal(sweep->axis, "n");
     assert_int_equal(sweep->runs, 3);
     assert_ptr_equal(sweep->first, &made.traces[0]);
-    assert_true(sweep->largest == 8);
+    assert_true(nvt_sweep_largest(sweep->iteration)->n == 8);
     const struct nvt_sweep_item *solve = find(sweep, NVT_SWEEP_RANGE, "solve"),
                                 *work = find(sweep, NVT_SWEEP_OPERATION, "work"),
                                 *launch = find(sweep, NVT_SWEEP_CALL, "cudaLaunchKernel"),
@@ -437,7 +437,7 @@ static void axes_may_have_any_name(void **state)
         for (int n = 1; n <= 4; n *= 2)
             add_named(&named, names[i], n, 1, adds_work);
         find_sweeps(&named, 1);
-        assert_true(named.sweeps.items[0].largest == 4);
+        assert_true(nvt_sweep_largest(named.sweeps.items[0].iteration)->n == 4);
         assert_null(nvt_record_text(&named.input.runs[0]->records[0], "status"));
         assert_null(nvt_record_text(&named.input.runs[0]->records[0], "device"));
         free_named(&named);

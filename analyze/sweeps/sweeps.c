@@ -546,7 +546,6 @@ static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, si
             continue;
         }
         sweep.first = sweep.first ? sweep.first : members[i].from;
-        sweep.largest = fmax(sweep.largest, n);
         status = add_run(&sweep, members, count, members[i].run);
     }
     if (!status)

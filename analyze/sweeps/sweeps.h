@@ -61,7 +61,6 @@ struct nvt_sweep {
     struct nvt_strings *shown; /* those that tables have */
     size_t runs;
     size_t without;                         /* runs besides whose n is not above 0 */
-    double largest;                         /* n */
     const struct nvt_sweep_item *iteration; /* NULL: no run has any */
     const struct nvt_input_trace *first;    /* of its runs */
 };
