@@ -31,7 +31,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 7u
+#define NVT_SHARED_VERSION 8u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -57,6 +57,8 @@ struct nvt_control {
     _Atomic uint32_t asked;    /* no room for a thread's ring: what has ended is to go at once */
     _Atomic uint32_t cleared;  /* how often `record` has taken away what had ended */
     _Atomic uint32_t asleep;   /* the recorder sleeps: who sets this to zero wakes it; a futex */
+    _Atomic uint32_t turns; /* how many have wanted a turn at making a ring where room is scarce, */
+    _Atomic uint32_t turn;  /* and whose it is; 0: nobody's */
     _Atomic uint32_t captured; /* with --capture: what is captured has begun (any writer sets it) */
 };
 

@@ -134,11 +134,14 @@ static void keeps_threads_that_follow_each_other_in_little_memory(void **state)
     record_in_little_memory("memory", "size=3500k", "1M", "threads", "in a thread", 200);
 }
 
-/* Threads at the same time, of whose buffers not all have room as they were asked for: those are smaller. */
+/* Threads at the same time, of whose buffers not all have room as they were asked for: those are smaller, and none is in
+ * the way of another. */
 static void makes_smaller_buffers_where_there_is_no_room(void **state)
 {
     (void)state;
-    record_in_little_memory("small", "size=8m", "4M", "together", "together", 16 * 1000);
+    for (int i = 0; i < 5; i++)
+        record_in_little_memory("small", "size=8m", "4M", "together", "together", 16 * 1000);
+    record_in_little_memory("small", "size=8m", "4M", "turn", "together", 16 * 1000);
 }
 
 static void hears_a_thread_after_a_jump_out_of_an_event(void **state)

@@ -165,16 +165,66 @@ static void ask_for_room(struct nvt_control *control)
     }
 }
 
+/* Who begins to allocate where too little is left takes all of that for a moment, and others would find nothing, of
+ * however little: so where room is scarce one thread allocates at a time, of all processes. Who is killed in its turn
+ * gives none back: after TURN_NS of the same one the next goes on. 0: without a turn. */
+#define TURN_NS INT64_C(50000000)
+
+static uint32_t take_turn(struct nvt_control *control)
+{
+    struct timespec moment = {0, 100000};
+    uint32_t mine = atomic_fetch_add(&control->turns, 1) * 2 + 1; /* never 0 */
+    uint32_t holder = 0, seen = 0;
+    int64_t since = nvt_monotonic_ns();
+    while (!atomic_compare_exchange_strong(&control->turn, &holder, mine)) {
+        int64_t now = nvt_monotonic_ns();
+        if (holder != seen) {
+            seen = holder;
+            since = now;
+        }
+        if (now - since < TURN_NS) {
+            syscall(SYS_nanosleep, &moment, NULL);
+            holder = 0;
+        }
+    }
+    return mine;
+}
+
+/* Whether there is room for `count` rings of `size` bytes; yes where that cannot be told, or has no limit. */
+static int has_room(size_t size, uint64_t count)
+{
+    struct statvfs place;
+    return statvfs(nvt_session.folder, &place) || !place.f_blocks ||
+           (uint64_t)place.f_bavail * place.f_frsize / count >= size;
+}
+
+/* Of how many rings there is room where nobody needs to take turns. */
+#define PLENTY 64
+
+static struct nvt_ring *map_in_turn(const char *path, size_t size, struct nvt_control *control,
+                                    int waits)
+{
+    if (!waits || has_room(size, PLENTY))
+        return map_ring(path, size);
+    struct nvt_ring *ring = NULL;
+    uint32_t mine = take_turn(control);
+    errno = ENOSPC;
+    if (has_room(size, 1))
+        ring = map_ring(path, size);
+    atomic_compare_exchange_strong(&control->turn, &mine, 0);
+    return ring;
+}
+
 /* Others may be faster at what room there is. */
 #define TRIES 8
 
 static struct nvt_ring *find_room(const char *path, size_t size, struct nvt_control *control,
-                                  int waits)
+                                  int waits, int tries)
 {
-    struct nvt_ring *ring = map_ring(path, size);
-    for (int i = 1; i < TRIES && !ring && errno == ENOSPC && waits; i++) {
+    struct nvt_ring *ring = map_in_turn(path, size, control, waits);
+    for (int i = 1; i < tries && !ring && errno == ENOSPC; i++) {
         ask_for_room(control);
-        ring = map_ring(path, size);
+        ring = map_in_turn(path, size, control, waits);
     }
     if (!ring && errno == ENOSPC)
         atomic_store(&control->asked, 1);
@@ -222,8 +272,8 @@ struct nvt_ring *nvt_session_ring(uint32_t *serial, int waits)
         size = NVT_RING_HEADER + (size_t)slots * sizeof(struct nvt_slot);
         if (!size_is_allowed(size))
             continue;
-        ring = find_room(fresh, size, control,
-                         waits && (slots == control->slots || slots <= LEAST_SLOTS));
+        int tries = waits && (slots == control->slots || slots <= LEAST_SLOTS) ? TRIES : 1;
+        ring = find_room(fresh, size, control, waits, tries);
         if (!ring && errno != ENOSPC)
             return NULL;
     }

@@ -1,6 +1,8 @@
 /*
  * Ways to live and to end, each with a few ranges: life HOW. tests/test_record*.c know what to expect.
  */
+#include "../../collectors/ring.h"
+#include <fcntl.h>
 #include <glob.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,6 +133,21 @@ static void together(void)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     pthread_barrier_destroy(&barrier);
+}
+
+/* The same where somebody was killed in its turn at making a buffer. */
+static void turn(void)
+{
+    char path[600];
+    const char *folder = getenv(NVT_SESSION_ENV);
+    snprintf(path, sizeof(path), "%s/%s", folder ? folder : "", NVT_CONTROL_NAME);
+    int descriptor = open(path, O_RDWR | O_CLOEXEC);
+    struct nvt_control *control =
+        mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (control == MAP_FAILED)
+        abort();
+    atomic_store(&control->turn, 2); /* a number that nobody has */
+    together();
 }
 
 static void in_handler(int number)
@@ -301,7 +319,8 @@ int main(int argc, char **argv)
                 {"many", many},         {"lengths", lengths},
                 {"names", names},       {"attributes", attributes},
                 {"inside", inside},     {"hands_over", hands_over},
-                {"zombies", zombies},   {"definitions", definitions}};
+                {"zombies", zombies},   {"definitions", definitions},
+                {"turn", turn}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {
