@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The key of an empty slot; as a key it has a place of its own. */
+#define EMPTY UINT64_MAX
+
 void nvt_map_free(struct nvt_map *map)
 {
     free(map->keys);
@@ -14,20 +17,28 @@ static uint64_t place(const struct nvt_map *map, uint64_t key)
 {
     uint64_t at = (key ^ (key >> 29)) * UINT64_C(0x9E3779B97F4A7C15);
     at ^= at >> 32;
-    while (map->rows[at & map->mask] != NVT_MAP_NONE && map->keys[at & map->mask] != key)
+    while (map->keys[at & map->mask] != EMPTY && map->keys[at & map->mask] != key)
         at++;
     return at & map->mask;
 }
 
 uint32_t nvt_map_get(const struct nvt_map *map, uint64_t key)
 {
-    return map->rows ? map->rows[place(map, key)] : NVT_MAP_NONE;
+    if (key == EMPTY)
+        return map->has_last ? map->last : NVT_MAP_NONE;
+    uint64_t at = map->keys ? place(map, key) : 0;
+    return map->keys && map->keys[at] == key ? map->rows[at] : NVT_MAP_NONE;
 }
 
+/* Keys without a row go. There is room for as many again as stay. */
 static int grow(struct nvt_map *map)
 {
     const struct nvt_map old = *map;
-    uint64_t size = old.rows ? (old.mask + 1) * 2 : 64;
+    uint64_t size = 64, live = 0;
+    for (uint64_t i = 0; old.keys && i <= old.mask; i++)
+        live += old.keys[i] != EMPTY && old.rows[i] != NVT_MAP_NONE;
+    while (size < live * 4)
+        size *= 2;
     uint64_t *keys = malloc(size * sizeof(*keys));
     uint32_t *rows = malloc(size * sizeof(*rows));
     if (!keys || !rows) {
@@ -35,10 +46,13 @@ static int grow(struct nvt_map *map)
         free(rows);
         return -1;
     }
-    memset(rows, 0xff, size * sizeof(*rows));
-    *map = (struct nvt_map){keys, rows, size - 1, old.used};
-    for (uint64_t i = 0; old.rows && i <= old.mask; i++) {
-        if (old.rows[i] == NVT_MAP_NONE)
+    memset(keys, 0xff, size * sizeof(*keys));
+    map->keys = keys;
+    map->rows = rows;
+    map->mask = size - 1;
+    map->used = live;
+    for (uint64_t i = 0; old.keys && i <= old.mask; i++) {
+        if (old.keys[i] == EMPTY || old.rows[i] == NVT_MAP_NONE)
             continue;
         uint64_t to = place(map, old.keys[i]);
         keys[to] = old.keys[i];
@@ -51,12 +65,19 @@ static int grow(struct nvt_map *map)
 
 uint32_t *nvt_map_at(struct nvt_map *map, uint64_t key)
 {
-    if ((!map->rows || map->used * 2 > map->mask) && grow(map))
+    if (key == EMPTY) {
+        if (!map->has_last)
+            map->last = NVT_MAP_NONE;
+        map->has_last = 1;
+        return &map->last;
+    }
+    if ((!map->keys || map->used * 2 > map->mask) && grow(map))
         return NULL;
     uint64_t at = place(map, key);
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): made by grow() */
-    if (map->rows[at] == NVT_MAP_NONE) {
+    if (map->keys[at] == EMPTY) {
         map->keys[at] = key;
+        map->rows[at] = NVT_MAP_NONE;
         map->used++;
     }
     return &map->rows[at];

@@ -14,7 +14,9 @@ struct nvt_map {
     uint64_t *keys;
     uint32_t *rows;
     uint64_t mask;
-    uint64_t used;
+    uint64_t used; /* keys */
+    uint32_t last; /* row of the greatest key there is, */
+    int has_last;  /* if it was ever asked for */
 };
 
 void nvt_map_free(struct nvt_map *map);
@@ -23,8 +25,8 @@ void nvt_map_free(struct nvt_map *map);
 uint32_t nvt_map_get(const struct nvt_map *map, uint64_t key);
 
 /*
- * Where the row of a key is kept, added with NVT_MAP_NONE when new; good until the next call. NULL
- * when out of memory.
+ * Where the row of a key is kept, added with NVT_MAP_NONE when new; good until the next call. Who puts NVT_MAP_NONE there takes
+ * the key away. NULL when out of memory.
  */
 uint32_t *nvt_map_at(struct nvt_map *map, uint64_t key);
 
