@@ -463,8 +463,13 @@ static int64_t show(const struct request *request, const struct compared *compar
         set_provenance(table, &compared->groups, compared->sides);
     for (size_t i = 0; table && i < outcomes->count && (!request->top || i < request->top); i++)
         add_row(table, &outcomes->rows[i]);
-    int64_t status = nvt_tables_add(&tables, table) ? nvt_fail(err, "out of memory")
-                                                    : add_memory(request, compared, &tables, err);
+    int64_t status = 0;
+    if (!outcomes->count)
+        nvt_table_free(table);
+    else if (nvt_tables_add(&tables, table))
+        status = nvt_fail(err, "out of memory");
+    if (!status)
+        status = add_memory(request, compared, &tables, err);
     if (status >= 0 && request->format->render(&tables, stdout))
         status = nvt_fail(err, "out of memory");
     nvt_tables_free(&tables);
@@ -550,8 +555,6 @@ static int make_outcomes(const struct request *request, const struct nvt_sides *
         nvt_change_verdicts(outcomes->changes, outcomes->compared, NVT_CHANGE_ALPHA,
                             request->tolerance, &outcomes->level))
         return nvt_fail(err, "out of memory");
-    if (!outcomes->compared)
-        return nothing_in_common(groups, sides, err);
     for (size_t i = 0; i < outcomes->compared; i++) {
         const struct nvt_change *change = &outcomes->changes[i];
         const int exceeds = change->ratio - 1 > request->fail_above;
@@ -594,6 +597,8 @@ static void note_missing(const struct outcomes *outcomes, size_t sides)
 static void note_runs(const struct outcomes *outcomes)
 {
     size_t runs = 0, paired = 0, left_out = 0;
+    if (!outcomes->compared)
+        return;
     for (size_t i = 0; i < outcomes->compared; i++) {
         const struct nvt_change *change = &outcomes->changes[i];
         size_t fewer = change->runs[0] < change->runs[1] ? change->runs[0] : change->runs[1];
@@ -636,6 +641,11 @@ static int compare_groups(const struct request *request, const struct compared *
 {
     struct outcomes outcomes = {0};
     int status = make_outcomes(request, &compared->groups, compared->sides, &outcomes, err);
+    /* Of memory alone no bound of times can be told. */
+    if (!status && !outcomes.compared &&
+        !(isnan(request->fail_above) &&
+          nvt_compared_memory_is_shared(&compared->memory, compared->sides)))
+        status = nothing_in_common(&compared->groups, compared->sides, err);
     int64_t above = status ? -1 : show(request, compared, &outcomes, err);
     if (above < 0)
         status = -1;

@@ -173,14 +173,24 @@ static void list_formats(FILE *out)
     fputs("published  the layout of the workload's published file, where there is one\n", out);
 }
 
-/* Without -r: of traces of a device all at a glance, else the report that fits. */
+/* Whether a trace tells of memory alone, as PyTorch's snapshots do, with what its program named around it at most. */
+static int is_of_memory(const struct nvt_trace *trace)
+{
+    return trace->memory.count && !trace->apis.count &&
+           (!trace->ranges.count || trace->call_frames.count);
+}
+
+/* Without -r: of traces of a device, or of its memory, all at a glance, else the report that fits. */
 static const struct nvt_report *choose(const struct nvt_report_input *input)
 {
-    uint64_t operations = 0;
-    for (size_t i = 0; i < input->trace_count; i++)
+    uint64_t operations = 0, of_memory = 0;
+    for (size_t i = 0; i < input->trace_count; i++) {
         operations += input->traces[i].trace->ops.count;
-    return operations && !input->run_count && !input->compensate ? &nvt_report_summary
-                                                                 : nvt_report_default(input);
+        of_memory += (uint64_t)is_of_memory(input->traces[i].trace);
+    }
+    int is_summed_up = operations || (of_memory && of_memory == input->trace_count);
+    return is_summed_up && !input->run_count && !input->compensate ? &nvt_report_summary
+                                                                   : nvt_report_default(input);
 }
 
 /* Those that can be made of such an input at all. */

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/memory/refusals.h"
 #include "../analyze/model/cuda_names.h"
 
 struct maker make_begin(void)
@@ -140,6 +141,18 @@ static void leak(struct maker *maker, const struct program *program, int iterati
         assert_int_not_equal(nvt_memory_event_add(maker->trace, &row), NVT_NONE);
 }
 
+static void refuse(struct maker *maker, const struct program *program)
+{
+    const struct nvt_refusal refusal = {
+        .time = maker->now, .bytes = program->refused_bytes, .free = UINT64_MAX};
+    if (program->refused_bytes)
+        assert_int_equal(nvt_refusal_add(maker->trace, maker->thread, &refusal), 0);
+    if (program->malloc_result) {
+        make_call(maker, "cudaMalloc_v3020", 2000);
+        maker->trace->apis.result[maker->trace->apis.count - 1] = program->malloc_result;
+    }
+}
+
 /* 90 to 110 % of it, by a linear congruential generator. */
 static int64_t vary(int64_t ns, unsigned *seed)
 {
@@ -192,6 +205,7 @@ struct nvt_trace *make_program(const struct program *program)
         maker.now += vary(program->host_ns, &seed);
         work(&maker, program, &seed);
         leak(&maker, program, i);
+        refuse(&maker, program);
         if (program->slow_every && i && i % program->slow_every == 0)
             maker.now += program->slow_ns;
         if (i < program->slow_until)

@@ -58,6 +58,8 @@ struct program {
     int64_t stall_ns;             /* that the device does nothing before the first kernel */
     uint64_t leak_bytes;          /* taken and kept */
     uint64_t held_bytes;          /* by the allocator, which says what is in use, too; 0: nothing */
+    uint64_t refused_bytes;       /* an allocator has no room for it, in each iteration */
+    int32_t malloc_result;        /* of a cudaMalloc in each iteration; 0: there is none */
     const char *leak_counter;     /* it is told by an NVTX counter of this name, in bytes */
     int leak_until;               /* iteration, 0: all */
     int leak_freed_every;         /* iterations, of which this gives back what they took */

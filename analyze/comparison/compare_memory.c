@@ -16,6 +16,15 @@ static void free_peaks(struct nvt_peaks *peaks)
         free(peaks->sides[side].values);
 }
 
+int nvt_compared_memory_is_shared(const struct nvt_compared_memory *memory, size_t sides)
+{
+    for (size_t i = 0; i < memory->count; i++)
+        for (size_t side = 1; side < sides && memory->items[i].sides[0].count; side++)
+            if (memory->items[i].sides[side].count)
+                return 1;
+    return 0;
+}
+
 void nvt_compared_memory_free(struct nvt_compared_memory *memory)
 {
     for (size_t i = 0; i < memory->count; i++)

@@ -29,6 +29,8 @@ int nvt_compared_memory_add(struct nvt_compared_memory *memory, size_t side,
                             const struct nvt_report_input *input, struct nvt_error *err);
 /* Put those together whose configurations have become the same (compare_join.h). 0, or -1 when out of memory. */
 int nvt_compared_memory_join(struct nvt_compared_memory *memory);
+/* Whether side A and another one have a peak of the same name. */
+int nvt_compared_memory_is_shared(const struct nvt_compared_memory *memory, size_t sides);
 void nvt_compared_memory_free(struct nvt_compared_memory *memory);
 
 /*

@@ -31,6 +31,7 @@
     X(allocation)                                                                                  \
     X(memory)                                                                                      \
     X(held)                                                                                        \
+    X(refused)                                                                                     \
     X(communication)                                                                               \
     X(ranks)                                                                                       \
     X(iterations)                                                                                  \

@@ -123,8 +123,8 @@ static int add_traces_of(struct nvt_report_input *input, const char *path, size_
         struct nvt_error broken = NVT_ERROR_INIT;
         if (!add_file(input, paths.items[i], &broken)) {
             ++*count;
-        } else if (strstr(broken.message, NVT_NO_TRACE_EVENTS)) {
-            /* Folders have other JSON too. */
+        } else if (strstr(broken.message, NVT_NO_TRACE_EVENTS) ||
+                   strstr(broken.message, NVT_NO_SNAPSHOT)) {
             nvt_note(input, "note: %s: left out", nvt_error_text(&broken, text, sizeof(text)));
             other = broken;
         } else {

@@ -17,7 +17,8 @@ static int ends_with(const char *name, const char *ending)
 static int is_trace_name(const struct dirent *entry)
 {
     const char *name = entry->d_name;
-    static const char *const endings[] = {".nvt", ".sqlite", ".nsys-rep", ".json", ".json.gz"};
+    static const char *const endings[] = {".nvt",     ".sqlite", ".nsys-rep", ".json",
+                                          ".json.gz", ".pickle", ".pkl"};
     if (*name == '.' || !strcmp(name, "env.json"))
         return 0;
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)

@@ -155,7 +155,8 @@ int64_t nvt_level_most_reserved(const struct nvt_level_series *series, uint32_t 
 }
 
 /* The rows in use after the first `count` events, and how many bytes they are. An address that is given out anew was freed,
- * whether that is on record or not. 0, or -1 when out of memory. */
+ * whether that is on record or not. What was taken before the record is known where its stack is. 0, or -1 when out of
+ * memory. */
 static int find_held(struct nvt_level_peak *peak, const struct nvt_level_series *series,
                      uint32_t count, const struct nvt_memory *events, uint64_t *bytes)
 {
@@ -166,7 +167,7 @@ static int find_held(struct nvt_level_peak *peak, const struct nvt_level_series 
         uint32_t row = series->events[i];
         uint32_t *at = nvt_map_at(&by_address, events->address[row]);
         int is_taken = events->kind[row] == NVT_MEMORY_ALLOC && events->address[row] &&
-                       !events->is_earlier[row];
+                       (!events->is_earlier[row] || events->frame[row]);
         if (at)
             *at = is_taken ? row : NVT_MAP_NONE;
         has_addresses |= events->address[row] != 0;

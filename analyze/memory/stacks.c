@@ -428,18 +428,45 @@ static int add_all_series(struct build *build, unsigned flags, uint32_t *around)
     return status;
 }
 
-/* An allocation into the row of its innermost range, below that of its series. */
+/* The row of the function that took an allocation, below another row; NVT_NONE: out of memory. */
+static uint32_t row_of_calls(struct build *build, uint32_t row, uint32_t frame)
+{
+    const struct nvt_call_frames *frames = &build->trace->call_frames;
+    uint32_t path[NVT_NESTING_DEPTH], depth = 0;
+    for (; frame && depth < NVT_NESTING_DEPTH; frame = frames->parent[frame - 1])
+        path[depth++] = frame - 1;
+    while (depth && row != NVT_NONE)
+        row = row_at(build, row, name_of(build, frames->name[path[--depth]]), NVT_STACK_RANGE);
+    return row;
+}
+
+/* What stands for the function and range of an allocation of which neither is known; NULL: its range does. */
+static const char *stands_for(const struct nvt_trace *trace, const struct place *place)
+{
+    if (outer_of(place) != NVT_NONE)
+        return NULL;
+    return trace->call_frames.count ? NVT_STACKS_STACKLESS
+           : trace->ranges.count    ? NVT_STACKS_NOWHERE
+                                    : NULL;
+}
+
+/* An allocation into the row of the function that took it, or else of its innermost range, below that of its series. */
 static int add_held(struct build *build, uint32_t event, uint32_t around)
 {
-    const struct place *place = &build->places[event];
-    uint32_t row = around;
-    if (outer_of(place) == NVT_NONE && build->trace->ranges.count)
-        row = row_at(build, row, nvt_strings_add_text(build->stacks->names, NVT_STACKS_NOWHERE),
+    static const struct place nowhere = {NVT_NONE, NVT_NONE};
+    uint32_t row = around, frame = build->trace->memory.frame[event];
+    const struct place *place =
+        build->trace->memory.is_earlier[event] ? &nowhere : &build->places[event];
+    const char *instead = frame ? NULL : stands_for(build->trace, place);
+    if (instead)
+        row = row_at(build, row, nvt_strings_add_text(build->stacks->names, instead),
                      NVT_STACK_RANGE);
     if (row != NVT_NONE && place->lent != NVT_NONE)
         row = row_below(build, row, place->lent);
     if (row != NVT_NONE && place->own != NVT_NONE)
         row = row_below(build, row, place->own);
+    if (row != NVT_NONE && frame)
+        row = row_of_calls(build, row, frame);
     if (row == NVT_NONE)
         return -1;
     add(&build->stacks->items[row], 1, (int64_t)build->trace->memory.bytes[event]);

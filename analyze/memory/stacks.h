@@ -16,8 +16,9 @@
  * that the operation has from another thread: PyTorch's backward operators in the step.
  *
  * NVT_STACKS_MEMORY: bytes that were in use at the peak, by where they were allocated: outermost the memory of a device as
- * a process takes it, or the host's (levels.h), each at its own peak, below it the ranges as for operations. What is in
- * use and of no allocation on record is NVT_STACKS_BEFORE.
+ * a process takes it, or the host's (levels.h), each at its own peak, below it the ranges as for operations, and the functions of
+ * the program's stack where they are on record (call_frames). What is in use and of no allocation on record, or taken before
+ * it began and of no known stack, is NVT_STACKS_BEFORE.
  */
 #ifndef NVT_STACKS_H
 #define NVT_STACKS_H
@@ -32,6 +33,9 @@ enum nvt_stack_kind { NVT_STACK_RANGE, NVT_STACK_KERNEL, NVT_STACK_MEMORY };
  * on record. */
 #define NVT_STACKS_NOWHERE "[in no range]"
 #define NVT_STACKS_UNKNOWN "[launch not on record]"
+
+/* What stands around memory taken in no range and with no stack, in a trace that has the stacks of others. */
+#define NVT_STACKS_STACKLESS "[stack not on record]"
 
 /* What stands for memory whose allocation is not on record, and where allocations have no addresses, so that nobody knows
  * which of them were freed. */

@@ -190,8 +190,14 @@ enum nvt_sample_flags {
     X(uint64_t, allocated) /* in use after it, as the allocator says; UINT64_MAX unknown */        \
     X(uint64_t, reserved)  /* held from the system after it; UINT64_MAX unknown */                 \
     X(uint32_t, source)    /* name of the allocator, pool or memory kind */                        \
+    X(uint32_t, frame)     /* row of call_frames of who took it, and 1; 0 unknown */               \
     X(uint8_t, kind)       /* enum nvt_memory_kind */                                              \
     X(uint8_t, is_earlier) /* it was before the window, at whose begin it now stands */
+
+/* Functions on the stacks of what took memory, as a tree: each once below each that called it. */
+#define NVT_CALL_FRAME_COLUMNS(X)                                                                  \
+    X(uint32_t, parent) /* row of its caller and 1, a lower one; 0: there is none */               \
+    X(uint32_t, name)   /* "forward (linear.py:117)" */
 
 /* Time that the profiler itself took. */
 #define NVT_OVERHEAD_COLUMNS(X)                                                                    \
@@ -244,6 +250,7 @@ enum nvt_sample_flags {
     X(apis, api, NVT_API_COLUMNS)                                                                  \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
     X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
+    X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
     X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
     X(externals, external_id, NVT_EXTERNAL_COLUMNS)                                                \
     X(devices, device, NVT_DEVICE_COLUMNS)                                                         \
@@ -265,7 +272,7 @@ NVT_TABLES(NVT_DECLARE_TABLE)
 struct nvt_trace {
     struct nvt_strings *strings;
     char *path;                /* the file it came from */
-    const char *format;        /* "nvt", "nsys", "kineto": static text */
+    const char *format;        /* "nvt", "nsys", "kineto", "snapshot": static text */
     int64_t origin_ns;         /* CLOCK_REALTIME at time 0 of the axis, 0 when unknown */
     int64_t first_ns, last_ns; /* of anything in it (set by nvt_trace_finish) */
     int64_t

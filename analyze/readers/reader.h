@@ -13,6 +13,7 @@
 #define NVT_READERS(X)                                                                             \
     X(nvt)                                                                                         \
     X(nsys)                                                                                        \
+    X(snapshot)                                                                                    \
     X(kineto)
 
 struct nvt_reader {
@@ -61,7 +62,8 @@ struct nvt_trace *nvt_trace_read_launches(const char *path, struct nvt_launches 
  */
 struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error *err);
 
-/* What is said of JSON that is something else than a trace. */
+/* What is said of JSON that is something else than a trace, and of such pickles: folders have them too. */
 #define NVT_NO_TRACE_EVENTS "holds no trace events"
+#define NVT_NO_SNAPSHOT     "no memory snapshot of PyTorch"
 
 #endif

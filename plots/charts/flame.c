@@ -239,6 +239,14 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
     }
 }
 
+/* What the boxes are of that are no operations: of memory it may be the program's stack that is known. */
+static const char *callers(const struct sheet *sheet)
+{
+    if (sheet->what != NVT_STACKS_MEMORY || !sheet->trace->call_frames.count)
+        return looks[RANGE].key;
+    return sheet->trace->ranges.count ? "functions and ranges" : "functions";
+}
+
 static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
 {
     for (int look = 0; look < LOOKS; look++) {
@@ -246,13 +254,14 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
         while (i < sheet->count && (int)sheet->boxes[i].look != look)
             i++;
         if (i < sheet->count)
-            nvt_frame_key(frame, NVT_KEY_BOX, looks[look].color, 1, 0, looks[look].key);
+            nvt_frame_key(frame, NVT_KEY_BOX, looks[look].color, 1, 0,
+                          look == RANGE ? callers(sheet) : looks[look].key);
     }
 }
 
 /* What differs between the pictures. */
 static const struct {
-    const char *file, *title, *axis, *note;
+    const char *file, *title, *axis, *note; /* note: NULL of memory, see put_notes */
 } pictures[] = {
     [NVT_STACKS_HOST] =
         {"flame-host", "Where host time went", "time",
@@ -262,10 +271,8 @@ static const struct {
         {"flame-device", "Where device time went", "time",
          "Kernels and copies below the ranges that launched them, the widest first. All times they "
          "ran are added up, also where they ran at the same time."},
-    [NVT_STACKS_MEMORY] =
-        {"memory-at-peak", "What memory was in use for at its peak", "memory",
-         "What was allocated and not freed until the moment at which most was allocated, below the "
-         "ranges that allocated it, the widest first."},
+    [NVT_STACKS_MEMORY] = {"memory-at-peak", "What memory was in use for at its peak", "memory",
+                           NULL},
 };
 
 static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
@@ -282,7 +289,15 @@ static void put_unseen(const struct sheet *sheet, struct nvt_frame *frame)
 static void put_notes(const struct nvt_chart_request *request, const struct sheet *sheet,
                       struct nvt_frame *frame)
 {
-    nvt_frame_note(frame, pictures[sheet->what].note);
+    char note[NVT_FRAME_TEXT];
+    if (sheet->what == NVT_STACKS_MEMORY)
+        snprintf(note, sizeof(note),
+                 "What was allocated and not freed until the moment at which most was allocated, "
+                 "below the %s that allocated it, the widest first.",
+                 callers(sheet));
+    else
+        snprintf(note, sizeof(note), "%s", pictures[sheet->what].note);
+    nvt_frame_note(frame, note);
     if (sheet->stacks.unseen)
         put_unseen(sheet, frame);
     if (sheet->stacks.has_alike)
@@ -395,7 +410,7 @@ static int draw_memory(const struct nvt_chart_request *request, struct nvt_error
 
 static int has_memory(const struct nvt_trace *trace)
 {
-    return trace->memory.count > 0 && trace->ranges.count > 0;
+    return trace->memory.count > 0 && (trace->ranges.count > 0 || trace->call_frames.count > 0);
 }
 
 static int fits_memory(const struct nvt_report_input *input)

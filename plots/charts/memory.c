@@ -137,8 +137,11 @@ static void put_keys(const struct sheet *sheet, struct nvt_frame *frame)
     for (size_t s = 0; s < sheet->count; s++) {
         const char *device = nvt_table_text(sheet->table, sheet->first[s], sheet->columns.device);
         nvt_label_cut(device, 40, whose, sizeof(whose));
-        snprintf(text, sizeof(text), "%s%s, allocated", whose,
-                 strncmp(device, "(", 1) ? "" : " device");
+        size_t length = strlen(whose);
+        if (*whose == '(' && whose[length - 1] == ')') /* it has a number alone */
+            snprintf(text, sizeof(text), "device %.*s, allocated", (int)length - 2, whose + 1);
+        else
+            snprintf(text, sizeof(text), "%s, allocated", whose);
         if (sheet->count > 1)
             snprintf(text + strlen(text), sizeof(text) - strlen(text), ", PID %lld",
                      (long long)nvt_table_int(sheet->table, sheet->first[s], sheet->columns.pid));

@@ -4,7 +4,7 @@
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS    ?= 1
 FUZZ_CLANG   ?= clang
-FUZZERS      := nvt nsys kineto payload published runs
+FUZZERS      := nvt nsys kineto snapshot payload published runs
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/fuzz_readers.o $(BUILD)/libnvtally.a
 	@mkdir -p $(@D)

@@ -1,0 +1,144 @@
+/* out of memory: an allocator found no room, although it held as much that was not in use, or because all was; or CUDA's own did. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../diagnosis/diagnose.h"
+#include "../memory/levels.h"
+#include "../memory/refusals.h"
+#include "../model/cuda_names.h"
+
+/* All that was refused of a device to a process. */
+struct refused {
+    struct nvt_refusal first, largest;
+    uint32_t count;
+    int64_t moments[NVT_MOMENTS];
+    int64_t in_use, held; /* at the largest */
+};
+
+static void note(struct refused *refused, const struct nvt_level_series *series,
+                 const struct nvt_trace *trace, const struct nvt_refusal *refusal)
+{
+    if (refused->count < NVT_MOMENTS)
+        refused->moments[refused->count] = refusal->time;
+    if (!refused->count++)
+        refused->first = *refusal;
+    if (refusal->bytes <= refused->largest.bytes && refused->count > 1)
+        return;
+    uint32_t until = nvt_level_until(series, trace, refusal->time, 0);
+    refused->largest = *refusal;
+    refused->in_use = until ? nvt_level_allocated(series, until - 1) : series->base;
+    refused->held = until ? nvt_level_reserved(series, until - 1) : series->base;
+}
+
+static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
+                const struct refused *refused, struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_refusal *largest = &refused->largest;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    char device[32], unoccupied[64] = "";
+    int64_t spare = refused->held - refused->in_use;
+    snprintf(device, sizeof(device), "device %u's memory", largest->device);
+    nvt_finding_about(&finding, device);
+    finding.cost_bytes = (double)largest->bytes;
+    finding.per = "at once";
+    char times[32] = "once";
+    if (refused->count > 1)
+        snprintf(times, sizeof(times), "%u times", refused->count);
+    snprintf(finding.what, sizeof(finding.what), "there was no room in %s: %s, for %.5g MiB%s",
+             device, times, (double)largest->bytes / 1048576, refused->count > 1 ? " at most" : "");
+    if (largest->free != UINT64_MAX)
+        snprintf(unoccupied, sizeof(unoccupied), ", %.5g MiB were free",
+                 (double)largest->free / 1048576);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%.5g MiB were in use then, %.5g MiB held%s; what they were in use for at their peak: "
+             "stats -r memory_at_peak",
+             (double)refused->in_use / 1048576, (double)refused->held / 1048576, unoccupied);
+    if (spare >= 0 && (uint64_t)spare >= largest->bytes)
+        snprintf(finding.remedy, sizeof(finding.remedy),
+                 "enough was held and not in use, in pieces that are too small: "
+                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, the largest shapes first");
+    for (uint32_t i = 0; i < refused->count && i < NVT_MOMENTS; i++)
+        nvt_finding_point(&finding, refused->moments[i]);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
+                   const struct nvt_level_series *series, struct nvt_findings *findings,
+                   struct nvt_error *err)
+{
+    struct refused refused = {.count = 0};
+    struct nvt_refusal refusal;
+    for (uint32_t i = 0; i < view->trace->marks.count; i++)
+        if (nvt_refusal_of(view->trace, i, &refusal) && refusal.process == series->process &&
+            refusal.device == series->device)
+            note(&refused, series, view->trace, &refusal);
+    return refused.count ? tell(rule, view, &refused, findings, err) : 0;
+}
+
+/* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY and hipErrorOutOfMemory are the same number. */
+#define OUT_OF_MEMORY 2
+
+static int is_allocation(const char *name)
+{
+    static const char *const names[] = {"cudaMalloc", "cuMemAlloc", "cuMemCreate", "hipMalloc"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (!strncmp(name, names[i], strlen(names[i])))
+            return 1;
+    return 0;
+}
+
+/* What CUDA had no room for; how much that was, calls do not tell. */
+static int look_at_calls(const struct nvt_rule *rule, const struct nvt_view *view,
+                         struct nvt_findings *findings, struct nvt_error *err)
+{
+    const struct nvt_apis *apis = &view->trace->apis;
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    uint32_t count = 0, last = 0;
+    for (uint32_t i = 0; i < apis->count; i++) {
+        if (apis->result[i] != OUT_OF_MEMORY ||
+            !nvt_is_viewed(view, view->trace->threads.process[apis->thread[i]]) ||
+            !is_allocation(nvt_name(view->trace, apis->name[i])))
+            continue;
+        finding.cost_ns += (double)(apis->end[i] - apis->start[i]);
+        nvt_finding_point(&finding, apis->start[i]);
+        last = i;
+        count++;
+    }
+    if (!count)
+        return 0;
+    const char *name = nvt_name(view->trace, apis->name[last]);
+    char call[80];
+    snprintf(call, sizeof(call), "%.*s", (int)nvt_call_name_length(name, strnlen(name, 60)), name);
+    nvt_finding_about(&finding, call);
+    finding.per = "in these calls";
+    snprintf(finding.what, sizeof(finding.what), "%s found no room on the device, %u time%s", call,
+             count, count == 1 ? "" : "s");
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "its return code was %d, out of memory; how much was asked for is not on record",
+             OUT_OF_MEMORY);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_levels levels = {0};
+    int status = 0;
+    if (nvt_levels_make(&levels, view->trace))
+        status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < levels.count && !status; i++)
+        if (nvt_is_viewed(view, levels.series[i].process))
+            status = look_at(rule, view, &levels.series[i], findings, err);
+    nvt_levels_free(&levels);
+    return status ? status : look_at_calls(rule, view, findings, err);
+}
+
+const struct nvt_rule nvt_rule_refused = {
+    .cause = "out of memory",
+    .about = "an allocator found no room for what was asked of it",
+    .threshold = "once; known from PyTorch's memory snapshots, and from calls that return it",
+    .remedy = "take less of what memory_at_peak has most of: smaller batches, "
+              "torch.utils.checkpoint for activations, an optimizer with less state",
+    .confidence = NVT_SEEN,
+    .look = look,
+};
