@@ -205,7 +205,7 @@ static void counters_are_pointed_to(void **state)
     const char *stats[] = {"nvtally", "stats", cli_in(cli_folder, "t.nvt"), NULL};
     struct cli_result result = cli_run(stats);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "nvtally: note: 11 NVTX counters: nvtx_counters and "
+    assert_non_null(strstr(result.err, "nvtally: note: 11 counters: nvtx_counters and "
                                        "nvtx_counter_ranges have them\n"));
     cli_result_free(&result);
     const char *out = cli_in(cli_folder, "t.md");
@@ -358,10 +358,10 @@ static void changes_are_those_within_ranges(void **state)
     add_range(trace, "step", 3000000000, 6000000000);  /* 40 to 20; 9 more */
     add_range(trace, "quiet", 2100000000, 3900000000); /* no sample */
     expect_csv(trace, "nvtx_counter_ranges",
-               "Range,Counter,Unit,Instances,Samples,Avg Change,Total Change,Change/s,Lowest,"
-               "Highest\n"
-               ":step,:memory,MiB,2,3,5,10,2,10,40\n"
-               ":step,:sent,,2,3,10.5,21,4.2,,\n");
+               "Range,Counter,Unit,Instances,Samples,Avg Change,Total Change,Change/s,Time Avg,"
+               "Lowest,Highest\n"
+               ":step,:memory,MiB,2,3,5,10,2,31.4286,10,40\n" /* (10 + 40 / 2 + 40 * 2) / 3.5 */
+               ":step,:sent,,2,3,10.5,21,4.2,,,\n");
 }
 
 static void what_has_no_counters_says_so(void **state)
@@ -371,8 +371,8 @@ static void what_has_no_counters_says_so(void **state)
                "PID,Domain,Counter,Unit,Samples,First,Last,Min,Avg,Time Avg,Max,StdDev,Change,"
                "Change/s\n");
     expect_csv(new_trace(), "nvtx_counter_ranges",
-               "Range,Counter,Unit,Instances,Samples,Avg Change,Total Change,Change/s,Lowest,"
-               "Highest\n");
+               "Range,Counter,Unit,Instances,Samples,Avg Change,Total Change,Change/s,Time Avg,"
+               "Lowest,Highest\n");
 }
 
 /* Against looking at every sample. */

@@ -185,6 +185,57 @@ static void keeps_processes_and_devices_apart(void **state)
     nvt_trace_free(trace);
 }
 
+#define METRICS                                                                                    \
+    "CREATE TABLE TARGET_INFO_GPU_METRICS (typeId INTEGER, sourceId INTEGER, typeName TEXT,"       \
+    " metricId INTEGER, metricName TEXT);"                                                         \
+    "CREATE TABLE GPU_METRICS (rawTimestamp INTEGER, timestamp INTEGER, typeId INTEGER,"           \
+    " metricId INTEGER, value INTEGER);"
+
+/* Of two devices, whose ids are the low bytes; a name for both, one without a unit, one of nobody. */
+static void reads_samples_of_metrics(void **state)
+{
+    (void)state;
+    const char *path =
+        make(STRINGS NVTX_2026 METRICS
+             "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
+             " (100, 300, 59, 'step', " T57 "), (150, 250, 59, 'other', " T67 ");"
+             "INSERT INTO TARGET_INFO_GPU_METRICS VALUES"
+             " (72057594037928448, 1, 'GPU 0', 4, 'SMs Active [Throughput %]'),"
+             " (72057594037928448, 1, 'GPU 0', 5, 'GPC Clock Frequency [MHz]'),"
+             " (72057594037928449, 1, 'GPU 1', 4, 'SMs Active [Throughput %]'),"
+             " (72057594037928449, 1, 'GPU 1', 6, 'plain');"
+             "INSERT INTO GPU_METRICS VALUES (1, -5, 72057594037928448, 4, 99),"
+             " (1, 200, 72057594037928448, 4, 80), (1, 100, 72057594037928448, 4, 20),"
+             " (1, 300, 72057594037928448, 4, 0), (1, 100, 72057594037928448, 5, 1980),"
+             " (1, 110, 72057594037928449, 4, 7), (1, 120, 72057594037928449, 4, NULL),"
+             " (1, 130, 72057594037928449, 6, -1), (1, 140, 72057594037928449, 9, 3);");
+    struct nvt_trace *trace = read_trace(path);
+    const struct nvt_counters *counters = &trace->counters;
+    assert_int_equal(counters->count, 5);
+    assert_int_equal(trace->counter_samples.count, 7);
+    static const char *const expected[][3] = {{"GPU 0", "SMs Active", "Throughput %"},
+                                              {"GPU 0", "GPC Clock Frequency", "MHz"},
+                                              {"GPU 1", "SMs Active", "Throughput %"},
+                                              {"GPU 1", "plain", ""},
+                                              {"GPU 1", "metric 9", ""}};
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_string_equal(name_of(trace, trace->domains.name[counters->domain[i]]),
+                            expected[i][0]);
+        assert_string_equal(name_of(trace, counters->name[i]), expected[i][1]);
+        assert_string_equal(name_of(trace, counters->unit[i]), expected[i][2]);
+    }
+    nvt_trace_free(trace);
+    /* Within the ranges of both processes: 20 up to 200, then 80. */
+    const char *argv[] = {"nvtally", "stats", path, "-r", "nvtx_counter_ranges", "-f", "csv", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, ":step,GPU 0:SMs Active,Throughput %,1,2,-20,-20,"));
+    assert_non_null(strstr(result.out, ",50,0,80\n"));
+    assert_non_null(strstr(result.out, ":other,GPU 0:SMs Active,Throughput %,1,1,60,60,"));
+    assert_non_null(strstr(result.out, ",50,20,80\n"));
+    cli_result_free(&result);
+}
+
 /* The least that a version can have had: no globalPid, no short name, nothing optional. */
 static void reads_tables_with_few_columns(void **state)
 {
@@ -626,6 +677,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_every_kind_of_range),
         cmocka_unit_test(keeps_processes_and_devices_apart),
+        cmocka_unit_test(reads_samples_of_metrics),
         cmocka_unit_test(reads_tables_with_few_columns),
         cmocka_unit_test(reads_copies_memory_and_the_rest),
         cmocka_unit_test(links_waits_to_events_of_old_exports),

@@ -18,7 +18,8 @@ static void distribute(const struct nvt_trace *trace, struct nvt_counter_courses
                                               .count = course->count,
                                               .time = courses->times + first,
                                               .value = courses->values + first,
-                                              .level = courses->levels + first};
+                                              .level = courses->levels + first,
+                                              .integral = courses->integrals + first};
         first += course->count;
         course->count = 0;
     }
@@ -38,12 +39,16 @@ static void find_levels(const struct nvt_trace *trace, struct nvt_counter_course
     for (uint32_t i = 0; i < courses->count; i++) {
         struct nvt_counter_course *course = &courses->items[i];
         double *levels = courses->levels + (course->time - courses->times), level = 0;
+        double *integrals = courses->integrals + (course->time - courses->times);
         uint32_t count = (course->count + NVT_COURSE_BLOCK - 1) / NVT_COURSE_BLOCK;
         double *lowest = blocks, *highest = blocks + count;
         blocks += 2 * (size_t)count;
         for (uint32_t k = 0; k < course->count; k++) {
             uint32_t block = k / NVT_COURSE_BLOCK;
             level = nvt_counter_level(trace->counters.values[i], level, course->value[k]);
+            integrals[k] = k ? integrals[k - 1] +
+                                   levels[k - 1] * (double)(course->time[k] - course->time[k - 1])
+                             : 0;
             levels[k] = level;
             if (k % NVT_COURSE_BLOCK == 0 || levels[k] < lowest[block])
                 lowest[block] = levels[k];
@@ -64,10 +69,11 @@ int nvt_counter_courses(const struct nvt_trace *trace, struct nvt_counter_course
         .times = malloc((samples + 1) * sizeof(*courses->times)),
         .values = malloc((samples + 1) * sizeof(*courses->values)),
         .levels = malloc((samples + 1) * sizeof(*courses->levels)),
+        .integrals = malloc((samples + 1) * sizeof(*courses->integrals)),
         .blocks = malloc(2 * (samples / NVT_COURSE_BLOCK + counters + 1) * sizeof(double)),
     };
     if (!courses->items || !courses->times || !courses->values || !courses->levels ||
-        !courses->blocks)
+        !courses->integrals || !courses->blocks)
         return -1;
     distribute(trace, courses);
     find_levels(trace, courses);
@@ -81,6 +87,7 @@ void nvt_counter_courses_free(struct nvt_counter_courses *courses)
     free(courses->values);
     free(courses->levels);
     free(courses->blocks);
+    free(courses->integrals);
 }
 
 uint32_t nvt_course_until(const struct nvt_counter_course *course, int64_t time)
@@ -118,6 +125,27 @@ void nvt_course_bounds(const struct nvt_counter_course *course, uint32_t from, u
     }
 }
 
+/* From the first sample to a time within the course. */
+static double integral_to(const struct nvt_counter_course *course, int64_t time)
+{
+    uint32_t at = nvt_course_until(course, time) - 1;
+    return course->integral[at] + course->level[at] * (double)(time - course->time[at]);
+}
+
+double nvt_course_integral(const struct nvt_counter_course *course, int64_t from, int64_t to,
+                           double *known)
+{
+    if (!course->count)
+        return 0;
+    int64_t first = course->time[0], last = course->time[course->count - 1];
+    from = from > first ? from : first;
+    to = to < last ? to : last;
+    if (to <= from)
+        return 0;
+    *known += (double)(to - from);
+    return integral_to(course, to) - integral_to(course, from);
+}
+
 void nvt_note_counters(struct nvt_report_input *input)
 {
     uint64_t counters = 0;
@@ -126,7 +154,7 @@ void nvt_note_counters(struct nvt_report_input *input)
             counters += input->traces[i].trace->counters.count;
     if (counters)
         nvt_note(input,
-                 "note: %" PRIu64 " NVTX counter%s: nvtx_counters and nvtx_counter_ranges have %s",
+                 "note: %" PRIu64 " counter%s: nvtx_counters and nvtx_counter_ranges have %s",
                  counters, counters > 1 ? "s" : "", counters > 1 ? "them" : "it");
 }
 

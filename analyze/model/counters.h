@@ -22,6 +22,7 @@ struct nvt_counter_course {
     const double *value, *level; /* in the counter's unit */
     /* Of levels, a block of NVT_COURSE_BLOCK each. */
     const double *lowest, *highest;
+    const double *integral; /* of the level from the first sample to each, times ns */
 };
 #define NVT_COURSE_BLOCK 256u
 
@@ -30,7 +31,7 @@ struct nvt_counter_courses {
     struct nvt_counter_course *items;
     uint32_t count;
     int64_t *times;
-    double *values, *levels, *blocks;
+    double *values, *levels, *blocks, *integrals;
 };
 
 /* 0, or -1 when out of memory. */
@@ -48,6 +49,11 @@ void nvt_course_bounds(const struct nvt_counter_course *course, uint32_t from, u
  * "max". `nvt_counts_memory`: whether a trace has one. */
 int nvt_is_memory_counter(const struct nvt_trace *trace, uint32_t counter);
 int nvt_counts_memory(const struct nvt_trace *trace);
+
+/* The integral of the level over the part of [from, to] for which it is known: from the first sample, and up to the last, behind
+ * which nobody knows. In the counter's unit times ns. How long that part is, ns, is added to *known. */
+double nvt_course_integral(const struct nvt_counter_course *course, int64_t from, int64_t to,
+                           double *known);
 
 /* A note that there are counters, and which reports have them; none where there is none. */
 void nvt_note_counters(struct nvt_report_input *input);

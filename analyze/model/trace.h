@@ -91,15 +91,16 @@ enum nvt_sample_flags {
     X(uint32_t, payload)                                                                           \
     X(uint8_t, flags)
 
-/* NVTX counters. A group is a row for each of its numbers, `name` then "group.entry". */
+/* NVTX counters, and those of devices that nsys samples. A group is a row for each of its numbers, `name` then "group.entry". */
 #define NVT_COUNTER_COLUMNS(X)                                                                     \
     X(uint32_t, process)                                                                           \
     X(uint32_t, domain)                                                                            \
     X(uint32_t, name)                                                                              \
-    X(uint32_t, unit)        /* 0 (empty): unknown */                                              \
-    X(uint32_t, description) /* of the counter or group */                                         \
-    X(uint8_t, values)       /* enum nvt_counter_values */                                         \
-    X(uint8_t, is_further)   /* of a group whose first row is another: the same event */
+    X(uint32_t, unit)         /* 0 (empty): unknown */                                             \
+    X(uint32_t, description)  /* of the counter or group */                                        \
+    X(uint8_t, values)        /* enum nvt_counter_values */                                        \
+    X(uint8_t, is_further)    /* of a group whose first row is another: the same event */          \
+    X(uint8_t, is_of_machine) /* not of its process alone: it counts within ranges of all */
 
 /* Samples of counters, sorted by time. */
 #define NVT_COUNTER_SAMPLE_COLUMNS(X)                                                              \

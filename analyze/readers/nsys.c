@@ -182,7 +182,8 @@ static int read_all(struct nvt_nsys *reader)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (nvt_nsys_read(reader, &names[i]))
             return -1;
-    if (nvt_nsys_read_facts(reader) || nvt_nsys_note_unread(reader))
+    if (nvt_nsys_read_facts(reader) || nvt_nsys_read_metrics(reader) ||
+        nvt_nsys_note_unread(reader))
         return -1;
     close_ranges(reader->trace);
     return 0;
@@ -196,10 +197,10 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     sqlite3_close(reader.db);
     if (reader.mapped)
         munmap(reader.mapped, reader.mapped_size);
-    struct nvt_map *maps[] = {&reader.strings,    &reader.processes, &reader.threads,
-                              &reader.domain_ids, &reader.domains,   &reader.categories,
-                              &reader.gpus,       &reader.calls,     &reader.launched,
-                              &reader.contexts};
+    struct nvt_map *maps[] = {&reader.strings,    &reader.processes,    &reader.threads,
+                              &reader.domain_ids, &reader.domains,      &reader.categories,
+                              &reader.gpus,       &reader.calls,        &reader.launched,
+                              &reader.contexts,   &reader.metric_types, &reader.metrics};
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
         nvt_map_free(maps[i]);
     free(reader.launches);

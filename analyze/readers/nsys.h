@@ -39,7 +39,11 @@ struct nvt_nsys {
     struct nvt_nsys_launch {
         int64_t time;
         uint32_t thread;
-    } * launches; /* of operations whose call is not on record: see export.h */
+    } * launches;                /* of operations whose call is not on record: see export.h */
+    struct nvt_map metric_types; /* typeId of GPU metrics -> small number */
+    struct nvt_map metrics;      /* that << 32 | metricId -> row of counters */
+    uint32_t metric_type_count, metric_count;
+    uint32_t metric_thread; /* that stands for whoever sampled them */
     struct nvt_recorded_events events;
     uint32_t launch_count;
     uint32_t domain_count;
@@ -99,6 +103,7 @@ int nvt_nsys_fail(struct nvt_nsys *reader, const struct nvt_nsys_table *table, c
 int nvt_nsys_read_nvtx(struct nvt_nsys *reader);
 int nvt_nsys_read_cuda(struct nvt_nsys *reader);
 int nvt_nsys_read_facts(struct nvt_nsys *reader);
+int nvt_nsys_read_metrics(struct nvt_nsys *reader);
 /* A note about tables that have rows of what devices did and that are not read. */
 int nvt_nsys_note_unread(struct nvt_nsys *reader);
 

@@ -4,7 +4,7 @@
  *
  * Within a range is what any thread of its process sampled from its begin to its end. Its change goes from the
  * level at its begin (of a counter that had none yet: from the first sample within) to the level at its end;
- * "Change/s" is all of it over the time of these ranges. A range whose end was never seen is left out.
+ * "Change/s" is all of it over the time of these ranges, "Time Avg" that of the level, as far as it is known there. A range whose end was never seen is left out.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "../studies/groups.h"
 #include "report.h"
 
-enum { RANGE, COUNTER, UNIT, INSTANCES, SAMPLES, AVG, TOTAL, RATE, LOWEST, HIGHEST };
+enum { RANGE, COUNTER, UNIT, INSTANCES, SAMPLES, AVG, TOTAL, RATE, TIME_AVG, LOWEST, HIGHEST };
 
 static const struct nvt_column_spec columns[] = {
     [RANGE] = {"Range", "", NVT_TEXT, 0, 0},
@@ -24,6 +24,7 @@ static const struct nvt_column_spec columns[] = {
     [AVG] = {"Avg Change", "", NVT_REAL, NVT_SIX_DIGITS, 0},
     [TOTAL] = {"Total Change", "", NVT_REAL, NVT_SIX_DIGITS, 0},
     [RATE] = {"Change/s", "", NVT_REAL, NVT_SIX_DIGITS, 0},
+    [TIME_AVG] = {"Time Avg", "", NVT_REAL, NVT_SIX_DIGITS, 0},
     [LOWEST] = {"Lowest", "", NVT_REAL, NVT_SIX_DIGITS, 0},
     [HIGHEST] = {"Highest", "", NVT_REAL, NVT_SIX_DIGITS, 0},
 };
@@ -31,6 +32,7 @@ static const struct nvt_column_spec columns[] = {
 struct sum {
     uint64_t instances, samples;
     double change, ns, lowest, highest;
+    double integral, held_ns; /* of the level, over the time for which it is known */
     int is_delta;
 };
 
@@ -43,7 +45,7 @@ struct sums {
 /* What a counter did between two times: `first` to `end` are the samples within. Nothing where its level is not
  * known at either. */
 static void add(struct sum *sum, const struct nvt_counter_course *course, uint32_t first,
-                uint32_t end, int64_t ns)
+                uint32_t end, int64_t from, int64_t to)
 {
     double before, lowest, highest;
     if (first)
@@ -54,7 +56,8 @@ static void add(struct sum *sum, const struct nvt_counter_course *course, uint32
         before = course->level[0];
     sum->instances++;
     sum->samples += end - first;
-    sum->ns += (double)ns;
+    sum->ns += (double)(to - from);
+    sum->integral += nvt_course_integral(course, from, to, &sum->held_ns);
     if (end)
         sum->change += course->level[end - 1] - before;
     nvt_course_bounds(course, first ? first - 1 : 0, end, &lowest, &highest);
@@ -96,14 +99,15 @@ static int add_range(struct sums *sums, const struct nvt_trace *trace, uint32_t 
         return 0;
     for (uint32_t i = 0; i < courses->count; i++) {
         const struct nvt_counter_course *course = &courses->items[i];
-        if (!course->count || trace->counters.process[i] != trace->threads.process[thread] ||
-            course->time[0] > end)
+        int is_here = trace->counters.is_of_machine[i] ||
+                      trace->counters.process[i] == trace->threads.process[thread];
+        if (!course->count || !is_here || course->time[0] > end)
             continue;
         uint32_t first = nvt_course_until(course, start), last = nvt_course_until(course, end);
         struct sum *sum = sum_of(sums, trace, range, i);
         if (!sum)
             return -1;
-        add(sum, course, first, last, end - start);
+        add(sum, course, first, last, start, end);
     }
     return 0;
 }
@@ -137,6 +141,8 @@ static void put_sums(struct nvt_table *table, const struct sums *sums)
         nvt_table_set_real(table, row, RATE, sum->ns > 0 ? sum->change / sum->ns * 1e9 : NAN);
         /* How much a counter of differences had come to is a matter of when it was first seen. */
         if (!sum->is_delta) {
+            nvt_table_set_real(table, row, TIME_AVG,
+                               sum->held_ns > 0 ? sum->integral / sum->held_ns : NAN);
             nvt_table_set_real(table, row, LOWEST, sum->lowest);
             nvt_table_set_real(table, row, HIGHEST, sum->highest);
         }
@@ -166,7 +172,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_nvtx_counter_ranges = {
     .name = "nvtx_counter_ranges",
-    .about = "what NVTX counters did within ranges: change, change per second, lowest and highest",
+    .about = "what NVTX counters did within ranges: change, change per second, average, lowest and "
+             "highest",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -118,8 +118,13 @@ static void put_title(const struct sheet *sheet, uint32_t counter, char *title, 
     const struct nvt_counters *counters = &sheet->trace->counters;
     static const char in_all[] = ", in all";
     int is_sum = counters->values[counter] == NVT_COUNTER_DELTA;
-    nvt_label_cut(nvt_name(sheet->trace, counters->name[counter]), 120, title,
-                  size - sizeof(in_all));
+    char name[NVT_LABEL_SIZE(120)];
+    const char *domain =
+        counters->is_of_machine[counter]
+            ? nvt_name(sheet->trace, sheet->trace->domains.name[counters->domain[counter]])
+            : "";
+    nvt_label_cut(nvt_name(sheet->trace, counters->name[counter]), 120, name, sizeof(name));
+    snprintf(title, size - sizeof(in_all), "%.40s%s%s", domain, *domain ? ": " : "", name);
     snprintf(title + strlen(title), size - strlen(title), "%s", is_sum ? in_all : "");
 }
 
