@@ -97,7 +97,8 @@ static void put_results(const struct nvt_story *story, struct nvt_document *docu
 }
 
 static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"overhead", NULL},
-                         *const memory[] = {"memory_peak", "memory_at_peak", NULL},
+                         *const memory[] = {"memory_peak", "memory_at_peak", "memory_segments",
+                                            NULL},
                          *const growth[] = {"growth", NULL}, *const none[] = {NULL},
                          *const ranges[] = {"nvtx_sum", NULL},
                          *const device[] = {"cuda_gpu_kern_sum",

@@ -324,6 +324,58 @@ static void reports_stacks(void **state)
     cli_result_free(&result);
 }
 
+static void put_segment(const char *pool, int64_t stream, int64_t id, int64_t used,
+                        int64_t free_after)
+{
+    dict();
+    pair("device", 0);
+    pair("total_size", used + free_after);
+    pair_text("segment_type", pool);
+    pair("stream", stream);
+    text("segment_pool_id");
+    put("(", 1);
+    integer(0);
+    integer(id);
+    put("t", 1);
+    text("blocks");
+    list();
+    if (used)
+        block("active_allocated", 0x10000 * (used + stream + id), used, used, "");
+    block("inactive", 0, free_after / 4, 0, "");
+    block("inactive", 0, free_after - free_after / 4, 0, "");
+    list_ends();
+    dict_ends();
+}
+
+static void reports_segments(void **state)
+{
+    (void)state;
+    begin();
+    dict();
+    text("segments");
+    list();
+    put_segment("small", 0, 0, 1 << 20, 1 << 20);
+    put_segment("large", 0, 0, 12 << 20, 8 << 20);
+    put_segment("large", 7, 0, 3 << 20, 1 << 20);
+    put_segment("large", 0, 0, 0, 16 << 20);
+    put_segment("large", 0, 2, 0, 4 << 20);
+    put_segment("large", 0, 0, 19 << 20, 1 << 20);
+    list_ends();
+    dict_ends();
+    const char *path = write_pickle();
+    const char *argv[] = {"nvtally", "stats", path, "-r", "memory_segments", "-f", "csv", NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_string_equal(
+        result.out, "Device,Pool,Stream,Segments,Reserved (MiB),In Use (MiB),\"Free, Split (MiB)\","
+                    "\"Free, Whole (MiB)\",Largest Free (MiB)\n"
+                    "(0),large,0,3,56.00,31.00,9.00,16.00,12.00\n"
+                    "(0),large,7,1,4.00,3.00,1.00,0.00,0.75\n"
+                    "(0),\"large, pool 0.2\",0,1,4.00,0.00,0.00,4.00,3.00\n"
+                    "(0),small,0,1,2.00,1.00,1.00,0.00,0.75\n");
+    cli_result_free(&result);
+}
+
 /* --- ranges, times and older forms --- */
 
 static void put_annotated(int crossed)
@@ -545,15 +597,11 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_from_the_end),
-        cmocka_unit_test(keeps_what_tells_of_stacks),
-        cmocka_unit_test(reports_stacks),
-        cmocka_unit_test(reads_annotations),
-        cmocka_unit_test(reads_other_forms),
-        cmocka_unit_test(reads_a_list_of_segments),
-        cmocka_unit_test(finds_what_was_refused),
-        cmocka_unit_test(refuses_what_is_none),
-        cmocka_unit_test(refuses_more_than_it_holds),
+        cmocka_unit_test(counts_from_the_end),      cmocka_unit_test(keeps_what_tells_of_stacks),
+        cmocka_unit_test(reports_stacks),           cmocka_unit_test(reports_segments),
+        cmocka_unit_test(reads_annotations),        cmocka_unit_test(reads_other_forms),
+        cmocka_unit_test(reads_a_list_of_segments), cmocka_unit_test(finds_what_was_refused),
+        cmocka_unit_test(refuses_what_is_none),     cmocka_unit_test(refuses_more_than_it_holds),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, tear_down);
 }

@@ -200,6 +200,16 @@ enum nvt_sample_flags {
     X(uint32_t, parent) /* row of its caller and 1, a lower one; 0: there is none */               \
     X(uint32_t, name)   /* "forward (linear.py:117)" */
 
+/* What an allocator held from the system when its snapshot was taken, at the end of the trace. */
+#define NVT_SEGMENT_COLUMNS(X)                                                                     \
+    X(uint32_t, process)                                                                           \
+    X(uint32_t, device) /* NVT_NONE: the host */                                                   \
+    X(uint32_t, pool)   /* string: of the allocator */                                             \
+    X(uint64_t, stream) /* its handle */                                                           \
+    X(uint64_t, bytes)                                                                             \
+    X(uint64_t, in_use)       /* bytes of blocks that were not free */                             \
+    X(uint64_t, largest_free) /* bytes of a block */
+
 /* Time that the profiler itself took. */
 #define NVT_OVERHEAD_COLUMNS(X)                                                                    \
     X(int64_t, start)                                                                              \
@@ -252,6 +262,7 @@ enum nvt_sample_flags {
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
     X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
     X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
+    X(segments, segment, NVT_SEGMENT_COLUMNS)                                                      \
     X(overheads, overhead, NVT_OVERHEAD_COLUMNS)                                                   \
     X(externals, external_id, NVT_EXTERNAL_COLUMNS)                                                \
     X(devices, device, NVT_DEVICE_COLUMNS)                                                         \

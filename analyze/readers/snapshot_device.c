@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -208,6 +209,28 @@ static int add_block(struct device *device, uint32_t block, uint64_t address)
                                                                          : 0;
 }
 
+/* "large", and whose pool it is where that is not the one of all: "large, pool 0.1"; "" where it has none. */
+static uint32_t pool_of(const struct nvt_snapshot *snapshot, uint32_t segment)
+{
+    const struct nvt_pickle *pickle = &snapshot->pickle;
+    uint32_t kind = nvt_pickle_find(pickle, segment, "segment_type");
+    struct nvt_pickle_walk walk =
+        nvt_pickle_walk(pickle, nvt_pickle_find(pickle, segment, "segment_pool_id"));
+    int64_t numbers[2] = {0, 0};
+    char text[128] = "";
+    uint32_t number;
+    for (int i = 0; i < 2 && nvt_pickle_next(pickle, &walk, &number); i++)
+        numbers[i] = (int64_t)number_of(pickle, number, 0);
+    if (nvt_pickle_kind(pickle, kind) == NVT_PICKLE_TEXT)
+        snprintf(text, sizeof(text), "%.*s",
+                 (int)(pickle->values[kind].size > 40 ? 40 : pickle->values[kind].size),
+                 pickle->values[kind].is.text);
+    if (numbers[0] || numbers[1])
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", pool %lld.%lld",
+                 (long long)numbers[0], (long long)numbers[1]);
+    return nvt_strings_add_text(snapshot->trace->strings, text);
+}
+
 /* Blocks lie one behind the other; newer snapshots say where. */
 static int read_segment(struct device *device, uint32_t segment)
 {
@@ -215,8 +238,14 @@ static int read_segment(struct device *device, uint32_t segment)
     const struct nvt_pickle *pickle = &snapshot->pickle;
     uint64_t address = (uint64_t)nvt_pickle_integer(pickle, segment, "address", 0);
     uint32_t block;
+    struct nvt_segment held = {.process = snapshot->process,
+                               .device = device->device,
+                               .pool = pool_of(snapshot, segment),
+                               .stream = (uint64_t)nvt_pickle_integer(pickle, segment, "stream", 0),
+                               .bytes =
+                                   (uint64_t)nvt_pickle_integer(pickle, segment, "total_size", 0)};
     device->is_told = 1;
-    device->reserved += (uint64_t)nvt_pickle_integer(pickle, segment, "total_size", 0);
+    device->reserved += held.bytes;
     struct nvt_pickle_walk walk =
         nvt_pickle_walk(pickle, nvt_pickle_find(pickle, segment, "blocks"));
     while (nvt_pickle_next(pickle, &walk, &block)) {
@@ -227,11 +256,17 @@ static int read_segment(struct device *device, uint32_t segment)
         int is_active = nvt_pickle_is(pickle, state, "active_allocated") ||
                         nvt_pickle_is(pickle, state, "active_pending_free") ||
                         nvt_pickle_is(pickle, state, "active_awaiting_free");
+        uint64_t size = (uint64_t)nvt_pickle_integer(pickle, block, "size", 0);
         if (is_active && add_block(device, block, address))
             return -1;
-        address += (uint64_t)nvt_pickle_integer(pickle, block, "size", 0);
+        held.in_use += is_active ? size : 0;
+        if (!is_active && size > held.largest_free)
+            held.largest_free = size;
+        address += size;
     }
-    return 0;
+    return held.pool == NVT_NO_STRING || nvt_segment_add(snapshot->trace, &held) == NVT_NONE
+               ? out_of_memory(snapshot)
+               : 0;
 }
 
 static int read_segments(struct device *device, uint32_t segments)

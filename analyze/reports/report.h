@@ -59,6 +59,7 @@
     X(stragglers)                                                                                  \
     X(memory_peak)                                                                                 \
     X(memory_at_peak)                                                                              \
+    X(memory_segments)                                                                             \
     X(memory_timeline)
 
 struct nvt_launch_cache; /* analyze/reports/launches.h */
