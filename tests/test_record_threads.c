@@ -161,6 +161,30 @@ static void hears_a_thread_after_a_jump_out_of_an_event(void **state)
     nvt_trace_free(trace);
 }
 
+/* Before each instruction of an event, and of what sets the thread right behind a jump, where the ring comes around, too. */
+static void hears_a_thread_wherever_an_event_was_left(void **state)
+{
+    (void)state;
+    const char *argv[] = {"nvtally",       "record", "--ring-size",         "64K",   "-o",
+                          recorded_path(), "--",     cli_client("threads"), "steps", NULL};
+    struct cli_result result = cli_run_with(&(struct cli_options){.timeout_s = 30}, argv);
+    if (result.status == 77) {
+        cli_result_free(&result);
+        print_message("no steps on this processor, or under a sanitizer: not run\n");
+        skip();
+    }
+    cli_expect_status(&result, 0);
+    char *rest;
+    uint32_t way = (uint32_t)strtoul(result.out, &rest, 10);
+    assert_true(strtoul(rest, NULL, 10) > 200);
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    assert_null(trace->warning);
+    assert_int_equal(recorded_count(trace, "on the way"), way);
+    assert_int_equal(recorded_count(trace, "after all jumps"), 1000);
+    nvt_trace_free(trace);
+}
+
 /* Memory that is full before the recording begins is not where it is. */
 static void goes_elsewhere_where_there_is_no_room(void **state)
 {
@@ -218,6 +242,7 @@ int main(void)
         cmocka_unit_test(keeps_threads_that_follow_each_other_in_little_memory),
         cmocka_unit_test(makes_smaller_buffers_where_there_is_no_room),
         cmocka_unit_test(hears_a_thread_after_a_jump_out_of_an_event),
+        cmocka_unit_test(hears_a_thread_wherever_an_event_was_left),
         cmocka_unit_test(goes_elsewhere_where_there_is_no_room),
         cmocka_unit_test(takes_rings_away_when_their_process_has_ended),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),

@@ -188,6 +188,8 @@ static void recover(struct nvt_thread *thread)
 {
     if (!thread->slots)
         return;
+    if (thread->next < thread->slots + thread->size)
+        thread->lap = thread->new_lap;
     nvt_thread_advance(thread, 0);
     pause_a_little(UINT_MAX); /* the recorder may be about to tell what it has drained */
     uint64_t room = free_slots(thread);
@@ -234,7 +236,7 @@ static void renew_ring(struct nvt_thread *thread)
 {
     munmap(nvt_thread_ring(thread), NVT_RING_HEADER + thread->size * sizeof(struct nvt_slot));
     thread->slots = thread->next = thread->limit = thread->open_limit = NULL;
-    thread->lap = 0;
+    thread->lap = thread->new_lap = 0;
     memset(thread->domains_seen, 0, sizeof(thread->domains_seen));
     memset(thread->names, 0, sizeof(thread->names));
     get_ring(thread);

@@ -68,6 +68,7 @@ struct nvt_thread {
     struct nvt_slot *slots;      /* of the ring, whose header lies before them; NULL: no ring yet */
     uint64_t size;               /* of the ring, in slots */
     uint64_t lap;                /* times that `next` has come around */
+    uint64_t new_lap;            /* and what that is to be: the same but while it comes around */
     uint32_t clock;              /* enum nvt_clock */
     uint32_t victim;             /* which way of a string set is replaced next */
     uint32_t serial;             /* distinguishes the range ids of this thread */
@@ -190,15 +191,21 @@ nvt_slot_publish(struct nvt_slot *slot, uint64_t word, enum nvt_clock clock)
 #endif
         slot->ticks = nvt_ticks(clock);
     atomic_store_explicit(&slot->word, word, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst); /* nothing moves behind it before */
 }
 
-/* Move behind `slots` slots that were written. */
+/* Move behind `slots` slots that were written. A jump may come between any two of these steps: `next` and `lap`
+ * change one after the other, and who has come around and not yet counted it is seen by the two laps. */
 static inline void nvt_thread_advance(struct nvt_thread *thread, uint64_t slots)
 {
     thread->next += slots;
     if (NVT_UNLIKELY(thread->next >= thread->slots + thread->size)) {
+        atomic_signal_fence(memory_order_seq_cst);
+        thread->new_lap = thread->lap + 1;
+        atomic_signal_fence(memory_order_seq_cst);
         thread->next -= thread->size;
-        thread->lap++;
+        atomic_signal_fence(memory_order_seq_cst);
+        thread->lap = thread->new_lap;
         thread->open_limit = NULL;
     }
 }

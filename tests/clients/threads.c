@@ -2,6 +2,8 @@
  * What threads do that is out of the ordinary, each with a known number of ranges: threads HOW.
  * tests/test_record_threads.c knows what to expect.
  */
+#include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
@@ -13,8 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
+#include <ucontext.h>
 #include <unistd.h>
+
+#include "../../collectors/ring.h"
 
 static void range(const char *name)
 {
@@ -170,6 +177,106 @@ static int jumps(void)
     return 0;
 }
 
+/* --- steps ------------------------------------------------------------------------------------ */
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define TRAP_FLAG 0x100
+enum { TRIES = 2000, STEPS = 2000, KNOWN = 1 << 16 };
+
+static volatile sig_atomic_t steps_left;
+
+/* Whether this instruction comes for the first time. */
+static int is_new(uintptr_t instruction)
+{
+    static uintptr_t known[KNOWN];
+    size_t at = instruction * 2654435769u >> 8 & (KNOWN - 1);
+    while (known[at] && known[at] != instruction)
+        at = (at + 1) & (KNOWN - 1);
+    int result = !known[at];
+    known[at] = instruction;
+    return result;
+}
+
+/* Before each instruction: out of the event, where none was left before it yet. */
+static void step(int number, siginfo_t *info, void *context)
+{
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    (void)number, (void)info;
+    if (!armed || steps_left-- <= 0)
+        registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    else if (is_new((uintptr_t)registers[REG_RIP]))
+        siglongjmp(out, 1);
+}
+
+static void range_in_steps(const char *name)
+{
+    steps_left = STEPS;
+    armed = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | TRAP_FLAG);
+    range(name);
+    armed = 0;
+}
+
+static struct nvt_ring *own_ring(void)
+{
+    char pattern[600];
+    glob_t found;
+    struct stat status;
+    snprintf(pattern, sizeof(pattern), "%s/" NVT_RING_PREFIX "*", getenv(NVT_SESSION_ENV));
+    int file = glob(pattern, 0, NULL, &found) ? -1 : open(found.gl_pathv[0], O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status))
+        return NULL;
+    void *ring = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
+    return ring == MAP_FAILED ? NULL : ring;
+}
+
+/* Ranges until the next record goes to this place of the ring, or so: the recorder draws on it. */
+static long ranges_up_to(struct nvt_ring *ring, uint32_t place)
+{
+    struct nvt_slot *slots = nvt_ring_slots(ring);
+    for (long done = 0;; done++) {
+        uint64_t next = atomic_load(&ring->tail), last = next + ring->slots;
+        while (next < last && atomic_load(&slots[next % ring->slots].word))
+            next++;
+        if ((next + 1 - place) % ring->slots < 2 || done == ring->slots)
+            return done;
+        range("on the way");
+    }
+}
+
+/* Jumps out of events before each of their instructions in turn, at the ring's end and in its middle, and out of what
+ * sets the thread right behind that. Prints how many ranges there were on the way, and how many jumps. */
+static int steps(void)
+{
+    struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+    volatile long way = 0, jumped = 0;
+    range("first");
+    struct nvt_ring *ring = own_ring();
+    if (!ring)
+        return 99;
+    sigaction(SIGTRAP, &action, NULL);
+    for (volatile int i = 0; i < TRIES; i++) {
+        if (i % 2)
+            way += ranges_up_to(ring, i % 8 < 6 ? 0 : ring->slots / 2);
+        if (!sigsetjmp(out, 1))
+            range_in_steps("within reach");
+        else
+            jumped++;
+        armed = 0;
+    }
+    for (int i = 0; i < 1000; i++)
+        range("after all jumps");
+    printf("%ld %ld\n", way, jumped);
+    return 0;
+}
+#else
+static int steps(void)
+{
+    return 77;
+}
+#endif
+
 /* --- payloads --------------------------------------------------------------------------------- */
 
 /* Ranges with a payload at their end, more than there is room for when none may be waited for. */
@@ -238,6 +345,7 @@ int main(int argc, char **argv)
     } ways[] = {{"destructors", destructors},
                 {"signals", signals},
                 {"jumps", jumps},
+                {"steps", steps},
                 {"large_schema", large_schema},
                 {"popped_payloads", popped_payloads}};
     const char *how = argc > 1 ? argv[1] : "";
