@@ -367,10 +367,13 @@ static const uint8_t *gather(struct nvt_drain *drain, uint64_t tail, uint64_t ex
     return drain->payload.data;
 }
 
-/* Words back to zero, so that the producer's next lap is seen; the release is the tail's. */
+/* Words back to zero, so that the producer's next lap is seen; the release is the tail's. Who sees one of these
+ * zeros sees what was taken. */
 static void clear(struct nvt_drain *drain, uint64_t from, uint64_t to)
 {
     struct nvt_slot *slots = nvt_ring_slots(drain->ring);
+    atomic_store_explicit(&drain->ring->taken, to, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
     for (; from < to; from++)
         atomic_store_explicit(&slots[from & drain->mask].word, 0, memory_order_relaxed);
 }

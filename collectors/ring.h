@@ -5,8 +5,9 @@
  * A ring has one producer (its thread) and one consumer (`record`), and no shared head: a record is
  * published by its first slot's `word`, which is zero before. The producer stores it last, with release
  * order; the consumer loads it with acquire order, and sees the whole record where it is not zero. The
- * consumer sets the words of the slots it has copied back to zero, then stores `tail` with release
- * order; the producer loads `tail` with acquire order before it writes there again. The memory outlives
+ * consumer stores `taken`, sets the words of the slots it has copied back to zero, then stores `tail` with release
+ * order; the producer loads `tail` with acquire order before it writes there again. Who finds a word of zero where
+ * it may have published one sees from `taken` whether it has. The memory outlives
  * the producer: whatever was published before a SIGKILL is drained.
  *
  * Paths have names and no descriptors are kept, so a target may close every descriptor it has.
@@ -31,7 +32,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 8u
+#define NVT_SHARED_VERSION 9u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -103,6 +104,7 @@ struct nvt_ring {
     _Atomic uint32_t state;    /* enum nvt_ring_state; GONE is the consumer's */
     /* The consumer's line. */
     _Alignas(64) _Atomic uint64_t tail; /* slots drained */
+    _Atomic uint64_t taken;             /* slots copied, of which some may not be drained yet */
 };
 _Static_assert(sizeof(struct nvt_ring) <= NVT_RING_HEADER, "the ring's header must fit");
 

@@ -139,12 +139,17 @@ static uint64_t open_ranges(const struct nvt_thread *thread)
     return open;
 }
 
+/* Slots that were written. */
+static uint64_t head(const struct nvt_thread *thread)
+{
+    return thread->lap * thread->size + (uint64_t)(thread->next - thread->slots);
+}
+
 /* Slots that the recorder has given back. */
 static uint64_t free_slots(const struct nvt_thread *thread)
 {
     uint64_t tail = atomic_load_explicit(&nvt_thread_ring(thread)->tail, memory_order_acquire);
-    uint64_t head = thread->lap * thread->size + (uint64_t)(thread->next - thread->slots);
-    return tail + thread->size - head;
+    return tail + thread->size - head(thread);
 }
 
 /* The processor's hint that this is a loop that waits. */
@@ -182,32 +187,41 @@ static int is_past(const struct nvt_thread *thread, uintptr_t here)
            !(!sigaltstack(NULL, &other) && (other.ss_flags & SS_ONSTACK));
 }
 
+/* Slots of a record that was published at `next`, and of which we do not know; *word gets its word, 0 where that is
+ * gone too. */
+static uint64_t missed(const struct nvt_thread *thread, uint64_t *word)
+{
+    *word = 0;
+    if (!free_slots(thread)) /* the slot there is not ours */
+        return 0;
+    *word = atomic_load_explicit(&thread->next->word, memory_order_relaxed);
+    if (*word)
+        return NVT_WORD_EXTRA(*word) + 1;
+    /* Not published, or taken already. */
+    atomic_thread_fence(memory_order_acquire);
+    uint64_t taken = atomic_load_explicit(&nvt_thread_ring(thread)->taken, memory_order_relaxed);
+    return taken > head(thread) ? taken - head(thread) : 0;
+}
+
 /* What an event did that was left in the middle: a record that was published is behind us, and of one that was
- * not, nothing stays in slots that look empty to the recorder. */
+ * not, nothing stays in slots that look empty to the recorder. Left in the middle itself, this is done once more. */
 static void recover(struct nvt_thread *thread)
 {
+    uint64_t word;
     if (!thread->slots)
         return;
     if (thread->next < thread->slots + thread->size)
         thread->lap = thread->new_lap;
     nvt_thread_advance(thread, 0);
-    pause_a_little(UINT_MAX); /* the recorder may be about to tell what it has drained */
-    uint64_t room = free_slots(thread);
-    uint64_t word = room && room <= thread->size
-                        ? atomic_load_explicit(&thread->next->word, memory_order_acquire)
-                        : 0;
+    nvt_thread_advance(thread, missed(thread, &word));
     struct nvt_nest *nest = &thread->nests[NVT_WORD_DOMAIN(word) % NVT_NESTS];
-    if (room > thread->size) /* it was drained before we knew of it */
-        nvt_thread_advance(thread, room - thread->size);
-    else if (word)
-        nvt_thread_advance(thread, NVT_WORD_EXTRA(word) + 1);
     if (NVT_WORD_KIND(word) == NVT_EVENT_PUSH)
         nest->depth++;
     else if (NVT_WORD_KIND(word) == NVT_EVENT_POP && nest->depth)
         nest->depth--;
-    uint64_t at = (uint64_t)(thread->next - thread->slots);
-    for (uint64_t i = free_slots(thread); i > 0; i--, at++)
-        atomic_store_explicit(&thread->slots[at & (thread->size - 1)].word, 0,
+    uint64_t at = head(thread), room = free_slots(thread);
+    for (uint64_t i = 0; i < room && i < thread->record; i++)
+        atomic_store_explicit(&thread->slots[(at + i) & (thread->size - 1)].word, 0,
                               memory_order_relaxed);
     thread->open_limit = NULL;
 }
@@ -365,6 +379,8 @@ int nvt_thread_record(struct nvt_thread *thread, uint64_t word, const struct nvt
     if (thread->next + extra >= thread->open_limit && nvt_thread_room(thread, extra + 1))
         return -1;
     uint64_t slot = (uint64_t)(thread->next - thread->slots);
+    thread->record = extra + 1;
+    atomic_signal_fence(memory_order_seq_cst);
     if (size % sizeof(zero))
         copy_in(thread, slot + extra, 0, zero, sizeof(zero));
     for (int i = 0; i < count; i++) {

@@ -69,6 +69,7 @@ struct nvt_thread {
     uint64_t size;               /* of the ring, in slots */
     uint64_t lap;                /* times that `next` has come around */
     uint64_t new_lap;            /* and what that is to be: the same but while it comes around */
+    uint64_t record;             /* slots of the latest record of more than one, written or not */
     uint32_t clock;              /* enum nvt_clock */
     uint32_t victim;             /* which way of a string set is replaced next */
     uint32_t serial;             /* distinguishes the range ids of this thread */

@@ -181,7 +181,7 @@ static int jumps(void)
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TRAP_FLAG 0x100
-enum { TRIES = 2000, STEPS = 2000, KNOWN = 1 << 16 };
+enum { TRIES = 1200, STEPS = 600, KNOWN = 1 << 16 };
 
 static volatile sig_atomic_t steps_left;
 
