@@ -47,8 +47,10 @@ static inline __attribute__((always_inline)) int push_name_by_content(const char
         nvt_thread_leave(thread);
         return push_name_slowly(message);
     }
-    struct nvt_slot *slot = thread->next++;
+    /* In this order: a place that was left empty is one that the recorder waits at for ever. */
+    struct nvt_slot *slot = thread->next;
     nvt_slot_publish(slot, NVT_WORD(NVT_EVENT_PUSH, 0, 0, 0, name), clock);
+    thread->next = slot + 1;
     int level = (int)thread->nests[0].depth++;
     nvt_thread_leave(thread);
     return level;
