@@ -161,27 +161,63 @@ static void hears_a_thread_after_a_jump_out_of_an_event(void **state)
     nvt_trace_free(trace);
 }
 
-/* Before each instruction of an event, and of what sets the thread right behind a jump, where the ring comes around, too. */
-static void hears_a_thread_wherever_an_event_was_left(void **state)
+/* What a client printed that takes events in steps: skips where there are none. */
+static void run_in_steps(const char *how, char *printed, size_t size)
 {
-    (void)state;
-    const char *argv[] = {"nvtally",       "record", "--ring-size",         "64K",   "-o",
-                          recorded_path(), "--",     cli_client("threads"), "steps", NULL};
-    struct cli_result result = cli_run_with(&(struct cli_options){.timeout_s = 30}, argv);
+    const char *argv[] = {"nvtally",       "record", "--ring-size",         "64K", "-o",
+                          recorded_path(), "--",     cli_client("threads"), how,   NULL};
+    struct cli_result result = cli_run_with(&(struct cli_options){.timeout_s = 40}, argv);
     if (result.status == 77) {
         cli_result_free(&result);
         print_message("no steps on this processor, or under a sanitizer: not run\n");
         skip();
     }
     cli_expect_status(&result, 0);
-    char *rest;
-    uint32_t way = (uint32_t)strtoul(result.out, &rest, 10);
-    assert_true(strtoul(rest, NULL, 10) > 200);
+    snprintf(printed, size, "%s", result.out);
     cli_result_free(&result);
+}
+
+/* Before each instruction of an event, and of what sets the thread right behind a jump, where the ring comes around,
+ * too. */
+static void hears_a_thread_wherever_an_event_was_left(void **state)
+{
+    (void)state;
+    char printed[64], *rest;
+    run_in_steps("steps", printed, sizeof(printed));
+    uint32_t way = (uint32_t)strtoul(printed, &rest, 10);
+    assert_true(strtoul(rest, NULL, 10) > 200);
     struct nvt_trace *trace = recorded_trace();
     assert_null(trace->warning);
     assert_int_equal(recorded_count(trace, "on the way"), way);
     assert_int_equal(recorded_count(trace, "after all jumps"), 1000);
+    nvt_trace_free(trace);
+}
+
+/* No range gets the name of an event that was left. */
+static void keeps_names_wherever_an_event_was_left(void **state)
+{
+    (void)state;
+    char printed[64], name[16];
+    run_in_steps("names", printed, sizeof(printed));
+    uint32_t used = (uint32_t)strtoul(printed, NULL, 10);
+    struct nvt_trace *trace = recorded_trace();
+    enum { MOST = 20000 };
+    uint32_t *counts = calloc(MOST, sizeof(*counts)), found = 0;
+    assert_non_null(counts);
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (trace->ranges.name[i] < MOST)
+            counts[trace->ranges.name[i]]++;
+    for (uint32_t i = 0; i < MOST; i++) {
+        if (!counts[i])
+            continue;
+        snprintf(name, sizeof(name), "%.15s", nvt_name(trace, i));
+        if (strncmp(name, "name ", 5))
+            continue;
+        assert_int_equal(counts[i], used);
+        found++;
+    }
+    assert_int_equal(found, 6000);
+    free(counts);
     nvt_trace_free(trace);
 }
 
@@ -243,6 +279,7 @@ int main(void)
         cmocka_unit_test(makes_smaller_buffers_where_there_is_no_room),
         cmocka_unit_test(hears_a_thread_after_a_jump_out_of_an_event),
         cmocka_unit_test(hears_a_thread_wherever_an_event_was_left),
+        cmocka_unit_test(keeps_names_wherever_an_event_was_left),
         cmocka_unit_test(goes_elsewhere_where_there_is_no_room),
         cmocka_unit_test(takes_rings_away_when_their_process_has_ended),
         cmocka_unit_test(ends_ranges_whose_payload_finds_no_room),

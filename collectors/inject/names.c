@@ -34,13 +34,16 @@ uint32_t nvt_name_define(struct nvt_thread *thread, const union nvt_key *key, ui
         slot += nvt_key_equal(&thread->names[slot + 1], &nothing) ? 1 : thread->victim++ & 1;
     uint64_t header[2] = {slot, length};
     struct nvt_piece pieces[2] = {{header, sizeof(header)}, {text, length}};
-    if (nvt_thread_record(thread, NVT_WORD(NVT_DEFINE_STRING, 0, 0, 0, slot), pieces, 2)) {
-        thread->names[slot].bytes[31] = BROKEN_KEY;
-        forget(thread, slot);
-        return NVT_NAME_LOST;
-    }
-    thread->names[slot] = *key;
+    /* It means nothing while it changes: who jumps out in between finds no name that has lost its place. */
+    thread->names[slot].bytes[31] = BROKEN_KEY;
     forget(thread, slot);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (nvt_thread_record(thread, NVT_WORD(NVT_DEFINE_STRING, 0, 0, 0, slot), pieces, 2))
+        return NVT_NAME_LOST;
+    for (int i = 0; i < 3; i++)
+        thread->names[slot].words[i] = key->words[i];
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->names[slot].words[3] = key->words[3];
     return slot;
 }
 

@@ -181,7 +181,14 @@ static int jumps(void)
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TRAP_FLAG 0x100
-enum { TRIES = 1200, STEPS = 600, KNOWN = 1 << 16 };
+enum {
+    TRIES = 1200,
+    STEPS = 600,
+    NAMES = 6000,
+    NAME_TRIES = 600,
+    NAME_STEPS = 2500,
+    KNOWN = 1 << 16
+};
 
 static volatile sig_atomic_t steps_left;
 
@@ -208,9 +215,9 @@ static void step(int number, siginfo_t *info, void *context)
         siglongjmp(out, 1);
 }
 
-static void range_in_steps(const char *name)
+static void range_in_steps(const char *name, int most)
 {
-    steps_left = STEPS;
+    steps_left = most;
     armed = 1;
     atomic_signal_fence(memory_order_seq_cst);
     __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | TRAP_FLAG);
@@ -260,7 +267,7 @@ static int steps(void)
         if (i % 2)
             way += ranges_up_to(ring, i % 8 < 6 ? 0 : ring->slots / 2);
         if (!sigsetjmp(out, 1))
-            range_in_steps("within reach");
+            range_in_steps("within reach", STEPS);
         else
             jumped++;
         armed = 0;
@@ -270,8 +277,42 @@ static int steps(void)
     printf("%ld %ld\n", way, jumped);
     return 0;
 }
+/* More names than a thread keeps, once each. */
+static void use_names(void)
+{
+    char name[16];
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof(name), "name %d", i);
+        range(name);
+    }
+}
+
+/* Jumps out of events whose names take the places of others, and then those are used. Prints how many times. */
+static int names(void)
+{
+    struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+    volatile int used = 1;
+    char name[16];
+    use_names();
+    sigaction(SIGTRAP, &action, NULL);
+    for (volatile int i = 0; i < NAME_TRIES; i++) {
+        snprintf(name, sizeof(name), "other %d", i);
+        if (!sigsetjmp(out, 1))
+            range_in_steps(name, NAME_STEPS);
+        armed = 0;
+        use_names();
+        used++;
+    }
+    printf("%d\n", used);
+    return 0;
+}
 #else
 static int steps(void)
+{
+    return 77;
+}
+
+static int names(void)
 {
     return 77;
 }
@@ -346,6 +387,7 @@ int main(int argc, char **argv)
                 {"signals", signals},
                 {"jumps", jumps},
                 {"steps", steps},
+                {"names", names},
                 {"large_schema", large_schema},
                 {"popped_payloads", popped_payloads}};
     const char *how = argc > 1 ? argv[1] : "";
