@@ -27,7 +27,8 @@ static const struct nvt_exporter *const exporters[] = {
 
 static const char usage_text[] =
     "usage: nvtally export FILE --to FORMAT [-o OUT]\n\n"
-    "Writes a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) in another format.\n\n"
+    "Writes a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) in another "
+    "format.\n\n"
     "      --to FORMAT   sqlite: nsys's own schema, for its statistics and other tools\n"
     "                    chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
     "                    chrome-path: the same, with the critical path in a row of its own\n"

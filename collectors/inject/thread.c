@@ -80,6 +80,11 @@ static int get_ring(struct nvt_thread *thread)
     return 0;
 }
 
+static void try_ring(struct nvt_thread *thread)
+{
+    get_ring(thread);
+}
+
 static struct nvt_thread *new_thread(void)
 {
     /* Another thread may have joined: NVTX has it finish first, by a flag that it reads as volatile. */
@@ -219,6 +224,12 @@ static void recover(struct nvt_thread *thread)
         nest->depth++;
     else if (NVT_WORD_KIND(word) == NVT_EVENT_POP && nest->depth)
         nest->depth--;
+    thread->skips = 0;
+    for (unsigned i = 0; i < NVT_NESTS; i++) { /* no more are left out than are open */
+        if (thread->nests[i].skipped > thread->nests[i].depth)
+            thread->nests[i].skipped = thread->nests[i].depth;
+        thread->skips += thread->nests[i].skipped;
+    }
     uint64_t at = head(thread), room = free_slots(thread);
     for (uint64_t i = 0; i < room && i < thread->record; i++)
         atomic_store_explicit(&thread->slots[(at + i) & (thread->size - 1)].word, 0,
@@ -254,6 +265,16 @@ static void renew_ring(struct nvt_thread *thread)
     memset(thread->domains_seen, 0, sizeof(thread->domains_seen));
     memset(thread->names, 0, sizeof(thread->names));
     get_ring(thread);
+}
+
+/* No handler may jump out in the middle: it would leave a ring that is not there. */
+static void between_signals(struct nvt_thread *thread, void (*change)(struct nvt_thread *thread))
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    change(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* See how far the recorder has come. Whether `slots` fit now, and the pops of what is open. */
@@ -320,7 +341,7 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
     int saved = errno, status = 0;
     if (!thread->slots) {
         if (!retry_at || nvt_monotonic_ns() >= retry_at)
-            get_ring(thread);
+            between_signals(thread, try_ring);
     }
     if (!thread->slots) {
         errno = saved;
@@ -340,7 +361,7 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
                      : -1;
     /* The event in hand is lost: its name is one of the old ring. */
     if (status && is_gone(thread))
-        renew_ring(thread);
+        between_signals(thread, renew_ring);
     errno = saved;
     return status;
 }
