@@ -520,6 +520,7 @@ static void finds_what_was_refused(void **state)
     (void)state;
     char *out = diagnosis(0, 0);
     expect_in(out, "out of memory", 0);
+    expect_in(out, "(activities with ProfilerActivity.CUDA in torch.profiler", 1);
     free(out);
     out = diagnosis(1, 0);
     expect_in(out, "out of memory: there was no room in device 0's memory: once, for 1 MiB", 1);

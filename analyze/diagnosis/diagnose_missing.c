@@ -41,9 +41,9 @@ static const struct {
 
 static enum recorder recorder_of(const struct nvt_trace *trace)
 {
-    return !strcmp(trace->format, "nsys")     ? NSYS
-           : !strcmp(trace->format, "kineto") ? PYTORCH
-                                              : OURS;
+    if (!strcmp(trace->format, "nsys"))
+        return NSYS;
+    return !strcmp(trace->format, "kineto") || !strcmp(trace->format, "snapshot") ? PYTORCH : OURS;
 }
 
 /* Of all traces, ours where several differ. */
