@@ -166,7 +166,7 @@ static void run_in_steps(const char *how, char *printed, size_t size)
 {
     const char *argv[] = {"nvtally",       "record", "--ring-size",         "64K", "-o",
                           recorded_path(), "--",     cli_client("threads"), how,   NULL};
-    struct cli_result result = cli_run_with(&(struct cli_options){.timeout_s = 40}, argv);
+    struct cli_result result = cli_run_with(&(struct cli_options){.timeout_s = 150}, argv);
     if (result.status == 77) {
         cli_result_free(&result);
         print_message("no steps on this processor, or under a sanitizer: not run\n");
