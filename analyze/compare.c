@@ -444,7 +444,8 @@ static int64_t add_memory(const struct request *request, const struct compared *
     if (nvt_tables_add(tables, table))
         return nvt_fail(err, "out of memory");
     if (same)
-        fprintf(stderr, "nvtally: memory: %zu peaks more are the same\n", same);
+        fprintf(stderr, "nvtally: memory: %zu peak%s more %s the same\n", same,
+                same == 1 ? "" : "s", same == 1 ? "is" : "are");
     note_peaks(compared, request, above);
     return (int64_t)above;
 }

@@ -364,11 +364,24 @@ static int prepare_results(struct nvt_child *run, struct nvt_error *err)
     return status;
 }
 
-/* No other run shall write to the directory meanwhile. Where files cannot be locked nobody is kept out. */
+/*
+ * No other run shall write to the directory meanwhile. Where files cannot be locked nobody is kept out. What a run that was
+ * just killed had started holds the lock until its memory is given back, which may take as long as it is large: some
+ * seconds' patience.
+ */
 static int lock_directory(struct nvt_child *run, struct nvt_error *err)
 {
+    static const struct timespec pause = {.tv_nsec = 10000000};
+    int is_taken = 0;
+
     run->lock = open(run->sweep->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (run->lock >= 0 && flock(run->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+    for (int i = 0; run->lock >= 0 && i < 300; i++) {
+        is_taken = flock(run->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+        if (!is_taken)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    if (is_taken)
         return nvt_fail_at(err, run->sweep->directory, -1,
                            "another nvtally run writes to it; give this one a directory of its own "
                            "with -o");

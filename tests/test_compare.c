@@ -275,7 +275,7 @@ static void more_memory_is_exit_status_1(void **state)
                  "nvtally: memory: 1 higher by more than 5 %");
     expect_peaks((const char *const[]){a1, a2, "vs", b1, b2, NULL}, 1,
                  "size=64,allocated,B,2,2,101.00,110.00,9.00,8.91,more\n",
-                 "nvtally: memory: 1 peaks more are the same");
+                 "nvtally: memory: 1 peak more is the same");
     expect_peaks((const char *const[]){a1, a2, "vs", c1, c2, NULL}, 0,
                  "size=64,allocated,B,2,2,101.00,114.50,13.50,13.37,cannot tell\n", "");
     expect_peaks((const char *const[]){b1, a1, NULL}, 0, ",less\n", "");

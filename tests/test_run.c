@@ -700,6 +700,22 @@ static void a_run_that_takes_too_long_is_ended(void **state)
     }
 }
 
+/* What is left of a run that was killed holds the directory for a moment longer. */
+static void a_directory_is_waited_for(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "mkdir held\n"
+        "flock held sh -c 'touch is-held; sleep 1' &\n"
+        "for i in $(seq 100); do [ -e is-held ] && break; sleep 0.05; done\n"
+        "\"$0\" run linear --backend host --size 32 --batch 1 --iterations 2 -o held >/dev/null\n";
+    struct cli_result result =
+        cli_run_with(&(struct cli_options){.directory = cli_folder, .timeout_s = 60},
+                     (const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+}
+
 /* Whoever kills a run ends what it had started, and no run takes another one's results for its own. */
 static void a_killed_run_leaves_nobody(void **state)
 {
@@ -753,6 +769,7 @@ int main(void)
         cmocka_unit_test(what_is_left_out_is_told),
         cmocka_unit_test(what_means_nothing_is_told),
         cmocka_unit_test(what_a_run_leaves_out_is_told),
+        cmocka_unit_test(a_directory_is_waited_for),
         cmocka_unit_test(a_killed_run_leaves_nobody),
         cmocka_unit_test(a_flag_by_itself_is_on),
         cmocka_unit_test(published_sizes_are_told),

@@ -401,6 +401,28 @@ static void commands_take_windows(void **state)
     cli_result_free(&result);
 }
 
+/* The ranges that name the configurations lie around the window: their traces are told apart nevertheless. */
+static void configurations_stay_apart(void **state)
+{
+    (void)state;
+    struct cli_result result =
+        COMMAND("run", "linear", "--size", "32,64", "--batch", "1", "--iterations", "4", "--warmup",
+                "1", "--backend", "host", "-o", "sweep");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    static const char script[] =
+        "\"$0\" compare sweep/*.nvt vs sweep/*.nvt --filter-nvtx forward/2 -f csv\n"
+        "\"$0\" stats -r phases sweep/*.nvt --filter-nvtx iteration/2 -f csv\n";
+    result = cli_run_with(&(struct cli_options){.directory = cli_folder},
+                          (const char *const[]){"sh", "-c", script, cli_built("nvtally"), NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "linear size=32 batch=1 mode=linear,phase,forward,B,1,1,"));
+    assert_non_null(strstr(result.out, "linear size=64 batch=1 mode=linear,phase,forward,B,1,1,"));
+    assert_non_null(strstr(result.out, "linear,size=32 batch=1 mode=linear,backward,1,"));
+    assert_non_null(strstr(result.out, "linear,size=64 batch=1 mode=linear,backward,1,"));
+    cli_result_free(&result);
+}
+
 static void commands_refuse_windows(void **state)
 {
     (void)state;
@@ -434,6 +456,7 @@ int main(void)
         cmocka_unit_test(counters_begin_with_what_they_were),
         cmocka_unit_test(windows_that_are_none),
         cmocka_unit_test(commands_take_windows),
+        cmocka_unit_test(configurations_stay_apart),
         cmocka_unit_test(commands_refuse_windows), /* the trace is that one's */
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);

@@ -285,7 +285,8 @@ void nvt_sides_add_origin(struct nvt_sides *groups, size_t side,
 char *nvt_compared_configuration(const struct nvt_input_trace *from)
 {
     const struct nvt_record *record = from->runs ? &from->runs->records[from->record] : NULL;
-    char *both = NULL, *axes = !record            ? strdup("")
+    const char *named = nvt_trace_meta(from->trace, "configuration");
+    char *both = NULL, *axes = !record            ? strdup(named ? named : "")
                                : from->is_by_name ? nvt_record_sorted_axes(record, NULL)
                                                   : nvt_record_configuration(record);
     if (!axes || !from->is_by_name)

@@ -68,7 +68,8 @@ int nvt_sides_add(struct nvt_sides *groups, size_t side, const struct nvt_report
 int nvt_sides_move(struct nvt_sides *groups, const struct nvt_compared *from,
                    const char *configuration);
 
-/* What a trace's times stand under: its row's axes, behind the workload where a program names its own; "" without a row.
+/* What a trace's times stand under: its row's axes, behind the workload where a program names its own. Without a row its fact
+ * "configuration" (phases.h), or "".
  * malloc'ed, NULL when out of memory. */
 char *nvt_compared_configuration(const struct nvt_input_trace *from);
 

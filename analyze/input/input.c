@@ -6,6 +6,7 @@
 
 #include "../../lib/create_file.h"
 #include "input_folder.h"
+#include "rows.h"
 #include "../model/plain_names.h"
 #include "../readers/reader.h"
 #include "../reports/report.h"
@@ -84,6 +85,24 @@ static int add_runs(struct nvt_report_input *input, const char *path, struct nvt
     return 0;
 }
 
+/*
+ * Leave what is in the window. The range that names the configuration mostly lies around it, and is gone then: the fact
+ * "configuration" tells it (phases.h), so that what was measured apart stays apart. 0, or -1 with err.
+ */
+static int cut_window(const struct nvt_window *window, struct nvt_trace *trace,
+                      struct nvt_error *err)
+{
+    uint32_t name;
+    if (!nvt_window_is_set(window))
+        return 0;
+    int status = nvt_rows_configuration(trace, &name);
+    if (!status && name != NVT_NO_STRING)
+        status = nvt_trace_set_meta(trace, "configuration", nvt_name(trace, name));
+    if (status)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    return nvt_window_cut(window, trace, err);
+}
+
 /* *item gets the trace. 0 or -1. */
 static int read_trace(const struct nvt_report_input *input, const char *path,
                       struct nvt_input_trace *item, struct nvt_error *err)
@@ -96,7 +115,7 @@ static int read_trace(const struct nvt_report_input *input, const char *path,
         item->trace = nvt_trace_read(path, err);
     if (!item->trace)
         return -1;
-    if (!nvt_window_cut(input->window, item->trace, err) &&
+    if (!cut_window(input->window, item->trace, err) &&
         (!input->plain_names || !nvt_plain_names(item->trace, err)))
         return 0;
     nvt_trace_free(item->trace);

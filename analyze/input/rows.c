@@ -97,9 +97,8 @@ static int write_row(const char *name, const struct nvt_trace *trace, struct nvt
 }
 enum { ROW_FACTS = 3 }; /* before the axes */
 
-/* The only configuration that a trace's ranges name: *name gets its string, NVT_NO_STRING where there is none or several.
- * What is named within an iteration is a part of the program. 0, or -1 when out of memory. */
-static int find_configuration(const struct nvt_trace *trace, uint32_t *name)
+/* What is named within an iteration is a part of the program. */
+int nvt_rows_configuration(const struct nvt_trace *trace, uint32_t *name)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     struct nvt_named_iterations iterations = {0};
@@ -202,7 +201,7 @@ static int add_configuration(struct nvt_runs *runs, struct place *place,
     /* A run of nvtally's that was killed before it had a row has none. */
     if (nvt_trace_meta(trace, "workload"))
         return 0;
-    int status = find_configuration(trace, &name);
+    int status = nvt_rows_configuration(trace, &name);
     if (!status && name != NVT_NO_STRING)
         status = write_row(nvt_name(trace, name), trace, &text);
     if (!status && text.size && parse_row(&record, (const char *)text.data, 0, input, trace)) {

@@ -21,4 +21,10 @@
  */
 int nvt_input_rows(struct nvt_report_input *input, struct nvt_error *err);
 
+/*
+ * The only configuration that a trace's ranges name: *name gets its string, NVT_NO_STRING where there is none or several.
+ * 0, or -1 when out of memory.
+ */
+int nvt_rows_configuration(const struct nvt_trace *trace, uint32_t *name);
+
 #endif

@@ -214,7 +214,9 @@ int nvt_parts_make(struct nvt_parts *parts, const struct nvt_report_input *input
     int status = parts->strings ? 0 : nvt_fail(err, "out of memory");
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         work.trace = input->traces[i].trace;
-        work.fallback = work.trace->path;
+        work.fallback = nvt_trace_meta(work.trace, "configuration");
+        if (!work.fallback)
+            work.fallback = work.trace->path;
         status = add_trace(&work, input->project_flags, err);
     }
     if (parts->count)

@@ -540,8 +540,10 @@ static int add_traces(struct nvt_phases *phases, const struct nvt_report_input *
     int status = 0;
     for (size_t i = 0; i < input->trace_count && !status; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
+        const char *name = nvt_trace_meta(trace, "configuration");
         if (!input->traces[i].runs)
-            status = add_trace(phases, trace, (struct fallback){trace->path, 0, ""}, err);
+            status = add_trace(phases, trace,
+                               (struct fallback){name ? name : trace->path, name != NULL, ""}, err);
     }
     return status;
 }

@@ -50,7 +50,8 @@ int nvt_is_workloads_domain(const struct nvt_trace *trace, uint32_t domain);
  * between them, or else the first word. */
 size_t nvt_configuration_workload(const char *name);
 
-/* Whether a range names a configuration. */
+/* Whether a range names a configuration. What lies within none is of the trace's fact "configuration", where it has one:
+ * with a window those ranges may be gone. */
 int nvt_range_is_configuration(const struct nvt_trace *trace, uint32_t range);
 
 /*
