@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/exports/export.h"
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/readers/reader.h"
 #include "../analyze/reports/report.h"
@@ -54,59 +55,28 @@ static void expect(struct nvt_trace *trace, const char *text, const char *note)
     ",\"Collective name\":\"" name "\",\"dtype\":\"" type "\",\"Group size\":" #ranks              \
     ",\"In msg nelems\":" #given ",\"Out msg nelems\":" #taken ",\"Process Group Name\":\"0\""
 
-static const char json[] = "[" KERNEL("ncclDevKernel_AllReduce_Sum", 0, 8, TELLS("allreduce", "Float", 4, 4000, 4000)) "," KERNEL(
-    "ncclDevKernel_AllReduce_Sum",
-    20,
-    4,
-    TELLS(
-        "allreduce", "Float",
-        4, 4000,
-        4000)) "," KERNEL("ncclDevKernel_AllReduce_Sum", 30, 6,
-                          TELLS(
-                              "allreduce", "Float",
-                              4, 4000,
-                              4000)) "," KERNEL("ncclDevKernel_AllGather", 40, 4,
-                                                TELLS(
-                                                    "_allgather_base", "BFloat16",
-                                                    4, 1000,
-                                                    4000)) "," KERNEL("ncclDevKernel_"
-                                                                      "ReduceScatter",
-                                                                      50,
-                                                                      3,
-                                                                      TELLS(
-                                                                          "reduce_scatter", "Half",
-                                                                          4, 4000,
-                                                                          1000)) "," KERNEL("ncclDe"
-                                                                                            "vKerne"
-                                                                                            "l_"
-                                                                                            "SendRe"
-                                                                                            "cv",
-                                                                                            60,
-                                                                                            2,
-                                                                                            TELLS(
-                                                                                                "se"
-                                                                                                "n"
-                                                                                                "d",
-                                                                                                "By"
-                                                                                                "t"
-                                                                                                "e",
-                                                                                                4,
-                                                                                                3000,
-                                                                                                0)) "," KERNEL("ncclDevKernel_Broadcast",
-                                                                                                               70,
-                                                                                                               1,
-                                                                                                               TELLS(
-                                                                                                                   "broadcast",
-                                                                                                                   "Unheard",
-                                                                                                                   4,
-                                                                                                                   5,
-                                                                                                                   5)) "," KERNEL("gemm",
-                                                                                                                                  80,
-                                                                                                                                  90,
-                                                                                                                                  "") "," KERNEL("ncclDevKernel_Generic(args)",
-                                                                                                                                                 180,
-                                                                                                                                                 5,
-                                                                                                                                                 "") "]";
+/* clang-format off */
+static const char json[] = "["
+    KERNEL("ncclDevKernel_AllReduce_Sum", 0, 8, TELLS("allreduce", "Float", 4, 4000, 4000)) ","
+    KERNEL("ncclDevKernel_AllReduce_Sum", 20, 4, TELLS("allreduce", "Float", 4, 4000, 4000)) ","
+    KERNEL("ncclDevKernel_AllReduce_Sum", 30, 6, TELLS("allreduce", "Float", 4, 4000, 4000)) ","
+    KERNEL("ncclDevKernel_AllGather", 40, 4, TELLS("_allgather_base", "BFloat16", 4, 1000, 4000)) ","
+    KERNEL("ncclDevKernel_ReduceScatter", 50, 3, TELLS("reduce_scatter", "Half", 4, 4000, 1000)) ","
+    KERNEL("ncclDevKernel_SendRecv", 60, 2, TELLS("send", "Byte", 4, 3000, 0)) ","
+    KERNEL("ncclDevKernel_Broadcast", 70, 1, TELLS("broadcast", "Unheard", 4, 5, 5)) ","
+    KERNEL("gemm", 80, 90, "") ","
+    KERNEL("ncclDevKernel_Generic(args)", 180, 5, "") "]";
+/* clang-format on */
+
+/* clang-format off */
+#define PYTORCH_SAYS HEADINGS \
+    "allreduce,Float,4,16000,3,18000,6000.0,6000.0,4000,8000,2000.0,2.67,4.00,6.00\n" \
+    "ncclDevKernel_Generic,,,,1,5000,5000.0,5000.0,5000,5000,0.0,,,\n" \
+    "_allgather_base,BFloat16,4,8000,1,4000,4000.0,4000.0,4000,4000,0.0,2.00,1.50,1.50\n" \
+    "reduce_scatter,Half,4,8000,1,3000,3000.0,3000.0,3000,3000,0.0,2.67,2.00,2.00\n" \
+    "send,Byte,4,3000,1,2000,2000.0,2000.0,2000,2000,0.0,1.50,1.50,1.50\n" \
+    "broadcast,Unheard,4,,1,1000,1000.0,1000.0,1000,1000,0.0,,,\n"
+/* clang-format on */
 
 /* Of all-reduces over 4 ranks 1.5 times the size crosses the bus, of the two others three quarters. */
 static void says_what_pytorch_says(void **state)
@@ -119,16 +89,30 @@ static void says_what_pytorch_says(void **state)
     struct nvt_trace *trace = nvt_trace_read(path, &err);
     assert_non_null(trace);
     assert_int_equal(trace->collectives.count, 5);
-    expect(trace,
-           HEADINGS
-           "allreduce,Float,4,16000,3,18000,6000.0,6000.0,4000,8000,2000.0,2.67,4.00,6.00\n"
-           "ncclDevKernel_Generic,,,,1,5000,5000.0,5000.0,5000,5000,0.0,,,\n"
-           "_allgather_base,BFloat16,4,8000,1,4000,4000.0,4000.0,4000,4000,0.0,2.00,1.50,1.50\n"
-           "reduce_scatter,Half,4,8000,1,3000,3000.0,3000.0,3000,3000,0.0,2.67,2.00,2.00\n"
-           "send,Byte,4,3000,1,2000,2000.0,2000.0,2000,2000,0.0,1.50,1.50,1.50\n"
-           "broadcast,Unheard,4,,1,1000,1000.0,1000.0,1000,1000,0.0,,,\n",
-           NULL);
+    expect(trace, PYTORCH_SAYS, NULL);
     cli_tempdir_remove(folder);
+}
+
+/* What is exported for PyTorch's viewers says as much. */
+static void chrome_keeps_sizes(void **state)
+{
+    (void)state;
+    char *folder = cli_tempdir();
+    char *path = strdup(cli_in(folder, "t.json")), *again = strdup(cli_in(folder, "again.json"));
+    struct nvt_error err = NVT_ERROR_INIT;
+    cli_write_file(path, json, sizeof(json) - 1);
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    FILE *out = fopen(again, "w");
+    assert_true(trace && out);
+    assert_int_equal(nvt_exporter_chrome.write(trace, out, &err), 0);
+    fclose(out);
+    nvt_trace_free(trace);
+    trace = nvt_trace_read(again, &err);
+    assert_non_null(trace);
+    expect(trace, PYTORCH_SAYS, NULL);
+    cli_tempdir_remove(folder);
+    free(path);
+    free(again);
 }
 
 /* As NCCL's tests reckon 1,000,000 bytes a rank over 4 ranks in 100 us: 40 GB/s, of which 3/4 cross the bus. Whether a
@@ -240,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifdef HAVE_YAJL
         cmocka_unit_test(says_what_pytorch_says),
+        cmocka_unit_test(chrome_keeps_sizes),
         cmocka_unit_test(gathers_and_scatters_are_of_all_ranks),
 #endif
         cmocka_unit_test(says_what_nccl_says),

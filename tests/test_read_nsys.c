@@ -341,6 +341,35 @@ static void reads_copies_memory_and_the_rest(void **state)
     nvt_trace_free(trace);
 }
 
+/* Each record tells of one pool; a device has what all of them have and what was taken without any. */
+static void pools_of_memory_add_up(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t allocated, reserved;
+    } expected[] = {{1000, 1000}, {1016, 1032}, {1024, 1064}, {24, 64}, {8, 64}, {8, 32}};
+    struct nvt_trace *trace = read_trace(
+        make(STRINGS "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,"
+                     " deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER,"
+                     " memoryOperationType INTEGER, localMemoryPoolAddress INTEGER,"
+                     " localMemoryPoolSize INTEGER, localMemoryPoolUtilizedSize INTEGER);"
+                     "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES"
+                     " (60, " P5 ", 0, 64, 0, 2, 1, 10, 0, 0),"
+                     " (30, " P5 ", 0, 48, 8, 2, 0, 11, 32, 8),"
+                     " (10, " P5 ", 0, 16, 1000, 2, 0, NULL, 0, 0),"
+                     " (20, " P5 ", 0, 32, 16, 2, 0, 10, 32, 16),"
+                     " (40, " P5 ", 0, 16, 1000, 2, 1, 0, 0, 0),"
+                     " (50, " P5 ", 0, 32, 16, 2, 1, 10, 32, 0);"));
+    const struct nvt_memory *memory = &trace->memory;
+    assert_int_equal(memory->count, 6);
+    for (uint32_t i = 0; i < memory->count; i++) {
+        assert_int_equal(memory->time[i], 10 * (i + 1));
+        assert_int_equal(memory->allocated[i], expected[i].allocated);
+        assert_int_equal(memory->reserved[i], expected[i].reserved);
+    }
+    nvt_trace_free(trace);
+}
+
 /* Before waits and records had a number of their own, they were linked by the event, which is recorded again and again. */
 static void links_waits_to_events_of_old_exports(void **state)
 {
@@ -680,6 +709,7 @@ int main(void)
         cmocka_unit_test(reads_samples_of_metrics),
         cmocka_unit_test(reads_tables_with_few_columns),
         cmocka_unit_test(reads_copies_memory_and_the_rest),
+        cmocka_unit_test(pools_of_memory_add_up),
         cmocka_unit_test(links_waits_to_events_of_old_exports),
         cmocka_unit_test(waits_are_on_their_contexts_device),
         cmocka_unit_test(warns_about_a_table_it_cannot_use),

@@ -305,6 +305,21 @@ static void put_op_name(struct writer *writer, uint32_t i)
             nvt_memory_label(ops->target_kind[i]));
 }
 
+/* What is known of the communication that a kernel does, in the words of PyTorch. */
+static void put_collective(struct writer *writer, uint32_t at)
+{
+    const struct nvt_collectives *rows = &writer->trace->collectives;
+    put_quoted(writer, ",\"Collective name\":", nvt_name(writer->trace, rows->name[at]));
+    put(writer, ",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64, rows->given[at],
+        rows->taken[at]);
+    if (rows->ranks[at])
+        put(writer, ",\"Group size\":%" PRIu32, rows->ranks[at]);
+    if (rows->type[at])
+        put_quoted(writer, ",\"dtype\":", nvt_name(writer->trace, rows->type[at]));
+    if (rows->group[at])
+        put_quoted(writer, ",\"Process Group Name\":", nvt_name(writer->trace, rows->group[at]));
+}
+
 static void put_kernel(struct writer *writer, uint32_t at)
 {
     const struct nvt_kernels *kernels = &writer->trace->kernels;
@@ -317,6 +332,9 @@ static void put_kernel(struct writer *writer, uint32_t at)
     if (kernels->graph[at])
         put(writer, ",\"graph id\":%" PRIu64 ",\"graph node id\":%" PRIu64, kernels->graph[at],
             kernels->graph_node[at]);
+    uint32_t collective = kernels->collective[at];
+    if (collective && collective <= writer->trace->collectives.count)
+        put_collective(writer, collective - 1);
 }
 
 /* An arrow from the start of the call to the start of the operation. */

@@ -12,6 +12,7 @@
 
 #include <sqlite3.h>
 
+#include "pools.h"
 #include "../model/map.h"
 #include "../model/recorded_events.h"
 #include "../model/trace.h"
@@ -45,6 +46,9 @@ struct nvt_nsys {
     uint32_t metric_type_count, metric_count;
     uint32_t metric_thread; /* that stands for whoever sampled them */
     struct nvt_recorded_events events;
+    struct nvt_pool_word *words; /* of each row of memory, room for word_capacity */
+    uint32_t word_capacity;
+    int has_pools;
     uint32_t launch_count;
     uint32_t domain_count;
     uint32_t gpu_count;

@@ -332,7 +332,7 @@ static int place_waits(struct nvt_nsys *reader)
 /* --- memory --- */
 
 enum { M_START, M_OPERATION, M_PID, M_DEVICE, M_ADDRESS, M_BYTES, M_KIND, M_CORRELATION };
-enum { M_POOL_SIZE = M_CORRELATION + 1, M_POOL_USED, M_NAME, M_TID };
+enum { M_POOL = M_CORRELATION + 1, M_POOL_SIZE, M_POOL_USED, M_NAME, M_TID };
 
 /* Which thread made which call, for the events below, which say only the call. */
 static int index_calls(struct nvt_nsys *reader)
@@ -346,6 +346,32 @@ static int index_calls(struct nvt_nsys *reader)
             return -1;
         *thread = apis->thread[i];
     }
+    return 0;
+}
+
+/* What a record with the address of a pool says is of that pool alone; without one, of the whole device. */
+static int take_pool(struct nvt_nsys *reader, struct nvt_nsys_table *table,
+                     struct nvt_memory_event *event)
+{
+    uint32_t row = reader->trace->memory.count;
+    if (row == reader->word_capacity) {
+        uint32_t capacity = row ? row * 2 : 64;
+        struct nvt_pool_word *words = realloc(reader->words, capacity * sizeof(*words));
+        if (!words)
+            return -1;
+        reader->words = words;
+        reader->word_capacity = capacity;
+    }
+    uint64_t pool = (uint64_t)nvt_nsys_int(table, M_POOL, 0);
+    int is_told = pool && event->allocated != UINT64_MAX && event->reserved != UINT64_MAX;
+    reader->words[row] = (struct nvt_pool_word){0};
+    if (is_told)
+        reader->words[row] =
+            (struct nvt_pool_word){.pool = pool, .used = event->allocated, .size = event->reserved};
+    reader->has_pools |= is_told;
+    /* A pool of size 0 that nothing was taken from is none. */
+    if (pool || (!event->reserved && !event->allocated))
+        event->allocated = event->reserved = UINT64_MAX;
     return 0;
 }
 
@@ -366,9 +392,8 @@ static int memory_usage(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     uint8_t kind = memory_kind(nvt_nsys_int(table, M_KIND, -1));
     if (kind == NVT_KIND_PAGEABLE || kind == NVT_KIND_PINNED)
         event.device = NVT_NONE;
-    /* A pool of size 0 that nothing was taken from is none. */
-    if (!event.reserved && !event.allocated)
-        event.allocated = event.reserved = UINT64_MAX;
+    if (take_pool(reader, table, &event))
+        return -1;
     uint32_t call = nvt_nsys_u32(table, M_CORRELATION, 0);
     if (call)
         event.thread = nvt_map_get(&reader->calls, (uint64_t)event.process << 32 | call);
@@ -441,7 +466,8 @@ static const struct nvt_nsys_spec tables[] = {
      NULL,
      2,
      {"start", "memoryOperationType", "globalPid", "deviceId", "address", "bytes", "memKind",
-      "correlationId", "localMemoryPoolSize", "localMemoryPoolUtilizedSize", "name", "globalTid"},
+      "correlationId", "localMemoryPoolAddress", "localMemoryPoolSize",
+      "localMemoryPoolUtilizedSize", "name", "globalTid"},
      memory_usage},
     {"CUPTI_ACTIVITY_KIND_OVERHEAD",
      NULL,
@@ -462,6 +488,8 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader)
             return -1;
     if (place_waits(reader))
         return -1;
+    if (reader->has_pools && nvt_pools_follow(&reader->trace->memory, reader->words))
+        return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
     nvt_recorded_events_link(&reader->events, &reader->trace->syncs);
     if (reader->untimed)
         nvt_trace_note(reader->trace, "launches of CUDA graphs without times are left out: %llu",

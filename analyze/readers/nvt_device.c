@@ -269,11 +269,13 @@ static int read_memory(const struct nvt_device_chunk *chunk, const struct nvt_de
                                        ? "Memory pool"
                                        : nvt_memory_label(kind < NVT_KINDS ? (unsigned)kind : 0));
     if (event.source == NVT_NO_STRING ||
-        grow(&devices->memory, devices->memory_count, sizeof(*devices->memory)))
+        grow(&devices->words, devices->memory_count, sizeof(*devices->words)) ||
+        grow(&devices->memory_calls, devices->memory_count, sizeof(*devices->memory_calls)))
         return -1;
-    devices->memory[devices->memory_count++] = (struct nvt_device_memory){
-        row->fields[NVT_ROW_CORRELATION], row->fields[NVT_MEM_POOL], row->fields[NVT_MEM_POOL_SIZE],
-        row->fields[NVT_MEM_POOL_USED], is_pool};
+    devices->memory_calls[devices->memory_count] = row->fields[NVT_ROW_CORRELATION];
+    devices->words[devices->memory_count++] =
+        (struct nvt_pool_word){row->fields[NVT_MEM_POOL], row->fields[NVT_MEM_POOL_USED],
+                               row->fields[NVT_MEM_POOL_SIZE], is_pool};
     return nvt_memory_event_add(chunk->trace, &event) == NVT_NONE ? -1 : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "../../lib/demangle.h"
 #include "../../lib/device_rows.h"
 #include "../../lib/trace_file.h"
+#include "pools.h"
 #include "../model/map.h"
 #include "../model/recorded_events.h"
 #include "../model/trace.h"
@@ -58,10 +59,8 @@ struct nvt_nvt_devices {
     struct nvt_device_process *processes;
     size_t process_count;
     /* Of each row of the model's memory that came from here. */
-    struct nvt_device_memory {
-        uint64_t correlation, pool, pool_size, pool_used;
-        int is_pool; /* an event of the pool itself */
-    } * memory;
+    struct nvt_pool_word *words;
+    uint64_t *memory_calls; /* correlation id of the call, 0: none */
     size_t memory_count;
     struct nvt_recorded_events events;
     uint64_t lost_cupti, lost_ring, unknown, untimed;

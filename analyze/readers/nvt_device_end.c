@@ -208,98 +208,6 @@ static void link_overheads(struct nvt_overheads *overheads, const uint32_t *rows
 
 /* --- memory --- */
 
-/* What a device has in use and has taken, over its pools and single allocations. */
-struct level {
-    uint64_t used, held;
-};
-
-struct levels {
-    struct nvt_map devices; /* process << 32 | device -> index in items */
-    struct nvt_map pools;   /* address, by process -> index in items */
-    struct level *items;
-    uint32_t count;
-};
-
-static struct level *level_at(struct levels *levels, struct nvt_map *map, uint64_t key)
-{
-    uint32_t *index = nvt_map_at(map, key);
-    if (!index)
-        return NULL;
-    if (*index == NVT_MAP_NONE) {
-        if (!(levels->count & (levels->count - 1))) {
-            size_t capacity = levels->count ? (size_t)levels->count * 2 : 1;
-            struct level *items = realloc(levels->items, capacity * sizeof(*items));
-            if (!items)
-                return NULL;
-            levels->items = items;
-        }
-        levels->items[levels->count] = (struct level){0, 0};
-        *index = levels->count++;
-    }
-    return &levels->items[*index];
-}
-
-/* Row i of memory, in the order of time. Sums wrap around where the record is nonsense. */
-static int follow(struct nvt_trace *trace, const struct nvt_device_memory *more, uint32_t i,
-                  struct levels *levels)
-{
-    struct nvt_memory *memory = &trace->memory;
-    uint64_t process = memory->process[i];
-    struct level change = {0, 0};
-    if (more->pool) {
-        struct level *pool = level_at(levels, &levels->pools, more->pool ^ process << 56);
-        if (!pool)
-            return -1;
-        change = (struct level){more->pool_used - pool->used, more->pool_size - pool->held};
-        *pool = (struct level){more->pool_used, more->pool_size};
-    } else if (!more->is_pool) {
-        uint64_t bytes =
-            memory->kind[i] == NVT_MEMORY_FREE ? 0 - memory->bytes[i] : memory->bytes[i];
-        change = (struct level){bytes, bytes};
-    }
-    struct level *device = level_at(levels, &levels->devices, process << 32 | memory->device[i]);
-    if (!device)
-        return -1;
-    device->used += change.used;
-    device->held += change.held;
-    memory->allocated[i] = device->used;
-    memory->reserved[i] = device->held;
-    return 0;
-}
-
-struct moment {
-    int64_t time;
-    uint32_t row;
-};
-
-static int by_moment(const void *a, const void *b)
-{
-    const struct moment *left = a, *right = b;
-    if (left->time != right->time)
-        return left->time < right->time ? -1 : 1;
-    return left->row < right->row ? -1 : 1;
-}
-
-static int follow_memory(struct nvt_nvt_reader *reader)
-{
-    const struct nvt_memory *memory = &reader->trace->memory;
-    struct levels levels = {0};
-    struct moment *order = malloc(((size_t)memory->count + 1) * sizeof(*order));
-    int status = order ? 0 : -1;
-    for (uint32_t i = 0; order && i < memory->count; i++)
-        order[i] = (struct moment){memory->time[i], i};
-    if (order && memory->count)
-        qsort(order, memory->count, sizeof(*order), by_moment);
-    for (uint32_t i = 0; !status && i < memory->count; i++)
-        status =
-            follow(reader->trace, &reader->devices.memory[order[i].row], order[i].row, &levels);
-    free(order);
-    free(levels.items);
-    nvt_map_free(&levels.devices);
-    nvt_map_free(&levels.pools);
-    return status;
-}
-
 static uint64_t call_key(uint32_t process, uint64_t correlation)
 {
     return (uint64_t)process << 32 | (uint32_t)correlation;
@@ -320,9 +228,9 @@ static int link_memory(struct nvt_nvt_reader *reader)
             *at = thread;
     }
     for (uint32_t i = 0; !status && i < trace->memory.count; i++)
-        if (reader->devices.memory[i].correlation)
+        if (reader->devices.memory_calls[i])
             trace->memory.thread[i] = nvt_map_get(
-                &calls, call_key(trace->memory.process[i], reader->devices.memory[i].correlation));
+                &calls, call_key(trace->memory.process[i], reader->devices.memory_calls[i]));
     nvt_map_free(&calls);
     return status;
 }
@@ -411,7 +319,8 @@ int nvt_nvt_device_finish(struct nvt_nvt_reader *reader, int64_t origin)
     const uint32_t *rows = reader->devices.rows;
     link_overheads(&reader->trace->overheads, rows);
     nvt_recorded_events_link(&reader->devices.events, &reader->trace->syncs);
-    if (convert_times(reader, origin, rows) || follow_memory(reader) || link_memory(reader) ||
+    if (convert_times(reader, origin, rows) ||
+        nvt_pools_follow(&reader->trace->memory, reader->devices.words) || link_memory(reader) ||
         name_device(reader->trace))
         return -1;
     note_missing(reader);
@@ -508,7 +417,8 @@ void nvt_nvt_device_free(struct nvt_nvt_devices *devices)
     free(devices->moments);
     free(devices->edges);
     free(devices->processes);
-    free(devices->memory);
+    free(devices->words);
+    free(devices->memory_calls);
     nvt_recorded_events_free(&devices->events);
     free(devices->rows);
 }

@@ -118,7 +118,7 @@ static void put_whole(struct nvt_table *table, const struct nvt_trace *trace,
     const struct peak whole = {
         .instances = 1,
         .allocated = nvt_level_most(series, NULL),
-        .reserved = nvt_level_maximum(series->reserved, series->count, 0, series->count),
+        .reserved = nvt_level_most_reserved(series, NULL),
         .growth = grown(0, series->base, series->allocated[2 * (size_t)series->count - 1])};
     put_peak(table, trace, series, "(whole trace)", &whole);
 }

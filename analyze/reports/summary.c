@@ -120,6 +120,15 @@ static double share(int64_t part, int64_t whole)
 
 /* --- what was recorded, and the devices --- */
 
+/* Those of the runtime and the driver; a library's, such as cuBLAS's, has calls of its own within. */
+static int64_t cuda_calls(const struct nvt_trace *trace)
+{
+    int64_t calls = 0;
+    for (uint32_t i = 0; i < trace->apis.count; i++)
+        calls += trace->apis.class[i] != NVT_API_LIBRARY;
+    return calls;
+}
+
 static void put_trace(struct nvt_table *table, const struct nvt_trace *trace, uint32_t devices)
 {
     size_t row = nvt_table_add_row(table);
@@ -128,7 +137,7 @@ static void put_trace(struct nvt_table *table, const struct nvt_trace *trace, ui
         kernels += trace->ops.kind[i] == NVT_OP_KERNEL;
     for (uint32_t i = 0; i < trace->threads.count; i++)
         threads += trace->threads.tid[i] != 0 || trace->threads.events[i];
-    nvt_table_set_int(table, row, SPAN, trace->last_ns - trace->first_ns);
+    nvt_table_set_int(table, row, SPAN, nvt_clock_since(trace->last_ns, trace->first_ns));
     nvt_table_set_int(table, row, DEVICES, devices);
     nvt_table_set_int(table, row, PROCESSES, trace->processes.count);
     nvt_table_set_int(table, row, THREADS, threads);
@@ -136,7 +145,7 @@ static void put_trace(struct nvt_table *table, const struct nvt_trace *trace, ui
     nvt_table_set_int(table, row, MARKS, trace->marks.count);
     nvt_table_set_int(table, row, KERNELS, kernels);
     nvt_table_set_int(table, row, COPIES, trace->ops.count - kernels);
-    nvt_table_set_int(table, row, CALLS, trace->apis.count);
+    nvt_table_set_int(table, row, CALLS, cuda_calls(trace));
 }
 
 static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
@@ -151,7 +160,8 @@ static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
     /* A copy between devices is communication. */
     int64_t kernels = busy - overlap->time[copy];
     nvt_put_device(table, row, D_DEVICE, trace, device->process, device->device);
-    nvt_table_set_int(table, row, D_PID, trace->processes.pid[device->process]);
+    if (device->users == 1)
+        nvt_table_set_int(table, row, D_PID, trace->processes.pid[device->process]);
     nvt_table_set_int(table, row, D_SPAN, span);
     nvt_table_set_int(table, row, D_BUSY, busy);
     nvt_table_set_real(table, row, D_BUSY_SHARE, share(busy, span));
@@ -170,7 +180,7 @@ static int put_parts(struct nvt_table *traces, struct nvt_table *rows,
                      const struct nvt_trace *trace, struct nvt_error *err)
 {
     struct nvt_used_devices devices = {0};
-    int status = nvt_used_devices_make(&devices, trace, err);
+    int status = nvt_used_gpus_make(&devices, trace, 0, err);
     if (!status)
         put_trace(traces, trace, devices.count);
     for (uint32_t i = 0; i < devices.count && !status; i++) {
