@@ -633,6 +633,50 @@ static void memory_from_before_the_recording(void **state)
     nvt_trace_free(trace);
 }
 
+/* A copy between devices is communication, and no kernel; a library's call is none of CUDA's; devices never had less in
+ * reserve than in use, before the first event neither. */
+static void sums_up_copies_between_devices(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    nvt_trace_thread(trace, nvt_trace_process(trace, 10), 11);
+    add_call(trace, 0, 1, 10);
+    const struct nvt_api library = {.start = 5,
+                                    .end = 25,
+                                    .name = nvt_strings_add_text(trace->strings, "cublasSgemm_v2"),
+                                    .class = NVT_API_LIBRARY};
+    assert_true(nvt_api_add(trace, &library) != NVT_NONE);
+    add_kernel(trace, 1, 7, "gemm", 100, 125);
+    const struct nvt_op copy = {.start = 125,
+                                .end = 200,
+                                .detail = NVT_NONE,
+                                .correlation = 2,
+                                .stream = 7,
+                                .kind = NVT_OP_MEMCPY,
+                                .copy_kind = NVT_COPY_PTOP,
+                                .name = nvt_strings_add_text(trace->strings, "copy")};
+    assert_true(nvt_op_add(trace, &copy) != NVT_NONE);
+    add_memory(trace, 10, NVT_MEMORY_FREE, 5, 1000, 1000);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    struct nvt_input_trace input_trace = {.trace = trace};
+    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_tables tables = {0};
+    assert_int_equal(nvt_report_find("summary")->make(&input, &tables, &err), 0);
+    const struct nvt_table *devices = tables.items[1];
+    assert_int_equal(
+        nvt_table_int(tables.items[0], 0, nvt_table_find(tables.items[0], "CUDA Calls")), 1);
+    assert_true(nvt_table_real(devices, 0, nvt_table_find(devices, "Kernels (%)")) == 25);
+    assert_true(nvt_table_real(devices, 0, nvt_table_find(devices, "Busy (%)")) == 100);
+    nvt_tables_free(&tables);
+    assert_int_equal(nvt_report_find("memory_peak")->make(&input, &tables, &err), 0);
+    assert_true(nvt_table_real(tables.items[0], 0, 4) == 1005);
+    assert_true(nvt_table_real(tables.items[0], 0, 5) == 1005);
+    nvt_tables_free(&tables);
+    nvt_buffer_free(&input.notes);
+    nvt_trace_free(trace);
+}
+
 static void short_names(void **state)
 {
     (void)state;
@@ -684,6 +728,7 @@ int main(void)
         cmocka_unit_test(memory_from_single_allocations),
         cmocka_unit_test(memory_whose_reserve_is_not_told),
         cmocka_unit_test(memory_from_before_the_recording),
+        cmocka_unit_test(sums_up_copies_between_devices),
         cmocka_unit_test(short_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

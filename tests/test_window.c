@@ -186,6 +186,23 @@ static void windows_side_by_side_hold_everything(void **state)
     }
 }
 
+/* A child that begins behind the window is not there: no report counts it, and its time is the parent's. */
+static void children_that_are_gone_count_nowhere(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 10), 10);
+    add_range(trace, thread, "", "outer", 0, 100);
+    add_range(trace, thread, "", "early", 10, 20);
+    add_range(trace, thread, "", "late", 60, 90);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    trace = cut(trace, NULL, "0/50");
+    assert_int_equal(trace->ranges.count, 2);
+    assert_int_equal(trace->ranges.children[0], 1);
+    assert_int_equal(trace->ranges.children_ns[0], 10);
+    nvt_trace_free(trace);
+}
+
 /* What is in use when the window opens is in use in it. */
 static void memory_in_use_stays(void **state)
 {
@@ -451,6 +468,7 @@ int main(void)
         cmocka_unit_test(a_range_has_what_it_launched),
         cmocka_unit_test(a_time_has_what_begins_then),
         cmocka_unit_test(windows_side_by_side_hold_everything),
+        cmocka_unit_test(children_that_are_gone_count_nowhere),
         cmocka_unit_test(memory_in_use_stays),
         cmocka_unit_test(levels_end_with_the_window),
         cmocka_unit_test(counters_begin_with_what_they_were),

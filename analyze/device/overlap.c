@@ -82,6 +82,24 @@ int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device
     return 0;
 }
 
+static int64_t kernel_time(const struct nvt_trace *trace, const struct nvt_used_device *device)
+{
+    int64_t last = trace->ops.start[device->ops[0]], least = nvt_gap_least(trace);
+    int64_t until = INT64_MIN, sum = 0;
+    for (uint32_t i = 0; i < device->count; i++) {
+        uint32_t op = device->ops[i];
+        int64_t start = trace->ops.start[op], end = trace->ops.end[op];
+        if (start > last && !nvt_is_gap(last, start, least))
+            start = last;
+        if (trace->ops.kind[op] == NVT_OP_KERNEL && end > until) {
+            sum += end - (start > until ? start : until);
+            until = end;
+        }
+        last = end > last ? end : last;
+    }
+    return sum;
+}
+
 static void add_up(void *context, unsigned running, int64_t from, int64_t to)
 {
     ((struct nvt_overlap *)context)->time[running] += to - from;
@@ -90,7 +108,7 @@ static void add_up(void *context, unsigned running, int64_t from, int64_t to)
 int nvt_overlap_make(struct nvt_overlap *overlap, const struct nvt_trace *trace,
                      const struct nvt_used_device *device)
 {
-    *overlap = (struct nvt_overlap){{0}};
+    *overlap = (struct nvt_overlap){.kernels = kernel_time(trace, device)};
     return nvt_overlap_walk(trace, device, add_up, overlap);
 }
 

@@ -19,6 +19,7 @@ enum nvt_op_class nvt_op_class(const struct nvt_trace *trace, uint32_t op);
 /* ns by which classes ran: the index is the sum of 1 << class. */
 struct nvt_overlap {
     int64_t time[1 << NVT_CLASSES];
+    int64_t kernels; /* by which any kernel ran, of whatever class */
 };
 
 /* A piece of time in which the same classes ran (the sum of 1 << class). */

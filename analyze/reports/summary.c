@@ -157,8 +157,6 @@ static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
     int64_t span = nvt_overlap_with(overlap, 0), busy = span - overlap->time[0];
     int64_t shared = nvt_overlap_with(overlap, communication);
     int64_t exposed = shared - nvt_overlap_with(overlap, communication | compute);
-    /* A copy between devices is communication. */
-    int64_t kernels = busy - overlap->time[copy];
     nvt_put_device(table, row, D_DEVICE, trace, device->process, device->device);
     if (device->users == 1)
         nvt_table_set_int(table, row, D_PID, trace->processes.pid[device->process]);
@@ -167,7 +165,7 @@ static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_real(table, row, D_BUSY_SHARE, share(busy, span));
     nvt_table_set_int(table, row, D_IDLE, span - busy);
     nvt_table_set_real(table, row, D_IDLE_SHARE, share(span - busy, span));
-    nvt_table_set_real(table, row, D_KERNELS, share(kernels, span));
+    nvt_table_set_real(table, row, D_KERNELS, share(overlap->kernels, span));
     nvt_table_set_real(table, row, D_COPIES, share(nvt_overlap_with(overlap, copy), span));
     if (D_EXPOSED < nvt_table_columns(table)) {
         nvt_table_set_int(table, row, D_EXPOSED, exposed);
