@@ -105,7 +105,7 @@ static void tells_queued_from_starved(void **state)
     finish(trace);
     expect("launch_latency", &trace, 1,
            LAUNCH_HEADINGS "(0),10,7,4,2,50.0,7.0,7.0,4,10,4.2,2,127.5,127.5,80,175,67.2,0.8,2\n"
-                           "(0),10,8,1,1,100.0,30.0,30.0,30,30,,0,,,,,,0.0,0\n",
+                           "(0),10,8,1,1,100.0,30.0,30.0,30,30,0.0,0,,,,,,0.0,0\n",
            NULL);
 }
 

@@ -251,8 +251,6 @@ struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group)
                 groups->scratch[n++] = from->pieces[k].values[i];
         nvt_sample_summary(groups->scratch, n, &summary);
     }
-    if (summary.n == 1)
-        summary.std = 0;
     return summary;
 }
 
@@ -273,5 +271,5 @@ void nvt_put_summary(struct nvt_table *table, size_t row, size_t first,
     put(table, row, first + 1, summary->median / unit);
     put(table, row, first + 2, summary->min / unit);
     put(table, row, first + 3, summary->max / unit);
-    put(table, row, first + 4, summary->std / unit);
+    put(table, row, first + 4, summary->n == 1 ? 0 : summary->std / unit);
 }

@@ -105,11 +105,11 @@ void nvt_groups_own(struct nvt_groups *groups, void *column);
 /* Before the summaries. 0, or -1 with err filled: out of memory now or before. */
 int nvt_groups_finish(struct nvt_groups *groups, struct nvt_error *err);
 
-/* Summary of a group's values; a single value has a deviation of 0, as nsys prints it. */
+/* Summary of a group's values. */
 struct nvt_summary nvt_groups_summary(struct nvt_groups *groups, uint32_t group);
 
 /* Average, median, minimum, maximum and deviation into five columns from `first`, divided by
- * `unit`; minimum and maximum are whole when the columns are. */
+ * `unit`; minimum and maximum are whole when the columns are. A single value has a deviation of 0, as nsys prints it. */
 void nvt_put_summary(struct nvt_table *table, size_t row, size_t first,
                      const struct nvt_summary *summary, double unit);
 
