@@ -57,6 +57,12 @@ static void sweep(struct intervals *classes, int64_t from, int64_t to, nvt_overl
     }
 }
 
+/* From when an operation keeps its device busy, `last` being the end of all before it. */
+static int64_t busy_from(int64_t start, int64_t last, int64_t least)
+{
+    return start > last && !nvt_is_gap(last, start, least) ? last : start;
+}
+
 int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device *device,
                      nvt_overlap_visit visit, void *context)
 {
@@ -70,9 +76,7 @@ int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device
     int64_t first = trace->ops.start[device->ops[0]], last = first, least = nvt_gap_least(trace);
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
-        int64_t start = trace->ops.start[op];
-        if (start > last && !nvt_is_gap(last, start, least))
-            start = last;
+        int64_t start = busy_from(trace->ops.start[op], last, least);
         add_interval(&classes[nvt_op_class(trace, op)], start, trace->ops.end[op]);
         if (trace->ops.end[op] > last)
             last = trace->ops.end[op];
@@ -82,15 +86,13 @@ int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device
     return 0;
 }
 
-static int64_t kernel_time(const struct nvt_trace *trace, const struct nvt_used_device *device)
+int64_t nvt_kernel_time(const struct nvt_trace *trace, const struct nvt_used_device *device)
 {
     int64_t last = trace->ops.start[device->ops[0]], least = nvt_gap_least(trace);
     int64_t until = INT64_MIN, sum = 0;
     for (uint32_t i = 0; i < device->count; i++) {
         uint32_t op = device->ops[i];
-        int64_t start = trace->ops.start[op], end = trace->ops.end[op];
-        if (start > last && !nvt_is_gap(last, start, least))
-            start = last;
+        int64_t start = busy_from(trace->ops.start[op], last, least), end = trace->ops.end[op];
         if (trace->ops.kind[op] == NVT_OP_KERNEL && end > until) {
             sum += end - (start > until ? start : until);
             until = end;
@@ -108,7 +110,7 @@ static void add_up(void *context, unsigned running, int64_t from, int64_t to)
 int nvt_overlap_make(struct nvt_overlap *overlap, const struct nvt_trace *trace,
                      const struct nvt_used_device *device)
 {
-    *overlap = (struct nvt_overlap){.kernels = kernel_time(trace, device)};
+    *overlap = (struct nvt_overlap){{0}};
     return nvt_overlap_walk(trace, device, add_up, overlap);
 }
 

@@ -19,7 +19,6 @@ enum nvt_op_class nvt_op_class(const struct nvt_trace *trace, uint32_t op);
 /* ns by which classes ran: the index is the sum of 1 << class. */
 struct nvt_overlap {
     int64_t time[1 << NVT_CLASSES];
-    int64_t kernels; /* by which any kernel ran, of whatever class */
 };
 
 /* A piece of time in which the same classes ran (the sum of 1 << class). */
@@ -33,6 +32,9 @@ int nvt_overlap_walk(const struct nvt_trace *trace, const struct nvt_used_device
 /* The same, added up. 0, or -1 when out of memory. */
 int nvt_overlap_make(struct nvt_overlap *overlap, const struct nvt_trace *trace,
                      const struct nvt_used_device *device);
+
+/* Time of a device, which has an operation at least, in which any kernel ran, of whatever class; ns. */
+int64_t nvt_kernel_time(const struct nvt_trace *trace, const struct nvt_used_device *device);
 
 /* Time in which all classes of `with` ran (a sum of 1 << class; 0: all the time). */
 int64_t nvt_overlap_with(const struct nvt_overlap *overlap, unsigned with);

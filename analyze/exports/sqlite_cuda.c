@@ -19,7 +19,7 @@ static int put_calls(struct nvt_sql *sql)
     if (nvt_sql_prepare(sql, "CUPTI_ACTIVITY_KIND_RUNTIME", 8))
         return -1;
     for (uint32_t i = 0; i < apis->count; i++) {
-        if (apis->class[i] != NVT_API_RUNTIME && apis->class[i] != NVT_API_DRIVER)
+        if (!nvt_is_cuda_call(apis, i))
             continue;
         nvt_sql_int(sql, apis->start[i]);
         nvt_sql_int(sql, apis->end[i]);
@@ -41,7 +41,7 @@ static int put_library_calls(struct nvt_sql *sql)
     if (nvt_sql_prepare(sql, "CUBLAS_EVENTS", 5))
         return -1;
     for (uint32_t i = 0; i < apis->count; i++) {
-        if (apis->class[i] == NVT_API_RUNTIME || apis->class[i] == NVT_API_DRIVER)
+        if (nvt_is_cuda_call(apis, i))
             continue;
         nvt_sql_int(sql, apis->start[i]);
         nvt_sql_int(sql, apis->end[i]);

@@ -64,11 +64,17 @@ int nvt_nesting_is_own(const struct nvt_trace *trace)
     return one < 0 ? -1 : !one;
 }
 
-/* Children of parents that are not the model's; `last` has room for the last one of each. */
-static void add_children(const struct nvt_ranges *ranges, const uint32_t *parents, uint32_t *last,
-                         uint32_t *children, int64_t *children_ns)
+int nvt_nest_children(const struct nvt_ranges *ranges, const uint32_t *parents, uint32_t *children,
+                      int64_t *children_ns)
 {
-    memset(last, 0xff, ranges->count * sizeof(*last));
+    uint32_t *last = malloc(((size_t)ranges->count + 1) * sizeof(*last)); /* of each parent */
+    if (!last)
+        return -1;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        children[i] = 0;
+        children_ns[i] = 0;
+        last[i] = NVT_NONE;
+    }
     for (uint32_t i = 0; i < ranges->count; i++) {
         uint32_t parent = parents[i];
         if (parent == NVT_NONE)
@@ -77,29 +83,28 @@ static void add_children(const struct nvt_ranges *ranges, const uint32_t *parent
         children_ns[parent] += nvt_nested_ns(ranges, i, parent, last[parent]);
         last[parent] = i;
     }
+    free(last);
+    return 0;
 }
 
 static int count_children(struct nvt_nesting *nesting, const struct nvt_trace *trace,
                           struct nvt_error *err)
 {
-    const struct nvt_ranges *ranges = &trace->ranges;
-    size_t room = (size_t)ranges->count + 1;
-    uint32_t *parents = nvt_nest_threads(trace, err), *children = calloc(room, sizeof(*children));
-    uint32_t *last = malloc(room * sizeof(*last));
-    int64_t *children_ns = calloc(room, sizeof(*children_ns));
+    size_t room = (size_t)trace->ranges.count + 1;
+    uint32_t *parents = nvt_nest_threads(trace, err), *children = malloc(room * sizeof(*children));
+    int64_t *children_ns = malloc(room * sizeof(*children_ns));
     nesting->own[0] = parents;
     nesting->own[1] = children;
     nesting->own[2] = children_ns;
     nesting->parent = parents;
     nesting->children = children;
     nesting->children_ns = children_ns;
-    int complete = children && children_ns && last;
-    if (parents && complete)
-        add_children(ranges, parents, last, children, children_ns);
-    free(last);
-    if (parents && !complete)
-        nvt_fail_at(err, trace->path, -1, "out of memory");
-    return parents && complete ? 0 : -1;
+    if (!parents)
+        return -1;
+    if (!children || !children_ns ||
+        nvt_nest_children(&trace->ranges, parents, children, children_ns))
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    return 0;
 }
 
 int nvt_nesting_make(struct nvt_nesting *nesting, const struct nvt_trace *trace,

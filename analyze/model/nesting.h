@@ -48,6 +48,11 @@ uint32_t *nvt_nest_threads(const struct nvt_trace *trace, struct nvt_error *err)
  * domain, -1 when out of memory. */
 int nvt_nesting_is_own(const struct nvt_trace *trace);
 
+/* How many children each range has by these parents, and the time in at least one of them, ns: one value a range, whatever
+ * was there before. 0, or -1 when out of memory. */
+int nvt_nest_children(const struct nvt_ranges *ranges, const uint32_t *parents, uint32_t *children,
+                      int64_t *children_ns);
+
 /* The nesting of all ranges with what follows from it; one value a range. */
 struct nvt_nesting {
     const uint32_t *parent; /* as nvt_nest_threads gives it */

@@ -358,6 +358,12 @@ static inline uint32_t nvt_op_name(const struct nvt_trace *trace, uint32_t op)
     return trace->ops.short_name[op] ? trace->ops.short_name[op] : trace->ops.name[op];
 }
 
+/* Whether a call is one of CUDA's runtime or driver; a library's, such as cuBLAS's, has calls of its own within. */
+static inline int nvt_is_cuda_call(const struct nvt_apis *apis, uint32_t i)
+{
+    return apis->class[i] == NVT_API_RUNTIME || apis->class[i] == NVT_API_DRIVER;
+}
+
 /* A row's name. */
 static inline const char *nvt_name(const struct nvt_trace *trace, uint32_t id)
 {

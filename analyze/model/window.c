@@ -311,29 +311,6 @@ DEFINE_CUT(marks, span_of_thread(spans, table->thread[i]), time)
 DEFINE_CUT(syncs, span_of_process(spans, table->process[i]), start)
 DEFINE_CUT(overheads, span_of_process(spans, table->process[i]), start)
 
-/* Of those that are left. */
-static int count_children(struct nvt_ranges *ranges)
-{
-    uint32_t *last = malloc(((size_t)ranges->count + 1) * sizeof(*last));
-    if (!last)
-        return -1;
-    for (uint32_t i = 0; i < ranges->count; i++) {
-        ranges->children[i] = 0;
-        ranges->children_ns[i] = 0;
-        last[i] = NVT_NONE;
-    }
-    for (uint32_t i = 0; i < ranges->count; i++) {
-        uint32_t parent = ranges->parent[i];
-        if (parent == NVT_NONE)
-            continue;
-        ranges->children[parent]++;
-        ranges->children_ns[parent] += nvt_nested_ns(ranges, i, parent, last[parent]);
-        last[parent] = i;
-    }
-    free(last);
-    return 0;
-}
-
 /* A range whose parent is gone is an outermost one, and time in children that are gone is the parent's own. */
 static int cut_ranges(const struct spans *spans, struct nvt_ranges *ranges)
 {
@@ -353,7 +330,7 @@ static int cut_ranges(const struct spans *spans, struct nvt_ranges *ranges)
             ranges->level[i] = (uint16_t)(above + (parent != NVT_NONE && above < UINT16_MAX));
         }
     free(stay.place);
-    return count_children(ranges);
+    return nvt_nest_children(ranges, ranges->parent, ranges->children, ranges->children_ns);
 }
 
 /* The last sample before the window is what the counter says when it opens; a difference says nothing then. */

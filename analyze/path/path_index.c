@@ -92,7 +92,7 @@ static int group_calls(struct nvt_path_index *index)
         uint32_t thread = apis->thread[i], name = apis->name[i];
         if (!asks[name])
             asks[name] = only_asks(nvt_name(trace, name)) ? 2 : 1;
-        int is_of_cuda = apis->class[i] == NVT_API_RUNTIME || apis->class[i] == NVT_API_DRIVER;
+        int is_of_cuda = nvt_is_cuda_call(apis, i);
         owner[i] = NVT_NONE;
         if (!is_of_cuda || thread >= trace->threads.count)
             continue;

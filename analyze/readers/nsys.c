@@ -204,7 +204,7 @@ int nvt_nsys_read_file(const char *path, struct nvt_trace *trace, struct nvt_err
     for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
         nvt_map_free(maps[i]);
     free(reader.launches);
-    free(reader.words);
+    nvt_buffer_free(&reader.words);
     nvt_recorded_events_free(&reader.events);
     if (status && err)
         *err = own;

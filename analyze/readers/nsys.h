@@ -12,10 +12,11 @@
 
 #include <sqlite3.h>
 
-#include "pools.h"
+#include "../../lib/buffer.h"
 #include "../model/map.h"
 #include "../model/recorded_events.h"
 #include "../model/trace.h"
+#include "pools.h"
 
 /* Columns of a table that is read, at most. */
 #define NVT_NSYS_COLUMNS 24
@@ -46,8 +47,7 @@ struct nvt_nsys {
     uint32_t metric_type_count, metric_count;
     uint32_t metric_thread; /* that stands for whoever sampled them */
     struct nvt_recorded_events events;
-    struct nvt_pool_word *words; /* of each row of memory, room for word_capacity */
-    uint32_t word_capacity;
+    struct nvt_buffer words; /* struct nvt_pool_word, of each row of memory */
     int has_pools;
     uint32_t launch_count;
     uint32_t domain_count;

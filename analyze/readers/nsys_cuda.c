@@ -353,26 +353,17 @@ static int index_calls(struct nvt_nsys *reader)
 static int take_pool(struct nvt_nsys *reader, struct nvt_nsys_table *table,
                      struct nvt_memory_event *event)
 {
-    uint32_t row = reader->trace->memory.count;
-    if (row == reader->word_capacity) {
-        uint32_t capacity = row ? row * 2 : 64;
-        struct nvt_pool_word *words = realloc(reader->words, capacity * sizeof(*words));
-        if (!words)
-            return -1;
-        reader->words = words;
-        reader->word_capacity = capacity;
-    }
     uint64_t pool = (uint64_t)nvt_nsys_int(table, M_POOL, 0);
     int is_told = pool && event->allocated != UINT64_MAX && event->reserved != UINT64_MAX;
-    reader->words[row] = (struct nvt_pool_word){0};
+    struct nvt_pool_word word = {0};
     if (is_told)
-        reader->words[row] =
+        word =
             (struct nvt_pool_word){.pool = pool, .used = event->allocated, .size = event->reserved};
     reader->has_pools |= is_told;
     /* A pool of size 0 that nothing was taken from is none. */
     if (pool || (!event->reserved && !event->allocated))
         event->allocated = event->reserved = UINT64_MAX;
-    return 0;
+    return nvt_buffer_append(&reader->words, &word, sizeof(word));
 }
 
 static int memory_usage(struct nvt_nsys *reader, struct nvt_nsys_table *table)
@@ -488,7 +479,8 @@ int nvt_nsys_read_cuda(struct nvt_nsys *reader)
             return -1;
     if (place_waits(reader))
         return -1;
-    if (reader->has_pools && nvt_pools_follow(&reader->trace->memory, reader->words))
+    if (reader->has_pools &&
+        nvt_pools_follow(&reader->trace->memory, (const void *)reader->words.data))
         return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
     nvt_recorded_events_link(&reader->events, &reader->trace->syncs);
     if (reader->untimed)

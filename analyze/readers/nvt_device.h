@@ -7,10 +7,10 @@
 #include "../../lib/demangle.h"
 #include "../../lib/device_rows.h"
 #include "../../lib/trace_file.h"
-#include "pools.h"
 #include "../model/map.h"
 #include "../model/recorded_events.h"
 #include "../model/trace.h"
+#include "pools.h"
 
 struct nvt_nvt_reader;
 struct nvt_nvt_later;

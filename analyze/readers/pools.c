@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../model/map.h"
+#include "../model/sort.h"
 
 /* Of a device, or of a pool. */
 struct level {
@@ -64,30 +65,17 @@ static int follow(struct nvt_memory *memory, const struct nvt_pool_word *word, u
     return 0;
 }
 
-struct moment {
-    int64_t time;
-    uint32_t row;
-};
-
-static int by_moment(const void *a, const void *b)
-{
-    const struct moment *left = a, *right = b;
-    if (left->time != right->time)
-        return left->time < right->time ? -1 : 1;
-    return left->row < right->row ? -1 : 1;
-}
-
 int nvt_pools_follow(struct nvt_memory *memory, const struct nvt_pool_word *words)
 {
     struct levels levels = {0};
-    struct moment *order = malloc(((size_t)memory->count + 1) * sizeof(*order));
-    int status = order ? 0 : -1;
-    for (uint32_t i = 0; order && i < memory->count; i++)
-        order[i] = (struct moment){memory->time[i], i};
-    if (order && memory->count)
-        qsort(order, memory->count, sizeof(*order), by_moment);
-    for (uint32_t i = 0; !status && i < memory->count; i++)
-        status = follow(memory, &words[order[i].row], order[i].row, &levels);
+    uint32_t *order; /* NULL: as they lie */
+    int status = nvt_sort_order(memory->time, NULL, memory->count, &order);
+    if (status)
+        return -1;
+    for (uint32_t i = 0; !status && i < memory->count; i++) {
+        uint32_t row = order ? order[i] : i;
+        status = follow(memory, &words[row], row, &levels);
+    }
     free(order);
     free(levels.items);
     nvt_map_free(&levels.devices);

@@ -141,7 +141,7 @@ static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *tra
 {
     const struct nvt_apis *apis = &trace->apis;
     for (uint32_t i = 0; i < apis->count; i++) {
-        if (apis->class[i] != NVT_API_RUNTIME && apis->class[i] != NVT_API_DRIVER)
+        if (!nvt_is_cuda_call(apis, i))
             continue;
         uint32_t name = nvt_groups_string(groups, apis->name[i]);
         nvt_groups_add(groups, nvt_groups_key(groups, &name, 1), apis->end[i] - apis->start[i]);

@@ -126,7 +126,7 @@ static void fill_calls(struct nvt_table *table, const struct nvt_trace *trace)
 {
     const struct nvt_apis *apis = &trace->apis;
     for (uint32_t i = 0; i < apis->count; i++)
-        if (apis->class[i] == NVT_API_RUNTIME || apis->class[i] == NVT_API_DRIVER)
+        if (nvt_is_cuda_call(apis, i))
             put_call(table, trace, i);
 }
 

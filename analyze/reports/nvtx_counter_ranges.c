@@ -2,8 +2,8 @@
  * nvtx_counter_ranges: what NVTX counters did within ranges, a row for each "domain:name" of ranges and each
  * counter that had a sample in one of them, over all traces; what came first is first.
  *
- * Within a range is what any thread of its process sampled behind its begin, up to and at its end, so that no sample is in two ranges that follow each other. Its change goes from the
- * level at its begin (of a counter that had none yet: from the first sample within) to the level at its end;
+ * Within a range is what any thread of its process sampled behind its begin, up to and at its end, so that no sample
+ * is in two ranges that follow each other. Its change goes from the level at its begin (of a counter that had none yet: from the first sample within) to the level at its end;
  * "Change/s" is all of it over the time of these ranges, "Time Avg" that of the level, as far as it is known there. A range whose end was never seen is left out.
  */
 #include <math.h>

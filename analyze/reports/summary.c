@@ -120,12 +120,11 @@ static double share(int64_t part, int64_t whole)
 
 /* --- what was recorded, and the devices --- */
 
-/* Those of the runtime and the driver; a library's, such as cuBLAS's, has calls of its own within. */
 static int64_t cuda_calls(const struct nvt_trace *trace)
 {
     int64_t calls = 0;
     for (uint32_t i = 0; i < trace->apis.count; i++)
-        calls += trace->apis.class[i] != NVT_API_LIBRARY;
+        calls += nvt_is_cuda_call(&trace->apis, i);
     return calls;
 }
 
@@ -165,7 +164,7 @@ static void put_device(struct nvt_table *table, const struct nvt_trace *trace,
     nvt_table_set_real(table, row, D_BUSY_SHARE, share(busy, span));
     nvt_table_set_int(table, row, D_IDLE, span - busy);
     nvt_table_set_real(table, row, D_IDLE_SHARE, share(span - busy, span));
-    nvt_table_set_real(table, row, D_KERNELS, share(overlap->kernels, span));
+    nvt_table_set_real(table, row, D_KERNELS, share(nvt_kernel_time(trace, device), span));
     nvt_table_set_real(table, row, D_COPIES, share(nvt_overlap_with(overlap, copy), span));
     if (D_EXPOSED < nvt_table_columns(table)) {
         nvt_table_set_int(table, row, D_EXPOSED, exposed);
