@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "../lib/costs.h"
+#include "../lib/trace_file.h"
 
 #define NVT_SESSION_ENV    "NVTALLY_SESSION"
 #define NVT_SESSION_PREFIX "nvtally-" /* of the folder's name; six characters of mkdtemp follow */
@@ -162,13 +163,6 @@ enum nvt_record_kind {
 struct nvt_ring_sample {
     uint64_t counter;
     int64_t time;
-};
-
-enum nvt_attribute_flags {
-    NVT_ATTRIBUTE_COLOR = 1,
-    NVT_ATTRIBUTE_CATEGORY = 2,
-    NVT_ATTRIBUTE_PAYLOAD = 4, /* a number of type payload_type */
-    NVT_ATTRIBUTE_SCHEMA = 8,  /* extended payloads follow */
 };
 
 struct nvt_attributes {

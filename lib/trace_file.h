@@ -72,6 +72,14 @@ enum nvt_token {
     NVT_TOKEN_END = 4,
 };
 
+/* What the attributes of an event have, in this order. */
+enum nvt_attribute_flags {
+    NVT_ATTRIBUTE_COLOR = 1,
+    NVT_ATTRIBUTE_CATEGORY = 2,
+    NVT_ATTRIBUTE_PAYLOAD = 4, /* a number of type payload_type */
+    NVT_ATTRIBUTE_SCHEMA = 8,  /* extended payloads follow */
+};
+
 /* Rows of a definitions chunk. */
 enum nvt_definition {
     NVT_DEFINITION_DOMAIN = 1,

@@ -5,55 +5,11 @@
 
 #include "nvt_counters.h"
 
-int nvt_nvt_columns(const struct nvt_chunk *chunk, const uint8_t *payload,
-                    struct nvt_nvt_columns *columns)
-{
-    struct nvt_cursor cursor = {payload, payload + chunk->raw_size};
-    memset(columns, 0, sizeof(*columns));
-    while (cursor.at && cursor.at < cursor.end) {
-        uint64_t id = nvt_cursor_varint(&cursor), size = nvt_cursor_varint(&cursor);
-        const uint8_t *bytes = nvt_cursor_bytes(&cursor, size);
-        if (!bytes)
-            return -1;
-        struct nvt_cursor column = {bytes, bytes + size};
-        switch (id) {
-        case NVT_COLUMN_TOKENS:
-            columns->tokens = column;
-            break;
-        case NVT_COLUMN_TIMES:
-            columns->times = column;
-            break;
-        case NVT_COLUMN_DOMAINS:
-            columns->domains = column;
-            break;
-        case NVT_COLUMN_ATTRIBUTES:
-            columns->attributes = column;
-            break;
-        case NVT_COLUMN_RANGE_IDS:
-            columns->range_ids = column;
-            break;
-        case NVT_COLUMN_SAMPLES:
-            columns->samples = column;
-            break;
-        default:
-            break;
-        }
-    }
-    columns->ticks = chunk->first;
-    columns->domain_run = columns->domains.at ? 0 : UINT64_MAX;
-    columns->next_attribute =
-        columns->attributes.at ? nvt_cursor_varint(&columns->attributes) : UINT64_MAX;
-    columns->next_sample = columns->samples.at ? nvt_cursor_varint(&columns->samples) : UINT64_MAX;
-    return cursor.at ? 0 : -1;
-}
-
 /* The next run of events of one domain, which has been defined by now. */
-static int next_run(const struct nvt_nvt_process *process, struct nvt_nvt_columns *columns,
+static int next_run(const struct nvt_nvt_process *process, struct nvt_event_columns *columns,
                     uint32_t number)
 {
-    columns->domain = nvt_cursor_varint(&columns->domains);
-    columns->domain_run = nvt_cursor_varint(&columns->domains);
-    if (!columns->domains.at || !columns->domain_run || columns->domain > 65535)
+    if (nvt_event_run(columns))
         return -1;
     columns->model_domain = 0;
     if (!columns->domain)
@@ -65,7 +21,7 @@ static int next_run(const struct nvt_nvt_process *process, struct nvt_nvt_column
 }
 
 int nvt_nvt_next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                       struct nvt_nvt_process *process, struct nvt_nvt_columns *columns,
+                       struct nvt_nvt_process *process, struct nvt_event_columns *columns,
                        struct nvt_nvt_event *event)
 {
     uint64_t token = nvt_cursor_varint(&columns->tokens);
@@ -110,49 +66,11 @@ struct target {
     int is_mark;
 };
 
-/* What an event has besides its name. */
-struct attributes {
-    uint64_t flags; /* enum nvt_attribute_flags */
-    uint32_t category, color, payload_type;
-    uint64_t payload;
-    const uint8_t *bytes; /* of extended payloads */
-    uint64_t size;
-};
-
-/* The number of the next event that has something in a column, behind what it says of this one. 0, or -1. */
-static int step(struct nvt_cursor *in, uint64_t *next)
-{
-    if (!in->at)
-        return -1;
-    *next = in->at < in->end ? *next + nvt_cursor_varint(in) : UINT64_MAX;
-    return in->at ? 0 : -1;
-}
-
-/* Those of event columns->next_attribute. 0, or -1 when they are malformed. */
-static int next_attributes(struct nvt_nvt_columns *columns, struct attributes *out)
-{
-    struct nvt_cursor *in = &columns->attributes;
-    *out = (struct attributes){.flags = nvt_cursor_varint(in)};
-    if (out->flags & NVT_ATTRIBUTE_CATEGORY)
-        out->category = (uint32_t)nvt_cursor_varint(in);
-    if (out->flags & NVT_ATTRIBUTE_COLOR)
-        out->color = (uint32_t)nvt_cursor_number(in, 4);
-    if (out->flags & NVT_ATTRIBUTE_PAYLOAD) {
-        out->payload_type = (uint32_t)nvt_cursor_varint(in);
-        out->payload = nvt_cursor_varint(in);
-    }
-    if (out->flags & NVT_ATTRIBUTE_SCHEMA) {
-        out->size = nvt_cursor_varint(in);
-        out->bytes = nvt_cursor_bytes(in, out->size);
-    }
-    return step(in, &columns->next_attribute);
-}
-
 static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
-                           struct nvt_nvt_columns *columns, const struct target *target)
+                           struct nvt_event_columns *columns, const struct target *target)
 {
-    struct attributes attributes;
-    if (next_attributes(columns, &attributes))
+    struct nvt_event_attributes attributes;
+    if (nvt_event_attributes(columns, &attributes))
         return -1;
     if (attributes.flags & NVT_ATTRIBUTE_CATEGORY)
         *target->category = attributes.category;
@@ -171,30 +89,24 @@ static int read_attributes(struct nvt_nvt_reader *reader, uint32_t process,
                             : 0;
 }
 
-/* The head of a sample, which is that of event columns->next_sample: the counter's id, and when. 0, or -1. */
-static int next_sample(struct nvt_nvt_columns *columns, uint64_t *id, struct nvt_nvt_sample *sample)
-{
-    *id = nvt_cursor_varint(&columns->samples);
-    sample->clock = (uint8_t)nvt_cursor_varint(&columns->samples);
-    if (sample->clock)
-        sample->time = nvt_unzigzag(nvt_cursor_varint(&columns->samples));
-    return step(&columns->samples, &columns->next_sample);
-}
-
 /* The event is a sample of a counter, with its value as attributes. 0, or -1. */
 static int read_sample(struct nvt_nvt_reader *reader, const struct nvt_nvt_thread *thread,
-                       struct nvt_nvt_columns *columns, const struct nvt_nvt_event *event,
+                       struct nvt_event_columns *columns, const struct nvt_nvt_event *event,
                        int has_attributes)
 {
-    struct attributes attributes = {0};
+    struct nvt_event_attributes attributes = {0};
     struct nvt_nvt_counter_key key = {thread->process, event->domain, 0};
     struct nvt_nvt_sample sample = {.ticks = event->ticks,
                                     .thread = thread->row,
                                     .type = NVT_SAMPLE_NO_VALUE,
                                     .value = UINT64_MAX /* no reason that NVTX has */};
-    if (next_sample(columns, &key.id, &sample) ||
-        (has_attributes && next_attributes(columns, &attributes)))
+    struct nvt_event_sample head;
+    if (nvt_event_sample(columns, &head) ||
+        (has_attributes && nvt_event_attributes(columns, &attributes)))
         return -1;
+    key.id = head.counter;
+    sample.clock = head.clock;
+    sample.time = head.time;
     if (attributes.flags & NVT_ATTRIBUTE_PAYLOAD) {
         sample.type = (uint8_t)attributes.payload_type;
         sample.value = attributes.payload;
@@ -336,9 +248,11 @@ static uint32_t add_mark(struct nvt_trace *trace, const struct nvt_nvt_event *ev
 /* Apply one event. *row gets the range or mark it concerns, NVT_NONE when there is none (a pop
  * without a push). 0, or -1 when out of memory or the chunk is malformed. */
 static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
-                 struct nvt_nvt_columns *columns, const struct nvt_nvt_event *event, uint32_t *row)
+                 struct nvt_event_columns *columns, const struct nvt_nvt_event *event,
+                 uint32_t *row)
 {
     struct nvt_trace *trace = reader->trace;
+    uint64_t range;
     *row = NVT_NONE;
     switch (event->kind) {
     case NVT_TOKEN_PUSH:
@@ -354,9 +268,8 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
         return *row == NVT_NONE ? -1 : 0;
     case NVT_TOKEN_START:
     case NVT_TOKEN_END:
-        columns->range += (uint64_t)nvt_unzigzag(nvt_cursor_varint(&columns->range_ids));
-        return columns->range_ids.at ? start_or_end(reader, thread, columns->range, event, row)
-                                     : -1;
+        return nvt_event_range(columns, &range) ? -1
+                                                : start_or_end(reader, thread, range, event, row);
     default:
         return -1;
     }
@@ -368,7 +281,7 @@ static int apply(struct nvt_nvt_reader *reader, struct nvt_nvt_thread *thread,
  * columns stand there. Such ranges are not marked as unclosed: those left on the stack are.
  */
 static uint32_t take_plain(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                           struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns,
+                           struct nvt_nvt_thread *thread, struct nvt_event_columns *columns,
                            uint32_t from, uint32_t end)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
@@ -434,7 +347,7 @@ static inline void put_range(struct nvt_nvt_lane *lane, int64_t time, uint32_t k
 
 /* What take_plain does. */
 static uint32_t take_plain_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                                struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns,
+                                struct nvt_nvt_thread *thread, struct nvt_event_columns *columns,
                                 uint32_t from, uint32_t end)
 {
     struct nvt_nvt_lane *lane = &reader->lanes->threads[later->header.thread];
@@ -504,26 +417,25 @@ static int apply_lane(struct nvt_nvt_reader *reader, const struct nvt_nvt_later 
     }
 }
 
-int nvt_nvt_check_rest(struct nvt_nvt_columns *columns, uint32_t count)
+int nvt_nvt_check_rest(struct nvt_event_columns *columns, uint32_t count)
 {
-    struct attributes attributes;
-    struct nvt_nvt_sample sample;
-    uint64_t id;
+    struct nvt_event_attributes attributes;
+    struct nvt_event_sample sample;
     for (uint64_t after = 0; columns->next_attribute < count && columns->next_attribute >= after;) {
         after = columns->next_attribute + 1;
-        if (next_attributes(columns, &attributes))
+        if (nvt_event_attributes(columns, &attributes))
             return -1;
     }
     for (uint64_t after = 0; columns->next_sample < count && columns->next_sample >= after;) {
         after = columns->next_sample + 1;
-        if (next_sample(columns, &id, &sample))
+        if (nvt_event_sample(columns, &sample))
             return -1;
     }
     return 0;
 }
 
 static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                       struct nvt_nvt_thread *thread, struct nvt_nvt_columns *columns)
+                       struct nvt_nvt_thread *thread, struct nvt_event_columns *columns)
 {
     struct nvt_nvt_process *process = &reader->processes[thread->process];
     uint32_t count = later->header.count;
@@ -546,9 +458,9 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *la
                    const uint8_t *payload, struct nvt_error *err)
 {
     const struct nvt_chunk *chunk = &later->header;
-    struct nvt_nvt_columns columns;
+    struct nvt_event_columns columns;
     struct nvt_nvt_event event;
-    if (chunk->thread >= reader->thread_count || nvt_nvt_columns(chunk, payload, &columns))
+    if (chunk->thread >= reader->thread_count || nvt_event_columns_open(&columns, chunk, payload))
         return nvt_fail(err, "an events chunk is malformed");
     struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
     struct nvt_nvt_process *process = &reader->processes[thread->process];

@@ -6,19 +6,8 @@
 #ifndef NVT_READ_NVT_EVENTS_H
 #define NVT_READ_NVT_EVENTS_H
 
-#include "../../collectors/ring.h"
+#include "../../lib/event_columns.h"
 #include "nvt.h"
-
-/* The columns of an events chunk; a missing one is empty. */
-struct nvt_nvt_columns {
-    struct nvt_cursor tokens, times, domains, attributes, range_ids, samples;
-    uint64_t ticks;
-    uint64_t domain, domain_run;
-    uint32_t model_domain;   /* of the run */
-    uint64_t next_attribute; /* number of the next event with attributes, UINT64_MAX none */
-    uint64_t next_sample;    /* number of the next event that is a sample, likewise */
-    uint64_t range;
-};
 
 struct nvt_nvt_event {
     unsigned kind; /* enum nvt_token */
@@ -27,22 +16,18 @@ struct nvt_nvt_event {
     uint64_t ticks;
 };
 
-/* All of these: 0, or -1 when the chunk is malformed. */
-int nvt_nvt_columns(const struct nvt_chunk *chunk, const uint8_t *payload,
-                    struct nvt_nvt_columns *columns);
-
-/* The next event, whatever it is. */
+/* The next event, whatever it is. 0, or -1 when the chunk is malformed. */
 int nvt_nvt_next_event(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                       struct nvt_nvt_process *process, struct nvt_nvt_columns *columns,
+                       struct nvt_nvt_process *process, struct nvt_event_columns *columns,
                        struct nvt_nvt_event *event);
 
 /* Attributes and samples of all events up to `count`, where nobody wants to know what they say; but a
- * chunk in which they are broken is. */
-int nvt_nvt_check_rest(struct nvt_nvt_columns *columns, uint32_t count);
+ * chunk in which they are broken is malformed: -1, else 0. */
+int nvt_nvt_check_rest(struct nvt_event_columns *columns, uint32_t count);
 
 /* Whether pushes and pops may be plain from here on: of the default domain, up to the chunk's end.
  */
-static inline int nvt_nvt_is_plain(const struct nvt_nvt_columns *columns)
+static inline int nvt_nvt_is_plain(const struct nvt_event_columns *columns)
 {
     return !columns->domain && columns->domain_run > UINT32_MAX;
 }

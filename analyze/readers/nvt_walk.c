@@ -157,7 +157,7 @@ static inline int64_t time_of(struct follower *follower, uint64_t ticks)
 /* Pushes and pops of the default domain: from event `from` to the first that is something else, at
  * most to `end`. Returns where it stopped; the columns stand there. */
 static uint32_t take_plain(struct follower *follower, const struct nvt_nvt_later *later,
-                           struct nvt_nvt_columns *columns, uint32_t from, uint32_t end)
+                           struct nvt_event_columns *columns, uint32_t from, uint32_t end)
 {
     const uint32_t *strings = follower->all->reader->strings;
     struct nvt_cursor tokens = columns->tokens, times = columns->times;
@@ -214,10 +214,10 @@ static int take_events(struct follower *follower, const struct nvt_nvt_later *la
 {
     struct nvt_nvt_reader *reader = follower->all->reader;
     struct nvt_nvt_process *process = &reader->processes[follower->thread->process];
-    struct nvt_nvt_columns columns;
+    struct nvt_event_columns columns;
     struct nvt_nvt_event event;
     uint32_t count = later->header.count;
-    if (nvt_nvt_columns(&later->header, payload, &columns))
+    if (nvt_event_columns_open(&columns, &later->header, payload))
         return -1;
     for (uint32_t i = 0; i < count; i++) {
         if (nvt_nvt_is_plain(&columns))
