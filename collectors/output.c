@@ -31,7 +31,9 @@ struct nvt_output {
     uint32_t thread_count, thread_capacity, threads_written;
     struct nvt_buffer facts;
     uint32_t fact_count;
-    int64_t origin; /* CLOCK_MONOTONIC of the first moment */
+    struct nvt_retain *retain; /* NULL: all is kept */
+    int64_t origin;            /* CLOCK_MONOTONIC of the first moment, */
+    uint64_t origin_ticks;     /* and its ticks */
     int has_origin;
 };
 
@@ -47,6 +49,7 @@ static void free_output(struct nvt_output *output)
     free(output->threads);
     nvt_buffer_free(&output->facts);
     nvt_strings_free(output->strings);
+    nvt_retain_free(output->retain);
     free(output);
 }
 
@@ -80,16 +83,72 @@ void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing,
     output->written = written;
 }
 
-static int write_chunk(struct nvt_output *output, const struct nvt_chunk *chunk,
-                       const void *payload, size_t size, struct nvt_error *err)
+/* Who waits for us is told that we are writing. */
+static void begin_writing(struct nvt_output *output)
 {
     if (output->writing)
         atomic_store(output->writing, 1);
+}
+
+static void end_writing(struct nvt_output *output)
+{
+    if (!output->writing)
+        return;
+    atomic_fetch_add(output->written, 1);
+    atomic_store(output->writing, 0);
+}
+
+static int write_chunk(struct nvt_output *output, const struct nvt_chunk *chunk,
+                       const void *payload, size_t size, struct nvt_error *err)
+{
+    uint64_t before = nvt_trace_writer_size(output->writer);
+    begin_writing(output);
     int status = nvt_trace_writer_chunk(output->writer, chunk, payload, size, err);
-    if (output->writing) {
-        atomic_fetch_add(output->written, 1);
-        atomic_store(output->writing, 0);
-    }
+    end_writing(output);
+    if (!status && output->retain)
+        nvt_retain_note(output->retain, chunk, nvt_trace_writer_size(output->writer) - before);
+    return status;
+}
+
+/* --- the latest part alone ---------------------------------------------------------------------- */
+
+int nvt_output_retain(struct nvt_output *output, const struct nvt_retain_limits *limits,
+                      struct nvt_error *err)
+{
+    if (!nvt_trace_writer_is_file(output->writer))
+        return nvt_fail_at(err, nvt_trace_writer_path(output->writer), -1,
+                           "is no regular file, of which the latest part could be kept");
+    output->retain = nvt_retain_new(limits);
+    return output->retain ? 0 : nvt_fail(err, "out of memory");
+}
+
+static struct nvt_retain_time time_now(const struct nvt_output *output, enum nvt_clock clock)
+{
+    uint64_t ticks = nvt_ticks(clock);
+    int64_t ns = nvt_monotonic_ns() - output->origin;
+    double rate = ns > 0 ? (double)(ticks - output->origin_ticks) / (double)ns : 1;
+    return (struct nvt_retain_time){ticks, rate};
+}
+
+int nvt_output_cut(struct nvt_output *output, enum nvt_clock clock)
+{
+    if (!output->retain || !output->has_origin)
+        return 0;
+    struct nvt_retain_time now = time_now(output, clock);
+    begin_writing(output);
+    int more = nvt_retain_step(output->retain, output->writer, &now);
+    end_writing(output);
+    return more;
+}
+
+int nvt_output_cut_all(struct nvt_output *output, enum nvt_clock clock, struct nvt_error *err)
+{
+    if (!output->retain || !output->has_origin)
+        return 0;
+    struct nvt_retain_time now = time_now(output, clock);
+    begin_writing(output);
+    int status = nvt_retain_finish(output->retain, output->writer, &now, err);
+    end_writing(output);
     return status;
 }
 
@@ -333,8 +392,10 @@ int nvt_output_clock(struct nvt_output *output, enum nvt_clock clock, struct nvt
     put64(row, now.ticks);
     put64(row + 8, (uint64_t)now.monotonic_ns);
     put64(row + 16, (uint64_t)now.realtime_ns);
-    if (!output->has_origin)
+    if (!output->has_origin) {
         output->origin = now.monotonic_ns;
+        output->origin_ticks = now.ticks;
+    }
     output->has_origin = 1;
     chunk.first = chunk.last = now.ticks;
     return nvt_output_chunk(output, &chunk, row, sizeof(row), err);

@@ -9,6 +9,7 @@
 #include "../lib/costs.h"
 #include "../lib/strings.h"
 #include "../lib/trace_file.h"
+#include "retain.h"
 
 struct nvt_output;
 
@@ -20,6 +21,17 @@ int nvt_output_begin(struct nvt_output *output, struct nvt_error *err);
  * reads it finds the count grown. Both outlive the output. */
 void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing,
                      _Atomic uint64_t *written);
+
+/* Keep only the latest part of what is written (retain.h). 0, or -1 with err: the file is none that can be cut, or
+ * there is no memory. */
+int nvt_output_retain(struct nvt_output *output, const struct nvt_retain_limits *limits,
+                      struct nvt_error *err);
+
+/* Go on with cutting; whether there is more to do soon. Where nothing is to be cut, nothing happens. */
+int nvt_output_cut(struct nvt_output *output, enum nvt_clock clock);
+
+/* At the end of the recording: the rest of it. 0, or -1 with err: what is too old may be in the file. */
+int nvt_output_cut_all(struct nvt_output *output, enum nvt_clock clock, struct nvt_error *err);
 
 /* Leave the file as it was, and free the output. */
 void nvt_output_discard(struct nvt_output *output);

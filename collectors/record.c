@@ -31,6 +31,9 @@ static const char usage_text[] =
     "      --capture RANGE    only while this NVTX range is open: RANGE, RANGE@DOMAIN (or the\n"
     "                         other way round), RANGE@*; or cudaProfilerApi: from\n"
     "                         cudaProfilerStart to cudaProfilerStop\n"
+    "      --max-age TIME     keep the latest 30s, 5min, 2h of the trace alone, as a flight\n"
+    "                         recorder does\n"
+    "      --max-size SIZE    keep its latest 200M, 2G alone\n"
     "      --pytorch          ranges of PyTorch without a change to the program: iterations,\n"
     "                         forward with its modules, loss, backward, optimizer, data\n"
     "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
@@ -104,10 +107,12 @@ static int check_capture(struct nvt_record_options *options)
 /* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */
 #define TRACE_DEFAULT (NVT_TRACE_NVTX | NVT_TRACE_KERNEL)
 
-enum { TRACE = 256, CAPTURE, PYTORCH, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
+enum { TRACE = 256, CAPTURE, MAX_AGE, MAX_SIZE, PYTORCH, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
 static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
                                       {"trace", required_argument, NULL, TRACE},
                                       {"capture", required_argument, NULL, CAPTURE},
+                                      {"max-age", required_argument, NULL, MAX_AGE},
+                                      {"max-size", required_argument, NULL, MAX_SIZE},
                                       {"pytorch", no_argument, NULL, PYTORCH},
                                       {"ring-size", required_argument, NULL, RING_SIZE},
                                       {"on-full", required_argument, NULL, ON_FULL},
@@ -115,6 +120,18 @@ static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
                                       {"level", required_argument, NULL, LEVEL},
                                       {"help", no_argument, NULL, HELP},
                                       {NULL, 0, NULL, 0}};
+
+/* Of --max-age, or of --max-size. 0, or 2. */
+static int parse_limit(int is_age, const char *text, struct nvt_retain_limits *limits)
+{
+    if (is_age)
+        return nvt_axis_duration(text, &limits->age_ns)
+                   ? complain("--max-age %s: a time such as 500ms, 30s, 5min or 2h", text)
+                   : 0;
+    return nvt_axis_bytes(text, UINT64_C(1) << 50, &limits->bytes) || limits->bytes < 65536
+               ? complain("--max-size %s: a size from 64K on, such as 200M or 2G", text)
+               : 0;
+}
 
 /* 0 to go on, 1 when --help was answered, 2 when the usage was wrong. options->trace stays 0 without --trace. */
 static int parse_options(int argc, char **argv, struct nvt_record_options *options)
@@ -134,6 +151,11 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
             break;
         case CAPTURE:
             options->capture = optarg;
+            break;
+        case MAX_AGE:
+        case MAX_SIZE:
+            if (parse_limit(option == MAX_AGE, optarg, &options->keep))
+                return 2;
             break;
         case PYTORCH:
             options->pytorch = 1;
@@ -221,6 +243,9 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
                         "left in place, and this trace has no device records\n");
     if (result->write_error.message[0])
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&result->write_error, text, sizeof(text)));
+    if (result->cut_error.message[0])
+        fprintf(stderr, "nvtally: what is older than was to be kept could not be cut off: %s\n",
+                nvt_error_text(&result->cut_error, text, sizeof(text)));
     if (lost)
         fprintf(stderr,
                 "nvtally: %" PRIu64 " events were lost: %" PRIu64 " at full buffers, %" PRIu64

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -69,6 +70,24 @@ static void record_until_end(struct nvt_recorder *recorder, const struct nvt_lau
     nvt_recorder_close_ended(recorder, 1);
 }
 
+/* Of how much the latest part is kept, as a fact: "60 s", "200 MiB", or both. 0, or -1 with err. */
+static int keep_latest(struct nvt_output *output, const struct nvt_retain_limits *keep,
+                       struct nvt_error *err)
+{
+    char text[64];
+    int size = 0;
+    if (!keep->age_ns && !keep->bytes)
+        return 0;
+    if (keep->age_ns)
+        size = snprintf(text, sizeof(text), "%.6g s", (double)keep->age_ns / 1e9);
+    if (keep->bytes)
+        snprintf(text + size, sizeof(text) - (size_t)size, "%s%.6g MiB", size ? " and " : "",
+                 (double)keep->bytes / (1 << 20));
+    if (nvt_output_fact(output, "kept", text))
+        return nvt_fail(err, "out of memory");
+    return nvt_output_retain(output, keep, err);
+}
+
 static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options *options,
                   char *const argv[], struct nvt_error *err)
 {
@@ -81,6 +100,8 @@ static int set_up(struct nvt_recorder *recorder, const struct nvt_record_options
     if (nvt_facts_write(recorder->output, options->facts, argv, recorder->clock) ||
         (options->capture && nvt_output_fact(recorder->output, "capture", options->capture)))
         return nvt_fail(err, "out of memory");
+    if (keep_latest(recorder->output, &options->keep, err))
+        return -1;
     return nvt_recorder_axis(recorder, err);
 }
 
@@ -89,6 +110,7 @@ static void finish(struct nvt_recorder *recorder, struct nvt_record_result *resu
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_drain_totals *totals = &recorder->totals;
     nvt_output_clock(recorder->output, recorder->clock, NULL);
+    nvt_output_cut_all(recorder->output, recorder->clock, &result->cut_error);
     result->events = totals->events;
     result->device_records = totals->device_records;
     result->used_devices = totals->batches > 0;

@@ -27,6 +27,7 @@ struct nvt_recorder {
     struct nvt_drain_totals totals;
     int64_t next_flush, next_clock;
     int64_t last_look; /* at the rings; CLOCK_MONOTONIC, as the two before */
+    int cuts;          /* the output is being cut: there is more to do soon */
 };
 #define NVT_RECORDER_INIT                                                                          \
     {                                                                                              \

@@ -21,6 +21,7 @@
 #define CLOCK_NS 1000000000 /* between calibrations */
 #define NAP_NS   250000     /* shortest sleep */
 #define LOOK_NS  2000000    /* longest while the folder is to be read again */
+#define CUT_NS   10000000   /* longest while the trace is being cut */
 
 /* --- the session's folder --------------------------------------------------------------------- */
 
@@ -294,6 +295,7 @@ void nvt_recorder_housekeeping(struct nvt_recorder *recorder)
     if (atomic_load_explicit(&recorder->control->asked, memory_order_relaxed) &&
         atomic_exchange(&recorder->control->asked, 0))
         nvt_recorder_close_ended(recorder, 0);
+    recorder->cuts = nvt_output_cut(recorder->output, recorder->clock);
     if (now < recorder->next_flush)
         return;
     recorder->next_flush = now + FLUSH_NS;
@@ -323,6 +325,8 @@ static int64_t sleep_for(struct nvt_recorder *recorder, double fullest)
     int64_t now = nvt_monotonic_ns(), since = now - recorder->last_look;
     int look_again = recorder->watch < 0 || recorder->waiting;
     int64_t longest = look_again ? LOOK_NS : recorder->next_flush - now;
+    if (recorder->cuts && longest > CUT_NS)
+        longest = CUT_NS;
     recorder->last_look = now;
     if (fullest >= NVT_RECORDER_BUSY_FILL)
         return 0;

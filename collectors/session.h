@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../lib/error.h"
+#include "retain.h"
 #include "ring.h"
 
 struct nvt_record_options {
@@ -23,12 +24,16 @@ struct nvt_record_options {
     /* Facts kept in the trace: name, value, name, value, NULL. May be NULL. */
     const char *const *facts;
     int ends_with_us; /* the command gets SIGTERM when the recorder is killed; else it goes on */
+    struct nvt_retain_limits keep; /* the latest part of the trace alone */
 };
 
 /* NVTX alone, 1 MiB a ring, waiting when full, all descendants, level 1. */
 #define NVT_RECORD_OPTIONS_INIT                                                                    \
     {                                                                                              \
-        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1, NULL, 0                   \
+        NULL, NVT_TRACE_NVTX, NVT_ON_FULL_WAIT, 1u << 20, NULL, 0, 1, 1, NULL, 0,                  \
+        {                                                                                          \
+            0, 0                                                                                   \
+        }                                                                                          \
     }
 
 struct nvt_record_result {
@@ -52,6 +57,7 @@ struct nvt_record_result {
     uint32_t processes, threads;
     uint64_t bytes;               /* of the file */
     struct nvt_error write_error; /* the first failed write, message "" when none */
+    struct nvt_error cut_error;   /* why what is older than options.keep is in the file; likewise */
 };
 
 /*

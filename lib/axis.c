@@ -141,3 +141,26 @@ int nvt_axis_bytes(const char *text, uint64_t most, uint64_t *bytes)
     *bytes = (uint64_t)value << shift;
     return 0;
 }
+
+int nvt_axis_duration(const char *text, int64_t *ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ms", 1e6}, {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}};
+    char *end;
+    /* strtod takes signs, blanks, hexadecimal numbers, infinity. */
+    if (!*text || strspn(text, "0123456789.") == 0)
+        return -1;
+    double number = strtod(text, &end);
+    if (strspn(text, "0123456789.") != (size_t)(end - text))
+        return -1;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        double value = number * units[i].ns;
+        if (!strcmp(end, units[i].name) && value >= 1 && value < 100 * 366 * 86400e9) {
+            *ns = (int64_t)value;
+            return 0;
+        }
+    }
+    return -1;
+}

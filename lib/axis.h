@@ -34,6 +34,9 @@ void nvt_axis_decimal_text(int64_t value, int64_t scale, char *out, size_t size)
 int nvt_axis_words(struct nvt_axis *axis, const char *option, const char *text,
                    const char *const *words, struct nvt_error *err);
 
+/* A single duration of more than 0 and less than 100 years: a number and ms, s, min or h. In ns. 0 or -1. */
+int nvt_axis_duration(const char *text, int64_t *ns);
+
 /* A single number of bytes from 1 to `most`; K, M or G (times 1024) may follow. 0 or -1. */
 int nvt_axis_bytes(const char *text, uint64_t most, uint64_t *bytes);
 

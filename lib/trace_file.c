@@ -207,9 +207,9 @@ void nvt_trace_file_skip(struct nvt_trace_file *file, const struct nvt_chunk *ch
     file->unpacked += chunk->raw_size;
 }
 
-int nvt_trace_file_load(const struct nvt_trace_file *file, int64_t offset,
-                        const struct nvt_chunk *chunk, struct nvt_chunk_memory *memory,
-                        const uint8_t **payload, struct nvt_error *err)
+int nvt_trace_file_stored(const struct nvt_trace_file *file, int64_t offset,
+                          const struct nvt_chunk *chunk, struct nvt_chunk_memory *memory,
+                          struct nvt_error *err)
 {
     struct nvt_chunk again;
     int cause;
@@ -228,9 +228,20 @@ int nvt_trace_file_load(const struct nvt_trace_file *file, int64_t offset,
     if (again.stored_size != chunk->stored_size || again.raw_size != chunk->raw_size ||
         again.flags != chunk->flags || checksum(header, chunk->stored_size) != get(header + 56, 8))
         return nvt_fail_at(err, file->path, offset, "a chunk is damaged");
+    memory->stored.size = size;
+    return 0;
+}
+
+int nvt_trace_file_load(const struct nvt_trace_file *file, int64_t offset,
+                        const struct nvt_chunk *chunk, struct nvt_chunk_memory *memory,
+                        const uint8_t **payload, struct nvt_error *err)
+{
+    if (nvt_trace_file_stored(file, offset, chunk, memory, err))
+        return -1;
     if ((chunk->flags & NVT_CHUNK_ZSTD) && unpack(file, offset, chunk, memory, err))
         return -1;
-    *payload = chunk->flags & NVT_CHUNK_ZSTD ? memory->raw.data : header + NVT_CHUNK_HEADER;
+    *payload =
+        chunk->flags & NVT_CHUNK_ZSTD ? memory->raw.data : memory->stored.data + NVT_CHUNK_HEADER;
     return 0;
 }
 
@@ -258,4 +269,9 @@ void nvt_trace_file_rewind(struct nvt_trace_file *file)
 int64_t nvt_trace_file_size(const struct nvt_trace_file *file)
 {
     return file->size;
+}
+
+void nvt_trace_file_grow(struct nvt_trace_file *file, int64_t size)
+{
+    file->size = size;
 }

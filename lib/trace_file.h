@@ -12,13 +12,14 @@
 #include "buffer.h"
 #include "error.h"
 
-#define NVT_FILE_MAGIC   "\x89NVT\r\n\x1a\n" /* 8 bytes: shows text-mode damage at once */
-#define NVT_FILE_VERSION 1u
-#define NVT_FILE_HEADER  16          /* magic, version, zero */
-#define NVT_CHUNK_MAGIC  0x4b4e4843u /* "CHNK" */
-#define NVT_CHUNK_HEADER 64
-#define NVT_CHUNK_MAX    (16u << 20) /* bytes of a chunk before compression, at most */
-#define NVT_CHUNK_ZSTD   1u          /* flag: the stored bytes are one zstd frame */
+#define NVT_FILE_MAGIC    "\x89NVT\r\n\x1a\n" /* 8 bytes: shows text-mode damage at once */
+#define NVT_FILE_VERSION  1u
+#define NVT_FILE_HEADER   16          /* magic, version, zero */
+#define NVT_CHUNK_MAGIC   0x4b4e4843u /* "CHNK" */
+#define NVT_CHUNK_HEADER  64
+#define NVT_CHUNK_MAX     (16u << 20) /* bytes of a chunk before compression, at most */
+#define NVT_CHUNK_ZSTD    1u          /* flag: the stored bytes are one zstd frame */
+#define NVT_CHUNK_CARRIED 2u /* flag: what was left of chunks that were cut off the front */
 /* A file unpacks to at most so many times its size (recorded loops with nothing in them: 20 to 30
  * times), and this much more: against files made to fill memory. */
 #define NVT_FILE_RATIO 200
@@ -37,6 +38,7 @@ enum nvt_chunk_kind {
     NVT_CHUNK_DEVICE, /* decoded CUPTI records, one after the other (device_rows.h) */
     NVT_CHUNK_END,
     NVT_CHUNK_DEVICE_COLUMNS, /* the same as columns (device_columns.h) */
+    NVT_CHUNK_CUT,            /* what ended before `first` was cut off, as it was too old */
 };
 
 /* A chunk's header, in the machine's order. */
@@ -129,6 +131,29 @@ void nvt_trace_writer_discard(struct nvt_trace_writer *writer);
 int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
                            const void *payload, size_t size, struct nvt_error *err);
 
+/*
+ * Append a chunk that another file holds, as it is there: its header and the bytes behind it
+ * (nvt_trace_file_stored). 0; 1: readers would take it for a bomb here, so nvt_trace_writer_chunk is to
+ * store it anew; -1 as above.
+ */
+int nvt_trace_writer_copy(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
+                          const struct nvt_buffer *stored, struct nvt_error *err);
+
+/*
+ * The file that `fresh` writes takes the place of the writer's: it gets its name, and the writer goes on
+ * behind what is in it. Whoever has the old one open keeps it. 0 and `fresh` is freed; -1 with err:
+ * nothing has changed.
+ */
+int nvt_trace_writer_replace(struct nvt_trace_writer *writer, struct nvt_trace_writer *fresh,
+                             struct nvt_error *err);
+
+/* Whether it is a regular file that has a name; and whether what was written is in it by now. */
+int nvt_trace_writer_is_file(const struct nvt_trace_writer *writer);
+int nvt_trace_writer_has_begun(const struct nvt_trace_writer *writer);
+
+/* The file's name, as it was given. */
+const char *nvt_trace_writer_path(const struct nvt_trace_writer *writer);
+
 /* Bytes in the file so far. */
 uint64_t nvt_trace_writer_size(const struct nvt_trace_writer *writer);
 
@@ -159,8 +184,11 @@ int64_t nvt_trace_file_offset(const struct nvt_trace_file *file);
 /* Back to the first chunk. */
 void nvt_trace_file_rewind(struct nvt_trace_file *file);
 
-/* Bytes of the file when it was opened. */
+/* Bytes of the file when it was opened, or grew. */
 int64_t nvt_trace_file_size(const struct nvt_trace_file *file);
+
+/* So many bytes are in the file by now: what was appended can be read. */
+void nvt_trace_file_grow(struct nvt_trace_file *file, int64_t size);
 
 /*
  * The same in two steps, so that chunks can be unpacked by several threads. The header of the next
@@ -180,6 +208,12 @@ struct nvt_chunk_memory {
 };
 
 void nvt_chunk_memory_free(struct nvt_chunk_memory *memory);
+
+/* Read and check the chunk whose header was at `offset`, and leave it in memory->stored, header first,
+ * as the file has it. 0, or -1 with err. */
+int nvt_trace_file_stored(const struct nvt_trace_file *file, int64_t offset,
+                          const struct nvt_chunk *chunk, struct nvt_chunk_memory *memory,
+                          struct nvt_error *err);
 
 /* Read, check and unpack the chunk whose header was at `offset`. *payload is in `memory`. 0, or -1
  * with err. Several threads may do this with a file at once, each with memory of its own. */

@@ -256,7 +256,7 @@ static void fill_header(const struct nvt_buffer *out, const struct nvt_chunk *ch
     memset(header, 0, NVT_CHUNK_HEADER);
     put(header, NVT_CHUNK_MAGIC, 4);
     put(header + 4, chunk->kind, 2);
-    put(header + 6, packed ? NVT_CHUNK_ZSTD : 0, 2);
+    put(header + 6, (chunk->flags & NVT_CHUNK_CARRIED) | (packed ? NVT_CHUNK_ZSTD : 0), 2);
     put(header + 8, chunk->process, 4);
     put(header + 12, chunk->thread, 4);
     put(header + 16, chunk->count, 4);
@@ -271,18 +271,13 @@ static void fill_header(const struct nvt_buffer *out, const struct nvt_chunk *ch
     put(header + 56, XXH3_64bits_digest(&state), 8);
 }
 
-int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
-                           const void *payload, size_t size, struct nvt_error *err)
+/* A chunk with its header, which unpacks to so many bytes. */
+static int append(struct nvt_trace_writer *writer, const struct nvt_buffer *out, size_t unpacked,
+                  struct nvt_error *err)
 {
-    int packed;
-    if (size > NVT_CHUNK_MAX)
-        return nvt_fail_at(err, writer->path, (int64_t)writer->size, "a chunk of %zu bytes", size);
-    if (store(writer, payload, size, &packed))
-        return nvt_fail_at(err, writer->path, (int64_t)writer->size, "out of memory");
-    fill_header(&writer->out, chunk, size, packed);
-    if (!put_out(writer, writer->out.data, writer->out.size)) {
-        writer->size += writer->out.size;
-        writer->unpacked += size;
+    if (!put_out(writer, out->data, out->size)) {
+        writer->size += out->size;
+        writer->unpacked += unpacked;
         return 0;
     }
     int cause = errno;
@@ -293,6 +288,66 @@ int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chu
         cause = errno;
     return nvt_fail_at(err, writer->path, (int64_t)writer->size, "cannot be written: %s",
                        strerror(cause));
+}
+
+int nvt_trace_writer_chunk(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
+                           const void *payload, size_t size, struct nvt_error *err)
+{
+    int packed;
+    if (size > NVT_CHUNK_MAX)
+        return nvt_fail_at(err, writer->path, (int64_t)writer->size, "a chunk of %zu bytes", size);
+    if (store(writer, payload, size, &packed))
+        return nvt_fail_at(err, writer->path, (int64_t)writer->size, "out of memory");
+    fill_header(&writer->out, chunk, size, packed);
+    return append(writer, &writer->out, size, err);
+}
+
+int nvt_trace_writer_copy(struct nvt_trace_writer *writer, const struct nvt_chunk *chunk,
+                          const struct nvt_buffer *stored, struct nvt_error *err)
+{
+    return is_taken(writer, chunk->raw_size, stored->size - NVT_CHUNK_HEADER)
+               ? append(writer, stored, chunk->raw_size, err)
+               : 1;
+}
+
+int nvt_trace_writer_is_file(const struct nvt_trace_writer *writer)
+{
+    return writer->named;
+}
+
+int nvt_trace_writer_has_begun(const struct nvt_trace_writer *writer)
+{
+    return !writer->holds && !writer->held.size;
+}
+
+const char *nvt_trace_writer_path(const struct nvt_trace_writer *writer)
+{
+    return writer->path;
+}
+
+int nvt_trace_writer_replace(struct nvt_trace_writer *writer, struct nvt_trace_writer *fresh,
+                             struct nvt_error *err)
+{
+    struct stat old, named;
+    char *real = realpath(writer->path, NULL);
+    /* Only where our own file still has the name. */
+    if (!real || fstat(writer->descriptor, &old) || stat(real, &named) ||
+        old.st_ino != named.st_ino || old.st_dev != named.st_dev) {
+        free(real);
+        return nvt_fail_at(err, writer->path, -1, "is not the file that is being written");
+    }
+    (void)fchmod(fresh->descriptor, old.st_mode & 0777);
+    int status = rename(fresh->path, real), cause = errno;
+    free(real);
+    if (status)
+        return nvt_fail_at(err, writer->path, -1, "cannot be replaced: %s", strerror(cause));
+    int descriptor = writer->descriptor;
+    writer->descriptor = fresh->descriptor;
+    writer->size = fresh->size;
+    writer->unpacked = fresh->unpacked;
+    close(descriptor);
+    free_writer(fresh);
+    return 0;
 }
 
 uint64_t nvt_trace_writer_size(const struct nvt_trace_writer *writer)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../analyze/model/map.h"
+#include "../lib/map.h"
 
 /* Few keys, many of them in the same places: addresses as allocators give them out. */
 enum { KEYS = 4096, STEPS = 300000 };

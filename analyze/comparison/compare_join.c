@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model/map.h"
+#include "../../lib/map.h"
 
 /* A piece of a configuration: its workload (an empty key), or one "key=value". */
 struct piece {

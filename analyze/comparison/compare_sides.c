@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../input/ranks.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/plain_names.h"
 #include "../studies/phases.h"
 
@@ -186,7 +186,7 @@ static int add_ranges(const struct adding *adding)
     uint32_t functions = nvt_python_functions(trace);
     int status = 0;
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
-        if (ranges->flags[i] & NVT_RANGE_UNCLOSED || nvt_is_function_of(trace, functions, i))
+        if (ranges->flags[i] & NVT_RANGE_PARTIAL || nvt_is_function_of(trace, functions, i))
             continue;
         uint32_t *at = nvt_map_at(&known, (uint64_t)ranges->domain[i] << 32 | ranges->name[i]);
         if (!at) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../model/cuda_names.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 
 /* How devices are told apart. */
 enum apart { BY_PROCESS, BY_GPU, BY_GPU_OR_NUMBER };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gaps.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/sort.h"
 
 #define CANDIDATES 128

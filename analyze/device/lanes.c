@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../model/column.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/sort.h"
 
 static int reserve(void *items, uint32_t *capacity, uint32_t count, uint64_t more, size_t width)

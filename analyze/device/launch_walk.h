@@ -8,7 +8,7 @@
 #define NVT_LAUNCH_WALK_H
 
 #include "launches.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 
 /* Places for classes seen last: a power of two. */
 #define NVT_WALK_RECENT 1024

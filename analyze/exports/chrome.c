@@ -10,7 +10,7 @@
 #include "../device/devices.h"
 #include "export.h"
 #include "chrome_rows.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 
 /* Devices are processes of the file; their numbers lie above those of real processes (2^22 on
  * Linux) and within 31 bits, which viewers keep. */

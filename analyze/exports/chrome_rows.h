@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "../model/map.h"
+#include "../../lib/map.h"
 
 #define NVT_ROWS_NO_TID INT64_MIN
 #define NVT_ROWS_MOST   64 /* of a track; what finds none of these free goes to the last */

@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 #include "../../lib/buffer.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/trace.h"
 
 struct nvt_sql {

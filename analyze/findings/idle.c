@@ -5,7 +5,7 @@
 #include "../model/buckets.h"
 #include "../diagnosis/diagnose.h"
 #include "../device/gaps.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/nesting.h"
 
 #define LEAST_SHARE 0.1

@@ -5,7 +5,7 @@
 #include "../model/counters.h"
 #include "../device/devices.h"
 #include "../diagnosis/diagnose.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 
 #define LEAST_ITERATIONS 16
 #define LEAST_RISES      0.75

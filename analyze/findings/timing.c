@@ -48,7 +48,7 @@ static struct early *add_up(const struct nvt_view *view, struct nvt_error *err)
     }
     for (uint32_t i = 0; i < trace->ranges.count && names; i++) {
         struct early *early = &names[trace->ranges.name[i]];
-        if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_UNCLOSED) ||
+        if (!projected[i].ops || (trace->ranges.flags[i] & NVT_RANGE_PARTIAL) ||
             nvt_is_operator(trace, libraries, i) ||
             is_pytorch(nvt_name(trace, trace->ranges.name[i])))
             continue;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model/map.h"
+#include "../../lib/map.h"
 
 void nvt_levels_free(struct nvt_levels *levels)
 {

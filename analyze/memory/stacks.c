@@ -9,7 +9,7 @@
 #include "../../lib/clock.h"
 #include "../device/devices.h"
 #include "levels.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/nesting.h"
 #include "../model/plain_names.h"
 #include "../device/project.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "map.h"
+#include "../../lib/map.h"
 
 /* A table of NVT_NONE, or NULL: out of memory. */
 static uint32_t *new_table(size_t cells)

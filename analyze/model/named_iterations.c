@@ -38,7 +38,7 @@ uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count)
         for (uint32_t i = 0; i < ranges->count; i++) {
             const uint32_t thread =
                 ranges->thread[i] < trace->threads.count ? ranges->thread[i] : trace->threads.count;
-            if (ranges->flags[i] & NVT_RANGE_UNCLOSED || !is_named(trace, i, name, naming) ||
+            if (ranges->flags[i] & NVT_RANGE_PARTIAL || !is_named(trace, i, name, naming) ||
                 is_inner(ranges, i, last[thread]))
                 continue;
             last[thread] = i;

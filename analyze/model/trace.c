@@ -7,7 +7,7 @@
 
 #include "../../lib/clock.h"
 #include "column.h"
-#include "map.h"
+#include "../../lib/map.h"
 #include "nesting.h"
 #include "parallel.h"
 #include "sort.h"

@@ -26,7 +26,10 @@ enum nvt_range_flags {
     NVT_RANGE_UNCLOSED = 1,    /* no end was seen: `end` is threads.last_ns */
     NVT_RANGE_HAS_PAYLOAD = 2, /* `payload` is a number or text written by the program */
     NVT_RANGE_HAS_COLOR = 4,
+    NVT_RANGE_CARRIED = 8, /* it began before what the trace has: `start` is where that begins */
 };
+/* Not all of it was seen: what it lasted is not known. */
+#define NVT_RANGE_PARTIAL (NVT_RANGE_UNCLOSED | NVT_RANGE_CARRIED)
 enum nvt_op_kind { NVT_OP_KERNEL, NVT_OP_MEMCPY, NVT_OP_MEMSET };
 enum nvt_api_class { NVT_API_RUNTIME, NVT_API_DRIVER, NVT_API_LIBRARY, NVT_API_OTHER };
 enum nvt_memory_kind { NVT_MEMORY_ALLOC, NVT_MEMORY_FREE };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "map.h"
+#include "../../lib/map.h"
 #include "nesting.h"
 
 #define CONDITION_MOST 400

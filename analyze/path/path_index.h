@@ -6,7 +6,7 @@
 #define NVT_PATH_INDEX_H
 
 #include "../model/buckets.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/trace.h"
 
 /* What would be looked for among all streams is not found where there are more: programs have some hundred, files may be

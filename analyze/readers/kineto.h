@@ -14,7 +14,7 @@
 #ifndef NVT_READ_KINETO_H
 #define NVT_READ_KINETO_H
 
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/trace.h"
 
 /* Numbers of an event and of its arguments that are used. */

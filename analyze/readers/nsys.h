@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 
 #include "../../lib/buffer.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/recorded_events.h"
 #include "../model/trace.h"
 #include "pools.h"

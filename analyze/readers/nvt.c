@@ -299,6 +299,10 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     case NVT_CHUNK_END:
         reader->ended = 1;
         break;
+    case NVT_CHUNK_CUT:
+        reader->is_cut = 1;
+        reader->cut = chunk->first;
+        break;
     default: /* of a later minor version: it says nothing that is needed here */
         break;
     }
@@ -500,8 +504,8 @@ static int read_reduced(const char *path, struct nvt_trace *trace, struct nvt_la
     int failed = !file, status = 0;
     if (!failed) {
         read_chunks(&reader, file, NVT_NONE, &damage);
-        failed = damage.number != NVT_NONE || !reader.ended || nvt_trace_meta(trace, "capture") ||
-                 prepare_lanes(&reader);
+        failed = damage.number != NVT_NONE || !reader.ended || reader.is_cut ||
+                 nvt_trace_meta(trace, "capture") || prepare_lanes(&reader);
     }
     if (!failed) {
         nvt_nvt_read_later(&reader, file, &damage);

@@ -11,7 +11,7 @@
 #include "../../lib/trace_file.h"
 #include "../device/lanes.h"
 #include "../device/launches.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "nvt_counters.h"
 #include "nvt_device.h"
 #include "../model/trace.h"
@@ -27,7 +27,9 @@ struct nvt_nvt_thread {
     uint32_t process;
     struct nvt_open_range *open;
     uint32_t depth, capacity;
-    uint64_t last; /* ticks of its last event */
+    uint64_t last;  /* ticks of its last event */
+    uint64_t first; /* and of its first behind a cut, */
+    int has_first;  /* if there is one */
 };
 
 struct nvt_nvt_process {
@@ -120,7 +122,9 @@ struct nvt_nvt_reader {
     size_t payload_count, payload_capacity;
     struct nvt_nvt_counters counters;
     struct nvt_nvt_devices devices;
-    int ended; /* the END chunk was there */
+    int ended;    /* the END chunk was there */
+    int is_cut;   /* what ended before that was cut off: */
+    uint64_t cut; /* ticks */
 };
 
 /* Read an events chunk. 0, or -1 with err (what is wrong, without file and offset). Beside it,

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../model/map.h"
+#include "../../lib/map.h"
 
 struct nvt_cursor;
 struct nvt_nvt_reader;

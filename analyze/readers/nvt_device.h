@@ -7,7 +7,7 @@
 #include "../../lib/demangle.h"
 #include "../../lib/device_rows.h"
 #include "../../lib/trace_file.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/recorded_events.h"
 #include "../model/trace.h"
 #include "pools.h"

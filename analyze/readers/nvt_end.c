@@ -24,6 +24,72 @@ static void find_unclosed(struct nvt_nvt_reader *reader)
     }
 }
 
+/* Ranges of a thread that a note names. */
+enum { CARRIED_NAMED = 3 };
+
+/* Of those that were open at the cut and still are at the end: since when. */
+static void note_open(struct nvt_nvt_reader *reader, int64_t cut_ns)
+{
+    struct nvt_trace *trace = reader->trace;
+    struct nvt_ranges *ranges = &trace->ranges;
+    uint32_t named = 0, more = 0;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (!(ranges->flags[i] & NVT_RANGE_CARRIED) || !(ranges->flags[i] & NVT_RANGE_UNCLOSED))
+            continue;
+        if (named == CARRIED_NAMED) {
+            more++;
+            continue;
+        }
+        int64_t start =
+            nvt_clock_convert(reader->samples, reader->sample_count, (uint64_t)ranges->start[i]);
+        named++;
+        nvt_trace_note(trace, "'%s', which never ended, had begun %.1f s before that",
+                       nvt_name(trace, ranges->name[i]), (double)(cut_ns - start) / 1e9);
+    }
+    if (more)
+        nvt_trace_note(trace, "%u more ranges that never ended had begun before that", more);
+}
+
+/* Since when there are events of a thread of the model: from the cut on, or from within a chunk that lies across
+ * it. In ticks. */
+static uint64_t kept_from(const struct nvt_nvt_reader *reader, uint32_t row)
+{
+    for (uint32_t i = 0; i < reader->thread_count; i++) {
+        const struct nvt_nvt_thread *thread = &reader->threads[i];
+        if (thread->row == row)
+            return thread->has_first && thread->first < reader->cut ? thread->first : reader->cut;
+    }
+    return reader->cut;
+}
+
+/* The front of the recording was cut off: what was open there counts from there on, in ticks. */
+static void begin_at_cut(struct nvt_nvt_reader *reader)
+{
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    const struct nvt_clock_sample *samples = reader->samples;
+    const char *kept = nvt_trace_meta(reader->trace, "kept");
+    if (!reader->is_cut || !reader->sample_count)
+        return;
+    int64_t cut = nvt_clock_convert(samples, reader->sample_count, reader->cut);
+    int64_t last = samples[reader->sample_count - 1].monotonic_ns;
+    nvt_trace_note(
+        reader->trace,
+        "what ended in the first %.1f of %.1f s was cut off, as the latest %s were to be kept",
+        (double)(cut - samples[0].monotonic_ns) / 1e9,
+        (double)(last - samples[0].monotonic_ns) / 1e9, kept ? kept : "events");
+    note_open(reader, cut);
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (!(ranges->flags[i] & NVT_RANGE_CARRIED))
+            continue;
+        int64_t from = (int64_t)kept_from(reader, ranges->thread[i]);
+        if (ranges->start[i] >= from)
+            continue;
+        ranges->start[i] = from;
+        if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED) && ranges->end[i] < from)
+            ranges->start[i] = ranges->end[i];
+    }
+}
+
 /* A range that was never closed lasts as long as its thread is known to have lived, calls
  * included. */
 static void end_unclosed(struct nvt_trace *trace)
@@ -157,6 +223,7 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
         completion.origin = reader->samples[0].monotonic_ns;
         trace->origin_ns = reader->samples[0].realtime_ns;
     }
+    begin_at_cut(reader);
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
     if (nvt_nvt_complete_counters(reader, completion.origin))
         return -1;

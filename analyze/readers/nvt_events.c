@@ -454,41 +454,35 @@ static int lane_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later
     return nvt_nvt_check_rest(columns, count);
 }
 
-int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
-                   const uint8_t *payload, struct nvt_error *err)
+/* Every event of the chunk into the model. 0, or -1 when it is malformed or there is no memory. */
+static int model_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                        struct nvt_nvt_thread *thread, struct nvt_event_columns *columns)
 {
     const struct nvt_chunk *chunk = &later->header;
-    struct nvt_event_columns columns;
-    struct nvt_nvt_event event;
-    if (chunk->thread >= reader->thread_count || nvt_event_columns_open(&columns, chunk, payload))
-        return nvt_fail(err, "an events chunk is malformed");
-    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
     struct nvt_nvt_process *process = &reader->processes[thread->process];
-    if (reader->lanes)
-        return lane_events(reader, later, thread, &columns)
-                   ? nvt_fail(err, "an events chunk is malformed")
-                   : 0;
+    struct nvt_nvt_event event;
     for (uint32_t i = 0; i < chunk->count; i++) {
         uint32_t row, category = 0, color = 0, text = 0;
         uint8_t flags = 0;
-        if (nvt_nvt_is_plain(&columns)) {
-            i = take_plain(reader, later, thread, &columns, i,
-                           columns.next_attribute < chunk->count ? (uint32_t)columns.next_attribute
-                                                                 : chunk->count);
+        if (nvt_nvt_is_plain(columns)) {
+            i = take_plain(reader, later, thread, columns, i,
+                           columns->next_attribute < chunk->count
+                               ? (uint32_t)columns->next_attribute
+                               : chunk->count);
             if (i == chunk->count)
                 break;
         }
-        if (nvt_nvt_next_event(reader, later, process, &columns, &event))
-            return nvt_fail(err, "an events chunk is malformed");
+        if (nvt_nvt_next_event(reader, later, process, columns, &event))
+            return -1;
         thread->last = event.ticks;
-        if (columns.next_sample == i && event.kind == NVT_TOKEN_MARK) {
-            if (read_sample(reader, thread, &columns, &event, columns.next_attribute == i))
-                return nvt_fail(err, "an events chunk is malformed");
+        if (columns->next_sample == i && event.kind == NVT_TOKEN_MARK) {
+            if (read_sample(reader, thread, columns, &event, columns->next_attribute == i))
+                return -1;
             continue;
         }
-        if (apply(reader, thread, &columns, &event, &row))
-            return nvt_fail(err, "an events chunk is malformed");
-        if (columns.next_attribute != i)
+        if (apply(reader, thread, columns, &event, &row))
+            return -1;
+        if (columns->next_attribute != i)
             continue;
         struct target target = {&category, &color, &text, &flags, 0, 0};
         struct nvt_marks *marks = &reader->trace->marks;
@@ -501,9 +495,34 @@ int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *la
                                      1};
         else if (row != NVT_NONE)
             target = range_target(reader->trace, row);
-        if (read_attributes(reader, row == NVT_NONE ? NVT_NONE : thread->process, &columns,
-                            &target))
-            return nvt_fail(err, "an events chunk is malformed");
+        if (read_attributes(reader, row == NVT_NONE ? NVT_NONE : thread->process, columns, &target))
+            return -1;
+    }
+    return 0;
+}
+
+int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
+                   const uint8_t *payload, struct nvt_error *err)
+{
+    const struct nvt_chunk *chunk = &later->header;
+    struct nvt_ranges *ranges = &reader->trace->ranges;
+    struct nvt_event_columns columns;
+    uint32_t before = ranges->count;
+    if (chunk->thread >= reader->thread_count || nvt_event_columns_open(&columns, chunk, payload))
+        return nvt_fail(err, "an events chunk is malformed");
+    struct nvt_nvt_thread *thread = &reader->threads[chunk->thread];
+    uint64_t last = thread->last;
+    if (reader->lanes ? lane_events(reader, later, thread, &columns)
+                      : model_events(reader, later, thread, &columns))
+        return nvt_fail(err, "an events chunk is malformed");
+    if (chunk->flags & NVT_CHUNK_CARRIED) {
+        /* These may stand behind later ones. */
+        thread->last = thread->last > last ? thread->last : last;
+        for (uint32_t i = before; i < ranges->count; i++)
+            ranges->flags[i] |= NVT_RANGE_CARRIED;
+    } else if (!thread->has_first) {
+        thread->has_first = 1;
+        thread->first = chunk->first;
     }
     return 0;
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/sort.h"
 
 /* Of a device, or of a pool. */

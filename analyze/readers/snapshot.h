@@ -14,7 +14,7 @@
 #ifndef NVT_READ_SNAPSHOT_H
 #define NVT_READ_SNAPSHOT_H
 
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/trace.h"
 #include "pickle.h"
 

@@ -12,7 +12,7 @@
 
 #include "../../lib/clock.h"
 #include "../../lib/sample.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "report.h"
 
 enum { TIME, TOTAL, INSTANCES, AVG, MED, MIN, MAX, STD, LAST };
@@ -43,11 +43,11 @@ struct sums {
     struct group *groups;
     uint32_t count, capacity;
     struct nvt_map by_name;
-    uint32_t *group_of; /* of every range of all traces, NVT_NONE: left out */
-    double *values;     /* durations, group behind group */
-    size_t ranges;      /* of all traces */
-    size_t unclosed;
-    int styles; /* bits: 1 << enum nvt_range_style */
+    uint32_t *group_of;       /* of every range of all traces, NVT_NONE: left out */
+    double *values;           /* durations, group behind group */
+    size_t ranges;            /* of all traces */
+    size_t unclosed, carried; /* left out */
+    int styles;               /* bits: 1 << enum nvt_range_style */
 };
 
 static uint32_t full_name(struct sums *sums, const struct nvt_trace *trace, uint32_t range)
@@ -92,8 +92,8 @@ static int assign(struct sums *sums, const struct nvt_trace *trace, uint32_t *gr
         group_of[i] = NVT_NONE;
         if (!(sums->styles & 1 << style))
             continue;
-        if (ranges->flags[i] & NVT_RANGE_UNCLOSED) {
-            sums->unclosed++;
+        if (ranges->flags[i] & NVT_RANGE_PARTIAL) {
+            *(ranges->flags[i] & NVT_RANGE_UNCLOSED ? &sums->unclosed : &sums->carried) += 1;
             continue;
         }
         uint32_t *group =
@@ -211,6 +211,9 @@ static int make(const struct nvt_report *report, const char *title, int styles,
     if (sums.unclosed)
         nvt_note(input, "note: %s leaves out %zu range%s that never ended", report->name,
                  sums.unclosed, sums.unclosed == 1 ? "" : "s");
+    if (sums.carried)
+        nvt_note(input, "note: %s leaves out %zu range%s that began before what was kept",
+                 report->name, sums.carried, sums.carried == 1 ? "" : "s");
     status = nvt_report_add(tables, table, err);
 out:
     release(&sums);

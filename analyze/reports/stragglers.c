@@ -23,7 +23,7 @@
 #include "../device/communication.h"
 #include "../device/devices.h"
 #include "../input/ranks.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "report.h"
 
 enum { RANK, FILE_NAME, PID, DEVICE, SPAN, COMPUTE, COMPUTE_REST, COLLECTIVES, LAST, LAST_SHARE };

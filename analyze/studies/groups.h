@@ -11,7 +11,7 @@
 #include "../../lib/clock.h"
 #include "../../lib/sample.h"
 #include "../../lib/table.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/trace.h"
 
 /* Numbers of a key, at most. */

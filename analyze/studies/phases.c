@@ -7,7 +7,7 @@
 
 #include "../input/conditions.h"
 #include "../sweeps/curves.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/nesting.h"
 
 /* What a range lies within: a bit a phase, and these. */
@@ -292,7 +292,7 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
         enum step step = step_of(trace, &words, parent[i], i);
         int is_phase =
             step || (phase >= 0 && !(around & 1u << phase) && (around & wanted) == wanted);
-        if (!is_phase || around & IN_WARMUP || ranges->flags[i] & NVT_RANGE_UNCLOSED)
+        if (!is_phase || around & IN_WARMUP || ranges->flags[i] & NVT_RANGE_PARTIAL)
             continue;
         const char *name = nvt_name(trace, ranges->name[i]);
         uint32_t named = configuration[i];

@@ -116,7 +116,7 @@ static int add_trace(struct nvt_warmups *warmups, const struct nvt_trace *trace,
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
         const int is_warmup = ranges->name[i] == warmup;
         if ((!is_warmup && ranges->name[i] != iteration) || ranges->style[i] != NVT_PUSH_POP ||
-            ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            ranges->flags[i] & NVT_RANGE_PARTIAL)
             continue;
         const uint32_t named = configuration_of(trace, parent, i);
         struct nvt_warmup_study *study = study_of(

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../lib/buffer.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/nesting.h"
 #include "phases.h"
 
@@ -124,7 +124,7 @@ static int add_ranges(struct work *work, const struct nvt_warmup_series *series,
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
         if (!iteration[i] && nesting->parent[i] != NVT_NONE)
             iteration[i] = iteration[nesting->parent[i]];
-        if (!iteration[i] || ranges->flags[i] & NVT_RANGE_UNCLOSED)
+        if (!iteration[i] || ranges->flags[i] & NVT_RANGE_PARTIAL)
             continue;
         const size_t at = iteration[i] - 1;
         status = path_of(trace, nesting, i, series->rows[at], &path) ||

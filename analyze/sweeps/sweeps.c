@@ -8,7 +8,7 @@
 #include "../../lib/sample.h"
 #include "../input/ranks.h"
 #include "curves.h"
-#include "../model/map.h"
+#include "../../lib/map.h"
 #include "../model/named_iterations.h"
 
 /* --- what took time --------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static int read_entry(const struct nvt_trace *trace, enum nvt_sweep_kind kind, u
     if (kind == NVT_SWEEP_RANGE) {
         *entry = (struct entry){ranges->name[i],  ranges->domain[i], ranges->thread[i], NVT_NONE,
                                 ranges->start[i], ranges->start[i],  ranges->end[i]};
-        return !(ranges->flags[i] & NVT_RANGE_UNCLOSED);
+        return !(ranges->flags[i] & NVT_RANGE_PARTIAL);
     }
     if (kind == NVT_SWEEP_CALL) {
         *entry =

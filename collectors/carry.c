@@ -1,0 +1,397 @@
+#include "carry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/event_columns.h"
+#include "carry_device.h"
+
+/* An event that stays: a push or a start that is open, an end without a start. */
+struct kept {
+    uint64_t ticks, token, range;
+    uint32_t domain;
+    uint32_t size; /* of the attributes */
+    uint8_t *attributes;
+};
+
+struct kept_list {
+    struct kept *items;
+    uint32_t count, capacity;
+};
+
+struct thread {
+    uint32_t process;
+    int given; /* its pushes */
+    struct kept_list pushes;
+    struct kept_list starts, ends; /* which may be in chunks of two threads, in any order */
+};
+
+struct nvt_carry {
+    struct thread *threads;
+    uint32_t thread_count;
+    struct nvt_carry_device *devices;
+    uint32_t device_count;
+    uint32_t early;      /* ends of all threads */
+    uint64_t kept_first; /* ticks of the first event that stays */
+};
+
+struct nvt_carry *nvt_carry_new(void)
+{
+    struct nvt_carry *carry = calloc(1, sizeof(*carry));
+    if (carry)
+        carry->kept_first = UINT64_MAX;
+    return carry;
+}
+
+static void free_list(struct kept_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        free(list->items[i].attributes);
+    free(list->items);
+}
+
+void nvt_carry_free(struct nvt_carry *carry)
+{
+    if (!carry)
+        return;
+    for (uint32_t i = 0; i < carry->thread_count; i++) {
+        free_list(&carry->threads[i].pushes);
+        free_list(&carry->threads[i].starts);
+        free_list(&carry->threads[i].ends);
+    }
+    for (uint32_t i = 0; i < carry->device_count; i++)
+        nvt_carry_device_free(&carry->devices[i]);
+    free(carry->threads);
+    free(carry->devices);
+    free(carry);
+}
+
+/* Room for item `index` of an array of zeroed ones. The item, or NULL when out of memory. */
+static void *item_at(void *array, uint32_t *count, uint32_t index, size_t width)
+{
+    void **items = array;
+    if (index >= *count) {
+        uint32_t more = index < 8 ? 8 : index + index / 2 + 1;
+        void *grown = index < UINT32_MAX / 2 ? realloc(*items, more * width) : NULL;
+        if (!grown)
+            return NULL;
+        memset((char *)grown + *count * width, 0, (more - *count) * width);
+        *items = grown;
+        *count = more;
+    }
+    return (char *)*items + index * width;
+}
+
+/* --- taking ----------------------------------------------------------------------------------------- */
+
+static int keep(struct kept_list *list, const struct kept *event)
+{
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity ? list->capacity * 2 : 16;
+        struct kept *grown = realloc(list->items, capacity * sizeof(*grown));
+        if (!grown)
+            return -1;
+        list->items = grown;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = *event;
+    return 0;
+}
+
+static void forget(struct kept_list *list, uint32_t at)
+{
+    free(list->items[at].attributes);
+    memmove(&list->items[at], &list->items[at + 1], (list->count - at - 1) * sizeof(*list->items));
+    list->count--;
+}
+
+/* The push that a pop of this domain ends: the innermost. Without one there is nothing to do. */
+static void pop(struct thread *thread, uint32_t domain)
+{
+    for (uint32_t i = thread->pushes.count; i-- > 0;)
+        if (thread->pushes.items[i].domain == domain) {
+            forget(&thread->pushes, i);
+            return;
+        }
+}
+
+/* Forget the event of that range in a list. Whether there was one. */
+static int forget_range(struct kept_list *list, uint64_t range)
+{
+    for (uint32_t i = list->count; i-- > 0;)
+        if (list->items[i].range == range) {
+            forget(list, i);
+            return 1;
+        }
+    return 0;
+}
+
+/* Any thread of a process may end a range, and the end may stand before the start in the file. */
+static int end(struct nvt_carry *carry, struct thread *thread, const struct kept *event)
+{
+    if (forget_range(&thread->starts, event->range))
+        return 0;
+    for (uint32_t i = 0; i < carry->thread_count; i++)
+        if (carry->threads[i].process == thread->process &&
+            forget_range(&carry->threads[i].starts, event->range))
+            return 0;
+    carry->early++;
+    return keep(&thread->ends, event);
+}
+
+static int start(struct nvt_carry *carry, struct thread *thread, const struct kept *event)
+{
+    for (uint32_t i = 0; carry->early && i < carry->thread_count; i++)
+        if (carry->threads[i].process == thread->process &&
+            forget_range(&carry->threads[i].ends, event->range)) {
+            carry->early--;
+            return 0;
+        }
+    return keep(&thread->starts, event);
+}
+
+static int apply(struct nvt_carry *carry, struct thread *thread, const struct kept *event)
+{
+    switch (event->token & 7) {
+    case NVT_TOKEN_PUSH:
+        return keep(&thread->pushes, event);
+    case NVT_TOKEN_POP:
+        pop(thread, event->domain);
+        return 0;
+    case NVT_TOKEN_START:
+        return start(carry, thread, event);
+    case NVT_TOKEN_END:
+        return end(carry, thread, event);
+    default: /* marks and samples */
+        return 0;
+    }
+}
+
+/* The attributes of a range, if it was just kept. */
+static int keep_attributes(struct thread *thread, const struct kept *event,
+                           const struct nvt_event_attributes *from)
+{
+    unsigned kind = event->token & 7;
+    struct kept_list *list = kind == NVT_TOKEN_PUSH ? &thread->pushes : &thread->starts;
+    struct kept *kept = list->count ? &list->items[list->count - 1] : NULL;
+    if (!kept || (kind != NVT_TOKEN_PUSH && kind != NVT_TOKEN_START) || kept->attributes ||
+        kept->ticks != event->ticks || kept->token != event->token || kept->range != event->range)
+        return 0;
+    kept->size = (uint32_t)(from->to - from->from);
+    kept->attributes = malloc(kept->size);
+    if (!kept->attributes)
+        return -1;
+    memcpy(kept->attributes, from->from, kept->size);
+    return 0;
+}
+
+/* The next event and what it has besides. */
+static int next_event(struct nvt_event_columns *columns, uint32_t number, struct kept *event,
+                      struct nvt_event_attributes *attributes)
+{
+    struct nvt_event_sample sample;
+    event->token = nvt_cursor_varint(&columns->tokens);
+    columns->ticks += nvt_cursor_varint(&columns->times);
+    if (!columns->tokens.at || !columns->times.at ||
+        (!columns->domain_run && nvt_event_run(columns)))
+        return -1;
+    columns->domain_run--;
+    event->ticks = columns->ticks;
+    event->domain = (uint32_t)columns->domain;
+    unsigned kind = event->token & 7;
+    if ((kind == NVT_TOKEN_START || kind == NVT_TOKEN_END) &&
+        nvt_event_range(columns, &event->range))
+        return -1;
+    if (columns->next_sample == number && nvt_event_sample(columns, &sample))
+        return -1;
+    attributes->from = NULL;
+    return columns->next_attribute == number ? nvt_event_attributes(columns, attributes) : 0;
+}
+
+static int take_events(struct nvt_carry *carry, const struct nvt_chunk *chunk,
+                       const uint8_t *payload)
+{
+    struct nvt_event_columns columns;
+    struct nvt_event_attributes attributes;
+    struct thread *thread =
+        item_at(&carry->threads, &carry->thread_count, chunk->thread, sizeof(*thread));
+    if (!thread || nvt_event_columns_open(&columns, chunk, payload))
+        return -1;
+    thread->process = chunk->process;
+    for (uint32_t i = 0; i < chunk->count; i++) {
+        struct kept event = {0};
+        if (next_event(&columns, i, &event, &attributes) || apply(carry, thread, &event) ||
+            (attributes.from && keep_attributes(thread, &event, &attributes)))
+            return -1;
+    }
+    return 0;
+}
+
+int nvt_carry_take(struct nvt_carry *carry, const struct nvt_chunk *chunk, const uint8_t *payload)
+{
+    if (chunk->kind == NVT_CHUNK_EVENTS)
+        return take_events(carry, chunk, payload);
+    struct nvt_carry_device *device =
+        item_at(&carry->devices, &carry->device_count, chunk->process, sizeof(*device));
+    return device ? nvt_carry_device_take(device, chunk, payload) : -1;
+}
+
+/* --- giving ----------------------------------------------------------------------------------------- */
+
+/* The columns of a chunk in the making. */
+struct columns {
+    struct nvt_buffer tokens, times, domains, attributes, ranges, payload;
+    struct nvt_chunk chunk;
+    uint64_t range;
+    uint32_t last_attribute;
+};
+
+static int put_kept(struct columns *columns, const struct kept *event)
+{
+    struct nvt_chunk *chunk = &columns->chunk;
+    unsigned kind = event->token & 7;
+    if (!chunk->count)
+        chunk->first = chunk->last = event->ticks;
+    int failed = nvt_buffer_varint(&columns->tokens, event->token) ||
+                 nvt_buffer_varint(&columns->times, event->ticks - chunk->last) ||
+                 nvt_buffer_varint(&columns->domains, event->domain) ||
+                 nvt_buffer_varint(&columns->domains, 1);
+    if (kind == NVT_TOKEN_START || kind == NVT_TOKEN_END) {
+        failed |= nvt_buffer_varint(&columns->ranges,
+                                    nvt_zigzag((int64_t)(event->range - columns->range)));
+        columns->range = event->range;
+    }
+    if (event->size) {
+        failed |= nvt_buffer_varint(&columns->attributes, chunk->count - columns->last_attribute) ||
+                  nvt_buffer_append(&columns->attributes, event->attributes, event->size);
+        columns->last_attribute = chunk->count;
+    }
+    chunk->last = event->ticks;
+    chunk->count++;
+    return failed ? -1 : 0;
+}
+
+static int put_list(struct columns *columns, const struct kept_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (put_kept(columns, &list->items[i]))
+            return -1;
+    return 0;
+}
+
+/* Starts and ends in the order of time. What ended before all that stays began before it, too. */
+static int put_ranges(struct columns *columns, const struct thread *thread, uint64_t kept_first)
+{
+    uint32_t i = 0, k = 0;
+    while (i < thread->starts.count || k < thread->ends.count) {
+        const struct kept *start = &thread->starts.items[i], *ended = &thread->ends.items[k];
+        int is_end =
+            i == thread->starts.count || (k < thread->ends.count && ended->ticks < start->ticks);
+        *(is_end ? &k : &i) += 1;
+        if (!(is_end && ended->ticks < kept_first) && put_kept(columns, is_end ? ended : start))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_column(struct nvt_buffer *out, enum nvt_column id, const struct nvt_buffer *column)
+{
+    return column->size && (nvt_buffer_varint(out, id) || nvt_buffer_varint(out, column->size) ||
+                            nvt_buffer_append(out, column->data, column->size));
+}
+
+static int put_columns(struct columns *columns, nvt_carry_put *put, void *context)
+{
+    struct nvt_buffer *out = &columns->payload;
+    if (!columns->chunk.count)
+        return 0;
+    return add_column(out, NVT_COLUMN_TOKENS, &columns->tokens) ||
+                   add_column(out, NVT_COLUMN_TIMES, &columns->times) ||
+                   add_column(out, NVT_COLUMN_DOMAINS, &columns->domains) ||
+                   add_column(out, NVT_COLUMN_ATTRIBUTES, &columns->attributes) ||
+                   add_column(out, NVT_COLUMN_RANGE_IDS, &columns->ranges) ||
+                   put(context, &columns->chunk, out->data, out->size)
+               ? -1
+               : 0;
+}
+
+static void free_columns(struct columns *columns)
+{
+    nvt_buffer_free(&columns->tokens);
+    nvt_buffer_free(&columns->times);
+    nvt_buffer_free(&columns->domains);
+    nvt_buffer_free(&columns->attributes);
+    nvt_buffer_free(&columns->ranges);
+    nvt_buffer_free(&columns->payload);
+}
+
+static struct nvt_chunk chunk_of(const struct thread *thread, uint32_t index)
+{
+    return (struct nvt_chunk){.kind = NVT_CHUNK_EVENTS,
+                              .flags = NVT_CHUNK_CARRIED,
+                              .process = thread->process,
+                              .thread = index};
+}
+
+static int give_pushes_once(struct nvt_carry *carry, uint32_t index, nvt_carry_put *put,
+                            void *context)
+{
+    /* Of a thread that is not known nothing was cut off, and nothing will be: its times ascend. */
+    struct thread *thread = index < carry->thread_count ? &carry->threads[index] : NULL;
+    if (!thread || thread->given)
+        return 0;
+    struct columns columns = {.chunk = chunk_of(thread, index)};
+    thread->given = 1;
+    int failed = put_list(&columns, &thread->pushes) || put_columns(&columns, put, context);
+    free_columns(&columns);
+    return failed ? -1 : 0;
+}
+
+static int give_ranges(const struct nvt_carry *carry, uint32_t index, nvt_carry_put *put,
+                       void *context)
+{
+    const struct thread *thread = &carry->threads[index];
+    struct columns columns = {.chunk = chunk_of(thread, index)};
+    int failed =
+        put_ranges(&columns, thread, carry->kept_first) || put_columns(&columns, put, context);
+    free_columns(&columns);
+    return failed ? -1 : 0;
+}
+
+static int give_device_once(struct nvt_carry *carry, uint32_t process, nvt_carry_put *put,
+                            void *context)
+{
+    struct nvt_carry_device *device =
+        process < carry->device_count ? &carry->devices[process] : NULL;
+    if (!device || device->given)
+        return 0;
+    device->given = 1;
+    return nvt_carry_device_give(device, process, put, context);
+}
+
+int nvt_carry_is_given(const struct nvt_carry *carry, const struct nvt_chunk *chunk)
+{
+    if (chunk->kind == NVT_CHUNK_EVENTS)
+        return chunk->thread < carry->thread_count && carry->threads[chunk->thread].given;
+    return chunk->process < carry->device_count && carry->devices[chunk->process].given;
+}
+
+int nvt_carry_give(struct nvt_carry *carry, const struct nvt_chunk *chunk, nvt_carry_put *put,
+                   void *context)
+{
+    if (chunk->kind != NVT_CHUNK_EVENTS)
+        return give_device_once(carry, chunk->process, put, context);
+    if (chunk->first < carry->kept_first)
+        carry->kept_first = chunk->first;
+    return give_pushes_once(carry, chunk->thread, put, context);
+}
+
+int nvt_carry_give_all(struct nvt_carry *carry, nvt_carry_put *put, void *context)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < carry->thread_count && !status; i++)
+        status = give_pushes_once(carry, i, put, context) || give_ranges(carry, i, put, context);
+    for (uint32_t i = 0; i < carry->device_count && !status; i++)
+        status = give_device_once(carry, i, put, context);
+    return status ? -1 : 0;
+}

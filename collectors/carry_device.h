@@ -1,0 +1,43 @@
+/*
+ * Of device records that are cut off, those that later ones are understood by: devices, contexts, streams and
+ * their names, the last moment on CUPTI's clock, records lost, problems, until when records are complete, whether a
+ * capture is open; allocations that have not been released, and the last record of each memory pool.
+ */
+#ifndef NVT_CARRY_DEVICE_H
+#define NVT_CARRY_DEVICE_H
+
+#include "../lib/device_rows.h"
+#include "../lib/map.h"
+#include "carry.h"
+
+/* A row with the names it has, as the file's string ids. */
+struct nvt_carried_row {
+    struct nvt_device_row row;
+    int is_live;    /* an allocation that has not been released */
+    int is_of_pool; /* the last record of its pool */
+};
+
+/* Of a process. Zero-initialise; release with nvt_carry_device_free. */
+struct nvt_carry_device {
+    struct nvt_carried_row *rows; /* one that is of no use any more has kind 0 */
+    uint32_t count, capacity, unused;
+    struct nvt_map live;                          /* address -> row */
+    struct nvt_map pools;                         /* address of a pool -> row */
+    struct nvt_device_row clock, delivered, lost; /* kind 0: none */
+    uint64_t delivered_at, capture_at;            /* ticks; capture_at 0: none is open */
+    uint64_t last;                                /* ticks of the last chunk */
+    uint32_t thread;                              /* that sent it */
+    int given;
+};
+
+void nvt_carry_device_free(struct nvt_carry_device *device);
+
+/* A DEVICE or DEVICE_COLUMNS chunk of the process. 0, or -1: malformed, or no memory. */
+int nvt_carry_device_take(struct nvt_carry_device *device, const struct nvt_chunk *chunk,
+                          const uint8_t *payload);
+
+/* Put what is left as chunks of that process. 0, or -1. */
+int nvt_carry_device_give(const struct nvt_carry_device *device, uint32_t process,
+                          nvt_carry_put *put, void *context);
+
+#endif

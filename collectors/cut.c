@@ -1,0 +1,213 @@
+#include "cut.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/clock.h"
+#include "carry.h"
+
+/* Moments with which the time axis begins: these stay. */
+#define FIRST_MOMENTS 2
+
+struct nvt_cut {
+    struct nvt_trace_file *from;
+    struct nvt_trace_writer *to;
+    char name[PATH_MAX]; /* of the new file */
+    uint64_t ticks;
+    struct nvt_carry *carry;
+    struct nvt_chunk_memory memory;
+    /* The last moment before `ticks`, if it was not written: times behind the cut need it. */
+    struct nvt_chunk moment;
+    struct nvt_buffer moment_row;
+    uint32_t moments;
+};
+
+/* In the folder of the file itself, where links lead to, so that it can take its name. */
+static int name_file(struct nvt_cut *cut, const char *path, struct nvt_error *err)
+{
+    char real[PATH_MAX];
+    if (!realpath(path, real))
+        return nvt_fail_at(err, path, -1, "is not to be found any more: %s", strerror(errno));
+    char *slash = strrchr(real, '/');
+    *slash = 0;
+    if (snprintf(cut->name, sizeof(cut->name), "%s/.%s.new", real, slash + 1) >=
+        (int)sizeof(cut->name))
+        return nvt_fail_at(err, path, -1, "has too long a name");
+    return 0;
+}
+
+/* What says where the cut is stands first. */
+static int open_files(struct nvt_cut *cut, const char *path, struct nvt_error *err)
+{
+    const struct nvt_chunk chunk = {.kind = NVT_CHUNK_CUT,
+                                    .process = NVT_NO_INDEX,
+                                    .thread = NVT_NO_INDEX,
+                                    .first = cut->ticks,
+                                    .last = cut->ticks};
+    cut->from = nvt_trace_file_open(path, err);
+    if (!cut->from)
+        return -1;
+    cut->to = nvt_trace_writer_new(cut->name, 1, err);
+    return cut->to ? nvt_trace_writer_chunk(cut->to, &chunk, "", 0, err) : -1;
+}
+
+struct nvt_cut *nvt_cut_begin(const struct nvt_trace_writer *writer, uint64_t ticks,
+                              struct nvt_error *err)
+{
+    const char *path = nvt_trace_writer_path(writer);
+    struct nvt_cut *cut = calloc(1, sizeof(*cut));
+    if (cut) {
+        cut->ticks = ticks;
+        cut->carry = nvt_carry_new();
+    }
+    if (!cut || !cut->carry)
+        nvt_fail_at(err, path, -1, "out of memory");
+    else if (!name_file(cut, path, err) && !open_files(cut, path, err))
+        return cut;
+    nvt_cut_free(cut);
+    return NULL;
+}
+
+void nvt_cut_free(struct nvt_cut *cut)
+{
+    if (!cut)
+        return;
+    if (cut->to) {
+        unlink(cut->name);
+        nvt_trace_writer_close(cut->to, NULL);
+    }
+    nvt_trace_file_close(cut->from);
+    nvt_carry_free(cut->carry);
+    nvt_chunk_memory_free(&cut->memory);
+    nvt_buffer_free(&cut->moment_row);
+    free(cut);
+}
+
+/* --- chunks ------------------------------------------------------------------------------------------- */
+
+static int put_carried(void *context, const struct nvt_chunk *chunk, const void *payload,
+                       size_t size)
+{
+    struct nvt_cut *cut = context;
+    return nvt_trace_writer_chunk(cut->to, chunk, payload, size, NULL);
+}
+
+static int load(struct nvt_cut *cut, const struct nvt_chunk *chunk, const uint8_t **payload,
+                struct nvt_error *err)
+{
+    return nvt_trace_file_load(cut->from, nvt_trace_file_offset(cut->from), chunk, &cut->memory,
+                               payload, err);
+}
+
+/* The chunk as it is; packed in another way where readers would refuse it here. */
+static int copy(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_error *err)
+{
+    const uint8_t *payload;
+    if (nvt_trace_file_stored(cut->from, nvt_trace_file_offset(cut->from), chunk, &cut->memory,
+                              err))
+        return -1;
+    int status = nvt_trace_writer_copy(cut->to, chunk, &cut->memory.stored, err);
+    if (status <= 0)
+        return status;
+    return load(cut, chunk, &payload, err) ||
+                   nvt_trace_writer_chunk(cut->to, chunk, payload, chunk->raw_size, err)
+               ? -1
+               : 0;
+}
+
+/* Events and device records: cut off, or kept with what comes before the first that is. */
+static int take_bulk(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_error *err)
+{
+    const uint8_t *payload;
+    int is_carried = chunk->flags & NVT_CHUNK_CARRIED;
+    if (!is_carried && (chunk->last >= cut->ticks || nvt_carry_is_given(cut->carry, chunk))) {
+        if (nvt_carry_give(cut->carry, chunk, put_carried, cut))
+            return nvt_fail_at(err, cut->name, -1, "what was open at the cut cannot be written");
+        return copy(cut, chunk, err);
+    }
+    if (load(cut, chunk, &payload, err))
+        return -1;
+    return nvt_carry_take(cut->carry, chunk, payload)
+               ? nvt_fail_at(err, cut->name, -1, "out of memory, or a chunk is malformed")
+               : 0;
+}
+
+static int write_moment(struct nvt_cut *cut, struct nvt_error *err)
+{
+    if (!cut->moment_row.size)
+        return 0;
+    size_t size = cut->moment_row.size;
+    cut->moment_row.size = 0;
+    return nvt_trace_writer_chunk(cut->to, &cut->moment, cut->moment_row.data, size, err);
+}
+
+/* Of the moments before the cut the first ones and the last stay. */
+static int take_moment(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_error *err)
+{
+    const uint8_t *payload;
+    if (cut->moments++ < FIRST_MOMENTS)
+        return copy(cut, chunk, err);
+    if (chunk->last >= cut->ticks)
+        return write_moment(cut, err) || copy(cut, chunk, err) ? -1 : 0;
+    cut->moment = *chunk;
+    cut->moment_row.size = 0;
+    if (load(cut, chunk, &payload, err))
+        return -1;
+    return nvt_buffer_append(&cut->moment_row, payload, chunk->raw_size)
+               ? nvt_fail_at(err, cut->name, -1, "out of memory")
+               : 0;
+}
+
+static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_error *err)
+{
+    switch (chunk->kind) {
+    case NVT_CHUNK_EVENTS:
+    case NVT_CHUNK_DEVICE:
+    case NVT_CHUNK_DEVICE_COLUMNS:
+        return take_bulk(cut, chunk, err);
+    case NVT_CHUNK_CLOCK:
+        return take_moment(cut, chunk, err);
+    case NVT_CHUNK_CUT: /* there is one that cuts more */
+        return 0;
+    default:
+        return copy(cut, chunk, err);
+    }
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------- */
+
+int nvt_cut_go(struct nvt_cut *cut, const struct nvt_trace_writer *writer, int64_t until_ns,
+               struct nvt_error *err)
+{
+    struct nvt_chunk chunk;
+    nvt_trace_file_grow(cut->from, (int64_t)nvt_trace_writer_size(writer));
+    for (;;) {
+        int status = nvt_trace_file_header(cut->from, &chunk, err);
+        if (status <= 0)
+            return status;
+        if (take(cut, &chunk, err))
+            return -1;
+        nvt_trace_file_skip(cut->from, &chunk);
+        if (nvt_monotonic_ns() >= until_ns)
+            return 1;
+    }
+}
+
+uint64_t nvt_cut_left(const struct nvt_cut *cut, const struct nvt_trace_writer *writer)
+{
+    return nvt_trace_writer_size(writer) - (uint64_t)nvt_trace_file_offset(cut->from);
+}
+
+int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, struct nvt_error *err)
+{
+    if (nvt_carry_give_all(cut->carry, put_carried, cut))
+        return nvt_fail_at(err, cut->name, -1, "what was open at the cut cannot be written");
+    if (write_moment(cut, err) || nvt_trace_writer_replace(writer, cut->to, err))
+        return -1;
+    cut->to = NULL;
+    return 0;
+}
