@@ -76,13 +76,19 @@ PYTORCH     := $(BUILD)/libnvtally-pytorch.so $(patsubst collectors/%,$(BUILD)/%
 
 all: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(BUILD)/libnvtally-host.so $(PYTORCH) ## build everything for this machine
 
-$(BUILD)/obj/%.o: %.c
+# What was built in another way is built again: with a compiler, an option or a library that was not there before.
+WAY := $(CC) $(STD) $(CPPFLAGS) $(CFLAGS) $(CUPTI_FLAGS) $(SANITIZE) $(INJECT_SANITIZE) $(HOST_ARCH)
+$(BUILD)/way: force
+	@mkdir -p $(@D)
+	@echo '$(WAY)' | cmp -s - $@ || echo '$(WAY)' >$@
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/way
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
 
 # Libraries that are loaded into other programs: only what is marked NVT_EXPORT is visible.
-$(BUILD)/pic/%.o: %.c
+$(BUILD)/pic/%.o: %.c $(BUILD)/way
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  PIC  $<")
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(EXTRA_CPPFLAGS) $(CFLAGS) $(PIC_FLAGS) $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
@@ -147,7 +153,7 @@ $(BUILD)/tests/test_switchback: private LDLIBS += $(if $(HAVE_CBLAS),-lopenblas)
 DOUBLE_SRC := $(filter-out kernels/workloads/% kernels/frame/driver.c kernels/host/low_precision.c,$(HOST_SRC))
 double = $(patsubst %.c,$(BUILD)/double/%.o,$(1))
 
-$(BUILD)/double/%.o: %.c
+$(BUILD)/double/%.o: %.c $(BUILD)/way
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(filter-out -DHAVE_CBLAS,$(CPPFLAGS)) -DNVT_REAL_DOUBLE $(CFLAGS) $(OPENMP) $(WARN) $(WERROR) $(SANITIZE) -MMD -MP -c $< -o $@
 
