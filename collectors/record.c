@@ -14,6 +14,7 @@
 
 #include "../lib/axis.h"
 #include "../lib/commands.h"
+#include "capture_wish.h"
 #include "output_name.h"
 #include "session.h"
 
@@ -29,7 +30,8 @@ static const char usage_text[] =
     "                         sync, overhead, external, graph, or full (default:\n"
     "                         nvtx,kernel)\n"
     "      --capture RANGE    only while this NVTX range is open: RANGE, RANGE@DOMAIN (or the\n"
-    "                         other way round), RANGE@*; or cudaProfilerApi: from\n"
+    "                         other way round), RANGE@*; of those of this name /N, from 0, or\n"
+    "                         /FROM-TO: step/100-104; or cudaProfilerApi: from\n"
     "                         cudaProfilerStart to cudaProfilerStop\n"
     "      --max-age TIME     keep the latest 30s, 5min, 2h of the trace alone, as a flight\n"
     "                         recorder does\n"
@@ -93,12 +95,16 @@ static int parse_level(const char *text, int *level)
 static int check_capture(struct nvt_record_options *options)
 {
     const char *capture = options->capture;
+    struct nvt_capture_wish wish;
+    struct nvt_error err = NVT_ERROR_INIT;
     if (!capture)
         return 0;
-    if (!*capture || *capture == '@' || strlen(capture) > 255)
-        return complain("--capture %s: RANGE, RANGE@DOMAIN, RANGE@* or cudaProfilerApi", capture);
-    if (strcmp(capture, "cudaProfilerApi"))
+    if (nvt_capture_wish_parse(capture, &wish, &err))
+        return complain("%s", err.message);
+    if (strcmp(wish.range, "cudaProfilerApi"))
         options->trace |= NVT_TRACE_NVTX;
+    else if (wish.to != UINT64_MAX)
+        return complain("--capture %s: only ranges are counted", capture);
     else if (!(options->trace & NVT_TRACE_DEVICE))
         return complain("--capture %s needs --trace kernel or another level of CUDA", capture);
     return 0;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../lib/folder.h"
+#include "capture_wish.h"
 #include "stale.h"
 #include "wake.h"
 
@@ -96,6 +97,17 @@ static uint64_t pid_space(void)
     return stat(NVT_PID_SPACE, &status) ? 0 : status.st_ino;
 }
 
+static int set_capture(struct nvt_control *control, const char *text, struct nvt_error *err)
+{
+    struct nvt_capture_wish wish;
+    if (nvt_capture_wish_parse(text, &wish, err))
+        return -1;
+    snprintf(control->capture, sizeof(control->capture), "%s", wish.range);
+    control->capture_from = wish.from;
+    control->capture_to = wish.to;
+    return 0;
+}
+
 int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_options *options,
                          struct nvt_error *err)
 {
@@ -114,9 +126,8 @@ int nvt_recorder_control(struct nvt_recorder *recorder, const struct nvt_record_
     recorder->control->on_full = options->on_full;
     recorder->control->slots = slots_of(options->ring_bytes);
     recorder->control->trace = options->trace;
-    if (options->capture)
-        snprintf(recorder->control->capture, sizeof(recorder->control->capture), "%s",
-                 options->capture);
+    if (options->capture && set_capture(recorder->control, options->capture, err))
+        return -1;
     nvt_output_tell(recorder->output, &recorder->control->writing, &recorder->control->heartbeat);
     recorder->control->magic = NVT_CONTROL_MAGIC;
     return 0;

@@ -23,6 +23,7 @@ struct nvt_retain {
     struct entry *entries; /* in the order of the file */
     size_t count, capacity;
     uint64_t total; /* bytes of all of them */
+    int unknown;    /* there was no memory for some */
     struct nvt_cut *cut;
     uint64_t ticks; /* where it is */
     uint64_t left;  /* what there was still to do at the last step */
@@ -64,9 +65,10 @@ void nvt_retain_note(struct nvt_retain *retain, const struct nvt_chunk *chunk, u
     if (retain->count == retain->capacity) {
         size_t capacity = retain->capacity ? retain->capacity * 2 : 256;
         struct entry *grown = realloc(retain->entries, capacity * sizeof(*grown));
-        /* Of what is not noted nothing is known: it goes with what is as old. */
-        if (!grown)
+        if (!grown) {
+            retain->unknown = 1;
             return;
+        }
         retain->entries = grown;
         retain->capacity = capacity;
     }
@@ -194,7 +196,7 @@ int nvt_retain_finish(struct nvt_retain *retain, struct nvt_trace_writer *writer
         go_on(retain, writer, INT64_MAX);
     uint64_t ticks = ticks_of(retain, time);
     struct nvt_error own = NVT_ERROR_INIT;
-    if (nvt_trace_writer_has_begun(writer) && bytes_before(retain, ticks)) {
+    if (nvt_trace_writer_has_begun(writer) && (retain->unknown || bytes_before(retain, ticks))) {
         retain->ticks = ticks;
         retain->cut = nvt_cut_begin(writer, ticks, &own);
         if (retain->cut)

@@ -33,7 +33,7 @@
 #define NVT_PID_SPACE      "/proc/self/ns/pid" /* its inode is that of the pid namespace */
 #define NVT_RING_MAGIC     0x4e565452u         /* "RTVN" */
 #define NVT_CONTROL_MAGIC  0x4e565443u
-#define NVT_SHARED_VERSION 9u
+#define NVT_SHARED_VERSION 10u
 #define NVT_SILENCE_NS     1000000000 /* a recorder silent for so long is taken for dead, */
 #define NVT_WRITING_NS     INT64_C(30000000000) /* and one that writes, for so long */
 
@@ -50,7 +50,8 @@ struct nvt_control {
     uint32_t slots;    /* of a new ring; a power of two */
     uint64_t trace;    /* enum nvt_trace_what bits */
     char capture[256]; /* --capture: RANGE, RANGE@DOMAIN, RANGE@*, cudaProfilerApi, or "" */
-    _Atomic uint64_t heartbeat; /* grows as `record` drains, and before `writing` ends */
+    uint64_t capture_from, capture_to; /* which of the ranges of that name, counted from 0 */
+    _Atomic uint64_t heartbeat;        /* grows as `record` drains, and before `writing` ends */
     _Atomic uint32_t ended; /* `record` has finished, or was found dead: nobody drains any more */
     _Atomic uint64_t homeless; /* events lost since a thread could get no ring (any writer adds) */
     uint64_t recorder_start;   /* of the process `recorder`, see nvt_process_start */

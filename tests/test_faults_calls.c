@@ -436,11 +436,51 @@ static void recording_survives(const struct way *way, unsigned long most)
     note_runs("record", way, runs);
 }
 
+/* A recording of which the latest part is kept: it was cut, or says why it was not, and can be read as it is. */
+static void assert_cut(const struct cli_result *result, const struct fault *fault)
+{
+    char text[100];
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_sound(result, "record --max-age", fault);
+    struct nvt_trace *trace =
+        access(faults_output(), F_OK) ? NULL : nvt_trace_read(faults_output(), &err);
+    name_of(fault, text, sizeof(text));
+    int is_told = strstr(result->err, "could not be cut off: ") ||
+                  strstr(result->err, "cannot be written") ||
+                  strstr(result->err, "out of memory") || strstr(result->err, "were lost") ||
+                  strstr(result->err, "made no NVTX call");
+    int is_cut = trace && trace->notes && strstr(trace->notes, "was cut off");
+    if (!result->status && ((!is_cut && !is_told) || (is_cut && trace->warning && !is_told)))
+        fail_msg("%s: %s\n%s", text, trace ? trace->notes : err.message, result->err);
+    if (is_harmless(fault, 1) && !is_cut)
+        fail_msg("%s: must not matter\n%s", text, result->err);
+    nvt_trace_free(trace);
+    faults_no_session_left();
+}
+
+static void cutting_survives(const struct way *way, unsigned long most)
+{
+    char client[600];
+    snprintf(client, sizeof(client), "%s", cli_client("flight"));
+    const char *argv[] = {"nvtally", "record", "--max-age", "1ms", "-o", faults_output(),
+                          "--",      client,   "150",       "3",   NULL};
+    unsigned long count = count_of(way, argv), runs = 0;
+    for (unsigned long n = 1; n <= count; n += step_of(count, most), runs++) {
+        struct fault fault = {way, n};
+        unlink(faults_output());
+        struct cli_result result = run_with(&fault, argv);
+        assert_cut(&result, &fault);
+        cli_result_free(&result);
+    }
+    note_runs("record --max-age", way, runs);
+}
+
 static void recording_survives_failing_allocations(void **state)
 {
     (void)state;
     FAULTS_SKIP_SANITIZED();
     recording_survives(NULL, 40);
+    cutting_survives(NULL, 30);
 }
 
 static void recording_survives_failing_calls(void **state)
@@ -454,6 +494,8 @@ static void recording_survives_failing_calls(void **state)
     }
     for (size_t i = 0; i < WAYS; i++)
         recording_survives(&ways[i], 6);
+    for (size_t i = 0; i < WAYS; i++)
+        cutting_survives(&ways[i], 6);
 }
 
 /* --- the collector in the target -------------------------------------------------------------- */

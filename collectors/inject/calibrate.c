@@ -165,6 +165,7 @@ void nvt_calibrate(struct nvt_costs *costs)
     thread->size = SLOTS;
     thread->limit = thread->open_limit = bench->slots + SLOTS;
     thread->clock = nvt_session.control->clock;
+    thread->calibrates = 1;
     for (unsigned i = 0; i < NVT_POINTERS; i++)
         thread->pointers[i].text = NVT_NO_TEXT;
     bench->domain.number = 1;

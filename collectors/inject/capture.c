@@ -15,6 +15,7 @@ int nvt_capture_watches;
 static _Atomic int open_captures;
 static _Atomic int owner;        /* pid that they are of: a forked child begins with none */
 static _Atomic uint64_t started; /* start/end range that began the capture, 0 none */
+static _Atomic uint64_t seen;    /* ranges of that name in the process `owner` */
 
 enum nvt_capture_mode nvt_capture_mode(void)
 {
@@ -35,13 +36,19 @@ static void send(uint64_t begins)
     nvt_device_send_row(NVT_DEVICE_CAPTURE, &begins, NVT_CAPTURE_FIELDS, 0, NULL);
 }
 
-void nvt_capture_begin(void)
+static void own(void)
 {
     int pid = (int)syscall(SYS_getpid), before = atomic_exchange(&owner, pid);
     if (before && before != pid) {
         atomic_store(&open_captures, 0);
         atomic_store(&started, 0);
+        atomic_store(&seen, 0);
     }
+}
+
+void nvt_capture_begin(void)
+{
+    own();
     if (atomic_fetch_add(&open_captures, 1))
         return;
     atomic_store(&nvt_session.control->captured, 1);
@@ -103,9 +110,18 @@ static int matches(const struct nvt_event *event)
     return is_text(domain, capture, length) && has_name(event->attributes, at + 1, strlen(at + 1));
 }
 
+/* Count a range of that name; whether it is one of those that are wanted. */
+static int is_in_turn(void)
+{
+    const struct nvt_control *control = nvt_session.control;
+    own();
+    uint64_t number = atomic_fetch_add(&seen, 1);
+    return number >= control->capture_from && number <= control->capture_to;
+}
+
 int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)
 {
-    if (thread->capture || nvt_thread_busy(thread) || !matches(event))
+    if (thread->capture || nvt_thread_busy(thread) || !matches(event) || !is_in_turn())
         return 0;
     if (event->kind == NVT_EVENT_START && atomic_load(&started))
         return 0;

@@ -1,7 +1,8 @@
 /*
  * --capture: record only while a range is open, or between cudaProfilerStart and cudaProfilerStop.
- * Devices are recorded only then; of NVTX the trace keeps what begins then (the reader leaves out
- * the rest, which costs next to nothing to write).
+ * Devices are recorded only then; of NVTX the trace keeps what begins then. With a range nothing else is
+ * written, but for what a thread does within ranges of its own that were captured and are still open; with the
+ * profiler's calls all is, and the reader leaves out the rest, which costs next to nothing to write.
  */
 #ifndef NVT_INJECT_CAPTURE_H
 #define NVT_INJECT_CAPTURE_H

@@ -109,6 +109,15 @@ int nvt_event_record(struct nvt_thread *thread, const struct nvt_event *event)
     return nvt_thread_record(thread, NVT_WORD(event->kind, flags, 0, domain, name), pieces, count);
 }
 
+/* In the id of a range that was not recorded as nothing was captured at its start. */
+#define QUIET_RANGE (UINT64_C(1) << 39)
+
+/* Whether --capture waits for its range: what begins now is in no trace. */
+static int is_quiet(const struct nvt_thread *thread)
+{
+    return NVT_UNLIKELY(nvt_capture_watches) && !thread->calibrates && !nvt_capture_is_open();
+}
+
 int nvt_event_push(const struct nvt_event *event)
 {
     struct nvt_thread *thread = nvt_thread_get();
@@ -119,6 +128,13 @@ int nvt_event_push(const struct nvt_event *event)
     int captures = NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event);
     nvt_thread_enter(thread);
     uint32_t domain = event->domain ? event->domain->number : 0;
+    if (is_quiet(thread) && !nvt_thread_open_ranges(thread)) {
+        struct nvt_nest *nest = &thread->nests[domain % NVT_NESTS];
+        nest->quiet++;
+        int quiet_level = (int)nest->depth++;
+        nvt_thread_leave(thread);
+        return quiet_level;
+    }
     int recorded = !nvt_nest_skips(thread, domain) && !nvt_event_record(thread, event);
     if (!recorded)
         nvt_thread_drop(thread, 1);
@@ -145,6 +161,9 @@ int nvt_event_pop(const struct nvt_event *event)
         thread->skips--;
         level = (int)--nest->depth;
         nvt_thread_drop(thread, 1);
+    } else if (nest->depth && nest->depth == nest->quiet) {
+        nest->quiet--;
+        level = (int)--nest->depth;
     } else if (nest->depth > 0) {
         level = (int)--nest->depth;
         /* Room is kept for a pop alone: what it carries is left out before the range's end is. */
@@ -158,12 +177,20 @@ int nvt_event_pop(const struct nvt_event *event)
     return level;
 }
 
+/* Nothing is captured now: of no interest, but for the ends of what was recorded. */
+static int is_quiet_event(const struct nvt_thread *thread, const struct nvt_event *event)
+{
+    return event->kind == NVT_EVENT_END ? (event->range & QUIET_RANGE) != 0 : is_quiet(thread);
+}
+
 static void record_or_drop(const struct nvt_event *event)
 {
     struct nvt_thread *thread = nvt_thread_get();
     if (!thread)
         return;
     if (nvt_thread_busy(thread) && nvt_thread_nested(thread))
+        return;
+    if (NVT_UNLIKELY(nvt_capture_watches) && is_quiet_event(thread, event))
         return;
     nvt_thread_enter(thread);
     if (nvt_event_record(thread, event))
@@ -177,9 +204,11 @@ uint64_t nvt_event_start(struct nvt_event *event)
     if (!thread)
         return 0;
     /* Unique in the process: which ring, and which of its ranges; never 0. */
-    event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & ((UINT64_C(1) << 40) - 1));
+    event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & (QUIET_RANGE - 1));
     if (NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event))
         nvt_capture_started(event->range);
+    if (NVT_UNLIKELY(nvt_capture_watches) && is_quiet(thread))
+        event->range |= QUIET_RANGE;
     record_or_drop(event);
     return event->range;
 }

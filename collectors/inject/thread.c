@@ -135,12 +135,11 @@ void nvt_thread_drop(struct nvt_thread *thread, uint64_t events)
     atomic_store_explicit(&ring->dropped, dropped + events, memory_order_relaxed);
 }
 
-/* Push/pop ranges that are open and recorded. */
-static uint64_t open_ranges(const struct nvt_thread *thread)
+uint64_t nvt_thread_open_ranges(const struct nvt_thread *thread)
 {
     uint64_t open = 0;
     for (unsigned i = 0; i < NVT_NESTS; i++)
-        open += thread->nests[i].depth - thread->nests[i].skipped;
+        open += thread->nests[i].depth - thread->nests[i].skipped - thread->nests[i].quiet;
     return open;
 }
 
@@ -226,8 +225,11 @@ static void recover(struct nvt_thread *thread)
         nest->depth--;
     thread->skips = 0;
     for (unsigned i = 0; i < NVT_NESTS; i++) { /* no more are left out than are open */
-        if (thread->nests[i].skipped > thread->nests[i].depth)
-            thread->nests[i].skipped = thread->nests[i].depth;
+        struct nvt_nest *left = &thread->nests[i];
+        if (left->quiet > left->depth)
+            left->quiet = left->depth;
+        if (left->skipped > left->depth - left->quiet)
+            left->skipped = left->depth - left->quiet;
         thread->skips += thread->nests[i].skipped;
     }
     uint64_t at = head(thread), room = free_slots(thread);
@@ -350,7 +352,7 @@ int nvt_thread_room(struct nvt_thread *thread, uint64_t slots)
     nvt_thread_advance(thread,
                        0); /* the short path stops at the ring's end without coming around */
     /* What never fits is dropped at once: a giant record, or one in a ring full of open ranges. */
-    uint64_t open = open_ranges(thread);
+    uint64_t open = nvt_thread_open_ranges(thread);
     if (slots + open + 2 >= thread->size) {
         status = -1;
         if (open > thread->size / 2)

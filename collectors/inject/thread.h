@@ -32,7 +32,8 @@
 
 struct nvt_nest {
     uint32_t depth;   /* open push/pop ranges */
-    uint32_t skipped; /* the innermost so many of them were dropped */
+    uint32_t skipped; /* the innermost so many of them were dropped, */
+    uint32_t quiet;   /* the outermost so many of no interest, as nothing was captured then */
 };
 
 /* The content of a string slot: up to 31 bytes and zeros, or for a longer text its 128-bit hash, its
@@ -79,6 +80,7 @@ struct nvt_thread {
     uint32_t rounds;             /* of destructors, since its thread has begun to end */
     uint32_t capture;            /* --capture: level of the range that began it plus one, 0 none */
     uint32_t capture_domain;     /* and its domain */
+    uint32_t calibrates;         /* it finds out what events cost: captured or not */
     struct nvt_nest nests[NVT_NESTS];
     uint8_t domains_seen[65536 / 8]; /* bit a domain: defined in this ring */
     struct nvt_pointer pointers[NVT_POINTERS];
@@ -93,6 +95,9 @@ extern __thread struct nvt_thread *nvt_self __attribute__((tls_model("initial-ex
 
 /* The calling thread's state, made on first use. NULL when it could not be had (counted). */
 struct nvt_thread *nvt_thread_new(void);
+
+/* Push/pop ranges that are open and recorded. */
+uint64_t nvt_thread_open_ranges(const struct nvt_thread *thread);
 
 /*
  * Make room for `slots` slots, keeping as many more as there are open push/pop ranges, so that a range
