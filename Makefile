@@ -61,7 +61,7 @@ INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
 INJECT_LIB_SRC := collectors/cupti_decode.c lib/device_rows.c
 HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/pipeline/*.c kernels/workloads/*.c kernels/frame/*.c kernels/host/*.c))
 # The host library also carries the few parts of lib/ that workloads use.
-HOST_LIB_SRC := lib/error.c lib/clock.c
+HOST_LIB_SRC := lib/error.c lib/clock.c lib/processor.c
 TEST_SRC   := $(sort $(wildcard tests/test_*.c))
 TEST_HELPERS := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
 

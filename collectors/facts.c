@@ -7,25 +7,9 @@
 #include <unistd.h>
 
 #include "../lib/date.h"
+#include "../lib/processor.h"
 #include "../lib/shell.h"
 #include "../lib/version.h"
-
-static void read_processor(char *out, size_t size)
-{
-    char line[512];
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    snprintf(out, size, "unknown");
-    while (file && fgets(line, sizeof(line), file)) {
-        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-        if (value) {
-            value[strcspn(value, "\n")] = 0;
-            snprintf(out, size, "%s", value + 2);
-            break;
-        }
-    }
-    if (file)
-        fclose(file);
-}
 
 /* The longest command line that is kept. */
 enum { COMMAND_BYTES_MAX = 4095 };
@@ -47,7 +31,7 @@ int nvt_facts_write(struct nvt_output *output, const char *const *given, char *c
     struct utsname names;
     uname(&names);
     nvt_date(time(NULL), date);
-    read_processor(processor, sizeof(processor));
+    nvt_processor_name(processor, sizeof(processor));
     int failed = join(argv, &command);
     snprintf(system, sizeof(system), "%s %s", names.sysname, names.release);
     const char *const ours[][2] = {

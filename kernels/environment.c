@@ -11,6 +11,7 @@
 
 #include "../lib/create_file.h"
 #include "../lib/date.h"
+#include "../lib/processor.h"
 #include "../lib/shell.h"
 #include "../lib/version.h"
 #include "sweep.h"
@@ -36,19 +37,6 @@ static void join_levels(const struct nvt_sweep *sweep, char *out, size_t size)
                                    nvt_collect_levels[sweep->collect.values[i]]);
 }
 
-/* The value of "model name" of the first processor. */
-static void read_processor(char *out, size_t size)
-{
-    char line[256], *value = NULL;
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file && !value && fgets(line, sizeof(line), file))
-        value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-    if (file)
-        fclose(file);
-    snprintf(out, size, "%.*s", value ? (int)strcspn(value + 1, "\n") : 0, value ? value + 1 : "");
-    memmove(out, out + strspn(out, " "), strlen(out + strspn(out, " ")) + 1);
-}
-
 /* What was measured of it: "peak_flops_fp32" … in FLOP/s, "peak_bytes" in bytes/s, and when, if before. */
 static void put_peak(struct nvt_json *json, const struct nvt_peak *peak, const char *date)
 {
@@ -69,7 +57,7 @@ static void put_machine(struct nvt_json *json, const struct nvt_sweep *sweep)
     struct utsname system;
     char processor[200];
     uname(&system);
-    read_processor(processor, sizeof(processor));
+    nvt_processor_name(processor, sizeof(processor));
     nvt_json_text(json, "backend", backend->name);
     nvt_json_text(json, "device", backend->device);
     nvt_json_text(json, "gpu", strcmp(backend->name, "host") ? backend->device : NULL);

@@ -28,6 +28,7 @@
 
 #include "../collectors/session.h"
 #include "clock.h"
+#include "processor.h"
 #include "program.h"
 
 struct probe {
@@ -179,16 +180,11 @@ static void probe_libraries(struct probe *probe)
 
 static void probe_processor(struct probe *probe)
 {
-    char line[512];
+    char name[256];
     struct nvt_probe_item *item = add(probe, "processor", NULL);
     FILE *file = open_text(item, "/proc/cpuinfo");
-    while (file && !item->present && fgets(line, sizeof(line), file)) {
-        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-        if (!value)
-            continue;
-        value[strcspn(value, "\n")] = 0;
-        found(item, "%s", value + 1 + (value[1] == ' '));
-    }
+    if (file && nvt_processor_of(file, name, sizeof(name)))
+        found(item, "%s", name);
     if (file)
         fclose(file);
     if (!*item->detail)

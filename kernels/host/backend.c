@@ -2,6 +2,7 @@
  * The host backend: plain memory, OpenMP loops, and OpenBLAS for matrix products.
  */
 #include "../backend.h"
+#include "../../lib/processor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,23 +21,6 @@
 #endif
 
 #define HUGE_PAGE ((size_t)2 << 20)
-
-static void read_processor(char *name, size_t size)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    snprintf(name, size, "unknown processor");
-    while (file && fgets(line, sizeof(line), file)) {
-        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-        if (value && value[1]) {
-            value[strcspn(value, "\n")] = 0;
-            snprintf(name, size, "%s", value + 2);
-            break;
-        }
-    }
-    if (file)
-        fclose(file);
-}
 
 /* Without a bound the system would promise memory that it has not got, and kill for it later. */
 static uint64_t available_memory(void)
@@ -76,7 +60,7 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
 {
     (void)err;
     snprintf(facts->name, sizeof(facts->name), "host");
-    read_processor(facts->device, sizeof(facts->device));
+    nvt_processor_name(facts->device, sizeof(facts->device));
     facts->memory = available_memory();
 #ifdef _OPENMP
     facts->threads = omp_get_max_threads();

@@ -7,6 +7,7 @@
 #include "low_precision.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "../ops/int8_product.h"
 #include "../ops/quantize.h"
@@ -88,19 +89,30 @@ static int dnnl_product(int64_t m, int64_t n, int64_t k, const int8_t *a, const 
                : -1;
 }
 
-/* The largest sums of either sign, in the first and the last column of a tile. */
+/*
+ * The largest sums of either sign, in the first and the last column of a tile, and odd ones beyond 2^24: oneDNN has
+ * instructions of processors that saturate in between, and on Arm it adds in float.
+ */
 static int dnnl_is_exact(void)
 {
-    enum { SIDE = 16, DEPTH = 64 };
-    int8_t a[SIDE * DEPTH], b[SIDE * DEPTH];
+    enum { SIDE = 16, DEPTH = 2048 };
+    static const int8_t ends[] = {126, -127, 125};
+    int8_t *a = malloc((size_t)2 * SIDE * DEPTH), *b = a ? a + SIDE * DEPTH : NULL;
     int32_t c[SIDE * SIDE];
+    if (!a)
+        return 0;
     for (int i = 0; i < SIDE * DEPTH; i++) {
         a[i] = i / DEPTH % 2 ? -127 : 127;
         b[i] = i / DEPTH % 3 ? -127 : 127;
     }
+    for (int i = 0; i < SIDE; i++)
+        a[i * DEPTH + DEPTH - 1] = ends[i % 3];
     int exact = !dnnl_product(SIDE, SIDE, DEPTH, a, b, c);
-    for (int i = 0; i < SIDE * SIDE; i++)
-        exact &= c[i] == DEPTH * a[i / SIDE * DEPTH] * b[i % SIDE * DEPTH];
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        int left = a[i / SIDE * DEPTH], last = a[i / SIDE * DEPTH + DEPTH - 1];
+        exact &= c[i] == ((DEPTH - 1) * left + last) * b[i % SIDE * DEPTH];
+    }
+    free(a);
     return exact;
 }
 #endif

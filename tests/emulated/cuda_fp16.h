@@ -5,12 +5,19 @@
 #include <cstdint>
 #include <cstring>
 
+/* g++ before 13 knows _Float16 of x86 alone. */
+#if defined(__aarch64__) && __GNUC__ < 13
+typedef __fp16 emulated_half;
+#else
+typedef _Float16 emulated_half;
+#endif
+
 struct __half {
-    _Float16 value;
-    explicit __half(float from) : value(static_cast<_Float16>(from))
+    emulated_half value;
+    explicit __half(float from) : value(static_cast<emulated_half>(from))
     {
     }
-    explicit __half(_Float16 from) : value(from)
+    explicit __half(emulated_half from) : value(from)
     {
     }
 };
@@ -27,7 +34,7 @@ static inline __half __float2half_rn(float from)
 
 static inline __half __ushort_as_half(uint16_t bits)
 {
-    _Float16 value;
+    emulated_half value;
     memcpy(&value, &bits, sizeof(value));
     return __half(value);
 }
