@@ -340,6 +340,27 @@ static void a_run_leaves_the_next_its_memory(void **state)
     nvt_runs_free(runs);
 }
 
+/* That cuBLAS has no workspace is said, as its products may take longer then. The next run of the process has one, without
+ * which no graph could be made here. */
+static void a_missing_workspace_is_told(void **state)
+{
+    (void)state;
+    static const char *const environment[] = {"EMULATED_FAIL=cudaMalloc:1", NULL};
+    struct cli_result result = run("transformer " SMALL_MODEL "--phase forward --precision fp32 "
+                                   "--graph off,on --iterations 2 --warmup 1 --one-process",
+                                   "cuda", "bare", environment);
+    cli_expect_status(&result, 0);
+    const char *told = strstr(result.err, "no 32 MiB left for cuBLAS");
+    assert_non_null(told);
+    assert_null(strstr(told + 1, "no 32 MiB left"));
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "bare"));
+    assert_int_equal(runs->count, 2);
+    for (size_t i = 0; i < runs->count; i++)
+        assert_string_equal(nvt_record_text(&runs->records[i], "status"), "ok");
+    nvt_runs_free(runs);
+}
+
 /* A run that takes the device with it takes no other: those behind it have a new process. */
 static void a_lost_device_is_of_one_run(void **state)
 {
@@ -656,6 +677,7 @@ int main(void)
         cmocka_unit_test(pipelines_need_their_events),
         cmocka_unit_test(one_process_changes_nothing),
         cmocka_unit_test(a_run_leaves_the_next_its_memory),
+        cmocka_unit_test(a_missing_workspace_is_told),
         cmocka_unit_test(a_lost_device_is_of_one_run),
         cmocka_unit_test(sums_are_those_of_the_host),
         cmocka_unit_test(the_int8_study_runs),

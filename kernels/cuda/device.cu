@@ -162,6 +162,37 @@ static int make_stream(int index)
     return nvt_cuda_note(status, "a stream");
 }
 
+/* What cuBLAS takes for itself on the devices that want most. */
+#define WORKSPACE_BYTES ((size_t)32 << 20)
+
+/* A graph would take a workspace of cuBLAS's own anew for each of its products, whenever it runs. Where there is no
+ * memory for one, that is what happens, and products with a bias have fewer forms: it is said once, and the next run tries
+ * again. It is none of the pool's, as cuBLAS's own is not, and there until the end. */
+static cublasStatus_t give_workspace(cublasHandle_t handle, int stream)
+{
+    static int told;
+    void *memory = NULL;
+    if (cudaMalloc(&memory, WORKSPACE_BYTES) != cudaSuccess) {
+        cudaGetLastError();
+        if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+            fprintf(stderr,
+                    "nvtally: the device has no %zu MiB left for cuBLAS to work in: its "
+                    "products may take longer than with them\n",
+                    WORKSPACE_BYTES >> 20);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    workspaces[stream] = memory;
+    return cublasSetWorkspace(handle, memory, WORKSPACE_BYTES);
+}
+
+/* What a run before this one left no room for. */
+static void give_missing_workspaces(void)
+{
+    for (int i = 0; i < NVT_STREAMS_MOST; i++)
+        if (handles[i] && !workspaces[i])
+            nvt_cublas_note(give_workspace(handles[i], i), "cuBLAS");
+}
+
 int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
 {
     int count = 0;
@@ -187,6 +218,8 @@ int nvt_backend_start(struct nvt_backend_facts *facts, struct nvt_error *err)
      * kernels, which are loaded when they are first called. */
     if (started && pool)
         empty_pool();
+    if (started)
+        give_missing_workspaces();
     if (!started && (prepare_pool() || make_stream(0)))
         return nvt_backend_failed(err);
     started = 1;
@@ -251,22 +284,6 @@ void nvt_backend_sync(void)
     nvt_cuda_note(cudaDeviceSynchronize(), "waiting for the device");
 }
 
-/* What cuBLAS takes for itself on the devices that want most. */
-#define WORKSPACE_BYTES ((size_t)32 << 20)
-
-/* A graph would take a workspace of cuBLAS's own anew for each of its products, whenever it runs. Where there is no
- * memory for one, that is what happens. It is none of the pool's, as cuBLAS's own is not, and there until the end. */
-static cublasStatus_t give_workspace(cublasHandle_t handle)
-{
-    void *memory = NULL;
-    if (cudaMalloc(&memory, WORKSPACE_BYTES) != cudaSuccess) {
-        cudaGetLastError();
-        return CUBLAS_STATUS_SUCCESS;
-    }
-    workspaces[current] = memory;
-    return cublasSetWorkspace(handle, memory, WORKSPACE_BYTES);
-}
-
 void *nvt_cublas_workspace(size_t *bytes)
 {
     *bytes = workspaces[current] ? WORKSPACE_BYTES : 0;
@@ -284,7 +301,7 @@ cublasHandle_t nvt_cublas_handle(void)
     if (nvt_cublas_note(cublasCreate(&handle), "cuBLAS"))
         return NULL;
     if (nvt_cublas_note(cublasSetStream(handle, streams[current]), "cuBLAS") ||
-        nvt_cublas_note(give_workspace(handle), "cuBLAS")) {
+        nvt_cublas_note(give_workspace(handle, current), "cuBLAS")) {
         cublasDestroy(handle);
         return NULL;
     }
