@@ -11,11 +11,12 @@ V      ?=
 Q      := $(if $(V),,@)
 
 # --- what is here --------------------------------------------------------------------------------
-# CUDA headers: CUDA_HOME, /usr/local/cuda, or pip's nvidia/* folders under .deps (see ./setup).
+# CUDA headers: CUDA_HOME, /usr/local/cuda, or pip's nvidia/* folders under .deps (see ./setup). The NVTX of CUDA 12 has
+# no counters and no payloads.
 CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda))
 first_with = $(firstword $(foreach d,$(2),$(if $(wildcard $(d)/$(1)),$(d))))
 PIP_DIRS   := $(wildcard .deps/nvidia/*/include .deps/lib/python3*/site-packages/nvidia/*/include)
-NVTX_INC   ?= $(call first_with,nvtx3/nvToolsExt.h,$(CUDA_HOME)/include $(PIP_DIRS) /usr/include)
+NVTX_INC   ?= $(call first_with,nvtx3/nvToolsExtCounters.h,$(CUDA_HOME)/include $(PIP_DIRS) /usr/include)
 CUPTI_INC  ?= $(call first_with,cupti.h,$(CUDA_HOME)/include $(CUDA_HOME)/extras/CUPTI/include $(PIP_DIRS))
 CUDA_INC   ?= $(call first_with,cuda.h,$(CUDA_HOME)/include $(PIP_DIRS))
 NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
@@ -29,7 +30,7 @@ HAVE_CBLAS  := $(call have,cblas.h,-lopenblas)
 HAVE_DNNL   := $(call have,oneapi/dnnl/dnnl.h,-ldnnl)
 
 ifeq ($(NVTX_INC),)
-$(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error the NVTX headers (nvtx3/nvToolsExt.h) were not found: run ./setup build, or set CUDA_HOME))
+$(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error the NVTX headers (nvtx3/nvToolsExtCounters.h, as of CUDA 13) were not found: run ./setup build, or set CUDA_HOME or NVTX_INC))
 endif
 
 # xxhash.h is all that there is of xxHash. ./setup keeps a copy for machines that it cannot be installed on.

@@ -38,7 +38,7 @@ static void done(struct row *row, uint32_t kind, uint32_t count)
         (row)->fields[NVT_OP_GRAPH] = (record)->graphId;                                           \
     } while (0)
 
-static void put_kernel(struct row *row, const CUpti_ActivityKernel10 *record)
+static void put_kernel(struct row *row, const CUpti_ActivityKernel8 *record)
 {
     uint64_t *fields = row->fields;
     PUT_OPERATION(row, record);
@@ -57,7 +57,7 @@ static void put_kernel(struct row *row, const CUpti_ActivityKernel10 *record)
     done(row, NVT_DEVICE_KERNEL, NVT_KERNEL_FIELDS);
 }
 
-static void put_copy(struct row *row, const CUpti_ActivityMemcpy6 *record)
+static void put_copy(struct row *row, const CUpti_ActivityMemcpy5 *record)
 {
     uint64_t *fields = row->fields;
     PUT_OPERATION(row, record);
@@ -123,7 +123,7 @@ static void put_call(struct row *row, const CUpti_ActivityAPI *record,
     done(row, NVT_DEVICE_API, NVT_CALL_FIELDS);
 }
 
-static void put_wait(struct row *row, const CUpti_ActivitySynchronization2 *record)
+static void put_wait(struct row *row, const CUpti_ActivitySynchronization *record)
 {
     row->fields[NVT_ROW_START] = record->start;
     row->fields[NVT_ROW_END] = record->end;
@@ -136,7 +136,7 @@ static void put_wait(struct row *row, const CUpti_ActivitySynchronization2 *reco
 }
 
 /* Which record of it a wait is for, the reader finds by the order of the calls: only CUDA 12.8 and later number them. */
-static void put_event(struct row *row, const CUpti_ActivityCudaEvent2 *record)
+static void put_event(struct row *row, const CUpti_ActivityCudaEvent *record)
 {
     row->fields[NVT_EVENT_CORRELATION] = record->correlationId;
     row->fields[NVT_EVENT_CONTEXT] = record->contextId;
@@ -145,7 +145,7 @@ static void put_event(struct row *row, const CUpti_ActivityCudaEvent2 *record)
     done(row, NVT_DEVICE_EVENT, NVT_EVENT_FIELDS);
 }
 
-static void put_memory(struct row *row, const CUpti_ActivityMemory4 *record)
+static void put_memory(struct row *row, const CUpti_ActivityMemory3 *record)
 {
     uint64_t *fields = row->fields;
     fields[NVT_ROW_START] = fields[NVT_ROW_END] = record->timestamp;
@@ -166,7 +166,7 @@ static void put_memory(struct row *row, const CUpti_ActivityMemory4 *record)
     done(row, NVT_DEVICE_MEMORY, NVT_MEM_FIELDS);
 }
 
-static void put_pool(struct row *row, const CUpti_ActivityMemoryPool3 *record)
+static void put_pool(struct row *row, const CUpti_ActivityMemoryPool2 *record)
 {
     uint64_t *fields = row->fields;
     fields[NVT_ROW_START] = fields[NVT_ROW_END] = record->timestamp;
@@ -203,7 +203,7 @@ static void put_external(struct row *row, const CUpti_ActivityExternalCorrelatio
 
 /* Which device it is, the same for all processes: a part of one is a device of its own. "": not known. A device that
  * CUDA does not see may have the number of one that it sees. */
-static void write_uuid(const CUpti_ActivityDevice5 *record, char *text)
+static void write_uuid(const CUpti_ActivityDevice4 *record, char *text)
 {
     static const char digits[] = "0123456789abcdef";
     const CUuuid *uuid = record->isMigEnabled ? &record->migUuid : &record->uuid;
@@ -223,7 +223,7 @@ static void write_uuid(const CUpti_ActivityDevice5 *record, char *text)
         *text = 0;
 }
 
-static void put_device(struct row *row, const CUpti_ActivityDevice5 *record)
+static void put_device(struct row *row, const CUpti_ActivityDevice4 *record)
 {
     char uuid[UUID_TEXT];
     write_uuid(record, uuid);
@@ -237,7 +237,7 @@ static void put_device(struct row *row, const CUpti_ActivityDevice5 *record)
     done(row, NVT_DEVICE_DEVICE, NVT_DEV_FIELDS);
 }
 
-static void put_context(struct row *row, const CUpti_ActivityContext3 *record)
+static void put_context(struct row *row, const CUpti_ActivityContext *record)
 {
     row->fields[NVT_CTX_ID] = record->contextId;
     row->fields[NVT_CTX_DEVICE] = record->deviceId;

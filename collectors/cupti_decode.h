@@ -4,7 +4,8 @@
  *
  * Only fields are read that have stood at the same place of their record since CUDA 11.8, or since there
  * are records of that sort, so that a libcupti of another version than the headers' may have filled the
- * buffer; which record follows which is asked of that very libcupti.
+ * buffer; which record follows which is asked of that very libcupti. Each is read as the oldest of its types that has
+ * what is read, which later headers have as well: those of CUDA 12.4 and later will do.
  */
 #ifndef NVT_CUPTI_DECODE_H
 #define NVT_CUPTI_DECODE_H

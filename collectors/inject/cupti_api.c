@@ -120,7 +120,7 @@ int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size)
     memset(api, 0, sizeof(*api));
     if (!library)
         return -1;
-#define LOAD(function) *(void **)&api->function = dlsym(library, #function);
+#define LOAD(function, ...) *(void **)&api->function = dlsym(library, #function);
     NVT_CUPTI_FUNCTIONS(LOAD)
     NVT_CUPTI_OPTIONAL(LOAD)
 #define CHECK(function)                                                                            \

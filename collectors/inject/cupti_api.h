@@ -8,8 +8,8 @@
 
 #include <cupti.h>
 
-/* X(function): those without which nothing works; and those that older versions lack (NULL then).
- */
+/* X(function): those without which nothing works. X(function, arguments): those that older versions lack (NULL then), and
+ * older headers may. */
 #define NVT_CUPTI_FUNCTIONS(X)                                                                     \
     X(cuptiGetVersion)                                                                             \
     X(cuptiGetResultString)                                                                        \
@@ -26,21 +26,23 @@
     X(cuptiActivityGetNumDroppedRecords)                                                           \
     X(cuptiActivityRegisterCallbacks)
 #define NVT_CUPTI_OPTIONAL(X)                                                                      \
-    X(cuptiActivityRegisterTimestampCallback)                                                      \
-    X(cuptiActivityEnableRuntimeApi)                                                               \
-    X(cuptiActivityEnableDriverApi)                                                                \
-    X(cuptiActivityEnableAllSyncRecords)                                                           \
-    X(cuptiActivitySetAttribute)                                                                   \
-    X(cuptiSetThreadIdType)
+    X(cuptiActivityRegisterTimestampCallback, (CUpti_TimestampCallbackFunc timestamp))             \
+    X(cuptiActivityEnableRuntimeApi, (CUpti_CallbackId id, uint8_t enable))                        \
+    X(cuptiActivityEnableDriverApi, (CUpti_CallbackId id, uint8_t enable))                         \
+    X(cuptiActivityEnableAllSyncRecords, (uint8_t enable))                                         \
+    X(cuptiActivitySetAttribute, (CUpti_ActivityAttribute which, size_t * size, void *value))      \
+    X(cuptiSetThreadIdType, (CUpti_ActivityThreadIdType type))
 
 /* CUPTI's API version of CUDA 12.9: older ones may crash where they ask for a buffer and get none. */
 #define NVT_CUPTI_REFUSABLE 27u
 
 struct nvt_cupti_api {
-#define NVT_CUPTI_MEMBER(function) __typeof__(&function) function;
+#define NVT_CUPTI_MEMBER(function)             __typeof__(&function) function;
+#define NVT_CUPTI_POINTER(function, arguments) CUptiResult(CUPTIAPI *function) arguments;
     NVT_CUPTI_FUNCTIONS(NVT_CUPTI_MEMBER)
-    NVT_CUPTI_OPTIONAL(NVT_CUPTI_MEMBER)
+    NVT_CUPTI_OPTIONAL(NVT_CUPTI_POINTER)
 #undef NVT_CUPTI_MEMBER
+#undef NVT_CUPTI_POINTER
     uint32_t version;
 };
 

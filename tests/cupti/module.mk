@@ -10,3 +10,11 @@ $(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device
 $(BUILD)/tests/test_cupti_buffers: $(call pic,collectors/inject/cupti_buffers.c)
 $(BUILD)/tests/test_session_device: $(BUILD)/libnvtally.so | all $(STAND_IN)
+
+# The collector's sources with older headers than those that are here.
+CUPTI_SRC := collectors/cupti_decode.c $(sort $(wildcard collectors/inject/cupti_*.c))
+$(BUILD)/tests/cupti-older: $(CUPTI_SRC) $(wildcard collectors/*.h collectors/inject/*.h) tests/cupti/older.h
+	@mkdir -p $(@D)
+	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) -include tests/cupti/older.h $(WARN) $(WERROR) -fsyntax-only $(CUPTI_SRC) && touch $@
+
+check: $(if $(CUPTI_FLAGS),$(BUILD)/tests/cupti-older)
