@@ -169,12 +169,13 @@ static void a_rank_has_as_many_streams_as_it_needs(void **state)
     failing = "EMULATED_FAIL=";
 }
 
-/* SIGKILL of the worker of rank 1 of two; `option` is mpirun's. */
+/* SIGKILL of the worker of rank 1 of two; `option` is mpirun's. With two partitions each, a rank's messages wait for each
+ * other's. */
 static struct cli_result run_and_kill(const char *option)
 {
     static const char script[] =
         "rm -rf dead; mpirun $2 --allow-run-as-root --oversubscribe -n 2 \"$0\" run gpipe "
-        "--partitions 2 "
+        "--partitions 4 --schedule 1f1b "
         "--microbatches 4 --checkpoint on --engine self --transport nccl --d-model 32 --layers 4 "
         "--heads 4 --d-ff 64 --batch 8 --sequence 8 --vocabulary 50 --backend $3 --iterations "
         "1000000 "

@@ -11,7 +11,9 @@
  * channels on every rank, so the first that is missing anywhere can always be made.
  *
  * A rank that is gone leaves the others' devices waiting for ever. A thread asks NCCL every 100 ms,
- * and at the first error aborts everything: then the device is done, and `check` tells why.
+ * and at the first error aborts everything: then the device is done, and `check` tells why. An abort waits for what its
+ * communicator still has on the device, which may wait for a message of another one: they are a group, of which NCCL tells
+ * all to stop before it waits for any.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -33,8 +35,9 @@ struct nccl {
     nccl_comm self;
     nccl_comm *comms; /* by channel; NULL where this rank is at neither end, or at both */
     int *is_sender, count;
-    pthread_mutex_t lock; /* of the comms while they are aborted, and of the rest here */
-    int is_aborted, is_watched, stop;
+    pthread_mutex_t lock;   /* of the comms while they are aborted, and of the rest here */
+    _Atomic int is_aborted; /* begun; `why` is there then */
+    int is_watched, stop;
     char why[200];
     pthread_t watchman;
 };
@@ -126,15 +129,17 @@ static int clock_offset(struct nvt_transport *transport, int64_t *offset_ns, int
 static void abort_all(struct nccl *nccl, const char *why)
 {
     pthread_mutex_lock(&nccl->lock);
-    int is_first = !nccl->is_aborted;
-    nccl->is_aborted = 1;
-    if (is_first)
+    if (!nccl->is_aborted) {
         snprintf(nccl->why, sizeof(nccl->why), "%s", why);
-    for (int i = 0; is_first && i < nccl->count; i++)
-        if (nccl->comms[i])
-            nccl->api.abort(nccl->comms[i]);
-    if (is_first && nccl->self)
-        nccl->api.abort(nccl->self);
+        nccl->is_aborted = 1;
+        nccl->api.group_start();
+        for (int i = 0; i < nccl->count; i++)
+            if (nccl->comms[i])
+                nccl->api.abort(nccl->comms[i]);
+        if (nccl->self)
+            nccl->api.abort(nccl->self);
+        nccl->api.group_end();
+    }
     pthread_mutex_unlock(&nccl->lock);
 }
 
@@ -179,13 +184,11 @@ static void abandon(struct nvt_transport *transport)
     abort_all(of(transport), "abandoned");
 }
 
+/* Without the lock, which is held until the device is done. */
 static int check(struct nvt_transport *transport, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
-    pthread_mutex_lock(&nccl->lock);
-    int status = nccl->is_aborted ? nvt_fail(err, "NCCL: a rank has ended: %s", nccl->why) : 0;
-    pthread_mutex_unlock(&nccl->lock);
-    return status;
+    return nccl->is_aborted ? nvt_fail(err, "NCCL: a rank has ended: %s", nccl->why) : 0;
 }
 
 /* --- channels --- */
@@ -249,6 +252,9 @@ static int send_device(struct nvt_transport *transport, int channel, const void 
                        void *stream, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
+    /* NCCL has freed what was aborted. */
+    if (check(transport, err))
+        return -1;
     int result = nccl->api.send(data, bytes, NCCL_INT8, 1, nccl->comms[channel], stream);
     return result ? fail_device(transport, err, "sending", result) : 0;
 }
@@ -257,6 +263,8 @@ static int receive_device(struct nvt_transport *transport, int channel, void *da
                           void *stream, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
+    if (check(transport, err))
+        return -1;
     int result = nccl->api.receive(data, bytes, NCCL_INT8, 0, nccl->comms[channel], stream);
     return result ? fail_device(transport, err, "receiving", result) : 0;
 }

@@ -5,8 +5,9 @@
  * memory of the host, between processes through files in a folder that stands in the id, in the
  * order of streams where it was lent some (stand_in.h): nothing here says how NCCL itself behaves
  * on a device. On streams a send waits until the receiver's stream has got to the receiving, as
- * NCCL's may, and the first message of two ranks is refused while others wait; without, unlike NCCL's, it waits for
- * nothing.
+ * NCCL's may, and the first message of two ranks is refused while others wait; an abort waits for the messages that its
+ * communicator has on streams, of a group when all of it have been told to stop. Without streams, unlike NCCL's, nothing
+ * waits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,8 @@ struct nccl_comm {
     int ranks, rank, peer_pid;
     unsigned sent, received;
     volatile int aborted, failed; /* failed: on a stream, where no call is told */
+    _Atomic int queued;           /* messages on streams */
+    nccl_comm next;               /* aborted in the same group */
 };
 
 /* A message on its way: to a file, from one, or (both) within this rank. */
@@ -50,6 +53,7 @@ static _Atomic int waiting; /* messages on streams that have not moved yet */
 static _Thread_local int in_group;
 static _Thread_local const void *own;
 static _Thread_local size_t own_size;
+static _Thread_local nccl_comm ending; /* aborted within the group */
 
 static void pause_a_little(void)
 {
@@ -138,6 +142,7 @@ static void move_on_stream(void *argument)
         unlink(posted);
     if (result)
         message->comm->failed = result;
+    message->comm->queued--;
     free(message);
     waiting--;
 }
@@ -154,6 +159,7 @@ static int move_in_order(struct message message, void *stream)
     if (!copy)
         return SYSTEM_ERROR;
     *copy = message;
+    message.comm->queued++;
     waiting++;
     on_stream(stream, can_move, move_on_stream, copy);
     return NCCL_SUCCESS;
@@ -253,9 +259,25 @@ int ncclGroupStart(void)
     return NCCL_SUCCESS;
 }
 
+/* NCCL would wait for ever. */
+static void wait_for(const nccl_comm comm)
+{
+    for (int i = 0; comm->queued; i++) {
+        if (i == 50000) {
+            fputs("NCCL's stand-in: an abort waits for what waits for another communicator\n",
+                  stderr);
+            _exit(70);
+        }
+        pause_a_little();
+    }
+}
+
 int ncclGroupEnd(void)
 {
-    return --in_group || !own ? NCCL_SUCCESS : INVALID_USAGE;
+    int result = --in_group || !own ? NCCL_SUCCESS : INVALID_USAGE;
+    for (; !in_group && ending; ending = ending->next)
+        wait_for(ending);
+    return result;
 }
 
 int ncclCommGetAsyncError(nccl_comm comm, int *result)
@@ -268,6 +290,12 @@ int ncclCommGetAsyncError(nccl_comm comm, int *result)
 int ncclCommAbort(nccl_comm comm)
 {
     comm->aborted = 1;
+    if (in_group) {
+        comm->next = ending;
+        ending = comm;
+    } else {
+        wait_for(comm);
+    }
     return NCCL_SUCCESS;
 }
 
