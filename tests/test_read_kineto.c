@@ -267,6 +267,31 @@ static void reads_what_old_pytorch_wrote(void **state)
     nvt_trace_free(trace);
 }
 
+/* Of two processes: an allocation of the host, one of memory that processes share, whose total PyTorch gives as 0, and so on. */
+static void adds_shared_memory_to_what_the_host_has(void **state)
+{
+    (void)state;
+    static const struct {
+        int pid, address, bytes, said, allocated;
+    } events[] = {{1, 10, 100, 1100, 1100}, {1, 20, 64, 0, 1164},   {2, 20, 8, 8, 8},
+                  {1, 30, 50, 1150, 1214},  {2, 20, -8, 0, 0},      {1, 20, -64, 0, 1150},
+                  {1, 20, 4, 1154, 1154},   {1, 20, -4, 1150, 1150}};
+    char text[4096] = "[";
+    size_t count = sizeof(events) / sizeof(events[0]);
+    for (size_t i = 0; i < count; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text),
+                 "%s{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":%d,\"tid\":1,\"ts\":%zu,\"args\":"
+                 "{\"Addr\":%d,\"Bytes\":%d,\"Device Type\":0,\"Device Id\":-1,"
+                 "\"Total Allocated\":%d,\"Total Reserved\":%d}}%s",
+                 i ? "," : "", events[i].pid, i, events[i].address, events[i].bytes, events[i].said,
+                 events[i].said ? 0 : 64, i + 1 < count ? "" : "]");
+    struct nvt_trace *trace = read_text(text);
+    assert_int_equal(trace->memory.count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(trace->memory.allocated[i], events[i].allocated);
+    nvt_trace_free(trace);
+}
+
 #ifdef HAVE_ZLIB
 static const char *compress_file(const void *data, size_t size)
 {
@@ -595,6 +620,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_pytorch_writes),
         cmocka_unit_test(reads_what_old_pytorch_wrote),
+        cmocka_unit_test(adds_shared_memory_to_what_the_host_has),
 #ifdef HAVE_ZLIB
         cmocka_unit_test(reads_it_compressed),
         cmocka_unit_test(names_compression_of_something_else),

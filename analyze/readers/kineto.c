@@ -407,6 +407,7 @@ static int read_kineto(const char *path, struct nvt_trace *trace, struct nvt_err
     nvt_map_free(&parser->reader.threads);
     nvt_map_free(&parser->reader.async);
     nvt_map_free(&parser->reader.domains);
+    nvt_kineto_host_free(&parser->reader.host);
     free(parser->reader.owners);
     free(parser);
     if (status && err)

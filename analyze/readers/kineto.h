@@ -67,6 +67,17 @@ struct nvt_kineto_owner {
     uint32_t open; /* the row of its innermost open range */
 };
 
+/* What a process has in use of the host's memory: as its allocator said last, and shared beside it. Bytes. */
+struct nvt_kineto_level {
+    uint64_t said, shared;
+};
+
+struct nvt_kineto_host {
+    struct nvt_map shared;           /* address, by process: there while it is in use */
+    struct nvt_kineto_level *levels; /* of each process, by its row */
+    uint32_t count;
+};
+
 struct nvt_kineto {
     struct nvt_trace *trace;
     const char *path;
@@ -78,6 +89,7 @@ struct nvt_kineto {
     uint32_t owner_count, tid_count;
     struct nvt_map async;   /* string of id << 32 | category -> owner of what is open */
     struct nvt_map domains; /* process << 32 | category -> row */
+    struct nvt_kineto_host host;
     uint32_t rank;
     int64_t first;       /* earliest time */
     const char *backend; /* by the calls so far; NULL: there was none that tells it */
@@ -93,6 +105,15 @@ int nvt_kineto_finish(struct nvt_kineto *reader);
 /* Row of the process / thread of the current event; NVT_NONE when out of memory. */
 uint32_t nvt_kineto_process(struct nvt_kineto *reader);
 struct nvt_kineto_owner *nvt_kineto_thread(struct nvt_kineto *reader);
+
+/*
+ * What is in use on the host after an event whose allocator said it. PyTorch reports memory that processes share (what a
+ * DataLoader's workers hand over: aten/src/ATen/MapAllocator.cpp) with 0 as all that is allocated, beside its allocator of the
+ * host, which goes on from its own number: the one is added to the other. An allocation of more than all that is
+ * allocated is told by that, its end by the address. 0, or -1 when out of memory. Release with nvt_kineto_host_free.
+ */
+int nvt_kineto_host_follow(struct nvt_kineto_host *host, struct nvt_memory_event *memory);
+void nvt_kineto_host_free(struct nvt_kineto_host *host);
 
 /*
  * A decimal number of any form times 10^power, rounded to nearest, away from zero. 0, or -1: no

@@ -503,6 +503,9 @@ static int add_memory(struct nvt_kineto *reader)
         .reserved = reserved < 0 ? UINT64_MAX : (uint64_t)reserved,
         .source = nvt_strings_add_text(reader->trace->strings, "PyTorch"),
         .kind = bytes < 0 ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
+    int is_told = memory.device == NVT_NONE && memory.allocated != UINT64_MAX;
+    if (is_told && nvt_kineto_host_follow(&reader->host, &memory))
+        return out_of_memory(reader);
     if (memory.source == NVT_NO_STRING || nvt_memory_event_add(reader->trace, &memory) == NVT_NONE)
         return out_of_memory(reader);
     return 0;
