@@ -202,6 +202,10 @@ struct nvt_trace *make_program(const struct program *program)
         program->rank ? (uint32_t)program->rank - 1 : NVT_NONE;
     for (int i = 0; i < (program->iterations ? program->iterations : 32); i++) {
         int64_t start = maker.now;
+        maker.now += program->data_ns;
+        if (program->data_ns)
+            make_range(&maker, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                       start);
         maker.now += vary(program->host_ns, &seed);
         work(&maker, program, &seed);
         leak(&maker, program, i);

@@ -37,6 +37,7 @@ struct nvt_trace *make_end(struct maker *maker);
 struct program {
     int iterations; /* 0: 32 */
     int no_ranges;
+    int64_t data_ns; /* it waits for a batch, as PyTorch's profiler has it */
     int64_t host_ns; /* the host works */
     int allocations;
     const char *allocation; /* the call, NULL: cudaMalloc */

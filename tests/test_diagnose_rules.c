@@ -50,6 +50,12 @@ static const struct trouble {
      {.kernels = 10, .kernel_ns = 80000, .host_ns = 120000},
      {{.kernels = 10, .kernel_ns = 120000, .host_ns = 120000},
       {.kernels = 10, .kernel_ns = 40000, .host_ns = 90000}}},
+    /* A wait of the host and 100 ns between iterations are the rest of each. */
+    {&nvt_rule_input,
+     "for 10 % of its time the loop waits for the next batch",
+     {.data_ns = 101000, .host_ns = 900000},
+     {{.data_ns = 99000, .host_ns = 900000},
+      {.data_ns = 101000, .host_ns = 100000, .kernels = 1, .kernel_ns = 80000}}},
     {&nvt_rule_loading,
      "2 times an iteration", /* the first is behind the wait of the iteration before */
      {.kernels = 3, .kernel_ns = 80000, .launch_ns = 1000000},
@@ -608,7 +614,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
           " rules had nothing to look at (nvtally record --trace kernel, on a ",
           "no API calls on record: 1 of ", "no memory events on record: 2 of ",
           "no iterations on record: 3 of "}},
-        {1, 1, {"no memory events on record: 2 of ", "no NVTX ranges on record: 5 of "}},
+        {1, 1, {"no memory events on record: 2 of ", "no NVTX ranges on record: 6 of "}},
         {0, 2, {"no memory events on record: 2 of ", "no iterations on record: 3 of "}},
         {0, 3, {NULL}},
     };

@@ -23,6 +23,7 @@
     X(loading)                                                                                     \
     X(kernels)                                                                                     \
     X(idle)                                                                                        \
+    X(input)                                                                                       \
     X(stalled)                                                                                     \
     X(pageable)                                                                                    \
     X(transfers)                                                                                   \

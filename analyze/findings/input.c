@@ -1,0 +1,96 @@
+/* input-bound: a loop that waits for its next batch, where PyTorch's loaders say so. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../diagnosis/diagnose.h"
+
+#define LEAST_SHARE 0.1
+#define LEAST_COUNT 3
+
+/* Around DataLoader's __next__: PyTorch's own annotation, and the range of `record --pytorch`. */
+static int is_wait(const struct nvt_trace *trace, uint32_t range)
+{
+    static const char annotation[] = "enumerate(DataLoader)#";
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    if (!strncmp(name, annotation, sizeof(annotation) - 1))
+        return 1;
+    return !strcmp(name, "data") &&
+           !strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "PyTorch");
+}
+
+struct waits {
+    double ns, count;
+    int64_t until;                  /* of the last one */
+    int64_t moments[NVT_MOMENTS];   /* of the longest, which come first */
+    double moments_ns[NVT_MOMENTS]; /* 0: none */
+};
+
+static void add(struct waits *waits, int64_t start, double ns)
+{
+    size_t at = NVT_MOMENTS;
+    waits->ns += ns;
+    waits->count++;
+    for (; at && ns > waits->moments_ns[at - 1]; at--)
+        if (at < NVT_MOMENTS) {
+            waits->moments[at] = waits->moments[at - 1];
+            waits->moments_ns[at] = waits->moments_ns[at - 1];
+        }
+    if (at == NVT_MOMENTS)
+        return;
+    waits->moments[at] = start;
+    waits->moments_ns[at] = ns;
+}
+
+/* One within another, as where the profiler annotates what `record --pytorch` does, is the same wait. */
+static void add_up(const struct nvt_view *view, struct waits *waits)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    waits->until = view->from;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        if (ranges->start[i] < waits->until || ranges->end[i] > view->to ||
+            ranges->flags[i] & NVT_RANGE_PARTIAL ||
+            !nvt_is_viewed_thread(view, ranges->thread[i]) || !is_wait(view->trace, i))
+            continue;
+        waits->until = ranges->end[i];
+        add(waits, ranges->start[i], (double)(ranges->end[i] - ranges->start[i]));
+    }
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct waits waits = {0};
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    if (view->trace->ops.count)
+        return 0;
+    add_up(view, &waits);
+    double usual = nvt_usual_time(waits.ns, waits.count, waits.moments_ns[0], waits.moments_ns[1]);
+    if (waits.count < LEAST_COUNT || usual < LEAST_SHARE * view->span_ns)
+        return 0;
+    finding.cost_ns = waits.ns / view->units;
+    snprintf(finding.what, sizeof(finding.what),
+             "for %.0f %% of its time the loop waits for the next batch",
+             100 * waits.ns / view->span_ns);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "%s %s, %s each on average, the longest %s; whether a device had work meanwhile "
+             "is not on record",
+             NVT_COUNT(waits.count / view->units), view->per, NVT_TIME(waits.ns / waits.count),
+             NVT_TIME(waits.moments_ns[0]));
+    for (size_t i = 0; i < NVT_MOMENTS && waits.moments_ns[i] > 0; i++)
+        nvt_finding_point(&finding, waits.moments[i]);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+const struct nvt_rule nvt_rule_input = {
+    .cause = "input-bound",
+    .about = "a training loop that waits for its DataLoader",
+    .threshold = "10 % of the time in at least 3 waits, also were the two longest as the others: "
+                 "the first batch of an epoch, for which workers start, is no loop; known from "
+                 "PyTorch's profiler and from record --pytorch; not where device operations are on "
+                 "record: what a wait costs is then in the device's gaps (GPU idle)",
+    .remedy = "more workers (num_workers=, persistent_workers=True), a larger prefetch_factor=, or "
+              "less work a sample: decode and resize once, ahead of the training",
+    .confidence = NVT_LIKELY,
+    .needs = NVT_RULE_RANGES,
+    .look = look,
+};
