@@ -13,7 +13,9 @@
 #include <sys/wait.h>
 
 #include "../lib/axis.h"
+#include "../lib/buffer.h"
 #include "../lib/commands.h"
+#include "../lib/shell.h"
 #include "capture_wish.h"
 #include "output_name.h"
 #include "session.h"
@@ -112,6 +114,9 @@ static int check_capture(struct nvt_record_options *options)
 
 /* What is recorded unless --trace says otherwise: CUPTI is loaded by processes that use CUDA alone. */
 #define TRACE_DEFAULT (NVT_TRACE_NVTX | NVT_TRACE_KERNEL)
+
+/* The longest command line of ours that is kept. */
+enum { RECORD_BYTES_MAX = 4096 };
 
 enum { TRACE = 256, CAPTURE, MAX_AGE, MAX_SIZE, PYTORCH, RING_SIZE, ON_FULL, WAIT, LEVEL, HELP };
 static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
@@ -301,6 +306,25 @@ static int end_like(int wait_status)
     return nvt_exit_code(wait_status);
 }
 
+/* Record, and tell the trace by which command line: nvt_record_run. */
+static int run(struct nvt_record_options *options, char **argv, char *const command[],
+               struct nvt_record_result *result, struct nvt_error *err)
+{
+    struct nvt_buffer line = {0};
+    const char *facts[] = {"record", NULL, NULL};
+    int failed = nvt_buffer_append(&line, "nvtally ", 8) || nvt_shell_join(&line, argv);
+    /* What is too long is no command that could be copied. */
+    if (!failed && line.size < RECORD_BYTES_MAX && !nvt_buffer_append(&line, "", 1)) {
+        facts[1] = (const char *)line.data;
+        options->facts = facts;
+    }
+    failed =
+        failed ? nvt_fail(err, "out of memory") : nvt_record_run(options, command, result, err);
+    options->facts = NULL;
+    nvt_buffer_free(&line);
+    return failed;
+}
+
 int nvt_cmd_record(int argc, char **argv)
 {
     struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
@@ -324,7 +348,7 @@ int nvt_cmd_record(int argc, char **argv)
     }
     options.output = output;
     char **command = argv + optind;
-    int failed = nvt_record_run(&options, command, &result, &err);
+    int failed = run(&options, argv, command, &result, &err);
     /* Where nobody reads what we say, the status still is the command's. */
     (void)signal(SIGPIPE, SIG_IGN);
     if (failed) {

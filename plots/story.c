@@ -372,7 +372,9 @@ static void put_again(const struct nvt_story *story, struct nvt_document *docume
             nvt_document_command(document, command);
     }
     for (size_t i = 0; i < input->trace_count; i++) {
-        const char *command = nvt_trace_meta(input->traces[i].trace, "command");
+        const char *command = nvt_trace_meta(input->traces[i].trace, "record");
+        if (!command)
+            command = nvt_trace_meta(input->traces[i].trace, "command");
         if (command && nvt_input_is_own(&input->traces[i]))
             nvt_document_command(document, command);
     }

@@ -112,6 +112,29 @@ static void records_cpp_clients(void **state)
     nvt_trace_free(trace);
 }
 
+/* A report says how its trace came about, with the options of the recording. */
+static void tells_by_which_command_it_was_recorded(void **state)
+{
+    (void)state;
+    const char *trace = recorded_in("by options.nvt"), *path = recorded_in("told.md");
+    struct cli_result result =
+        cli_run((const char *[]){"nvtally", "record", "--trace", "nvtx", "--level", "3", "-o",
+                                 trace, "--", cli_client("scoped"), "two words", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run((const char *[]){"nvtally", "report", trace, "-o", path, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char line[4000], *text = cli_read_file(path, NULL);
+    snprintf(line, sizeof(line),
+             "sh\nnvtally record --trace nvtx --level 3 -o '%s' -- %s 'two words'\n", trace,
+             cli_client("scoped"));
+    assert_non_null(text);
+    if (!strstr(text, line))
+        fail_msg("no %s in\n%s", line, text);
+    free(text);
+}
+
 static void keeps_names_of_all_lengths_and_numbers(void **state)
 {
     (void)state;
@@ -580,6 +603,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_everything_that_nvtx_has),
         cmocka_unit_test(records_cpp_clients),
+        cmocka_unit_test(tells_by_which_command_it_was_recorded),
         cmocka_unit_test(keeps_names_of_all_lengths_and_numbers),
         cmocka_unit_test(closes_ranges_with_attributes),
         cmocka_unit_test(pops_too_many_are_ignored),
