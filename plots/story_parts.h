@@ -25,7 +25,11 @@ struct nvt_table *nvt_story_cost(const struct nvt_report_input *input);
 int nvt_story_device(struct nvt_report_input *input, struct nvt_buffer *text,
                      struct nvt_error *err);
 
-/* What was found, in a few lines: runs, devices, warm-up, cost of collecting, memory, findings. 0,
+/* Append lines about traces of no run: their iterations, and, where there are no device operations, what ranges the host's time
+ * was in. 0, or -1. */
+int nvt_story_host(struct nvt_report_input *input, struct nvt_buffer *text, struct nvt_error *err);
+
+/* What was found, in a few lines: runs, devices, host, warm-up, cost of collecting, memory, findings. 0,
  * or -1 with err filled. */
 int nvt_story_summary(struct nvt_report_input *input, const struct nvt_findings *findings,
                       struct nvt_document *document, struct nvt_error *err);

@@ -111,9 +111,9 @@ int nvt_story_summary(struct nvt_report_input *input, const struct nvt_findings 
 {
     struct nvt_buffer text = {0};
     int failed = put_runs(input, &text) || nvt_story_device(input, &text, err) ||
-                 put_warmup(input, &text, err) || put_cost(input, &text, err) ||
-                 put_memory(input, &text) || put_findings(input, findings, &text) ||
-                 nvt_buffer_append(&text, "", 1);
+                 nvt_story_host(input, &text, err) || put_warmup(input, &text, err) ||
+                 put_cost(input, &text, err) || put_memory(input, &text) ||
+                 put_findings(input, findings, &text) || nvt_buffer_append(&text, "", 1);
     if (!failed)
         nvt_document_item(document, "In short", (const char *)text.data);
     nvt_buffer_free(&text);

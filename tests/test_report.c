@@ -332,6 +332,34 @@ static void test_latex(void **state)
 
 /* --- what it is of ---------------------------------------------------------------------------- */
 
+/* Two steps of 100 us and another thread's 20 us: a step alone, with over half of it all, would say nothing. */
+static void says_first_where_the_host_was(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int tid, ts, dur;
+    } ranges[] = {{"ProfilerStep#1", 1, 0, 100},   {"forward", 1, 5, 30},
+                  {"backward", 1, 40, 50},         {"load", 2, 30, 20},
+                  {"ProfilerStep#2", 1, 100, 100}, {"backward", 1, 140, 52},
+                  {"forward", 1, 100, 36},         {"k", 1, 101, 20}};
+    char *directory = cli_tempdir(), trace[2000] = "[", path[4200];
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        snprintf(trace + strlen(trace), sizeof(trace) - strlen(trace),
+                 "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,"
+                 "\"ts\":%d,\"dur\":%d}%s",
+                 i ? "," : "", ranges[i].name, ranges[i].tid, ranges[i].ts, ranges[i].dur,
+                 i + 1 < sizeof(ranges) / sizeof(ranges[0]) ? "" : "]");
+    snprintf(path, sizeof(path), "%s/steps.json", directory);
+    cli_write_file(path, trace, strlen(trace));
+    char *text = document(path, directory, "a.md");
+    assert_non_null(strstr(text, "  - Iterations: 2, 100 µs each (median)\n"
+                                 "  - Host: of the time in ranges 46.4 % backward, 30.0 % forward, "
+                                 "9.1 % load\n"));
+    free(text);
+    cli_tempdir_remove(directory);
+}
+
 static void test_hostile_trace(void **state)
 {
     (void)state;
@@ -580,17 +608,12 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_html),
-        cmocka_unit_test(test_without_gnuplot),
-        cmocka_unit_test(test_markdown),
-        cmocka_unit_test(test_latex),
-        cmocka_unit_test(test_published),
-        cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_long_tables),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_browser),
-        cmocka_unit_test(test_hostile_trace),
-        cmocka_unit_test(test_cost_of_recording),
+        cmocka_unit_test(test_html),           cmocka_unit_test(test_without_gnuplot),
+        cmocka_unit_test(test_markdown),       cmocka_unit_test(test_latex),
+        cmocka_unit_test(test_published),      cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_long_tables),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_browser),        cmocka_unit_test(says_first_where_the_host_was),
+        cmocka_unit_test(test_hostile_trace),  cmocka_unit_test(test_cost_of_recording),
         cmocka_unit_test(test_several_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
