@@ -303,6 +303,33 @@ static void write_repeated(const char *directory)
     assert_int_equal(fclose(file), 0);
 }
 
+/* A bar that goes on before its axis has a triangle and no cap there, which would say that it ends. */
+static void bars_of_fragments_say_where_they_are_cut(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    char *directory = cli_tempdir();
+    write_rows(directory, "A CPU");
+    for (int cut = 0; cut < 2; cut++) {
+        FILE *out = fopen(cli_in(directory, "results.jsonl"), "a");
+        assert_non_null(out);
+        fprintf(out,
+                "{\"workload\": \"fragmented\", \"size\": 64, \"batch\": 1, \"fragments\": %d, "
+                "\"mode\": \"train\", \"forward_ns_mean\": 20000, \"forward_ns_std\": %d}\n",
+                cut ? 64 : 16, cut ? 30000 : 1000);
+        fclose(out);
+        struct cli_result result = plot(directory, NULL, NULL);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+        char *script = cli_read_text(directory, "fragments-size64-batch1.gp");
+        assert_int_equal(strstr(script, "ends in a triangle.") != NULL, cut);
+        assert_non_null(strstr(script, "($2-$3<floor?$2:NaN):(0):(floor-$2) with vectors"));
+        free(script);
+    }
+    cli_tempdir_remove(directory);
+}
+
 #define PHASES_ROW(size, results)                                                                  \
     "{\"workload\": \"transformer\", \"size\": \"" size "\", \"precision\": \"fp32\", "            \
     "\"phase\": \"forward_backward\", \"vocabulary\": 10000, \"context\": 128, \"backend\": "      \
@@ -527,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_scaling_over_partitions),
         cmocka_unit_test(test_linear_alone),
         cmocka_unit_test(test_repetitions),
+        cmocka_unit_test(bars_of_fragments_say_where_they_are_cut),
         cmocka_unit_test(test_phases),
         cmocka_unit_test(test_switchback),
         cmocka_unit_test(test_other_formats),

@@ -171,6 +171,34 @@ static int has_bars(const struct sheet *sheet, int std)
     return 0;
 }
 
+/* Whether some bar goes on before its axis begins; the plain layer has a band. */
+static int has_cut(const struct sheet *sheet, const struct panel *panel)
+{
+    const struct nvt_extent extent = extent_of(sheet, panel);
+    const double floor = nvt_extent_floor(&extent, LOG_RATIO);
+    for (size_t i = 0; i < sheet->count; i++) {
+        const struct nvt_fragment_row *row = sheet->rows[i];
+        if (row->line != NVT_LINEAR &&
+            value_of(row, panel->column) - value_of(row, panel->std) < floor)
+            return 1;
+    }
+    return 0;
+}
+
+/* Means with bars, where one goes on before the axis a head and no cap. */
+static void put_bars(const char *name, const char *block, const struct style *style,
+                     const struct panel *panel, const struct nvt_look *look, FILE *out)
+{
+    const int mean = panel->column, std = panel->std;
+    fprintf(out,
+            "'%s.dat' index '%s' using ($1*%g):%d:($%d-$%d<floor?$%d:low($%d,$%d)):(high($%d,$%d)) "
+            "with yerrorlines linecolor '%s' pointtype %d pointsize 0.6 linewidth 1.3, \\\n     "
+            "'' index '%s' using ($1*%g):($%d-$%d<floor?$%d:NaN):(0):(floor-$%d) with vectors head "
+            "filled size screen 0.016,25 linecolor '%s' linewidth 1.3",
+            name, block, style->shift, mean, mean, std, mean, mean, std, mean, std, look->color,
+            look->point, block, style->shift, mean, std, mean, mean, look->color);
+}
+
 static void put_plot(const struct sheet *sheet, const struct panel *panel, const char *name,
                      double scale, FILE *out)
 {
@@ -196,11 +224,7 @@ static void put_plot(const struct sheet *sheet, const struct panel *panel, const
                     "dashtype 2 linewidth 1.6",
                     name, panel->column, scale, look.color);
         else if (with_bars)
-            fprintf(out,
-                    "'%s.dat' index '%s' using ($1*%g):%d:(low($%d,$%d)):(high($%d,$%d)) "
-                    "with yerrorlines linecolor '%s' pointtype %d pointsize 0.6 linewidth 1.3",
-                    name, blocks[line], style->shift, panel->column, panel->column, panel->std,
-                    panel->column, panel->std, look.color, look.point);
+            put_bars(name, blocks[line], style, panel, &look, out);
         else
             fprintf(out,
                     "'%s.dat' index '%s' using ($1*%g):($%d/%g) with linespoints linecolor '%s' "
@@ -256,6 +280,9 @@ static void put_frame(const struct nvt_report_input *input, const struct sheet *
     }
     int bars = has_bars(sheet, FORWARD_STD) || has_bars(sheet, BACKWARD_STD);
     nvt_studied_notes(sheet->studied, bars ? "bars and band" : NULL, frame);
+    nvt_frame_note(frame, has_cut(sheet, &panels[0]) || has_cut(sheet, &panels[1])
+                              ? "A bar that goes on outside ends in a triangle."
+                              : "");
     snprintf(failed, sizeof(failed), "%zu not measured (out of memory or error).", sheet->failed);
     if (sheet->failed)
         nvt_frame_note(frame, failed);
