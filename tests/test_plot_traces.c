@@ -130,6 +130,39 @@ static void test_functions_are_left_out(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* Threads of one name: a short one as it is, and of a long one so much as leaves room for the number. */
+static void namesakes_have_their_whole_number(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    static const char *const names[] = {"python3", "pt_data_worker"};
+    static const char *const labels[][2] = {{"'python3 11168'", "'python3 11169'"},
+                                            {"'pt_d… 4111681'", "'pt_d… 4111682'"}};
+    char *directory = cli_tempdir(), json[1000];
+    const char *path = cli_in(directory, "t.json");
+    for (int i = 0; i < 2; i++) {
+        json[0] = 0;
+        for (int k = 0; k < 2; k++)
+            snprintf(json + strlen(json), sizeof(json) - strlen(json),
+                     "%c{\"ph\":\"X\",\"name\":\"r\",\"pid\":1,\"tid\":%d,\"ts\":1,\"dur\":2},"
+                     "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":%d,\"ts\":1,"
+                     "\"args\":{\"name\":\"%s\"}}%s",
+                     k ? ',' : '[', (i ? 4111681 : 11168) + k, (i ? 4111681 : 11168) + k, names[i],
+                     k ? "]" : "");
+        cli_write_file(path, json, strlen(json));
+        struct cli_result result = plot(path);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+        char *script = cli_read_text(directory, "t-timeline.gp");
+        for (int k = 0; k < 2; k++)
+            if (!strstr(script, labels[i][k]))
+                fail_msg("no %s in\n%s", labels[i][k], script);
+        free(script);
+    }
+    cli_tempdir_remove(directory);
+}
+
 /* Bars have the names of the rows that they are of, however many that are left out come before. */
 static void test_bars_behind_functions(void **state)
 {
@@ -269,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_what_no_font_has),
         cmocka_unit_test(test_ranges_of_a_trace),
         cmocka_unit_test(test_functions_are_left_out),
+        cmocka_unit_test(namesakes_have_their_whole_number),
         cmocka_unit_test(test_bars_behind_functions),
         cmocka_unit_test(test_trace_named_like_an_option),
         cmocka_unit_test(test_traces_left_out),

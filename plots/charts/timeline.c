@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../analyze/diagnosis/diagnose.h"
+#include "../../lib/text.h"
 #include "../chart.h"
 #include "../frame.h"
 #include "../gnuplot.h"
@@ -24,6 +25,7 @@ enum {
     COLUMNS = 340, /* of the picture, about: what lies within one in a lane is one box */
     LANES_MOST = THREADS_MOST * DEPTH_MOST + STREAMS_MOST,
     BOXES_MOST = 2 * (COLUMNS + 1) * LANES_MOST, /* small ones and, between them, others */
+    LABEL_MOST = 13,                             /* columns beside a lane */
     SEEN_MOST = 256,                             /* threads and streams that are told apart */
     OPEN_MOST = 32,                              /* ranges within each other whose ends are known */
 };
@@ -390,6 +392,17 @@ static int has_namesake(const struct sheet *sheet, int source)
     return 0;
 }
 
+/* Name and number of a thread, of which the number has to be read in full: it tells namesakes apart. */
+static void name_with_number(const char *name, int64_t tid, char *out, size_t size)
+{
+    char number[24], few[NVT_LABEL_SIZE(LABEL_MOST)];
+    int digits = snprintf(number, sizeof(number), "%" PRId64, tid);
+    size_t room = digits + 3 < LABEL_MOST ? (size_t)(LABEL_MOST - 1 - digits) : 2;
+    /* What is cut has one column more, for the dots. */
+    nvt_label_cut(name, nvt_text_width(name) <= room ? room : room - 1, few, sizeof(few));
+    snprintf(out, size, "%s %s", few, number);
+}
+
 /* "thread 123" or the name of the thread, "GPU 0:7" for stream 7 of device 0. */
 static void name_source(const struct sheet *sheet, int index, char *out, size_t size)
 {
@@ -399,13 +412,11 @@ static void name_source(const struct sheet *sheet, int index, char *out, size_t 
         return;
     }
     const char *name = thread_name(sheet, index);
-    char few[NVT_LABEL_SIZE(6)];
     int64_t tid = sheet->trace->threads.tid[source->thread];
-    nvt_label_cut(name, 6, few, sizeof(few));
     if (!*name)
         snprintf(out, size, "thread %" PRId64, tid);
     else if (has_namesake(sheet, index))
-        snprintf(out, size, "%s %" PRId64, few, tid);
+        name_with_number(name, tid, out, size);
     else
         nvt_label_cut(name, 40, out, size);
 }
@@ -417,7 +428,7 @@ static void put_lanes(const struct sheet *sheet, FILE *out)
     for (int i = 0; i < sheet->source_count; i++) {
         name_source(sheet, i, text, sizeof(text));
         fputs(i ? ", " : "", out);
-        nvt_gnuplot_text(text, 13, out);
+        nvt_gnuplot_text(text, LABEL_MOST, out);
         fprintf(out, " %d", sheet->sources[i].lane);
     }
     fputs(")\n", out);
