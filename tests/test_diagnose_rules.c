@@ -606,14 +606,14 @@ static void what_rules_could_not_look_at_is_said(void **state)
              &(struct program){.kernels = 4, .kernel_ns = 80000, .leak_bytes = 1024})}};
     static const struct {
         size_t from, count;
-        const char *const lines[5]; /* of all of them */
+        const char *const lines[6]; /* of all of them */
     } cases[] = {
         {0,
          1,
          {"no device operations on record: 14 of ",
           " rules had nothing to look at (nvtally record --trace kernel, on a ",
           "no API calls on record: 1 of ", "no memory events on record: 2 of ",
-          "no iterations on record: 3 of "}},
+          "no iterations on record: 3 of ", "for training, nvtally record --pytorch)\n"}},
         {1, 1, {"no memory events on record: 2 of ", "no NVTX ranges on record: 6 of "}},
         {0, 2, {"no memory events on record: 2 of ", "no iterations on record: 3 of "}},
         {0, 3, {NULL}},
@@ -627,7 +627,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
         assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
         for (size_t at = 0; at < text.size; at++)
             lines += text.data[at] == '\n';
-        for (size_t j = 0; j < 5 && cases[i].lines[j]; j++) {
+        for (size_t j = 0; j < 6 && cases[i].lines[j]; j++) {
             lines -= cases[i].lines[j][0] == 'n';
             if (!strstr((const char *)text.data, cases[i].lines[j]))
                 fail_msg("%zu: no \"%s\" in\n%s", i, cases[i].lines[j], (const char *)text.data);
