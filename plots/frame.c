@@ -291,31 +291,22 @@ void nvt_frame_series_keys(struct nvt_frame *frame, const struct nvt_series *ser
         nvt_frame_key(frame, NVT_KEY_POINT, series[i].color, 1, series[i].point, series[i].title);
 }
 
-void nvt_frame_series(const char *name, const char *columns, const struct nvt_series *series,
-                      size_t count, FILE *out)
+void nvt_frame_series_std(const char *name, const struct nvt_bar_columns *columns,
+                          const struct nvt_series *series, size_t count, FILE *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%s'%s.dat' index '%s' using %s with xerrorbars", i ? ", \\\n     " : "plot ",
-                name, series[i].block, columns);
-        nvt_frame_style(NVT_KEY_POINT, series[i].color, 1, series[i].point, out);
-    }
-    putc('\n', out);
-}
-
-void nvt_frame_series_std(const char *name, const struct nvt_series *series, size_t count,
-                          FILE *out)
-{
+    const char *mean = columns->mean, *std = columns->std, *y = columns->y;
     for (size_t i = 0; i < count; i++) {
         const char *block = series[i].block, *color = series[i].color;
         fprintf(out,
-                "%s'%s.dat' index '%s' using 1:3:($1-$2<floor?$1:low($1,$2)):(high($1,$2)) with "
-                "xerrorbars",
-                i ? ", \\\n     " : "plot ", name, block);
+                "%s'%s.dat' index '%s' using (%s):(%s):(%s-%s<floor?%s:low(%s,%s)):(high(%s,%s)) "
+                "with xerrorbars",
+                i ? ", \\\n     " : "plot ", name, block, mean, y, mean, std, mean, mean, std, mean,
+                std);
         nvt_frame_style(NVT_KEY_POINT, color, 1, series[i].point, out);
         fprintf(out,
-                ", \\\n     '' index '%s' using ($1-$2<floor?$1:NaN):3:(floor-$1):(0) with vectors "
-                "head filled size screen 0.016,25 linecolor '%s' linewidth 1.6",
-                block, color);
+                ", \\\n     '' index '%s' using (%s-%s<floor?%s:NaN):(%s):(floor-%s):(0) with "
+                "vectors head filled size screen 0.016,25 linecolor '%s' linewidth 1.6",
+                block, mean, std, mean, y, mean, color);
     }
     putc('\n', out);
 }

@@ -85,14 +85,16 @@ struct nvt_series {
 /* A key for each of them. */
 void nvt_frame_series_keys(struct nvt_frame *frame, const struct nvt_series *series, size_t count);
 
-/* Plot them with error bars along x; `columns` is gnuplot's "using": x:y:low:high. */
-void nvt_frame_series(const char *name, const char *columns, const struct nvt_series *series,
-                      size_t count, FILE *out);
+/* Where blocks of means have them, their deviations and their places on y: columns ("$1") of gnuplot, or what it makes of
+ * some. */
+struct nvt_bar_columns {
+    const char *mean, *std, *y;
+};
 
-/* The same of blocks of mean, deviation and y, with bars of the deviation on an axis of
- * nvt_frame_scale: one that goes on before the axis begins has a triangle there and no cap. */
-void nvt_frame_series_std(const char *name, const struct nvt_series *series, size_t count,
-                          FILE *out);
+/* Plot them with bars of the deviation along x, on an axis of nvt_frame_scale: one that goes on before the axis begins has a
+ * triangle there and no cap. */
+void nvt_frame_series_std(const char *name, const struct nvt_bar_columns *columns,
+                          const struct nvt_series *series, size_t count, FILE *out);
 
 /* The least and the most of values that an axis has to hold; as long as there are none, the most is
  * zero and the least above it. */

@@ -356,7 +356,7 @@ static void test_phases(void **state)
     assert_non_null(strstr(script, "'size=large'"));
     assert_non_null(strstr(script, "'Not drawn: size=2.7B (oom).'"));
     assert_non_null(strstr(script, "ends in a triangle."));
-    assert_non_null(strstr(script, "($1-$2<floor?$1:NaN):3:(floor-$1):(0) with vectors"));
+    assert_non_null(strstr(script, "($1-$2<floor?$1:NaN):($3):(floor-$1):(0) with vectors"));
     free(script);
     cli_write_file(cli_in(directory, "results.jsonl"), alone, strlen(alone));
     result = plot(directory, NULL, NULL);

@@ -244,7 +244,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
         put_label(sheet, &sheet->rows[i], out);
         fprintf(out, " at graph 0,first %.2f left noenhanced font ',11'\n", (double)i + 0.24);
     }
-    nvt_frame_series_std(name, shown, series, out);
+    nvt_frame_series_std(name, &(struct nvt_bar_columns){"$1", "$2", "$3"}, shown, series, out);
     nvt_frame_close(&frame, out);
 }
 

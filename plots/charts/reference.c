@@ -46,12 +46,17 @@ static int is_shown(const struct nvt_beside *pair)
     return series_of(pair) < SERIES && strcmp(nvt_record_source(pair->ours), "published") != 0;
 }
 
+static double ratio_of(const struct nvt_beside *pair)
+{
+    return pair->our_value / pair->their_value;
+}
+
 /* Of the ratio, first order, from the deviations that are known; 0 where none is. */
 static double deviation_of(const struct nvt_beside *pair)
 {
     double ours = pair->our_std > 0 ? pair->our_std / pair->our_value : 0;
     double theirs = pair->their_std > 0 ? pair->their_std / pair->their_value : 0;
-    return pair->our_value / pair->their_value * sqrt(ours * ours + theirs * theirs);
+    return ratio_of(pair) * sqrt(ours * ours + theirs * theirs);
 }
 
 /* A part of the pairs with at most SHEET_ROWS configurations. */
@@ -102,8 +107,8 @@ static void put_data(const struct nvt_chart_request *request, const void *what, 
                 continue;
             if (!in_block++)
                 fprintf(out, "%s# %s\n", blocks++ ? "\n\n" : "", all_series[s].block);
-            fprintf(out, "%zu\t%.9g\t%.9g\t%.9g\t%.9g\n", row, pair->our_value / pair->their_value,
-                    pair->our_value, pair->their_value, deviation_of(pair));
+            fprintf(out, "%zu\t%.9g\t%.9g\t%.9g\t%.9g\n", row, ratio_of(pair), pair->our_value,
+                    pair->their_value, deviation_of(pair));
         }
     }
 }
@@ -147,6 +152,27 @@ static void put_names(const struct sheet *sheet, FILE *out)
         free((char *)configurations[i]);
 }
 
+static struct nvt_extent extent_of(const struct sheet *sheet)
+{
+    struct nvt_extent extent = {1, 1}; /* with the line of equal times */
+    for (size_t i = 0; i < sheet->count; i++)
+        if (is_shown(&sheet->pairs[i]))
+            nvt_extent_add_bar(&extent, ratio_of(&sheet->pairs[i]), deviation_of(&sheet->pairs[i]));
+    return extent;
+}
+
+/* Whether a bar goes on before the axis begins. */
+static int has_cut(const struct sheet *sheet)
+{
+    const struct nvt_extent extent = extent_of(sheet);
+    const double floor = nvt_extent_floor(&extent, 0);
+    for (size_t i = 0; i < sheet->count; i++)
+        if (is_shown(&sheet->pairs[i]) &&
+            ratio_of(&sheet->pairs[i]) - deviation_of(&sheet->pairs[i]) < floor)
+            return 1;
+    return 0;
+}
+
 static int has_bars(const struct sheet *sheet)
 {
     for (size_t i = 0; i < sheet->count; i++)
@@ -175,6 +201,7 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_studied_notes(sheet->studied,
                       has_bars(sheet) ? "bars of the ratio, from those that are known" : NULL,
                       frame);
+    nvt_frame_note(frame, has_cut(sheet) ? "A bar that goes on outside ends in a triangle." : "");
     nvt_frame_provenance(frame, "Ours: ", &from);
     snprintf(text, sizeof(text), "Published: %s; device: %s", theirs ? theirs->title : "?",
              theirs ? theirs->device : "not stated");
@@ -200,12 +227,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     const struct sheet *sheet = what;
     struct nvt_series shown[SERIES];
     size_t series = shown_series(sheet, shown);
-    struct nvt_extent extent = {1, 1}; /* with the line of equal times */
-    for (size_t i = 0; i < sheet->count; i++)
-        if (is_shown(&sheet->pairs[i])) {
-            double ratio = sheet->pairs[i].our_value / sheet->pairs[i].their_value;
-            nvt_extent_add(&extent, ratio, ratio);
-        }
+    const struct nvt_extent extent = extent_of(sheet);
     struct nvt_frame frame = nvt_frame_new(
         request->format, name, "Our time / published time (other machines: no verdict)");
     frame.left = frame.right = 20;
@@ -221,8 +243,8 @@ static void put_script(const struct nvt_chart_request *request, const void *what
         fprintf(out, "set arrow %zu from 1,%zu.44 to 1,%zu nohead linecolor '#333333' dashtype 2\n",
                 row + 1, row, row + 1);
     put_names(sheet, out);
-    nvt_frame_series(name, "2:($1-0.32):($5>0&&$5<$2?$2-$5:$2):($5>0?$2+$5:$2)", shown, series,
-                     out);
+    nvt_frame_series_std(name, &(struct nvt_bar_columns){"$2", "$5", "($1-0.32)"}, shown, series,
+                         out);
     nvt_frame_close(&frame, out);
 }
 
