@@ -160,7 +160,7 @@ static void list_reports(FILE *out)
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
     for (size_t i = 0; i < count; i++)
-        fprintf(out, "%-20s %s%s\n", reports[i]->name, reports[i]->about,
+        fprintf(out, "%-21s %s%s\n", reports[i]->name, reports[i]->about,
                 reports[i]->published ? " (-f published)" : "");
 }
 

@@ -285,7 +285,7 @@ static void help(void)
 {
     fputs(usage_head, stdout);
     for (size_t i = 0; i < CHARTS; i++)
-        printf("  %-12s %s\n", charts[i]->name, charts[i]->about);
+        printf("  %-14s %s\n", charts[i]->name, charts[i]->about);
 }
 
 int nvt_cmd_plot(int argc, char **argv)

@@ -154,6 +154,35 @@ static void test_a_wrong_number_of_threads(void **state)
     }
 }
 
+/* Where what the name in a line stands for begins. */
+static size_t column_of_about(const char *line)
+{
+    size_t indent = strspn(line, " "), name = indent + strcspn(line + indent, " ");
+    return name + strspn(line + name, " ");
+}
+
+/* Names of any length, and what they stand for in a column. */
+static void lists_stand_in_columns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *argv[5], *from;
+    } lists[] = {{{"nvtally", "stats", "-r", "list"}, ""},
+                 {{"nvtally", "plot", "--help"}, "Charts:\n"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct cli_result result = cli_run(lists[i].argv);
+        cli_expect_status(&result, 0);
+        char *line = strstr(result.out, lists[i].from);
+        assert_non_null(line);
+        line += strlen(lists[i].from);
+        const size_t column = column_of_about(line);
+        for (; *line; line += strcspn(line, "\n") + 1)
+            if (column_of_about(line) != column)
+                fail_msg("%s", line);
+        cli_result_free(&result);
+    }
+}
+
 static void test_help_of_every_command(void **state)
 {
     struct commands *commands = *state;
@@ -362,6 +391,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_command),
         cmocka_unit_test(test_unknown_command),
+        cmocka_unit_test(lists_stand_in_columns),
         cmocka_unit_test(test_help_of_every_command),
         cmocka_unit_test(test_a_wrong_number_of_threads),
         cmocka_unit_test(test_unknown_option),
