@@ -220,7 +220,7 @@ check-inject-run: $(BUILD)/nvtally $(BUILD)/libnvtally-inject.so $(CLIENTS) $(pa
 	    NVTALLY_BUILD=$(abspath $(BUILD)) $(BUILD)/tests/$$test || failed="$$failed $$test"; \
 	done; if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; fi
 
-demo: all ## the fragment study, small enough for a laptop: a table and a chart
+demo: all ## the fragment study, small enough for a laptop: a table, charts and findings
 	$(Q)tests/demo
 
 include $(wildcard library/module.mk kernels/*/module.mk packaging/module.mk tests/*/module.mk)
