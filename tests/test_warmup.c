@@ -376,6 +376,39 @@ static void shares_of_ranges_add_up(void **state)
     free(notes);
 }
 
+/*
+ * Iterations as record --pytorch has them, start/end ranges: each begins within a range of the program that goes on behind its end,
+ * holds one of 700 (later 50), in which another of 100 (25) lies, one of another thread, and takes 900 (100) in all.
+ */
+static void iterations_without_children_are_taken_apart(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("p.nvt", "test");
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    assert_int_equal(nvt_trace_thread(trace, 0, 8), 1);
+    for (int64_t i = 0, now = 1000; i < 25; i++) {
+        const int64_t takes = i ? 100 : 900, phase = i ? 50 : 700;
+        push_in(trace, "", "step", now - 5, now + takes + 5);
+        push_in(trace, "PyTorch", "iteration", now, now + takes);
+        trace->ranges.style[trace->ranges.count - 1] = NVT_START_END;
+        push_in(trace, "PyTorch", "forward", now + 10, now + 10 + phase);
+        push_in(trace, "PyTorch", "layer", now + 20, now + 20 + (i ? 25 : 100));
+        push_in(trace, "", "beside", now + 20, now + 30);
+        trace->ranges.thread[trace->ranges.count - 1] = 1;
+        now += takes + 50;
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    char *notes, *text = report(&trace, 1, &notes);
+    expect(text, "p.nvt,,1,25,900,100,9.000,1,1,1,96.00,1\n");
+    expect(text, "p.nvt,,1,range,forward,600,25,575,71.9,,,\n"
+                 "p.nvt,,1,range,(between phases),200,50,150,18.8,,,\n"
+                 "p.nvt,,1,range,forward/layer,100,25,75,9.4,,,\n");
+    assert_null(strstr(text, "beside"));
+    assert_null(strstr(text, "step"));
+    free(text);
+    free(notes);
+}
+
 static void few_iterations_are_no_verdict(void **state)
 {
     (void)state;
@@ -501,6 +534,7 @@ int main(void)
         cmocka_unit_test(equal_times_have_no_change_point),
         cmocka_unit_test(the_report_is_that_by_hand),
         cmocka_unit_test(shares_of_ranges_add_up),
+        cmocka_unit_test(iterations_without_children_are_taken_apart),
         cmocka_unit_test(few_iterations_are_no_verdict),
         cmocka_unit_test(processes_of_a_trace_are_told_apart),
         cmocka_unit_test(causes_explain_no_more_than_there_is),

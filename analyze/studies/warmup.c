@@ -105,17 +105,30 @@ static uint32_t configuration_of(const struct nvt_trace *trace, const uint32_t *
     return row;
 }
 
+/* How a trace has its iterations: as push/pop ranges, or else as `record --pytorch` has them, which begin and end within
+ * those of the program. */
+static uint8_t style_of(const struct nvt_trace *trace, uint32_t warmup, uint32_t iteration)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if ((ranges->name[i] == warmup || ranges->name[i] == iteration) &&
+            ranges->style[i] == NVT_PUSH_POP)
+            return NVT_PUSH_POP;
+    return NVT_START_END;
+}
+
 static int add_trace(struct nvt_warmups *warmups, const struct nvt_trace *trace, const char *level,
                      struct nvt_error *err)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     const uint32_t warmup = nvt_strings_find(trace->strings, "warmup", strlen("warmup"));
     const uint32_t iteration = nvt_strings_find(trace->strings, "iteration", strlen("iteration"));
+    const uint8_t style = style_of(trace, warmup, iteration);
     uint32_t *parent = nvt_nest_threads(trace, err);
     int status = parent ? 0 : -1;
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
         const int is_warmup = ranges->name[i] == warmup;
-        if ((!is_warmup && ranges->name[i] != iteration) || ranges->style[i] != NVT_PUSH_POP ||
+        if ((!is_warmup && ranges->name[i] != iteration) || ranges->style[i] != style ||
             ranges->flags[i] & NVT_RANGE_PARTIAL)
             continue;
         const uint32_t named = configuration_of(trace, parent, i);

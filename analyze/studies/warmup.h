@@ -2,8 +2,8 @@
  * Warming up: how long iterations take from the start of a process on. What the report `warmup` and
  * its chart read.
  *
- * A series is one process: its ranges `warmup` and `iteration` (push/pop), in the order of time, by
- * the range of the configuration around them (phases.h). Processes of the same configuration and
+ * A series is one process: its ranges `warmup` and `iteration` (push/pop; where a trace has none, start/end, as of
+ * `record --pytorch`), in the order of time, by the range of the configuration around them (phases.h). Processes of the same configuration and
  * collect level, with whatever number of warm-ups, are a study: their i-th iterations since the
  * start stand beside each other.
  */

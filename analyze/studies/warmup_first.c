@@ -93,13 +93,13 @@ static void see(struct seen *seen, const struct nvt_warmup_series *series, size_
     }
 }
 
-/* "forward/attention" of a range within an iteration. */
+/* "forward/attention" of a range within an iteration of the series; `within` as add_ranges leaves it. */
 static int path_of(const struct nvt_trace *trace, const struct nvt_nesting *nesting, uint32_t row,
-                   uint32_t iteration, struct nvt_buffer *path)
+                   uint32_t iteration, const uint32_t *within, struct nvt_buffer *path)
 {
     uint32_t chain[32];
     int depth = 0;
-    for (; row != iteration && row != NVT_NONE; row = nesting->parent[row])
+    for (; row != iteration && row != NVT_NONE && within[row]; row = nesting->parent[row])
         if (depth < 32)
             chain[depth++] = row;
     path->size = 0;
@@ -109,30 +109,6 @@ static int path_of(const struct nvt_trace *trace, const struct nvt_nesting *nest
                                    nvt_name(trace, trace->ranges.name[chain[--depth]]));
     }
     return status || nvt_buffer_append(path, "", 1) ? -1 : 0;
-}
-
-/* iteration[i]: which iteration of the series a range lies in, plus one; 0: none. */
-static int add_ranges(struct work *work, const struct nvt_warmup_series *series,
-                      const struct nvt_nesting *nesting, uint32_t *iteration)
-{
-    const struct nvt_trace *trace = series->trace;
-    const struct nvt_ranges *ranges = &trace->ranges;
-    struct nvt_buffer path = {0};
-    int status = 0;
-    for (size_t i = 0; i < series->count; i++)
-        iteration[series->rows[i]] = (uint32_t)i + 1;
-    for (uint32_t i = 0; i < ranges->count && !status; i++) {
-        if (!iteration[i] && nesting->parent[i] != NVT_NONE)
-            iteration[i] = iteration[nesting->parent[i]];
-        if (!iteration[i] || ranges->flags[i] & NVT_RANGE_PARTIAL)
-            continue;
-        const size_t at = iteration[i] - 1;
-        status = path_of(trace, nesting, i, series->rows[at], &path) ||
-                 add(work, (const char *)path.data, NVT_FIRST_RANGE, at,
-                     (double)(ranges->end[i] - ranges->start[i] - nesting->children_ns[i]));
-    }
-    nvt_buffer_free(&path);
-    return status;
 }
 
 /* The iteration that a time of a thread lies in, or SIZE_MAX; those of a process do not overlap. */
@@ -150,6 +126,49 @@ static size_t iteration_at(const struct nvt_warmup_series *series, uint32_t thre
             high = middle;
     }
     return low < series->count && ranges->start[series->rows[low]] <= time ? low : SIZE_MAX;
+}
+
+/* A start/end iteration is nobody's parent: what lies in it in time and in nothing else that does, on its thread, is taken off its
+ * own time. 0 or -1. */
+static int adopt(struct work *work, const struct nvt_warmup_series *series, uint32_t row,
+                 uint32_t *iteration)
+{
+    const struct nvt_ranges *ranges = &series->trace->ranges;
+    const size_t at = ranges->style[row] == NVT_PUSH_POP
+                          ? iteration_at(series, ranges->thread[row], ranges->start[row])
+                          : SIZE_MAX;
+    const uint32_t around = at == SIZE_MAX ? NVT_NONE : series->rows[at];
+    if (around == NVT_NONE || ranges->style[around] == NVT_PUSH_POP ||
+        ranges->thread[around] != ranges->thread[row] || ranges->end[row] > ranges->end[around])
+        return 0;
+    iteration[row] = (uint32_t)at + 1;
+    return add(work, "", NVT_FIRST_RANGE, at, -(double)(ranges->end[row] - ranges->start[row]));
+}
+
+/* iteration[i]: which iteration of the series a range lies in, plus one; 0: none. */
+static int add_ranges(struct work *work, const struct nvt_warmup_series *series,
+                      const struct nvt_nesting *nesting, uint32_t *iteration)
+{
+    const struct nvt_trace *trace = series->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    struct nvt_buffer path = {0};
+    int status = 0;
+    for (size_t i = 0; i < series->count; i++)
+        iteration[series->rows[i]] = (uint32_t)i + 1;
+    for (uint32_t i = 0; i < ranges->count && !status; i++) {
+        if (!iteration[i] && nesting->parent[i] != NVT_NONE)
+            iteration[i] = iteration[nesting->parent[i]];
+        if (!iteration[i] && !(ranges->flags[i] & NVT_RANGE_PARTIAL))
+            status = adopt(work, series, i, iteration);
+        if (!iteration[i] || ranges->flags[i] & NVT_RANGE_PARTIAL || status)
+            continue;
+        const size_t at = iteration[i] - 1;
+        status = path_of(trace, nesting, i, series->rows[at], iteration, &path) ||
+                 add(work, (const char *)path.data, NVT_FIRST_RANGE, at,
+                     (double)(ranges->end[i] - ranges->start[i] - nesting->children_ns[i]));
+    }
+    nvt_buffer_free(&path);
+    return status;
 }
 
 static int add_calls(struct work *work, const struct nvt_warmup_series *series)
@@ -219,7 +238,7 @@ static int add_faults(struct work *work, const struct nvt_warmup_series *series,
             add_fault(work, "page faults, at what one takes here", NVT_FIRST_CAUSE, at, faults, ns);
         uint32_t row = iteration ? range_around(trace, nesting, i) : NVT_NONE;
         if (row != NVT_NONE && iteration[row] == at + 1 && !status)
-            status = path_of(trace, nesting, row, series->rows[at], &path) ||
+            status = path_of(trace, nesting, row, series->rows[at], iteration, &path) ||
                      add_fault(work, (const char *)path.data, NVT_FIRST_RANGE, at, faults, ns);
     }
     nvt_buffer_free(&path);
