@@ -323,7 +323,8 @@ static void place_levels(struct nvt_pipeline_view *view, const struct nvt_pipeli
     }
 }
 
-/* On a device a step's backward begins when its first operation does, not when it is launched. */
+/* A step's backward begins when the first partition's does: on a device not when it is launched, on ranks not when the first
+ * of them begins to wait for it. */
 static void place_backwards(struct nvt_pipeline_view *view)
 {
     for (size_t i = view->span_count; i-- > 0;) {
@@ -350,8 +351,7 @@ static int settle(struct nvt_pipeline_view *view, struct nvt_error *err)
     free(last);
     if (view->span_count) {
         qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
-        if (view->on_device)
-            place_backwards(view);
+        place_backwards(view);
     }
     return 0;
 }
