@@ -154,6 +154,36 @@ static void throughput_says_which_times_it_is_of(void **state)
     free(picture);
 }
 
+/* Without checkpoints nothing is recomputed, and no key says that something is. */
+static void keys_are_of_what_is_there(void **state)
+{
+    (void)state;
+    if (!cli_has_gnuplot())
+        skip();
+    const char *out = cli_in(cli_folder, "kept");
+    run((const char *const[]){"nvtally", "run",
+                              "gpipe",   "--partitions",
+                              "2",       "--microbatches",
+                              "2",       "--checkpoint",
+                              "off",     "--engine",
+                              "self",    "--d-model",
+                              "16",      "--layers",
+                              "2",       "--heads",
+                              "2",       "--d-ff",
+                              "32",      "--vocabulary",
+                              "32",      "--batch",
+                              "4",       "--sequence",
+                              "8",       "--iterations",
+                              "2",       "--backend",
+                              "host",    "-o",
+                              out,       NULL});
+    char *picture = drawn(out, "gpipe-schedule.svg");
+    expect(picture, ">forward<");
+    expect(picture, ">backward<");
+    assert_null(strstr(picture, ">recompute<"));
+    free(picture);
+}
+
 /* Of an interleaved schedule a partition has two boxes for each micro-batch: they differ, and the legend says how. */
 static void parts_on_a_partition_are_told_apart(void **state)
 {
@@ -213,6 +243,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(charts_say_what_they_leave_out, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(throughput_says_which_times_it_is_of, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(keys_are_of_what_is_there, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(parts_on_a_partition_are_told_apart, cli_folder_set_up,
                                         cli_folder_tear_down),

@@ -392,13 +392,22 @@ static struct shades shades_of(const struct nvt_pipeline_view *view)
     return shades;
 }
 
+/* Whether a step has boxes of that kind: nothing is recomputed without checkpoints. */
+static int has_kind(const struct nvt_pipeline_view *view, int step, int kind)
+{
+    for (size_t i = 0; i < view->span_count; i++)
+        if (view->spans[i].step == step && (int)view->spans[i].kind == kind)
+            return 1;
+    return 0;
+}
+
 static void put_gantt_frame(const struct nvt_chart_request *request,
-                            const struct nvt_pipeline_view *view, const struct shades *shades,
-                            struct nvt_frame *frame)
+                            const struct nvt_pipeline_view *view, int step,
+                            const struct shades *shades, struct nvt_frame *frame)
 {
     char text[32];
     for (int kind = 0; kind < KINDS; kind++)
-        for (int part = 0; part < shades->parts; part++) {
+        for (int part = 0; part < shades->parts && has_kind(view, step, kind); part++) {
             snprintf(text, sizeof(text), part ? "%s .%d" : "%s", kinds[kind].name, part);
             nvt_frame_key(frame, NVT_KEY_BOX, shades->colors[kind][part], 1, 0, text);
         }
@@ -428,7 +437,7 @@ static void put_gantt(const struct nvt_chart_request *request, const struct nvt_
     const struct shades shades = shades_of(view);
     struct nvt_frame frame =
         nvt_frame_new(request->format, "gpipe-schedule", "One step of the pipeline");
-    put_gantt_frame(request, view, &shades, &frame);
+    put_gantt_frame(request, view, step, &shades, &frame);
     nvt_frame_open(&frame, 40 * view->partitions, out);
     nvt_frame_y_label(&frame, 0, "partition", out);
     fprintf(out,
