@@ -409,6 +409,26 @@ static void iterations_without_children_are_taken_apart(void **state)
     free(notes);
 }
 
+/* Within each iteration a solver has three of its own, and outside of them a library has one. */
+static void iterations_of_others_are_none(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("s.nvt", "test");
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    for (int64_t i = 0, now = 1000; i < 30; i++, now += 1200) {
+        push_in(trace, "nvtally", "iteration", now, now + (i ? 500 : 900));
+        push_in(trace, "nvtally", "iteration", now + 10, now + 60);
+        push_in(trace, "", "iteration", now + 100, now + 150);
+        push_in(trace, "", "warmup", now + 200, now + 250);
+        push_in(trace, "", "iteration", now + 1000, now + 1100);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    char *notes, *text = report(&trace, 1, &notes);
+    expect(text, "s.nvt,,1,30,900,500,1.800,");
+    free(text);
+    free(notes);
+}
+
 static void few_iterations_are_no_verdict(void **state)
 {
     (void)state;
@@ -535,6 +555,7 @@ int main(void)
         cmocka_unit_test(the_report_is_that_by_hand),
         cmocka_unit_test(shares_of_ranges_add_up),
         cmocka_unit_test(iterations_without_children_are_taken_apart),
+        cmocka_unit_test(iterations_of_others_are_none),
         cmocka_unit_test(few_iterations_are_no_verdict),
         cmocka_unit_test(processes_of_a_trace_are_told_apart),
         cmocka_unit_test(causes_explain_no_more_than_there_is),

@@ -105,38 +105,68 @@ static uint32_t configuration_of(const struct nvt_trace *trace, const uint32_t *
     return row;
 }
 
-/* How a trace has its iterations: as push/pop ranges, or else as `record --pytorch` has them, which begin and end within
- * those of the program. */
-static uint8_t style_of(const struct nvt_trace *trace, uint32_t warmup, uint32_t iteration)
+/* Which ranges of a trace are iterations. */
+struct naming {
+    uint32_t warmup, iteration; /* strings */
+    uint8_t style;              /* push/pop, or as `record --pytorch` has them */
+    int workloads;              /* those of the domain nvtally, as it has some */
+};
+
+static int is_named(const struct nvt_trace *trace, const struct naming *naming, uint32_t row)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    for (uint32_t i = 0; i < ranges->count; i++)
-        if ((ranges->name[i] == warmup || ranges->name[i] == iteration) &&
-            ranges->style[i] == NVT_PUSH_POP)
-            return NVT_PUSH_POP;
-    return NVT_START_END;
+    return (ranges->name[row] == naming->warmup || ranges->name[row] == naming->iteration) &&
+           ranges->style[row] == naming->style && !(ranges->flags[row] & NVT_RANGE_PARTIAL) &&
+           (!naming->workloads || nvt_is_workloads_domain(trace, ranges->domain[row]));
+}
+
+static int has_some(const struct nvt_trace *trace, const struct naming *naming)
+{
+    uint32_t i = 0;
+    while (i < trace->ranges.count && !is_named(trace, naming, i))
+        i++;
+    return i < trace->ranges.count;
+}
+
+/* Push/pop ranges, or else start/end ranges, which begin and end within those of the program. */
+static struct naming naming_of(const struct nvt_trace *trace)
+{
+    struct naming naming = {nvt_strings_find(trace->strings, "warmup", strlen("warmup")),
+                            nvt_strings_find(trace->strings, "iteration", strlen("iteration")),
+                            NVT_PUSH_POP, 0};
+    if (!has_some(trace, &naming))
+        naming.style = NVT_START_END;
+    naming.workloads = 1;
+    naming.workloads = has_some(trace, &naming);
+    return naming;
+}
+
+/* Whether it lies in no other one: a solver's own loop may be called so too. */
+static int is_outermost(const struct nvt_trace *trace, const struct naming *naming,
+                        const uint32_t *parent, uint32_t row)
+{
+    do
+        row = parent[row];
+    while (row != NVT_NONE && !is_named(trace, naming, row));
+    return row == NVT_NONE;
 }
 
 static int add_trace(struct nvt_warmups *warmups, const struct nvt_trace *trace, const char *level,
                      struct nvt_error *err)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    const uint32_t warmup = nvt_strings_find(trace->strings, "warmup", strlen("warmup"));
-    const uint32_t iteration = nvt_strings_find(trace->strings, "iteration", strlen("iteration"));
-    const uint8_t style = style_of(trace, warmup, iteration);
+    const struct naming naming = naming_of(trace);
     uint32_t *parent = nvt_nest_threads(trace, err);
     int status = parent ? 0 : -1;
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
-        const int is_warmup = ranges->name[i] == warmup;
-        if ((!is_warmup && ranges->name[i] != iteration) || ranges->style[i] != style ||
-            ranges->flags[i] & NVT_RANGE_PARTIAL)
+        if (!is_named(trace, &naming, i) || !is_outermost(trace, &naming, parent, i))
             continue;
         const uint32_t named = configuration_of(trace, parent, i);
         struct nvt_warmup_study *study = study_of(
             warmups, named == NVT_NONE ? trace->path : nvt_name(trace, ranges->name[named]), level);
         const uint32_t process = nvt_warmup_process(trace, ranges->thread[i]);
         struct nvt_warmup_series *series = study ? series_of(study, trace, process) : NULL;
-        if (!series || add_time(series, i, is_warmup))
+        if (!series || add_time(series, i, ranges->name[i] == naming.warmup))
             status = nvt_fail(err, "out of memory");
     }
     free(parent);

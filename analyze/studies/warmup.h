@@ -3,7 +3,9 @@
  * its chart read.
  *
  * A series is one process: its ranges `warmup` and `iteration` (push/pop; where a trace has none, start/end, as of
- * `record --pytorch`), in the order of time, by the range of the configuration around them (phases.h). Processes of the same configuration and
+ * `record --pytorch`), in the order of time, by the range of the configuration around them (phases.h). As in
+ * named_iterations.h they are those of the domain nvtally,
+ * where there is none those of any domain, and one that lies within another is none. Processes of the same configuration and
  * collect level, with whatever number of warm-ups, are a study: their i-th iterations since the
  * start stand beside each other.
  */
