@@ -477,6 +477,20 @@ static void adds_half(struct nvt_trace *trace, uint32_t thread, int n)
                     NVT_PUSH_POP);
 }
 
+/* Another thread has ten iterations at the same time, and in the first five they take turns. */
+static void adds_half_in_turns(struct nvt_trace *trace, uint32_t thread, int n)
+{
+    const uint32_t second = small_thread(trace, 1, 2);
+    for (int i = 0; i < 10; i++)
+        small_range(trace, second, "nvtally", "iteration", 15 + 2000L * i, 1015 + 2000L * i,
+                    NVT_PUSH_POP);
+    for (int i = 0; i < 15; i++) {
+        int64_t start = 20 + 2000L * (i / 3) + 300L * (i % 3);
+        small_range(trace, i % 3 == 1 ? second : thread, "", "half", start,
+                    start + (i / 3 ? 50L * n : 1), NVT_PUSH_POP);
+    }
+}
+
 /* What half of the iterations have has no median that says anything. */
 static void half_is_a_mean(void **state)
 {
@@ -488,6 +502,14 @@ static void half_is_a_mean(void **state)
     const struct nvt_sweep_item *half = find(&named.sweeps.items[0], NVT_SWEEP_RANGE, "half");
     assert_true(half->is_mean);
     assert_true(fabs(nvt_sweep_largest(half)->ns - 160.1) < 1e-9);
+    free_named(&named);
+    for (int n = 1; n <= 4; n *= 2)
+        add_named(&named, "w n=%d", n, 10, adds_half_in_turns);
+    find_sweeps(&named, 1);
+    half = find(&named.sweeps.items[0], NVT_SWEEP_RANGE, "half");
+    assert_true(half->is_mean);
+    /* 12 of 200 ns, three of 1. */
+    assert_true(fabs(nvt_sweep_largest(half)->ns - 120.15) < 1e-9);
     free_named(&named);
 }
 

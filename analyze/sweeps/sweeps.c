@@ -276,6 +276,23 @@ static int add_entry(struct work *work, struct nvt_sweep *sweep, enum nvt_sweep_
     return 0;
 }
 
+/* What an item took in each iteration, 0 where it is not. In how many it is. */
+static size_t add_up_cells(const struct cells *cells, size_t iterations, double *values)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < iterations; i++)
+        values[i] = NAN;
+    for (size_t i = 0; i < cells->count; i++) {
+        double *value = &values[cells->items[i].iteration];
+        count += isnan(*value) ? 1 : 0;
+        *value = (isnan(*value) ? 0 : *value) + cells->items[i].ns;
+    }
+    for (size_t i = 0; i < iterations; i++)
+        if (isnan(values[i]))
+            values[i] = 0;
+    return count;
+}
+
 /* What an item took in each iteration becomes what one costs. */
 static void end_point(const struct cells *cells, size_t iterations, double *values,
                       struct nvt_sweep_point *point)
@@ -285,12 +302,8 @@ static void end_point(const struct cells *cells, size_t iterations, double *valu
     for (size_t i = 0; i < cells->count; i++)
         sum += cells->items[i].ns;
     /* In fewer than half of them the median is 0, and in half of them it is half of the least. */
-    if (2 * cells->count > iterations) {
-        memset(values, 0, iterations * sizeof(*values));
-        for (size_t i = 0; i < cells->count; i++)
-            values[cells->items[i].iteration] += cells->items[i].ns;
+    if (2 * add_up_cells(cells, iterations, values) > iterations)
         nvt_sample_summary(values, iterations, &summary);
-    }
     point->mean_ns = sum / (double)iterations;
     point->ns = summary.median;
     point->count = (double)cells->entries / (double)iterations;
