@@ -126,8 +126,8 @@ static struct message told(const struct nvt_trace *trace, uint32_t row)
     return message;
 }
 
-/* As NCCL's range around the launch says. Its all-gather, gather and scatter tell one rank's part; how many there are,
- * they do not. */
+/* As NCCL's range around the launch says (collectives.cc): of an all-gather, a reduce-scatter, a gather and a scatter one
+ * rank's part, of an all-to-all what goes to one rank, as the arguments are. How many there are, it does not say. */
 static struct message ranged(const struct nvt_trace *trace, uint32_t range)
 {
     static const char size[] = "\"Message size [bytes]\":";
