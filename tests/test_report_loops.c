@@ -223,6 +223,33 @@ static void a_period_is_busy_for_its_length_at_most(void **state)
            NULL);
 }
 
+/*
+ * Five iterations 200 ns apart, and one that is cut off: each launches a copy as its second, which runs ahead of the first
+ * on another stream. The last of the five is as long as the others.
+ */
+static void the_last_period_is_to_the_first_start(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = new_trace("t", NVT_NONE);
+    for (int i = 0; i < 6; i++) {
+        int64_t start = 1000 + 200 * i;
+        add_kernel(trace, "gemm", 7, start - 50, start + 30, start + 40);
+        add_kernel(trace, i < 5 ? "copy" : "last copy", 8, start - 49, start, start + 10);
+        if (i < 5)
+            add_kernel(trace, "relu", 7, start - 48, start + 50, start + 60);
+    }
+    finish(trace);
+    expect("iterations", &trace, 1,
+           ITERATION_HEADINGS
+           "(0),10,5,200.0,200.0,200,200,0.0,3.0,15.0,100.0,0,2,gemm\n" EACH_ITERATION_HEADINGS
+           "(0),10,1,1000,200,30,170,3,\n"
+           "(0),10,2,1200,200,30,170,3,100.0\n"
+           "(0),10,3,1400,200,30,170,3,100.0\n"
+           "(0),10,4,1600,200,30,170,3,100.0\n"
+           "(0),10,5,1800,200,30,170,3,100.0\n",
+           NULL);
+}
+
 /* Nothing follows the last iteration, which works for 94 ns: that is no period. */
 static void a_last_iteration_has_no_period(void **state)
 {
@@ -377,6 +404,7 @@ int main(void)
         cmocka_unit_test(finds_the_loop_behind_its_pause),
         cmocka_unit_test(an_odd_one_is_an_iteration),
         cmocka_unit_test(a_period_is_busy_for_its_length_at_most),
+        cmocka_unit_test(the_last_period_is_to_the_first_start),
         cmocka_unit_test(a_last_iteration_has_no_period),
         cmocka_unit_test(no_loop_is_seen_where_none_is),
         cmocka_unit_test(names_the_rank_that_came_last),

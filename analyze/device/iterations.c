@@ -306,8 +306,9 @@ static int fill(struct nvt_iterations *iterations, struct search *search, uint32
             item[-1].period = item->start - item[-1].start;
     }
     if (iterations->behind)
-        iterations->items[count - 1].period = search->trace->ops.start[search->ops[places[count]]] -
-                                              iterations->items[count - 1].start;
+        iterations->items[count - 1].period =
+            measure(search, places[count], places[count + 1]).start -
+            iterations->items[count - 1].start;
     for (uint32_t k = 0; k < count; k++) {
         struct nvt_iteration *item = &iterations->items[k];
         item->busy = busy_between(search, item->start, item->start + item->period);
