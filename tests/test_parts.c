@@ -152,6 +152,53 @@ static void shares_by_kernel(void **state)
                  "transformer size=toy,all,softmax_forward,no,1.0,20,3.3\n");
 }
 
+/* Without an iteration, forward passes count that are in no warm-up and not within another one: the layers' are called as
+ * the whole. */
+static void phases_are_those_of_the_report_phases(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("nested.nvt", "test");
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    push(trace, "nested n=1", 0, 10000, NULL);
+    push(trace, "warmup", 10, 900, NULL);
+    push(trace, "forward", 20, 800, NULL);
+    kernel(trace, "gemm", 30, 40, 90);
+    for (int i = 0; i < 2; i++) {
+        int64_t at = 1000 + 2000 * i;
+        push(trace, "forward", at, at + 1000, NULL);
+        push(trace, "forward", at + 100, at + 500, NULL);
+        push(trace, "norm", at + 200, at + 300, NULL);
+        push(trace, "forward", at + 500, at + 900, NULL);
+        kernel(trace, "gemm", at + 150, at + 200, at + 260);
+        kernel(trace, "norm", at + 250, at + 260, at + 300);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    expect("matmul_share", trace,
+           SHARE "nested n=1,forward,2,100,60,60,60.0,60.0,kernels\n"
+                 "nested n=1,all,2,100,60,60,60.0,60.0,kernels\n" MADE_OF
+                 "nested n=1,forward,gemm,yes,1.0,60,60.0\n"
+                 "nested n=1,forward,norm,no,1.0,40,40.0\n");
+}
+
+/* What lies around a workload's iterations is no phase, however it is called. */
+static void phases_lie_within_iterations(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("around.nvt", "test");
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    push(trace, "around n=1", 0, 10000, NULL);
+    push(trace, "forward", 10, 9000, NULL);
+    for (int i = 0; i < 2; i++) {
+        push(trace, "iteration", 100 + 1000 * i, 900 + 1000 * i, NULL);
+        push(trace, "forward", 100 + 1000 * i, 300 + 1000 * i, NULL);
+    }
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    expect("matmul_share", trace,
+           SHARE "around n=1,forward,2,200,,,,,\n"
+                 "around n=1,all,2,200,,,,,\n" MADE_OF
+                 "around n=1,forward,(all of forward),,1.0,200,100.0\n");
+}
+
 /* A layer, whose phases have no ranges or such as nothing is known of: not "no" for what is all products. */
 static void unknown_ranges_are_not_told(void **state)
 {
@@ -305,6 +352,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_by_range),
         cmocka_unit_test(shares_by_kernel),
+        cmocka_unit_test(phases_are_those_of_the_report_phases),
+        cmocka_unit_test(phases_lie_within_iterations),
         cmocka_unit_test(unknown_ranges_are_not_told),
         cmocka_unit_test(attention_on_both_clocks),
         cmocka_unit_test(kernels_by_name),

@@ -9,6 +9,12 @@
 #include "../model/nesting.h"
 #include "../device/project.h"
 
+enum {
+    IN_ITERATION = 1 << NVT_PHASES_COUNT,
+    IN_WARMUP = IN_ITERATION << 1,
+    IS_PHASE = IN_WARMUP << 1
+};
+
 /* A trace being read. */
 struct work {
     struct nvt_parts *parts;
@@ -17,7 +23,7 @@ struct work {
     const char *fallback;    /* the configuration where no range says it */
     uint32_t *configuration; /* range around a range that names it, NVT_NONE */
     uint8_t *phase;          /* around or of a range, NVT_PHASES_COUNT: none that counts */
-    uint8_t *in_iteration;
+    uint8_t *within; /* what lies around a range, and what it is: phases and the bits below */
     struct nvt_projected *projected; /* NULL: no device operations */
 };
 
@@ -85,41 +91,82 @@ static struct nvt_part *part_of(struct work *work, uint32_t range, int is_kernel
 
 /* --- ranges ----------------------------------------------------------------------------------- */
 
-/* What lies around each range; parents precede their children. */
+/* Whether phases count within iterations only. */
+static unsigned wanted_around(const struct nvt_trace *trace)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->style[i] == NVT_PUSH_POP &&
+            !strcmp(nvt_name(trace, ranges->name[i]), "iteration"))
+            return IN_ITERATION;
+    return 0;
+}
+
+/* The bit of what a range is by its name, 0: nothing that matters. */
+static unsigned bit_of(const char *name)
+{
+    for (int phase = 0; phase < NVT_PHASES_COUNT; phase++)
+        if (!strcmp(name, nvt_phase_name((enum nvt_phase)phase)))
+            return 1u << phase;
+    return !strcmp(name, "iteration") ? IN_ITERATION : !strcmp(name, "warmup") ? IN_WARMUP : 0;
+}
+
+/* Whether a range of a workload lies directly in an iteration of it: then it counts, whatever is around that. */
+static int is_step(const struct nvt_trace *trace, uint32_t i, uint32_t outer)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    return outer != NVT_NONE && !strcmp(nvt_name(trace, ranges->name[outer]), "iteration") &&
+           nvt_is_workloads_domain(trace, ranges->domain[outer]) &&
+           nvt_is_workloads_domain(trace, ranges->domain[i]);
+}
+
+/* What lies around each range; parents precede their children. Which ranges are phases says phases.h. */
 static void place_ranges(struct work *work, const uint32_t *parent)
 {
     const struct nvt_trace *trace = work->trace;
     const struct nvt_ranges *ranges = &trace->ranges;
-    int any_iteration = 0;
-    for (uint32_t i = 0; i < ranges->count && !any_iteration; i++)
-        any_iteration = !strcmp(nvt_name(trace, ranges->name[i]), "iteration");
+    const unsigned wanted = wanted_around(trace);
     for (uint32_t i = 0; i < ranges->count; i++) {
-        const char *name = nvt_name(trace, ranges->name[i]);
-        const uint32_t around = parent[i];
+        const unsigned bit = bit_of(nvt_name(trace, ranges->name[i]));
+        const uint32_t outer = parent[i];
+        const unsigned around = outer == NVT_NONE ? 0 : work->within[outer] & ~(unsigned)IS_PHASE;
         work->configuration[i] = nvt_range_is_configuration(trace, i) ? i
-                                 : around == NVT_NONE                 ? NVT_NONE
-                                                                      : work->configuration[around];
-        work->in_iteration[i] = !any_iteration || !strcmp(name, "iteration") ||
-                                (around != NVT_NONE && work->in_iteration[around]);
-        work->phase[i] = around == NVT_NONE ? NVT_PHASES_COUNT : work->phase[around];
-        for (int phase = 0; phase < NVT_PHASES_COUNT && work->in_iteration[i]; phase++)
-            if (!strcmp(name, nvt_phase_name((enum nvt_phase)phase)))
-                work->phase[i] = (uint8_t)phase;
+                                 : outer == NVT_NONE                  ? NVT_NONE
+                                                                      : work->configuration[outer];
+        work->within[i] = (uint8_t)(around | bit);
+        work->phase[i] = outer == NVT_NONE ? NVT_PHASES_COUNT : work->phase[outer];
+        if (!bit || bit >= IN_ITERATION || around & IN_WARMUP ||
+            ranges->flags[i] & NVT_RANGE_UNCLOSED)
+            continue;
+        if (!is_step(trace, i, outer) && (around & bit || (around & wanted) != wanted))
+            continue;
+        work->within[i] |= IS_PHASE;
+        for (work->phase[i] = 0; bit >> work->phase[i] != 1;)
+            work->phase[i]++;
     }
+}
+
+/* Whether a range is called as the phase that it lies in: its own time is the phase's. */
+static int is_again(const struct work *work, uint32_t i, const char *name)
+{
+    return !(work->within[i] & IS_PHASE) &&
+           !strcmp(name, nvt_phase_name((enum nvt_phase)work->phase[i]));
 }
 
 static int add_range(struct work *work, const struct nvt_nesting *nesting, uint32_t i)
 {
     const struct nvt_ranges *ranges = &work->trace->ranges;
-    struct nvt_part *part = part_of(work, i, 0, nvt_name(work->trace, ranges->name[i]));
+    const char *name = nvt_name(work->trace, ranges->name[i]);
+    struct nvt_part *part = part_of(work, i, 0, name);
     if (!part)
         return -1;
     const double ns = (double)(ranges->end[i] - ranges->start[i]);
-    const double device_ns = work->projected ? (double)work->projected[i].busy : 0;
+    part->own_ns += ns - (double)nesting->children_ns[i];
+    if (is_again(work, i, name))
+        return 0;
     part->count++;
     part->ns += ns;
-    part->own_ns += ns - (double)nesting->children_ns[i];
-    part->device_ns += device_ns;
+    part->device_ns += work->projected ? (double)work->projected[i].busy : 0;
     if (ranges->flags[i] & NVT_RANGE_HAS_PAYLOAD) {
         double flops = nvt_declared_number(nvt_name(work->trace, ranges->payload[i]), "\"flops\"");
         part->flops += isnan(flops) ? 0 : flops;
@@ -168,9 +215,9 @@ static int add_trace(struct work *work, unsigned flags, struct nvt_error *err)
     struct nvt_nesting nesting = {0};
     work->configuration = malloc(room * sizeof(*work->configuration));
     work->phase = malloc(room);
-    work->in_iteration = malloc(room);
+    work->within = malloc(room);
     work->projected = NULL;
-    int status = work->configuration && work->phase && work->in_iteration
+    int status = work->configuration && work->phase && work->within
                      ? nvt_nesting_make(&nesting, work->trace, err)
                      : nvt_fail(err, "out of memory");
     if (!status && work->trace->ops.count) {
@@ -186,7 +233,7 @@ static int add_trace(struct work *work, unsigned flags, struct nvt_error *err)
     nvt_nesting_free(&nesting);
     free(work->configuration);
     free(work->phase);
-    free(work->in_iteration);
+    free(work->within);
     free(work->projected);
     return status;
 }

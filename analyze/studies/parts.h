@@ -2,9 +2,9 @@
  * What phases are made of: the ranges within them and, where the trace has a device, its kernels.
  * What the reports `matmul_share` and `attention` read.
  *
- * Phases and configurations are those of phases.h; a phase counts within a range `iteration`, or
- * anywhere in a trace that has none. A range's own time is that without the ranges in it. A kernel
- * belongs to the phase that launched it (project.h).
+ * Phases, which of them count, and configurations are those of phases.h. A range's own time is that
+ * without the ranges in it; of one in a phase of its own name it is the phase's. A kernel belongs to the phase that
+ * launched it (project.h).
  */
 #ifndef NVT_PARTS_H
 #define NVT_PARTS_H
