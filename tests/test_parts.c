@@ -289,6 +289,28 @@ static void attention_on_both_clocks(void **state)
            "transformer size=toy,forward,products together,2.0,60,1000,16.667,75.0,91.7,device\n");
 }
 
+/* One kernel in the range of the scores does it all: softmax takes nothing on the device, not its 150 ns on the host. */
+static void attention_is_of_one_clock(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("fused.nvt", "test");
+    assert_int_equal(nvt_trace_thread(trace, nvt_trace_process(trace, 7), 7), 0);
+    push(trace, "transformer size=fused", 0, 10000, NULL);
+    push(trace, "iteration", 100, 2000, NULL);
+    push(trace, "forward", 100, 1100, NULL);
+    push(trace, "attention.scores", 110, 210, "{\"flops\":600}");
+    push(trace, "attention.softmax", 220, 370, "{\"flops\":90}");
+    kernel(trace, "fused_attention", 120, 3000, 3050);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    expect("attention", trace,
+           ATTENTION
+           "transformer size=fused,forward,attention.scores,1.0,50,600,12.000,100.0,87.0,device\n"
+           "transformer size=fused,forward,attention.softmax,1.0,0,90,,0.0,13.0,device\n"
+           "transformer size=fused,forward,attention.values,0.0,0,0,,0.0,0.0,device\n"
+           "transformer size=fused,forward,products "
+           "together,1.0,50,600,12.000,100.0,87.0,device\n");
+}
+
 static void kernels_by_name(void **state)
 {
     (void)state;
@@ -356,6 +378,7 @@ int main(void)
         cmocka_unit_test(phases_lie_within_iterations),
         cmocka_unit_test(unknown_ranges_are_not_told),
         cmocka_unit_test(attention_on_both_clocks),
+        cmocka_unit_test(attention_is_of_one_clock),
         cmocka_unit_test(kernels_by_name),
         cmocka_unit_test(what_is_not_named_is_counted),
         cmocka_unit_test(a_transformer_has_them),

@@ -31,8 +31,9 @@ static const char *const names[KINDS] = {"attention.scores", "attention.softmax"
 
 /* Sums over the runs of a phase. */
 struct attention {
-    double count[KINDS], ns[KINDS], flops[KINDS];
-    int on_device;
+    double count[KINDS], flops[KINDS];
+    double host_ns[KINDS], device_ns[KINDS];
+    int on_device; /* some of it: then what has no operation there takes no time there */
 };
 
 static void add(struct attention *attention, const struct nvt_part *part)
@@ -40,12 +41,12 @@ static void add(struct attention *attention, const struct nvt_part *part)
     for (int kind = SCORES; kind <= VALUES; kind++) {
         if (part->is_kernel || strcmp(part->name, names[kind]))
             continue;
-        const double ns = part->device_ns > 0 ? part->device_ns : part->ns;
         const int to[] = {kind, PRODUCTS};
         attention->on_device |= part->device_ns > 0;
         for (int i = 0; i < (kind == SOFTMAX ? 1 : 2); i++) {
             attention->count[to[i]] += (double)part->count;
-            attention->ns[to[i]] += ns;
+            attention->host_ns[to[i]] += part->ns;
+            attention->device_ns[to[i]] += part->device_ns;
             attention->flops[to[i]] += part->flops;
         }
     }
@@ -55,7 +56,8 @@ static void put(struct nvt_table *table, const struct nvt_parts *parts, const st
                 const struct attention *attention)
 {
     const double runs = (double)nvt_parts_runs(parts, like);
-    const double ns = attention->ns[PRODUCTS] + attention->ns[SOFTMAX];
+    const double *times = attention->on_device ? attention->device_ns : attention->host_ns;
+    const double ns = times[PRODUCTS] + times[SOFTMAX];
     const double flops = attention->flops[PRODUCTS] + attention->flops[SOFTMAX];
     for (int kind = 0; kind < KINDS && runs > 0 && ns > 0; kind++) {
         size_t row = nvt_table_add_row(table);
@@ -63,13 +65,14 @@ static void put(struct nvt_table *table, const struct nvt_parts *parts, const st
         nvt_table_set_text(table, row, PHASE, nvt_phase_name(like->phase));
         nvt_table_set_text(table, row, PART, names[kind]);
         nvt_table_set_real(table, row, RUNS, attention->count[kind] / runs);
-        nvt_table_set_real(table, row, TIME, attention->ns[kind] / runs);
-        nvt_table_set_real(table, row, TIME_SHARE, 100 * attention->ns[kind] / ns);
+        nvt_table_set_real(table, row, TIME, times[kind] / runs);
+        nvt_table_set_real(table, row, TIME_SHARE, 100 * times[kind] / ns);
         nvt_table_set_text(table, row, CLOCK, attention->on_device ? "device" : "host");
         if (!(flops > 0))
             continue;
         nvt_table_set_real(table, row, FLOPS, attention->flops[kind] / runs);
-        nvt_table_set_real(table, row, RATE, attention->flops[kind] / attention->ns[kind]);
+        if (times[kind] > 0)
+            nvt_table_set_real(table, row, RATE, attention->flops[kind] / times[kind]);
         nvt_table_set_real(table, row, FLOP_SHARE, 100 * attention->flops[kind] / flops);
     }
 }
