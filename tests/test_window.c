@@ -238,6 +238,31 @@ static void memory_in_use_stays(void **state)
     }
 }
 
+/* Addresses of two devices that differ in the bits in which the devices do. */
+static void memory_in_use_stays_of_each_device(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = nvt_trace_new("devices.nvt", "test");
+    (void)nvt_trace_process(trace, 10);
+    for (uint32_t device = 0; device < 4; device++) {
+        struct nvt_memory_event row = {.time = 1 + device,
+                                       .device = device,
+                                       .thread = NVT_NONE,
+                                       .address = UINT64_C(0x7f0000000000) ^ (uint64_t)(device + 1)
+                                                                                 << 40,
+                                       .bytes = 8,
+                                       .allocated = UINT64_MAX,
+                                       .reserved = UINT64_MAX,
+                                       .kind = NVT_MEMORY_ALLOC};
+        assert_true(nvt_memory_event_add(trace, &row) != NVT_NONE);
+    }
+    add_memory(trace, 11, NVT_MEMORY_ALLOC, 5, UINT64_MAX);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    cut(trace, NULL, "10/20");
+    assert_int_equal(trace->memory.count, 5);
+    nvt_trace_free(trace);
+}
+
 /* A counter is what it was last; a difference is none then. */
 static void counters_begin_with_what_they_were(void **state)
 {
@@ -470,6 +495,7 @@ int main(void)
         cmocka_unit_test(windows_side_by_side_hold_everything),
         cmocka_unit_test(children_that_are_gone_count_nowhere),
         cmocka_unit_test(memory_in_use_stays),
+        cmocka_unit_test(memory_in_use_stays_of_each_device),
         cmocka_unit_test(levels_end_with_the_window),
         cmocka_unit_test(counters_begin_with_what_they_were),
         cmocka_unit_test(windows_that_are_none),

@@ -395,10 +395,12 @@ static int cut_calls(const struct spans *spans, struct nvt_apis *apis, struct nv
     return 0;
 }
 
+/* An address of a device, or a source, as a process has it. Devices are spread over all bits: by a few high ones, an address
+ * on one would be another on the next. */
 static uint64_t place_key(const struct nvt_memory *memory, uint32_t i, uint64_t address)
 {
-    return address ^ ((uint64_t)memory->process[i] << 48) ^
-           ((uint64_t)(memory->device[i] + 1) << 40);
+    uint64_t device = (uint64_t)memory->process[i] << 32 | memory->device[i];
+    return address ^ device * UINT64_C(0x9E3779B97F4A7C15);
 }
 
 /* Before the window: what is in use when it opens, and of an allocator that says how much that is its last word. */
