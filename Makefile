@@ -135,7 +135,7 @@ $(BUILD)/pytorch/%.py: collectors/pytorch/%.py
 
 $(BUILD)/libnvtally-host.so: $(call pic,$(HOST_SRC) $(HOST_LIB_SRC))
 	$(if $(Q),@echo "  LD   $@")
-	$(Q)$(CC) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) -shared $^ $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl) -ldl -lm -o $@
+	$(Q)$(CC) $(CFLAGS) $(OPENMP) $(SANITIZE) $(LDFLAGS) -shared $(if $(SANITIZE),,-Wl,-z$(,)defs) $^ $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl) -ldl -lm -o $@
 
 # --- tests ---------------------------------------------------------------------------------------
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SRC))

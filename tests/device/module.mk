@@ -3,7 +3,7 @@
 #   build/device/libcheck-*.so        the operations: reference (host, double), host (float), cuda
 #   build/device/libcheck-broken*.so  with operations that are wrong, for the test of the check
 CHECK_SRC     := $(filter-out tests/device/check.c,$(sort $(wildcard tests/device/*.c)))
-CHECK_BELOW   := $(sort $(wildcard kernels/ops/*.c kernels/host/*.c)) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c
+CHECK_BELOW   := $(sort $(wildcard kernels/ops/*.c kernels/host/*.c)) kernels/frame/allocator.c kernels/workloads/layer.c lib/error.c lib/processor.c
 CHECK_FLAGS    = $(STD) $(CPPFLAGS) $(CFLAGS) -O3 -march=$(HOST_ARCH) $(OPENMP) -fno-math-errno $(WARN) $(WERROR) $(SANITIZE) -fPIC -fvisibility=hidden -MMD -MP
 
 CHECK_LIBS     := $(if $(HAVE_CBLAS),-lopenblas) $(if $(HAVE_DNNL),-ldnnl)
@@ -26,7 +26,7 @@ $(BUILD)/check-$(1)/%.o: %.c
 
 $(BUILD)/device/libcheck-$(1).so: $(call check_obj,$(1))
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS) $$(OPENMP) $$(SANITIZE) $$(LDFLAGS) -shared $$^ $(3) -lm -o $$@
+	$$(Q)$$(CC) $$(CFLAGS) $$(OPENMP) $$(SANITIZE) $$(LDFLAGS) -shared $(if $(SANITIZE),,-Wl,-z$(,)defs) $$^ $(3) -lm -o $$@
 endef
 $(eval $(call check_library,reference,-DNVT_REAL_DOUBLE=1 -DNVT_CHECK_BROKEN=1))
 $(eval $(call check_library,host,,$(CHECK_LIBS)))
