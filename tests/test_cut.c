@@ -509,7 +509,7 @@ static void keeps_the_latest_seconds(void **state)
     uint32_t main_range = recorded_range(trace, "main");
     assert_true(trace->ranges.flags[main_range] & NVT_RANGE_CARRIED);
     assert_false(trace->ranges.flags[main_range] & NVT_RANGE_UNCLOSED);
-    assert_non_null(strstr(trace->notes, "'epoch', which never ended, had begun "));
+    assert_true(trace->carried.count > 0 && trace->carried.begun[0] < 200000000);
     nvt_trace_free(trace);
     expect_nothing_hidden();
     const char *argv[] = {"nvtally", "stats", "-r", "nvtx_sum", "-f", "csv", recorded_path(), NULL};

@@ -57,9 +57,18 @@ enum nvt_sample_flags {
     X(int64_t, tid)                                                                                \
     X(uint32_t, name)                                                                              \
     X(int64_t, last_ns)    /* last time on record */                                               \
+    X(int64_t, ended_ns)   /* when its end, or that of the recording, was noticed; 0 unknown */    \
     X(uint64_t, events)    /* NVTX events recorded */                                              \
     X(uint64_t, dropped)   /* events and device records known to be lost */                        \
     X(uint64_t, waited_ns) /* time the thread waited for room in its ring */
+
+/* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in the order of a
+ * thread's. */
+#define NVT_CARRIED_COLUMNS(X)                                                                     \
+    X(uint32_t, thread)                                                                            \
+    X(uint32_t, domain)                                                                            \
+    X(uint32_t, name)                                                                              \
+    X(int64_t, begun)
 
 /* NVTX domains; row 0 is always the default domain, whose name is empty. */
 #define NVT_DOMAIN_COLUMNS(X)                                                                      \
@@ -255,6 +264,7 @@ enum nvt_sample_flags {
     X(threads, thread, NVT_THREAD_COLUMNS)                                                         \
     X(domains, domain, NVT_DOMAIN_COLUMNS)                                                         \
     X(ranges, range, NVT_RANGE_COLUMNS)                                                            \
+    X(carried, carried_range, NVT_CARRIED_COLUMNS)                                                 \
     X(marks, mark, NVT_MARK_COLUMNS)                                                               \
     X(counters, counter, NVT_COUNTER_COLUMNS)                                                      \
     X(counter_samples, counter_sample, NVT_COUNTER_SAMPLE_COLUMNS)                                 \

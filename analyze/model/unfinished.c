@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../lib/text.h"
+#include "../diagnosis/diagnose.h"
 
 /* Threads of a process, and ranges on either side of a deep stack, that a note names. */
 enum { THREADS = 4, OUTERMOST = 2, INNERMOST = 4, NAME = 100 };
@@ -68,18 +69,45 @@ static int put_name(const char *name, struct nvt_buffer *text)
                : nvt_buffer_printf(text, "%s", name);
 }
 
+/* Since when a range has been open: longer than the trace goes back, it may be. `carried`: how many of its thread's that
+ * do have been asked for. */
+static int64_t begin_of(const struct nvt_trace *trace, uint32_t range, uint32_t *carried)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    const struct nvt_carried *table = &trace->carried;
+    if (!(ranges->flags[range] & NVT_RANGE_CARRIED))
+        return ranges->start[range];
+    uint32_t left = (*carried)++;
+    for (uint32_t i = 0; i < table->count; i++)
+        if (table->thread[i] == ranges->thread[range] && !left--)
+            return table->begun[i];
+    return ranges->start[range];
+}
+
+/* "name (5.2 s)": how long it had been open when its thread ended, where that is known. */
+static int put_range(const struct open *open, uint32_t range, int64_t begun,
+                     struct nvt_buffer *text)
+{
+    const struct nvt_trace *trace = open->trace;
+    int64_t ended = trace->threads.ended_ns[trace->ranges.thread[range]];
+    if (put_name(nvt_name(trace, trace->ranges.name[range]), text))
+        return -1;
+    return ended > begun ? nvt_buffer_printf(text, " (%s)", NVT_TIME((double)(ended - begun))) : 0;
+}
+
 /* The ranges [from, to) of a thread: none of them ended, so each lies in the one before it. */
 static int put_stack(const struct open *open, uint32_t from, uint32_t to, struct nvt_buffer *text)
 {
-    const struct nvt_trace *trace = open->trace;
+    uint32_t carried = 0;
     int failed = 0;
     for (uint32_t i = from; i < to && !failed; i++) {
-        if (i - from == OUTERMOST && to - i > INNERMOST + 1) {
-            i = to - INNERMOST;
-            failed = nvt_buffer_printf(text, " > …");
+        int64_t begun = begin_of(open->trace, open->rows[i], &carried);
+        if (i - from >= OUTERMOST && to - from > OUTERMOST + INNERMOST + 1 && to - i > INNERMOST) {
+            failed = i - from == OUTERMOST && nvt_buffer_printf(text, " > …");
+            continue;
         }
-        failed = failed || nvt_buffer_printf(text, "%s", i > from ? " > " : "") ||
-                 put_name(nvt_name(trace, trace->ranges.name[open->rows[i]]), text);
+        failed = nvt_buffer_printf(text, "%s", i > from ? " > " : "") ||
+                 put_range(open, open->rows[i], begun, text);
     }
     return failed;
 }

@@ -158,6 +158,7 @@ static int read_thread_end(struct nvt_nvt_reader *reader, const struct nvt_chunk
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* nested in a signal handler */
     threads->dropped[row] += nvt_cursor_varint(&cursor); /* not written */
     threads->waited_ns[row] = nvt_cursor_varint(&cursor);
+    reader->threads[chunk->thread].ended = chunk->last;
     return !cursor.at || nvt_nvt_device_thread_end(reader, reader->threads[chunk->thread].process,
                                                    chunk->last)
                ? -1

@@ -30,6 +30,7 @@ struct nvt_nvt_thread {
     uint64_t last;  /* ticks of its last event */
     uint64_t first; /* and of its first behind a cut, */
     int has_first;  /* if there is one */
+    uint64_t ended; /* when its end was noticed, 0 unknown */
 };
 
 struct nvt_nvt_process {

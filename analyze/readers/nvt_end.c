@@ -24,30 +24,27 @@ static void find_unclosed(struct nvt_nvt_reader *reader)
     }
 }
 
-/* Ranges of a thread that a note names. */
-enum { CARRIED_NAMED = 3 };
-
-/* Of those that were open at the cut and still are at the end: since when. */
-static void note_open(struct nvt_nvt_reader *reader, int64_t cut_ns)
+/* On the trace's axis. */
+static int64_t time_of(const struct nvt_nvt_reader *reader, uint64_t ticks)
 {
-    struct nvt_trace *trace = reader->trace;
-    struct nvt_ranges *ranges = &trace->ranges;
-    uint32_t named = 0, more = 0;
+    return nvt_clock_convert(reader->samples, reader->sample_count, ticks) -
+           reader->samples[0].monotonic_ns;
+}
+
+/* Of push/pop ranges that were open at the cut and still are at the end: since when. 0, or -1 when out of memory. */
+static int keep_begun(struct nvt_nvt_reader *reader)
+{
+    const struct nvt_ranges *ranges = &reader->trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++) {
-        if (!(ranges->flags[i] & NVT_RANGE_CARRIED) || !(ranges->flags[i] & NVT_RANGE_UNCLOSED))
+        if (!(ranges->flags[i] & NVT_RANGE_CARRIED) || !(ranges->flags[i] & NVT_RANGE_UNCLOSED) ||
+            ranges->style[i] != NVT_PUSH_POP)
             continue;
-        if (named == CARRIED_NAMED) {
-            more++;
-            continue;
-        }
-        int64_t start =
-            nvt_clock_convert(reader->samples, reader->sample_count, (uint64_t)ranges->start[i]);
-        named++;
-        nvt_trace_note(trace, "'%s', which never ended, had begun %.1f s before that",
-                       nvt_name(trace, ranges->name[i]), (double)(cut_ns - start) / 1e9);
+        struct nvt_carried_range row = {ranges->thread[i], ranges->domain[i], ranges->name[i],
+                                        time_of(reader, (uint64_t)ranges->start[i])};
+        if (nvt_carried_range_add(reader->trace, &row) == NVT_NONE)
+            return -1;
     }
-    if (more)
-        nvt_trace_note(trace, "%u more ranges that never ended had begun before that", more);
+    return 0;
 }
 
 /* Since when there are events of a thread of the model: from the cut on, or from within a chunk that lies across
@@ -63,21 +60,21 @@ static uint64_t kept_from(const struct nvt_nvt_reader *reader, uint32_t row)
 }
 
 /* The front of the recording was cut off: what was open there counts from there on, in ticks. */
-static void begin_at_cut(struct nvt_nvt_reader *reader)
+static int begin_at_cut(struct nvt_nvt_reader *reader)
 {
     struct nvt_ranges *ranges = &reader->trace->ranges;
     const struct nvt_clock_sample *samples = reader->samples;
     const char *kept = nvt_trace_meta(reader->trace, "kept");
     if (!reader->is_cut || !reader->sample_count)
-        return;
-    int64_t cut = nvt_clock_convert(samples, reader->sample_count, reader->cut);
-    int64_t last = samples[reader->sample_count - 1].monotonic_ns;
+        return 0;
+    uint64_t last = samples[reader->sample_count - 1].ticks;
     nvt_trace_note(
         reader->trace,
         "what ended in the first %.1f of %.1f s was cut off, as the latest %s were to be kept",
-        (double)(cut - samples[0].monotonic_ns) / 1e9,
-        (double)(last - samples[0].monotonic_ns) / 1e9, kept ? kept : "events");
-    note_open(reader, cut);
+        (double)time_of(reader, reader->cut) / 1e9, (double)time_of(reader, last) / 1e9,
+        kept ? kept : "events");
+    if (keep_begun(reader))
+        return -1;
     for (uint32_t i = 0; i < ranges->count; i++) {
         if (!(ranges->flags[i] & NVT_RANGE_CARRIED))
             continue;
@@ -87,6 +84,18 @@ static void begin_at_cut(struct nvt_nvt_reader *reader)
         ranges->start[i] = from;
         if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED) && ranges->end[i] < from)
             ranges->start[i] = ranges->end[i];
+    }
+    return 0;
+}
+
+/* When each thread's end was noticed: with its last chunk, else as far as the recording goes. */
+static void note_ends(struct nvt_nvt_reader *reader)
+{
+    for (uint32_t i = 0; reader->sample_count && i < reader->thread_count; i++) {
+        const struct nvt_nvt_thread *thread = &reader->threads[i];
+        uint64_t last = reader->samples[reader->sample_count - 1].ticks;
+        reader->trace->threads.ended_ns[thread->row] =
+            time_of(reader, thread->ended ? thread->ended : last);
     }
 }
 
@@ -223,7 +232,9 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
         completion.origin = reader->samples[0].monotonic_ns;
         trace->origin_ns = reader->samples[0].realtime_ns;
     }
-    begin_at_cut(reader);
+    if (begin_at_cut(reader))
+        return -1;
+    note_ends(reader);
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
     if (nvt_nvt_complete_counters(reader, completion.origin))
         return -1;
