@@ -56,7 +56,9 @@ const char *nvt_line_text(double a, double b, const char *axis, char out[NVT_LIN
 
 const char *nvt_moment_text(int64_t ns, char out[NVT_TIME_MAX])
 {
-    if (ns < 1000000)
+    if (!ns)
+        snprintf(out, NVT_TIME_MAX, "0 s");
+    else if (ns < 1000000)
         snprintf(out, NVT_TIME_MAX, "%.3f µs", (double)ns / 1e3);
     else if (ns < 1000000000)
         snprintf(out, NVT_TIME_MAX, "%.3f ms", (double)ns / 1e6);
