@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "../lib/event_columns.h"
+#include "../lib/map.h"
 #include "carry_device.h"
 
 /* An event that stays: a push or a start that is open, an end without a start. */
 struct kept {
     uint64_t ticks, token, range;
-    uint32_t domain;
+    uint32_t domain, thread;
     uint32_t size; /* of the attributes */
     uint8_t *attributes;
 };
@@ -22,16 +23,24 @@ struct kept_list {
 struct thread {
     uint32_t process;
     int given; /* its pushes */
+    int ended; /* before the cut, and with it what it had pushed */
     struct kept_list pushes;
-    struct kept_list starts, ends; /* which may be in chunks of two threads, in any order */
+};
+
+/* Start and end of a range may be in chunks of two threads, in any order: both are found by the range's id. */
+struct process {
+    struct kept_list events;     /* starts and ends; what has found its counterpart is a mark */
+    uint32_t unused;             /* of them */
+    struct nvt_map starts, ends; /* id -> event */
 };
 
 struct nvt_carry {
     struct thread *threads;
     uint32_t thread_count;
+    struct process *processes;
+    uint32_t process_count;
     struct nvt_carry_device *devices;
     uint32_t device_count;
-    uint32_t early;      /* ends of all threads */
     uint64_t kept_first; /* ticks of the first event that stays */
 };
 
@@ -54,14 +63,17 @@ void nvt_carry_free(struct nvt_carry *carry)
 {
     if (!carry)
         return;
-    for (uint32_t i = 0; i < carry->thread_count; i++) {
+    for (uint32_t i = 0; i < carry->thread_count; i++)
         free_list(&carry->threads[i].pushes);
-        free_list(&carry->threads[i].starts);
-        free_list(&carry->threads[i].ends);
+    for (uint32_t i = 0; i < carry->process_count; i++) {
+        free_list(&carry->processes[i].events);
+        nvt_map_free(&carry->processes[i].starts);
+        nvt_map_free(&carry->processes[i].ends);
     }
     for (uint32_t i = 0; i < carry->device_count; i++)
         nvt_carry_device_free(&carry->devices[i]);
     free(carry->threads);
+    free(carry->processes);
     free(carry->devices);
     free(carry);
 }
@@ -115,39 +127,61 @@ static void pop(struct thread *thread, uint32_t domain)
         }
 }
 
-/* Forget the event of that range in a list. Whether there was one. */
-static int forget_range(struct kept_list *list, uint64_t range)
+/* What stays of the events, where most are of no use any more. Their places in the maps are new ones. */
+static int sweep(struct process *process)
 {
-    for (uint32_t i = list->count; i-- > 0;)
-        if (list->items[i].range == range) {
-            forget(list, i);
-            return 1;
-        }
+    struct kept_list *events = &process->events;
+    uint32_t count = 0;
+    if (process->unused < 1024 || process->unused < events->count / 2)
+        return 0;
+    nvt_map_free(&process->starts);
+    nvt_map_free(&process->ends);
+    for (uint32_t i = 0; i < events->count; i++) {
+        struct kept *event = &events->items[i];
+        unsigned kind = event->token & 7;
+        if (kind == NVT_TOKEN_MARK)
+            continue;
+        uint32_t *place =
+            nvt_map_at(kind == NVT_TOKEN_START ? &process->starts : &process->ends, event->range);
+        if (!place)
+            return -1;
+        *place = count;
+        events->items[count++] = *event;
+    }
+    events->count = count;
+    process->unused = 0;
     return 0;
 }
 
-/* Any thread of a process may end a range, and the end may stand before the start in the file. */
-static int end(struct nvt_carry *carry, struct thread *thread, const struct kept *event)
+/* The event of that range has found its counterpart. Whether there was one. */
+static int forget_range(struct process *process, struct nvt_map *map, uint64_t range)
 {
-    if (forget_range(&thread->starts, event->range))
+    uint32_t at = nvt_map_get(map, range);
+    if (at == NVT_MAP_NONE)
         return 0;
-    for (uint32_t i = 0; i < carry->thread_count; i++)
-        if (carry->threads[i].process == thread->process &&
-            forget_range(&carry->threads[i].starts, event->range))
-            return 0;
-    carry->early++;
-    return keep(&thread->ends, event);
+    struct kept *event = &process->events.items[at];
+    free(event->attributes);
+    *event = (struct kept){.token = NVT_TOKEN_MARK};
+    *nvt_map_at(map, range) = NVT_MAP_NONE;
+    process->unused++;
+    return 1;
 }
 
-static int start(struct nvt_carry *carry, struct thread *thread, const struct kept *event)
+/* Any thread of a process may end a range, and the end may stand before the start in the file. */
+static int start_or_end(struct nvt_carry *carry, uint32_t number, const struct kept *event)
 {
-    for (uint32_t i = 0; carry->early && i < carry->thread_count; i++)
-        if (carry->threads[i].process == thread->process &&
-            forget_range(&carry->threads[i].ends, event->range)) {
-            carry->early--;
-            return 0;
-        }
-    return keep(&thread->starts, event);
+    struct process *process =
+        item_at(&carry->processes, &carry->process_count, number, sizeof(*process));
+    if (!process)
+        return -1;
+    int is_start = (event->token & 7) == NVT_TOKEN_START;
+    if (forget_range(process, is_start ? &process->ends : &process->starts, event->range))
+        return sweep(process);
+    uint32_t *place = nvt_map_at(is_start ? &process->starts : &process->ends, event->range);
+    if (!place || keep(&process->events, event))
+        return -1;
+    *place = process->events.count - 1;
+    return 0;
 }
 
 static int apply(struct nvt_carry *carry, struct thread *thread, const struct kept *event)
@@ -159,20 +193,22 @@ static int apply(struct nvt_carry *carry, struct thread *thread, const struct ke
         pop(thread, event->domain);
         return 0;
     case NVT_TOKEN_START:
-        return start(carry, thread, event);
     case NVT_TOKEN_END:
-        return end(carry, thread, event);
+        return start_or_end(carry, thread->process, event);
     default: /* marks and samples */
         return 0;
     }
 }
 
 /* The attributes of a range, if it was just kept. */
-static int keep_attributes(struct thread *thread, const struct kept *event,
+static int keep_attributes(struct nvt_carry *carry, struct thread *thread, const struct kept *event,
                            const struct nvt_event_attributes *from)
 {
     unsigned kind = event->token & 7;
-    struct kept_list *list = kind == NVT_TOKEN_PUSH ? &thread->pushes : &thread->starts;
+    if (kind == NVT_TOKEN_START && thread->process >= carry->process_count)
+        return 0;
+    struct kept_list *list =
+        kind == NVT_TOKEN_START ? &carry->processes[thread->process].events : &thread->pushes;
     struct kept *kept = list->count ? &list->items[list->count - 1] : NULL;
     if (!kept || (kind != NVT_TOKEN_PUSH && kind != NVT_TOKEN_START) || kept->attributes ||
         kept->ticks != event->ticks || kept->token != event->token || kept->range != event->range)
@@ -219,12 +255,20 @@ static int take_events(struct nvt_carry *carry, const struct nvt_chunk *chunk,
         return -1;
     thread->process = chunk->process;
     for (uint32_t i = 0; i < chunk->count; i++) {
-        struct kept event = {0};
+        struct kept event = {.thread = chunk->thread};
         if (next_event(&columns, i, &event, &attributes) || apply(carry, thread, &event) ||
-            (attributes.from && keep_attributes(thread, &event, &attributes)))
+            (attributes.from && keep_attributes(carry, thread, &event, &attributes)))
             return -1;
     }
     return 0;
+}
+
+int nvt_carry_thread_ended(struct nvt_carry *carry, uint32_t index)
+{
+    struct thread *thread = item_at(&carry->threads, &carry->thread_count, index, sizeof(*thread));
+    if (thread)
+        thread->ended = 1;
+    return thread ? 0 : -1;
 }
 
 int nvt_carry_take(struct nvt_carry *carry, const struct nvt_chunk *chunk, const uint8_t *payload)
@@ -238,18 +282,54 @@ int nvt_carry_take(struct nvt_carry *carry, const struct nvt_chunk *chunk, const
 
 /* --- giving ----------------------------------------------------------------------------------------- */
 
-/* The columns of a chunk in the making. */
+/* A chunk in the making, and where it goes. */
 struct columns {
     struct nvt_buffer tokens, times, domains, attributes, ranges, payload;
     struct nvt_chunk chunk;
     uint64_t range;
     uint32_t last_attribute;
+    nvt_carry_put *put;
+    void *context;
 };
+
+static int add_column(struct nvt_buffer *out, enum nvt_column id, struct nvt_buffer *column)
+{
+    int failed =
+        column->size && (nvt_buffer_varint(out, id) || nvt_buffer_varint(out, column->size) ||
+                         nvt_buffer_append(out, column->data, column->size));
+    column->size = 0;
+    return failed;
+}
+
+/* What there is, if anything, and begin anew. */
+static int put_columns(struct columns *columns)
+{
+    struct nvt_buffer *out = &columns->payload;
+    struct nvt_chunk chunk = columns->chunk;
+    if (!chunk.count)
+        return 0;
+    out->size = 0;
+    columns->chunk.count = 0;
+    columns->range = 0;
+    columns->last_attribute = 0;
+    return add_column(out, NVT_COLUMN_TOKENS, &columns->tokens) ||
+                   add_column(out, NVT_COLUMN_TIMES, &columns->times) ||
+                   add_column(out, NVT_COLUMN_DOMAINS, &columns->domains) ||
+                   add_column(out, NVT_COLUMN_ATTRIBUTES, &columns->attributes) ||
+                   add_column(out, NVT_COLUMN_RANGE_IDS, &columns->ranges) ||
+                   columns->put(columns->context, &chunk, out->data, out->size)
+               ? -1
+               : 0;
+}
 
 static int put_kept(struct columns *columns, const struct kept *event)
 {
     struct nvt_chunk *chunk = &columns->chunk;
     unsigned kind = event->token & 7;
+    /* However much is open, and whatever payloads it has, a chunk is not too large. */
+    if (columns->attributes.size + event->size + columns->tokens.size > NVT_CHUNK_MAX / 4 &&
+        put_columns(columns))
+        return -1;
     if (!chunk->count)
         chunk->first = chunk->last = event->ticks;
     int failed = nvt_buffer_varint(&columns->tokens, event->token) ||
@@ -271,50 +351,6 @@ static int put_kept(struct columns *columns, const struct kept *event)
     return failed ? -1 : 0;
 }
 
-static int put_list(struct columns *columns, const struct kept_list *list)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        if (put_kept(columns, &list->items[i]))
-            return -1;
-    return 0;
-}
-
-/* Starts and ends in the order of time. What ended before all that stays began before it, too. */
-static int put_ranges(struct columns *columns, const struct thread *thread, uint64_t kept_first)
-{
-    uint32_t i = 0, k = 0;
-    while (i < thread->starts.count || k < thread->ends.count) {
-        const struct kept *start = &thread->starts.items[i], *ended = &thread->ends.items[k];
-        int is_end =
-            i == thread->starts.count || (k < thread->ends.count && ended->ticks < start->ticks);
-        *(is_end ? &k : &i) += 1;
-        if (!(is_end && ended->ticks < kept_first) && put_kept(columns, is_end ? ended : start))
-            return -1;
-    }
-    return 0;
-}
-
-static int add_column(struct nvt_buffer *out, enum nvt_column id, const struct nvt_buffer *column)
-{
-    return column->size && (nvt_buffer_varint(out, id) || nvt_buffer_varint(out, column->size) ||
-                            nvt_buffer_append(out, column->data, column->size));
-}
-
-static int put_columns(struct columns *columns, nvt_carry_put *put, void *context)
-{
-    struct nvt_buffer *out = &columns->payload;
-    if (!columns->chunk.count)
-        return 0;
-    return add_column(out, NVT_COLUMN_TOKENS, &columns->tokens) ||
-                   add_column(out, NVT_COLUMN_TIMES, &columns->times) ||
-                   add_column(out, NVT_COLUMN_DOMAINS, &columns->domains) ||
-                   add_column(out, NVT_COLUMN_ATTRIBUTES, &columns->attributes) ||
-                   add_column(out, NVT_COLUMN_RANGE_IDS, &columns->ranges) ||
-                   put(context, &columns->chunk, out->data, out->size)
-               ? -1
-               : 0;
-}
-
 static void free_columns(struct columns *columns)
 {
     nvt_buffer_free(&columns->tokens);
@@ -325,12 +361,10 @@ static void free_columns(struct columns *columns)
     nvt_buffer_free(&columns->payload);
 }
 
-static struct nvt_chunk chunk_of(const struct thread *thread, uint32_t index)
+static struct nvt_chunk chunk_of(uint32_t process, uint32_t thread)
 {
-    return (struct nvt_chunk){.kind = NVT_CHUNK_EVENTS,
-                              .flags = NVT_CHUNK_CARRIED,
-                              .process = thread->process,
-                              .thread = index};
+    return (struct nvt_chunk){
+        .kind = NVT_CHUNK_EVENTS, .flags = NVT_CHUNK_CARRIED, .process = process, .thread = thread};
 }
 
 static int give_pushes_once(struct nvt_carry *carry, uint32_t index, nvt_carry_put *put,
@@ -340,20 +374,46 @@ static int give_pushes_once(struct nvt_carry *carry, uint32_t index, nvt_carry_p
     struct thread *thread = index < carry->thread_count ? &carry->threads[index] : NULL;
     if (!thread || thread->given)
         return 0;
-    struct columns columns = {.chunk = chunk_of(thread, index)};
+    struct columns columns = {
+        .chunk = chunk_of(thread->process, index), .put = put, .context = context};
+    int failed = 0;
     thread->given = 1;
-    int failed = put_list(&columns, &thread->pushes) || put_columns(&columns, put, context);
+    for (uint32_t i = 0; i < thread->pushes.count && !thread->ended && !failed; i++)
+        failed = put_kept(&columns, &thread->pushes.items[i]);
+    failed = failed || put_columns(&columns);
     free_columns(&columns);
     return failed ? -1 : 0;
 }
 
-static int give_ranges(const struct nvt_carry *carry, uint32_t index, nvt_carry_put *put,
-                       void *context)
+static int by_thread_and_time(const void *left, const void *right)
 {
-    const struct thread *thread = &carry->threads[index];
-    struct columns columns = {.chunk = chunk_of(thread, index)};
-    int failed =
-        put_ranges(&columns, thread, carry->kept_first) || put_columns(&columns, put, context);
+    const struct kept *a = left, *b = right;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->ticks < b->ticks ? -1 : a->ticks > b->ticks;
+}
+
+/* Starts and ends of a process; its maps know their places no more. What ended before all that stays began before
+ * it, too. */
+static int give_ranges(struct nvt_carry *carry, uint32_t number, nvt_carry_put *put, void *context)
+{
+    struct kept_list *events = &carry->processes[number].events;
+    struct columns columns = {.put = put, .context = context};
+    int failed = 0;
+    if (events->count)
+        qsort(events->items, events->count, sizeof(*events->items), by_thread_and_time);
+    for (uint32_t i = 0; i < events->count && !failed; i++) {
+        const struct kept *event = &events->items[i];
+        unsigned kind = event->token & 7;
+        if (kind == NVT_TOKEN_MARK || (kind == NVT_TOKEN_END && event->ticks < carry->kept_first))
+            continue;
+        if (columns.chunk.thread != event->thread || !columns.chunk.count) {
+            failed = put_columns(&columns);
+            columns.chunk = chunk_of(number, event->thread);
+        }
+        failed = failed || put_kept(&columns, event);
+    }
+    failed = failed || put_columns(&columns);
     free_columns(&columns);
     return failed ? -1 : 0;
 }
@@ -390,7 +450,9 @@ int nvt_carry_give_all(struct nvt_carry *carry, nvt_carry_put *put, void *contex
 {
     int status = 0;
     for (uint32_t i = 0; i < carry->thread_count && !status; i++)
-        status = give_pushes_once(carry, i, put, context) || give_ranges(carry, i, put, context);
+        status = give_pushes_once(carry, i, put, context);
+    for (uint32_t i = 0; i < carry->process_count && !status; i++)
+        status = give_ranges(carry, i, put, context);
     for (uint32_t i = 0; i < carry->device_count && !status; i++)
         status = give_device_once(carry, i, put, context);
     return status ? -1 : 0;

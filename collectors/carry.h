@@ -19,6 +19,9 @@ void nvt_carry_free(struct nvt_carry *carry);
  * is malformed or there is no memory. */
 int nvt_carry_take(struct nvt_carry *carry, const struct nvt_chunk *chunk, const uint8_t *payload);
 
+/* The thread ended before the cut: so did what it had pushed. 0, or -1: there is no memory. */
+int nvt_carry_thread_ended(struct nvt_carry *carry, uint32_t index);
+
 /* Where chunks go. 0, or -1 when one could not be written. */
 typedef int nvt_carry_put(void *context, const struct nvt_chunk *chunk, const void *payload,
                           size_t size);

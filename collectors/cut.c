@@ -173,6 +173,10 @@ static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
         return take_moment(cut, chunk, err);
     case NVT_CHUNK_CUT: /* there is one that cuts more */
         return 0;
+    case NVT_CHUNK_THREAD_END:
+        if (chunk->last < cut->ticks && nvt_carry_thread_ended(cut->carry, chunk->thread))
+            return nvt_fail_at(err, cut->name, -1, "out of memory");
+        return copy(cut, chunk, err);
     default:
         return copy(cut, chunk, err);
     }

@@ -168,6 +168,8 @@ static void fail_about(const struct seen *range, const char *what)
 static size_t compare(const struct nvt_trace *whole, const struct nvt_trace *rest, int64_t cut)
 {
     struct list all = list_of(whole), left = list_of(rest);
+    for (uint32_t i = 0; i < rest->ranges.count; i++)
+        assert_true(rest->ranges.end[i] >= rest->ranges.start[i]);
     size_t carried = left.carried, k = 0;
     for (size_t i = 0; i < all.count; i++) {
         const struct seen *range = &all.items[i], *kept = &left.items[k];
@@ -274,6 +276,179 @@ static void cuts_again(void **state)
     assert_true(nvt_trace_writer_size(writer) < size / 4);
     close_good(writer);
     nvt_trace_free(whole);
+}
+
+/* --- much that is open ------------------------------------------------------------------------------ */
+
+/* A trace of events that are made up; `at` goes on with each, in ticks and ns. */
+struct made {
+    struct nvt_output *output;
+    struct nvt_buffer tokens, times, ranges, attributes, payload;
+    struct nvt_chunk chunk;
+    uint64_t at, range;
+    uint32_t last_attribute;
+};
+
+static void begin_made(struct made *made, const char *path, uint32_t threads)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_costs costs = {{0}};
+    *made = (struct made){.output = nvt_output_new(path, 1, &err)};
+    assert_non_null(made->output);
+    expect_good(nvt_output_begin(made->output, &err), &err);
+    expect_good(nvt_output_clock(made->output, NVT_CLOCK_MONOTONIC, &err), &err);
+    made->at = (uint64_t)nvt_output_origin(made->output) + 1000;
+    assert_int_equal(nvt_output_process(made->output, 41, 1, 1, "program", &costs), 0);
+    for (uint32_t i = 0; i < threads; i++)
+        assert_int_equal(nvt_output_thread(made->output, 0, 42 + (int)i, ""), i);
+}
+
+static void make_event(struct made *made, enum nvt_token kind, uint64_t range, size_t bytes)
+{
+    static const uint8_t zero[60000];
+    struct nvt_chunk *chunk = &made->chunk;
+    if (!chunk->count)
+        chunk->first = chunk->last = made->at;
+    nvt_buffer_varint(&made->tokens, kind);
+    nvt_buffer_varint(&made->times, made->at - chunk->last);
+    if (kind == NVT_TOKEN_START || kind == NVT_TOKEN_END)
+        nvt_buffer_varint(&made->ranges, nvt_zigzag((int64_t)(range - made->range)));
+    made->range = range;
+    if (bytes) {
+        nvt_buffer_varint(&made->attributes, chunk->count - made->last_attribute);
+        nvt_buffer_varint(&made->attributes, NVT_ATTRIBUTE_SCHEMA);
+        nvt_buffer_varint(&made->attributes, bytes);
+        nvt_buffer_append(&made->attributes, zero, bytes);
+        made->last_attribute = chunk->count;
+    }
+    chunk->last = made->at++;
+    chunk->count++;
+}
+
+static void add_made(struct made *made, enum nvt_column id, struct nvt_buffer *column)
+{
+    if (!column->size)
+        return;
+    nvt_buffer_varint(&made->payload, id);
+    nvt_buffer_varint(&made->payload, column->size);
+    nvt_buffer_append(&made->payload, column->data, column->size);
+    nvt_buffer_free(column);
+    *column = (struct nvt_buffer){0};
+}
+
+/* What was made so far is a chunk of that thread. */
+static void flush_made(struct made *made, uint32_t thread)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    made->chunk.kind = NVT_CHUNK_EVENTS;
+    made->chunk.thread = thread;
+    add_made(made, NVT_COLUMN_TOKENS, &made->tokens);
+    add_made(made, NVT_COLUMN_TIMES, &made->times);
+    add_made(made, NVT_COLUMN_ATTRIBUTES, &made->attributes);
+    add_made(made, NVT_COLUMN_RANGE_IDS, &made->ranges);
+    expect_good(
+        nvt_output_chunk(made->output, &made->chunk, made->payload.data, made->payload.size, &err),
+        &err);
+    made->chunk = (struct nvt_chunk){0};
+    made->payload.size = made->last_attribute = 0;
+    made->range = 0;
+}
+
+static void end_made(struct made *made)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    usleep(2000);
+    expect_good(nvt_output_clock(made->output, NVT_CLOCK_MONOTONIC, &err), &err);
+    expect_good(nvt_output_close(made->output, 0, 0, &err), &err);
+    nvt_buffer_free(&made->payload);
+}
+
+/* The trace without what ended before `ticks`; *ns gets how long that took. */
+static struct nvt_trace *cut_made(uint64_t ticks, int64_t *ns)
+{
+    char copy[600];
+    snprintf(copy, sizeof(copy), "%s", recorded_in("copy.nvt"));
+    struct nvt_trace_writer *writer = copy_of(recorded_path(), copy);
+    int64_t before = nvt_monotonic_ns();
+    cut_at(writer, ticks);
+    *ns = nvt_monotonic_ns() - before;
+    close_good(writer);
+    return read_good(copy);
+}
+
+/* What they carry is more than a chunk may have. */
+static void open_ranges_with_large_payloads_stay(void **state)
+{
+    (void)state;
+    enum { OPEN = 800 };
+    struct made made;
+    int64_t ns;
+    begin_made(&made, recorded_path(), 1);
+    for (int i = 0; i < OPEN; i++) {
+        make_event(&made, i % 2 ? NVT_TOKEN_START : NVT_TOKEN_PUSH, 1000 + (uint64_t)i, 60000);
+        if (i % 200 == 199)
+            flush_made(&made, 0);
+    }
+    uint64_t cut = made.at;
+    make_event(&made, NVT_TOKEN_MARK, 0, 0);
+    make_event(&made, NVT_TOKEN_POP, 0, 0);
+    flush_made(&made, 0);
+    end_made(&made);
+    struct nvt_trace *rest = cut_made(cut, &ns);
+    assert_int_equal(rest->ranges.count, OPEN);
+    for (uint32_t i = 0; i < OPEN; i++)
+        assert_true(rest->ranges.flags[i] & NVT_RANGE_CARRIED);
+    nvt_trace_free(rest);
+}
+
+/* Started by one thread and ended by another, the oldest first: each is found without a look at all others. */
+static void many_open_ranges_take_no_time(void **state)
+{
+    (void)state;
+    enum { RANGES = 100000, LEFT = 3 };
+    struct made made;
+    int64_t ns;
+    begin_made(&made, recorded_path(), 2);
+    for (uint64_t i = 0; i < RANGES; i++)
+        make_event(&made, NVT_TOKEN_START, i + 1, 0);
+    flush_made(&made, 0);
+    for (uint64_t i = 0; i < RANGES - LEFT; i++)
+        make_event(&made, NVT_TOKEN_END, i + 1, 0);
+    flush_made(&made, 1);
+    uint64_t cut = made.at;
+    for (uint64_t i = RANGES - LEFT; i < RANGES; i++)
+        make_event(&made, NVT_TOKEN_END, i + 1, 0);
+    flush_made(&made, 1);
+    end_made(&made);
+    struct nvt_trace *rest = cut_made(cut, &ns);
+    assert_int_equal(rest->ranges.count, LEFT);
+    assert_int_equal(recorded_count(rest, ""), LEFT);
+    nvt_trace_free(rest);
+    if (ns > 5000000000)
+        fail_msg("%.1f s", (double)ns / 1e9);
+}
+
+/* Threads that come and go, each with something open: that would stay for ever. */
+static void what_an_ended_thread_had_pushed_goes(void **state)
+{
+    (void)state;
+    enum { THREADS = 50 };
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct made made;
+    int64_t ns;
+    uint64_t cut = 0;
+    begin_made(&made, recorded_path(), THREADS);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        cut = i == THREADS / 2 ? made.at : cut;
+        make_event(&made, NVT_TOKEN_PUSH, 0, 0);
+        flush_made(&made, i);
+        struct nvt_chunk chunk = {.kind = NVT_CHUNK_THREAD_END, .thread = i, .last = made.at++};
+        expect_good(nvt_output_chunk(made.output, &chunk, "\1\0\0\0\0", 5, &err), &err);
+    }
+    end_made(&made);
+    struct nvt_trace *rest = cut_made(cut, &ns);
+    assert_int_equal(rest->ranges.count, THREADS / 2);
+    nvt_trace_free(rest);
 }
 
 /* --- device records ------------------------------------------------------------------------------- */
@@ -643,6 +818,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_what_ended_behind_the_cut),
         cmocka_unit_test(cuts_again),
+        cmocka_unit_test(open_ranges_with_large_payloads_stay),
+        cmocka_unit_test(many_open_ranges_take_no_time),
+        cmocka_unit_test(what_an_ended_thread_had_pushed_goes),
         cmocka_unit_test(keeps_what_device_records_need),
         cmocka_unit_test(keeps_the_latest_seconds),
         cmocka_unit_test(keeps_the_latest_bytes),
