@@ -10,7 +10,6 @@
 #include "../lib/device_columns.h"
 
 /* A chunk is written when its columns hold so much; then it still fits the cache. */
-#define FLUSH_BYTES (512 * 1024)
 /* Slots are copied into columns in batches, and the producer gets its room back after each. */
 #define BATCH 4096u
 
@@ -497,7 +496,7 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
     struct nvt_buffer *out = &drain->payload;
     size_t size =
         drain->tokens.size + drain->times.size + drain->attributes.size + drain->samples.size;
-    if (!drain->count || (size < FLUSH_BYTES && !force))
+    if (!drain->count || (size < nvt_output_chunk_bytes(drain->output) && !force))
         return;
     end_domain_run(drain);
     if (is_default_throughout(drain))

@@ -7,6 +7,9 @@
 /* Bytes in a chunk of definitions, where one alone does not need more. */
 #define DEFINITIONS_MOST (NVT_CHUNK_MAX / 4)
 
+/* Of events, where nothing asks for less. */
+#define CHUNK_BYTES (512 * 1024)
+
 struct process {
     int pid;
     uint64_t image;
@@ -120,6 +123,12 @@ int nvt_output_retain(struct nvt_output *output, const struct nvt_retain_limits 
                            "is no regular file, of which the latest part could be kept");
     output->retain = nvt_retain_new(limits);
     return output->retain ? 0 : nvt_fail(err, "out of memory");
+}
+
+size_t nvt_output_chunk_bytes(const struct nvt_output *output)
+{
+    uint64_t most = output->retain ? nvt_retain_chunk_bytes(output->retain) : CHUNK_BYTES;
+    return most < CHUNK_BYTES ? (size_t)most : CHUNK_BYTES;
 }
 
 static struct nvt_retain_time time_now(const struct nvt_output *output, enum nvt_clock clock)

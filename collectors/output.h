@@ -27,6 +27,9 @@ void nvt_output_tell(struct nvt_output *output, _Atomic uint32_t *writing,
 int nvt_output_retain(struct nvt_output *output, const struct nvt_retain_limits *limits,
                       struct nvt_error *err);
 
+/* So many bytes of events, before compression, are worth a chunk. */
+size_t nvt_output_chunk_bytes(const struct nvt_output *output);
+
 /* Go on with cutting; whether there is more to do soon. Where nothing is to be cut, nothing happens. */
 int nvt_output_cut(struct nvt_output *output, enum nvt_clock clock);
 

@@ -7,6 +7,7 @@
 #include "cut.h"
 
 #define LEAST_BYTES  (1u << 20)  /* a shorter file is left as it is */
+#define CHUNKS_KEPT  16          /* of a size to be kept, so many at least */
 #define SLICE_NS     2000000     /* of work, where it gets on; */
 #define SLICE_MOST   64000000    /* and where it falls behind */
 #define NEXT_LOOK_NS 100000000   /* whether it is time to cut */
@@ -51,6 +52,11 @@ void nvt_retain_free(struct nvt_retain *retain)
     free(retain);
 }
 
+uint64_t nvt_retain_chunk_bytes(const struct nvt_retain *retain)
+{
+    return retain->limits.bytes ? retain->limits.bytes / CHUNKS_KEPT : UINT64_MAX;
+}
+
 static void note_error(struct nvt_retain *retain, const struct nvt_error *err)
 {
     if (!retain->error.message[0])
@@ -78,13 +84,14 @@ void nvt_retain_note(struct nvt_retain *retain, const struct nvt_chunk *chunk, u
 
 /* --- where to cut ------------------------------------------------------------------------------------ */
 
-/* The moment since which there are as many bytes as are to be kept. */
+/* The moment since which there are as many bytes as are to be kept. The last chunk is, however long: without it there
+ * would be nothing. */
 static uint64_t ticks_by_size(const struct nvt_retain *retain)
 {
     uint64_t bytes = 0;
     for (size_t i = retain->count; i-- > 0;) {
         bytes += retain->entries[i].bytes;
-        if (bytes > retain->limits.bytes)
+        if (bytes > retain->limits.bytes && i + 1 < retain->count)
             return retain->entries[i].last + 1;
     }
     return 0;

@@ -26,6 +26,9 @@ struct nvt_retain *nvt_retain_new(const struct nvt_retain_limits *limits);
 /* The new file is given up, if there is one. */
 void nvt_retain_free(struct nvt_retain *retain);
 
+/* Chunks of events are to be no longer than that, so that some fit into what is kept. */
+uint64_t nvt_retain_chunk_bytes(const struct nvt_retain *retain);
+
 /* A chunk has been written, and takes so many bytes of the file. */
 void nvt_retain_note(struct nvt_retain *retain, const struct nvt_chunk *chunk, uint64_t bytes);
 
