@@ -14,12 +14,13 @@
 #include "../collectors/capture_wish.h"
 #include "record_kit.h"
 
-/* Record the client flight with that --capture, and what it said; events of all threads in the file. */
-static struct nvt_trace *capture(const char *what, const char *ms, uint64_t *events)
+/* Record a client with that --capture, and what it said; events of all threads in the file. */
+static struct nvt_trace *capture_of(const char *client, const char *what, const char *argument,
+                                    uint64_t *events)
 {
     const char *argv[] = {"nvtally", "record", "--trace",       "nvtx", "--capture",
-                          what,      "-o",     recorded_path(), "--",   cli_client("flight"),
-                          ms,        NULL};
+                          what,      "-o",     recorded_path(), "--",   cli_client(client),
+                          argument,  NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     const char *said = strstr(result.err, "nvtally: ");
@@ -29,6 +30,25 @@ static struct nvt_trace *capture(const char *what, const char *ms, uint64_t *eve
     assert_null(strstr(result.err, "were lost"));
     cli_result_free(&result);
     return recorded_trace();
+}
+
+static struct nvt_trace *capture(const char *what, const char *ms, uint64_t *events)
+{
+    return capture_of("flight", what, ms, events);
+}
+
+/* What the parent has open is no capture of a child's. */
+static void a_child_begins_with_none(void **state)
+{
+    (void)state;
+    uint64_t events;
+    struct nvt_trace *trace = capture_of("life", "X", "forks_within", &events);
+    assert_int_equal(recorded_count(trace, "X"), 1);
+    assert_int_equal(recorded_count(trace, "parent"), 1);
+    assert_int_equal(recorded_count(trace, "child"), 0);
+    if (events > 10)
+        fail_msg("%llu events", (unsigned long long)events);
+    nvt_trace_free(trace);
 }
 
 static void counts_ranges_from_zero(void **state)
@@ -104,6 +124,152 @@ static void says_that_there_were_not_so_many(void **state)
     cli_result_free(&result);
 }
 
+/* --- the same program, as a whole and captured --------------------------------------------------------- */
+
+/* A range or a mark of the client random. */
+struct begun {
+    int64_t start, end;
+    long number; /* its payload, or in its name; -1: none */
+    int is_mark, is_x, is_captured;
+    const char *domain;
+    uint32_t before_end; /* so many began before it ended, of those that are compared */
+};
+
+struct program {
+    struct nvt_trace *trace;
+    struct begun *items; /* by time */
+    uint32_t count;
+};
+
+static int by_start(const void *left, const void *right)
+{
+    const struct begun *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static struct begun begun_of(const struct nvt_trace *trace, uint32_t name, uint32_t domain,
+                             uint32_t payload)
+{
+    const char *text = nvt_name(trace, name), *number = nvt_name(trace, payload);
+    struct begun begun = {.number = -1, .is_x = !strcmp(text, "X")};
+    begun.domain = domain ? nvt_name(trace, trace->domains.name[domain]) : "";
+    if (*number || text[0] == 'n')
+        begun.number = strtol(*number ? number : text + 1, NULL, 10);
+    return begun;
+}
+
+static struct program run_random(const char *capture, const char *seed, const char *threads)
+{
+    const char *argv[] = {"nvtally", "record",
+                          "--trace", "nvtx",
+                          "-o",      recorded_path(),
+                          "--",      cli_client("random"),
+                          seed,      threads,
+                          "400",     NULL,
+                          NULL,      NULL};
+    for (int i = 11; capture && i >= 2; i--)
+        argv[i + 2] = argv[i];
+    argv[2] = capture ? "--capture" : argv[2];
+    argv[3] = capture ? capture : argv[3];
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.err, "were lost"));
+    cli_result_free(&result);
+    struct program program = {.trace = recorded_trace()};
+    const struct nvt_ranges *ranges = &program.trace->ranges;
+    const struct nvt_marks *marks = &program.trace->marks;
+    program.items = calloc((size_t)ranges->count + marks->count + 1, sizeof(struct begun));
+    assert_non_null(program.items);
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        struct begun *begun = &program.items[program.count++];
+        *begun = begun_of(program.trace, ranges->name[i], ranges->domain[i], ranges->payload[i]);
+        begun->start = ranges->start[i];
+        begun->end = ranges->flags[i] & NVT_RANGE_UNCLOSED ? INT64_MAX : ranges->end[i];
+    }
+    for (uint32_t i = 0; i < marks->count; i++) {
+        struct begun *begun = &program.items[program.count++];
+        *begun = begun_of(program.trace, marks->name[i], marks->domain[i], marks->payload[i]);
+        begun->start = begun->end = marks->time[i];
+        begun->is_mark = 1;
+    }
+    qsort(program.items, program.count, sizeof(struct begun), by_start);
+    return program;
+}
+
+/* Leave what begins within the ranges X of that domain ("*": any) that are wanted. */
+static void leave_captured(struct program *program, const char *domain, long from, long to)
+{
+    long number = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < program->count; i++) {
+        struct begun *x = &program->items[i];
+        if (!x->is_x || x->is_mark || (*domain != '*' && strcmp(domain, x->domain)))
+            continue;
+        int is_wanted = number >= from && number <= to;
+        number++;
+        for (uint32_t k = i; is_wanted && k < program->count && program->items[k].start <= x->end;
+             k++)
+            program->items[k].is_captured = 1;
+    }
+    for (uint32_t i = 0; i < program->count; i++)
+        if (program->items[i].is_captured)
+            program->items[kept++] = program->items[i];
+    program->count = kept;
+}
+
+/* Which events lie before each end. */
+static void rank_ends(struct program *program)
+{
+    for (uint32_t i = 0; i < program->count; i++)
+        for (uint32_t k = 0; k < program->count; k++)
+            program->items[i].before_end += program->items[k].start < program->items[i].end;
+}
+
+static void free_program(struct program *program)
+{
+    nvt_trace_free(program->trace);
+    free(program->items);
+}
+
+static void captures_what_begins_within(const char *seed, const char *threads, const char *domain,
+                                        long from, long to)
+{
+    char capture[64];
+    snprintf(capture, sizeof(capture), *domain ? "X@%s/%ld-%ld" : "X%s/%ld-%ld", domain, from, to);
+    struct program whole = run_random(NULL, seed, threads);
+    struct program some = run_random(capture, seed, threads);
+    leave_captured(&whole, domain, from, to);
+    rank_ends(&whole);
+    rank_ends(&some);
+    for (uint32_t i = 0; i < whole.count || i < some.count; i++) {
+        const struct begun *a = &whole.items[i], *b = &some.items[i];
+        if (i == whole.count || i == some.count || a->number != b->number || a->is_x != b->is_x ||
+            a->is_mark != b->is_mark || strcmp(a->domain, b->domain) ||
+            a->before_end != b->before_end)
+            fail_msg("seed %s, %s threads, %s: %u of %u, %u: %ld@%s to %u, %ld@%s to %u", seed,
+                     threads, capture, i, whole.count, some.count, i < whole.count ? a->number : -2,
+                     i < whole.count ? a->domain : "", a->before_end,
+                     i < some.count ? b->number : -2, i < some.count ? b->domain : "",
+                     b->before_end);
+    }
+    free_program(&whole);
+    free_program(&some);
+}
+
+static void captures_random_programs(void **state)
+{
+    (void)state;
+    static const char *const domains[] = {"", "*", "d1"};
+    const char *most = getenv("NVTALLY_TEST_SEEDS");
+    for (unsigned i = 0; i < (most ? strtoul(most, NULL, 10) : 12); i++) {
+        char seed[16], threads[16];
+        snprintf(seed, sizeof(seed), "%u", i);
+        snprintf(threads, sizeof(threads), "%u", 1 + i / 3 % 4);
+        long from = i % 5;
+        captures_what_begins_within(seed, threads, domains[i % 3], from, from + i % 4);
+    }
+}
+
 static void parses_what_is_wanted(void **state)
 {
     (void)state;
@@ -149,6 +315,8 @@ int main(void)
         cmocka_unit_test(captures_one),
         cmocka_unit_test(captures_all),
         cmocka_unit_test(says_that_there_were_not_so_many),
+        cmocka_unit_test(captures_random_programs),
+        cmocka_unit_test(a_child_begins_with_none),
         cmocka_unit_test(parses_what_is_wanted),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);

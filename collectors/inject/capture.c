@@ -13,8 +13,9 @@
 
 int nvt_capture_watches;
 static _Atomic int open_captures;
-static _Atomic int owner;        /* pid that they are of: a forked child begins with none */
-static _Atomic uint64_t started; /* start/end range that began the capture, 0 none */
+static _Atomic int owner; /* pid that they are of: a forked child begins with none */
+static _Atomic uint64_t
+    started[NVT_CAPTURE_STARTS]; /* start/end ranges that are captured, 0 none */
 static _Atomic uint64_t seen;    /* ranges of that name in the process `owner` */
 
 enum nvt_capture_mode nvt_capture_mode(void)
@@ -36,19 +37,20 @@ static void send(uint64_t begins)
     nvt_device_send_row(NVT_DEVICE_CAPTURE, &begins, NVT_CAPTURE_FIELDS, 0, NULL);
 }
 
-static void own(void)
+void nvt_capture_own(void)
 {
     int pid = (int)syscall(SYS_getpid), before = atomic_exchange(&owner, pid);
     if (before && before != pid) {
         atomic_store(&open_captures, 0);
-        atomic_store(&started, 0);
+        for (int i = 0; i < NVT_CAPTURE_STARTS; i++)
+            atomic_store(&started[i], 0);
         atomic_store(&seen, 0);
     }
 }
 
 void nvt_capture_begin(void)
 {
-    own();
+    nvt_capture_own();
     if (atomic_fetch_add(&open_captures, 1))
         return;
     atomic_store(&nvt_session.control->captured, 1);
@@ -110,47 +112,73 @@ static int matches(const struct nvt_event *event)
     return is_text(domain, capture, length) && has_name(event->attributes, at + 1, strlen(at + 1));
 }
 
+static uint32_t domain_of(const struct nvt_event *event)
+{
+    return event->domain ? event->domain->number : 0;
+}
+
 /* Count a range of that name; whether it is one of those that are wanted. */
 static int is_in_turn(void)
 {
     const struct nvt_control *control = nvt_session.control;
-    own();
+    nvt_capture_own();
     uint64_t number = atomic_fetch_add(&seen, 1);
     return number >= control->capture_from && number <= control->capture_to;
 }
 
+/* A place for a start/end range, or where it is: `from` there becomes `to`. Whether there was one. */
+static int change_start(uint64_t from, uint64_t to)
+{
+    for (int i = 0; i < NVT_CAPTURE_STARTS; i++) {
+        uint64_t there = from;
+        if (atomic_compare_exchange_strong(&started[i], &there, to))
+            return 1;
+    }
+    return 0;
+}
+
+/* A range within one of its domain that is captured is, too, without a place of its own. */
+static int has_place(const struct nvt_thread *thread, uint32_t domain)
+{
+    for (uint32_t i = 0; i < thread->captures; i++)
+        if (thread->capture[i].domain == domain)
+            return 0;
+    return thread->captures < NVT_CAPTURE_PUSHES;
+}
+
 int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event)
 {
-    if (thread->capture || nvt_thread_busy(thread) || !matches(event) || !is_in_turn())
+    if (nvt_thread_busy(thread) || !matches(event) || !is_in_turn())
         return 0;
-    if (event->kind == NVT_EVENT_START && atomic_load(&started))
+    if (event->kind == NVT_EVENT_START ? !change_start(0, event->range)
+                                       : !has_place(thread, domain_of(event)))
         return 0;
     nvt_capture_begin();
     return 1;
 }
 
-void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int level)
+void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int opens)
 {
-    thread->capture = (uint32_t)level + 1;
-    thread->capture_domain = domain;
+    for (uint32_t i = 0; i < thread->captures; i++)
+        thread->capture[i].within += thread->capture[i].domain == domain;
+    if (opens)
+        thread->capture[thread->captures++] = (struct nvt_captured){domain, 0};
 }
 
-void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain, int level)
+void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain)
 {
-    if (!thread->capture || thread->capture_domain != domain || level != (int)thread->capture - 1)
+    uint32_t i = 0;
+    while (i < thread->captures && thread->capture[i].domain != domain)
+        i++;
+    if (i == thread->captures || thread->capture[i].within--)
         return;
-    thread->capture = 0;
+    thread->capture[i] = thread->capture[--thread->captures];
     nvt_capture_end();
-}
-
-void nvt_capture_started(uint64_t range)
-{
-    atomic_store(&started, range);
 }
 
 void nvt_capture_stopped(uint64_t range)
 {
-    if (range && atomic_compare_exchange_strong(&started, &range, 0))
+    if (range && change_start(range, 0))
         nvt_capture_end();
 }
 

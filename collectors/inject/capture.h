@@ -26,12 +26,17 @@ int nvt_capture_is_open(void);
 void nvt_capture_begin(void);
 void nvt_capture_end(void);
 
+/* What the parent had open is none of a forked child's, whose first ring this is. */
+void nvt_capture_own(void);
+
+/* So many start/end ranges of that name may be open in a process at once; of more, some begin no capture. */
+#define NVT_CAPTURE_STARTS 64
+
 /* Called around events in the mode RANGE. An event that opens a range of that name begins the
- * capture before it is recorded; the end of that range ends it afterwards. */
+ * capture before it is recorded; the end of that range ends it afterwards. Every push and pop is told. */
 int nvt_capture_opens(struct nvt_thread *thread, const struct nvt_event *event);
-void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int level);
-void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain, int level);
-void nvt_capture_started(uint64_t range);
+void nvt_capture_pushed(struct nvt_thread *thread, uint32_t domain, int opens);
+void nvt_capture_popped(struct nvt_thread *thread, uint32_t domain);
 void nvt_capture_stopped(uint64_t range);
 
 /* The callbacks that look at every range, in place of those of nvt_module_fast. */

@@ -139,9 +139,9 @@ int nvt_event_push(const struct nvt_event *event)
     if (!recorded)
         nvt_thread_drop(thread, 1);
     int level = nvt_nest_push(thread, domain, recorded);
+    if (NVT_UNLIKELY(captures || thread->captures))
+        nvt_capture_pushed(thread, domain, captures);
     nvt_thread_leave(thread);
-    if (NVT_UNLIKELY(captures))
-        nvt_capture_pushed(thread, domain, level);
     return level;
 }
 
@@ -172,15 +172,16 @@ int nvt_event_pop(const struct nvt_event *event)
             nvt_thread_drop(thread, 1);
     }
     nvt_thread_leave(thread);
-    if (NVT_UNLIKELY(thread->capture))
-        nvt_capture_popped(thread, domain, level);
+    if (NVT_UNLIKELY(thread->captures))
+        nvt_capture_popped(thread, domain);
     return level;
 }
 
-/* Nothing is captured now: of no interest, but for the ends of what was recorded. */
+/* Nothing is captured now: of no interest, but for the ends of what was recorded. Of a range that is asked once, as
+ * captures of other threads may begin and end in between. */
 static int is_quiet_event(const struct nvt_thread *thread, const struct nvt_event *event)
 {
-    return event->kind == NVT_EVENT_END ? (event->range & QUIET_RANGE) != 0 : is_quiet(thread);
+    return event->kind == NVT_EVENT_MARK ? is_quiet(thread) : (event->range & QUIET_RANGE) != 0;
 }
 
 static void record_or_drop(const struct nvt_event *event)
@@ -205,9 +206,7 @@ uint64_t nvt_event_start(struct nvt_event *event)
         return 0;
     /* Unique in the process: which ring, and which of its ranges; never 0. */
     event->range = (uint64_t)thread->serial << 40 | (++thread->ranges & (QUIET_RANGE - 1));
-    if (NVT_UNLIKELY(nvt_capture_watches) && nvt_capture_opens(thread, event))
-        nvt_capture_started(event->range);
-    if (NVT_UNLIKELY(nvt_capture_watches) && is_quiet(thread))
+    if (NVT_UNLIKELY(nvt_capture_watches) && !nvt_capture_opens(thread, event) && is_quiet(thread))
         event->range |= QUIET_RANGE;
     record_or_drop(event);
     return event->range;

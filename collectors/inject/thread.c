@@ -13,6 +13,7 @@
 #include "../../lib/pages.h"
 
 #include "../wake.h"
+#include "capture.h"
 #include "session.h"
 
 struct nvt_thread nvt_nobody;
@@ -68,6 +69,7 @@ static int get_ring(struct nvt_thread *thread)
     int waits = nvt_session.control->on_full == NVT_ON_FULL_WAIT && !retry_at;
     struct nvt_ring *ring = nvt_session_ring(&thread->serial, waits);
     pthread_setcancelstate(cancel, NULL);
+    nvt_capture_own();
     retry_at = ring ? 0 : nvt_monotonic_ns() + RETRY_NS;
     if (!ring)
         return -1;

@@ -36,6 +36,13 @@ struct nvt_nest {
     uint32_t quiet;   /* the outermost so many of no interest, as nothing was captured then */
 };
 
+/* A push that began a capture: as NVT_NESTS share, whether a pop ends it is counted here. */
+#define NVT_CAPTURE_PUSHES 8
+struct nvt_captured {
+    uint32_t domain;
+    uint32_t within; /* ranges of this domain that are open in it */
+};
+
 /* The content of a string slot: up to 31 bytes and zeros, or for a longer text its 128-bit hash, its
  * length and a last byte that no short text has. All zeros is the empty text. */
 union nvt_key {
@@ -78,9 +85,9 @@ struct nvt_thread {
     uint64_t silent_heartbeat;   /* the heartbeat at which it was found dead */
     uint64_t ranges;             /* start/end ranges so far */
     uint32_t rounds;             /* of destructors, since its thread has begun to end */
-    uint32_t capture;            /* --capture: level of the range that began it plus one, 0 none */
-    uint32_t capture_domain;     /* and its domain */
-    uint32_t calibrates;         /* it finds out what events cost: captured or not */
+    uint32_t captures;           /* --capture: so many of its pushes have begun one, */
+    struct nvt_captured capture[NVT_CAPTURE_PUSHES]; /* the outermost of their domains */
+    uint32_t calibrates; /* it finds out what events cost: captured or not */
     struct nvt_nest nests[NVT_NESTS];
     uint8_t domains_seen[65536 / 8]; /* bit a domain: defined in this ring */
     struct nvt_pointer pointers[NVT_POINTERS];

@@ -27,6 +27,21 @@ static void *in_thread(void *name)
     return NULL;
 }
 
+/* A child that begins in the middle of a range, with much of its own. */
+static void forks_within(void)
+{
+    nvtxRangePushA("X");
+    pid_t child = fork();
+    if (!child) {
+        for (int i = 0; i < 5000; i++)
+            range("child");
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    range("parent");
+    nvtxRangePop();
+}
+
 static void raw_fork(void)
 {
     range("parent");
@@ -321,7 +336,7 @@ int main(int argc, char **argv)
                 {"names", names},       {"attributes", attributes},
                 {"inside", inside},     {"hands_over", hands_over},
                 {"zombies", zombies},   {"definitions", definitions},
-                {"turn", turn}};
+                {"turn", turn},         {"forks_within", forks_within}};
     const char *how = argc > 1 ? argv[1] : "";
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
         if (!strcmp(how, ways[i].name)) {
