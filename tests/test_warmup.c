@@ -429,6 +429,26 @@ static void iterations_of_others_are_none(void **state)
     free(notes);
 }
 
+/* Of which the first ones were cut off: the first that is there is no process's first. */
+static void traces_that_were_cut_are_left_out(void **state)
+{
+    (void)state;
+    struct nvt_trace *traces[] = {process(0, 30), process(0, 30)};
+    traces[1]->is_late = 1;
+    char *notes, *text = report(traces, 2, &notes);
+    expect(text, "toy size=3,,1,30,900,");
+    assert_non_null(strstr(notes, "1 trace is left out: what was first there has been cut off"));
+    free(text);
+    free(notes);
+    traces[0] = process(0, 30);
+    traces[0]->is_late = 1;
+    text = report(traces, 1, &notes);
+    assert_null(strstr(text, "toy"));
+    assert_null(strstr(notes, "no curve"));
+    free(text);
+    free(notes);
+}
+
 static void few_iterations_are_no_verdict(void **state)
 {
     (void)state;
@@ -556,6 +576,7 @@ int main(void)
         cmocka_unit_test(shares_of_ranges_add_up),
         cmocka_unit_test(iterations_without_children_are_taken_apart),
         cmocka_unit_test(iterations_of_others_are_none),
+        cmocka_unit_test(traces_that_were_cut_are_left_out),
         cmocka_unit_test(few_iterations_are_no_verdict),
         cmocka_unit_test(processes_of_a_trace_are_told_apart),
         cmocka_unit_test(causes_explain_no_more_than_there_is),

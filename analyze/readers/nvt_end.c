@@ -235,6 +235,7 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     if (begin_at_cut(reader))
         return -1;
     note_ends(reader);
+    trace->is_late = reader->is_cut;
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
     if (nvt_nvt_complete_counters(reader, completion.origin))
         return -1;

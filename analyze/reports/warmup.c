@@ -258,6 +258,16 @@ static void tell_untimed(struct nvt_report_input *input, const struct untimed *u
              untimed->name, others);
 }
 
+static void tell_late(struct nvt_report_input *input, size_t late)
+{
+    if (late)
+        nvt_note(
+            input,
+            "note: %zu trace%s left out: what was first there has been cut off (record --max-age, "
+            "--max-size)",
+            late, late > 1 ? "s are" : " is");
+}
+
 enum { EFFECT, CURVE, PARTS, MORE };
 
 static int fill(const struct nvt_warmups *warmups, struct nvt_report_input *input,
@@ -283,9 +293,11 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_warmups *warmups = nvt_warmups_of(input, err);
     if (!warmups)
         return -1;
+    tell_late(input, warmups->late);
     if (!warmups->count) {
+        if (!warmups->late)
+            nvt_note(input, "note: no trace has ranges named iteration: there is no curve to show");
         nvt_warmups_free(warmups);
-        nvt_note(input, "note: no trace has ranges named iteration: there is no curve to show");
         return 0;
     }
     struct nvt_table *table =

@@ -156,6 +156,10 @@ static int add_trace(struct nvt_warmups *warmups, const struct nvt_trace *trace,
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     const struct naming naming = naming_of(trace);
+    if (trace->is_late) {
+        warmups->late += (size_t)has_some(trace, &naming);
+        return 0;
+    }
     uint32_t *parent = nvt_nest_threads(trace, err);
     int status = parent ? 0 : -1;
     for (uint32_t i = 0; i < ranges->count && !status; i++) {

@@ -44,6 +44,7 @@ struct nvt_warmup_study {
 struct nvt_warmups {
     struct nvt_warmup_study *studies;
     size_t count, capacity;
+    size_t late; /* traces with iterations that were left out, as the first ones are not in them */
 };
 
 /* Of all traces of the input. NULL with err filled when out of memory. */
