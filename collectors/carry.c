@@ -429,6 +429,46 @@ static int give_device_once(struct nvt_carry *carry, uint32_t process, nvt_carry
     return nvt_carry_device_give(device, process, put, context);
 }
 
+static int by_value(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static int add_starts(struct nvt_buffer *ticks, const struct kept_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        unsigned kind = list->items[i].token & 7;
+        if ((kind == NVT_TOKEN_PUSH || kind == NVT_TOKEN_START) &&
+            nvt_buffer_append(ticks, &list->items[i].ticks, sizeof(list->items[i].ticks)))
+            return -1;
+    }
+    return 0;
+}
+
+/* Captures in which something began that is open or in a chunk that stays: readers leave out what began in none. */
+static int give_captures(struct nvt_carry *carry, uint32_t process, nvt_carry_put *put,
+                         void *context)
+{
+    struct nvt_buffer ticks = {0};
+    int failed = 0;
+    if (!carry->devices[process].edges.size)
+        return 0;
+    for (uint32_t i = 0; i < carry->thread_count && !failed; i++)
+        if (carry->threads[i].process == process && !carry->threads[i].ended)
+            failed = add_starts(&ticks, &carry->threads[i].pushes);
+    if (!failed && process < carry->process_count)
+        failed = add_starts(&ticks, &carry->processes[process].events);
+    if (ticks.size)
+        qsort(ticks.data, ticks.size / sizeof(uint64_t), sizeof(uint64_t), by_value);
+    const struct nvt_carried_starts starts = {(const uint64_t *)(const void *)ticks.data,
+                                              ticks.size / sizeof(uint64_t), carry->kept_first};
+    failed = failed || nvt_carry_device_give_captures(&carry->devices[process], process, &starts,
+                                                      put, context);
+    nvt_buffer_free(&ticks);
+    return failed ? -1 : 0;
+}
+
 int nvt_carry_is_given(const struct nvt_carry *carry, const struct nvt_chunk *chunk)
 {
     if (chunk->kind == NVT_CHUNK_EVENTS)
@@ -454,6 +494,6 @@ int nvt_carry_give_all(struct nvt_carry *carry, nvt_carry_put *put, void *contex
     for (uint32_t i = 0; i < carry->process_count && !status; i++)
         status = give_ranges(carry, i, put, context);
     for (uint32_t i = 0; i < carry->device_count && !status; i++)
-        status = give_device_once(carry, i, put, context);
+        status = give_device_once(carry, i, put, context) || give_captures(carry, i, put, context);
     return status ? -1 : 0;
 }

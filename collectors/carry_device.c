@@ -15,6 +15,7 @@ enum { ALLOCATION = 1, RELEASE = 2 };
 void nvt_carry_device_free(struct nvt_carry_device *device)
 {
     free(device->rows);
+    nvt_buffer_free(&device->edges);
     nvt_map_free(&device->live);
     nvt_map_free(&device->pools);
 }
@@ -159,8 +160,10 @@ static int take_row(struct nvt_carry_device *device, const struct nvt_chunk *chu
         device->delivered_at = chunk->last;
         return 0;
     case NVT_DEVICE_CAPTURE:
-        device->capture_at = row->fields[NVT_CAPTURE_BEGIN] ? chunk->first : 0;
-        return 0;
+        return nvt_buffer_append(
+            &device->edges,
+            &(struct nvt_carried_edge){chunk->first, row->fields[NVT_CAPTURE_BEGIN] != 0},
+            sizeof(struct nvt_carried_edge));
     case NVT_DEVICE_LOST:
         for (int i = 0; i < NVT_LOST_FIELDS; i++)
             device->lost.fields[i] += row->fields[i];
@@ -304,21 +307,6 @@ static int give_rows(const struct nvt_carry_device *device, struct rows *rows,
     return chunk->count ? put_rows(rows, chunk, put, context) : 0;
 }
 
-/* The moment of a capture is that of its chunk. */
-static int give_capture(const struct nvt_carry_device *device, struct rows *rows,
-                        struct nvt_chunk *chunk, nvt_carry_put *put, void *context)
-{
-    uint64_t begins = 1;
-    nvt_device_batch_clear(&rows->batch);
-    rows->names.size = rows->name_count = 0;
-    chunk->count = 1;
-    chunk->first = chunk->last = device->capture_at;
-    return nvt_device_batch_add(&rows->batch, NVT_DEVICE_CAPTURE, &begins, NVT_CAPTURE_FIELDS) ||
-                   put_rows(rows, chunk, put, context)
-               ? -1
-               : 0;
-}
-
 int nvt_carry_device_give(const struct nvt_carry_device *device, uint32_t process,
                           nvt_carry_put *put, void *context)
 {
@@ -334,9 +322,59 @@ int nvt_carry_device_give(const struct nvt_carry_device *device, uint32_t proces
         return -1;
     nvt_device_batch_init(&rows.batch, memory, size);
     int status = give_rows(device, &rows, &chunk, put, context);
-    if (!status && device->capture_at)
-        status = give_capture(device, &rows, &chunk, put, context);
     nvt_buffer_free(&rows.names);
     free(memory);
     return status;
+}
+
+static int by_ticks(const void *left, const void *right)
+{
+    const struct nvt_carried_edge *a = left, *b = right;
+    if (a->ticks != b->ticks)
+        return a->ticks < b->ticks ? -1 : 1;
+    return (int)b->begins - (int)a->begins;
+}
+
+/* The moment of a capture is that of its chunk. */
+static int give_edge(const struct nvt_carried_edge *edge, struct nvt_chunk *chunk,
+                     nvt_carry_put *put, void *context)
+{
+    uint8_t memory[4 * ROW_MOST];
+    struct rows rows = {0};
+    nvt_device_batch_init(&rows.batch, memory, sizeof(memory));
+    chunk->first = chunk->last = edge->ticks;
+    return nvt_device_batch_add(&rows.batch, NVT_DEVICE_CAPTURE, &edge->begins,
+                                NVT_CAPTURE_FIELDS) ||
+                   put_rows(&rows, chunk, put, context)
+               ? -1
+               : 0;
+}
+
+int nvt_carry_device_give_captures(struct nvt_carry_device *device, uint32_t process,
+                                   const struct nvt_carried_starts *starts, nvt_carry_put *put,
+                                   void *context)
+{
+    struct nvt_carried_edge *edges = (struct nvt_carried_edge *)(void *)device->edges.data;
+    size_t edge_count = device->edges.size / sizeof(*edges), at = 0;
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_DEVICE,
+                              .flags = NVT_CHUNK_CARRIED,
+                              .process = process,
+                              .thread = device->thread,
+                              .count = 1};
+    if (edge_count)
+        qsort(edges, edge_count, sizeof(*edges), by_ticks);
+    for (size_t i = 0; i < edge_count; i++) {
+        const struct nvt_carried_edge *end = i + 1 < edge_count ? &edges[i + 1] : NULL;
+        if (!edges[i].begins)
+            continue;
+        while (at < starts->count && starts->ticks[at] < edges[i].ticks)
+            at++;
+        if (end && end->ticks < starts->all_from &&
+            (at == starts->count || starts->ticks[at] >= end->ticks))
+            continue;
+        if (give_edge(&edges[i], &chunk, put, context) ||
+            (end && give_edge(end, &chunk, put, context)))
+            return -1;
+    }
+    return 0;
 }

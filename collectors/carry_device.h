@@ -17,6 +17,11 @@ struct nvt_carried_row {
     int is_of_pool; /* the last record of its pool */
 };
 
+/* Where a capture begins or ends, in ticks. */
+struct nvt_carried_edge {
+    uint64_t ticks, begins;
+};
+
 /* Of a process. Zero-initialise; release with nvt_carry_device_free. */
 struct nvt_carry_device {
     struct nvt_carried_row *rows; /* one that is of no use any more has kind 0 */
@@ -24,7 +29,8 @@ struct nvt_carry_device {
     struct nvt_map live;                          /* address -> row */
     struct nvt_map pools;                         /* address of a pool -> row */
     struct nvt_device_row clock, delivered, lost; /* kind 0: none */
-    uint64_t delivered_at, capture_at;            /* ticks; capture_at 0: none is open */
+    uint64_t delivered_at;                        /* ticks */
+    struct nvt_buffer edges;                      /* struct nvt_carried_edge, of captures */
     uint64_t last;                                /* ticks of the last chunk */
     uint32_t thread;                              /* that sent it */
     int given;
@@ -36,7 +42,19 @@ void nvt_carry_device_free(struct nvt_carry_device *device);
 int nvt_carry_device_take(struct nvt_carry_device *device, const struct nvt_chunk *chunk,
                           const uint8_t *payload);
 
-/* Put what is left as chunks of that process. 0, or -1. */
+/* Moments at which something began that stays: these, which ascend, and any from `all_from` on. */
+struct nvt_carried_starts {
+    const uint64_t *ticks;
+    size_t count;
+    uint64_t all_from;
+};
+
+/* Captures in which such a moment lies, and the one that is open: a chunk for each edge. 0, or -1. */
+int nvt_carry_device_give_captures(struct nvt_carry_device *device, uint32_t process,
+                                   const struct nvt_carried_starts *starts, nvt_carry_put *put,
+                                   void *context);
+
+/* Put all else that is left as a chunk of that process. 0, or -1. */
 int nvt_carry_device_give(const struct nvt_carry_device *device, uint32_t process,
                           nvt_carry_put *put, void *context);
 

@@ -662,6 +662,30 @@ static void read_note(const struct nvt_trace *trace, double *cut, double *whole)
     assert_int_equal(sscanf(note, "what ended in the first %lf of %lf s", cut, whole), 2);
 }
 
+/* Of each step some requests end behind it, and behind the cut: those began in a capture, which then is over. */
+static void keeps_in_which_capture_ranges_began(void **state)
+{
+    (void)state;
+    uint64_t ticks[5000];
+    size_t across = 0;
+    const char *argv[] = {"nvtally",    "record", "--trace",       "nvtx", "--capture",
+                          "step@train", "-o",     recorded_path(), "--",   cli_client("flight"),
+                          "1000",       NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *whole = recorded_trace();
+    size_t count = ticks_of_chunks(recorded_path(), ticks, 5000);
+    for (size_t i = 0; i < count; i += 1 + count / 20) {
+        int64_t ns;
+        struct nvt_trace *rest = cut_made(ticks[i], &ns);
+        across += compare(whole, rest, on_axis(recorded_path(), ticks[i]));
+        nvt_trace_free(rest);
+    }
+    nvt_trace_free(whole);
+    assert_true(across > 0);
+}
+
 static void expect_nothing_hidden(void)
 {
     char path[700];
@@ -680,6 +704,7 @@ static void keeps_the_latest_seconds(void **state)
     read_note(trace, &cut, &whole);
     assert_true(whole > 1.9 && whole < 20);
     assert_true(whole - cut > 0.55 && whole - cut < 0.7);
+    assert_true(trace->is_late);
     /* It began before and ended in what was kept: not all of it was seen. */
     uint32_t main_range = recorded_range(trace, "main");
     assert_true(trace->ranges.flags[main_range] & NVT_RANGE_CARRIED);
@@ -822,6 +847,7 @@ int main(void)
         cmocka_unit_test(many_open_ranges_take_no_time),
         cmocka_unit_test(what_an_ended_thread_had_pushed_goes),
         cmocka_unit_test(keeps_what_device_records_need),
+        cmocka_unit_test(keeps_in_which_capture_ranges_began),
         cmocka_unit_test(keeps_the_latest_seconds),
         cmocka_unit_test(keeps_the_latest_bytes),
         cmocka_unit_test(a_killed_recorder_leaves_a_trace),
