@@ -311,9 +311,10 @@ static void make_event(struct made *made, enum nvt_token kind, uint64_t range, s
         chunk->first = chunk->last = made->at;
     nvt_buffer_varint(&made->tokens, kind);
     nvt_buffer_varint(&made->times, made->at - chunk->last);
-    if (kind == NVT_TOKEN_START || kind == NVT_TOKEN_END)
+    if (kind == NVT_TOKEN_START || kind == NVT_TOKEN_END) {
         nvt_buffer_varint(&made->ranges, nvt_zigzag((int64_t)(range - made->range)));
-    made->range = range;
+        made->range = range;
+    }
     if (bytes) {
         nvt_buffer_varint(&made->attributes, chunk->count - made->last_attribute);
         nvt_buffer_varint(&made->attributes, NVT_ATTRIBUTE_SCHEMA);
@@ -449,6 +450,72 @@ static void what_an_ended_thread_had_pushed_goes(void **state)
     struct nvt_trace *rest = cut_made(cut, &ns);
     assert_int_equal(rest->ranges.count, THREADS / 2);
     nvt_trace_free(rest);
+}
+
+enum { LANES = 4, EVENTS = 4000, HELD = 40 };
+
+/* Threads that push, pop, start and end at random, whose chunks are written some time later, in any order. */
+static void make_random(uint64_t *middle)
+{
+    static struct made lanes[LANES];
+    uint64_t held[HELD] = {0}, next = 1;
+    begin_made(&lanes[0], recorded_path(), LANES);
+    for (int i = 1; i < LANES; i++)
+        lanes[i] = (struct made){.output = lanes[0].output};
+    uint64_t at = lanes[0].at;
+    for (int i = 0; i < EVENTS; i++) {
+        struct made *made = &lanes[rand() % LANES];
+        uint64_t *range = &held[rand() % HELD];
+        int what = rand() % 4;
+        made->at = at += 1 + (uint64_t)(rand() % 500);
+        if (what < 2) {
+            make_event(made, what ? NVT_TOKEN_POP : NVT_TOKEN_PUSH, 0,
+                       what ? 0 : (size_t)rand() % 3 * 16);
+        } else {
+            make_event(made, *range ? NVT_TOKEN_END : NVT_TOKEN_START, *range ? *range : next, 0);
+            *range = *range ? 0 : next++;
+        }
+        if (rand() % 15 == 0) {
+            int lane = rand() % LANES;
+            if (lanes[lane].chunk.count)
+                flush_made(&lanes[lane], (uint32_t)lane);
+        }
+        middle[i] = at;
+    }
+    for (int i = 0; i < LANES; i++)
+        if (lanes[i].chunk.count)
+            flush_made(&lanes[i], (uint32_t)i);
+    for (int i = 1; i < LANES; i++)
+        nvt_buffer_free(&lanes[i].payload);
+    end_made(&lanes[0]);
+}
+
+/* Cut anywhere, at once and again and again. */
+static void keeps_what_random_threads_did(void **state)
+{
+    (void)state;
+    static uint64_t moments[EVENTS];
+    for (unsigned seed = 0; seed < 6; seed++) {
+        char again_path[600];
+        int64_t ns;
+        srand(seed);
+        make_random(moments);
+        struct nvt_trace *whole = recorded_trace();
+        snprintf(again_path, sizeof(again_path), "%s", recorded_in("again.nvt"));
+        struct nvt_trace_writer *again = copy_of(recorded_path(), again_path);
+        for (int i = rand() % 400; i < EVENTS; i += 1 + rand() % 800) {
+            int64_t cut = on_axis(recorded_path(), moments[i]);
+            struct nvt_trace *rest = cut_made(moments[i], &ns);
+            compare(whole, rest, cut);
+            nvt_trace_free(rest);
+            cut_at(again, moments[i]);
+            rest = read_good(again_path);
+            compare(whole, rest, cut);
+            nvt_trace_free(rest);
+        }
+        close_good(again);
+        nvt_trace_free(whole);
+    }
 }
 
 /* --- device records ------------------------------------------------------------------------------- */
@@ -846,6 +913,7 @@ int main(void)
         cmocka_unit_test(open_ranges_with_large_payloads_stay),
         cmocka_unit_test(many_open_ranges_take_no_time),
         cmocka_unit_test(what_an_ended_thread_had_pushed_goes),
+        cmocka_unit_test(keeps_what_random_threads_did),
         cmocka_unit_test(keeps_what_device_records_need),
         cmocka_unit_test(keeps_in_which_capture_ranges_began),
         cmocka_unit_test(keeps_the_latest_seconds),
