@@ -275,13 +275,13 @@ static void tree(void **state)
 {
     (void)state;
     expect("range_tree", 0, 1,
-           ":step,1,1000,300,260,0,265,3,0,0,PushPop,0\n"
-           "--:forward,1,200,200,260,260,265,3,3,1,PushPop,0\n"
-           "--:backward,1,500,500,0,0,0,0,0,1,PushPop,0\n");
+           ":step,1,1000,300,100.0,0,PushPop,0,260,0,265,3,0\n"
+           "--:forward,1,200,200,20.0,1,PushPop,0,260,260,265,3,3\n"
+           "--:backward,1,500,500,50.0,1,PushPop,0,0,0,0,0,0\n");
     expect("range_tree", NVT_ACROSS_THREADS, 2,
-           ":step,2,2000,600,920,0,1210,8,0,0,PushPop,0\n"
-           "--:forward,2,400,400,520,520,530,6,6,1,PushPop,0\n"
-           "--:backward,2,1000,1000,400,400,400,2,2,1,PushPop,0\n");
+           ":step,2,2000,600,100.0,0,PushPop,0,920,0,1210,8,0\n"
+           "--:forward,2,400,400,20.0,1,PushPop,0,520,520,530,6,6\n"
+           "--:backward,2,1000,1000,50.0,1,PushPop,0,400,400,400,2,2\n");
 }
 
 /* All on one screen: the same numbers as in the reports that have all of them. */

@@ -260,12 +260,36 @@ static void test_nesting_of_unclosed_ranges(void **state)
     trace = new_trace("a.nvt");
     add_crash(trace);
     expect_csv(trace, NULL, "range_tree",
-               "Range,Instances,Host Total (ns),Host Self (ns),Device Busy (ns),Device Self (ns),"
-               "Device Span (ns),GPU Ops,GPU Ops Self,Lvl,Style,Unfinished\n"
-               ":outer,1,50,10,0,0,0,0,0,0,PushPop,1\n"
-               "--:done,1,40,40,0,0,0,0,0,1,PushPop,0\n"
-               "--:inner,1,0,0,0,0,0,0,0,1,PushPop,1\n"
-               "----lib:deepest,1,0,0,0,0,0,0,0,2,PushPop,1\n",
+               "Range,Instances,Host Total (ns),Host Self (ns),Host (%),Lvl,Style,Unfinished\n"
+               ":outer,1,50,10,100.0,0,PushPop,1\n"
+               "--:done,1,40,40,80.0,1,PushPop,0\n"
+               "--:inner,1,0,0,0.0,1,PushPop,1\n"
+               "----lib:deepest,1,0,0,0.0,2,PushPop,1\n",
+               "");
+}
+
+/* Of the threads that have it, whatever others do beside them; a start/end range is a part of no whole. */
+static void test_shares_of_the_host(void **state)
+{
+    (void)state;
+    struct nvt_trace *traces[2] = {new_trace("a.nvt"), new_trace("b.nvt")};
+    struct nvt_range load = range(traces[0], "load", 0, 1000);
+    struct nvt_range iteration = range(traces[0], "iteration", 0, 100);
+    load.thread = 1;
+    iteration.style = NVT_START_END;
+    add(traces[0], load);
+    add(traces[0], iteration);
+    push(traces[0], "step", 0, 60);
+    push(traces[0], "forward", 0, 30);
+    push(traces[0], "save", 60, 100);
+    push(traces[1], "step", 0, 100);
+    expect_csv(traces[0], traces[1], "range_tree",
+               "Range,Instances,Host Total (ns),Host Self (ns),Host (%),Lvl,Style,Unfinished\n"
+               ":load,1,1000,1000,100.0,0,PushPop,0\n"
+               ":step,2,160,130,80.0,0,PushPop,0\n"
+               "--:forward,1,30,30,30.0,1,PushPop,0\n"
+               ":iteration,1,100,100,,0,StartEnd,0\n"
+               ":save,1,40,40,40.0,0,PushPop,0\n",
                "");
 }
 
@@ -606,6 +630,12 @@ static void test_registry(void **state)
         struct nvt_trace *trace = new_trace("a.nvt");
         push(trace, "forward", 0, 1);
         push(trace, "iteration", 2, 3); /* without, there is no curve of warming up, and no table */
+        const struct nvt_op copy = {.start = 2,
+                                    .end = 3,
+                                    .kind = NVT_OP_MEMCPY,
+                                    .detail = NVT_NONE,
+                                    .name = nvt_strings_add_text(trace->strings, "copy")};
+        nvt_op_add(trace, &copy); /* without, trees of ranges have no columns of devices */
         struct nvt_report_input input = input_of(trace, NULL);
         struct nvt_tables tables = make(reports[i]->name, &input);
         assert_int_equal(nvt_table_columns(tables.items[0]), reports[i]->column_count);
@@ -627,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_pushpop_trace),
         cmocka_unit_test(test_self_of_overlapping_ranges),
         cmocka_unit_test(test_nesting_of_unclosed_ranges),
+        cmocka_unit_test(test_shares_of_the_host),
         cmocka_unit_test(test_note_of_unfinished),
         cmocka_unit_test(test_note_of_a_long_name),
         cmocka_unit_test(test_marks),

@@ -7,9 +7,16 @@
  * not nest. Host Total is time in the range, Host Self the same without the ranges directly in it;
  * where these overlap, that time counts once. Unfinished are instances that never ended: they last as
  * long as something is on record of their thread.
+ *
+ * Host (%) is Host Total over the time in outermost push/pop ranges of those threads that have a range of
+ * the row, all of these threads added up. So a thread's outermost ranges come to 100 %, and one that loads
+ * data all the time beside another makes no share of that one's smaller. Start/end ranges have none: they may
+ * lie beside each other, around a thread's other ranges and end elsewhere, and are parts of no whole.
+ *
  * Device operations belong to ranges as analyze/device/project.h says; Device Busy is the time in which at
  * least one of a range's operations ran (operations at the same time count once), Device Self that
- * of those that belong to no deeper range, Device Span from its first to its last operation.
+ * of those that belong to no deeper range, Device Span from its first to its last operation. These columns
+ * come last, and are left out where no device operation is on record.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +32,16 @@ enum {
     INSTANCES,
     HOST_TOTAL,
     HOST_SELF,
+    HOST_SHARE,
+    LEVEL,
+    STYLE,
+    UNFINISHED,
     BUSY,
     SELF,
     SPAN,
     OPS,
     OPS_SELF,
-    LEVEL,
-    STYLE,
-    UNFINISHED
+    COLUMNS
 };
 
 static const struct nvt_column_spec columns[] = {
@@ -40,14 +49,15 @@ static const struct nvt_column_spec columns[] = {
     [INSTANCES] = {"Instances", "", NVT_INT, 0, 0},
     [HOST_TOTAL] = {"Host Total (ns)", "ns", NVT_INT, 0, 0},
     [HOST_SELF] = {"Host Self (ns)", "ns", NVT_INT, 0, 0},
+    [HOST_SHARE] = {"Host (%)", "%", NVT_REAL, 1, 0},
+    [LEVEL] = {"Lvl", "", NVT_INT, 0, 0},
+    [STYLE] = {"Style", "", NVT_TEXT, 0, 0},
+    [UNFINISHED] = {"Unfinished", "", NVT_INT, 0, 0},
     [BUSY] = {"Device Busy (ns)", "ns", NVT_INT, 0, 0},
     [SELF] = {"Device Self (ns)", "ns", NVT_INT, 0, 0},
     [SPAN] = {"Device Span (ns)", "ns", NVT_INT, 0, 0},
     [OPS] = {"GPU Ops", "", NVT_INT, 0, 0},
     [OPS_SELF] = {"GPU Ops Self", "", NVT_INT, 0, 0},
-    [LEVEL] = {"Lvl", "", NVT_INT, 0, 0},
-    [STYLE] = {"Style", "", NVT_TEXT, 0, 0},
-    [UNFINISHED] = {"Unfinished", "", NVT_INT, 0, 0},
 };
 
 /* A path of names. Nodes are created after their parents. */
@@ -57,11 +67,15 @@ struct node {
     uint32_t level, style;
     uint64_t instances, ops, ops_self, unfinished;
     int64_t host, host_self, busy, self, span;
+    int64_t threads_ns; /* what Host (%) is a share of */
+    uint32_t
+        counted; /* the thread of the current trace that was added to it last, NVT_NONE: none */
 };
 
 struct tree {
     struct nvt_groups names;
     struct nvt_map by_path; /* (parent + 1) << 32 | name, style on top of the name -> node */
+    struct nvt_map counted; /* node << 32 | thread, of the current trace */
     struct node *nodes;
     uint32_t count, capacity, first_root;
 };
@@ -102,6 +116,7 @@ static uint32_t new_node(struct tree *tree, uint32_t parent, uint32_t name, uint
         .first_child = NO_NODE,
         .next = *siblings,
         .style = style,
+        .counted = NVT_NONE,
         .level = parent == NO_NODE ? 0 : tree->nodes[parent].level + 1,
     };
     *siblings = tree->count;
@@ -185,20 +200,65 @@ static struct device_time *device_times(const struct nvt_trace *trace, unsigned 
 
 /* --- the tree --- */
 
+/* The thread of a range; the number of threads where it has none. */
+static uint32_t thread_of(const struct nvt_trace *trace, uint32_t range)
+{
+    uint32_t thread = trace->ranges.thread[range];
+    return thread < trace->threads.count ? thread : trace->threads.count;
+}
+
+/* Time in outermost push/pop ranges of each thread, and of none behind them; malloc'ed, NULL when out of memory. */
+static int64_t *thread_times(const struct nvt_trace *trace, const struct nvt_nesting *nesting)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    int64_t *times = calloc((size_t)trace->threads.count + 1, sizeof(*times));
+    for (uint32_t i = 0; times && i < ranges->count; i++) {
+        int64_t *time = &times[thread_of(trace, i)];
+        if (ranges->style[i] == NVT_PUSH_POP && nesting->parent[i] == NVT_NONE)
+            *time = nvt_clock_sum(*time, ranges->end[i] - ranges->start[i]);
+    }
+    return times;
+}
+
+/* A node has a range of this thread, whose time is `ns`, which counts once. 0, or -1 when out of memory. */
+static int count_thread(struct tree *tree, uint32_t node, uint32_t thread, int64_t ns)
+{
+    if (tree->nodes[node].counted == thread)
+        return 0;
+    tree->nodes[node].counted = thread;
+    uint32_t *at = nvt_map_at(&tree->counted, (uint64_t)node << 32 | thread);
+    if (at && *at == NVT_MAP_NONE) {
+        *at = 0;
+        tree->nodes[node].threads_ns = nvt_clock_sum(tree->nodes[node].threads_ns, ns);
+    }
+    return at ? 0 : -1;
+}
+
+static void begin_trace(struct tree *tree, const struct nvt_trace *trace)
+{
+    nvt_groups_trace(&tree->names, trace);
+    nvt_map_free(&tree->counted);
+    tree->counted = (struct nvt_map){0};
+    for (uint32_t i = 0; i < tree->count; i++)
+        tree->nodes[i].counted = NVT_NONE;
+}
+
 static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
                       const struct nvt_nesting *nesting, const struct device_time *times)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     uint32_t *node_of = malloc(((size_t)ranges->count + 1) * sizeof(*node_of));
-    int status = node_of ? 0 : -1;
-    nvt_groups_trace(&tree->names, trace);
+    int64_t *outermost = thread_times(trace, nesting);
+    int status = node_of && outermost ? 0 : -1;
+    begin_trace(tree, trace);
     for (uint32_t i = 0; i < ranges->count && !status; i++) {
         uint32_t parent = nesting->parent[i] == NVT_NONE ? NO_NODE : node_of[nesting->parent[i]];
         uint32_t name = nvt_groups_range(&tree->names, i);
         node_of[i] = name == NVT_NO_STRING
                          ? NO_NODE
                          : node_at(tree, parent, name, ranges->style[i] != NVT_PUSH_POP);
-        if (node_of[i] == NO_NODE) {
+        if (node_of[i] == NO_NODE ||
+            count_thread(tree, node_of[i], thread_of(trace, i), outermost[thread_of(trace, i)])) {
             status = -1;
             break;
         }
@@ -214,6 +274,7 @@ static int add_ranges(struct tree *tree, const struct nvt_trace *trace,
         node->ops += times[i].ops;
         node->ops_self += times[i].ops_self;
     }
+    free(outermost);
     free(node_of);
     return nvt_groups_failed(&tree->names) ? -1 : status;
 }
@@ -243,6 +304,15 @@ static int compare_nodes(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
+static void put_devices(struct nvt_table *table, size_t row, const struct node *node)
+{
+    nvt_table_set_int(table, row, BUSY, node->busy);
+    nvt_table_set_int(table, row, SELF, node->self);
+    nvt_table_set_int(table, row, SPAN, node->span);
+    nvt_table_set_int(table, row, OPS, (int64_t)node->ops);
+    nvt_table_set_int(table, row, OPS_SELF, (int64_t)node->ops_self);
+}
+
 /* 0, or -1 when there is no memory for its name; what the table has none for, that tells itself. */
 static int put_node(struct nvt_table *table, const struct tree *tree, const struct node *node,
                     struct nvt_buffer *text)
@@ -254,14 +324,14 @@ static int put_node(struct nvt_table *table, const struct tree *tree, const stru
     nvt_table_set_int(table, row, INSTANCES, (int64_t)node->instances);
     nvt_table_set_int(table, row, HOST_TOTAL, node->host);
     nvt_table_set_int(table, row, HOST_SELF, node->host_self);
-    nvt_table_set_int(table, row, BUSY, node->busy);
-    nvt_table_set_int(table, row, SELF, node->self);
-    nvt_table_set_int(table, row, SPAN, node->span);
-    nvt_table_set_int(table, row, OPS, (int64_t)node->ops);
-    nvt_table_set_int(table, row, OPS_SELF, (int64_t)node->ops_self);
+    if (!node->style && node->threads_ns > 0)
+        nvt_table_set_real(table, row, HOST_SHARE,
+                           100 * (double)node->host / (double)node->threads_ns);
     nvt_table_set_int(table, row, LEVEL, node->level);
     nvt_table_set_text(table, row, STYLE, node->style ? "StartEnd" : "PushPop");
     nvt_table_set_int(table, row, UNFINISHED, (int64_t)node->unfinished);
+    if (nvt_table_columns(table) == COLUMNS)
+        put_devices(table, row, node);
     return failed;
 }
 
@@ -298,12 +368,15 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 {
     struct tree tree = {.first_root = NO_NODE};
     struct nvt_table *table = NULL;
-    int status = 0;
-    for (size_t i = 0; i < input->trace_count && !status; i++)
+    int status = 0, has_ops = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
+        has_ops |= input->traces[i].trace->ops.count > 0;
         status = add_trace(&tree, input->traces[i].trace, input->project_flags, err);
+    }
     if (!status) {
-        table = nvt_report_table(&nvt_report_range_tree, input,
-                                 "Ranges, on the host and on the devices", err);
+        table = nvt_report_table_of(
+            &nvt_report_range_tree, has_ops ? COLUMNS : BUSY, input,
+            has_ops ? "Ranges, on the host and on the devices" : "Ranges, on the host", err);
         status = table ? 0 : -1;
     }
     if (!status && put_tree(table, &tree)) {
@@ -316,6 +389,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     }
     nvt_groups_free(&tree.names);
     nvt_map_free(&tree.by_path);
+    nvt_map_free(&tree.counted);
     free(tree.nodes);
     return status;
 }
@@ -325,6 +399,6 @@ const struct nvt_report nvt_report_range_tree = {
     .about = "ranges as a tree: host and device time, with and without what lies deeper",
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_COMPENSATED,
     .columns = columns,
-    .column_count = sizeof(columns) / sizeof(columns[0]),
+    .column_count = COLUMNS,
     .make = make,
 };
