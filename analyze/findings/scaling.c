@@ -47,6 +47,12 @@ static void tell_law(const struct nvt_growth *growth, const char *axis, const ch
                  NVT_TIME((law->high - law->low) / 2), more);
 }
 
+/* What an item costs more at the largest number than at the least, as it was measured. */
+static double entries_grown(const struct nvt_sweep_item *item)
+{
+    return nvt_sweep_largest(item)->ns - nvt_sweep_least(item)->ns;
+}
+
 /* 0, or -1 when out of memory. */
 static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item *item,
                         const struct nvt_growth *growth, double per_unit, const char *axis,
@@ -63,16 +69,17 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
         return -1;
     if (nvt_growth_law(growth)->low > 0)
         tell_law(growth, axis, "", law, sizeof(law));
-    finding->cost_ns = largest->ns;
+    finding->cost_ns = entries_grown(item);
     finding->confidence = NVT_SEEN;
     snprintf(finding->what, sizeof(finding->what),
              "%s %.100s is entered %g time%s for each of the %s", nvt_sweep_kind_name(item->kind),
              item->name, per_unit, per_unit == 1 ? "" : "s", axis);
     snprintf(finding->evidence, sizeof(finding->evidence),
              "%g entries an iteration at %s=%g, %s an entry (median), %s of it (%.0f %% of the "
-             "iteration)%s%s",
+             "iteration), %s of which at %s=%g%s%s",
              largest->count, axis, growth->most, NVT_TIME(entry_ns), NVT_TIME(largest->ns),
-             100 * share, *law ? "; " : "", law);
+             100 * share, NVT_TIME(nvt_sweep_least(item)->ns), axis, growth->least,
+             *law ? "; " : "", law);
     point_at(finding, largest->point);
     snprintf(finding->remedy, sizeof(finding->remedy), "%s", remedies[item->kind]);
     return 0;
@@ -112,6 +119,17 @@ struct verdict {
     double per_unit, share; /* share: of the iteration, at the largest */
 };
 
+/*
+ * Whether what is entered for each unit costs more the more there are. Of work that was only divided, as a batch into
+ * micro-batches, each entry takes the less the more there are: at once it would take as long. How often it is entered was
+ * counted, so the cost needs no slope that is certain: on a busy machine few are.
+ */
+static int costs_more(const struct nvt_sweep_item *item, double iteration_ns)
+{
+    const double more = entries_grown(item);
+    return more >= 0.05 * iteration_ns && more >= 0.25 * nvt_sweep_least(item)->ns;
+}
+
 static struct verdict judge_item(const struct nvt_sweep *sweep, const struct nvt_sweep_item *item)
 {
     struct verdict verdict = {.is = SAYS_NOTHING, .growth = item->growth};
@@ -121,7 +139,7 @@ static struct verdict judge_item(const struct nvt_sweep *sweep, const struct nvt
     const struct nvt_growth_law *law = nvt_growth_law(&verdict.growth);
     verdict.share = nvt_sweep_share(sweep, item);
     verdict.per_unit = nvt_sweep_per_unit(item);
-    if (verdict.per_unit >= 0.99 && verdict.share >= 0.05)
+    if (verdict.per_unit >= 0.99 && costs_more(item, iteration_ns))
         verdict.is = ENTERED_FOR_EACH;
     else if (law->rises && law->last - law->first > 0.1 * iteration_ns)
         verdict.is = GROWS;
@@ -218,7 +236,10 @@ const struct nvt_rule nvt_rule_scaling = {
              "more) for each unit of it, and what grows with it, cost = a + b·n or "
              "c·n^p",
     .threshold =
-        "entries in proportion to it (within 1 %) that take 5 % of an iteration; or a "
+        "entries in proportion to it (within 1 %) that add a quarter to their own cost and 5 % to "
+        "the "
+        "iteration from the least to the largest (work that is only divided by it adds nothing); "
+        "or a "
         "slope or an exponent above 0 at 95 % that adds a quarter to its own cost and 10 % to the "
         "iteration from the least to the largest: less is no reason to change a program. A range "
         "is left "
