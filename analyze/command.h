@@ -29,7 +29,7 @@ int nvt_command_option(int argc, char **argv, const char *letters, const struct 
  * The options of a window (window.h), as entries of a command's table; both have values. nvt_command_window takes one
  * that came: 1 when it is of the window, 0 when it is another one, -1 with err.
  */
-enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX };
+enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_ITERATION };
 #define NVT_WINDOW_OPTIONS                                                                         \
     {"filter-time", required_argument, NULL, NVT_FILTER_TIME},                                     \
     {                                                                                              \
@@ -38,6 +38,14 @@ enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX };
 #define NVT_WINDOW_HELP                                                                            \
     "      --filter-nvtx R  only what begins within a range: NAME, NAME@DOMAIN, NAME/N (from 0)\n" \
     "      --filter-time W  only what begins between two moments: FROM/TO, such as 1.2s/1300ms\n"
+
+/* Which ranges are iterations (nvt_iterations_set), of the commands that look at them: the same, and taken by the command. */
+#define NVT_ITERATION_OPTION                                                                       \
+    {                                                                                              \
+        "iteration", required_argument, NULL, NVT_ITERATION                                        \
+    }
+#define NVT_ITERATION_HELP                                                                         \
+    "      --iteration R    ranges that are iterations: NAME, NAME@DOMAIN; NAME* begin so\n"
 
 int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err);
 

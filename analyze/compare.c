@@ -34,6 +34,7 @@ static const char usage_text[] =
     "      --fail-memory-above PCT  exit 1 when a peak of memory is higher by more than this\n"
     "      --reference        beside the published figures (nvtally reference)\n"
     "      --tolerance PCT    within this it is the same (default: 1%)\n" NVT_WINDOW_HELP
+        NVT_ITERATION_HELP
     "      --top N            only the N rows whose total time has changed most\n"
     "      --wide             on a terminal too, no text is shortened\n"
     "      --help             this text\n\n"
@@ -52,7 +53,8 @@ struct request {
     int fail_unknown;
     int reference; /* beside published figures */
     struct nvt_window window;
-    int is_wide; /* nothing is shortened */
+    const char *iteration; /* ranges, NULL: those that are called so */
+    int is_wide;           /* nothing is shortened */
 };
 
 /* A row: a side against A. */
@@ -153,6 +155,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         {"tolerance", required_argument, NULL, TOLERANCE},
         {"top", required_argument, NULL, TOP},
         NVT_WINDOW_OPTIONS,
+        NVT_ITERATION_OPTION,
         {"wide", no_argument, NULL, WIDE},
         {"help", no_argument, NULL, HELP},
         {NULL, 0, NULL, 0}};
@@ -189,6 +192,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             fputs(usage_text, stdout);
             return 1;
+        case NVT_ITERATION:
+            request->iteration = optarg;
+            break;
         default:
             if (nvt_command_window(&request->window, option, err) <= 0)
                 return -1;
@@ -202,7 +208,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static int add_argument(const struct request *request, struct compared *compared, size_t side,
                         const char *path, struct nvt_error *err)
 {
-    struct nvt_report_input input = {.plain_names = 1, .window = &request->window};
+    struct nvt_report_input input = {
+        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
     int status = nvt_input_add(&input, path, err);
     if (!status)
         nvt_sides_add_origin(&compared->groups, side, &input);

@@ -24,7 +24,7 @@ static const char usage_text[] =
     "  -f, --format FORMAT    as a table: column, grid, markdown, latex; csv, tsv, json have\n"
     "                         a row for each finding of each trace, and times in ns\n"
     "                         (default: one paragraph a finding)\n" NVT_WINDOW_HELP
-    "      --help             this text\n\n"
+        NVT_ITERATION_HELP "      --help             this text\n\n"
     "Exit status: 0 (with or without findings), 2 when nothing can be read or no run has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
 
@@ -87,16 +87,20 @@ struct request {
     const struct nvt_format *format; /* NULL: paragraphs */
     int rules;                       /* print what is looked for */
     struct nvt_window window;
+    const char *iteration; /* ranges, NULL: those that are called so */
 };
 
 /* 0 to go on, 1 for --help, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
     enum { BY = 256, RULES, HELP };
-    static const struct option options[] = {
-        {"by", required_argument, NULL, BY}, {"format", required_argument, NULL, 'f'},
-        {"rules", no_argument, NULL, RULES}, NVT_WINDOW_OPTIONS,
-        {"help", no_argument, NULL, HELP},   {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"by", required_argument, NULL, BY},
+                                            {"format", required_argument, NULL, 'f'},
+                                            {"rules", no_argument, NULL, RULES},
+                                            NVT_WINDOW_OPTIONS,
+                                            NVT_ITERATION_OPTION,
+                                            {"help", no_argument, NULL, HELP},
+                                            {NULL, 0, NULL, 0}};
     char hint[128];
     optind = 0;
     for (int option; (option = nvt_command_option(argc, argv, ":f:h", options, err)) != -1;) {
@@ -111,6 +115,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         else if (option == 'f' && !(request->format = nvt_format_find(optarg)))
             return nvt_fail(err, "no format '%s'%s; see nvtally diagnose --help", optarg,
                             nvt_format_hint(optarg, hint, sizeof(hint)));
+        else if (option == NVT_ITERATION)
+            request->iteration = optarg;
         else if (option == '?' || nvt_command_window(&request->window, option, err) < 0)
             return -1;
     }
@@ -297,7 +303,8 @@ static int print_rules(const struct nvt_format *format, struct nvt_error *err)
 
 static int diagnose(struct request *request, int count, char **arguments, struct nvt_error *err)
 {
-    struct nvt_report_input input = {.plain_names = 1, .window = &request->window};
+    struct nvt_report_input input = {
+        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
     struct nvt_findings findings = {0};
     int status = 0;
     for (int i = 0; i < count && !status; i++)

@@ -40,7 +40,7 @@ static const char usage_text[] =
     "      --across-threads operations of a thread without ranges belong to those open on the\n"
     "                       process's other threads (PyTorch's backward)\n"
     "      --plain-names    ranges of PyTorch without the numbers of each call and "
-    "step\n" NVT_WINDOW_HELP
+    "step\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
     "      --compensate     times without the collector's own cost, which the trace has on record\n"
     "      --help           this text\n";
 
@@ -55,6 +55,7 @@ struct request {
     unsigned project_flags;
     int compensate, plain_names, is_wide;
     struct nvt_window window;
+    const char *iteration; /* ranges, NULL: those that are called so */
 };
 
 static int add_report(struct request *request, const char *name, struct nvt_error *err)
@@ -103,12 +104,17 @@ static int set_format(struct request *request, const char *name, struct nvt_erro
 /* 1: --help was given. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
-    static const struct option options[] = {
-        {"report", required_argument, NULL, 'r'}, {"format", required_argument, NULL, 'f'},
-        {"output", required_argument, NULL, 'o'}, {"across-threads", no_argument, NULL, 'a'},
-        {"plain-names", no_argument, NULL, 'p'},  {"compensate", no_argument, NULL, 'c'},
-        {"wide", no_argument, NULL, 'w'},         NVT_WINDOW_OPTIONS,
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"report", required_argument, NULL, 'r'},
+                                            {"format", required_argument, NULL, 'f'},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"across-threads", no_argument, NULL, 'a'},
+                                            {"plain-names", no_argument, NULL, 'p'},
+                                            {"compensate", no_argument, NULL, 'c'},
+                                            {"wide", no_argument, NULL, 'w'},
+                                            NVT_WINDOW_OPTIONS,
+                                            NVT_ITERATION_OPTION,
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     int status = 0;
     optind = 0;
     for (int option;
@@ -138,6 +144,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             status = 1;
             break;
+        case NVT_ITERATION:
+            request->iteration = optarg;
+            break;
         default:
             status = nvt_command_window(&request->window, option, err) > 0 ? 0 : -1;
         }
@@ -148,7 +157,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
 static int takes_launches(const struct request *request)
 {
     int all = request->count > 0 && request->format && !request->compensate &&
-              !request->plain_names && !nvt_window_is_set(&request->window) &&
+              !request->plain_names && !request->iteration &&
+              !nvt_window_is_set(&request->window) &&
               !(request->project_flags & NVT_ACROSS_THREADS);
     for (size_t i = 0; i < request->count; i++)
         all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES);
@@ -400,6 +410,7 @@ int nvt_cmd_stats(int argc, char **argv)
     input.project_flags = request.project_flags;
     input.compensate = request.compensate;
     input.plain_names = request.plain_names;
+    input.iteration = request.iteration;
     input.only_launches = takes_launches(&request);
     if (optind == argc)
         status = nvt_fail(&err, "stats: no trace and no directory was given");

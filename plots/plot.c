@@ -34,7 +34,7 @@ static const char usage_head[] =
     "the path of each picture. The script and the data lie beside it.\n\n"
     "  -f, --format FORMAT  svg (default), png or pdf\n"
     "  -o, --output DIR     where the pictures go; default: the directory itself, or the "
-    "file's\n" NVT_WINDOW_HELP "      --help           this text\n\n"
+    "file's\n" NVT_WINDOW_HELP NVT_ITERATION_HELP "      --help           this text\n\n"
     "Charts:\n";
 
 FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, const char *suffix,
@@ -199,6 +199,7 @@ struct options {
     const char *output; /* NULL: beside the input */
     int help;
     struct nvt_window window;
+    const char *iteration; /* ranges, NULL: those that are called so */
 };
 
 static int parse(int argc, char **argv, struct options *options, struct nvt_error *err)
@@ -206,6 +207,7 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
     static const struct option known[] = {{"format", required_argument, NULL, 'f'},
                                           {"output", required_argument, NULL, 'o'},
                                           NVT_WINDOW_OPTIONS,
+                                          NVT_ITERATION_OPTION,
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     optind = 0;
@@ -222,6 +224,9 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
         case 'h':
             options->help = 1;
             return 0;
+        case NVT_ITERATION:
+            options->iteration = optarg;
+            break;
         default:
             if (nvt_command_window(&options->window, option, err) <= 0)
                 return -1;
@@ -298,6 +303,7 @@ int nvt_cmd_plot(int argc, char **argv)
         help();
         return 0;
     }
+    input.iteration = options.iteration;
     for (int i = optind; i < argc && !status; i++)
         status = nvt_input_add(&input, argv[i], &err);
     if (!status && input.trace_count > 1)

@@ -33,11 +33,12 @@ static const char usage_text[] =
     "                       pictures as NAME-….pdf beside it (default: report.html in the\n"
     "                       directory; of a trace NAME.report.html beside it)\n"
     "      --title TEXT     instead of the names of the workloads\n" NVT_WINDOW_HELP
-    "      --help           this text\n";
+        NVT_ITERATION_HELP "      --help           this text\n";
 
 struct request {
     const char *output, *title;
     struct nvt_window window;
+    const char *iteration; /* ranges, NULL: those that are called so */
     const struct nvt_document_format *format;
     char path[4096];    /* of the document */
     const char *folder; /* that pictures are drawn in, temporary */
@@ -54,6 +55,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
                                             {"title", required_argument, NULL, TITLE},
                                             NVT_WINDOW_OPTIONS,
+                                            NVT_ITERATION_OPTION,
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     optind = 0;
@@ -68,6 +70,9 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         case 'h':
             fputs(usage_text, stdout);
             return 1;
+        case NVT_ITERATION:
+            request->iteration = optarg;
+            break;
         default:
             if (nvt_command_window(&request->window, option, err) <= 0)
                 return -1;
@@ -286,7 +291,8 @@ static void print_paths(const struct request *request)
 
 static int report(struct request *request, int count, char **inputs, struct nvt_error *err)
 {
-    struct nvt_report_input input = {.plain_names = 1, .window = &request->window};
+    struct nvt_report_input input = {
+        .plain_names = 1, .window = &request->window, .iteration = request->iteration};
     struct nvt_document document = {0};
     int status = 0;
     for (int i = 0; i < count && !status; i++)

@@ -66,6 +66,45 @@ static void the_outermost_count(void **state)
     nvt_trace_free(trace);
 }
 
+/* Those that the user says and no others, also where there are some of the usual names. */
+static void the_user_goes_before_all(void **state)
+{
+    (void)state;
+    static const int64_t steps[] = {100, 200, 300}, mine[] = {200}, numbered[] = {400, 500};
+    static const int64_t at[] = {600};
+    static const struct {
+        const char *said;
+        const int64_t *starts;
+        uint32_t count;
+    } cases[] = {{"step", steps, 3},           {"step@*", steps, 3},
+                 {"step@mine", mine, 1},       {"mine:step", mine, 1},
+                 {"turn *", numbered, 2},      {"turn *@mine", numbered, 2},
+                 {"mine:turn *", numbered, 2}, {"who@where", at, 1}};
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = small_trace();
+    uint32_t thread = small_thread(trace, 1, 1);
+    small_range(trace, thread, "nvtally", "iteration", 0, 90, NVT_PUSH_POP);
+    small_range(trace, thread, "", "step", 100, 190, NVT_PUSH_POP);
+    small_range(trace, thread, "", "step", 110, 120, NVT_PUSH_POP);
+    small_range(trace, thread, "mine", "step", 200, 290, NVT_PUSH_POP);
+    small_range(trace, thread, "", "step", 300, 390, NVT_START_END);
+    small_range(trace, thread, "mine", "turn 1", 400, 490, NVT_PUSH_POP);
+    small_range(trace, thread, "mine", "turn 2", 500, 590, NVT_PUSH_POP);
+    small_range(trace, thread, "", "who@where", 600, 690, NVT_PUSH_POP);
+    small_trace_finish(trace);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(nvt_iterations_set(trace, cases[i].said, &err), 0);
+        expect(trace, cases[i].starts, cases[i].count);
+    }
+    static const char *const none[] = {"steps", "ste", "step@other", "other:step", "", "@mine"};
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        assert_int_equal(nvt_iterations_set(trace, none[i], &err), -1);
+    assert_int_equal(nvt_iterations_set(trace, NULL, &err), 0);
+    static const int64_t usual[] = {0};
+    expect(trace, usual, 1);
+    nvt_trace_free(trace);
+}
+
 /* What a linear search finds: the last one to begin of those that hold the moment. */
 static uint32_t search(const struct nvt_named_iterations *iterations, uint32_t thread,
                        uint32_t process, int64_t moment)
@@ -139,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_domain_goes_first),
         cmocka_unit_test(the_outermost_count),
+        cmocka_unit_test(the_user_goes_before_all),
         cmocka_unit_test(a_moment_is_in_its_threads),
         cmocka_unit_test(a_trace_without_any_has_none),
     };

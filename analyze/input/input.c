@@ -7,6 +7,7 @@
 #include "../../lib/create_file.h"
 #include "input_folder.h"
 #include "rows.h"
+#include "../model/named_iterations.h"
 #include "../model/plain_names.h"
 #include "../readers/reader.h"
 #include "../reports/report.h"
@@ -115,7 +116,8 @@ static int read_trace(const struct nvt_report_input *input, const char *path,
         item->trace = nvt_trace_read(path, err);
     if (!item->trace)
         return -1;
-    if (!cut_window(input->window, item->trace, err) &&
+    if ((!input->iteration || !nvt_iterations_set(item->trace, input->iteration, err)) &&
+        !cut_window(input->window, item->trace, err) &&
         (!input->plain_names || !nvt_plain_names(item->trace, err)))
         return 0;
     nvt_trace_free(item->trace);

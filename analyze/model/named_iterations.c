@@ -9,11 +9,53 @@
 
 enum naming { OF_WORKLOADS, OF_ANY_DOMAIN, OF_PYTORCH, NAMINGS };
 
+/* Whether a name is that of `length` letters, or begins so where they end in *. */
+static int is_like(const char *name, const char *wanted, size_t length)
+{
+    if (strlen(name) == length && !memcmp(name, wanted, length))
+        return 1;
+    return length > 1 && wanted[length - 1] == '*' && !strncmp(name, wanted, length - 1);
+}
+
+/* Whether a range is one of those that the user says. */
+static int is_said(const struct nvt_trace *trace, uint32_t range)
+{
+    const char *wanted = trace->iteration, *at = strrchr(wanted, '@');
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
+    const char *domain = nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]);
+    const size_t length = strlen(domain);
+    if (is_like(name, wanted, strlen(wanted)))
+        return 1;
+    if (!strncmp(wanted, domain, length) && wanted[length] == ':' &&
+        is_like(name, wanted + length + 1, strlen(wanted + length + 1)))
+        return 1;
+    return at && is_like(name, wanted, (size_t)(at - wanted)) &&
+           (!strcmp(at + 1, "*") || !strcmp(at + 1, domain));
+}
+
+int nvt_iterations_set(struct nvt_trace *trace, const char *name, struct nvt_error *err)
+{
+    trace->iteration = name;
+    for (uint32_t i = 0; name && i < trace->ranges.count; i++)
+        if (is_said(trace, i) && !(trace->ranges.flags[i] & NVT_RANGE_PARTIAL))
+            return 0;
+    return name ? nvt_fail_at(err, trace->path, -1, "has no range '%.200s' (--iteration)", name)
+                : 0;
+}
+
+int nvt_is_called_iteration(const struct nvt_trace *trace, uint32_t range)
+{
+    return trace->iteration ? is_said(trace, range)
+                            : !strcmp(nvt_name(trace, trace->ranges.name[range]), "iteration");
+}
+
 static int is_named(const struct nvt_trace *trace, uint32_t range, uint32_t iteration,
                     enum naming naming)
 {
     static const char step[] = "ProfilerStep#";
     const uint32_t name = trace->ranges.name[range];
+    if (trace->iteration)
+        return is_said(trace, range);
     if (naming == OF_PYTORCH)
         return !strncmp(nvt_name(trace, name), step, sizeof(step) - 1);
     return name == iteration &&

@@ -2,12 +2,20 @@
  * The iterations that a program names, and which of them a moment lies in.
  *
  * They are its ranges `iteration` of the domain nvtally; where there is none those of any domain, or else PyTorch's
- * `ProfilerStep#<number>`. One that lies within another of its thread is none: a solver's own loop may be called so too.
+ * `ProfilerStep#<number>`. Or those that the user says (--iteration), and no others: NAME, NAME@DOMAIN or
+ * "DOMAIN:NAME" as tables have it; what ends in * are all names that begin so. One that lies within another of its thread is none: a solver's own loop may be called so too.
  */
 #ifndef NVT_NAMED_ITERATIONS_H
 #define NVT_NAMED_ITERATIONS_H
 
 #include "trace.h"
+
+/* From now on a trace's iterations are the ranges of this name, a text that outlives it; NULL: as usual. 0, or -1 with err:
+ * it has none. */
+int nvt_iterations_set(struct nvt_trace *trace, const char *name, struct nvt_error *err);
+
+/* Whether a range is called as iterations are: as the user says, or else `iteration`, of whatever domain. */
+int nvt_is_called_iteration(const struct nvt_trace *trace, uint32_t range);
 
 /* Their rows, ascending; malloc'ed with *count, NULL when out of memory. */
 uint32_t *nvt_iterations(const struct nvt_trace *trace, uint32_t *count);

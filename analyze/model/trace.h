@@ -305,7 +305,8 @@ struct nvt_trace {
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
     int is_late; /* what its processes did first is not in it: it was cut off */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
-    char *warning;            /* one line about what could not be read, or NULL */
+    const char *iteration; /* ranges that are iterations (nvt_iterations_set), not owned, or NULL */
+    char *warning;         /* one line about what could not be read, or NULL */
     char *notes; /* lines, each with its '\n', about what is not in the recording, or NULL */
 #define NVT_MEMBER(member, row, columns) struct nvt_##member member;
     NVT_TABLES(NVT_MEMBER)

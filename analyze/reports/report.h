@@ -93,6 +93,8 @@ struct nvt_report_input {
     int plain_names;   /* ranges get plain names (plain_names.h); not with only_launches */
     const struct nvt_window
         *window; /* of traces no more is read, NULL: all; not with only_launches */
+    const char *
+        iteration; /* which ranges iterations are (nvt_iterations_set), NULL: as usual; not with only_launches */
     struct nvt_launch_cache *launches; /* what several reports need, NULL: not kept */
     struct nvt_buffer notes;           /* lines for stderr, each with its '\n' */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../lib/map.h"
+#include "../model/named_iterations.h"
 #include "../model/nesting.h"
 #include "../device/project.h"
 
@@ -96,19 +97,21 @@ static unsigned wanted_around(const struct nvt_trace *trace)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     for (uint32_t i = 0; i < ranges->count; i++)
-        if (ranges->style[i] == NVT_PUSH_POP &&
-            !strcmp(nvt_name(trace, ranges->name[i]), "iteration"))
+        if (ranges->style[i] == NVT_PUSH_POP && nvt_is_called_iteration(trace, i))
             return IN_ITERATION;
     return 0;
 }
 
 /* The bit of what a range is by its name, 0: nothing that matters. */
-static unsigned bit_of(const char *name)
+static unsigned bit_of(const struct nvt_trace *trace, uint32_t range)
 {
+    const char *name = nvt_name(trace, trace->ranges.name[range]);
     for (int phase = 0; phase < NVT_PHASES_COUNT; phase++)
         if (!strcmp(name, nvt_phase_name((enum nvt_phase)phase)))
             return 1u << phase;
-    return !strcmp(name, "iteration") ? IN_ITERATION : !strcmp(name, "warmup") ? IN_WARMUP : 0;
+    return nvt_is_called_iteration(trace, range) ? IN_ITERATION
+           : !strcmp(name, "warmup")             ? IN_WARMUP
+                                                 : 0;
 }
 
 /* Whether a range of a workload lies directly in an iteration of it: then it counts, whatever is around that. */
@@ -127,7 +130,7 @@ static void place_ranges(struct work *work, const uint32_t *parent)
     const struct nvt_ranges *ranges = &trace->ranges;
     const unsigned wanted = wanted_around(trace);
     for (uint32_t i = 0; i < ranges->count; i++) {
-        const unsigned bit = bit_of(nvt_name(trace, ranges->name[i]));
+        const unsigned bit = bit_of(trace, i);
         const uint32_t outer = parent[i];
         const unsigned around = outer == NVT_NONE ? 0 : work->within[outer] & ~(unsigned)IS_PHASE;
         work->configuration[i] = nvt_range_is_configuration(trace, i) ? i

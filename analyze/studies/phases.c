@@ -8,6 +8,7 @@
 #include "../input/conditions.h"
 #include "../sweeps/curves.h"
 #include "../../lib/map.h"
+#include "../model/named_iterations.h"
 #include "../model/nesting.h"
 
 /* What a range lies within: a bit a phase, and these. */
@@ -176,12 +177,23 @@ static int phase_of(const struct vocabulary *words, uint32_t name)
     return -1;
 }
 
-static unsigned own_bit(const struct vocabulary *words, uint32_t name)
+/* Most names are compared by their numbers. */
+static int is_iteration(const struct nvt_trace *trace, const struct vocabulary *words,
+                        uint32_t range)
 {
-    int phase = phase_of(words, name);
+    return trace->iteration ? nvt_is_called_iteration(trace, range)
+                            : trace->ranges.name[range] == words->iteration;
+}
+
+static unsigned own_bit(const struct nvt_trace *trace, const struct vocabulary *words,
+                        uint32_t range)
+{
+    int phase = phase_of(words, trace->ranges.name[range]);
     if (phase >= 0)
         return 1u << phase;
-    return name == words->iteration ? IN_ITERATION : name == words->warmup ? IN_WARMUP : 0;
+    return is_iteration(trace, words, range)            ? IN_ITERATION
+           : trace->ranges.name[range] == words->warmup ? IN_WARMUP
+                                                        : 0;
 }
 
 int nvt_is_workloads_domain(const struct nvt_trace *trace, uint32_t domain)
@@ -268,8 +280,9 @@ static void add_works(struct group *group, const struct nvt_trace *trace, uint32
 /* Whether phases count within iterations only. */
 static unsigned wanted_around(const struct nvt_trace *trace, const struct vocabulary *words)
 {
-    for (uint32_t i = 0; i < trace->ranges.count && words->iteration != NVT_NO_STRING; i++)
-        if (trace->ranges.name[i] == words->iteration && trace->ranges.style[i] == NVT_PUSH_POP)
+    const int has_any = trace->iteration || words->iteration != NVT_NO_STRING;
+    for (uint32_t i = 0; i < trace->ranges.count && has_any; i++)
+        if (trace->ranges.style[i] == NVT_PUSH_POP && is_iteration(trace, words, i))
             return IN_ITERATION;
     return 0;
 }
@@ -284,7 +297,7 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
     const unsigned wanted = wanted_around(trace, &words);
     for (uint32_t i = 0; i < ranges->count; i++) {
         unsigned around = parent[i] == NVT_NONE ? 0 : within[parent[i]];
-        within[i] = (uint8_t)(around | own_bit(&words, ranges->name[i]));
+        within[i] = (uint8_t)(around | own_bit(trace, &words, i));
         configuration[i] = parent[i] == NVT_NONE ? NVT_NONE : configuration[parent[i]];
         if (nvt_range_is_configuration(trace, i))
             configuration[i] = i;

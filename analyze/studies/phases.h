@@ -3,7 +3,7 @@
  * configuration; and of whatever else lies directly within a range `iteration` or `loop` of the
  * domain `nvtally`, where both are of that domain. What the report `phases` prints.
  *
- * A phase counts when it lies, at any depth, within a range `iteration` of the same thread; in a
+ * A phase counts when it lies, at any depth, within a range `iteration` (or as named_iterations.h says) of the same thread; in a
  * trace without any such range every phase counts. Phases within a range `warmup`, within a phase
  * of their own name, or without an end do not. A phase within a `loop`, whose payload is the number
  * of its calls, is known by their mean alone. The configuration is the name of the innermost

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../model/named_iterations.h"
 #include "../model/nesting.h"
 #include "phases.h"
 
@@ -109,13 +110,15 @@ static uint32_t configuration_of(const struct nvt_trace *trace, const uint32_t *
 struct naming {
     uint32_t warmup, iteration; /* strings */
     uint8_t style;              /* push/pop, or as `record --pytorch` has them */
-    int workloads;              /* those of the domain nvtally, as it has some */
+    int workloads; /* those of the domain nvtally, as it has some; not those that the user says */
 };
 
 static int is_named(const struct nvt_trace *trace, const struct naming *naming, uint32_t row)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
-    return (ranges->name[row] == naming->warmup || ranges->name[row] == naming->iteration) &&
+    const int is_iteration = trace->iteration ? nvt_is_called_iteration(trace, row)
+                                              : ranges->name[row] == naming->iteration;
+    return (ranges->name[row] == naming->warmup || is_iteration) &&
            ranges->style[row] == naming->style && !(ranges->flags[row] & NVT_RANGE_PARTIAL) &&
            (!naming->workloads || nvt_is_workloads_domain(trace, ranges->domain[row]));
 }
@@ -136,8 +139,8 @@ static struct naming naming_of(const struct nvt_trace *trace)
                             NVT_PUSH_POP, 0};
     if (!has_some(trace, &naming))
         naming.style = NVT_START_END;
-    naming.workloads = 1;
-    naming.workloads = has_some(trace, &naming);
+    naming.workloads = !trace->iteration;
+    naming.workloads = naming.workloads && has_some(trace, &naming);
     return naming;
 }
 

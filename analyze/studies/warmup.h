@@ -7,7 +7,7 @@
  * named_iterations.h they are those of the domain nvtally,
  * where there is none those of any domain, and one that lies within another is none. Processes of the same configuration and
  * collect level, with whatever number of warm-ups, are a study: their i-th iterations since the
- * start stand beside each other.
+ * start stand beside each other. Iterations that the user says are those, of whatever domain.
  */
 #ifndef NVT_WARMUP_H
 #define NVT_WARMUP_H
