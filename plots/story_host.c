@@ -61,16 +61,24 @@ static int64_t level_of(const struct split *split, size_t row)
     return nvt_table_int(split->table, row, nvt_table_find(split->table, "Lvl"));
 }
 
+/* A loader's workers make batches while the loop does something else: what it waits for of that is its range `data`. */
+static int is_beside(const char *name)
+{
+    return !strcmp(name, "PyTorch:worker");
+}
+
 /* Add the rows of a level from `from` on, until one above it; the first of them have the most time. Their time in ns. */
 static int64_t add_level(struct split *split, size_t from, int64_t level)
 {
     size_t style = nvt_table_find(split->table, "Style");
+    size_t names = nvt_table_find(split->table, "Range");
     int64_t ns = 0;
     for (size_t row = from; row < nvt_table_rows(split->table); row++) {
         if (level_of(split, row) < level)
             break;
         if (level_of(split, row) > level ||
-            strcmp(nvt_table_text(split->table, row, style), "PushPop"))
+            strcmp(nvt_table_text(split->table, row, style), "PushPop") ||
+            is_beside(nvt_table_text(split->table, row, names)))
             continue;
         if (split->count < RANGES_MOST)
             split->rows[split->count++] = row;

@@ -15,6 +15,7 @@
 #include "../analyze/model/cuda_names.h"
 #include "../analyze/diagnosis/diagnose.h"
 #include "made_trace.h"
+#include "small_trace.h"
 
 #define MS 1000000
 
@@ -383,11 +384,49 @@ static void what_is_done_once_is_no_loop(void **state)
     }
 }
 
+/* Of what makes batches, in two workers or in the wait, the dearer half is told, and what helps there. */
+static void the_dearer_half_of_a_batch_is_told(void **state)
+{
+    (void)state;
+    for (int dear = 0; dear < 2; dear++) {
+        struct nvt_trace *trace = small_trace();
+        uint32_t loops = small_thread(trace, 1, 1);
+        for (int64_t i = 0; i < 20; i++) {
+            const int64_t at = i * 20 * MS;
+            const uint32_t worker = small_thread(trace, 2 + i % 2, 2 + i % 2);
+            small_range(trace, loops, "PyTorch", "iteration", at, at + 20 * MS, NVT_START_END);
+            small_range(trace, loops, "PyTorch", "data", at, at + 15 * MS, NVT_PUSH_POP);
+            small_range(trace, worker, "PyTorch", "worker", at, at + 30 * MS, NVT_PUSH_POP);
+            small_range(trace, worker, "PyTorch", "dataset", at, at + (dear ? 5 : 25) * MS,
+                        NVT_PUSH_POP);
+            small_range(trace, worker, "PyTorch", "collate", at + (dear ? 5 : 25) * MS,
+                        at + 30 * MS, NVT_PUSH_POP);
+            small_range(trace, worker, "mine", "dataset", at, at + 30 * MS, NVT_PUSH_POP);
+        }
+        small_trace_finish(trace);
+        struct nvt_input_trace from = {.trace = trace};
+        struct nvt_report_input input = {.traces = &from, .trace_count = 1};
+        struct nvt_case facts = {&input, NULL};
+        struct nvt_findings findings = {0};
+        assert_int_equal(nvt_rule_apply(&nvt_rule_input, &facts, &findings, NULL), 0);
+        assert_int_equal(findings.count, 1);
+        const struct nvt_finding *finding = &findings.items[0];
+        const char *told = dear ? "takes 5.00 ms in the dataset (its __getitem__) and 25.0 ms to"
+                                : "takes 25.0 ms in the dataset (its __getitem__) and 5.00 ms to";
+        if (!strstr(finding->evidence, told))
+            fail_msg("%s", finding->evidence);
+        assert_int_equal(strstr(finding->remedy, "collate_fn=") != NULL, dear);
+        free(findings.items);
+        nvt_trace_free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_lies_behind_a_loop_is_none_of_it),
         cmocka_unit_test(the_host_is_where_it_is_most_of_the_time),
+        cmocka_unit_test(the_dearer_half_of_a_batch_is_told),
         cmocka_unit_test(ranks_in_one_trace_are_not_added_up),
         cmocka_unit_test(each_rank_warms_up_by_itself),
         cmocka_unit_test(allocations_of_ranks_are_not_added_up),

@@ -100,6 +100,37 @@ static void a_program_without_ranges_has_some(void **state)
     nvt_trace_free(trace);
 }
 
+/* What workers do, forked or started; a sample that fails, a loader within a dataset and whoever else collates leave
+ * nothing open. */
+static void workers_tell_what_they_do(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    char program[PATH_MAX + 32];
+    snprintf(program, sizeof(program), "%s/workers.py", stand_in);
+    struct cli_result result = record(stand_in, "-B", program);
+    cli_expect_status(&result, 0);
+    assert_string_equal(result.out, "ended\n");
+    cli_result_free(&result);
+    struct nvt_trace *trace = recorded_trace();
+    const struct nvt_ranges *ranges = &trace->ranges;
+    expect_count(trace, "worker", 2 * 3);
+    expect_count(trace, "dataset", 2 * 3 + 2 + 2);
+    expect_count(trace, "collate", 2 * 2 + 1 + 2);
+    /* Transforms are modules, but no forward pass, and begin no iteration, although there is an optimizer. */
+    expect_count(trace, "Scale", 2 * 3 + 2);
+    expect_count(trace, "forward", 0);
+    expect_count(trace, "iteration", 0);
+    assert_string_equal(around(trace, "dataset"), "worker");
+    assert_string_equal(around(trace, "collate"), "worker");
+    assert_string_equal(around(trace, "Scale"), "dataset");
+    for (uint32_t i = 0; i < ranges->count; i++)
+        if (ranges->style[i] == NVT_PUSH_POP)
+            assert_int_equal(ranges->flags[i] & NVT_RANGE_UNCLOSED, 0);
+    nvt_trace_free(trace);
+}
+
 /* A sitecustomize of the user's is run and found as ever; children of the program have ranges, too. */
 static void it_makes_way_for_others(void **state)
 {
@@ -284,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_without_ranges_has_some),
+        cmocka_unit_test(workers_tell_what_they_do),
         cmocka_unit_test(it_makes_way_for_others),
         cmocka_unit_test(what_fails_does_not_reach_the_program),
         cmocka_unit_test(it_needs_a_recorder_of_ranges),

@@ -7,6 +7,12 @@
 #define LEAST_SHARE 0.1
 #define LEAST_COUNT 3
 
+static int is_of_pytorch(const struct nvt_trace *trace, uint32_t range, const char *name)
+{
+    return !strcmp(nvt_name(trace, trace->ranges.name[range]), name) &&
+           !strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "PyTorch");
+}
+
 /* Around DataLoader's __next__: PyTorch's own annotation, and the range of `record --pytorch`. */
 static int is_wait(const struct nvt_trace *trace, uint32_t range)
 {
@@ -14,8 +20,7 @@ static int is_wait(const struct nvt_trace *trace, uint32_t range)
     const char *name = nvt_name(trace, trace->ranges.name[range]);
     if (!strncmp(name, annotation, sizeof(annotation) - 1))
         return 1;
-    return !strcmp(name, "data") &&
-           !strcmp(nvt_name(trace, trace->domains.name[trace->ranges.domain[range]]), "PyTorch");
+    return is_of_pytorch(trace, range, "data");
 }
 
 struct waits {
@@ -56,6 +61,51 @@ static void add_up(const struct nvt_view *view, struct waits *waits)
     }
 }
 
+/* What `record --pytorch` saw of the making of batches, by workers or in the wait itself. */
+struct making {
+    double dataset_ns, collate_ns, batches;
+};
+
+/*
+ * In the steady part. Workers are processes of their own, and whose they are is not on record: of all there are, also
+ * where each process that iterates is looked at by itself.
+ */
+static struct making add_up_making(const struct nvt_view *view)
+{
+    const struct nvt_ranges *ranges = &view->trace->ranges;
+    struct making making = {0, 0, 0};
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        const double ns = (double)(ranges->end[i] - ranges->start[i]);
+        if (!nvt_is_steady(view, ranges->start[i]) || ranges->flags[i] & NVT_RANGE_PARTIAL)
+            continue;
+        if (is_of_pytorch(view->trace, i, "dataset")) {
+            making.dataset_ns += ns;
+            making.batches++;
+        } else if (is_of_pytorch(view->trace, i, "collate"))
+            making.collate_ns += ns;
+    }
+    return making;
+}
+
+/* Which of the two is dear, and what to do about that. */
+static void tell_making(const struct nvt_view *view, struct nvt_finding *finding)
+{
+    const struct making making = add_up_making(view);
+    const size_t used = strlen(finding->evidence);
+    if (making.batches <= 0)
+        return;
+    snprintf(finding->evidence + used, sizeof(finding->evidence) - used,
+             "; to make a batch takes %s in the dataset (its __getitem__) and %s to collate",
+             NVT_TIME(making.dataset_ns / making.batches),
+             NVT_TIME(making.collate_ns / making.batches));
+    if (making.collate_ns > making.dataset_ns)
+        snprintf(
+            finding->remedy, sizeof(finding->remedy),
+            "a collate_fn= that does less: samples of one shape that need no padding, or tensors "
+            "that the dataset makes of many at once (__getitems__); or more workers "
+            "(num_workers=, persistent_workers=True)");
+}
+
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
                 struct nvt_findings *findings, struct nvt_error *err)
 {
@@ -76,6 +126,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              "is not on record",
              NVT_COUNT(waits.count / view->units), view->per, NVT_TIME(waits.ns / waits.count),
              NVT_TIME(waits.moments_ns[0]));
+    tell_making(view, &finding);
     for (size_t i = 0; i < NVT_MOMENTS && waits.moments_ns[i] > 0; i++)
         nvt_finding_point(&finding, waits.moments[i]);
     return nvt_findings_add(findings, &finding, err);

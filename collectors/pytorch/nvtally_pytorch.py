@@ -8,6 +8,9 @@ Ranges, all of them of the domain "PyTorch":
   backward    around torch.autograd.backward, thus Tensor.backward
   optimizer   around the step of an optimizer
   data        around the wait for the next batch of a DataLoader
+  worker      in a DataLoader's worker, around the making of one batch
+  dataset     within it, and within data where there are no workers, around reading the batch's samples
+  collate     behind that, around making a batch of them
   iteration   from the first of these, while gradients are taken and there is an optimizer, to the
               end of the step of the one that stepped first: a start/end range, as the program's own cross it
 
@@ -15,6 +18,8 @@ And counters, once a device is in use: what PyTorch's allocator has allocated an
 the device that is the current one then, and the most that it had allocated since the program last reset that, in bytes. They are asked at the
 beginning of an iteration, and at the end of each outermost forward, loss, backward and optimizer, but no
 more often than each half millisecond, as asking takes some 10 us.
+
+In a worker there are no iterations, and around the modules that make a batch, as transforms are, there is no range `forward`.
 
 Modules that are called during the backward pass (activation checkpoints) have no range `forward` around
 them. Within what torch.compile makes of a module, nothing is called, and there are no ranges.
@@ -33,6 +38,8 @@ import weakref
 class _Thread(threading.local):
     modules = 0  # calls that this thread is in
     in_step = False
+    fetches = 0  # batches that this thread is making
+    batch = None  # what collates the one that is being read
 
 
 _thread = _Thread()
@@ -41,6 +48,7 @@ _library = None
 _push = _pop = None
 _losses = ()  # torch.nn.modules.loss._Loss
 _may_learn = None  # torch.is_grad_enabled
+_workers = None  # torch.utils.data._utils.worker
 _statistics = None  # torch.cuda.memory.memory_stats_as_nested_dict
 _asked = 0  # ns: when that was called last
 _device = None  # that it is asked of
@@ -51,6 +59,11 @@ _texts = {}  # text -> name
 
 def _is_compiling():
     return False
+
+
+def _is_worker():
+    """Whether this process is a DataLoader's worker: what it does is no part of a loop."""
+    return _workers is not None and getattr(_workers, "_worker_info", None) is not None
 
 
 def _name(text):
@@ -110,7 +123,8 @@ class _Iteration:
     may_end = False   # there was an optimizer: programs that only infer have no iterations
 
     def begin(self):
-        if self.range is None and self.may_end and (_may_learn is None or _may_learn()):
+        if (self.range is None and self.may_end and (_may_learn is None or _may_learn())
+                and not _is_worker()):
             self.range = _library.nvtally_pytorch_start(self.name)
             _count_memory()
 
@@ -164,7 +178,7 @@ def _change_modules(module):
         if _is_compiling():
             return call(self, *arguments, **named)
         is_outermost = not _thread.modules
-        is_forward = is_outermost and not _backwards
+        is_forward = is_outermost and not _backwards and not _thread.fetches
         name = _name_of(self, is_outermost)
         if is_forward:
             _iteration.begin()
@@ -258,6 +272,57 @@ def _is_last(iterator):
         return True
 
 
+class _Collate:
+    """What makes a batch of samples: the range of reading them ends where it is called."""
+
+    def __init__(self, function):
+        self.function = function
+        self.name = _name("collate")
+
+    def __call__(self, *arguments, **named):
+        if _thread.batch is self:
+            _thread.batch = None
+            _pop()
+            _push(self.name)
+        return self.function(*arguments, **named)
+
+
+def _fetch(fetch):
+    worker, dataset = _name("worker"), _name("dataset")
+
+    @functools.wraps(fetch)
+    def ranged(self, *arguments, **named):
+        is_worker = _is_worker()
+        outer = _thread.batch  # a dataset may read from another loader
+        if type(self.collate_fn) is not _Collate:
+            self.collate_fn = _Collate(self.collate_fn)
+        if is_worker:
+            _push(worker)
+        _push(dataset)
+        _thread.batch = self.collate_fn
+        _thread.fetches += 1
+        try:
+            return fetch(self, *arguments, **named)
+        finally:
+            _thread.fetches -= 1
+            _thread.batch = outer
+            _pop()
+            if is_worker:
+                _pop()
+
+    return ranged
+
+
+def _change_fetchers(module):
+    for kind in (module._MapDatasetFetcher, module._IterableDatasetFetcher):
+        kind.fetch = _fetch(kind.fetch)
+
+
+def _change_workers(module):
+    global _workers
+    _workers = module
+
+
 def _change_losses(module):
     global _losses
     _losses = module._Loss
@@ -323,6 +388,8 @@ _changes = {
     "torch.autograd.grad_mode": _change_gradients,
     "torch.optim.optimizer": _change_optimizers,
     "torch.utils.data.dataloader": _change_loaders,
+    "torch.utils.data._utils.fetch": _change_fetchers,
+    "torch.utils.data._utils.worker": _change_workers,
     "torch.compiler": _change_compiler,
     "torch.cuda.memory": _change_memory,
 }

@@ -1,0 +1,1 @@
+_worker_info = None
