@@ -331,27 +331,37 @@ static double change_of_total(const struct outcome *row)
     return row->change->total[1] - row->change->total[0];
 }
 
-static void add_row(struct nvt_table *table, const struct outcome *from)
+/* Whether a row has a configuration; traces of one's own mostly have none, and no column for it. */
+static int has_configurations(const struct outcomes *outcomes)
+{
+    for (size_t i = 0; i < outcomes->count; i++)
+        if (outcomes->rows[i].group->configuration[0])
+            return 1;
+    return 0;
+}
+
+/* `skipped`: columns that the table leaves out, of the first ones. */
+static void add_row(struct nvt_table *table, const struct outcome *from, size_t skipped)
 {
     const struct nvt_compared *group = from->group;
     const struct nvt_change *change = from->change;
     const char name[] = {(char)('A' + from->side), 0};
     size_t row = nvt_table_add_row(table);
-    nvt_table_set_text(table, row, CONFIGURATION,
-                       group->configuration[0] ? group->configuration : NULL);
-    nvt_table_set_text(table, row, KIND, nvt_compared_kind_name(group->kind));
-    nvt_table_set_text(table, row, NAME, group->name);
-    nvt_table_set_text(table, row, SIDE, name);
-    nvt_table_set_int(table, row, N_A, (int64_t)change->n[0]);
-    nvt_table_set_int(table, row, N, (int64_t)change->n[1]);
-    nvt_table_set_real(table, row, TOTAL, change_of_total(from));
-    nvt_table_set_real(table, row, TYPICAL_A, change->typical[0]);
-    nvt_table_set_real(table, row, TYPICAL, change->typical[1]);
-    nvt_table_set_real(table, row, CHANGE, 100 * (change->ratio - 1));
-    nvt_table_set_real(table, row, LOW, 100 * (change->low - 1));
+    if (!skipped)
+        nvt_table_set_name(table, row, CONFIGURATION, group->configuration);
+    nvt_table_set_text(table, row, KIND - skipped, nvt_compared_kind_name(group->kind));
+    nvt_table_set_text(table, row, NAME - skipped, group->name);
+    nvt_table_set_text(table, row, SIDE - skipped, name);
+    nvt_table_set_int(table, row, N_A - skipped, (int64_t)change->n[0]);
+    nvt_table_set_int(table, row, N - skipped, (int64_t)change->n[1]);
+    nvt_table_set_real(table, row, TOTAL - skipped, change_of_total(from));
+    nvt_table_set_real(table, row, TYPICAL_A - skipped, change->typical[0]);
+    nvt_table_set_real(table, row, TYPICAL - skipped, change->typical[1]);
+    nvt_table_set_real(table, row, CHANGE - skipped, 100 * (change->ratio - 1));
+    nvt_table_set_real(table, row, LOW - skipped, 100 * (change->low - 1));
     if (change->high < NO_BOUND)
-        nvt_table_set_real(table, row, HIGH, 100 * (change->high - 1));
-    nvt_table_set_text(table, row, VERDICT, verdict_of(from));
+        nvt_table_set_real(table, row, HIGH - skipped, 100 * (change->high - 1));
+    nvt_table_set_text(table, row, VERDICT - skipped, verdict_of(from));
 }
 
 /* What the sides have in common, or "A x, B y". NULL where nothing is known of any. */
@@ -397,17 +407,22 @@ static void print_level(double level, char *out, size_t size)
 static void print_title(const struct outcomes *outcomes, char *out, size_t size)
 {
     char level[32], rows[64] = "";
-    size_t ranks = 0;
+    size_t ranks = 0, runs = 0;
     print_level(outcomes->level, level, sizeof(level));
-    for (size_t i = 0; i < outcomes->count; i++)
-        if (outcomes->rows[i].change->ranks > ranks)
-            ranks = outcomes->rows[i].change->ranks;
+    for (size_t i = 0; i < outcomes->count; i++) {
+        const struct nvt_change *change = outcomes->rows[i].change;
+        ranks = change->ranks > ranks ? change->ranks : ranks;
+        for (int side = 0; side < 2; side++)
+            runs = change->runs[side] > runs ? change->runs[side] : runs;
+    }
     if (outcomes->level > 1 - NVT_CHANGE_ALPHA)
         snprintf(rows, sizeof(rows), " (%g %% over all rows)", 100 * (1 - NVT_CHANGE_ALPHA));
     size_t used = (size_t)snprintf(
         out, size, "Change against side A, verdicts and intervals of %s %%%s", level, rows);
     if (ranks > 1 && used < size)
-        snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
+        used += (size_t)snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
+    if (runs > 1 && used < size)
+        snprintf(out + used, size - used, "; totals are of one run, n of all of a side");
 }
 
 /* Lines about peaks that a side has alone, and about those above the bound. */
@@ -465,12 +480,13 @@ static int64_t show(const struct request *request, const struct compared *compar
                                 .is_wide = request->is_wide};
     char title[200];
     print_title(outcomes, title, sizeof(title));
-    struct nvt_table *table =
-        nvt_table_new("compare", title, columns, sizeof(columns) / sizeof(columns[0]));
+    const size_t skipped = has_configurations(outcomes) ? 0 : 1;
+    struct nvt_table *table = nvt_table_new("compare", title, columns + skipped,
+                                            sizeof(columns) / sizeof(columns[0]) - skipped);
     if (table)
         set_provenance(table, &compared->groups, compared->sides);
     for (size_t i = 0; table && i < outcomes->count && (!request->top || i < request->top); i++)
-        add_row(table, &outcomes->rows[i]);
+        add_row(table, &outcomes->rows[i], skipped);
     int64_t status = 0;
     if (!outcomes->count)
         nvt_table_free(table);

@@ -139,9 +139,12 @@ void nvt_bands_keys(const struct nvt_bands *bands, const struct nvt_trace *trace
         nvt_label_write(&labels, i, NAME_MOST, text, sizeof(text));
         nvt_frame_key(frame, NVT_KEY_BOX, bands->tints[i], 1, 0, *text ? text : "(no name)");
     }
-    snprintf(text, sizeof(text), "The last %zu of %zu such ranges.", bands->count, bands->all);
+    char note[NVT_FRAME_TEXT];
+    snprintf(note, sizeof(note),
+             "The last %zu of %zu such ranges: 0 is %s behind the trace's beginning.", bands->count,
+             bands->all, NVT_TIME((double)(bands->from - trace->first_ns)));
     if (bands->all > bands->count)
-        nvt_frame_note(frame, text);
+        nvt_frame_note(frame, note);
 }
 
 void nvt_bands_put(const struct nvt_bands *bands, double unit, FILE *out)

@@ -174,6 +174,7 @@ static void what_matters_most_comes_first(void **state)
     const char *large = strstr(result.out, ":large,B,40,40,"), *gone = strstr(result.out, ":gone,");
     const char *small = strstr(result.out, ":small,B,40,40,"), *added = strstr(result.out, ":new,");
     assert_true(large && small && gone && added);
+    assert_true(!strncmp(result.out, "kind,name,side,", 15)); /* there is no configuration */
     assert_true(large < small && small < gone && gone < added);
     assert_non_null(strstr(gone, ",only in A\n"));
     assert_non_null(strstr(added, ",only in B\n"));
@@ -187,6 +188,25 @@ static void what_matters_most_comes_first(void **state)
     assert_non_null(strstr(result.out, ":large,"));
     assert_null(strstr(result.out, ":small,"));
     assert_non_null(strstr(result.err, "1 of 4 rows are shown\n"));
+    cli_result_free(&result);
+}
+
+/* Totals are of one run beside numbers of all of them: said where a side has several. */
+static void totals_of_several_runs_are_of_one(void **state)
+{
+    (void)state;
+    const struct ranges before = {"step", 40, 100}, after = {"step", 40, 200};
+    const char *a = make_profile("total_a.json", &before, 1);
+    const char *a2 = make_profile("total_a2.json", &before, 1);
+    const char *b = make_profile("total_b.json", &after, 1);
+    static const char told[] = "; totals are of one run, n of all of a side";
+    struct cli_result result = cli_run((const char *const[]){"nvtally", "compare", a, b, NULL});
+    cli_expect_status(&result, 0);
+    assert_null(strstr(result.out, told));
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"nvtally", "compare", a, a2, "vs", b, NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, told));
     cli_result_free(&result);
 }
 
@@ -362,6 +382,7 @@ int main(void)
 #ifdef HAVE_YAJL
         cmocka_unit_test(ranks_are_compared_with_themselves),
         cmocka_unit_test(what_matters_most_comes_first),
+        cmocka_unit_test(totals_of_several_runs_are_of_one),
         cmocka_unit_test(a_bound_may_be_below_the_tolerance),
         cmocka_unit_test(what_cannot_be_told_is_told),
         cmocka_unit_test(functions_of_the_stack_are_left_out),

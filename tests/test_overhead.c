@@ -211,6 +211,25 @@ static void twins_need_no_other_run(void **state)
                   "toy size=4,1,nvtx,forward,1000,1160,1.0800,,,1,,0.0020,within\n");
 }
 
+/* Times and the slow-down beside them need not go together; the title says what each is. */
+static void the_title_says_what_numbers_are(void **state)
+{
+    (void)state;
+    const char *runs[] = {make_runs("of_twins", with_twins), make_runs("of_one", single)};
+    const char *told[] = {
+        "What collecting costs: times are medians over the pairs, slow-down is the "
+        "median of the pairs' own, ",
+        "What collecting costs: times are medians, slow-down is of the means, "};
+    for (int i = 0; i < 2; i++) {
+        const char *argv[] = {"nvtally", "stats", runs[i], "-r", "overhead", NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        if (!strstr(result.out, told[i]))
+            fail_msg("%s", result.out);
+        cli_result_free(&result);
+    }
+}
+
 static void bare_only(FILE *out)
 {
     put(out, "off", 1, "ok", 999);
@@ -360,6 +379,7 @@ int main(void)
         cmocka_unit_test(one_pair_has_its_iterations),
         cmocka_unit_test(turns_are_not_mixed_with_runs),
         cmocka_unit_test(twins_need_no_other_run),
+        cmocka_unit_test(the_title_says_what_numbers_are),
         cmocka_unit_test(twins_are_without_ranges),
         cmocka_unit_test(what_cannot_have_twins),
         cmocka_unit_test(without_both_there_is_one_line),

@@ -96,6 +96,55 @@ static void write_trace(const char *path)
     "\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":20,\"args\":{\"correlation\":1,\"stream\":7}}"
 
 /* Python's stack has the time of everything that it calls: operators and modules would not be seen. */
+/* Of more phases than fit the last ones are shown, which do not begin where the trace does; of start/end ranges none is
+ * said to lie in another. */
+static void test_what_is_drawn_is_told(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("long", "test");
+    nvt_trace_thread(trace, nvt_trace_process(trace, 1), 1);
+    for (int i = 0; i < 60; i++) {
+        const struct nvt_range phase = {.start = i * 1000,
+                                        .end = i * 1000 + 900,
+                                        .name = nvt_strings_add_text(trace->strings, "forward")};
+        const struct nvt_memory_event event = {.time = i * 1000 + 10,
+                                               .address = 0x1000 + (uint64_t)i * 0x100000,
+                                               .bytes = 1 << 20,
+                                               .allocated = (uint64_t)(i + 1) << 20,
+                                               .reserved = (uint64_t)(i + 1) << 20,
+                                               .source = nvt_strings_add_text(trace->strings, "p"),
+                                               .kind = NVT_MEMORY_ALLOC};
+        assert_true(nvt_range_add(trace, &phase) != NVT_NONE);
+        assert_true(nvt_memory_event_add(trace, &event) != NVT_NONE);
+    }
+    const struct nvt_range across = {.start = 500,
+                                     .end = 1500,
+                                     .style = NVT_START_END,
+                                     .name = nvt_strings_add_text(trace->strings, "across")};
+    assert_true(nvt_range_add(trace, &across) != NVT_NONE);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    struct nvt_input_trace given = {.trace = trace};
+    struct nvt_report_input input = {.traces = &given, .trace_count = 1};
+    char *directory = cli_tempdir(), *paths = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&paths, &size);
+    struct nvt_chart_request request = {&input, directory, "svg", out, NULL};
+    if (nvt_chart_memory.draw(&request, &err) || nvt_chart_timeline.draw(&request, &err))
+        fail_msg("%s", err.message);
+    fclose(out);
+    char *memory = cli_read_text(directory, "long-memory.svg");
+    assert_non_null(strstr(memory, "The last 48 of 60 such ranges: 0 is 12.0 µs behind the"));
+    char *timeline = cli_read_text(directory, "long-timeline.svg");
+    assert_null(strstr(timeline, "each lane within the one above it"));
+    assert_non_null(strstr(timeline, "each begun within the one above it; start/end"));
+    free(memory);
+    free(timeline);
+    free(paths);
+    cli_tempdir_remove(directory);
+    nvt_trace_free(trace);
+}
+
 static void test_functions_are_left_out(void **state)
 {
     (void)state;
@@ -301,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_no_font_has),
         cmocka_unit_test(test_ranges_of_a_trace),
+        cmocka_unit_test(test_what_is_drawn_is_told),
         cmocka_unit_test(test_functions_are_left_out),
         cmocka_unit_test(namesakes_have_their_whole_number),
         cmocka_unit_test(test_bars_behind_functions),

@@ -88,6 +88,17 @@ static void choose_columns(const struct nvt_slowdowns *overheads, int has[COLUMN
     has[RECORDER] = has[INTERLEAVE] = 0;
 }
 
+/* Whether a slow-down is of several pairs, or of twins: not that of the two times beside it. */
+static int has_pairs(const struct nvt_slowdowns *overheads)
+{
+    for (size_t i = 0; i < overheads->count; i++)
+        if (!is_published(&overheads->rows[i]) &&
+            (overheads->rows[i].pairs > 1 ||
+             (overheads->rows[i].interleave && !strcmp(overheads->rows[i].interleave, "within"))))
+            return 1;
+    return 0;
+}
+
 static struct sheet new_sheet(const struct nvt_slowdowns *overheads,
                               const struct nvt_report_input *input, struct nvt_error *err)
 {
@@ -103,9 +114,16 @@ static struct sheet new_sheet(const struct nvt_slowdowns *overheads,
         if (has[column])
             specs[report.column_count++] = columns[column];
     }
+    /* The ratio of two medians is another number than the median of ratios. */
     sheet.table = nvt_report_table(
         &report, input,
-        has[LOW] ? "What collecting costs, 95 % intervals" : "What collecting costs", err);
+        has_pairs(overheads)
+            ? "What collecting costs: times are medians over the pairs, slow-down is the "
+              "median of the pairs' own, with its 95 % interval"
+        : has[LOW] ? "What collecting costs: times are medians, slow-down is of the means, with "
+                     "its 95 % interval"
+                   : "What collecting costs",
+        err);
     return sheet;
 }
 

@@ -53,6 +53,7 @@ struct sheet {
     uint32_t
         functions; /* the name of the domain of Python's functions, when left out; or NVT_NONE */
     size_t undrawn[2]; /* threads and streams */
+    int may_cross;     /* start/end ranges are drawn */
     size_t deeper;     /* ranges of the threads that are drawn, below their lanes */
     struct source sources[SOURCES_MOST];
     int source_count, lanes;
@@ -269,8 +270,10 @@ static int take_boxes(struct sheet *sheet)
         int place = is_shown(sheet, i) ? place_of(sheet, &thread) : -1;
         int depth = place < 0 ? -1 : depth_of(&sheet->sources[place], start, end);
         sheet->deeper += depth >= DEPTH_MOST;
-        if (depth >= 0 && depth < DEPTH_MOST)
-            add_box(sheet, sheet->sources[place].lane + depth, start, end, trace->ranges.name[i]);
+        if (depth < 0 || depth >= DEPTH_MOST)
+            continue;
+        add_box(sheet, sheet->sources[place].lane + depth, start, end, trace->ranges.name[i]);
+        sheet->may_cross |= trace->ranges.style[i] != NVT_PUSH_POP;
     }
     for (uint32_t i = 0; i < trace->ops.count; i++) {
         const struct source stream = stream_of(trace, i);
@@ -464,7 +467,10 @@ static void put_explanation(const struct sheet *sheet, struct nvt_frame *frame)
     snprintf(text, sizeof(text),
              "%s%sWhat is too narrow to be seen is drawn together, as the longest of it, as high "
              "as it fills its time.",
-             threads ? "Threads: ranges, each lane within the one above it. " : "",
+             !threads           ? ""
+             : sheet->may_cross ? "Threads: ranges, each begun within the one above it; start/end "
+                                  "ranges need not end there. "
+                                : "Threads: ranges, each lane within the one above it. ",
              streams ? "GPU D:S: kernels and copies of stream S of device D. " : "");
     nvt_frame_note(frame, text);
 }
