@@ -131,6 +131,29 @@ static void workers_tell_what_they_do(void **state)
     nvt_trace_free(trace);
 }
 
+/* What workers do beside the loop is no share of its time: a report begins with what the loop's own ranges take. */
+static void workers_are_no_share_of_the_loop(void **state)
+{
+    (void)state;
+    if (!has_python())
+        skip();
+    char program[PATH_MAX + 32], path[PATH_MAX];
+    snprintf(program, sizeof(program), "%s/workers.py", stand_in);
+    struct cli_result result = record(stand_in, "-B", program);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    snprintf(path, sizeof(path), "%s.md", recorded_path());
+    result = cli_run((const char *[]){"nvtally", "report", recorded_path(), "-o", path, NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = cli_read_file(path, NULL), *line = text ? strstr(text, "Host: of the time") : NULL;
+    assert_non_null(line);
+    line[strcspn(line, "\n")] = 0;
+    assert_null(strstr(line, "worker"));
+    assert_non_null(strstr(line, "PyTorch:dataset"));
+    free(text);
+}
+
 /* A sitecustomize of the user's is run and found as ever; children of the program have ranges, too. */
 static void it_makes_way_for_others(void **state)
 {
@@ -316,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_without_ranges_has_some),
         cmocka_unit_test(workers_tell_what_they_do),
+        cmocka_unit_test(workers_are_no_share_of_the_loop),
         cmocka_unit_test(it_makes_way_for_others),
         cmocka_unit_test(what_fails_does_not_reach_the_program),
         cmocka_unit_test(it_needs_a_recorder_of_ranges),
