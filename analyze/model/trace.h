@@ -303,7 +303,7 @@ struct nvt_trace {
     int64_t
         levels_ns; /* until when memory and counters are told: last_ns, or where a window ends before it */
     int ops_unlinked; /* the reader has not set thread and launch of ops: nvt_trace_finish has to */
-    int is_late; /* what its processes did first is not in it: it was cut off */
+    int is_late;      /* what its processes did first is not in it: it was cut off */
     uint32_t *recent_kernels; /* of nvt_trace_kernel */
     const char *iteration; /* ranges that are iterations (nvt_iterations_set), not owned, or NULL */
     char *warning;         /* one line about what could not be read, or NULL */
