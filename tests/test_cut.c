@@ -886,6 +886,27 @@ static void says_that_nothing_could_be_cut(void **state)
     unlink(recorded_in(".t.nvt.new"));
 }
 
+/* What has the name of the new file is a link: neither is what it leads to written, nor does the trace become one. */
+static void writes_through_no_link(void **state)
+{
+    (void)state;
+    struct stat status;
+    struct cli_result result = recorded_run("flight", "50");
+    cli_result_free(&result);
+    assert_int_equal(rename(recorded_path(), recorded_in("other.nvt")), 0);
+    assert_int_equal(symlink("other.nvt", recorded_in(".t.nvt.new")), 0);
+    result = record_kept("--max-age", "200ms", recorded_path(), "500");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "is a link or no file"));
+    cli_result_free(&result);
+    assert_int_equal(lstat(recorded_path(), &status), 0);
+    assert_true(S_ISREG(status.st_mode));
+    struct nvt_trace *other = recorded_trace_at(recorded_in("other.nvt"));
+    assert_null(nvt_trace_meta(other, "kept"));
+    nvt_trace_free(other);
+    unlink(recorded_in(".t.nvt.new"));
+}
+
 static void wrong_limits(void **state)
 {
     (void)state;
@@ -921,6 +942,7 @@ int main(void)
         cmocka_unit_test(a_killed_recorder_leaves_a_trace),
         cmocka_unit_test(follows_links),
         cmocka_unit_test(says_that_nothing_could_be_cut),
+        cmocka_unit_test(writes_through_no_link),
         cmocka_unit_test(wrong_limits),
     };
     return cmocka_run_group_tests(tests, recorded_set_up, recorded_tear_down);
