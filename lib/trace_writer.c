@@ -97,8 +97,12 @@ static int check_trace(const char *path, struct nvt_error *err)
  * locks. The size is asked for behind it. */
 static int take_file(int descriptor, const char *path, struct nvt_error *err)
 {
-    struct stat status;
-    if (flock(descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+    struct stat status, named;
+    if (fstat(descriptor, &status))
+        status = (struct stat){0};
+    /* Whoever cuts its trace gives the name to another file, which is locked before, and unlocks the old one. */
+    if ((flock(descriptor, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) ||
+        (!stat(path, &named) && (named.st_ino != status.st_ino || named.st_dev != status.st_dev)))
         return nvt_fail_at(err, path, -1, "is being written by another recorder");
     if (!fstat(descriptor, &status) && !status.st_size)
         return 0;
