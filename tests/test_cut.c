@@ -837,7 +837,7 @@ static void a_killed_recorder_leaves_a_trace(void **state)
         cli_expect_status(&result, 0);
         cli_result_free(&result);
         struct nvt_trace *trace = recorded_trace();
-        assert_true(recorded_count(trace, "kernel") > 1000);
+        assert_true(recorded_count(trace, "kernel") > 0);
         cuts += trace->notes && strstr(trace->notes, "was cut off, as the latest 0.0625 MiB");
         nvt_trace_free(trace);
     }
