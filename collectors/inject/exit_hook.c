@@ -32,8 +32,13 @@ struct object {
     const char *strings;
     const ElfW(Rela) * relocations[2]; /* of calls, and the others */
     size_t counts[2];
-    uintptr_t read_only, read_only_end; /* made so after relocation */
+    uintptr_t read_only, read_only_end; /* pages that were made so after relocation */
 };
+
+static uintptr_t page_of(uintptr_t place)
+{
+    return place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+}
 
 /* glibc has already turned these into addresses; other loaders leave offsets. */
 static uintptr_t address(uintptr_t base, uintptr_t value)
@@ -51,9 +56,11 @@ static int read_object(const struct dl_phdr_info *info, struct object *object)
         uintptr_t start = info->dlpi_addr + header->p_vaddr;
         if (header->p_type == PT_DYNAMIC)
             dynamic = (const ElfW(Dyn) *)start;
+        /* As the loader does: where pages are larger than the linker took them for, data that the program writes
+         * lies in the last, which stays as it is. */
         if (header->p_type == PT_GNU_RELRO) {
-            object->read_only = start;
-            object->read_only_end = start + header->p_memsz;
+            object->read_only = page_of(start);
+            object->read_only_end = page_of(start + header->p_memsz);
         }
     }
     for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
@@ -77,7 +84,7 @@ static int read_object(const struct dl_phdr_info *info, struct object *object)
 static int replace(const struct object *object, uintptr_t place)
 {
     void (*hook)(int) = leave;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = place & ~(page - 1);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = page_of(place);
     int hidden = place >= object->read_only && place < object->read_only_end;
     if (hidden && mprotect((void *)start, page, PROT_READ | PROT_WRITE))
         return 0;

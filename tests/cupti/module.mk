@@ -9,6 +9,9 @@ $(STAND_IN): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h)
 $(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_session_device.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device
 $(BUILD)/tests/test_cupti_buffers: $(call pic,collectors/inject/cupti_buffers.c)
+# It is shown an object that the test has made up.
+$(BUILD)/tests/test_exit_hook: $(call pic,collectors/inject/exit_hook.c)
+$(BUILD)/tests/test_exit_hook: private LDLIBS += -Wl,--wrap=dl_iterate_phdr
 $(BUILD)/tests/test_session_device: $(BUILD)/libnvtally.so | all $(STAND_IN)
 
 # The collector's sources with older headers than those that are here.
