@@ -10,12 +10,17 @@
 
 #include "../../lib/clock.h"
 
-#define SMALL_PAGE ((size_t)4096)
 #define LARGE_PAGE ((size_t)2 << 20)
 
 struct payload {
     uint64_t faults, bytes, cost_ns;
 };
+
+/* 4 KiB, on many kernels for Arm 64 KiB. */
+static size_t small_page(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
 
 static struct nvt_fault_count count_now(const struct nvt_faults *faults)
 {
@@ -36,9 +41,10 @@ static struct nvt_fault_count count_now(const struct nvt_faults *faults)
 
 double nvt_faults_cost(const struct nvt_faults *faults, uint64_t count, uint64_t bytes)
 {
-    /* small + large = count, small·4 KiB + large·2 MiB = bytes. */
-    double small_bytes = (double)count * (double)SMALL_PAGE;
-    double large = ((double)bytes - small_bytes) / (double)(LARGE_PAGE - SMALL_PAGE);
+    /* small + large = count, small·page + large·2 MiB = bytes. */
+    size_t page = small_page();
+    double small_bytes = (double)count * (double)page;
+    double large = ((double)bytes - small_bytes) / (double)(LARGE_PAGE - page);
     large = large < 0 ? 0 : large > (double)count ? (double)count : large;
     return ((double)count - large) * faults->small_ns + large * faults->large_ns;
 }
@@ -96,7 +102,7 @@ void nvt_faults_watch(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
     faults->schema = nvt_nvtx_schema(nvtx->domain, "page faults", entries,
                                      sizeof(entries) / sizeof(entries[0]), sizeof(struct payload));
     faults->thread = pthread_self();
-    faults->small_ns = measure(SMALL_PAGE, MADV_NOHUGEPAGE);
+    faults->small_ns = measure(small_page(), MADV_NOHUGEPAGE);
     faults->large_ns = measure(LARGE_PAGE, MADV_HUGEPAGE);
     faults->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     faults->before = count_now(faults);

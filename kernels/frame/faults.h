@@ -7,7 +7,7 @@
  * that so many faults take}. Without a fault there is no mark; the ranges of other threads are not
  * looked at.
  *
- * The cost is an estimate. A fault brings a page of 4 KiB or one of 2 MiB, which differ some
+ * The cost is an estimate. A fault brings a page of the system (4 KiB as a rule) or one of 2 MiB, which differ some
  * hundredfold; how many there were of each follows from the two sums, and what one takes is
  * measured at the start, on memory of the backend. Threads that fault at once share the time.
  */
