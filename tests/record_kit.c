@@ -5,8 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "../lib/pages.h"
 
 static char *directory;
 
@@ -22,6 +27,23 @@ int recorded_tear_down(void **state)
     (void)state;
     cli_tempdir_remove(directory);
     return 0;
+}
+
+bool recorded_wipes(void)
+{
+    int status = 1;
+    char *page = nvt_pages_new(1);
+    assert_non_null(page);
+    *page = 1;
+    pid_t child = madvise(page, 1, MADV_WIPEONFORK) ? -1 : fork();
+    if (!child)
+        _exit(*page);
+    if (child > 0)
+        assert_int_equal(waitpid(child, &status, 0), child);
+    munmap(page, 1);
+    if (status)
+        print_message("MADV_WIPEONFORK does nothing here: what forks is not run\n");
+    return !status;
 }
 
 const char *recorded_in(const char *name)

@@ -5,6 +5,7 @@
 #ifndef NVT_TESTS_RECORD_KIT_H
 #define NVT_TESTS_RECORD_KIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../analyze/readers/reader.h"
@@ -20,6 +21,10 @@ const char *recorded_path(void);
 
 /* `nvtally record` of a client with an argument, which may be NULL. */
 struct cli_result recorded_run(const char *client, const char *argument);
+
+/* Whether a child of fork() sees zeros where MADV_WIPEONFORK says so; emulators take the advice and do nothing, and a
+ * child then writes into its parent's ring. Where not, that is said. */
+bool recorded_wipes(void);
 
 /* The trace in the folder, owned by the caller. */
 struct nvt_trace *recorded_trace(void);

@@ -93,7 +93,7 @@ static char *offers(const struct shell *shell, const char *words)
 
 static bool has_line(const char *text, const char *line)
 {
-    char needle[128];
+    char needle[1100];
     snprintf(needle, sizeof(needle), "\n%s\n", line);
     return strstr(text, needle);
 }
@@ -181,7 +181,7 @@ static void offers_every_option(void **state)
         for (size_t c = 0; c < count; c++) {
             const char *const argv[] = {"nvtally", names[c], "--help", NULL};
             struct cli_result help = cli_run(argv);
-            snprintf(words, sizeof(words), "nvtally %s --", names[c]);
+            snprintf(words, sizeof(words), "nvtally %.31s --", names[c]);
             char *offered = offers(&shells[i], words);
             assert_true(has_line(offered, "--help"));
             expect_options(help.out, offered, shells[i].name, names[c]);

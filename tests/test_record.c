@@ -2,6 +2,7 @@
  * The collector end to end: programs run under `nvtally record`, and what their traces then hold.
  * What is kept when something is killed or full: test_record_losses.c.
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,6 +136,29 @@ static void tells_by_which_command_it_was_recorded(void **state)
     free(text);
 }
 
+/* Ranges "name 0" to "name N-1", and that once more. Of those that begin at the same tick, as short ones do where the
+ * clock is slow, the longest comes first. */
+static void expect_numbers_in_turn(const struct nvt_trace *trace, uint32_t numbers)
+{
+    const int64_t *start = trace->ranges.start;
+    uint8_t *seen = calloc(numbers, 1);
+    char name[32];
+    assert_non_null(seen);
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        uint32_t number = numbers;
+        const char *is = nvt_name(trace, trace->ranges.name[i]);
+        assert_true(sscanf(is, "name %" SCNu32, &number) == 1 && number < numbers);
+        seen[number]++;
+        snprintf(name, sizeof(name), "name %u", i % numbers);
+        if ((!i || start[i - 1] != start[i]) &&
+            (i + 1 == trace->ranges.count || start[i + 1] != start[i]))
+            assert_string_equal(is, name);
+    }
+    for (uint32_t i = 0; i < numbers; i++)
+        assert_int_equal(seen[i], 2);
+    free(seen);
+}
+
 static void keeps_names_of_all_lengths_and_numbers(void **state)
 {
     (void)state;
@@ -156,10 +180,7 @@ static void keeps_names_of_all_lengths_and_numbers(void **state)
     cli_result_free(&result);
     trace = recorded_trace();
     assert_int_equal(trace->ranges.count, 40000);
-    for (uint32_t i = 0; i < trace->ranges.count; i++) {
-        snprintf(name, sizeof(name), "name %u", i % 20000);
-        assert_name(trace, trace->ranges.name[i], name);
-    }
+    expect_numbers_in_turn(trace, 20000);
     nvt_trace_free(trace);
 }
 
@@ -225,6 +246,8 @@ static void ends_ranges_that_another_thread_ends(void **state)
 static void follows_forks(void **state)
 {
     (void)state;
+    if (!recorded_wipes())
+        skip();
     struct cli_result result = recorded_run("life", "forks");
     cli_expect_status(&result, 0);
     cli_result_free(&result);
@@ -245,6 +268,8 @@ static void follows_forks(void **state)
 static void waits_for_orphans(void **state)
 {
     (void)state;
+    if (!recorded_wipes())
+        skip();
     struct cli_result result = recorded_run("life", "orphan");
     cli_expect_status(&result, 0);
     cli_result_free(&result);

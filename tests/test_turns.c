@@ -486,6 +486,10 @@ static int kill_midway(const char *out, const char *result, int iterations)
 static void who_is_killed_stops_nobody(void **state)
 {
     (void)state;
+    if (getenv("NVTALLY_EMULATED")) {
+        print_message("not run: an emulated run is not over in the time that it has\n");
+        skip();
+    }
     static const char *const results[] = {".result-0-", ".result-1-"};
     for (size_t killed = 0; killed < 2; killed++) {
         char out[600]; /* cli_in's paths do not last for so many runs */
