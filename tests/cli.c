@@ -192,7 +192,9 @@ struct cli_result cli_run_with(const struct cli_options *options, const char *co
     int64_t start = now_ns();
     pid_t pid;
     if (!spawn(&pid, options, argv, files)) {
-        int status = wait_for(pid, timeout_s * SLOWER, &result.timed_out);
+        int slower =
+            getenv("NVTALLY_EMULATED") ? 4 * SLOWER : SLOWER; /* an emulated one costs more */
+        int status = wait_for(pid, timeout_s * slower, &result.timed_out);
         result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
         result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     }
