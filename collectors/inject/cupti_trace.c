@@ -67,7 +67,7 @@ void nvtally_inject_hand_over(void)
 /* Of this process; a forked child has another pid than `pid`. */
 static struct {
     struct nvt_cupti_api api;
-    pid_t pid; /* 0: CUPTI is not in use */
+    _Atomic pid_t pid; /* 0: CUPTI is not in use; set when the rest is ready */
     pthread_mutex_t switching;
     int recording;
     int own_clock;             /* CUPTI takes its times from us */
@@ -106,7 +106,8 @@ static void ring_bell(void)
 /* Our process, and CUPTI runs in it. */
 static int is_active(void)
 {
-    return cupti.pid && cupti.pid == (pid_t)syscall(SYS_getpid);
+    pid_t pid = atomic_load_explicit(&cupti.pid, memory_order_acquire);
+    return pid && pid == (pid_t)syscall(SYS_getpid);
 }
 
 static uint64_t CUPTIAPI timestamp(void)
@@ -511,9 +512,9 @@ static void start(void)
     /* So far there was nothing to deliver: a kill from here on is noticed. */
     uint64_t delivered[NVT_DELIVERED_FIELDS] = {0};
     nvt_device_send_row(NVT_DEVICE_DELIVERED, delivered, NVT_DELIVERED_FIELDS, 0, NULL);
-    cupti.pid = getpid();
+    atomic_store_explicit(&cupti.pid, getpid(), memory_order_release);
     if (start_thread()) {
-        cupti.pid = 0;
+        atomic_store(&cupti.pid, 0);
         problem("no thread could be made to take device records");
         return;
     }

@@ -25,7 +25,10 @@ static void attach(const NvtxExportTableCallbacks *callbacks, const struct nvt_m
         return;
     for (size_t i = 0; i < module->count; i++)
         if (module->callbacks[i].id < size && table[module->callbacks[i].id])
-            *table[module->callbacks[i].id] = module->callbacks[i].function;
+            /* Release: who is sent here by this finds the session joined. NVTX reads it without order: the other
+             * half is in new_thread(). */
+            __atomic_store_n(table[module->callbacks[i].id], module->callbacks[i].function,
+                             __ATOMIC_RELEASE);
 }
 
 static void fill(const nvtxExtModuleSegment_t *segment, const struct nvt_extension *extension)

@@ -89,7 +89,9 @@ static void try_ring(struct nvt_thread *thread)
 
 static struct nvt_thread *new_thread(void)
 {
-    /* Another thread may have joined: NVTX has it finish first, by a flag that it reads as volatile. */
+    /* Another thread may have joined: NVTX has it finish first, by a flag that it reads as volatile, or sends us here
+     * by an address that it has just been given. Neither read has an order on Arm. */
+    atomic_thread_fence(memory_order_acquire);
     if (!nvt_session_is_joined())
         return NULL;
     pthread_once(&at_exit_once, make_key);
