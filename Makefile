@@ -226,10 +226,10 @@ demo: all ## the fragment study, small enough for a laptop: a table, charts and 
 include $(wildcard library/module.mk kernels/*/module.mk packaging/module.mk tests/*/module.mk)
 
 clean: ## remove what was built
-	rm -rf build build-asan build-asan-quick build-tsan build-fuzz build-inject-asan build-inject-tsan build-coverage build-valgrind
+	rm -rf build build-arm64 build-asan build-asan-quick build-tsan build-fuzz build-inject-asan build-inject-tsan build-coverage build-valgrind
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 .PHONY: force all objects clients tests check check-asan check-asan-quick quick-run check-tsan check-inject check-inject-tsan check-inject-run demo clean help
 -include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)

@@ -106,7 +106,7 @@ format-check: ## the layout that .clang-format gives
 	$(Q)clang-format --dry-run --Werror $(ANY_SRC)
 
 shellcheck:
-	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals
+	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals tests/arm64/run
 
 lint: tidy cppcheck shellcheck format-check ## clang-tidy, cppcheck, shellcheck, format
 
