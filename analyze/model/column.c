@@ -18,8 +18,9 @@ struct head {
 #define HUGE_FROM (1u << 22)
 #define HUGE_PAGE ((size_t)2 << 20)
 /* In front of the data of a mapped column, with its head at the end: what is written there must not
- * take a huge page of a column that nothing else is written to. */
-#define FRONT ((size_t)4096)
+ * take a huge page of a column that nothing else is written to. A whole page, of the largest that
+ * there are (kernels for Arm): what follows can be mapped and moved alone. */
+#define FRONT ((size_t)65536)
 
 static struct head *head_of(void *data)
 {
