@@ -292,15 +292,6 @@ struct columns {
     void *context;
 };
 
-static int add_column(struct nvt_buffer *out, enum nvt_column id, struct nvt_buffer *column)
-{
-    int failed =
-        column->size && (nvt_buffer_varint(out, id) || nvt_buffer_varint(out, column->size) ||
-                         nvt_buffer_append(out, column->data, column->size));
-    column->size = 0;
-    return failed;
-}
-
 /* What there is, if anything, and begin anew. */
 static int put_columns(struct columns *columns)
 {
@@ -312,14 +303,15 @@ static int put_columns(struct columns *columns)
     columns->chunk.count = 0;
     columns->range = 0;
     columns->last_attribute = 0;
-    return add_column(out, NVT_COLUMN_TOKENS, &columns->tokens) ||
-                   add_column(out, NVT_COLUMN_TIMES, &columns->times) ||
-                   add_column(out, NVT_COLUMN_DOMAINS, &columns->domains) ||
-                   add_column(out, NVT_COLUMN_ATTRIBUTES, &columns->attributes) ||
-                   add_column(out, NVT_COLUMN_RANGE_IDS, &columns->ranges) ||
-                   columns->put(columns->context, &chunk, out->data, out->size)
-               ? -1
-               : 0;
+    int failed = nvt_event_column_put(out, NVT_COLUMN_TOKENS, &columns->tokens) ||
+                 nvt_event_column_put(out, NVT_COLUMN_TIMES, &columns->times) ||
+                 nvt_event_column_put(out, NVT_COLUMN_DOMAINS, &columns->domains) ||
+                 nvt_event_column_put(out, NVT_COLUMN_ATTRIBUTES, &columns->attributes) ||
+                 nvt_event_column_put(out, NVT_COLUMN_RANGE_IDS, &columns->ranges) ||
+                 columns->put(columns->context, &chunk, out->data, out->size);
+    columns->tokens.size = columns->times.size = columns->domains.size = 0;
+    columns->attributes.size = columns->ranges.size = 0;
+    return failed ? -1 : 0;
 }
 
 static int put_kept(struct columns *columns, const struct kept *event)

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "../lib/device_columns.h"
+#include "../lib/event_columns.h"
 
-/* A chunk is written when its columns hold so much; then it still fits the cache. */
 /* Slots are copied into columns in batches, and the producer gets its room back after each. */
 #define BATCH 4096u
 
@@ -464,14 +464,6 @@ double nvt_drain_fill(const struct nvt_drain *drain)
 
 /* --- chunks --------------------------------------------------------------------------------------- */
 
-static int add_column(struct nvt_buffer *out, enum nvt_column id, const struct nvt_buffer *column)
-{
-    if (!column->size)
-        return 0;
-    return nvt_buffer_varint(out, id) || nvt_buffer_varint(out, column->size) ||
-           nvt_buffer_append(out, column->data, column->size);
-}
-
 static void start_over(struct nvt_drain *drain)
 {
     drain->tokens.size = drain->times.size = drain->domains.size = 0;
@@ -502,12 +494,12 @@ void nvt_drain_flush(struct nvt_drain *drain, int force)
     if (is_default_throughout(drain))
         drain->domains.size = 0;
     out->size = 0;
-    int status = drain->partial || add_column(out, NVT_COLUMN_TOKENS, &drain->tokens) ||
-                 add_column(out, NVT_COLUMN_TIMES, &drain->times) ||
-                 add_column(out, NVT_COLUMN_DOMAINS, &drain->domains) ||
-                 add_column(out, NVT_COLUMN_ATTRIBUTES, &drain->attributes) ||
-                 add_column(out, NVT_COLUMN_RANGE_IDS, &drain->range_ids) ||
-                 add_column(out, NVT_COLUMN_SAMPLES, &drain->samples);
+    int status = drain->partial || nvt_event_column_put(out, NVT_COLUMN_TOKENS, &drain->tokens) ||
+                 nvt_event_column_put(out, NVT_COLUMN_TIMES, &drain->times) ||
+                 nvt_event_column_put(out, NVT_COLUMN_DOMAINS, &drain->domains) ||
+                 nvt_event_column_put(out, NVT_COLUMN_ATTRIBUTES, &drain->attributes) ||
+                 nvt_event_column_put(out, NVT_COLUMN_RANGE_IDS, &drain->range_ids) ||
+                 nvt_event_column_put(out, NVT_COLUMN_SAMPLES, &drain->samples);
     struct nvt_chunk chunk = {.kind = NVT_CHUNK_EVENTS,
                               .process = drain->process,
                               .thread = drain->thread,

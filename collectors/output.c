@@ -7,7 +7,7 @@
 /* Bytes in a chunk of definitions, where one alone does not need more. */
 #define DEFINITIONS_MOST (NVT_CHUNK_MAX / 4)
 
-/* Of events, where nothing asks for less. */
+/* Of events, where nothing asks for less: a chunk that is put together then still fits the cache. */
 #define CHUNK_BYTES (512 * 1024)
 
 struct process {

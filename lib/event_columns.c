@@ -2,6 +2,16 @@
 
 #include <string.h>
 
+int nvt_event_column_put(struct nvt_buffer *payload, enum nvt_column id,
+                         const struct nvt_buffer *column)
+{
+    return column->size &&
+                   (nvt_buffer_varint(payload, id) || nvt_buffer_varint(payload, column->size) ||
+                    nvt_buffer_append(payload, column->data, column->size))
+               ? -1
+               : 0;
+}
+
 int nvt_event_columns_open(struct nvt_event_columns *columns, const struct nvt_chunk *chunk,
                            const uint8_t *payload)
 {

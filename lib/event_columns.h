@@ -1,6 +1,6 @@
 /*
- * A chunk of NVTX events while it is read (docs/trace-format.md, EVENTS): its columns, and what an event has
- * besides its kind, time and name. Payloads are not checked by whoever wrote them: each function says when
+ * A chunk of NVTX events (docs/trace-format.md, EVENTS) while it is put together, and while it is read: its columns, and
+ * what an event has besides its kind, time and name. Payloads are not checked by whoever wrote them: each function says when
  * they are malformed.
  */
 #ifndef NVT_EVENT_COLUMNS_H
@@ -8,6 +8,10 @@
 
 #include "cursor.h"
 #include "trace_file.h"
+
+/* Append a column to a payload in the making, unless it is empty. 0, or -1 when out of memory. */
+int nvt_event_column_put(struct nvt_buffer *payload, enum nvt_column id,
+                         const struct nvt_buffer *column);
 
 /* The columns, each as far as it has been read; a missing one is empty. The chunk's payload is somebody else's. */
 struct nvt_event_columns {
