@@ -27,6 +27,13 @@ static struct head *head_of(void *data)
     return (struct head *)data - 1;
 }
 
+/* Mappings consist of whole pages, however large these are: asked for less, a kernel that is imitated on smaller ones maps
+ * less than it believes. */
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + FRONT - 1) & ~(FRONT - 1);
+}
+
 /* Addresses for the front and so much data, nothing behind them yet; large data starts where a huge
  * page can. Returns where the data is to be, NULL when there are none. */
 static char *addresses(size_t bytes)
@@ -34,8 +41,7 @@ static char *addresses(size_t bytes)
     size_t spare = bytes >= HUGE_FROM ? HUGE_PAGE : 0;
     if (bytes > SIZE_MAX / 2)
         return NULL;
-    /* Mappings consist of whole pages. */
-    bytes = (bytes + FRONT - 1) & ~(FRONT - 1);
+    bytes = whole_pages(bytes);
     char *at = mmap(NULL, FRONT + bytes + spare, PROT_NONE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
@@ -62,9 +68,9 @@ static void *map_new(size_t bytes)
     if (!data)
         return NULL;
     /* cppcheck-suppress leakReturnValNotUsed ; where it is to be is known */
-    if (mmap(data - FRONT, FRONT + bytes, PROT_READ | PROT_WRITE,
+    if (mmap(data - FRONT, FRONT + whole_pages(bytes), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
-        munmap(data - FRONT, FRONT + bytes);
+        munmap(data - FRONT, FRONT + whole_pages(bytes));
         return NULL;
     }
     want_huge(data, bytes);
@@ -83,8 +89,9 @@ static void *grow_mapped(char *old, size_t bytes)
     /* cppcheck-suppress leakReturnValNotUsed ; where it is to be is known */
     if (mmap(data - FRONT, FRONT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
              -1, 0) == MAP_FAILED ||
-        mremap(old, before, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, data) == MAP_FAILED) {
-        munmap(data - FRONT, FRONT + bytes);
+        mremap(old, whole_pages(before), whole_pages(bytes), MREMAP_MAYMOVE | MREMAP_FIXED, data) ==
+            MAP_FAILED) {
+        munmap(data - FRONT, FRONT + whole_pages(bytes));
         return NULL;
     }
     munmap(old - FRONT, FRONT);
@@ -125,7 +132,7 @@ void nvt_column_free(void *column)
     if (!column)
         return;
     if (head_of(column)->mapped)
-        munmap((char *)column - FRONT, FRONT + head_of(column)->bytes);
+        munmap((char *)column - FRONT, FRONT + whole_pages(head_of(column)->bytes));
     else
         free(head_of(column));
 }
