@@ -58,8 +58,9 @@ static char *addresses(size_t bytes)
 /* Only a wish: without huge pages it works all the same. */
 static void want_huge(void *data, size_t bytes)
 {
+    /* Of all its pages alike: the kernel moves only what is one mapping. */
     if (bytes >= HUGE_FROM)
-        (void)madvise(data, bytes, MADV_HUGEPAGE);
+        (void)madvise(data, whole_pages(bytes), MADV_HUGEPAGE);
 }
 
 static void *map_new(size_t bytes)
