@@ -264,6 +264,7 @@ int64_t nvt_trace_file_offset(const struct nvt_trace_file *file)
 void nvt_trace_file_rewind(struct nvt_trace_file *file)
 {
     file->offset = NVT_FILE_HEADER;
+    file->unpacked = 0;
 }
 
 int64_t nvt_trace_file_size(const struct nvt_trace_file *file)

@@ -166,6 +166,47 @@ static void senseless_chunks_end_the_reading(void **state)
     }
 }
 
+/* A malformed chunk behind many that unpack to much: these are read a second time, and are no bomb for it. */
+static void much_before_a_senseless_chunk_is_read(void **state)
+{
+    (void)state;
+    enum { EVENTS = 1 << 18, CHUNKS = 24 };
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_chunk chunk;
+    const uint8_t *payload;
+    struct nvt_buffer pairs = {0};
+    cli_write_file(path, whole, whole_size);
+    struct nvt_trace_file *file = nvt_trace_file_open(path, &err);
+    struct nvt_trace_writer *writer = nvt_trace_writer_new(cli_in(directory, "much.nvt"), 1, &err);
+    assert_non_null(file);
+    assert_non_null(writer);
+    while (nvt_trace_file_next(file, &chunk, &payload, &err) == 1 && chunk.kind != NVT_CHUNK_EVENTS)
+        assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, payload, chunk.raw_size, &err), 0);
+    nvt_buffer_varint(&pairs, NVT_COLUMN_TOKENS);
+    nvt_buffer_varint(&pairs, EVENTS);
+    for (int i = 0; i < EVENTS; i++)
+        nvt_buffer_varint(&pairs, (uint64_t)i % 2);
+    nvt_buffer_varint(&pairs, NVT_COLUMN_TIMES);
+    nvt_buffer_varint(&pairs, EVENTS);
+    for (int i = 0; i < EVENTS; i++)
+        nvt_buffer_varint(&pairs, 1);
+    chunk.count = EVENTS;
+    chunk.flags = 0;
+    for (int i = 0; i < CHUNKS; i++)
+        assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, pairs.data, pairs.size, &err), 0);
+    chunk.count = EVENTS + 1;
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, pairs.data, pairs.size, &err), 0);
+    assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
+    nvt_trace_file_close(file);
+    nvt_buffer_free(&pairs);
+    struct nvt_trace *trace = nvt_trace_read(cli_in(directory, "much.nvt"), &err);
+    if (!trace)
+        fail_msg("%s", err.message);
+    assert_non_null(strstr(trace->warning, "malformed"));
+    assert_int_equal(trace->ranges.count, CHUNKS * (EVENTS / 2));
+    nvt_trace_free(trace);
+}
+
 static void clock_is_linear_between_samples(void **state)
 {
     (void)state;
@@ -247,6 +288,7 @@ int main(void)
         cmocka_unit_test(every_damaged_byte_is_noticed),
         cmocka_unit_test(senseless_chunks_end_the_reading),
         cmocka_unit_test(reads_all_that_it_writes),
+        cmocka_unit_test(much_before_a_senseless_chunk_is_read),
         cmocka_unit_test(clock_is_linear_between_samples),
         cmocka_unit_test(clock_agrees_with_the_system),
     };
