@@ -27,8 +27,8 @@ static void find_unclosed(struct nvt_nvt_reader *reader)
 /* On the trace's axis. */
 static int64_t time_of(const struct nvt_nvt_reader *reader, uint64_t ticks)
 {
-    return nvt_clock_convert(reader->samples, reader->sample_count, ticks) -
-           reader->samples[0].monotonic_ns;
+    return nvt_clock_since(nvt_clock_convert(reader->samples, reader->sample_count, ticks),
+                           reader->samples[0].monotonic_ns);
 }
 
 /* Of push/pop ranges that were open at the cut and still are at the end: since when. 0, or -1 when out of memory. */
