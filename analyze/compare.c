@@ -2,7 +2,6 @@
  * The command `compare`.
  */
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "command.h"
 #include "comparison/compare_join.h"
 #include "comparison/compare_reference.h"
+#include "comparison/compare_table.h"
 #include "input/rows.h"
 
 static const char usage_text[] =
@@ -21,28 +21,26 @@ static const char usage_text[] =
     "       nvtally compare A1 A2 … vs B1 B2 … [vs C1 …] [OPTIONS]\n"
     "       nvtally compare A… --reference [OPTIONS]\n\n"
     "Compares runs (directories of nvtally run) or traces: how each phase, range and kernel has\n"
-    "changed against side A, with an interval, and which peaks of memory have. Repetitions of a "
-    "side stand before and behind "
-    "'vs';\n"
-    "with three or more a side, better five, the noise between runs is taken into account too.\n"
+    "changed against side A, with an interval, and which peaks of memory have. Repetitions of a\n"
+    "side stand before and behind 'vs'; with three or more a side, better five, the noise between\n"
+    "runs is taken into account too.\n"
     "Traces of ranks (rank3 in their names) are compared rank with rank.\n"
     "With --reference: directories beside the published figures of the same configurations, which\n"
     "are of other machines; a ratio and no verdict.\n\n"
-    "  -f, --format FORMAT    column (default), grid, markdown, latex, csv, tsv, json\n"
-    "      --fail-above PCT   exit 1 when anything is slower by more than this, 5 or 5%\n"
-    "      --fail-unknown     and when it may be, but cannot be told from noise\n"
-    "      --fail-memory-above PCT  exit 1 when a peak of memory is higher by more than this\n"
-    "      --reference        beside the published figures (nvtally reference)\n"
-    "      --tolerance PCT    within this it is the same (default: 1%)\n" NVT_WINDOW_HELP
+    "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json\n"
+    "      --fail-above PCT exit 1 when anything is slower by more than this, 5 or 5%\n"
+    "      --fail-unknown   and when it may be, but cannot be told from noise\n"
+    "      --fail-memory-above PCT\n"
+    "                       exit 1 when a peak of memory is higher by more than this\n"
+    "      --reference      beside the published figures (nvtally reference)\n"
+    "      --tolerance PCT  within this it is the same (default: 1%)\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP
-    "      --top N            only the N rows whose total time has changed most\n"
-    "      --wide             on a terminal too, no text is shortened\n"
-    "      --help             this text\n\n"
+    "      --top N          only the N rows whose total time has changed most\n"
+    "      --wide           on a terminal too, no text is shortened\n"
+    "      --help           this text\n\n"
     "Exit status: 0, 1 when --fail-above or --fail-memory-above was exceeded, 2 when it cannot be\n"
     "compared.\n"
     "Example:  nvtally compare before after --fail-above 5%\n";
-
-#define NO_BOUND 1e4 /* a ratio that says no more than that there is no upper bound */
 
 struct request {
     const struct nvt_format *format;
@@ -57,58 +55,11 @@ struct request {
     int is_wide;           /* nothing is shortened */
 };
 
-/* A row: a side against A. */
-struct outcome {
-    const struct nvt_compared *group;
-    size_t side, place; /* place: rows with a lower one come first */
-    struct nvt_change *change;
-};
-
-struct outcomes {
-    struct outcome *rows;
-    struct nvt_change *changes; /* of the rows, before they are sorted */
-    size_t count, compared;     /* compared: the first of them, that both sides have */
-    double level;               /* of their intervals */
-    size_t regressions, unknown;
-};
-
 /* Both that is compared. */
 struct compared {
     struct nvt_sides groups;
     struct nvt_compared_memory memory;
     size_t sides;
-};
-
-enum {
-    CONFIGURATION,
-    KIND,
-    NAME,
-    SIDE,
-    N_A,
-    N,
-    TOTAL,
-    TYPICAL_A,
-    TYPICAL,
-    CHANGE,
-    LOW,
-    HIGH,
-    VERDICT
-};
-
-static const struct nvt_column_spec columns[] = {
-    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
-    [KIND] = {"kind", "", NVT_TEXT, 0, 0},
-    [NAME] = {"name", "", NVT_TEXT, 0, 0},
-    [SIDE] = {"side", "", NVT_TEXT, 0, 0},
-    [N_A] = {"n A", "", NVT_INT, 0, 0},
-    [N] = {"n", "", NVT_INT, 0, 0},
-    [TOTAL] = {"change of total", "ns", NVT_REAL, 0, 0},
-    [TYPICAL_A] = {"typical A", "ns", NVT_REAL, 1, 0},
-    [TYPICAL] = {"typical", "ns", NVT_REAL, 1, 0},
-    [CHANGE] = {"change", "%", NVT_REAL, 2, 0},
-    [LOW] = {"low", "%", NVT_REAL, 2, 0},
-    [HIGH] = {"high", "%", NVT_REAL, 2, 0},
-    [VERDICT] = {"verdict", "", NVT_TEXT, 0, 0},
 };
 
 enum { FAIL_ABOVE = 256, FAIL_UNKNOWN, FAIL_MEMORY, TOLERANCE, TOP, REFERENCE, WIDE, HELP };
@@ -311,120 +262,6 @@ static size_t read_sides(const struct request *request, int count, char **argume
     return side + 1;
 }
 
-static int has_both(const struct outcome *row)
-{
-    return row->group->sides[0].count && row->group->sides[row->side].count;
-}
-
-static const char *verdict_of(const struct outcome *row)
-{
-    static const char *const missing[NVT_SIDES] = {"only in A", "only in B", "only in C",
-                                                   "only in D", "only in E", "only in F",
-                                                   "only in G", "only in H"};
-    if (has_both(row))
-        return nvt_verdict_name(row->change->verdict);
-    return missing[row->group->sides[0].count ? 0 : row->side];
-}
-
-static double change_of_total(const struct outcome *row)
-{
-    return row->change->total[1] - row->change->total[0];
-}
-
-/* Whether a row has a configuration; traces of one's own mostly have none, and no column for it. */
-static int has_configurations(const struct outcomes *outcomes)
-{
-    for (size_t i = 0; i < outcomes->count; i++)
-        if (outcomes->rows[i].group->configuration[0])
-            return 1;
-    return 0;
-}
-
-/* `skipped`: columns that the table leaves out, of the first ones. */
-static void add_row(struct nvt_table *table, const struct outcome *from, size_t skipped)
-{
-    const struct nvt_compared *group = from->group;
-    const struct nvt_change *change = from->change;
-    const char name[] = {(char)('A' + from->side), 0};
-    size_t row = nvt_table_add_row(table);
-    if (!skipped)
-        nvt_table_set_name(table, row, CONFIGURATION, group->configuration);
-    nvt_table_set_text(table, row, KIND - skipped, nvt_compared_kind_name(group->kind));
-    nvt_table_set_text(table, row, NAME - skipped, group->name);
-    nvt_table_set_text(table, row, SIDE - skipped, name);
-    nvt_table_set_int(table, row, N_A - skipped, (int64_t)change->n[0]);
-    nvt_table_set_int(table, row, N - skipped, (int64_t)change->n[1]);
-    nvt_table_set_real(table, row, TOTAL - skipped, change_of_total(from));
-    nvt_table_set_real(table, row, TYPICAL_A - skipped, change->typical[0]);
-    nvt_table_set_real(table, row, TYPICAL - skipped, change->typical[1]);
-    nvt_table_set_real(table, row, CHANGE - skipped, 100 * (change->ratio - 1));
-    nvt_table_set_real(table, row, LOW - skipped, 100 * (change->low - 1));
-    if (change->high < NO_BOUND)
-        nvt_table_set_real(table, row, HIGH - skipped, 100 * (change->high - 1));
-    nvt_table_set_text(table, row, VERDICT - skipped, verdict_of(from));
-}
-
-/* What the sides have in common, or "A x, B y". NULL where nothing is known of any. */
-static const char *together(const struct nvt_sides *groups, size_t offset, size_t sides, char *out,
-                            size_t size)
-{
-    const char *first = (const char *)&groups->origins[0] + offset;
-    size_t used = 0;
-    int same = 1;
-    for (size_t side = 1; side < sides; side++)
-        same &= !strcmp(first, (const char *)&groups->origins[side] + offset);
-    for (size_t side = 0; side < (same ? 1 : sides) && used < size; side++) {
-        const char *text = (const char *)&groups->origins[side] + offset;
-        char letter[4] = {(char)('A' + side), ' ', 0};
-        used += (size_t)snprintf(out + used, size - used, "%s%s%s", side ? ", " : "",
-                                 same ? "" : letter, *text || same ? text : "not stated");
-    }
-    return same && !*first ? NULL : out;
-}
-
-static void set_provenance(struct nvt_table *table, const struct nvt_sides *groups, size_t sides)
-{
-    char backend[640], device[1400], date[640], condition[2200];
-    const struct nvt_provenance provenance = {
-        .backend =
-            together(groups, offsetof(struct nvt_origin, backend), sides, backend, sizeof(backend)),
-        .device =
-            together(groups, offsetof(struct nvt_origin, device), sides, device, sizeof(device)),
-        .date = together(groups, offsetof(struct nvt_origin, date), sides, date, sizeof(date)),
-        .condition = together(groups, offsetof(struct nvt_origin, condition), sides, condition,
-                              sizeof(condition))};
-    nvt_table_set_provenance(table, &provenance);
-}
-
-/* "99.2": as many decimals as tell it from 100. */
-static void print_level(double level, char *out, size_t size)
-{
-    const double rest = 100 * (1 - level);
-    const int decimals = rest < 0.9999 ? (int)ceil(-log10(rest)) : fabs(rest - round(rest)) > 0.05;
-    snprintf(out, size, "%.*f", decimals, 100 * level);
-}
-
-static void print_title(const struct outcomes *outcomes, char *out, size_t size)
-{
-    char level[32], rows[64] = "";
-    size_t ranks = 0, runs = 0;
-    print_level(outcomes->level, level, sizeof(level));
-    for (size_t i = 0; i < outcomes->count; i++) {
-        const struct nvt_change *change = outcomes->rows[i].change;
-        ranks = change->ranks > ranks ? change->ranks : ranks;
-        for (int side = 0; side < 2; side++)
-            runs = change->runs[side] > runs ? change->runs[side] : runs;
-    }
-    if (outcomes->level > 1 - NVT_CHANGE_ALPHA)
-        snprintf(rows, sizeof(rows), " (%g %% over all rows)", 100 * (1 - NVT_CHANGE_ALPHA));
-    size_t used = (size_t)snprintf(
-        out, size, "Change against side A, verdicts and intervals of %s %%%s", level, rows);
-    if (ranks > 1 && used < size)
-        used += (size_t)snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
-    if (runs > 1 && used < size)
-        snprintf(out + used, size - used, "; totals are of one run, n of all of a side");
-}
-
 /* Lines about peaks that a side has alone, and about those above the bound. */
 static void note_peaks(const struct compared *compared, const struct request *request, size_t above)
 {
@@ -462,7 +299,7 @@ static int64_t add_memory(const struct request *request, const struct compared *
         note_peaks(compared, request, above);
         return (int64_t)above;
     }
-    set_provenance(table, &compared->groups, compared->sides);
+    nvt_compare_set_provenance(table, &compared->groups, compared->sides);
     if (nvt_tables_add(tables, table))
         return nvt_fail(err, "out of memory");
     if (same)
@@ -474,23 +311,14 @@ static int64_t add_memory(const struct request *request, const struct compared *
 
 /* How many peaks of memory are above the bound, or -1 with err. */
 static int64_t show(const struct request *request, const struct compared *compared,
-                    const struct outcomes *outcomes, struct nvt_error *err)
+                    const struct nvt_outcomes *outcomes, struct nvt_error *err)
 {
     struct nvt_tables tables = {.terminal = nvt_terminal_width(stdout),
                                 .is_wide = request->is_wide};
-    char title[200];
-    print_title(outcomes, title, sizeof(title));
-    const size_t skipped = has_configurations(outcomes) ? 0 : 1;
-    struct nvt_table *table = nvt_table_new("compare", title, columns + skipped,
-                                            sizeof(columns) / sizeof(columns[0]) - skipped);
-    if (table)
-        set_provenance(table, &compared->groups, compared->sides);
-    for (size_t i = 0; table && i < outcomes->count && (!request->top || i < request->top); i++)
-        add_row(table, &outcomes->rows[i], skipped);
     int64_t status = 0;
-    if (!outcomes->count)
-        nvt_table_free(table);
-    else if (nvt_tables_add(&tables, table))
+    if (outcomes->count &&
+        nvt_tables_add(
+            &tables, nvt_compare_table(outcomes, &compared->groups, compared->sides, request->top)))
         status = nvt_fail(err, "out of memory");
     if (!status)
         status = add_memory(request, compared, &tables, err);
@@ -500,53 +328,6 @@ static int64_t show(const struct request *request, const struct compared *compar
     if (status >= 0 && (fflush(stdout) || ferror(stdout)))
         status = nvt_fail(err, "standard output cannot be written");
     return status;
-}
-
-/* The first group of the same configuration: rows of one stand together, in the order of reading. */
-static size_t place_of(const struct nvt_sides *groups, size_t g)
-{
-    size_t first = 0;
-    while (strcmp(groups->items[first].configuration, groups->items[g].configuration))
-        first++;
-    return first;
-}
-
-/* All rows, those of both sides first, whose verdicts are then given. 0 or -1 (out of memory). */
-static int measure(const struct request *request, const struct nvt_sides *groups, size_t sides,
-                   struct outcomes *outcomes)
-{
-    const size_t most = groups->count * (sides - 1) + 1;
-    outcomes->rows = calloc(most, sizeof(*outcomes->rows));
-    outcomes->changes = calloc(most, sizeof(*outcomes->changes));
-    if (!outcomes->rows || !outcomes->changes)
-        return -1;
-    for (int both = 1; both >= 0; both--)
-        for (size_t g = 0; g < groups->count; g++)
-            for (size_t side = 1; side < sides; side++) {
-                const struct nvt_compared *group = &groups->items[g];
-                struct outcome *row = &outcomes->rows[outcomes->count];
-                *row = (struct outcome){group, side, 0, &outcomes->changes[outcomes->count]};
-                if (has_both(row) != both || (!group->sides[0].count && !group->sides[side].count))
-                    continue;
-                const struct nvt_side a = {group->sides[0].series, group->sides[0].count};
-                const struct nvt_side b = {group->sides[side].series, group->sides[side].count};
-                if (nvt_change_measure(&a, &b, row->change))
-                    return -1;
-                row->place = request->top ? 0 : place_of(groups, g);
-                outcomes->count++;
-                outcomes->compared += (size_t)both;
-            }
-    return 0;
-}
-static int by_place_and_total(const void *a, const void *b)
-{
-    const struct outcome *left = a, *right = b;
-    double x = fabs(change_of_total(left)), y = fabs(change_of_total(right));
-    if (left->place != right->place)
-        return left->place < right->place ? -1 : 1;
-    if (x != y)
-        return x > y ? -1 : 1;
-    return (left->change > right->change) - (left->change < right->change);
 }
 
 /* What a side's first group is of; NULL: it has none. */
@@ -571,38 +352,16 @@ static int nothing_in_common(const struct nvt_sides *groups, size_t sides, struc
                     differ ? "', another one '" : "", differ ? other : "", differ ? "')" : "");
 }
 
-/* Measure, judge, sort. */
-static int make_outcomes(const struct request *request, const struct nvt_sides *groups,
-                         size_t sides, struct outcomes *outcomes, struct nvt_error *err)
-{
-    if (measure(request, groups, sides, outcomes) ||
-        nvt_change_verdicts(outcomes->changes, outcomes->compared, NVT_CHANGE_ALPHA,
-                            request->tolerance, &outcomes->level))
-        return nvt_fail(err, "out of memory");
-    for (size_t i = 0; i < outcomes->compared; i++) {
-        const struct nvt_change *change = &outcomes->changes[i];
-        const int exceeds = change->ratio - 1 > request->fail_above;
-        /* A bound within the tolerance is one of what is the same, too. */
-        const int is_slower =
-            change->verdict == NVT_SLOWER || (change->verdict == NVT_SAME && change->low > 1);
-        outcomes->regressions += exceeds && is_slower;
-        outcomes->unknown += exceeds && change->verdict == NVT_CANNOT_TELL;
-    }
-    if (outcomes->count)
-        qsort(outcomes->rows, outcomes->count, sizeof(*outcomes->rows), by_place_and_total);
-    return 0;
-}
-
-static void note_missing(const struct outcomes *outcomes, size_t sides)
+static void note_missing(const struct nvt_outcomes *outcomes, size_t sides)
 {
     for (size_t side = 0; side < sides; side++) {
         size_t counts[NVT_GROUP_KINDS] = {0}, all = 0;
         for (size_t i = 0; i < outcomes->count; i++) {
-            const struct outcome *row = &outcomes->rows[i];
+            const struct nvt_outcome *row = &outcomes->rows[i];
             const int is_here = side ? side == row->side && !row->group->sides[0].count
                                      : row->group->sides[0].count > 0;
-            counts[row->group->kind] += !has_both(row) && is_here;
-            all += !has_both(row) && is_here;
+            counts[row->group->kind] += !nvt_outcome_has_both(row) && is_here;
+            all += !nvt_outcome_has_both(row) && is_here;
         }
         if (!all)
             continue;
@@ -618,7 +377,7 @@ static void note_missing(const struct outcomes *outcomes, size_t sides)
     }
 }
 
-static void note_runs(const struct outcomes *outcomes)
+static void note_runs(const struct nvt_outcomes *outcomes)
 {
     size_t runs = 0, paired = 0, left_out = 0;
     if (!outcomes->compared)
@@ -646,25 +405,32 @@ static void note_runs(const struct outcomes *outcomes)
                 left_out);
 }
 
-static void note_outcome(const struct request *request, const struct outcomes *outcomes)
+/* Whether the bound of times was exceeded. */
+static int note_outcome(const struct request *request, const struct nvt_outcomes *outcomes)
 {
     const double percent = 100 * request->fail_above;
+    size_t slower, unknown;
+    nvt_outcomes_above(outcomes, request->fail_above, &slower, &unknown);
     if (request->top && request->top < outcomes->count)
         fprintf(stderr, "nvtally: %zu of %zu rows are shown\n", request->top, outcomes->count);
-    if (outcomes->regressions)
-        fprintf(stderr, "nvtally: %zu slower by more than %g %%\n", outcomes->regressions, percent);
-    if (outcomes->unknown)
+    if (slower)
+        fprintf(stderr, "nvtally: %zu slower by more than %g %%\n", slower, percent);
+    if (unknown)
         fprintf(stderr, "nvtally: %zu may be slower by more than %g %%, which cannot be told%s\n",
-                outcomes->unknown, percent,
+                unknown, percent,
                 request->fail_unknown ? "" : "; --fail-unknown makes it exit status 1");
+    return slower || (unknown && request->fail_unknown);
 }
 
 /* 0, 1 when a bound was exceeded, -1 with err. */
 static int compare_groups(const struct request *request, const struct compared *compared,
                           struct nvt_error *err)
 {
-    struct outcomes outcomes = {0};
-    int status = make_outcomes(request, &compared->groups, compared->sides, &outcomes, err);
+    struct nvt_outcomes outcomes = {0};
+    int status = 0;
+    if (nvt_outcomes_make(&outcomes, &compared->groups, compared->sides, request->tolerance,
+                          request->top > 0))
+        status = nvt_fail(err, "out of memory");
     /* Of memory alone no bound of times can be told. */
     if (!status && !outcomes.compared &&
         !(isnan(request->fail_above) &&
@@ -676,11 +442,9 @@ static int compare_groups(const struct request *request, const struct compared *
     if (!status) {
         note_runs(&outcomes);
         note_missing(&outcomes, compared->sides);
-        note_outcome(request, &outcomes);
-        status = outcomes.regressions || (outcomes.unknown && request->fail_unknown) || above;
+        status = note_outcome(request, &outcomes) || above;
     }
-    free(outcomes.rows);
-    free(outcomes.changes);
+    nvt_outcomes_free(&outcomes);
     return status;
 }
 

@@ -18,13 +18,13 @@ static const char usage_text[] =
     "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n"
     "Moments to look at count from the beginning of the trace, as in Perfetto after an export.\n"
     "What several traces share is one finding, with the costliest as evidence.\n\n"
-    "      --by AXIS          along this axis alone (fragments, batch …): what grows with it and\n"
-    "                         where variants cross, and nothing about single traces\n"
-    "      --rules            what is looked for, from where on and why; no trace is needed\n"
-    "  -f, --format FORMAT    as a table: column, grid, markdown, latex; csv, tsv, json have\n"
-    "                         a row for each finding of each trace, and times in ns\n"
-    "                         (default: one paragraph a finding)\n" NVT_WINDOW_HELP
-        NVT_ITERATION_HELP "      --help             this text\n\n"
+    "      --by AXIS        along this axis alone (fragments, batch …): what grows with it and\n"
+    "                       where variants cross, and nothing about single traces\n"
+    "      --rules          what is looked for, from where on and why; no trace is needed\n"
+    "  -f, --format FORMAT  as a table: column, grid, markdown, latex; csv, tsv, json have\n"
+    "                       a row for each finding of each trace, and times in ns\n"
+    "                       (default: one paragraph a finding)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
+    "      --help           this text\n\n"
     "Exit status: 0 (with or without findings), 2 when nothing can be read or no run has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
 

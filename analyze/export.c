@@ -29,15 +29,16 @@ static const char usage_text[] =
     "usage: nvtally export FILE --to FORMAT [-o OUT]\n\n"
     "Writes a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) in another "
     "format.\n\n"
-    "      --to FORMAT   sqlite: nsys's own schema, for its statistics and other tools\n"
-    "                    chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
-    "                    chrome-path: the same, with the critical path in a row of its own\n"
-    "                    csv: one line an event\n"
-    "                    folded: collapsed stacks of host time, for flame graphs (flamegraph.pl,\n"
-    "                    speedscope); folded-device: of device time, with kernels below ranges;\n"
-    "                    folded-memory: of memory in use at its peak, in bytes\n"
-    "  -o, --output OUT  write there; default: stdout, for sqlite FILE with .sqlite as its "
-    "ending\n" NVT_WINDOW_HELP "      --help        this text\n";
+    "      --to FORMAT      sqlite: nsys's own schema, for its statistics and other tools\n"
+    "                       chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
+    "                       chrome-path: the same, with the critical path in a row of its own\n"
+    "                       csv: one line an event\n"
+    "                       folded: collapsed stacks of host time, for flame graphs\n"
+    "                       (flamegraph.pl, speedscope); folded-device: of device time, with\n"
+    "                       kernels below ranges; folded-memory: of memory in use at its peak, in\n"
+    "                       bytes\n"
+    "  -o, --output OUT     write there; default: stdout, for sqlite FILE with .sqlite as its\n"
+    "                       ending\n" NVT_WINDOW_HELP "      --help           this text\n";
 
 struct request {
     const struct nvt_exporter *exporter;

@@ -1,0 +1,160 @@
+#include "compare_table.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NO_BOUND 1e4 /* a ratio that says no more than that there is no upper bound */
+
+enum {
+    CONFIGURATION,
+    KIND,
+    NAME,
+    SIDE,
+    N_A,
+    N,
+    TOTAL,
+    TYPICAL_A,
+    TYPICAL,
+    CHANGE,
+    LOW,
+    HIGH,
+    VERDICT
+};
+
+static const struct nvt_column_spec columns[] = {
+    [CONFIGURATION] = {"configuration", "", NVT_TEXT, 0, 0},
+    [KIND] = {"kind", "", NVT_TEXT, 0, 0},
+    [NAME] = {"name", "", NVT_TEXT, 0, 0},
+    [SIDE] = {"side", "", NVT_TEXT, 0, 0},
+    [N_A] = {"n A", "", NVT_INT, 0, 0},
+    [N] = {"n", "", NVT_INT, 0, 0},
+    [TOTAL] = {"change of total", "ns", NVT_REAL, 0, 0},
+    [TYPICAL_A] = {"typical A", "ns", NVT_REAL, 1, 0},
+    [TYPICAL] = {"typical", "ns", NVT_REAL, 1, 0},
+    [CHANGE] = {"change", "%", NVT_REAL, 2, 0},
+    [LOW] = {"low", "%", NVT_REAL, 2, 0},
+    [HIGH] = {"high", "%", NVT_REAL, 2, 0},
+    [VERDICT] = {"verdict", "", NVT_TEXT, 0, 0},
+};
+
+static const char *verdict_of(const struct nvt_outcome *row)
+{
+    static const char *const missing[NVT_SIDES] = {"only in A", "only in B", "only in C",
+                                                   "only in D", "only in E", "only in F",
+                                                   "only in G", "only in H"};
+    if (nvt_outcome_has_both(row))
+        return nvt_verdict_name(row->change->verdict);
+    return missing[row->group->sides[0].count ? 0 : row->side];
+}
+
+/* Whether a row has a configuration; traces of one's own mostly have none, and no column for it. */
+static int has_configurations(const struct nvt_outcomes *outcomes)
+{
+    for (size_t i = 0; i < outcomes->count; i++)
+        if (outcomes->rows[i].group->configuration[0])
+            return 1;
+    return 0;
+}
+
+/* `skipped`: columns that the table leaves out, of the first ones. */
+static void add_row(struct nvt_table *table, const struct nvt_outcome *from, size_t skipped)
+{
+    const struct nvt_compared *group = from->group;
+    const struct nvt_change *change = from->change;
+    const char name[] = {(char)('A' + from->side), 0};
+    size_t row = nvt_table_add_row(table);
+    if (!skipped)
+        nvt_table_set_name(table, row, CONFIGURATION, group->configuration);
+    nvt_table_set_text(table, row, KIND - skipped, nvt_compared_kind_name(group->kind));
+    nvt_table_set_text(table, row, NAME - skipped, group->name);
+    nvt_table_set_text(table, row, SIDE - skipped, name);
+    nvt_table_set_int(table, row, N_A - skipped, (int64_t)change->n[0]);
+    nvt_table_set_int(table, row, N - skipped, (int64_t)change->n[1]);
+    nvt_table_set_real(table, row, TOTAL - skipped, nvt_outcome_change_of_total(from));
+    nvt_table_set_real(table, row, TYPICAL_A - skipped, change->typical[0]);
+    nvt_table_set_real(table, row, TYPICAL - skipped, change->typical[1]);
+    nvt_table_set_real(table, row, CHANGE - skipped, 100 * (change->ratio - 1));
+    nvt_table_set_real(table, row, LOW - skipped, 100 * (change->low - 1));
+    if (change->high < NO_BOUND)
+        nvt_table_set_real(table, row, HIGH - skipped, 100 * (change->high - 1));
+    nvt_table_set_text(table, row, VERDICT - skipped, verdict_of(from));
+}
+
+/* What the sides have in common, or "A x, B y". NULL where nothing is known of any. */
+static const char *together(const struct nvt_sides *groups, size_t offset, size_t sides, char *out,
+                            size_t size)
+{
+    const char *first = (const char *)&groups->origins[0] + offset;
+    size_t used = 0;
+    int same = 1;
+    for (size_t side = 1; side < sides; side++)
+        same &= !strcmp(first, (const char *)&groups->origins[side] + offset);
+    for (size_t side = 0; side < (same ? 1 : sides) && used < size; side++) {
+        const char *text = (const char *)&groups->origins[side] + offset;
+        char letter[4] = {(char)('A' + side), ' ', 0};
+        used += (size_t)snprintf(out + used, size - used, "%s%s%s", side ? ", " : "",
+                                 same ? "" : letter, *text || same ? text : "not stated");
+    }
+    return same && !*first ? NULL : out;
+}
+
+void nvt_compare_set_provenance(struct nvt_table *table, const struct nvt_sides *groups,
+                                size_t sides)
+{
+    char backend[640], device[1400], date[640], condition[2200];
+    const struct nvt_provenance provenance = {
+        .backend =
+            together(groups, offsetof(struct nvt_origin, backend), sides, backend, sizeof(backend)),
+        .device =
+            together(groups, offsetof(struct nvt_origin, device), sides, device, sizeof(device)),
+        .date = together(groups, offsetof(struct nvt_origin, date), sides, date, sizeof(date)),
+        .condition = together(groups, offsetof(struct nvt_origin, condition), sides, condition,
+                              sizeof(condition))};
+    nvt_table_set_provenance(table, &provenance);
+}
+
+/* "99.2": as many decimals as tell it from 100. */
+static void print_level(double level, char *out, size_t size)
+{
+    const double rest = 100 * (1 - level);
+    const int decimals = rest < 0.9999 ? (int)ceil(-log10(rest)) : fabs(rest - round(rest)) > 0.05;
+    snprintf(out, size, "%.*f", decimals, 100 * level);
+}
+
+static void print_title(const struct nvt_outcomes *outcomes, char *out, size_t size)
+{
+    char level[32], rows[64] = "";
+    size_t ranks = 0, runs = 0;
+    print_level(outcomes->level, level, sizeof(level));
+    for (size_t i = 0; i < outcomes->count; i++) {
+        const struct nvt_change *change = outcomes->rows[i].change;
+        ranks = change->ranks > ranks ? change->ranks : ranks;
+        for (int side = 0; side < 2; side++)
+            runs = change->runs[side] > runs ? change->runs[side] : runs;
+    }
+    if (outcomes->level > 1 - NVT_CHANGE_ALPHA)
+        snprintf(rows, sizeof(rows), " (%g %% over all rows)", 100 * (1 - NVT_CHANGE_ALPHA));
+    size_t used = (size_t)snprintf(
+        out, size, "Change against side A, verdicts and intervals of %s %%%s", level, rows);
+    if (ranks > 1 && used < size)
+        used += (size_t)snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
+    if (runs > 1 && used < size)
+        snprintf(out + used, size - used, "; totals are of one run, n of all of a side");
+}
+
+struct nvt_table *nvt_compare_table(const struct nvt_outcomes *outcomes,
+                                    const struct nvt_sides *groups, size_t sides, size_t top)
+{
+    char title[200];
+    print_title(outcomes, title, sizeof(title));
+    const size_t skipped = has_configurations(outcomes) ? 0 : 1;
+    struct nvt_table *table = nvt_table_new("compare", title, columns + skipped,
+                                            sizeof(columns) / sizeof(columns[0]) - skipped);
+    if (table)
+        nvt_compare_set_provenance(table, groups, sides);
+    for (size_t i = 0; table && i < outcomes->count && (!top || i < top); i++)
+        add_row(table, &outcomes->rows[i], skipped);
+    return table;
+}
