@@ -1,358 +1,17 @@
 #include "sweeps.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/buffer.h"
 #include "../../lib/sample.h"
 #include "../input/ranks.h"
-#include "curves.h"
-#include "../../lib/map.h"
 #include "../model/named_iterations.h"
-
-/* --- what took time --------------------------------------------------------------------------- */
-
-/* What it is called, when it was launched or entered, whose it is, and its own time. */
-struct entry {
-    uint32_t name, domain, thread, process;
-    int64_t moment, start, end;
-};
-
-static uint32_t count_entries(const struct nvt_trace *trace, enum nvt_sweep_kind kind)
-{
-    return kind == NVT_SWEEP_RANGE  ? trace->ranges.count
-           : kind == NVT_SWEEP_CALL ? trace->apis.count
-                                    : trace->ops.count;
-}
-
-/* Whether a row counts. */
-static int read_entry(const struct nvt_trace *trace, enum nvt_sweep_kind kind, uint32_t i,
-                      struct entry *entry)
-{
-    const struct nvt_ranges *ranges = &trace->ranges;
-    const struct nvt_apis *apis = &trace->apis;
-    const struct nvt_ops *ops = &trace->ops;
-    if (kind == NVT_SWEEP_RANGE) {
-        *entry = (struct entry){ranges->name[i],  ranges->domain[i], ranges->thread[i], NVT_NONE,
-                                ranges->start[i], ranges->start[i],  ranges->end[i]};
-        return !(ranges->flags[i] & NVT_RANGE_PARTIAL);
-    }
-    if (kind == NVT_SWEEP_CALL) {
-        *entry =
-            (struct entry){apis->name[i],  0,           apis->thread[i], NVT_NONE, apis->start[i],
-                           apis->start[i], apis->end[i]};
-        return 1;
-    }
-    *entry =
-        (struct entry){ops->name[i],  0,          ops->thread[i], ops->process[i], ops->launch[i],
-                       ops->start[i], ops->end[i]};
-    return ops->launch[i] != INT64_MIN;
-}
-
-/* The name behind the domain's. */
-static const char *bare_name(const struct nvt_sweep_item *item)
-{
-    return item->key + item->domain_length + 1;
-}
-
-/* Whether an entry of the item's kind is one of it. `name`: the trace's id of its bare name. */
-static int is_of(const struct nvt_sweep_item *item, const struct nvt_trace *trace, uint32_t name,
-                 const struct entry *entry)
-{
-    if (entry->name != name)
-        return 0;
-    if (item->kind != NVT_SWEEP_RANGE)
-        return 1;
-    const char *domain = nvt_name(trace, trace->domains.name[entry->domain]);
-    return strlen(domain) == item->domain_length &&
-           !strncmp(domain, item->key, item->domain_length);
-}
-
-static uint32_t find_name(const struct nvt_sweep_item *item, const struct nvt_trace *trace)
-{
-    return nvt_strings_find(trace->strings, bare_name(item), strlen(bare_name(item)));
-}
-
-/* --- one run ---------------------------------------------------------------------------------- */
-
-/* A trace, as one of those of a sweep. */
-struct member {
-    uint32_t sweep; /* from 1 on, in the order of their first runs */
-    size_t run;     /* nvt_input_run_numbers */
-    const struct nvt_input_trace *from;
-    const struct nvt_member *axis;
-};
-
-/* What an item took in an iteration; there may be several of one where iterations overlap. */
-struct cell {
-    size_t iteration;
-    double ns;
-};
-
-struct cells {
-    struct cell *items;
-    size_t count, capacity;
-    uint64_t entries;
-};
-
-/* What is needed while a run is added, and of one of its traces, which are those of its ranks. */
-struct work {
-    double n;
-    struct cells *cells; /* by item */
-    size_t cell_count;
-    size_t iteration_count; /* of all its traces */
-    size_t before;          /* of those before this one */
-    const struct nvt_trace *trace;
-    struct nvt_named_iterations iterations;
-    struct nvt_map item_of; /* by kind or domain, and string */
-    struct nvt_map last_of; /* the outermost range, by thread and item */
-};
-
-/* Its number, from 1 on. NVT_NO_STRING: out of memory. */
-static uint32_t add_name(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *domain,
-                         const char *name)
-{
-    struct nvt_buffer text = {0};
-    uint32_t id = NVT_NO_STRING;
-    if (!sweep->names)
-        sweep->names = nvt_strings_new();
-    if (!sweep->shown)
-        sweep->shown = nvt_strings_new();
-    if (sweep->names && sweep->shown &&
-        !nvt_buffer_printf(&text, "%d%s:%s", (int)kind, domain, name))
-        id = nvt_strings_add(sweep->names, (const char *)text.data, text.size);
-    nvt_buffer_free(&text);
-    return id;
-}
-
-/* How an item is called: by its bare name, unless that is taken or is not enough. 0 or -1. */
-static int call(struct nvt_sweep *sweep, struct nvt_sweep_item *item)
-{
-    const char *name = bare_name(item);
-    item->name = name;
-    if (item->kind != NVT_SWEEP_RANGE || item->is_iteration)
-        return 0;
-    if ((item->domain_length && strncmp(item->key, "nvtally:", item->domain_length + 1) != 0) ||
-        !strcmp(name, "iteration") ||
-        nvt_strings_find(sweep->shown, name, strlen(name)) != NVT_NO_STRING)
-        item->name = item->key;
-    return nvt_strings_add_text(sweep->shown, item->name) == NVT_NO_STRING ? -1 : 0;
-}
-
-/* The item of an entry, new if need be; that of iterations has no domain and no name in the trace. SIZE_MAX: out of memory. */
-static size_t find_item(struct nvt_sweep *sweep, enum nvt_sweep_kind kind, const char *domain,
-                        const char *name, int is_iteration)
-{
-    const uint32_t id = add_name(sweep, kind, is_iteration ? "\n" : domain, name);
-    if (id == NVT_NO_STRING)
-        return SIZE_MAX;
-    if (id <= sweep->count)
-        return id - 1;
-    if (sweep->count == sweep->capacity) {
-        size_t capacity = sweep->capacity ? sweep->capacity * 2 : 32;
-        struct nvt_sweep_item *items = realloc(sweep->items, capacity * sizeof(*items));
-        if (!items)
-            return SIZE_MAX;
-        sweep->items = items;
-        sweep->capacity = capacity;
-    }
-    struct nvt_sweep_item *item = &sweep->items[sweep->count];
-    *item = (struct nvt_sweep_item){.kind = kind,
-                                    .key = nvt_strings_get(sweep->names, id, NULL) + 1,
-                                    .domain_length = is_iteration ? 1 : strlen(domain),
-                                    .is_iteration = is_iteration};
-    return call(sweep, item) ? SIZE_MAX : sweep->count++;
-}
-
-/* Add to what an item took in an iteration. 0 or -1. */
-static int add_cell(struct work *work, size_t index, size_t iteration, double ns)
-{
-    if (index >= work->cell_count) {
-        const size_t count = 2 * index + 32;
-        struct cells *all = realloc(work->cells, count * sizeof(*all));
-        if (!all)
-            return -1;
-        memset(all + work->cell_count, 0, (count - work->cell_count) * sizeof(*all));
-        work->cells = all;
-        work->cell_count = count;
-    }
-    struct cells *cells = &work->cells[index];
-    struct cell *last = cells->count ? &cells->items[cells->count - 1] : NULL;
-    cells->entries++;
-    if (last && last->iteration == iteration) {
-        last->ns += ns;
-        return 0;
-    }
-    if (cells->count == cells->capacity) {
-        size_t capacity = cells->capacity ? cells->capacity * 2 : 8;
-        struct cell *items = realloc(cells->items, capacity * sizeof(*items));
-        if (!items)
-            return -1;
-        cells->items = items;
-        cells->capacity = capacity;
-    }
-    cells->items[cells->count++] = (struct cell){iteration, ns};
-    return 0;
-}
-
-/* Begin the item's point of this run. 0 or -1. */
-static int begin_point(const struct work *work, const struct nvt_sweep *sweep,
-                       struct nvt_sweep_item *item)
-{
-    if (item->count == item->capacity) {
-        size_t capacity = item->capacity ? item->capacity * 2 : 4;
-        struct nvt_sweep_point *points = realloc(item->points, capacity * sizeof(*points));
-        if (!points)
-            return -1;
-        item->points = points;
-        item->capacity = capacity;
-    }
-    item->points[item->count++] =
-        (struct nvt_sweep_point){.n = work->n, .trace = work->trace, .run = sweep->runs};
-    return 0;
-}
-
-/* The item of a row. NULL: out of memory. */
-static struct nvt_sweep_item *item_of(struct work *work, struct nvt_sweep *sweep,
-                                      enum nvt_sweep_kind kind, const struct entry *entry,
-                                      int is_iteration)
-{
-    /* Domains are fewer than ranges, and those than 2^32 - 8. */
-    const uint32_t whose = is_iteration              ? UINT32_MAX
-                           : kind == NVT_SWEEP_RANGE ? (uint32_t)NVT_SWEEP_KINDS + entry->domain
-                                                     : (uint32_t)kind;
-    const uint32_t name = is_iteration ? 0 : entry->name;
-    uint32_t *at = nvt_map_at(&work->item_of, (uint64_t)whose << 32 | name);
-    if (at && *at == NVT_MAP_NONE) {
-        const struct nvt_trace *trace = work->trace;
-        const char *domain =
-            kind == NVT_SWEEP_RANGE ? nvt_name(trace, trace->domains.name[entry->domain]) : "";
-        size_t index =
-            find_item(sweep, kind, domain,
-                      is_iteration ? "iteration" : nvt_name(trace, entry->name), is_iteration);
-        if (index == SIZE_MAX)
-            return NULL;
-        *at = (uint32_t)index;
-    }
-    return at && sweep->items ? &sweep->items[*at] : NULL;
-}
-
-/* Whether a range lies in one of its thread and item, whose time it is then. 1, 0, or -1 when out of memory. */
-static int is_within_itself(struct work *work, uint32_t row, size_t index)
-{
-    const struct nvt_ranges *ranges = &work->trace->ranges;
-    if (ranges->style[row] != NVT_PUSH_POP)
-        return 0;
-    uint32_t *last = nvt_map_at(&work->last_of, (uint64_t)ranges->thread[row] << 32 | index);
-    if (!last)
-        return -1;
-    if (*last != NVT_MAP_NONE && ranges->end[row] <= ranges->end[*last])
-        return 1;
-    *last = row;
-    return 0;
-}
-
-static int add_entry(struct work *work, struct nvt_sweep *sweep, enum nvt_sweep_kind kind,
-                     uint32_t row, const struct entry *entry)
-{
-    uint32_t at = nvt_iteration_at(&work->iterations, entry->thread, entry->process, entry->moment);
-    if (at == NVT_NONE)
-        return 0;
-    const int is_iteration = kind == NVT_SWEEP_RANGE && work->iterations.rows[at] == row;
-    struct nvt_sweep_item *item = item_of(work, sweep, kind, entry, is_iteration);
-    if (!item)
-        return -1;
-    const size_t index = (size_t)(item - sweep->items);
-    const int is_inner = kind == NVT_SWEEP_RANGE ? is_within_itself(work, row, index) : 0;
-    if (is_inner < 0 || add_cell(work, index, work->before + at,
-                                 is_inner ? 0 : (double)(entry->end - entry->start)))
-        return -1;
-    if (work->cells[index].entries == 1 && begin_point(work, sweep, item))
-        return -1;
-    struct nvt_sweep_point *point = &item->points[item->count - 1];
-    if (point->example_count < NVT_SWEEP_EXAMPLES && point->trace == work->trace)
-        point->examples[point->example_count++] = entry->start;
-    return 0;
-}
-
-/* What an item took in each iteration, 0 where it is not. In how many it is. */
-static size_t add_up_cells(const struct cells *cells, size_t iterations, double *values)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < iterations; i++)
-        values[i] = NAN;
-    for (size_t i = 0; i < cells->count; i++) {
-        double *value = &values[cells->items[i].iteration];
-        count += isnan(*value) ? 1 : 0;
-        *value = (isnan(*value) ? 0 : *value) + cells->items[i].ns;
-    }
-    for (size_t i = 0; i < iterations; i++)
-        if (isnan(values[i]))
-            values[i] = 0;
-    return count;
-}
-
-/* What an item took in each iteration becomes what one costs. */
-static void end_point(const struct cells *cells, size_t iterations, double *values,
-                      struct nvt_sweep_point *point)
-{
-    struct nvt_summary summary = {.median = 0};
-    double sum = 0;
-    for (size_t i = 0; i < cells->count; i++)
-        sum += cells->items[i].ns;
-    /* In fewer than half of them the median is 0, and in half of them it is half of the least. */
-    if (2 * add_up_cells(cells, iterations, values) > iterations)
-        nvt_sample_summary(values, iterations, &summary);
-    point->mean_ns = sum / (double)iterations;
-    point->ns = summary.median;
-    point->count = (double)cells->entries / (double)iterations;
-}
-
-/* Add up what lies in the iterations of one of its traces. 0 or -1. */
-static int add_trace(struct work *work, struct nvt_sweep *sweep, const struct nvt_trace *trace)
-{
-    struct entry entry;
-    work->trace = trace;
-    work->before = work->iteration_count;
-    int status = nvt_named_iterations_of(&work->iterations, trace);
-    work->iteration_count += work->iterations.count;
-    for (enum nvt_sweep_kind kind = 0; kind < NVT_SWEEP_KINDS && work->iterations.count; kind++)
-        for (uint32_t i = 0; i < count_entries(trace, kind) && !status; i++)
-            if (read_entry(trace, kind, i, &entry))
-                status = add_entry(work, sweep, kind, i, &entry);
-    nvt_map_free(&work->item_of);
-    nvt_map_free(&work->last_of);
-    work->item_of = work->last_of = (struct nvt_map){0};
-    nvt_named_iterations_free(&work->iterations);
-    return status;
-}
-
-/* Add a run, the members of that number. 0 or -1. */
-static int add_run(struct nvt_sweep *sweep, const struct member *members, size_t count, size_t run)
-{
-    struct work work = {0};
-    int status = 0;
-    for (size_t i = 0; i < count && !status; i++) {
-        if (members[i].run != run)
-            continue;
-        work.n = members[i].axis->number;
-        status = add_trace(&work, sweep, members[i].from->trace);
-    }
-    double *values = malloc((work.iteration_count + 1) * sizeof(*values));
-    status = values ? status : -1;
-    for (size_t i = 0; i < work.cell_count && i < sweep->count && !status; i++)
-        if (work.cells[i].count)
-            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): what has entries has a point */
-            end_point(&work.cells[i], work.iteration_count, values,
-                      &sweep->items[i].points[sweep->items[i].count - 1]);
-    for (size_t i = 0; i < work.cell_count; i++)
-        free(work.cells[i].items);
-    free(work.cells);
-    free(values);
-    sweep->runs++;
-    return status;
-}
+#include "curves.h"
+#include "sweep_rows.h"
+#include "sweep_run.h"
 
 /* --- all runs of a sweep ---------------------------------------------------------------------- */
 
@@ -449,6 +108,14 @@ static void free_sweep(struct nvt_sweep *sweep)
 
 /* --- which runs are of one sweep -------------------------------------------------------------- */
 
+/* A trace, as one of those of a sweep. */
+struct member {
+    uint32_t sweep; /* from 1 on, in the order of their first runs */
+    size_t run;     /* nvt_input_run_numbers */
+    const struct nvt_input_trace *from;
+    const struct nvt_member *axis;
+};
+
 struct members {
     struct member *items;
     size_t count, capacity;
@@ -544,6 +211,22 @@ static int has_three_runs(const struct member *members, size_t count)
     return runs >= 3 && least < most;
 }
 
+/* Add the run of that number, the first of whose members is given. 0 or -1. */
+static int add_run(struct nvt_sweep *sweep, const struct member *members, size_t count,
+                   const struct member *first)
+{
+    const struct nvt_trace **traces = malloc((count + 1) * sizeof(*traces));
+    size_t trace_count = 0;
+    if (!traces)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        if (members[i].run == first->run)
+            traces[trace_count++] = members[i].from->trace;
+    int status = nvt_sweep_add_run(sweep, first->axis->number, traces, trace_count);
+    free(traces);
+    return status;
+}
+
 /* Append the sweep of these runs. 0 or -1. */
 static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, size_t count)
 {
@@ -559,7 +242,7 @@ static int add_sweep(struct nvt_sweeps *sweeps, const struct member *members, si
             continue;
         }
         sweep.first = sweep.first ? sweep.first : members[i].from;
-        status = add_run(&sweep, members, count, members[i].run);
+        status = add_run(&sweep, members, count, &members[i]);
     }
     if (!status)
         status = end_sweep(&sweep);
@@ -639,15 +322,17 @@ int nvt_sweep_entry(const struct nvt_sweep_item *item, const struct nvt_sweep_po
                     double *median)
 {
     const struct nvt_trace *trace = point->trace;
-    const uint32_t rows = count_entries(trace, item->kind), name = find_name(item, trace);
+    const uint32_t rows = nvt_sweep_row_count(trace, item->kind),
+                   name = nvt_sweep_find_name(item, trace);
     double *values = malloc(((size_t)rows + 1) * sizeof(*values));
     struct nvt_named_iterations iterations = {0};
     struct nvt_summary summary;
-    struct entry entry;
+    struct nvt_sweep_row entry;
     size_t count = 0;
     int status = nvt_named_iterations_of(&iterations, trace) || !values ? -1 : 0;
     for (uint32_t i = 0; i < rows && !status; i++)
-        if (read_entry(trace, item->kind, i, &entry) && is_of(item, trace, name, &entry) &&
+        if (nvt_sweep_row_read(trace, item->kind, i, &entry) &&
+            nvt_sweep_row_is_of(item, trace, name, &entry) &&
             nvt_iteration_at(&iterations, entry.thread, entry.process, entry.moment) != NVT_NONE)
             values[count++] = (double)(entry.end - entry.start);
     if (!status)
@@ -675,9 +360,9 @@ static uint32_t range_from(const struct nvt_ranges *ranges, int64_t start)
 static int is_row_of(const struct nvt_sweep_item *item, const struct nvt_trace *trace,
                      uint32_t name, uint32_t row)
 {
-    struct entry entry;
-    read_entry(trace, NVT_SWEEP_RANGE, row, &entry);
-    return is_of(item, trace, name, &entry);
+    struct nvt_sweep_row entry;
+    nvt_sweep_row_read(trace, NVT_SWEEP_RANGE, row, &entry);
+    return nvt_sweep_row_is_of(item, trace, name, &entry);
 }
 
 int nvt_sweep_lies_within(const struct nvt_sweep_item *inner, const struct nvt_sweep_item *outer)
@@ -687,7 +372,8 @@ int nvt_sweep_lies_within(const struct nvt_sweep_item *inner, const struct nvt_s
     const struct nvt_ranges *ranges = &trace->ranges;
     if (inner->is_iteration || outer->is_iteration)
         return !inner->is_iteration;
-    const uint32_t name = find_name(inner, trace), outer_name = find_name(outer, trace);
+    const uint32_t name = nvt_sweep_find_name(inner, trace),
+                   outer_name = nvt_sweep_find_name(outer, trace);
     uint32_t row = range_from(ranges, point->examples[0]);
     while (row < ranges->count && ranges->start[row] == point->examples[0] &&
            !is_row_of(inner, trace, name, row))
