@@ -348,63 +348,6 @@ static void set_lengths(struct nvt_sweep *sweep)
         sweep->iterations = has_own ? sweep->axes->iterations : 100;
 }
 
-/* Whether the levels are such as can be compared in the way that was asked for. */
-static int check_interleave(const struct nvt_sweep *sweep, struct nvt_error *err)
-{
-    if (sweep->interleave == NVT_INTERLEAVE_ITERATIONS && sweep->collect.count < 2)
-        return nvt_fail(err, "--interleave iterations: needs levels to take turns: give --collect "
-                             "off,nvtx");
-    if (sweep->interleave != NVT_INTERLEAVE_WITHIN)
-        return 0;
-    for (size_t i = 0; i < sweep->collect.count; i++)
-        if (sweep->collect.values[i] == NVT_COLLECT_OFF)
-            return nvt_fail(err, "--interleave within: each run is its own bare one: leave off out "
-                                 "of --collect");
-    int timing = nvt_axes_find(sweep->axes, "timing");
-    for (size_t i = 0; timing >= 0 && i < sweep->count; i++)
-        if (!strcmp(sweep->axes->axes[timing].words[sweep->configurations[i].values[timing]],
-                    "loop"))
-            return nvt_fail(err,
-                            "--interleave within: the calls of a loop lie under one clock: add "
-                            "--timing single");
-    return 0;
-}
-
-/* A recorder records whole processes, and levels are compared from one start to the next. */
-static int check_one_process(const struct nvt_sweep *sweep, struct nvt_error *err)
-{
-    if (!sweep->one_process)
-        return 0;
-    if (sweep->collect.count != 1 || sweep->collect.values[0] != NVT_COLLECT_OFF)
-        return nvt_fail(err,
-                        "--one-process: what is collected is of a process: needs --collect off");
-    if (sweep->ranks.size > 1 || sweep->launcher)
-        return nvt_fail(err, "--one-process: not over several processes");
-    return 0;
-}
-
-static int check_resume(const struct nvt_sweep *sweep, struct nvt_error *err)
-{
-    if (!sweep->resume)
-        return 0;
-    if (!sweep->directory)
-        return nvt_fail(err, "--resume: -o DIR says where the rows are");
-    if (sweep->interleave == NVT_INTERLEAVE_ITERATIONS)
-        return nvt_fail(err, "--resume: levels that take turns are run together: not with "
-                             "--interleave iterations");
-    if (sweep->ranks.size > 1)
-        return nvt_fail(err, "--resume: not over several processes, which run one configuration");
-    return 0;
-}
-
-static int check_launcher(const struct nvt_sweep *sweep, struct nvt_error *err)
-{
-    return sweep->launcher && sweep->interleave == NVT_INTERLEAVE_ITERATIONS
-               ? nvt_fail(err, "--launcher: ranks of several runs take no turns: not with "
-                               "--interleave iterations")
-               : 0;
-}
-
 /* 0 to go on, 1 when --help was answered, -1 with err. */
 static int parse(int argc, char **argv, struct request *request, struct nvt_error *err)
 {
@@ -429,10 +372,7 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
     set_lengths(&request->sweep);
     if (nvt_sweep_find_nsys(&request->sweep, request->nsys, err) || expand(request, err))
         return -1;
-    return check_interleave(&request->sweep, err) || check_one_process(&request->sweep, err) ||
-                   check_resume(&request->sweep, err) || check_launcher(&request->sweep, err)
-               ? -1
-               : 0;
+    return nvt_sweep_check(&request->sweep, err);
 }
 
 /* --- running ----------------------------------------------------------------------------------------- */

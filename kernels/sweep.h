@@ -59,6 +59,9 @@ struct nvt_sweep {
  * first, so that what drifts while the sweep goes on touches all levels alike. */
 size_t nvt_sweep_runs(const struct nvt_sweep *sweep);
 
+/* Whether what is asked for goes together: 0, or -1 with err. */
+int nvt_sweep_check(const struct nvt_sweep *sweep, struct nvt_error *err);
+
 struct nvt_sweep_end {
     int not_ok; /* runs that are rows of another status than ok */
     int status; /* exit status of the last that is a row of status error, 128 + its signal; 0: none */

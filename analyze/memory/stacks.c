@@ -1,6 +1,5 @@
 #include "stacks.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "../../lib/clock.h"
 #include "../device/devices.h"
+#include "alike_names.h"
 #include "levels.h"
 #include "../../lib/map.h"
 #include "../model/nesting.h"
@@ -34,9 +34,6 @@ struct build {
     uint8_t *is_wanted;      /* ranges of which there shall be rows */
     uint32_t *alike;         /* names of ranges -> what stands for all that are alike, or NULL */
 };
-
-/* Where a number has so many values among names that are alike but for numbers, it tells nothing. */
-enum { ALIKE_LEAST = 4 };
 
 /* --- rows --- */
 
@@ -85,134 +82,14 @@ static uint32_t name_of(struct build *build, uint32_t string)
     return *known;
 }
 
-/* Numbers of a name that are looked at, and values of each that are told apart. */
-enum { SLOTS = 8 };
-
-/* What is known of the names that differ in numbers alone: the different values of each number. */
-struct pattern {
-    uint64_t values[SLOTS][ALIKE_LEAST];
-    uint8_t count[SLOTS];
-};
-
-struct patterns {
-    struct nvt_strings *texts; /* names with a '*' for each number */
-    struct pattern *items;     /* by their ids */
-    uint32_t capacity;
-};
-
-/* Write a name with a '*' for the numbers that `which`, a bit for each, has. The length. */
-static size_t write_starred(const char *name, size_t length, unsigned which, char *out)
-{
-    size_t used = 0;
-    unsigned slot = 0;
-    for (size_t i = 0; i < length; slot++) {
-        for (; i < length && !isdigit((unsigned char)name[i]); i++)
-            out[used++] = name[i];
-        int is_star = slot < SLOTS ? (int)(which >> slot & 1) : 0;
-        if (is_star && i < length)
-            out[used++] = '*';
-        for (; i < length && isdigit((unsigned char)name[i]); i++)
-            if (!is_star)
-                out[used++] = name[i];
-    }
-    return used;
-}
-
-static void note_value(struct pattern *pattern, unsigned slot, uint64_t value)
-{
-    uint8_t known = 0;
-    while (known < pattern->count[slot] && pattern->values[slot][known] != value)
-        known++;
-    if (known == pattern->count[slot] && known < ALIKE_LEAST)
-        pattern->values[slot][pattern->count[slot]++] = value;
-}
-
-/* Note the numbers of a name; large ones come round. */
-static void note_values(struct pattern *pattern, const char *name, size_t length)
-{
-    unsigned slot = 0;
-    for (size_t i = 0; i < length && slot < SLOTS;) {
-        if (!isdigit((unsigned char)name[i])) {
-            i++;
-            continue;
-        }
-        uint64_t value = 1; /* 07 is not 7 */
-        for (; i < length && isdigit((unsigned char)name[i]); i++)
-            value = value * 10 + (uint64_t)(name[i] - '0');
-        note_value(pattern, slot++, value);
-    }
-}
-
-/* The pattern of a name, new or old; NULL: out of memory. `text` has room for the name. */
-static struct pattern *pattern_of(struct patterns *patterns, const char *name, size_t length,
-                                  char *text)
-{
-    uint32_t id = nvt_strings_add(patterns->texts, text,
-                                  write_starred(name, length, (1u << SLOTS) - 1, text));
-    if (id == NVT_NO_STRING)
-        return NULL;
-    if (id >= patterns->capacity) {
-        uint32_t capacity = id * 2 + 64;
-        struct pattern *items = realloc(patterns->items, capacity * sizeof(*items));
-        if (!items)
-            return NULL;
-        memset(items + patterns->capacity, 0, (capacity - patterns->capacity) * sizeof(*items));
-        patterns->items = items;
-        patterns->capacity = capacity;
-    }
-    return &patterns->items[id];
-}
-
-/* The name that stands for one and those that are like it. NVT_NO_STRING: out of memory. */
-static uint32_t alike_of(struct build *build, const struct pattern *pattern, uint32_t name,
-                         char *text)
-{
-    size_t length;
-    struct nvt_strings *names = build->stacks->names;
-    const char *own = nvt_strings_get(names, name, &length);
-    unsigned which = 0;
-    for (unsigned slot = 0; slot < SLOTS; slot++)
-        which |= (unsigned)(pattern->count[slot] >= ALIKE_LEAST) << slot;
-    if (!which)
-        return name;
-    build->stacks->has_alike = 1;
-    return nvt_strings_add(names, text, write_starred(own, length, which, text));
-}
-
-/* Two rounds over all names: what values their numbers have, and what stands for each. */
-static int match_names(struct build *build, struct patterns *patterns, uint32_t count)
-{
-    struct nvt_strings *names = build->stacks->names;
-    int status = 0;
-    for (int round = 0; round < 2; round++)
-        for (uint32_t i = 0; i < count && !status; i++) {
-            size_t length;
-            const char *name = nvt_strings_get(names, i, &length);
-            char *text = malloc(length + 1);
-            struct pattern *pattern = text ? pattern_of(patterns, name, length, text) : NULL;
-            if (pattern && !round)
-                note_values(pattern, name, length);
-            else if (pattern)
-                build->alike[i] = alike_of(build, pattern, i, text);
-            status = !pattern || (round && build->alike[i] == NVT_NO_STRING) ? -1 : 0;
-            free(text);
-        }
-    return status;
-}
-
 /* Find the names of ranges that are alike. 0, or -1 when out of memory. */
 static int find_alike(struct build *build)
 {
     for (uint32_t i = 0; i < build->trace->ranges.count; i++)
         if (name_of(build, build->trace->ranges.name[i]) == NVT_NO_STRING)
             return -1;
-    uint32_t count = nvt_strings_count(build->stacks->names);
-    struct patterns patterns = {.texts = nvt_strings_new()};
-    build->alike = malloc(((size_t)count + 1) * sizeof(*build->alike));
-    int status = patterns.texts && build->alike ? match_names(build, &patterns, count) : -1;
-    nvt_strings_free(patterns.texts);
-    free(patterns.items);
-    return status;
+    build->alike = nvt_alike_names(build->stacks->names, &build->stacks->has_alike);
+    return build->alike ? 0 : -1;
 }
 
 /* The name of a range's row. */

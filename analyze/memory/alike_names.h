@@ -1,0 +1,17 @@
+/*
+ * Names that are alike but for their numbers, such as "step 1" to "step 5000": in a flame graph they are one, "step *". A
+ * number becomes a '*' where names that are otherwise the same have four values of it or more; of few ("layer 1", "layer 2")
+ * each is itself. Of a name the first eight numbers are looked at.
+ */
+#ifndef NVT_ALIKE_NAMES_H
+#define NVT_ALIKE_NAMES_H
+
+#include "../../lib/strings.h"
+
+/*
+ * What stands for each of the names: ids of `names`, to which those with a '*' are added, by the ids that it had before;
+ * *has_alike becomes 1 where there are any. malloc'ed, NULL when out of memory.
+ */
+uint32_t *nvt_alike_names(struct nvt_strings *names, int *has_alike);
+
+#endif
