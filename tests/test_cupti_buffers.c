@@ -70,6 +70,12 @@ static void complete(uint8_t *buffer, size_t size, size_t valid)
     nvt_cupti_buffer_completed(NULL, 0, buffer, size, valid);
 }
 
+/* A record begins in it. */
+static void write_to(uint8_t *buffer)
+{
+    memset(buffer, 0x11, sizeof(uint32_t));
+}
+
 /* Decode what is filled. */
 static unsigned give_back(void)
 {
@@ -120,11 +126,16 @@ static void the_oldest_that_is_out_is_known(void **state)
     assert_int_equal(nvt_cupti_buffers_oldest(), 0);
     int64_t before = nvt_monotonic_ns();
     uint8_t *first = request(&size);
+    /* There may be nothing in it for as long as CUPTI likes. */
+    assert_int_equal(nvt_cupti_buffers_oldest(), 0);
+    write_to(first);
     int64_t oldest = nvt_cupti_buffers_oldest();
     assert_true(oldest >= before && oldest <= nvt_monotonic_ns());
     pass(1);
     uint8_t *second = request(&size);
     uint8_t *third = request(&size);
+    write_to(second);
+    write_to(third);
     assert_true(nvt_cupti_buffers_oldest() == oldest);
     complete(second, size, 0);
     assert_true(nvt_cupti_buffers_oldest() == oldest);
@@ -133,6 +144,27 @@ static void the_oldest_that_is_out_is_known(void **state)
     complete(third, size, 0);
     assert_int_equal(nvt_cupti_buffers_oldest(), 0);
     assert_int_equal(give_back(), 3);
+    /* What was written before is no record of now. */
+    first = request(&size);
+    assert_int_equal(nvt_cupti_buffers_oldest(), 0);
+    complete(first, size, 0);
+    assert_int_equal(give_back(), 1);
+}
+
+static void a_buffer_of_another_tool_is_left_alone(void **state)
+{
+    static uint64_t theirs[64];
+    size_t size;
+    (void)state;
+    uint8_t *ours = request(&size);
+    const unsigned before = rung;
+    complete((uint8_t *)(theirs + 32), 64, 8);
+    assert_int_equal(nvt_cupti_buffers_foreign(), 1);
+    assert_int_equal(rung, before);
+    for (size_t i = 0; i < 64; i++)
+        assert_int_equal(theirs[i], 0);
+    complete(ours, size, 0);
+    assert_int_equal(give_back(), 1);
 }
 
 static void a_used_buffer_comes_back_clear(void **state)
@@ -188,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_fills_slowly_is_small),
         cmocka_unit_test(the_oldest_that_is_out_is_known),
+        cmocka_unit_test(a_buffer_of_another_tool_is_left_alone),
         cmocka_unit_test(a_used_buffer_comes_back_clear),
         cmocka_unit_test(there_is_an_end_of_them_if_that_may_be),
     };

@@ -3,6 +3,7 @@
 #ifdef HAVE_CUPTI
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "../../lib/clock.h"
@@ -36,11 +37,21 @@ static struct buffer *empty, *filled, **filled_end = &filled;
 static struct buffer *out, *out_last; /* with CUPTI, the oldest first */
 static uint32_t made;
 static size_t size_wanted = SIZE_LEAST;
+static _Atomic uint32_t foreign;
 static struct nvt_cupti_buffers_use use;
 
 void nvt_cupti_buffers_init(const struct nvt_cupti_buffers_use *how)
 {
     use = *how;
+}
+
+/* Whether CUPTI has written nothing into one that it has: a record begins with its kind, which is never 0. CUPTI may be
+ * writing it right now. */
+__attribute__((no_sanitize("thread"))) static int is_blank(const struct buffer *buffer)
+{
+    const volatile uint32_t *kind = (const volatile uint32_t *)(buffer + 1);
+    _Static_assert(CUPTI_ACTIVITY_KIND_INVALID == 0, "a buffer comes clear");
+    return *kind == CUPTI_ACTIVITY_KIND_INVALID;
 }
 
 static void hand_out(struct buffer *buffer)
@@ -96,8 +107,15 @@ void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uin
     (void)size;
     if (!buffer)
         return;
-    struct buffer *full = (struct buffer *)buffer - 1;
     pthread_mutex_lock(&lock);
+    struct buffer *full = out;
+    while (full && (uint8_t *)(full + 1) != buffer)
+        full = full->next;
+    if (!full) {
+        pthread_mutex_unlock(&lock);
+        atomic_fetch_add(&foreign, 1);
+        return;
+    }
     take_back(full);
     full->valid = valid;
     choose_size(full);
@@ -110,9 +128,17 @@ void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uin
 int64_t nvt_cupti_buffers_oldest(void)
 {
     pthread_mutex_lock(&lock);
-    int64_t asked = out ? out->asked : 0;
+    const struct buffer *oldest = out;
+    while (oldest && is_blank(oldest))
+        oldest = oldest->next;
+    int64_t asked = oldest ? oldest->asked : 0;
     pthread_mutex_unlock(&lock);
     return asked;
+}
+
+uint32_t nvt_cupti_buffers_foreign(void)
+{
+    return atomic_load(&foreign);
 }
 
 uint32_t nvt_cupti_buffers_made(void)
@@ -140,8 +166,7 @@ uint8_t *nvt_cupti_buffer_take(size_t *valid)
 void nvt_cupti_buffer_give(uint8_t *buffer)
 {
     struct buffer *done = (struct buffer *)buffer - 1;
-    if (use.zeroed)
-        memset(buffer, 0, done->given);
+    memset(buffer, 0, use.zeroed ? done->given : sizeof(uint32_t));
     pthread_mutex_lock(&lock);
     done->next = empty;
     empty = done;

@@ -55,9 +55,12 @@ void CUPTIAPI nvt_cupti_buffer_completed(CUcontext context, uint32_t stream, uin
                                          size_t size, size_t valid);
 /* Buffers that CUPTI has asked for so far. */
 uint32_t nvt_cupti_buffers_made(void);
-/* When CUPTI asked for the oldest of those that it still has, ns of CLOCK_MONOTONIC; 0: it has none.
- * The records in them are of later than that. */
+/* When CUPTI asked for the oldest of those that it still has with something in it, ns of CLOCK_MONOTONIC; 0: it has none.
+ * The records in them are of later than that. One without a record CUPTI may keep whatever it is asked for: "it returns
+ * all the activity buffers which have all the activity records completed" (cuptiActivityFlushAll) says nothing of those. */
 int64_t nvt_cupti_buffers_oldest(void);
+/* Buffers that were never ours and that CUPTI has handed to us: of a tool that had it before. They are left alone. */
+uint32_t nvt_cupti_buffers_foreign(void);
 /* The next filled buffer and its size; NULL when there is none. Give it back afterwards. */
 uint8_t *nvt_cupti_buffer_take(size_t *valid);
 void nvt_cupti_buffer_give(uint8_t *buffer);
