@@ -337,12 +337,24 @@ static void a_single_refusal_stops_nothing_else(void **state)
 static void what_is_refused_is_named(void **state)
 {
     (void)state;
-    struct nvt_trace *trace = record(
-        &(struct run){.how = "plain", .levels = "full", .refuses = "pools,subscriber"}, NULL);
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "plain", .levels = "full", .refuses = "pools"}, NULL);
     assert_true(
         has_note(trace, "CUPTI refuses to record memory pools (CUPTI_ERROR_NOT_SUPPORTED)"));
-    assert_true(has_note(trace, "another tool has subscribed to CUPTI: device records may be"));
     assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 6);
+    nvt_trace_free(trace);
+}
+
+/* CUPTI is for one tool, and cannot tell whose calls it gets: those of a second one would break the first one's. */
+static void who_has_subscribed_before_is_left_alone(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace =
+        record(&(struct run){.how = "plain", .levels = "full", .refuses = "subscriber"}, NULL);
+    assert_true(has_note(trace, "another tool has subscribed to CUPTI"));
+    assert_true(has_note(trace, "there are no device records"));
+    assert_int_equal(trace->ops.count, 0);
+    assert_int_equal(count_ranges(trace, "forward"), 1);
     nvt_trace_free(trace);
     trace = record(&(struct run){.how = "capture",
                                  .levels = "kernel",
@@ -351,6 +363,50 @@ static void what_is_refused_is_named(void **state)
                    NULL);
     assert_true(has_note(trace, "does not tell of cudaProfilerStart"));
     assert_int_equal(trace->ops.count, 0);
+    nvt_trace_free(trace);
+}
+
+/* PyTorch's profiler subscribes to nothing and takes over CUPTI's buffers, one of ours with it. */
+static void what_another_tool_takes_is_told(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = record_plainly("taken", "nvtx,kernel");
+    assert_int_equal(launched_in(trace, find_range(trace, "delivered")), 5);
+    assert_int_equal(trace->ops.count, 5);
+    assert_true(has_note(trace, "another tool, as PyTorch's profiler, may have taken over"));
+    nvt_trace_free(trace);
+    trace = record_plainly("second", "nvtx,kernel");
+    assert_true(launched_in(trace, find_range(trace, "kernels")) > 150);
+    assert_true(has_note(trace, "buffers of another tool"));
+    nvt_trace_free(trace);
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* CUPTI may have asked for a buffer for what is to come. Nothing is missing in it, and nobody waits for it. */
+static void an_empty_buffer_is_not_waited_for(void **state)
+{
+    (void)state;
+    const double before = seconds_now();
+    struct nvt_trace *trace = record(
+        &(struct run){
+            .how = "rests", .levels = "nvtx,kernel", .capture = "measure", .refuses = "empties"},
+        NULL);
+    const double took = seconds_now() - before;
+    assert_int_equal(count_ops(trace, NVT_OP_KERNEL), 10);
+    assert_null(trace->notes);
+    nvt_trace_free(trace);
+    if (took > 1.75)
+        fail_msg("%.2f s", took);
+    trace = record(
+        &(struct run){
+            .how = "held", .levels = "nvtx,kernel", .refuses = "empties", .signal = SIGKILL},
+        NULL);
     nvt_trace_free(trace);
 }
 
@@ -754,6 +810,9 @@ int main(void)
         cmocka_unit_test(without_choice_all_calls_are_recorded),
         cmocka_unit_test(a_single_refusal_stops_nothing_else),
         cmocka_unit_test(what_is_refused_is_named),
+        cmocka_unit_test(who_has_subscribed_before_is_left_alone),
+        cmocka_unit_test(what_another_tool_takes_is_told),
+        cmocka_unit_test(an_empty_buffer_is_not_waited_for),
         cmocka_unit_test(old_and_missing_libraries),
         cmocka_unit_test(the_real_library_without_a_driver),
         cmocka_unit_test(every_end_but_a_kill_delivers_all),

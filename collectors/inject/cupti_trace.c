@@ -79,6 +79,7 @@ static struct {
     _Atomic uint32_t progress; /* grows as buffers are filled, decoded and sent */
     _Atomic uint32_t is_up;    /* there is a context, or nobody tells */
     CUpti_SubscriberHandle subscriber;
+    CUptiResult subscribed;
     /* The flushing thread's. */
     struct nvt_cupti_decoder decoder;
     struct nvt_device_batch batch;
@@ -199,6 +200,19 @@ static void add_delivered(int final, int64_t asked)
     add(NVT_DEVICE_DELIVERED, fields, NVT_DELIVERED_FIELDS);
 }
 
+/* What CUPTI hands over after all, and to whom. Each is said once, at the end: it goes on until then. */
+static void tell_of_others(int64_t asked)
+{
+    const int64_t oldest = nvt_cupti_buffers_oldest();
+    if (oldest && oldest < asked)
+        problem("CUPTI has not given back all buffers with device records: another tool, as "
+                "PyTorch's profiler, "
+                "may have taken over what they and later ones hold");
+    if (nvt_cupti_buffers_foreign())
+        problem("CUPTI has handed over buffers of another tool, which had it before: that one "
+                "misses them");
+}
+
 static void hand_over(int final)
 {
     int64_t asked = nvt_monotonic_ns();
@@ -215,6 +229,8 @@ static void hand_over(int final)
     if (result == CUPTI_SUCCESS)
         add_delivered(final, asked);
     send_batch(NULL, &cupti.batch);
+    if (final && result == CUPTI_SUCCESS)
+        tell_of_others(asked);
 }
 
 static void *flush(void *memory)
@@ -431,10 +447,26 @@ static void CUPTIAPI on_call(void *context, CUpti_CallbackDomain domain, CUpti_C
     }
 }
 
-static void subscribe(void)
+/* Before anything else is asked of CUPTI, which serves one tool at a time and knows it by this alone: what another one
+ * has set up would be taken from it without a word ("CUPTI Initialization" in its manual). -1: there is another one. */
+static int subscribe(void)
+{
+    CUptiResult result = cupti.api.cuptiSubscribe(&cupti.subscriber, on_call, NULL);
+    cupti.subscribed = result;
+    if (result != CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        return 0;
+    problem(
+        "another tool has subscribed to CUPTI, and has it for itself: there are no device records");
+    if (nvt_capture_mode() == NVT_CAPTURE_PROFILER)
+        problem("CUPTI does not tell of cudaProfilerStart: another tool has subscribed to it");
+    return -1;
+}
+
+/* What we want to be told of. */
+static void listen(void)
 {
     const struct nvt_cupti_api *api = &cupti.api;
-    CUptiResult result = api->cuptiSubscribe(&cupti.subscriber, on_call, NULL);
+    CUptiResult result = cupti.subscribed;
     int profiler = nvt_capture_mode() == NVT_CAPTURE_PROFILER;
     CUptiResult told = result;
     if (result == CUPTI_SUCCESS) {
@@ -452,9 +484,7 @@ static void subscribe(void)
     if (told != CUPTI_SUCCESS)
         atomic_store(&cupti.is_up, 1);
     if (profiler && result != CUPTI_SUCCESS)
-        problem("CUPTI does not tell of cudaProfilerStart: another tool has subscribed to it");
-    else if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-        problem("another tool has subscribed to CUPTI: device records may be missing");
+        problem("CUPTI does not tell of cudaProfilerStart");
 }
 
 /* --- the beginning --- */
@@ -488,6 +518,16 @@ static int gives_zeros(void)
                                                &size, &yes) == CUPTI_SUCCESS;
 }
 
+static void refuse_all(CUptiResult result)
+{
+    char text[128];
+    const char *name = NULL;
+    if (cupti.api.cuptiGetResultString(result, &name) != CUPTI_SUCCESS || !name)
+        name = "unknown error";
+    snprintf(text, sizeof(text), "CUPTI does not take our buffers (%s)", name);
+    problem(text);
+}
+
 static void start(void)
 {
     char text[512], refused[512] = "";
@@ -495,6 +535,8 @@ static void start(void)
         problem(text);
         return;
     }
+    if (subscribe())
+        return;
     tell_defects();
     cupti.decoder =
         (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
@@ -505,7 +547,7 @@ static void start(void)
     CUptiResult result = cupti.api.cuptiActivityRegisterCallbacks(nvt_cupti_buffer_requested,
                                                                   nvt_cupti_buffer_completed);
     if (result != CUPTI_SUCCESS) {
-        problem("CUPTI does not take our buffers: another tool uses it");
+        refuse_all(result);
         return;
     }
     set_up_clock();
@@ -518,7 +560,7 @@ static void start(void)
         problem("no thread could be made to take device records");
         return;
     }
-    subscribe();
+    listen();
     nvt_cupti_objects(&cupti.api, refused, sizeof(refused));
     report_refused(refused);
     switch_recording(refused, sizeof(refused));

@@ -29,6 +29,7 @@ static stand_in_profiler_function profiler;
 static stand_in_reset_function reset;
 static stand_in_drop_function drop;
 static stand_in_come_up_function come_up;
+static stand_in_take_over_function take_over;
 
 static void *find(void *library, const char *name)
 {
@@ -66,6 +67,7 @@ static void load_device(void)
     *(void **)&reset = find(library, "stand_in_reset");
     *(void **)&drop = find(library, "stand_in_drop");
     *(void **)&come_up = find(library, "stand_in_come_up");
+    *(void **)&take_over = find(library, "stand_in_take_over");
 }
 
 static void step(const char *name, int launches)
@@ -140,6 +142,26 @@ static void captured_running(void)
             nvtxRangePop();
     }
     step("after", 1);
+}
+
+/* A buffer is with CUPTI when another tool comes, which takes it and what follows. */
+static void taken_over(void)
+{
+    step("delivered", 5);
+    usleep(500000);
+    launch(KERNEL, 1000, 0);
+    take_over();
+    step("taken", 5);
+    usleep(300000);
+}
+
+/* Often enough that each is recorded, which takes a while between two captures. */
+static void rests_between(void)
+{
+    for (int i = 0; i < 5; i++) {
+        step("measure", 2);
+        usleep(150000);
+    }
 }
 
 /* A device is reset while it still runs something, and once when it does not. */
@@ -299,6 +321,10 @@ int main(int argc, char **argv)
         return 0;
     }
     load_device();
+    if (!strcmp(how, "second")) {
+        take_over();
+        launch(KERNEL, 1000, 1);
+    }
     initialize();
     if (!strncmp(how, "stream_", 7))
         return streams(how, argv[0], argc > 2 ? argv[2] : NULL);
@@ -311,6 +337,12 @@ int main(int argc, char **argv)
         many();
     else if (!strcmp(how, "capture"))
         captured();
+    else if (!strcmp(how, "taken"))
+        taken_over();
+    else if (!strcmp(how, "second"))
+        step("kernels", 200);
+    else if (!strcmp(how, "rests"))
+        rests_between();
     else if (!strcmp(how, "running"))
         captured_running();
     else if (!strcmp(how, "kill"))

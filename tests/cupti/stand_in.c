@@ -135,6 +135,8 @@ uint32_t stand_in_call_id(const char *function)
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
                                            CUpti_BuffersCallbackCompleteFunc completed)
 {
+    if (stand_in.has_other)
+        abort();
     stand_in.requested = requested;
     stand_in.completed = completed;
     return CUPTI_SUCCESS;
@@ -204,8 +206,10 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
                            void *data)
 {
     (void)data;
-    if (refuses("subscriber"))
+    if (refuses("subscriber")) {
+        stand_in.has_other = 1;
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    }
     *subscriber = (CUpti_SubscriberHandle)&stand_in;
     stand_in.callback = callback;
     return CUPTI_SUCCESS;
@@ -301,6 +305,38 @@ static void tell_of_context(const CUpti_Activity *record)
                           &(CUpti_ResourceData){0});
 }
 
+/* --- another tool in the process, which has not subscribed: it takes CUPTI's buffers, as PyTorch's profiler does --- */
+
+static uint8_t others[2][4096] __attribute__((aligned(8)));
+
+static void others_requested(uint8_t **buffer, size_t *size, size_t *most)
+{
+    static unsigned next;
+    *buffer = others[next++ % 2];
+    *size = sizeof(others[0]);
+    *most = 0;
+}
+
+static void others_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                             size_t valid)
+{
+    (void)context;
+    (void)stream;
+    (void)buffer;
+    (void)size;
+    (void)valid;
+}
+
+void stand_in_take_over(void);
+void stand_in_take_over(void)
+{
+    pthread_mutex_lock(&stand_in.lock);
+    stand_in.requested = others_requested;
+    stand_in.completed = others_completed;
+    pthread_mutex_unlock(&stand_in.lock);
+    cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+}
+
 void stand_in_put(const void *record, size_t size, int complete)
 {
     tell_of_context(record);
@@ -337,8 +373,11 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
         stand_in.incomplete--;
     /* Without force, a buffer with a record that has not ended stays here. */
     if (stand_in.buffer && stand_in.used &&
-        (!stand_in.incomplete || flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED))
+        (!stand_in.incomplete || flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED)) {
         hand_back();
+        if (refuses("empties"))
+            ask(); /* for what may come, and keeps it until then */
+    }
     pthread_mutex_unlock(&stand_in.lock);
     return CUPTI_SUCCESS;
 }

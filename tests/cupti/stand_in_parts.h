@@ -15,6 +15,7 @@ struct stand_in_state {
     CUpti_BuffersCallbackCompleteFunc completed;
     CUpti_TimestampCallbackFunc timestamp;
     CUpti_CallbackFunc callback;
+    int has_other; /* subscriber: CUPTI is that one's */
     int thread_ids;
     _Atomic int coming_up, is_down; /* the driver is */
     int gets_zeros;                 /* buffers have to come with nothing else */
