@@ -140,13 +140,17 @@ static void without_memory_an_operation_fails(void **state)
 static void products_that_are_refused_are_computed(void **state)
 {
     (void)state;
-    struct cli_result result = check("EMULATED_REFUSE=int8", "int8_product");
-    cli_expect_status(&result, 0);
-    const char *told = strstr(result.err, "cuBLAS refuses products of int8 of ");
-    assert_non_null(told);
-    assert_null(strstr(told + 1, "cuBLAS refuses"));
-    cli_result_free(&result);
-    result = check("EMULATED_REFUSE=bias", "linear_forward");
+    static const char *const ways[] = {"EMULATED_REFUSE=int8", "EMULATED_REFUSE=int8 as invalid",
+                                       "EMULATED_REFUSE=int8 by error"};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct cli_result result = check(ways[i], "int8_product");
+        cli_expect_status(&result, 0);
+        const char *told = strstr(result.err, "cuBLAS refuses products of int8 of ");
+        assert_non_null(told);
+        assert_null(strstr(told + 1, "cuBLAS refuses"));
+        cli_result_free(&result);
+    }
+    struct cli_result result = check("EMULATED_REFUSE=bias", "linear_forward");
     cli_expect_status(&result, 0);
     cli_result_free(&result);
 }

@@ -50,6 +50,14 @@ static void multiply_plainly(int64_t m, const struct int8_args &args, int refuse
     NVT_LAUNCH(int8_product, m, args);
 }
 
+/* What cuBLAS answers where it has no kernel, or a wish of its own about how the operands lie: which of these it is differs
+ * from version to version. Nothing has been started then. A device that is lost says so when ours is launched. */
+static int is_refusal(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+           status == CUBLAS_STATUS_ARCH_MISMATCH || status == CUBLAS_STATUS_INTERNAL_ERROR;
+}
+
 void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
                              int32_t *c)
 {
@@ -65,7 +73,7 @@ void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, c
     cublasStatus_t status = cublasGemmEx_64(handle, CUBLAS_OP_T, CUBLAS_OP_N, n, m, k, &one, b,
                                             CUDA_R_8I, k, a, CUDA_R_8I, k, &zero, c, CUDA_R_32I, n,
                                             CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED)
+    if (is_refusal(status))
         multiply_plainly(m, args, 1);
     else
         nvt_cublas_note(status, "cublasGemmEx of int8");

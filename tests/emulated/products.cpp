@@ -146,6 +146,10 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
                      reinterpret_cast<uintptr_t>(p.a.memory) % 4 ||
                      reinterpret_cast<uintptr_t>(p.b.memory) % 4 || refuses("int8")))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (integers && refuses("int8 as invalid"))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (integers && refuses("int8 by error"))
+        return CUBLAS_STATUS_INTERNAL_ERROR;
     check(call, p.a, p.count);
     check(call, p.b, p.count);
     check(call, {p.c, p.type_c, false, p.n, p.m, p.ldc, p.between}, p.count);
@@ -170,8 +174,9 @@ cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
 const char *cublasGetStatusString(cublasStatus_t status)
 {
     static const char *const names[] = {
-        "CUBLAS_STATUS_SUCCESS", "CUBLAS_STATUS_INVALID_VALUE", "CUBLAS_STATUS_NOT_SUPPORTED",
-        "CUBLAS_STATUS_INTERNAL_ERROR", "CUBLAS_STATUS_ALLOC_FAILED"};
+        "CUBLAS_STATUS_SUCCESS",       "CUBLAS_STATUS_INVALID_VALUE",
+        "CUBLAS_STATUS_NOT_SUPPORTED", "CUBLAS_STATUS_INTERNAL_ERROR",
+        "CUBLAS_STATUS_ALLOC_FAILED",  "CUBLAS_STATUS_ARCH_MISMATCH"};
     return names[status];
 }
 
