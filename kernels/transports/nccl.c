@@ -14,6 +14,10 @@
  * and at the first error aborts everything: then the device is done, and `check` tells why. An abort waits for what its
  * communicator still has on the device, which may wait for a message of another one: they are a group, of which NCCL tells
  * all to stop before it waits for any.
+ *
+ * NCCL takes operations of one thread at a time, also on communicators that have nothing to do with each other, if their
+ * device is the same ("Thread Safety" in its manual), and an abort frees the communicator: so threads give their messages one
+ * after the other, and an abort comes when none of them is at it, or is stuck there, which only an abort ends.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,6 +32,8 @@
 #include "nccl_api.h"
 
 #define WATCH_NS 100000000
+/* How long an abort waits for a thread that is in a call of NCCL. */
+#define INSIDE_S 1
 
 struct nccl {
     struct nccl_api api;
@@ -36,6 +42,7 @@ struct nccl {
     nccl_comm *comms; /* by channel; NULL where this rank is at neither end, or at both */
     int *is_sender, count;
     pthread_mutex_t lock;   /* of the comms while they are aborted, and of the rest here */
+    pthread_mutex_t issue;  /* while a message is given to NCCL; before `lock` */
     _Atomic int is_aborted; /* begun; `why` is there then */
     int is_watched, stop;
     char why[200];
@@ -131,7 +138,12 @@ static void abort_all(struct nccl *nccl, const char *why)
     pthread_mutex_lock(&nccl->lock);
     if (!nccl->is_aborted) {
         snprintf(nccl->why, sizeof(nccl->why), "%s", why);
+        /* Nobody begins a message behind this. */
         nccl->is_aborted = 1;
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += INSIDE_S;
+        int nobody_inside = !pthread_mutex_timedlock(&nccl->issue, &until);
         nccl->api.group_start();
         for (int i = 0; i < nccl->count; i++)
             if (nccl->comms[i])
@@ -139,6 +151,8 @@ static void abort_all(struct nccl *nccl, const char *why)
         if (nccl->self)
             nccl->api.abort(nccl->self);
         nccl->api.group_end();
+        if (nobody_inside)
+            pthread_mutex_unlock(&nccl->issue);
     }
     pthread_mutex_unlock(&nccl->lock);
 }
@@ -248,14 +262,34 @@ static int fail_device(struct nvt_transport *transport, struct nvt_error *err, c
     return check(transport, err) ? -1 : fail(of(transport), err, what, result);
 }
 
+/* From here to done(), if it is 0, what is given to NCCL is not aborted. On no stream (the tests' stand-in) a call lasts as
+ * long as its message, which another thread's may have to cause. */
+static int begin(struct nvt_transport *transport, const void *stream, struct nvt_error *err)
+{
+    struct nccl *nccl = of(transport);
+    if (stream)
+        pthread_mutex_lock(&nccl->issue);
+    if (!check(transport, err))
+        return 0;
+    if (stream)
+        pthread_mutex_unlock(&nccl->issue);
+    return -1;
+}
+
+static void done(struct nccl *nccl, const void *stream)
+{
+    if (stream)
+        pthread_mutex_unlock(&nccl->issue);
+}
+
 static int send_device(struct nvt_transport *transport, int channel, const void *data, size_t bytes,
                        void *stream, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
-    /* NCCL has freed what was aborted. */
-    if (check(transport, err))
+    if (begin(transport, stream, err))
         return -1;
     int result = nccl->api.send(data, bytes, NCCL_INT8, 1, nccl->comms[channel], stream);
+    done(nccl, stream);
     return result ? fail_device(transport, err, "sending", result) : 0;
 }
 
@@ -263,9 +297,10 @@ static int receive_device(struct nvt_transport *transport, int channel, void *da
                           void *stream, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
-    if (check(transport, err))
+    if (begin(transport, stream, err))
         return -1;
     int result = nccl->api.receive(data, bytes, NCCL_INT8, 0, nccl->comms[channel], stream);
+    done(nccl, stream);
     return result ? fail_device(transport, err, "receiving", result) : 0;
 }
 
@@ -274,7 +309,7 @@ static int copy_device(struct nvt_transport *transport, void *to, const void *fr
                        void *stream, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
-    pthread_mutex_lock(&nccl->lock);
+    pthread_mutex_lock(&nccl->issue);
     int result = nccl->is_aborted ? 0 : nccl->api.group_start();
     if (!result && !nccl->is_aborted) {
         result = nccl->api.send(from, bytes, NCCL_INT8, 0, nccl->self, stream);
@@ -282,7 +317,7 @@ static int copy_device(struct nvt_transport *transport, void *to, const void *fr
         int end = nccl->api.group_end();
         result = result ? result : other ? other : end;
     }
-    pthread_mutex_unlock(&nccl->lock);
+    pthread_mutex_unlock(&nccl->issue);
     return result ? fail_device(transport, err, "sending to itself", result)
                   : check(transport, err);
 }
@@ -305,6 +340,7 @@ static void close_transport(struct nvt_transport *transport)
     if (nccl->host.size)
         nccl->host.close(&nccl->host);
     pthread_mutex_destroy(&nccl->lock);
+    pthread_mutex_destroy(&nccl->issue);
     free(nccl->comms);
     free(nccl->is_sender);
     free(nccl);
@@ -330,6 +366,7 @@ __attribute__((visibility("default"))) int nvt_transport_open(struct nvt_transpo
     if (!nccl)
         return nvt_fail(err, "out of memory");
     pthread_mutex_init(&nccl->lock, NULL);
+    pthread_mutex_init(&nccl->issue, NULL);
     memset(transport, 0, sizeof(*transport));
     transport->state = nccl;
     if (start(nccl, err)) {

@@ -6,7 +6,8 @@
  * order of streams where it was lent some (stand_in.h): nothing here says how NCCL itself behaves
  * on a device. On streams a send waits until the receiver's stream has got to the receiving, as
  * NCCL's may, and the first message of two ranks is refused while others wait; an abort waits for the messages that its
- * communicator has on streams, of a group when all of it have been told to stop. Without streams, unlike NCCL's, nothing
+ * communicator has on streams, of a group when all of it have been told to stop, and none may come while a thread is in a call,
+ * nor may two threads be in one. Without streams, unlike NCCL's, nothing
  * waits.
  */
 #include <errno.h>
@@ -147,11 +148,16 @@ static void move_on_stream(void *argument)
     waiting--;
 }
 
-/* Now, or when the stream gets there. */
-static int move_in_order(struct message message, void *stream)
+static _Atomic int inside; /* threads that give a message to a stream */
+
+static void break_off(const char *why)
 {
-    if (!on_stream || !stream)
-        return move(&message);
+    fprintf(stderr, "NCCL's stand-in: %s\n", why);
+    _exit(70);
+}
+
+static int give_to_stream(struct message message, void *stream)
+{
     /* NCCL connects two ranks here, which may wait for a device that waits for one of them. */
     if (!message.number && message.comm->ranks > 1 && waiting)
         return INVALID_USAGE;
@@ -163,6 +169,20 @@ static int move_in_order(struct message message, void *stream)
     waiting++;
     on_stream(stream, can_move, move_on_stream, copy);
     return NCCL_SUCCESS;
+}
+
+/* Now, or when the stream gets there. NCCL's "Thread Safety": it is not safe to issue operations in parallel with multiple
+ * threads, on communicators of the same device. */
+static int move_in_order(struct message message, void *stream)
+{
+    if (!on_stream || !stream)
+        return move(&message);
+    if (inside++)
+        break_off("two threads issue operations at a time");
+    pause_a_little();
+    int result = give_to_stream(message, stream);
+    inside--;
+    return result;
 }
 
 EXPORT void nccl_stand_in_use_streams(nccl_on_stream_function function);
@@ -289,6 +309,8 @@ int ncclCommGetAsyncError(nccl_comm comm, int *result)
 /* A thread may still wait in it: it is left to the end of the process. */
 int ncclCommAbort(nccl_comm comm)
 {
+    if (inside)
+        break_off("a communicator is aborted, and freed, that is in use");
     comm->aborted = 1;
     if (in_group) {
         comm->next = ending;
