@@ -4,30 +4,17 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
-
-/* An axis that begins here and later is CLOCK_REALTIME itself: 2001. */
-#define EPOCH_NS INT64_C(1000000000000000000)
-
-static int has_clock(const struct nvt_trace *trace)
-{
-    return trace->origin_ns || trace->first_ns >= EPOCH_NS;
-}
+#include "clocks.h"
 
 /* Whether moments of both traces can be compared. */
 static int have_clocks(const struct nvt_trace *a, const struct nvt_trace *b)
 {
-    return has_clock(a) && has_clock(b);
-}
-
-/* What is to be added to a time of `from` so that it is one of `to`. */
-static int64_t shift_between(const struct nvt_trace *from, const struct nvt_trace *to)
-{
-    return nvt_clock_since(from->origin_ns, to->origin_ns);
+    return nvt_has_realtime(a) && nvt_has_realtime(b);
 }
 
 static int overlap(const struct nvt_trace *a, const struct nvt_trace *b)
 {
-    int64_t shift = shift_between(a, b);
+    int64_t shift = nvt_realtime_shift(a, b);
     return nvt_clock_sum(shift, a->first_ns) <= b->last_ns &&
            nvt_clock_sum(shift, a->last_ns) >= b->first_ns;
 }
@@ -166,7 +153,7 @@ int nvt_shared_work(struct nvt_used_devices *devices, const struct nvt_trace *tr
         for (size_t k = 0; k < input->trace_count && is_uuid(gpu); k++) {
             const struct nvt_trace *other = input->traces[k].trace;
             if (other != trace && have_clocks(other, trace) && overlap(other, trace) &&
-                add_trace_work(device, gpu, other, shift_between(other, trace)))
+                add_trace_work(device, gpu, other, nvt_realtime_shift(other, trace)))
                 return nvt_fail_at(err, trace->path, -1, "out of memory");
         }
         if (device->elsewhere_count)

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "../../lib/clock.h"
+#include "../input/clocks.h"
+#include "../model/payload.h"
 #include "phases.h"
 #include "../device/project.h"
 
 #define PARTITIONS_MOST 1024
-#define RANKS_MOST      65536
-#define CLOCK_MOST      (INT64_MAX / 16) /* 18 years; what is beyond it is none of a clock */
 
 /* --- reading names and payloads --- */
 
@@ -42,27 +42,6 @@ static int number_of(const char *text)
 {
     long number = strtol(text, NULL, 10);
     return number < 0 || number > INT_MAX ? -1 : (int)number;
-}
-
-/* What stands behind "key": in a payload like {"allocated":1,…}; NULL when there is none. */
-static const char *value_of(const char *payload, const char *key)
-{
-    const char *at = strstr(payload, key);
-    return at && at[strlen(key)] == ':' ? at + strlen(key) + 1 : NULL;
-}
-
-static double member(const char *payload, const char *key)
-{
-    const char *value = value_of(payload, key);
-    return value ? strtod(value, NULL) : NAN;
-}
-
-/* A time: a number that a double does not hold to the nanosecond; 0 when there is none, or it is none. */
-static int64_t time_member(const char *payload, const char *key)
-{
-    const char *value = value_of(payload, key);
-    long long time = value ? strtoll(value, NULL, 10) : 0;
-    return time > -CLOCK_MOST && time < CLOCK_MOST ? time : 0;
 }
 
 /* --- one trace --- */
@@ -173,20 +152,21 @@ static int add_level(struct reading *reading, uint32_t mark)
     if (strncmp(name, "memory p", 8) || name[8] < '0' || name[8] > '9')
         return 0;
     const int64_t time = marks->time[mark] + reading->offset;
-    struct nvt_pipeline_level level = {.start = time,
-                                       .time = time,
-                                       .partition = number_of(name + 8),
-                                       .allocated = member(payload, "\"allocated\""),
-                                       .reserved = member(payload, "\"reserved\""),
-                                       .peak_allocated = member(payload, "\"peak_allocated\""),
-                                       .peak_reserved = member(payload, "\"peak_reserved\"")};
-    double microbatch = member(payload, "\"microbatch\"");
+    struct nvt_pipeline_level level = {
+        .start = time,
+        .time = time,
+        .partition = number_of(name + 8),
+        .allocated = nvt_member_number(payload, "\"allocated\""),
+        .reserved = nvt_member_number(payload, "\"reserved\""),
+        .peak_allocated = nvt_member_number(payload, "\"peak_allocated\""),
+        .peak_reserved = nvt_member_number(payload, "\"peak_reserved\"")};
+    double microbatch = nvt_member_number(payload, "\"microbatch\"");
     level.step = step_at(view, level.time);
     if (level.step < 0 || level.partition < 0 || level.partition >= PARTITIONS_MOST ||
         !(level.peak_allocated >= 0) || !(microbatch >= 0 && microbatch < 1e6))
         return 0;
     level.microbatch = (int)microbatch;
-    level.is_backward = member(payload, "\"is_backward\"") > 0;
+    level.is_backward = nvt_member_number(payload, "\"is_backward\"") > 0;
     struct nvt_pipeline_level *grown = grow(view->levels, view->level_count, sizeof(*grown));
     if (!grown)
         return -1;
@@ -197,8 +177,8 @@ static int add_level(struct reading *reading, uint32_t mark)
 
 /* What a trace says of the rank that it is of, by its mark "clock offset" and its ranges. */
 struct rank {
-    int number, of;   /* 0 of 1 where there is no mark */
-    int64_t to_rank0; /* added to the trace's times: rank 0's clock, where the mark has the time */
+    int number, of;            /* 0 of 1 where there is no mark */
+    int64_t to_rank0;          /* as in struct nvt_rank_clock */
     const char *configuration; /* "gpipe partitions=4 …", the trace's; NULL: it names none */
 };
 
@@ -213,27 +193,9 @@ static const char *named_configuration(const struct nvt_trace *trace)
 
 static struct rank rank_of(const struct nvt_trace *trace)
 {
-    struct rank rank = {0, 1, 0, named_configuration(trace)};
-    const struct nvt_marks *marks = &trace->marks;
-    uint32_t i = 0;
-    while (i < marks->count && (strcmp(nvt_name(trace, marks->name[i]), "clock offset") != 0 ||
-                                !nvt_is_workloads_domain(trace, marks->domain[i])))
-        i++;
-    if (i == marks->count)
-        return rank;
-    const char *payload = nvt_name(trace, marks->payload[i]);
-    double number = member(payload, "\"rank\""), ranks = member(payload, "\"ranks\"");
-    if (ranks >= 1 && ranks <= RANKS_MOST && number >= 0 && number < floor(ranks)) {
-        rank.number = (int)number;
-        rank.of = (int)ranks;
-    }
-    rank.to_rank0 = time_member(payload, "\"offset_ns\"");
-    int64_t time = time_member(payload, "\"time_ns\"");
-    if (time)
-        rank.to_rank0 += time - marks->time[i];
-    if (rank.to_rank0 < -CLOCK_MOST || rank.to_rank0 > CLOCK_MOST)
-        rank.to_rank0 = 0;
-    return rank;
+    const struct nvt_rank_clock clock = nvt_rank_clock_of(trace);
+    return (struct rank){clock.rank, clock.ranks ? clock.ranks : 1, clock.to_rank0,
+                         named_configuration(trace)};
 }
 
 /* Add a trace to a view: the first of its ranks brings the steps, the others widen them. */

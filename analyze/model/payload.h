@@ -1,0 +1,17 @@
+/*
+ * What the workloads' ranges and marks carry: payloads like {"allocated":1,"reserved":2}, as readers write them (trace.h).
+ */
+#ifndef NVT_PAYLOAD_H
+#define NVT_PAYLOAD_H
+
+#include <stdint.h>
+
+/* The largest time that nvt_member_time gives, either way: 18 years. What is beyond it is none of a clock. */
+#define NVT_PAYLOAD_TIME_MOST (INT64_MAX / 16)
+
+/* The number behind a key, which is given with its quotation marks; NaN where there is none. */
+double nvt_member_number(const char *payload, const char *key);
+/* The same as ns, which a double does not hold exactly; 0 where there is none, or it is none of a clock. */
+int64_t nvt_member_time(const char *payload, const char *key);
+
+#endif
