@@ -79,6 +79,16 @@ static void unsign_zero(char *number)
         memmove(number, number + 1, strlen(number));
 }
 
+/* What lies half way goes away from 0, as SQLite rounds, which makes nsys's tables; C's would go to the even digit. */
+static double without_tie(double value, int decimals)
+{
+    double power = 1;
+    for (int i = 0; i < decimals; i++)
+        power *= 10;
+    double scaled = value * power, below = trunc(scaled);
+    return fabs(scaled - below) == 0.5 ? (below + copysign(1, value)) / power : value;
+}
+
 const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t column,
                               int separators, char out[NVT_NUMBER_MAX])
 {
@@ -95,7 +105,8 @@ const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t 
     else if (spec->decimals == NVT_SIX_DIGITS)
         six_digits(nvt_table_real(table, row, column), out);
     else
-        snprintf(out, NVT_NUMBER_MAX, "%.*f", spec->decimals, nvt_table_real(table, row, column));
+        snprintf(out, NVT_NUMBER_MAX, "%.*f", spec->decimals,
+                 without_tie(nvt_table_real(table, row, column), spec->decimals));
     unsign_zero(out);
     if (separators && !(spec->flags & NVT_PLAIN))
         separate(out);

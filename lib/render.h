@@ -66,8 +66,8 @@ void nvt_render_csv_field(const char *text, FILE *out);
 #define NVT_NUMBER_MAX 512
 
 /*
- * A cell of an int, real or bool column as text: fixed decimals, or the shortest text that reads
- * back as the same number; "" for null. `separators`: thousands set off by commas (unless the
+ * A cell of an int, real or bool column as text: fixed decimals (half away from 0), or the shortest text
+ * that reads back as the same number; "" for null. `separators`: thousands set off by commas (unless the
  * column is NVT_PLAIN).
  */
 const char *nvt_render_number(const struct nvt_table *table, size_t row, size_t column,

@@ -166,6 +166,9 @@ static void keeps_processes_and_devices_apart(void **state)
     assert_int_equal(ops->launch[1], 20);
     assert_int_equal(trace->threads.tid[ops->thread[1]], 7);
     assert_string_equal(name_of(trace, trace->threads.name[ops->thread[1]]), "f");
+    assert_true(trace->threads.has_priority[ops->thread[1]]);
+    assert_int_equal(trace->threads.priority[ops->thread[1]], 20);
+    assert_false(trace->threads.has_priority[ops->thread[0]]);
     assert_string_equal(name_of(trace, trace->processes.name[ops->process[0]]), "python3");
     assert_string_equal(name_of(trace, ops->name[0]), "void f<int>(int)");
     assert_string_equal(name_of(trace, ops->short_name[0]), "f");

@@ -120,18 +120,16 @@ static struct nvt_trace *make_trace(void)
     return trace;
 }
 
-/* The report over so many such traces, as CSV without the line of headings. */
-static void expect(const char *name, unsigned flags, size_t traces, const char *rows)
+/* The report over traces, which are freed, as CSV without the line of headings. */
+static void expect_of(struct nvt_input_trace *inputs, size_t count, const char *name,
+                      unsigned flags, const char *rows)
 {
     struct nvt_error err = NVT_ERROR_INIT;
-    struct nvt_input_trace inputs[2] = {{.trace = NULL}, {.trace = NULL}};
     struct nvt_report_input input = {
-        .traces = inputs, .trace_count = traces, .project_flags = flags};
+        .traces = inputs, .trace_count = count, .project_flags = flags};
     struct nvt_tables tables = {0};
     char *out = NULL;
     size_t size;
-    for (size_t i = 0; i < traces; i++)
-        inputs[i].trace = make_trace();
     FILE *stream = open_memstream(&out, &size);
     assert_non_null(stream);
     assert_int_equal(nvt_report_find(name)->make(&input, &tables, &err), 0);
@@ -141,8 +139,17 @@ static void expect(const char *name, unsigned flags, size_t traces, const char *
     free(out);
     nvt_tables_free(&tables);
     nvt_buffer_free(&input.notes);
-    for (size_t i = 0; i < traces; i++)
+    for (size_t i = 0; i < count; i++)
         nvt_trace_free(inputs[i].trace);
+}
+
+/* The same over so many traces of make_trace. */
+static void expect(const char *name, unsigned flags, size_t traces, const char *rows)
+{
+    struct nvt_input_trace inputs[2] = {{.trace = NULL}, {.trace = NULL}};
+    for (size_t i = 0; i < traces; i++)
+        inputs[i].trace = make_trace();
+    expect_of(inputs, traces, name, flags, rows);
 }
 
 static void headings_are_those_of_nsys(void **state)
@@ -226,6 +233,21 @@ static void launches(void **state)
            "90.0,90.0,80,100,14.1,cudaLaunchKernel,gemm\n");
 }
 
+/* nsys counts a queue of no length as one: its QMin is 0 there. */
+static void a_kernel_that_starts_as_its_call_returns_was_queued(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_new("t", "test");
+    uint32_t thread = nvt_trace_thread(trace, nvt_trace_process(trace, 10), 11);
+    add_call(trace, thread, 1, 100);
+    add_kernel(trace, 1, 7, "gemm", 110, 150);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    expect_of(&(struct nvt_input_trace){.trace = trace}, 1, "cuda_kern_exec_sum", 0,
+              "10,11,0,1,1,50.0,50.0,50,50,0.0,10.0,10.0,10,10,0.0,0.0,0.0,0,0,0.0,"
+              "40.0,40.0,40,40,0.0,cudaLaunchKernel,gemm\n");
+}
+
 static void traces(void **state)
 {
     (void)state;
@@ -244,7 +266,7 @@ static void kernels_by_range(void **state)
 {
     (void)state;
     expect("nvtx_kern_sum", 0, 1,
-           ",,10,12,,1,200,200.0,200.0,200,200,0.0,ncclDevKernel\n"
+           ",,10,12,0,1,200,200.0,200.0,200,200,0.0,ncclDevKernel\n"
            ":forward,PushPop,10,11,1,2,180,90.0,90.0,80,100,14.1,gemm\n"
            ":step,PushPop,10,11,1,2,180,90.0,90.0,80,100,14.1,gemm\n");
     expect("nvtx_kern_sum", NVT_ACROSS_THREADS, 2,
@@ -259,7 +281,7 @@ static void projections(void **state)
     (void)state;
     expect("nvtx_gpu_proj_sum", 0, 1,
            ":forward,PushPop,265,200,1,265.0,265.0,265,265,0.0,3,3.0,1.0,0.0\n"
-           ":step,PushPop,265,1000,1,265.0,265.0,265,265,0.0,3,3.0,0.0,2.0\n");
+           ":step,PushPop,265,1000,1,265.0,265.0,265,265,0.0,3,3.0,0.0,1.0\n");
     expect("nvtx_gpu_proj_sum", NVT_ACROSS_THREADS, 1,
            ":step,PushPop,605,1000,1,605.0,605.0,605,605,0.0,4,4.0,0.0,2.0\n"
            ":forward,PushPop,265,200,1,265.0,265.0,265,265,0.0,3,3.0,1.0,0.0\n"
@@ -713,6 +735,7 @@ int main(void)
         cmocka_unit_test(headings_are_those_of_nsys),
         cmocka_unit_test(sums_by_name),
         cmocka_unit_test(launches),
+        cmocka_unit_test(a_kernel_that_starts_as_its_call_returns_was_queued),
         cmocka_unit_test(traces),
         cmocka_unit_test(kernels_by_range),
         cmocka_unit_test(projections),

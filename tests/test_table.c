@@ -215,9 +215,26 @@ static void test_column(void **state)
                         "Name  Total (ns)    mean (ns)                ratio  steady     PID\n"
                         "----  ----------  -----------  -------------------  ------  ------\n"
                         "行列  -1,234,567  1,000,000.0           333,333.32   false  123456\n"
-                        "x␉y           12          0.2  0.08333333333333333   false  123456\n"
+                        "x␉y           12          0.3  0.08333333333333333   false  123456\n"
                         "                                                                  \n");
     free(text);
+    nvt_table_free(table);
+}
+
+/* As SQLite's ROUND, by the decimals that people see: 9014.65 is a little less than that in binary. */
+static void halves_go_away_from_zero(void **state)
+{
+    (void)state;
+    static const double values[] = {0.25,   0.35,       -0.25, 9014.65, 96768.25,
+                                    0.2499, 1239.24999, 0.75,  -0.04};
+    static const char *const texts[] = {"0.3", "0.4",    "-0.3", "9014.7", "96768.3",
+                                        "0.2", "1239.2", "0.8",  "0.0"};
+    struct nvt_table *table = new_table();
+    char number[NVT_NUMBER_MAX];
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        add(table, "x", 1, values[i]);
+        assert_string_equal(nvt_render_number(table, i, MEAN, 0, number), texts[i]);
+    }
     nvt_table_free(table);
 }
 
@@ -612,6 +629,7 @@ int main(void)
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_sort),
         cmocka_unit_test(test_column),
+        cmocka_unit_test(halves_go_away_from_zero),
         cmocka_unit_test(test_separators),
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_csv),

@@ -23,10 +23,12 @@ struct lane_walk {
     int overlaps; /* a range was opened that ends behind the one around it */
 };
 
-/* A range will not hold a launch any more. */
+/* A range will not hold a launch any more. Those in it that did are closed before it. */
 static void close_range(struct lane_walk *lane, struct nvt_walk_open *open,
                         struct nvt_walk_open *outer)
 {
+    if (open->node && open->parent != NVT_NONE)
+        lane->ranges[open->parent].children++;
     open->children = lane->ranges[open->from].children;
     if (open->end == NEVER)
         open->end = lane->ranges[open->from].end;
@@ -58,8 +60,8 @@ static int make_room(struct lane_walk *lane)
     return 0;
 }
 
-/* How many ranges lie around this one, which is then one of them. */
-static uint32_t nest(struct lane_walk *lane, uint32_t row, int64_t end)
+/* How many ranges lie around this one, which is then one of them, and in *parent the innermost. */
+static uint32_t nest(struct lane_walk *lane, uint32_t row, int64_t end, uint32_t *parent)
 {
     int64_t start = lane->ranges[row].start;
     while (lane->outer_depth) {
@@ -70,7 +72,7 @@ static uint32_t nest(struct lane_walk *lane, uint32_t row, int64_t end)
     }
     uint32_t level = lane->outer_depth;
     if (level)
-        lane->ranges[lane->outer[level - 1].row].children++;
+        *parent = lane->outer[level - 1].row;
     lane->outer[lane->outer_depth++] = (struct outer){start, end, row};
     return level;
 }
@@ -95,7 +97,8 @@ static void open_range(struct lane_walk *lane, uint32_t row)
         close_top(lane);
     if (make_room(lane))
         return;
-    uint32_t level = is_nested(walk, range->kind) ? nest(lane, row, end) : 0;
+    uint32_t parent = NVT_NONE;
+    uint32_t level = is_nested(walk, range->kind) ? nest(lane, row, end, &parent) : 0;
     struct nvt_walk_open *open = &walk->open[walk->depth++];
     *open = (struct nvt_walk_open){.start = range->start,
                                    .end = end,
@@ -103,7 +106,8 @@ static void open_range(struct lane_walk *lane, uint32_t row)
                                    .last = INT64_MIN,
                                    .kind = range->kind,
                                    .level = level,
-                                   .from = row};
+                                   .from = row,
+                                   .parent = parent};
     if (walk->depth > 1 && end > open[-1].end)
         lane->overlaps = 1;
 }

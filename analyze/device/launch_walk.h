@@ -20,10 +20,12 @@ enum nvt_walk_outcome { NVT_WALK_DONE, NVT_WALK_COMPLEX, NVT_WALK_NO_MEMORY };
 struct nvt_walk_open {
     int64_t start, end;  /* of the range; where its end is not known yet, no end before this */
     int64_t first, last; /* of its operations */
-    uint32_t kind, level, children;
-    uint32_t node; /* among the ranges with operations, from 1; 0: it has none yet */
+    uint32_t kind, level;
+    uint32_t children; /* with operations, as far as they have ended */
+    uint32_t node;     /* among the ranges with operations, from 1; 0: it has none yet */
     uint32_t class, ops;
-    uint32_t from; /* of whoever follows: where it came from */
+    uint32_t from;   /* of whoever follows: where it came from */
+    uint32_t parent; /* likewise: that of the range which it counts as a child of, NVT_NONE */
 };
 
 struct nvt_walk {

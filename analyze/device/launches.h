@@ -25,8 +25,8 @@ struct nvt_launch_times {
 struct nvt_launch_class {
     uint32_t outer; /* class of the ranges around these, 0: there are none */
     uint32_t kind;  /* of the ranges: nvt_lanes_kind */
-    uint64_t ops, levels,
-        children; /* of these ranges, added up; levels and children as in analyze/model/nesting.h */
+    /* Of these ranges, added up: levels as in analyze/model/nesting.h; children those with operations. */
+    uint64_t ops, levels, children;
     int64_t original; /* time of these ranges on the host, added up */
     /* From the start of a range's first operation to the end of its last, of every range with
      * operations; those that are too long for `times` are in `longer`. */

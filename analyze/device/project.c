@@ -339,3 +339,17 @@ struct nvt_projected *nvt_project_ranges(const struct nvt_trace *trace, unsigned
     }
     return collected.ranges;
 }
+
+uint32_t *nvt_projected_children(const struct nvt_trace *trace, const struct nvt_projected *ranges,
+                                 const uint32_t *parents, struct nvt_error *err)
+{
+    uint32_t *children = calloc((size_t)trace->ranges.count + 1, sizeof(*children));
+    if (!children) {
+        nvt_fail_at(err, trace->path, -1, "out of memory");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (ranges[i].ops && parents[i] != NVT_NONE)
+            children[parents[i]]++;
+    return children;
+}

@@ -57,6 +57,13 @@ struct nvt_projected {
 struct nvt_projected *nvt_project_ranges(const struct nvt_trace *trace, unsigned flags,
                                          struct nvt_error *err);
 
+/*
+ * How many of the ranges in it each range has that have operations themselves: what nsys counts as children of a projected
+ * range. `parents` as nvt_nest_threads gives them. malloc'ed, one more than there are ranges; NULL with err filled when out of memory.
+ */
+uint32_t *nvt_projected_children(const struct nvt_trace *trace, const struct nvt_projected *ranges,
+                                 const uint32_t *parents, struct nvt_error *err);
+
 /* Operations in the order of their launches, those whose launch is unknown first. *order as
  * nvt_sort_order gives it. 0, or -1 when out of memory. */
 int nvt_launch_order(const struct nvt_trace *trace, uint32_t **order);

@@ -29,7 +29,10 @@ static int put_owners(struct nvt_sql *sql)
         if (!threads->name[i])
             continue;
         nvt_sql_string(sql, threads->name[i]);
-        nvt_sql_null(sql);
+        if (threads->has_priority[i])
+            nvt_sql_int(sql, threads->priority[i]);
+        else
+            nvt_sql_null(sql);
         nvt_sql_thread(sql, i);
         if (nvt_sql_row(sql))
             return -1;

@@ -60,7 +60,9 @@ enum nvt_sample_flags {
     X(int64_t, ended_ns)   /* when its end, or that of the recording, was noticed; 0 unknown */    \
     X(uint64_t, events)    /* NVTX events recorded */                                              \
     X(uint64_t, dropped)   /* events and device records known to be lost */                        \
-    X(uint64_t, waited_ns) /* time the thread waited for room in its ring */
+    X(uint64_t, waited_ns) /* time the thread waited for room in its ring */                       \
+    X(int32_t, priority)   /* as the scheduler had it, with has_priority */                        \
+    X(uint8_t, has_priority)
 
 /* Push/pop ranges that began before what the trace has and never ended, with when they had begun; in the order of a
  * thread's. */

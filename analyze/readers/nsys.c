@@ -20,7 +20,7 @@ static int recognizes(const uint8_t *head, size_t size)
  * the record, the row id. */
 #define ROW_BYTES 4
 
-enum { ID, VALUE };
+enum { ID, VALUE, PRIORITY };
 
 static int string(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
@@ -48,7 +48,11 @@ static int thread_name(struct nvt_nsys *reader, struct nvt_nsys_table *table)
     if (thread == NVT_MAP_NONE)
         return 0;
     uint32_t name = nvt_nsys_name(reader, table, VALUE);
-    reader->trace->threads.name[thread] = name;
+    struct nvt_threads *threads = &reader->trace->threads;
+    threads->name[thread] = name;
+    int64_t priority = nvt_nsys_int(table, PRIORITY, INT64_MIN);
+    threads->has_priority[thread] = priority >= INT32_MIN && priority <= INT32_MAX;
+    threads->priority[thread] = threads->has_priority[thread] ? (int32_t)priority : 0;
     return name == NVT_NO_STRING ? -1 : 0;
 }
 
@@ -58,7 +62,7 @@ static const struct nvt_nsys_spec strings = {"StringIds", NULL, 2, {"id", "value
  * something. */
 static const struct nvt_nsys_spec names[] = {
     {"PROCESSES", NULL, 2, {"globalPid", "name"}, process_name},
-    {"ThreadNames", NULL, 2, {"globalTid", "nameId"}, thread_name},
+    {"ThreadNames", NULL, 2, {"globalTid", "nameId", "priority"}, thread_name},
 };
 
 /* A copy of what came through a pipe (spool.h) has no name for SQLite, which follows links to their

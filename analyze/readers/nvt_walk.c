@@ -86,6 +86,14 @@ static void take_calls(struct follower *follower, int64_t before)
     }
 }
 
+/* `at`: how many lie around it. */
+static inline void close_open(struct nvt_walk *walk, struct nvt_walk_open *open, uint32_t at)
+{
+    if (at && open->node)
+        open[-1].children++;
+    nvt_walk_close(walk, open, at ? open - 1 : NULL);
+}
+
 static inline void push(struct follower *follower, int64_t now, uint32_t kind, uint32_t domain)
 {
     struct nvt_walk *walk = follower->walk;
@@ -105,8 +113,7 @@ static inline void push(struct follower *follower, int64_t now, uint32_t kind, u
                                    .kind = kind,
                                    .level = walk->depth,
                                    .from = domain};
-    if (walk->depth++)
-        open[-1].children++;
+    walk->depth++;
     follower->pushed = now;
 }
 
@@ -138,7 +145,7 @@ static inline void pop(struct follower *follower, int64_t now, uint32_t domain)
     if (now == open->start)
         follower->empty = now;
     open->end = now;
-    nvt_walk_close(walk, open, at ? open - 1 : NULL);
+    close_open(walk, open, at);
 }
 
 /* --- events --- */
@@ -263,7 +270,7 @@ static void close_all(struct follower *follower)
     while (walk->depth && walk->outcome == NVT_WALK_DONE) {
         struct nvt_walk_open *open = &walk->open[--walk->depth];
         open->end = end;
-        nvt_walk_close(walk, open, walk->depth ? open - 1 : NULL);
+        close_open(walk, open, walk->depth);
     }
 }
 

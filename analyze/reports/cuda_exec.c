@@ -2,8 +2,8 @@
  * cuda_kern_exec_sum: from launch to end, of every kernel by the call that launched it, with nsys's
  * headings and definitions (Nsight Systems Analysis Guide): A is the time of the call, Q from the
  * call's end to the kernel's start, K the kernel's time, T from the call's start to the end of
- * both. A kernel that starts before its call returns has no queue time; QCount counts those that
- * have.
+ * both. A kernel that starts before its call returns has no queue time, one that starts just then has
+ * one of 0; QCount counts those that have one.
  */
 #include "../studies/groups.h"
 #include "report.h"
@@ -58,7 +58,7 @@ static void collect(struct nvt_groups *groups, const struct nvt_trace *trace, ui
         TOTAL,
     };
     for (parts[KEY_PHASE] = TOTAL; parts[KEY_PHASE] < PHASES; parts[KEY_PHASE]++)
-        if (parts[KEY_PHASE] != QUEUE || values[QUEUE] > 0)
+        if (parts[KEY_PHASE] != QUEUE || values[QUEUE] >= 0)
             nvt_groups_add(groups, nvt_groups_key(groups, parts, KEY_COUNT),
                            values[parts[KEY_PHASE]]);
 }

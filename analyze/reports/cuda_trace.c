@@ -1,7 +1,7 @@
 /*
  * cuda_gpu_trace, cuda_api_trace: every device operation and every CUDA call in the order of its
- * start, with nsys's columns (Nsight Systems Analysis Guide). Columns that the model does not hold
- * (green contexts, thread priorities) stay empty. A table a trace: each has its own time axis.
+ * start, with nsys's columns (Nsight Systems Analysis Guide). Columns that are not on record
+ * (green contexts; priorities of threads, but in nsys's exports) stay empty. A table a trace: each has its own time axis.
  */
 #include <stdio.h>
 
@@ -118,6 +118,8 @@ static void put_call(struct nvt_table *table, const struct nvt_trace *trace, uin
     nvt_table_set_int(table, row, A_CORRELATION, (int64_t)apis->correlation[api]);
     nvt_table_set_int(table, row, A_PID, trace->processes.pid[trace->threads.process[thread]]);
     nvt_table_set_int(table, row, A_TID, trace->threads.tid[thread]);
+    if (trace->threads.has_priority[thread])
+        nvt_table_set_int(table, row, A_PRIORITY, trace->threads.priority[thread]);
     if (trace->threads.name[thread])
         nvt_table_set_text(table, row, A_THREAD, nvt_name(trace, trace->threads.name[thread]));
 }

@@ -2,8 +2,8 @@
  * nvtx_gpu_proj_sum: what the ranges did on the devices, with nsys's headings and definitions
  * (Nsight Systems Analysis Guide; analyze/device/project.h), over all traces.
  *
- * Only ranges with operations count. Levels and children are those of the thread, across domains
- * (analyze/model/nesting.h).
+ * Only ranges with operations count, as children too. Levels and children are those of the thread,
+ * across domains (analyze/model/nesting.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +72,8 @@ static struct extra *extra_of(struct projected_sum *sum, uint32_t group)
 
 /* *group is that of the range's kind, NVT_NONE until it is known. */
 static int add_range(struct projected_sum *sum, const struct nvt_trace *trace, uint32_t range,
-                     uint32_t *group, const struct nvt_projected *projected,
-                     const struct nvt_nesting *nesting)
+                     uint32_t *group, const struct nvt_projected *projected, uint32_t level,
+                     uint32_t children)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     if (*group == NVT_NONE) {
@@ -87,8 +87,8 @@ static int add_range(struct projected_sum *sum, const struct nvt_trace *trace, u
     nvt_groups_add(&sum->groups, *group, projected->end - projected->start);
     extra->original = nvt_clock_sum(extra->original, ranges->end[range] - ranges->start[range]);
     extra->ops += projected->ops;
-    extra->levels += nesting->level[range];
-    extra->children += nesting->children[range];
+    extra->levels += level;
+    extra->children += children;
     return 0;
 }
 
@@ -130,9 +130,11 @@ static int collect_projected(struct projected_sum *sum, const struct nvt_trace *
 {
     struct nvt_nesting nesting = {0};
     struct nvt_kinds kinds = {0};
-    uint32_t *groups = NULL;
+    uint32_t *groups = NULL, *children = NULL;
     struct nvt_projected *projected = nvt_project_ranges(trace, flags, err);
     int status = projected ? nvt_nesting_make(&nesting, trace, err) : -1;
+    if (!status && !(children = nvt_projected_children(trace, projected, nesting.parent, err)))
+        status = -1;
     if (!status && (nvt_kinds_make(&kinds, trace, 0) ||
                     !(groups = malloc(((size_t)kinds.count + 1) * sizeof(*groups)))))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
@@ -140,12 +142,13 @@ static int collect_projected(struct projected_sum *sum, const struct nvt_trace *
     if (groups)
         memset(groups, 0xff, kinds.count * sizeof(*groups));
     for (uint32_t i = 0; !status && i < trace->ranges.count; i++)
-        if (projected[i].ops &&
-            add_range(sum, trace, i, &groups[kinds.of[i]], &projected[i], &nesting))
+        if (projected[i].ops && add_range(sum, trace, i, &groups[kinds.of[i]], &projected[i],
+                                          nesting.level[i], children[i]))
             status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_nesting_free(&nesting);
     nvt_kinds_free(&kinds);
     free(groups);
+    free(children);
     free(projected);
     return status;
 }

@@ -1,7 +1,7 @@
 /*
  * nvtx_gpu_proj_trace: every range that has device operations, in the order in which it starts on
  * the devices, with nsys's columns (Nsight Systems Analysis Guide; analyze/device/project.h). Ids, levels
- * and stacks are those of nvtx_pushpop_trace. A table a trace: each has its own time axis.
+ * and stacks are those of nvtx_pushpop_trace; children are the ones that have operations themselves. A table a trace: each has its own time axis.
  */
 #include <stdlib.h>
 
@@ -33,6 +33,7 @@ static const struct nvt_column_spec columns[] = {
 struct projection {
     const struct nvt_trace *trace;
     struct nvt_projected *ranges;
+    uint32_t *children;
     struct nvt_nesting nesting;
     struct nvt_buffer text;
 };
@@ -71,7 +72,7 @@ static int put_range(struct nvt_table *table, struct projection *projection, uin
     nvt_table_set_int(table, row, TID, trace->threads.tid[thread]);
     nvt_table_set_int(table, row, OPS, projected->ops);
     nvt_table_set_int(table, row, LEVEL, nesting->level[i]);
-    nvt_table_set_int(table, row, CHILDREN, nesting->children[i]);
+    nvt_table_set_int(table, row, CHILDREN, projection->children[i]);
     nvt_table_set_int(table, row, RANGE_ID, (int64_t)i + 1);
     if (nesting->parent[i] != NVT_NONE)
         nvt_table_set_int(table, row, PARENT_ID, (int64_t)nesting->parent[i] + 1);
@@ -109,11 +110,15 @@ static struct nvt_table *make_one(struct nvt_report_input *input, const struct n
     if (table)
         projection.ranges = nvt_project_ranges(trace, input->project_flags, err);
     int status = projection.ranges ? nvt_nesting_make(&projection.nesting, trace, err) : -1;
+    if (!status && !(projection.children = nvt_projected_children(trace, projection.ranges,
+                                                                  projection.nesting.parent, err)))
+        status = -1;
     if (!status && put_all(table, &projection))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     nvt_nesting_free(&projection.nesting);
     nvt_buffer_free(&projection.text);
     free(projection.ranges);
+    free(projection.children);
     if (!status)
         return table;
     nvt_table_free(table);

@@ -257,8 +257,8 @@ static void fill_kernels(struct nvt_table *table, struct kernel_sum *sum)
             nvt_table_set_text(table, row, K_RANGE,
                                nvt_groups_name(&sum->groups, group->key[KEY_RANGE]));
             nvt_table_set_text(table, row, K_STYLE, style_name(group->key[KEY_STYLE]));
-            nvt_table_set_int(table, row, K_RANGES, i < sum->capacity ? sum->instances[i] : 0);
         }
+        nvt_table_set_int(table, row, K_RANGES, i < sum->capacity ? sum->instances[i] : 0);
         if (group->key[KEY_PID] != NO_ID) {
             nvt_table_set_int(table, row, K_PID, (int32_t)group->key[KEY_PID]);
             nvt_table_set_int(table, row, K_TID, (int32_t)group->key[KEY_TID]);
