@@ -46,6 +46,7 @@ static const char usage_text[] =
 
 struct request {
     const struct nvt_report *reports[REPORTS_MAX];
+    unsigned naming[REPORTS_MAX]; /* of each: enum nvt_kernel_naming_flags */
     size_t count;
     const struct nvt_format *format; /* NULL: published */
     const char *output;              /* NULL: stdout */
@@ -68,14 +69,16 @@ static int add_report(struct request *request, const char *name, struct nvt_erro
         request->all = 1;
         return 0;
     }
-    const struct nvt_report *report = nvt_report_named(name, err);
+    unsigned naming;
+    const struct nvt_report *report = nvt_report_named(name, &naming, err);
     if (!report)
         return -1;
     for (size_t i = 0; i < request->count; i++)
-        if (request->reports[i] == report)
+        if (request->reports[i] == report && request->naming[i] == naming)
             return 0;
     if (request->count == REPORTS_MAX)
         return nvt_fail(err, "more than %d reports", REPORTS_MAX);
+    request->naming[request->count] = naming;
     request->reports[request->count++] = report;
     return 0;
 }
@@ -161,7 +164,7 @@ static int takes_launches(const struct request *request)
               !nvt_window_is_set(&request->window) &&
               !(request->project_flags & NVT_ACROSS_THREADS);
     for (size_t i = 0; i < request->count; i++)
-        all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES);
+        all = all && (request->reports[i]->needs & NVT_TAKES_LAUNCHES) && !request->naming[i];
     return all;
 }
 
@@ -209,6 +212,7 @@ static void take_all(struct request *request, const struct nvt_report_input *inp
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
     request->count = 0;
+    memset(request->naming, 0, sizeof(request->naming));
     for (size_t i = 0; i < count && request->count < REPORTS_MAX; i++)
         if ((input->run_count || !(reports[i]->needs & NVT_NEEDS_RUNS)) &&
             (!input->compensate || reports[i]->needs & NVT_TAKES_COMPENSATED))
@@ -319,6 +323,7 @@ static int make_all(const struct request *request, struct nvt_report_input *inpu
     for (size_t i = 0; i < request->count; i++) {
         all[i] = (struct making){request->reports[i], *input, {0}, NVT_ERROR_INIT, 0};
         all[i].input.notes = (struct nvt_buffer){0};
+        all[i].input.naming = request->naming[i];
         if (input->run_count)
             make(all, i);
     }

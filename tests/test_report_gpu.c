@@ -173,6 +173,11 @@ static void headings_are_those_of_nsys(void **state)
          "DymSMem (MB),Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,"
          "Name"},
         {"cuda_api_trace", "Start (ns),Duration (ns),Name,Result,CorrID,Pid,Tid,T-Pri,Thread Name"},
+        {"cuda_kern_exec_trace",
+         "API Start (ns),API Dur (ns),Queue Start (ns),Queue Dur (ns),Kernel Start (ns),"
+         "Kernel Dur (ns),Total Dur (ns),PID,TID,DevId,API Function,GridXYZ,BlockXYZ,Kernel Name"},
+        {"cuda_api_gpu_sum", "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),"
+                             "Max (ns),StdDev (ns),Category,Operation"},
         {"nvtx_kern_sum",
          "NVTX Range,Style,PID,TID,NVTX Inst,Kern Inst,Total Time (ns),Avg (ns),Med (ns),Min (ns),"
          "Max (ns),StdDev (ns),Kernel Name"},
@@ -220,6 +225,12 @@ static void sums_by_name(void **state)
            "41.7,200,1,200.0,200.0,200,200,0.0,CUDA_KERNEL,ncclDevKernel\n"
            "37.5,180,2,90.0,90.0,80,100,14.1,CUDA_KERNEL,gemm\n"
            "20.8,100,1,100.0,100.0,100,100,0.0,MEMORY_OPER,[CUDA memcpy Host-to-Device]\n");
+    expect("cuda_api_gpu_sum", 0, 1,
+           "38.5,200,1,200.0,200.0,200,200,0.0,CUDA_KERNEL,ncclDevKernel\n"
+           "34.6,180,2,90.0,90.0,80,100,14.1,CUDA_KERNEL,gemm\n"
+           "19.2,100,1,100.0,100.0,100,100,0.0,MEMORY_OPER,[CUDA memcpy Host-to-Device]\n"
+           "5.8,30,3,10.0,10.0,10,10,0.0,CUDA_API,cudaLaunchKernel\n"
+           "1.9,10,1,10.0,10.0,10,10,0.0,CUDA_API,cudaMemcpyAsync\n");
 }
 
 /* The first gemm starts while its call still runs: no queue time. */
@@ -231,6 +242,13 @@ static void launches(void **state)
            "200.0,200.0,200,200,0.0,cudaLaunchKernel,ncclDevKernel\n"
            "10,11,0,2,1,127.5,127.5,105,150,31.8,10.0,10.0,10,10,0.0,60.0,60.0,60,60,0.0,"
            "90.0,90.0,80,100,14.1,cudaLaunchKernel,gemm\n");
+    expect(
+        "cuda_kern_exec_trace", 0, 1,
+        "110,10,,,115,100,105,10,11,0,cudaLaunchKernel,\"   4    1    1\",\" 128    1    1\",gemm\n"
+        "150,10,160,60,220,80,150,10,11,0,cudaLaunchKernel,\"   4    1    1\",\" 128    1    "
+        "1\",gemm\n"
+        "500,10,510,10,520,200,220,10,12,0,cudaLaunchKernel,\"   4    1    1\",\" 128    1    1\","
+        "ncclDevKernel\n");
 }
 
 /* nsys counts a queue of no length as one: its QMin is 0 there. */

@@ -171,11 +171,16 @@ static void test_names_of_reports(void **state)
                                          {"gpusum", "[cuda_gpu_sum]"},
                                          {"gputrace", "[cuda_gpu_trace]"},
                                          {"kernexecsum", "[cuda_kern_exec_sum]"},
+                                         {"kernexectrace", "[cuda_kern_exec_trace]"},
+                                         {"apigpusum", "[cuda_api_gpu_sum]"},
                                          {"nvtxsum", "[nvtx_sum]"}};
     static const char *const wrong[][2] = {
         {"cuda_gpu_kern_smu", "(did you mean 'cuda_gpu_kern_sum'?)"},
-        {"cuda_gpu_kern_sum:base", "'cuda_gpu_kern_sum' takes no ':base'"},
-        {"gpukernsum:mangled", "'cuda_gpu_kern_sum' takes no ':mangled'"},
+        {"cuda_api_sum:base", "'cuda_api_sum' takes no ':base': name it without"},
+        {"gpukernsum:mangled", "'cuda_gpu_kern_sum' takes no ':mangled', but :base and :nvtx-name"},
+        {"cuda_gpu_sum:base:", "'cuda_gpu_sum' takes no ':', but :base and :nvtx-name"},
+        {"nvtx_kern_sum:nvtx-name", "'nvtx_kern_sum' takes no ':nvtx-name', but :base"},
+        {"nonsense:base", "no report 'nonsense:base'; "},
         {"nonsense", "no report 'nonsense'; "}};
     const char *path = with_device();
     for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
@@ -188,6 +193,42 @@ static void test_names_of_reports(void **state)
     }
     const char *const format[] = {"nvtally", "stats", "-f", "jsno", path, NULL};
     expect_failure(format, "no format 'jsno' (did you mean 'json'?)");
+}
+
+/* nsys's options behind names of reports: two instances of a template, one of them in a range. */
+static void test_names_of_kernels(void **state)
+{
+    (void)state;
+    static const char trace[] =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"train\",\"pid\":9,"
+        "\"tid\":9,\"ts\":1,\"dur\":5},\n"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,\"tid\":9,"
+        "\"ts\":3,\"dur\":2,\"args\":{\"correlation\":5}},\n"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":9,\"tid\":9,"
+        "\"ts\":8,\"dur\":2,\"args\":{\"correlation\":6}},\n"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"void add<int>(int)\",\"pid\":0,\"tid\":7,"
+        "\"ts\":10,\"dur\":20,\"args\":{\"device\":0,\"stream\":7,\"correlation\":5}},\n"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"void add<float>(float)\",\"pid\":0,\"tid\":7,"
+        "\"ts\":40,\"dur\":10,\"args\":{\"device\":0,\"stream\":7,\"correlation\":6}}]}";
+    static const char *const asked[][2] = {
+        {"cuda_gpu_kern_sum", "66.7,20000,1,20000.0,20000.0,20000,20000,0.0,void add<int>(int)\n"},
+        {"cuda_gpu_kern_sum:base", "\n100.0,30000,2,15000.0,15000.0,10000,20000,7071.1,add\n"},
+        {"gpukernsum:nvtx-name", "20000,0.0,:train/void add<int>(int)\n"},
+        {"cuda_gpu_kern_sum:nvtx-name:base",
+         ",:train/add\n33.3,10000,1,10000.0,10000.0,10000,10000,0.0,add\n"},
+        {"cuda_gpu_kern_gb_sum:base", "\n100.0,30000,2,"},
+        {"cuda_api_gpu_sum:nvtx-name:base", "CUDA_KERNEL,:train/add\n"},
+        {"cuda_kern_exec_sum:base", ",cudaLaunchKernel,add\n"},
+        {"cuda_kern_exec_trace:nvtx-name", ",:train/void add<int>(int)\n"},
+        {"cuda_gpu_trace:base", ",7,add\n"},
+        {"nvtx_kern_sum:base",
+         ":train,PushPop,9,9,1,1,20000,20000.0,20000.0,20000,20000,0.0,add\n"},
+        {"cuda_gpu_kern_sum,cuda_gpu_kern_sum:base", "\n100.0,30000,2,"}};
+    const char *path = write_trace("names.json", trace);
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        const char *const argv[] = {"nvtally", "stats", "-f", "csv", "-r", asked[i][0], path, NULL};
+        expect_out(argv, asked[i][1]);
+    }
 }
 
 /* Of ranges alone: nothing of devices, and nothing of runs. */
@@ -343,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_note_of_a_crash),
         cmocka_unit_test(test_default_of_a_device),
         cmocka_unit_test(test_names_of_reports),
+        cmocka_unit_test(test_names_of_kernels),
         cmocka_unit_test(test_names_of_tables),
         cmocka_unit_test(test_all_reports),
         cmocka_unit_test(test_a_trace_that_is_given_twice),

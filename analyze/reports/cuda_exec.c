@@ -6,6 +6,7 @@
  * one of 0; QCount counts those that have one.
  */
 #include "../studies/groups.h"
+#include "kernel_naming.h"
 #include "report.h"
 
 enum { PID, TID, DEVICE, COUNT, QCOUNT, T_AVG, A_AVG = T_AVG + 5, Q_AVG = A_AVG + 5 };
@@ -34,8 +35,9 @@ static const struct nvt_column_spec columns[] = {{"PID", "", NVT_INT, 0, NVT_PLA
 enum phase { TOTAL, CALL, QUEUE, KERNEL, PHASES };
 enum { KEY_PID, KEY_TID, KEY_DEVICE, KEY_API, KEY_KERNEL, KEY_PHASE, KEY_COUNT };
 
-static void collect(struct nvt_groups *groups, const struct nvt_trace *trace, uint32_t op)
+static void collect(struct nvt_groups *groups, const struct nvt_kernel_naming *naming, uint32_t op)
 {
+    const struct nvt_trace *trace = naming->trace;
     const struct nvt_ops *ops = &trace->ops;
     const struct nvt_apis *apis = &trace->apis;
     uint32_t api = ops->api[op];
@@ -54,7 +56,7 @@ static void collect(struct nvt_groups *groups, const struct nvt_trace *trace, ui
         (uint32_t)trace->threads.tid[thread],
         ops->device[op],
         nvt_groups_string(groups, apis->name[api]),
-        nvt_groups_string(groups, ops->name[op]),
+        nvt_kernel_naming_key(naming, groups, op),
         TOTAL,
     };
     for (parts[KEY_PHASE] = TOTAL; parts[KEY_PHASE] < PHASES; parts[KEY_PHASE]++)
@@ -103,13 +105,18 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 {
     struct nvt_groups groups = {0};
     struct nvt_table *table = NULL;
-    for (size_t i = 0; i < input->trace_count; i++) {
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++) {
         const struct nvt_trace *trace = input->traces[i].trace;
+        struct nvt_kernel_naming naming;
+        status = nvt_kernel_naming_make(&naming, trace, input->naming, input->project_flags, err);
         nvt_groups_trace(&groups, trace);
-        for (uint32_t op = 0; op < trace->ops.count; op++)
-            collect(&groups, trace, op);
+        for (uint32_t op = 0; op < trace->ops.count && !status; op++)
+            collect(&groups, &naming, op);
+        nvt_kernel_naming_free(&naming);
     }
-    int status = nvt_groups_finish(&groups, err);
+    if (!status)
+        status = nvt_groups_finish(&groups, err);
     if (!status) {
         table = nvt_report_table(&nvt_report_cuda_kern_exec_sum, input,
                                  "CUDA kernel launch and execution time summary", err);
@@ -129,6 +136,7 @@ const struct nvt_report nvt_report_cuda_kern_exec_sum = {
     .name = "cuda_kern_exec_sum",
     .about = "kernels by launching call: time in the call, in the queue, on the device",
     .needs = NVT_NEEDS_TRACES,
+    .naming = NVT_KERNEL_BASE | NVT_KERNEL_NVTX,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),
     .make = make,

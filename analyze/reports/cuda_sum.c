@@ -1,6 +1,6 @@
 /*
  * cuda_gpu_kern_sum, cuda_gpu_kern_gb_sum, cuda_api_sum, cuda_gpu_mem_time_sum,
- * cuda_gpu_mem_size_sum, cuda_gpu_sum: device operations and CUDA calls by name, with nsys's
+ * cuda_gpu_mem_size_sum, cuda_gpu_sum, cuda_api_gpu_sum: device operations and CUDA calls by name, with nsys's
  * headings (Nsight Systems Analysis Guide, "Statistical Reports Shipped With Nsight Systems"), over
  * all traces. Calls of libraries (cuBLAS, cuDNN) are no CUDA calls. A megabyte is 10^6 bytes.
  */
@@ -12,6 +12,7 @@
 #include "../studies/groups.h"
 #include "../model/kinds.h"
 #include "../device/launches.h"
+#include "kernel_naming.h"
 #include "report.h"
 
 #define MEGABYTE 1e6
@@ -33,10 +34,10 @@ enum { TIME, TOTAL, INSTANCES, AVG, MED, MIN, MAX, STD, NAMES };
     }
 
 /* What a report counts. */
-enum kinds { KERNELS = 1, MEMORY = 2 };
+enum kinds { KERNELS = 1, MEMORY = 2, CALLS = 4 };
 
 struct summary_report {
-    unsigned kinds; /* of device operations; 0: CUDA calls */
+    unsigned kinds; /* enum kinds */
     int by_shape;   /* grid and block are part of the key */
     int by_category;
     int sizes; /* bytes instead of times */
@@ -50,9 +51,10 @@ static uint32_t shape(struct nvt_groups *groups, uint32_t x, uint32_t y, uint32_
     return nvt_groups_text(groups, text);
 }
 
-static uint32_t op_group(struct nvt_groups *groups, const struct nvt_trace *trace, uint32_t op,
-                         const struct summary_report *report)
+static uint32_t op_group(struct nvt_groups *groups, const struct nvt_kernel_naming *naming,
+                         uint32_t op, const struct summary_report *report)
 {
+    const struct nvt_trace *trace = naming->trace;
     const struct nvt_kernels *kernels = &trace->kernels;
     uint32_t parts[3], count = 0, detail = trace->ops.detail[op];
     if (report->by_category)
@@ -67,7 +69,7 @@ static uint32_t op_group(struct nvt_groups *groups, const struct nvt_trace *trac
         parts[count++] = nvt_groups_text(groups, "");
         parts[count++] = nvt_groups_text(groups, "");
     }
-    parts[count++] = nvt_groups_string(groups, trace->ops.name[op]);
+    parts[count++] = nvt_kernel_naming_key(naming, groups, op);
     return nvt_groups_key(groups, parts, (int)count);
 }
 
@@ -122,29 +124,34 @@ static void collect_launches(struct nvt_groups *groups, const struct nvt_launche
     }
 }
 
-static void collect_ops(struct nvt_groups *groups, const struct nvt_trace *trace,
+static void collect_ops(struct nvt_groups *groups, const struct nvt_kernel_naming *naming,
                         const struct summary_report *report)
 {
-    const struct nvt_ops *ops = &trace->ops;
-    if (report->kinds == KERNELS && !report->by_shape && !report->by_category &&
-        collect_names(groups, trace))
+    const struct nvt_ops *ops = &naming->trace->ops;
+    if (report->kinds == KERNELS && !report->by_shape && !report->by_category && !naming->flags &&
+        collect_names(groups, naming->trace))
         return;
     for (uint32_t i = 0; i < ops->count; i++) {
         if (!(report->kinds & (ops->kind[i] == NVT_OP_KERNEL ? KERNELS : MEMORY)))
             continue;
-        nvt_groups_add(groups, op_group(groups, trace, i, report),
+        nvt_groups_add(groups, op_group(groups, naming, i, report),
                        report->sizes ? (int64_t)ops->bytes[i] : ops->end[i] - ops->start[i]);
     }
 }
 
-static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *trace)
+static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *trace,
+                          const struct summary_report *report)
 {
     const struct nvt_apis *apis = &trace->apis;
     for (uint32_t i = 0; i < apis->count; i++) {
         if (!nvt_is_cuda_call(apis, i))
             continue;
-        uint32_t name = nvt_groups_string(groups, apis->name[i]);
-        nvt_groups_add(groups, nvt_groups_key(groups, &name, 1), apis->end[i] - apis->start[i]);
+        uint32_t parts[2], count = 0;
+        if (report->by_category)
+            parts[count++] = nvt_groups_text(groups, "CUDA_API");
+        parts[count++] = nvt_groups_string(groups, apis->name[i]);
+        nvt_groups_add(groups, nvt_groups_key(groups, parts, (int)count),
+                       apis->end[i] - apis->start[i]);
     }
 }
 
@@ -187,22 +194,36 @@ static void fill_sizes(struct nvt_table *table, struct nvt_groups *groups)
     nvt_table_sort(table, SIZE_TOTAL, 1);
 }
 
+static int collect(struct nvt_groups *groups, const struct nvt_report_input *input, size_t i,
+                   const struct summary_report *summary, struct nvt_error *err)
+{
+    const struct nvt_trace *trace = input->traces[i].trace;
+    nvt_groups_trace(groups, trace);
+    if (input->traces[i].launches) {
+        collect_launches(groups, input->traces[i].launches);
+        return 0;
+    }
+    struct nvt_kernel_naming naming;
+    int status = nvt_kernel_naming_make(&naming, trace, input->naming, input->project_flags, err);
+    if (!status && summary->kinds & (KERNELS | MEMORY))
+        collect_ops(groups, &naming, summary);
+    if (!status && summary->kinds & CALLS)
+        collect_calls(groups, trace, summary);
+    nvt_kernel_naming_free(&naming);
+    return status;
+}
+
 static int make(const struct nvt_report *report, const struct summary_report *summary,
                 const char *title, struct nvt_report_input *input, struct nvt_tables *tables,
                 struct nvt_error *err)
 {
     struct nvt_groups groups = {0};
     struct nvt_table *table = NULL;
-    for (size_t i = 0; i < input->trace_count; i++) {
-        nvt_groups_trace(&groups, input->traces[i].trace);
-        if (input->traces[i].launches)
-            collect_launches(&groups, input->traces[i].launches);
-        else if (summary->kinds)
-            collect_ops(&groups, input->traces[i].trace, summary);
-        else
-            collect_calls(&groups, input->traces[i].trace);
-    }
-    int status = nvt_groups_finish(&groups, err);
+    int status = 0;
+    for (size_t i = 0; i < input->trace_count && !status; i++)
+        status = collect(&groups, input, i, summary, err);
+    if (!status)
+        status = nvt_groups_finish(&groups, err);
     if (!status) {
         table = nvt_report_table(report, input, title, err);
         status = table ? 0 : -1;
@@ -221,7 +242,7 @@ static int make(const struct nvt_report *report, const struct summary_report *su
 }
 
 /* One report: its columns, its function, its entry. */
-#define DEFINE_REPORT(id, more, title, description, summary, ...)                                  \
+#define DEFINE_REPORT(id, more, names, title, description, summary, ...)                           \
     static const struct nvt_column_spec id##_columns[] = {__VA_ARGS__};                            \
     static int make_##id(struct nvt_report_input *input, struct nvt_tables *tables,                \
                          struct nvt_error *err)                                                    \
@@ -233,39 +254,50 @@ static int make(const struct nvt_report *report, const struct summary_report *su
         .name = #id,                                                                               \
         .about = description,                                                                      \
         .needs = NVT_NEEDS_TRACES | (more),                                                        \
+        .naming = names,                                                                           \
         .columns = id##_columns,                                                                   \
         .column_count = sizeof(id##_columns) / sizeof(id##_columns[0]),                            \
         .make = make_##id,                                                                         \
     };
+
+#define BY_ANY_NAME (NVT_KERNEL_BASE | NVT_KERNEL_NVTX)
 
 #define SUMMARY(...)                                                                               \
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
 
-DEFINE_REPORT(cuda_gpu_kern_sum, NVT_TAKES_LAUNCHES, "CUDA GPU kernel summary",
+DEFINE_REPORT(cuda_gpu_kern_sum, NVT_TAKES_LAUNCHES, BY_ANY_NAME, "CUDA GPU kernel summary",
               "kernels by total time", SUMMARY(.kinds = KERNELS, .nothing = "kernel"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("Name"))
 
-DEFINE_REPORT(cuda_gpu_kern_gb_sum, 0, "CUDA GPU kernel summary by grid and block",
+DEFINE_REPORT(cuda_gpu_kern_gb_sum, 0, BY_ANY_NAME, "CUDA GPU kernel summary by grid and block",
               "kernels by total time, those of other grids and blocks apart",
               SUMMARY(.kinds = KERNELS, .by_shape = 1, .nothing = "kernel"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("GridXYZ"), TEXT_COLUMN("BlockXYZ"),
               TEXT_COLUMN("Name"))
 
-DEFINE_REPORT(cuda_api_sum, 0, "CUDA API summary", "CUDA calls of the host by total time",
-              SUMMARY(.nothing = "CUDA call"), TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
+DEFINE_REPORT(cuda_api_sum, 0, 0, "CUDA API summary", "CUDA calls of the host by total time",
+              SUMMARY(.kinds = CALLS, .nothing = "CUDA call"), TIME_COLUMNS("Num Calls"),
+              TEXT_COLUMN("Name"))
 
-DEFINE_REPORT(cuda_gpu_mem_time_sum, 0, "CUDA GPU memory operations by time",
+DEFINE_REPORT(cuda_gpu_mem_time_sum, 0, 0, "CUDA GPU memory operations by time",
               "copies and memsets by total time",
               SUMMARY(.kinds = MEMORY, .nothing = "copy and no memset"), TIME_COLUMNS("Count"),
               TEXT_COLUMN("Operation"))
 
-DEFINE_REPORT(cuda_gpu_sum, 0, "CUDA GPU summary", "kernels, copies and memsets by total time",
+DEFINE_REPORT(cuda_gpu_sum, 0, BY_ANY_NAME, "CUDA GPU summary",
+              "kernels, copies and memsets by total time",
               SUMMARY(.kinds = KERNELS | MEMORY, .by_category = 1, .nothing = "device operation"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("Category"), TEXT_COLUMN("Operation"))
 
-DEFINE_REPORT(cuda_gpu_mem_size_sum, 0, "CUDA GPU memory operations by size",
+DEFINE_REPORT(cuda_api_gpu_sum, 0, BY_ANY_NAME, "CUDA summary (API, kernels, memory operations)",
+              "CUDA calls, kernels, copies and memsets by total time",
+              SUMMARY(.kinds = KERNELS | MEMORY | CALLS, .by_category = 1,
+                      .nothing = "device operation and no CUDA call"),
+              TIME_COLUMNS("Instances"), TEXT_COLUMN("Category"), TEXT_COLUMN("Operation"))
+
+DEFINE_REPORT(cuda_gpu_mem_size_sum, 0, 0, "CUDA GPU memory operations by size",
               "copies and memsets by bytes moved",
               SUMMARY(.kinds = MEMORY, .sizes = 1, .nothing = "copy and no memset"),
               {"Total (MB)", "MB", NVT_REAL, 3, 0}, {"Count", "", NVT_INT, 0, 0},

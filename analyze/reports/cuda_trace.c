@@ -7,6 +7,7 @@
 
 #include "../model/cuda_names.h"
 #include "../device/devices.h"
+#include "kernel_naming.h"
 #include "report.h"
 
 #define MEGABYTE 1e6
@@ -74,9 +75,14 @@ static void put_transfer(struct nvt_table *table, size_t row, const struct nvt_o
         nvt_table_set_text(table, row, G_TARGET, nvt_memory_label(ops->target_kind[op]));
 }
 
-static void put_op(struct nvt_table *table, const struct nvt_trace *trace, uint32_t op)
+static int put_op(struct nvt_table *table, const struct nvt_kernel_naming *naming, uint32_t op,
+                  struct nvt_buffer *text)
 {
+    const struct nvt_trace *trace = naming->trace;
     const struct nvt_ops *ops = &trace->ops;
+    const char *name = nvt_kernel_naming_text(naming, op, text);
+    if (!name)
+        return -1;
     size_t row = nvt_table_add_row(table);
     nvt_table_set_int(table, row, G_START, ops->start[op]);
     nvt_table_set_int(table, row, G_DURATION, ops->end[op] - ops->start[op]);
@@ -88,13 +94,22 @@ static void put_op(struct nvt_table *table, const struct nvt_trace *trace, uint3
     nvt_put_device(table, row, G_DEVICE, trace, ops->process[op], ops->device[op]);
     nvt_table_set_int(table, row, G_CONTEXT, ops->context[op]);
     nvt_table_set_int(table, row, G_STREAM, ops->stream[op]);
-    nvt_table_set_text(table, row, G_NAME, nvt_name(trace, ops->name[op]));
+    nvt_table_set_text(table, row, G_NAME, name);
+    return 0;
 }
 
-static void fill_ops(struct nvt_table *table, const struct nvt_trace *trace)
+static int fill_ops(struct nvt_table *table, const struct nvt_trace *trace,
+                    const struct nvt_report_input *input, struct nvt_error *err)
 {
-    for (uint32_t i = 0; i < trace->ops.count; i++)
-        put_op(table, trace, i);
+    struct nvt_kernel_naming naming;
+    struct nvt_buffer text = {0};
+    int status = nvt_kernel_naming_make(&naming, trace, input->naming, input->project_flags, err);
+    for (uint32_t i = 0; i < trace->ops.count && !status; i++)
+        if (put_op(table, &naming, i, &text))
+            status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    nvt_kernel_naming_free(&naming);
+    nvt_buffer_free(&text);
+    return status;
 }
 
 enum { A_START, A_DURATION, A_NAME, A_RESULT, A_CORRELATION, A_PID, A_TID, A_PRIORITY, A_THREAD };
@@ -124,16 +139,22 @@ static void put_call(struct nvt_table *table, const struct nvt_trace *trace, uin
         nvt_table_set_text(table, row, A_THREAD, nvt_name(trace, trace->threads.name[thread]));
 }
 
-static void fill_calls(struct nvt_table *table, const struct nvt_trace *trace)
+static int fill_calls(struct nvt_table *table, const struct nvt_trace *trace,
+                      const struct nvt_report_input *input, struct nvt_error *err)
 {
+    (void)input;
+    (void)err;
     const struct nvt_apis *apis = &trace->apis;
     for (uint32_t i = 0; i < apis->count; i++)
         if (nvt_is_cuda_call(apis, i))
             put_call(table, trace, i);
+    return 0;
 }
 
-static int make(const struct nvt_report *report, const char *what,
-                void (*fill)(struct nvt_table *, const struct nvt_trace *),
+typedef int fill_table(struct nvt_table *table, const struct nvt_trace *trace,
+                       const struct nvt_report_input *input, struct nvt_error *err);
+
+static int make(const struct nvt_report *report, const char *what, fill_table *fill,
                 struct nvt_report_input *input, struct nvt_tables *tables, struct nvt_error *err)
 {
     for (size_t i = 0; i < input->trace_count; i++) {
@@ -141,7 +162,10 @@ static int make(const struct nvt_report *report, const char *what,
         struct nvt_table *table = nvt_report_trace_table(report, input, trace, what, err);
         if (!table)
             return -1;
-        fill(table, trace);
+        if (fill(table, trace, input, err)) {
+            nvt_table_free(table);
+            return -1;
+        }
         if (nvt_report_add(tables, table, err))
             return -1;
     }
@@ -164,6 +188,7 @@ const struct nvt_report nvt_report_cuda_gpu_trace = {
     .name = "cuda_gpu_trace",
     .about = "every kernel, copy and memset",
     .needs = NVT_NEEDS_TRACES,
+    .naming = NVT_KERNEL_BASE | NVT_KERNEL_NVTX,
     .columns = gpu_columns,
     .column_count = sizeof(gpu_columns) / sizeof(gpu_columns[0]),
     .make = make_gpu,

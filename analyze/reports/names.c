@@ -1,7 +1,9 @@
 /* Reports as people name them: by nsys's older names too, and misspelt. */
+#include <stdio.h>
 #include <string.h>
 
 #include "../../lib/nearest.h"
+#include "kernel_naming.h"
 #include "report.h"
 
 /* nsys renamed its reports in 2023.1; scripts from before still have these (Nsight Systems release
@@ -10,6 +12,7 @@ static const struct {
     const char *old;
     const struct nvt_report *report;
 } old_names[] = {
+    {"apigpusum", &nvt_report_cuda_api_gpu_sum},
     {"cudaapisum", &nvt_report_cuda_api_sum},
     {"cudaapitrace", &nvt_report_cuda_api_trace},
     {"gpukernsum", &nvt_report_cuda_gpu_kern_sum},
@@ -19,6 +22,7 @@ static const struct {
     {"gpusum", &nvt_report_cuda_gpu_sum},
     {"gputrace", &nvt_report_cuda_gpu_trace},
     {"kernexecsum", &nvt_report_cuda_kern_exec_sum},
+    {"kernexectrace", &nvt_report_cuda_kern_exec_trace},
     {"nvtxgpuproj", &nvt_report_nvtx_gpu_proj_trace},
     {"nvtxkernsum", &nvt_report_nvtx_kern_sum},
     {"nvtxppsum", &nvt_report_nvtx_pushpop_sum},
@@ -36,19 +40,47 @@ static const struct nvt_report *find_either(const char *name)
     return report;
 }
 
-/* "cuda_gpu_kern_sum:base": nsys's reports take options behind their names. */
-static int refuse_option(const char *name, struct nvt_error *err)
+static const struct {
+    const char *name;
+    unsigned flag;
+} options[] = {{"base", NVT_KERNEL_BASE}, {"nvtx-name", NVT_KERNEL_NVTX}};
+
+#define OPTIONS (sizeof(options) / sizeof(options[0]))
+
+/* That a report takes no such option, and which it takes. */
+static const struct nvt_report *refuse(const struct nvt_report *report, const char *option,
+                                       struct nvt_error *err)
 {
-    char base[64];
-    size_t length = strcspn(name, ":");
-    if (!name[length] || length >= sizeof(base))
+    char known[64] = "";
+    for (size_t i = 0; i < OPTIONS; i++)
+        if (report->naming & options[i].flag)
+            snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s:%s",
+                     *known ? " and " : ", but ", options[i].name);
+    nvt_fail(err, "report '%s' takes no ':%.100s'%s", report->name, option,
+             *known ? known : ": name it without");
+    return NULL;
+}
+
+/* "cuda_gpu_kern_sum:base": *report gets what this names, NULL with err filled where an option is wrong. 0: it names none. */
+static int find_with_options(const char *name, const struct nvt_report **report, unsigned *naming,
+                             struct nvt_error *err)
+{
+    char text[128], *rest = text;
+    if (snprintf(text, sizeof(text), "%s", name) >= (int)sizeof(text))
         return 0;
-    memcpy(base, name, length);
-    base[length] = 0;
-    const struct nvt_report *report = find_either(base);
-    if (!report)
+    *report = find_either(strsep(&rest, ":"));
+    *naming = 0;
+    if (!*report)
         return 0;
-    nvt_fail(err, "report '%s' takes no '%.100s': name it without", report->name, name + length);
+    for (char *option; *report && (option = strsep(&rest, ":"));) {
+        size_t i = 0;
+        while (i < OPTIONS && strcmp(option, options[i].name))
+            i++;
+        if (i < OPTIONS && (*report)->naming & options[i].flag)
+            *naming |= options[i].flag;
+        else
+            *report = refuse(*report, option, err);
+    }
     return 1;
 }
 
@@ -67,14 +99,14 @@ static int refuse_table(const char *name, struct nvt_error *err)
     return 0;
 }
 
-const struct nvt_report *nvt_report_named(const char *name, struct nvt_error *err)
+const struct nvt_report *nvt_report_named(const char *name, unsigned *naming, struct nvt_error *err)
 {
     struct nvt_nearest nearest = {.name = name};
     char hint[128];
     size_t count;
     const struct nvt_report *const *reports = nvt_reports(&count);
-    const struct nvt_report *report = find_either(name);
-    if (report || refuse_option(name, err) || refuse_table(name, err))
+    const struct nvt_report *report = NULL;
+    if (find_with_options(name, &report, naming, err) || refuse_table(name, err))
         return report;
     for (size_t i = 0; i < count; i++)
         nvt_nearest_offer(&nearest, reports[i]->name);

@@ -13,6 +13,7 @@
 #include "../model/kinds.h"
 #include "../device/project.h"
 #include "report.h"
+#include "kernel_naming.h"
 #include "launches.h"
 
 static const char *style_name(uint32_t style)
@@ -40,10 +41,11 @@ enum { KEY_RANGE, KEY_STYLE, KEY_PID, KEY_TID, KEY_KERNEL, KEY_COUNT };
 struct kernel_sum {
     struct nvt_groups groups;
     const struct nvt_trace *trace;
-    struct nvt_map seen; /* group << 32 | range: counted already, and may come again */
-    struct nvt_map keys; /* kind << 32 | kernel name -> group */
-    uint32_t *table;     /* the same as an array [kind][number of the name], where it is small */
-    uint32_t *number;    /* of a kernel name, by string */
+    const uint32_t *op_names; /* of its operations: whole, or base names */
+    struct nvt_map seen;      /* group << 32 | range: counted already, and may come again */
+    struct nvt_map keys;      /* kind << 32 | kernel name -> group */
+    uint32_t *table;  /* the same as an array [kind][number of the name], where it is small */
+    uint32_t *number; /* of a kernel name, by string */
     uint32_t names;
     struct nvt_kinds kinds; /* ranges by name, domain, style and thread */
     uint32_t *last;         /* the range seen last, of every group */
@@ -127,7 +129,7 @@ static int count_range(struct kernel_sum *sum, uint32_t group, uint32_t range, i
  */
 static uint32_t group_of(struct kernel_sum *sum, uint32_t op, uint32_t range)
 {
-    uint32_t name = sum->trace->ops.name[op], kind = sum->kinds.of[range];
+    uint32_t name = sum->op_names[op], kind = sum->kinds.of[range];
     uint32_t *group = sum->table ? &sum->table[(size_t)kind * sum->names + sum->number[name]]
                                  : nvt_map_at(&sum->keys, (uint64_t)kind << 32 | name);
     if (group && *group == NVT_MAP_NONE) {
@@ -147,7 +149,8 @@ static int add_kernel(void *context, uint32_t op, const uint32_t *ranges, uint32
         return 0;
     int64_t time = ops->end[op] - ops->start[op];
     if (!count)
-        nvt_groups_add(&sum->groups, kernel_group(sum, ops->name[op], ops->thread[op], NULL), time);
+        nvt_groups_add(&sum->groups, kernel_group(sum, sum->op_names[op], ops->thread[op], NULL),
+                       time);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t group = group_of(sum, op, ranges[i]);
         if (group == NVT_NONE || count_range(sum, group, ranges[i], ops->launch[op]))
@@ -164,7 +167,7 @@ static int make_table(struct kernel_sum *sum)
     free(sum->number);
     free(sum->table);
     sum->table = NULL;
-    sum->number = nvt_number_strings(sum->trace, ops->name, ops->count, &sum->names);
+    sum->number = nvt_number_strings(sum->trace, sum->op_names, ops->count, &sum->names);
     if (!sum->number)
         return -1;
     uint64_t cells = (uint64_t)sum->names * sum->kinds.count;
@@ -235,8 +238,10 @@ static int collect_kernels(struct kernel_sum *sum, struct nvt_report_input *inpu
     for (size_t i = 0; i < input->trace_count; i++) {
         const struct nvt_launches *launches;
         sum->trace = input->traces[i].trace;
+        sum->op_names =
+            input->naming & NVT_KERNEL_BASE ? sum->trace->ops.short_name : sum->trace->ops.name;
         nvt_groups_trace(&sum->groups, sum->trace);
-        int status = nvt_report_launches(input, i, &sum->own, &launches, err);
+        int status = input->naming ? 1 : nvt_report_launches(input, i, &sum->own, &launches, err);
         if (status < 0)
             return -1;
         status =
@@ -309,6 +314,7 @@ const struct nvt_report nvt_report_nvtx_kern_sum = {
     .name = "nvtx_kern_sum",
     .about = "kernels by the ranges that they were launched in",
     .needs = NVT_NEEDS_TRACES | NVT_TAKES_LAUNCHES,
+    .naming = NVT_KERNEL_BASE,
     .columns = kernel_columns,
     .column_count = sizeof(kernel_columns) / sizeof(kernel_columns[0]),
     .make = make_kernels,

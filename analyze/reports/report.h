@@ -42,7 +42,9 @@
     X(cuda_gpu_mem_time_sum)                                                                       \
     X(cuda_gpu_mem_size_sum)                                                                       \
     X(cuda_gpu_sum)                                                                                \
+    X(cuda_api_gpu_sum)                                                                            \
     X(cuda_kern_exec_sum)                                                                          \
+    X(cuda_kern_exec_trace)                                                                        \
     X(cuda_gpu_trace)                                                                              \
     X(cuda_api_trace)                                                                              \
     X(nvtx_kern_sum)                                                                               \
@@ -91,6 +93,8 @@ struct nvt_report_input {
     int only_launches; /* reports need no more of traces (nvt_trace_read_launches); set it first */
     int compensate;    /* traces are read without the collector's own cost */
     int plain_names;   /* ranges get plain names (plain_names.h); not with only_launches */
+    unsigned
+        naming; /* enum nvt_kernel_naming_flags, of what the report takes; not with only_launches */
     const struct nvt_window
         *window; /* of traces no more is read, NULL: all; not with only_launches */
     const char *
@@ -110,6 +114,7 @@ struct nvt_report {
     const char *name;
     const char *about;
     unsigned needs;
+    unsigned naming;                       /* enum nvt_kernel_naming_flags that it takes */
     const struct nvt_column_spec *columns; /* of its (first) table */
     size_t column_count;
     /* Append tables; none, and a note that says why, where nothing is there to tell. 0, or -1 with err filled. */
@@ -131,9 +136,11 @@ const struct nvt_report *const *nvt_reports(size_t *count);
 /* A report by name, or NULL. */
 const struct nvt_report *nvt_report_find(const char *name);
 
-/* A report by name, or by one that nsys used to call it. NULL with err filled, which names the
- * nearest, or the report that has a table of that name. */
-const struct nvt_report *nvt_report_named(const char *name, struct nvt_error *err);
+/* A report by name, or by one that nsys used to call it, with nsys's options behind it ("cuda_gpu_kern_sum:base"), which
+ * *naming gets (enum nvt_kernel_naming_flags). NULL with err filled, which names the nearest, the report that has a table of
+ * that name, or the options that it takes. */
+const struct nvt_report *nvt_report_named(const char *name, unsigned *naming,
+                                          struct nvt_error *err);
 
 /* The report that fits what was given: the study of a run directory, the ranges of a trace, or what
  * its device did where it has none. */

@@ -1,0 +1,72 @@
+#include "kernel_naming.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../device/project.h"
+
+static int keep_innermost(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct nvt_kernel_naming *naming = context;
+    if (count && naming->trace->ops.kind[op] == NVT_OP_KERNEL)
+        naming->innermost[op] = ranges[count - 1];
+    return 0;
+}
+
+int nvt_kernel_naming_make(struct nvt_kernel_naming *naming, const struct nvt_trace *trace,
+                           unsigned flags, unsigned project_flags, struct nvt_error *err)
+{
+    size_t size = ((size_t)trace->ops.count + 1) * sizeof(*naming->innermost);
+    *naming = (struct nvt_kernel_naming){.trace = trace, .flags = flags};
+    if (!(flags & NVT_KERNEL_NVTX))
+        return 0;
+    naming->innermost = malloc(size);
+    if (!naming->innermost)
+        return nvt_fail_at(err, trace->path, -1, "out of memory");
+    memset(naming->innermost, 0xff, size);
+    return nvt_project(trace, project_flags, keep_innermost, naming, err);
+}
+
+void nvt_kernel_naming_free(struct nvt_kernel_naming *naming)
+{
+    free(naming->innermost);
+    *naming = (struct nvt_kernel_naming){.trace = NULL};
+}
+
+static uint32_t range_of(const struct nvt_kernel_naming *naming, uint32_t op)
+{
+    return naming->innermost ? naming->innermost[op] : NVT_NONE;
+}
+
+const char *nvt_kernel_naming_text(const struct nvt_kernel_naming *naming, uint32_t op,
+                                   struct nvt_buffer *text)
+{
+    const struct nvt_trace *trace = naming->trace;
+    const char *kernel = nvt_name(trace, nvt_kernel_naming_string(naming, op));
+    uint32_t range = range_of(naming, op);
+    if (range == NVT_NONE)
+        return kernel;
+    uint32_t domain = trace->ranges.domain[range];
+    text->size = 0;
+    if (nvt_buffer_printf(
+            text, "%s:%s/%s",
+            nvt_name(trace, domain < trace->domains.count ? trace->domains.name[domain] : 0),
+            nvt_name(trace, trace->ranges.name[range]), kernel) ||
+        nvt_buffer_append(text, "", 1))
+        return NULL;
+    return (const char *)text->data;
+}
+
+uint32_t nvt_kernel_naming_key(const struct nvt_kernel_naming *naming, struct nvt_groups *groups,
+                               uint32_t op)
+{
+    if (range_of(naming, op) == NVT_NONE)
+        return nvt_groups_string(groups, nvt_kernel_naming_string(naming, op));
+    struct nvt_buffer text = {0};
+    const char *name = nvt_kernel_naming_text(naming, op, &text);
+    if (!name)
+        groups->failed = 1;
+    uint32_t key = nvt_groups_text(groups, name ? name : "");
+    nvt_buffer_free(&text);
+    return key;
+}

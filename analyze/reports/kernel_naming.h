@@ -1,0 +1,49 @@
+/*
+ * By which names kernels are told apart in reports of nsys's that let one choose, as "cuda_gpu_kern_sum:base" does (Nsight
+ * Systems User Guide, "Statistical Reports": [:nvtx-name][:base|:mangled]; mangled names are not on record).
+ */
+#ifndef NVT_KERNEL_NAMING_H
+#define NVT_KERNEL_NAMING_H
+
+#include "../../lib/buffer.h"
+#include "../studies/groups.h"
+#include "../model/trace.h"
+
+/* Combined with |; 0: whole names. */
+enum nvt_kernel_naming_flags {
+    NVT_KERNEL_BASE = 1, /* without templates and parameters: ops.short_name */
+    NVT_KERNEL_NVTX =
+        2, /* "domain:range/kernel", by the innermost range that it was launched in; as it is where there is none */
+};
+
+struct nvt_kernel_naming {
+    const struct nvt_trace *trace;
+    unsigned flags;
+    uint32_t *innermost; /* range of each operation, NVT_NONE: none; NULL: not asked for */
+};
+
+/*
+ * Names of a finished trace's operations by these flags; project_flags: which range an operation belongs to (device/project.h).
+ * 0, or -1 with err filled (out of memory). Release with nvt_kernel_naming_free, also after a failure.
+ */
+int nvt_kernel_naming_make(struct nvt_kernel_naming *naming, const struct nvt_trace *trace,
+                           unsigned flags, unsigned project_flags, struct nvt_error *err);
+void nvt_kernel_naming_free(struct nvt_kernel_naming *naming);
+
+/* The string of an operation's name without a range: of a copy its own. */
+static inline uint32_t nvt_kernel_naming_string(const struct nvt_kernel_naming *naming, uint32_t op)
+{
+    const struct nvt_ops *ops = &naming->trace->ops;
+    int is_base = naming->flags & NVT_KERNEL_BASE && ops->kind[op] == NVT_OP_KERNEL;
+    return is_base ? ops->short_name[op] : ops->name[op];
+}
+
+/* The name of an operation among those of groups, whose current trace it is of. */
+uint32_t nvt_kernel_naming_key(const struct nvt_kernel_naming *naming, struct nvt_groups *groups,
+                               uint32_t op);
+
+/* Its text, in text until that is used again. NULL when out of memory. */
+const char *nvt_kernel_naming_text(const struct nvt_kernel_naming *naming, uint32_t op,
+                                   struct nvt_buffer *text);
+
+#endif
