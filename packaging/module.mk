@@ -107,7 +107,7 @@ format-check: ## the layout that .clang-format gives, and files of 600 lines at 
 	$(Q)awk 'FNR == 601 { print FILENAME ": more than 600 lines"; long = 1 } END { exit long }' $(filter-out tests/%,$(ANY_SRC))
 
 shellcheck:
-	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals tests/arm64/run
+	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
 
 lint: tidy cppcheck shellcheck format-check ## clang-tidy, cppcheck, shellcheck, format
 
