@@ -1,7 +1,10 @@
-"""Numbers over time beside the ranges, as NVTX counters: nvtally record -o c.nvt -- python3 counters.py
+"""Records numbers over time as NVTX counters, beside the ranges.
 
-What each step allocates, how many tokens it works on and the loss. Then nvtally stats -r
-nvtx_counters,nvtx_counter_ranges c.nvt, and nvtally plot c.nvt.
+The counters are the memory that each step allocates, the tokens that it works on, and the loss.
+
+    nvtally record -o c.nvt -- python3 counters.py
+    nvtally stats -r nvtx_counters,nvtx_counter_ranges c.nvt
+    nvtally plot c.nvt
 """
 import math
 import time

@@ -1,4 +1,5 @@
-// Google Benchmark with the time of a range as counters: what its own clock cannot tell apart.
+// A Google Benchmark that shows the time of an NVTX range as counters.
+// Google Benchmark's own clock cannot tell the ranges of an iteration apart.
 #include <benchmark/benchmark.h>
 #include <nvtally.h>
 #include <nvtx3/nvToolsExt.h>
@@ -33,6 +34,6 @@ static void sum(benchmark::State &state)
     }
     nvtally_session_free(session);
 }
-// Each run records into memory: a bound on the iterations bounds that.
+// Each run records into memory. The bound on the iterations bounds that memory.
 BENCHMARK(sum)->Arg(1000)->Arg(10000)->Iterations(2000);
 BENCHMARK_MAIN();

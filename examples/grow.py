@@ -1,7 +1,10 @@
-"""A program whose cost grows with a number: nvtally record -o grow8.nvt -- python3 grow.py 8
+"""A program whose cost grows with a number, N.
 
-The range around it names what was varied, in the domain nvtally; each range "iteration" in that is one of the
-loop. Traces of several numbers then say what grows with it, and how: nvtally diagnose grow*.nvt --by n
+The outer range, in the domain nvtally, names the number that was varied. Each range "iteration" within it is
+one pass of the loop. Record a trace for each of several numbers; diagnose then says what grows with N, and how.
+
+    nvtally record -o grow8.nvt -- python3 grow.py 8
+    nvtally diagnose grow*.nvt --by n
 """
 import sys
 import time

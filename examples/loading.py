@@ -1,4 +1,7 @@
-"""A training script that is slow for a reason:  nvtally record --pytorch -- python3 loading.py [STEPS]"""
+"""A training script that is slow: its data loader makes the model wait.
+
+    nvtally record --pytorch -- python3 loading.py [STEPS]
+"""
 import sys
 import time
 
@@ -17,7 +20,7 @@ class Samples(torch.utils.data.Dataset):
         return 64 * steps
 
     def __getitem__(self, index):
-        time.sleep(0.0004)  # as if it were decoded
+        time.sleep(0.0004)  # stands for decoding the sample
         return torch.randn(128), index % 10
 
 

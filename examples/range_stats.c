@@ -1,4 +1,5 @@
-/* The mean time of a range of one's own process, on the host and on the device, without a file. */
+/* Prints the mean time of a range of its own process, on the host and on the device. It writes no
+ * trace file. */
 #include <nvtally.h>
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ int main(void)
 {
     nvtally_session *session;
     nvtally_range_statistics s = {0};
-    /* Before the first call of NVTX and of CUDA. */
+    /* This must come before the first call of NVTX and of CUDA. */
     int status = nvtally_session_start(&session);
     for (int i = 0; i < 100 && !status; i++) {
         nvtxRangePushA("work");

@@ -1,7 +1,9 @@
-"""A training loop with NVTX ranges, to be recorded: nvtally record -o t.nvt -- python3 train.py [STEPS]
+"""A training loop with NVTX ranges.
 
-With PyTorch a small model learns, on a GPU where there is one; without it, NVIDIA's package `nvtx` marks a
-loop that only sleeps; without both there is nothing to record.
+With PyTorch, it trains a small model, on a GPU if there is one. Without PyTorch, it runs a loop that only
+sleeps, with ranges by NVIDIA's package `nvtx`. Without both there is nothing to record.
+
+    nvtally record -o t.nvt -- python3 train.py [STEPS]
 """
 import sys
 import time

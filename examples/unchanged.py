@@ -1,4 +1,7 @@
-"""A training script as people write it, without NVTX:  nvtally record --pytorch -- python3 unchanged.py [STEPS]"""
+"""A training script as people write it, without NVTX ranges.
+
+    nvtally record --pytorch -- python3 unchanged.py [STEPS]
+"""
 import sys
 
 try:
