@@ -215,7 +215,9 @@ void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
           "set tics nomirror textcolor '#333333' font ',11' scale 0.6\n"
           "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\nunset key\n"
           /* gnuplot's own format has ten characters at times */
-          "set format x '%g'\nset format y '%g'\nset ytics offset 0.5,0\n",
+          "set format x '%g'\nset format y '%g'\nset ytics offset 0.5,0\n"
+          /* gnuplot 6 wipes away what lies around the points of lines with errors */
+          "set pointintervalbox 0\n",
           out);
     if (!strcmp(frame->format, "svg")) /* where gnuplot leaves more room above the label */
         fputs("set xlabel offset 0,0.5\n", out);
