@@ -215,7 +215,9 @@ void nvt_frame_open(struct nvt_frame *frame, int panel, FILE *out)
           "set tics nomirror textcolor '#333333' font ',11' scale 0.6\n"
           "set grid xtics ytics linecolor '#dddddd' linetype 1 linewidth 0.5\nunset key\n"
           /* gnuplot's own format has ten characters at times */
-          "set format x '%g'\nset format y '%g'\nset ytics offset 0.5,0\n",
+          "set format x '%g'\nset format y '%g'\nset ytics offset 0.5,0\n"
+          /* gnuplot 6 wipes away what lies around the points of lines with errors */
+          "set pointintervalbox 0\n",
           out);
     if (!strcmp(frame->format, "svg")) /* where gnuplot leaves more room above the label */
         fputs("set xlabel offset 0,0.5\n", out);
@@ -333,7 +335,7 @@ static const struct {
     double steps[7];
     int count;
 } log_tics[] = {{{1, 2, 5}, 3}, {{1, 1.5, 2, 3, 4, 5, 7}, 7}};
-enum { LOG_TICS = sizeof(log_tics) / sizeof(log_tics[0]), TICS_LEAST = 3 };
+enum { LOG_TICS = sizeof(log_tics) / sizeof(log_tics[0]), TICS_LEAST = 3, DECADES_MOST = 7 };
 
 /* Write the tics of a choice that lie on an axis, NULL: only count them. */
 static int put_log_tics(int choice, double low, double high, FILE *out)
@@ -351,15 +353,34 @@ static int put_log_tics(int choice, double low, double high, FILE *out)
     return count;
 }
 
-/* gnuplot's tics of a logarithmic axis are powers of ten, which leaves one or none where there is
- * less than a decade or two. */
-static void put_few_log_tics(char axis, double low, double high, FILE *out)
+/* Powers of ten, and small tics between them: each power where some are left out, else their multiples. */
+static void put_decades(double low, double high, FILE *out)
 {
+    int first = (int)ceil(log10(low)), last = (int)floor(log10(high));
+    int step = 1 + (last - first) / DECADES_MOST, count = 0;
+    for (int power = first - 1; power <= last; power++)
+        for (int i = 1; i < (step > 1 ? 2 : 10); i++) {
+            double tic = i * pow(10, power);
+            int is_small = i > 1 || power % step;
+            if (tic >= low && tic <= high)
+                fprintf(out, "%s%s%.9g%s", count++ ? ", " : "", is_small ? "'' " : "", tic,
+                        is_small ? " 1" : "");
+        }
+}
+
+/* Tics of a logarithmic axis. Which ones gnuplot takes differs with its version: powers of ten until 5.4, which leaves one
+ * or none where there is less than a decade or two; with 6 also 5, 10, 15, 20, 25, where they lie on each other. */
+static void put_tics_of_log(char axis, double low, double high, FILE *out)
+{
+    fprintf(out, "set format %c '%s'\nset %ctics (", axis,
+            high >= 100 * low && (low < 1e-3 || high >= 1e6) ? "1e%L" : "%g", axis);
     int choice = 0;
     while (choice + 1 < LOG_TICS && put_log_tics(choice, low, high, NULL) < TICS_LEAST)
         choice++;
-    fprintf(out, "set format %c '%%g'\nset %ctics (", axis, axis);
-    put_log_tics(choice, low, high, out);
+    if (high < 100 * low)
+        put_log_tics(choice, low, high, out);
+    else
+        put_decades(low, high, out);
     fputs(")\n", out);
 }
 
@@ -386,11 +407,10 @@ int nvt_frame_scale(char axis, const struct nvt_extent *extent, double unit, dou
             "low(mean, std) = std > 0 ? (mean - std > floor ? mean - std : floor) : mean\n"
             "high(mean, std) = std > 0 ? mean + std : mean\n",
             is_log ? "set" : "unset", axis, is_log ? " 10" : "", axis, low, high, low, high);
-    if (is_log && high < 100 * low)
-        put_few_log_tics(axis, low, high, out);
+    if (is_log)
+        put_tics_of_log(axis, low, high, out);
     else
-        fprintf(out, "set %ctics autofreq\nset format %c '%s'\n", axis, axis,
-                is_log && (low < 1e-3 || high >= 1e6) ? "1e%L" : "%g");
+        fprintf(out, "set %ctics autofreq\nset format %c '%%g'\n", axis, axis);
     return is_log;
 }
 

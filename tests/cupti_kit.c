@@ -3,6 +3,7 @@
 #include "cupti_kit.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,15 +86,27 @@ void cupti_put(const void *record, size_t size)
     cupti.used += size;
 }
 
-int cupti_load(void **state)
+void *cupti_library(void)
 {
     static const char *const places[] = {"libcupti.so.13", "libcupti.so.12",
                                          "/usr/local/cuda/lib64/libcupti.so",
                                          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
     void *library = NULL;
-    (void)state;
     for (size_t i = 0; !library && i < sizeof(places) / sizeof(places[0]); i++)
         library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL);
+    glob_t wheels;
+    if (!glob(".deps/nvidia/*/lib/libcupti.so.*", 0, NULL, &wheels)) {
+        for (size_t i = 0; !library && i < wheels.gl_pathc; i++)
+            library = dlopen(wheels.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+        globfree(&wheels);
+    }
+    return library;
+}
+
+int cupti_load(void **state)
+{
+    void *library = cupti_library();
+    (void)state;
     if (library) {
         *(void **)&cupti.decoder.next = dlsym(library, "cuptiActivityGetNextRecord");
         *(void **)&cupti.decoder.callback_name = dlsym(library, "cuptiGetCallbackName");

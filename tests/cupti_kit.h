@@ -22,6 +22,9 @@ extern struct cupti_kit {
     unsigned batches;
 } cupti;
 
+/* NVIDIA's libcupti, where the system, a toolkit or the wheels of ./setup have it, as dlopen gives it; NULL: nowhere. */
+void *cupti_library(void);
+
 /* Fixtures: of the group, libcupti loaded, and what was decoded released; of a test, the buffer
  * emptied. */
 int cupti_load(void **state);

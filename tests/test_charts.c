@@ -66,10 +66,13 @@ static void copy_text(const char *at, const char *end, char *out)
 static void add_text(struct picture *picture, const char *group, const char *end)
 {
     struct text *text = &picture->texts[picture->count];
-    double x, y;
+    double x, y, turned = 0;
     assert_true(picture->count < TEXTS);
-    assert_int_equal(sscanf(group, "<g transform=\"translate(%lf,%lf)", &x, &y), 2);
-    int is_rotated = memmem(group, 80, "rotate(270)", 11) != NULL;
+    /* An angle has no decimals before gnuplot 6. */
+    assert_true(sscanf(group, "<g transform=\"translate(%lf,%lf) rotate(%lf)", &x, &y, &turned) >=
+                2);
+    assert_true(turned == 0 || turned == 270);
+    int is_rotated = turned != 0;
     const char *size = strstr(group, "font-size=\""), *anchor = strstr(group, "text-anchor=\"");
     assert_true(size && anchor && size < end && anchor < end);
     text->size = strtod(size + 11, NULL);

@@ -4,6 +4,8 @@
  * What is shown here is the collector's side: what it enables, how it takes buffers, flushes,
  * captures and ends.
  */
+#include <dlfcn.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -28,6 +30,7 @@ int main(void)
 #else
 
 #include "../analyze/readers/reader.h"
+#include "cupti_kit.h"
 #include "record_kit.h"
 
 #define KERNEL "void lib::kernel<float>(float*, int)"
@@ -42,7 +45,7 @@ struct run {
 
 static struct nvt_trace *record(const struct run *run, char **messages)
 {
-    char cupti[600], refuses[200];
+    char stand_in[600], refuses[200];
     const char *path = cli_in(cli_folder, "t.nvt");
     const char *argv[12] = {"nvtally", "record", "-o", path};
     size_t count = 4;
@@ -57,11 +60,11 @@ static struct nvt_trace *record(const struct run *run, char **messages)
     argv[count++] = "--";
     argv[count++] = cli_client("device");
     argv[count++] = run->how;
-    snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s",
+    snprintf(stand_in, sizeof(stand_in), "NVTALLY_CUPTI=%s",
              run->library ? run->library : cli_built("tests/libcupti-stand-in.so"));
     snprintf(refuses, sizeof(refuses), "STAND_IN_REFUSES=%s", run->refuses ? run->refuses : "");
-    const char *environment[] = {cupti, refuses, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
-                                 NULL};
+    const char *environment[] = {stand_in, refuses, "CUDA_INJECTION64_PATH",
+                                 "NVTX_INJECTION64_PATH", NULL};
     const struct cli_options options = {.environment = environment};
     struct cli_result result = cli_run_with(&options, argv);
     if (result.signal != run->signal || (!run->signal && result.status != run->status))
@@ -431,17 +434,16 @@ static void old_and_missing_libraries(void **state)
 /* NVIDIA's own libcupti where there is no driver: it refuses, and the program does not notice. */
 static void the_real_library_without_a_driver(void **state)
 {
-    static const char *const places[] = {"/usr/local/cuda/lib64/libcupti.so",
-                                         "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
-    const char *library = NULL;
+    void *library = cupti_library(), *function = library ? dlsym(library, "cuptiGetVersion") : NULL;
+    char path[PATH_MAX];
+    Dl_info info;
     (void)state;
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-        if (!access(places[i], R_OK))
-            library = places[i];
-    if (!library || !access("/dev/nvidiactl", F_OK))
+    if (!function || !access("/dev/nvidiactl", F_OK))
         skip();
+    assert_true(dladdr(function, &info) && realpath(info.dli_fname, path));
+    dlclose(library);
     struct nvt_trace *trace =
-        record(&(struct run){.how = "nothing", .levels = "full", .library = library}, NULL);
+        record(&(struct run){.how = "nothing", .levels = "full", .library = path}, NULL);
     assert_true(has_note(trace, "CUPTI refuses to record devices, contexts (CUPTI_ERROR_"));
     assert_int_equal(count_ranges(trace, "nothing"), 1);
     nvt_trace_free(trace);
@@ -716,11 +718,12 @@ static void captures_of_nvtx(void **state)
 static void two_processes_share_a_device(void **state)
 {
     (void)state;
-    char cupti[600], script[1200];
-    snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s", cli_built("tests/libcupti-stand-in.so"));
+    char stand_in[600], script[1200];
+    snprintf(stand_in, sizeof(stand_in), "NVTALLY_CUPTI=%s",
+             cli_built("tests/libcupti-stand-in.so"));
     snprintf(script, sizeof(script), "%s plain & %s plain; wait", cli_client("device"),
              cli_client("device"));
-    const char *environment[] = {cupti, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", NULL};
+    const char *environment[] = {stand_in, "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", NULL};
     const struct cli_options options = {.environment = environment};
     const char *path = cli_in(cli_folder, "t.nvt");
     const char *argv[] = {"nvtally", "record", "-o", path, "--", "sh", "-c", script, NULL};
@@ -782,9 +785,10 @@ static void wrong_usage(void **state)
 static void another_tool_is_left_in_place(void **state)
 {
     (void)state;
-    char cupti[600];
-    snprintf(cupti, sizeof(cupti), "NVTALLY_CUPTI=%s", cli_built("tests/libcupti-stand-in.so"));
-    const char *environment[] = {cupti, "CUDA_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so",
+    char stand_in[600];
+    snprintf(stand_in, sizeof(stand_in), "NVTALLY_CUPTI=%s",
+             cli_built("tests/libcupti-stand-in.so"));
+    const char *environment[] = {stand_in, "CUDA_INJECTION64_PATH=/opt/nsys/libToolsInjection64.so",
                                  NULL};
     const struct cli_options options = {.environment = environment};
     const char *argv[] = {"nvtally", "record", "-o", cli_in(cli_folder, "o.nvt"),

@@ -518,12 +518,15 @@ static void help_is_of_the_workload(void **state)
     cli_result_free(&all);
 }
 
-/* Of a checkout, which is where this runs. */
+/* Of a checkout, which is where this runs; without a git that reads it the revision is not known. */
 static void env_json_says_which_sources(void **state)
 {
     (void)state;
     if (access(".git", F_OK))
         skip();
+    struct cli_result git = cli_run((const char *const[]){"git", "rev-parse", "HEAD", NULL});
+    int is_known = !git.status;
+    cli_result_free(&git);
     const char *out = cli_in(cli_folder, "sources");
     struct cli_result result =
         cli_run((const char *const[]){"nvtally", "run", "linear", "--size", "32", "--batch", "1",
@@ -532,9 +535,13 @@ static void env_json_says_which_sources(void **state)
     cli_result_free(&result);
     struct nvt_runs *runs = cli_read_runs(out);
     const char *revision = nvt_record_text(&runs->env, "git_revision");
-    assert_non_null(revision);
-    assert_int_equal(strspn(revision, "0123456789abcdef"), 40);
-    assert_true(!revision[40] || !strcmp(revision + 40, "-dirty"));
+    if (is_known) {
+        assert_non_null(revision);
+        assert_int_equal(strspn(revision, "0123456789abcdef"), 40);
+        assert_true(!revision[40] || !strcmp(revision + 40, "-dirty"));
+    } else {
+        assert_null(revision);
+    }
     nvt_runs_free(runs);
 }
 

@@ -369,7 +369,7 @@ static void *uses_large_schema(void *unused)
     free(entries);
     free(values);
     free(names);
-    return schema ? unused : names;
+    return schema ? unused : large;
 }
 
 static int large_schema(void)
