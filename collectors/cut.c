@@ -13,6 +13,14 @@
 
 /* Moments with which the time axis begins: these stay. */
 #define FIRST_MOMENTS 2
+/* And the last ones before the cut. Chunks that stay may begin before it by the 100 ms after which each is written; there is
+ * a moment every second, so one of the two is before all that stays. */
+#define LAST_MOMENTS 2
+
+struct moment {
+    struct nvt_chunk chunk;
+    struct nvt_buffer row;
+};
 
 struct nvt_cut {
     struct nvt_trace_file *from;
@@ -21,9 +29,8 @@ struct nvt_cut {
     uint64_t ticks;
     struct nvt_carry *carry;
     struct nvt_chunk_memory memory;
-    /* The last moment before `ticks`, if it was not written: times behind the cut need it. */
-    struct nvt_chunk moment;
-    struct nvt_buffer moment_row;
+    /* Before `ticks`, the older one first; empty: none, or written. */
+    struct moment last[LAST_MOMENTS];
     uint32_t moments;
 };
 
@@ -88,7 +95,8 @@ void nvt_cut_free(struct nvt_cut *cut)
     nvt_trace_file_close(cut->from);
     nvt_carry_free(cut->carry);
     nvt_chunk_memory_free(&cut->memory);
-    nvt_buffer_free(&cut->moment_row);
+    for (int i = 0; i < LAST_MOMENTS; i++)
+        nvt_buffer_free(&cut->last[i].row);
     free(cut);
 }
 
@@ -141,28 +149,34 @@ static int take_bulk(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct 
                : 0;
 }
 
-static int write_moment(struct nvt_cut *cut, struct nvt_error *err)
+static int write_moments(struct nvt_cut *cut, struct nvt_error *err)
 {
-    if (!cut->moment_row.size)
-        return 0;
-    size_t size = cut->moment_row.size;
-    cut->moment_row.size = 0;
-    return nvt_trace_writer_chunk(cut->to, &cut->moment, cut->moment_row.data, size, err);
+    int status = 0;
+    for (struct moment *moment = cut->last; moment < cut->last + LAST_MOMENTS; moment++) {
+        if (moment->row.size && !status)
+            status = nvt_trace_writer_chunk(cut->to, &moment->chunk, moment->row.data,
+                                            moment->row.size, err);
+        moment->row.size = 0;
+    }
+    return status;
 }
 
-/* Of the moments before the cut the first ones and the last stay. */
+/* Of the moments before the cut the first ones and the last ones stay. */
 static int take_moment(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_error *err)
 {
     const uint8_t *payload;
+    struct moment oldest = cut->last[0], *latest = &cut->last[LAST_MOMENTS - 1];
     if (cut->moments++ < FIRST_MOMENTS)
         return copy(cut, chunk, err);
     if (chunk->last >= cut->ticks)
-        return write_moment(cut, err) || copy(cut, chunk, err) ? -1 : 0;
-    cut->moment = *chunk;
-    cut->moment_row.size = 0;
+        return write_moments(cut, err) || copy(cut, chunk, err) ? -1 : 0;
+    memmove(&cut->last[0], &cut->last[1], (LAST_MOMENTS - 1) * sizeof(cut->last[0]));
+    latest->chunk = *chunk;
+    latest->row = oldest.row;
+    latest->row.size = 0;
     if (load(cut, chunk, &payload, err))
         return -1;
-    return nvt_buffer_append(&cut->moment_row, payload, chunk->raw_size)
+    return nvt_buffer_append(&latest->row, payload, chunk->raw_size)
                ? nvt_fail_at(err, cut->name, -1, "out of memory")
                : 0;
 }
@@ -215,7 +229,7 @@ int nvt_cut_take_over(struct nvt_cut *cut, struct nvt_trace_writer *writer, stru
 {
     if (nvt_carry_give_all(cut->carry, put_carried, cut))
         return nvt_fail_at(err, cut->name, -1, "what was open at the cut cannot be written");
-    if (write_moment(cut, err) || nvt_trace_writer_replace(writer, cut->to, err))
+    if (write_moments(cut, err) || nvt_trace_writer_replace(writer, cut->to, err))
         return -1;
     cut->to = NULL;
     return 0;

@@ -94,12 +94,22 @@ struct seen {
     uint8_t flags, style;
 };
 
+/* What a thread has pushed and never popped is over when the end of the thread is noticed, what was started never. */
+static int64_t end_of(const struct nvt_trace *trace, uint32_t i)
+{
+    const struct nvt_ranges *ranges = &trace->ranges;
+    if (!(ranges->flags[i] & NVT_RANGE_UNCLOSED))
+        return ranges->end[i];
+    return ranges->style[i] == NVT_PUSH_POP ? trace->threads.ended_ns[ranges->thread[i]]
+                                            : INT64_MAX;
+}
+
 static struct seen seen_of(const struct nvt_trace *trace, uint32_t i)
 {
     const struct nvt_ranges *ranges = &trace->ranges;
     return (struct seen){
         ranges->start[i],
-        ranges->flags[i] & NVT_RANGE_UNCLOSED ? INT64_MAX : ranges->end[i],
+        end_of(trace, i),
         trace->threads.tid[ranges->thread[i]],
         nvt_name(trace, ranges->name[i]),
         ranges->domain[i] ? nvt_name(trace, trace->domains.name[ranges->domain[i]]) : "",
@@ -450,6 +460,49 @@ static void what_an_ended_thread_had_pushed_goes(void **state)
     struct nvt_trace *rest = cut_made(cut, &ns);
     assert_int_equal(rest->ranges.count, THREADS / 2);
     nvt_trace_free(rest);
+}
+
+/* A moment of a clock that runs at another rate in each of its parts. */
+static void make_moment(struct made *made, uint64_t ticks, int64_t ns)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_clock_sample sample = {.ticks = ticks, .monotonic_ns = ns};
+    struct nvt_chunk chunk = {.kind = NVT_CHUNK_CLOCK,
+                              .process = NVT_NO_INDEX,
+                              .thread = NVT_NO_INDEX,
+                              .count = 1,
+                              .first = ticks,
+                              .last = ticks};
+    expect_good(nvt_output_chunk(made->output, &chunk, &sample, 24, &err), &err);
+}
+
+/* A chunk that stays begins before the cut, and before the last moment ahead of it, too. */
+static void times_in_a_chunk_across_the_cut_stay(void **state)
+{
+    (void)state;
+    struct made made;
+    int64_t ns;
+    begin_made(&made, recorded_path(), 1);
+    uint64_t origin = (uint64_t)nvt_output_origin(made.output);
+    make_moment(&made, origin + 200000, (int64_t)origin + 100000);
+    make_moment(&made, origin + 400000, (int64_t)origin + 500000);
+    make_moment(&made, origin + 500000, (int64_t)origin + 510000);
+    make_moment(&made, origin + 600000, (int64_t)origin + 700000);
+    make_event(&made, NVT_TOKEN_PUSH, 0, 0);
+    for (made.at = origin + 510000; made.at < origin + 690000; made.at += 1000) {
+        make_event(&made, NVT_TOKEN_PUSH, 0, 0);
+        make_event(&made, NVT_TOKEN_POP, 0, 0);
+    }
+    flush_made(&made, 0);
+    end_made(&made);
+    struct nvt_trace *whole = recorded_trace();
+    for (uint64_t cut = origin + 505000; cut < origin + 690000; cut += 17000) {
+        struct nvt_trace *rest = cut_made(cut, &ns);
+        assert_int_equal(rest->ranges.count, whole->ranges.count);
+        compare(whole, rest, on_axis(recorded_path(), cut));
+        nvt_trace_free(rest);
+    }
+    nvt_trace_free(whole);
 }
 
 enum { LANES = 4, EVENTS = 4000, HELD = 40 };
@@ -934,6 +987,7 @@ int main(void)
         cmocka_unit_test(open_ranges_with_large_payloads_stay),
         cmocka_unit_test(many_open_ranges_take_no_time),
         cmocka_unit_test(what_an_ended_thread_had_pushed_goes),
+        cmocka_unit_test(times_in_a_chunk_across_the_cut_stay),
         cmocka_unit_test(keeps_what_random_threads_did),
         cmocka_unit_test(keeps_what_device_records_need),
         cmocka_unit_test(keeps_in_which_capture_ranges_began),
