@@ -48,6 +48,16 @@ void make_call(struct maker *maker, const char *name, int64_t ns)
     maker->now += ns;
 }
 
+void make_os_call(struct maker *maker, const char *name, uint32_t thread, int64_t start,
+                  int64_t end)
+{
+    struct nvt_os_call row = {.start = start,
+                              .end = end,
+                              .thread = thread,
+                              .name = nvt_strings_add_text(maker->trace->strings, name)};
+    assert_int_not_equal(nvt_os_call_add(maker->trace, &row), NVT_NONE);
+}
+
 static struct nvt_op next_op(struct maker *maker, const char *name, int64_t launched, int64_t ns)
 {
     int64_t start = launched + 5000 > maker->device ? launched + 5000 : maker->device;

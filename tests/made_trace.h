@@ -26,6 +26,9 @@ void make_process(struct maker *maker, int64_t pid, uint32_t device);
 /* A range from a moment until now; a call of that length. */
 void make_range(struct maker *maker, const char *name, int64_t start);
 void make_call(struct maker *maker, const char *name, int64_t ns);
+/* A call of the system from one moment to another, of a thread. */
+void make_os_call(struct maker *maker, const char *name, uint32_t thread, int64_t start,
+                  int64_t end);
 /* A kernel of so many ns: launched now, 5 us later on the device, or when that is free. */
 void make_launch(struct maker *maker, const char *name, int64_t ns);
 /* A wait until the device has done everything, and 1 us more. */

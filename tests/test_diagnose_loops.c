@@ -131,6 +131,45 @@ static void the_host_is_where_it_is_most_of_the_time(void **state)
     }
 }
 
+/* What it is in there, where the operating system's calls are on record; those of other threads say nothing. */
+static void the_host_is_in_a_call_of_the_system(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t read, write;
+        uint32_t thread;
+        const char *says;
+    } cases[] = {
+        {4 * MS, 0, 0,
+         "while the host works or waits in range iteration, for 100 % of that time in read()"},
+        {3 * MS, MS, 0, "in range iteration, for 75 % of that time in read()"},
+        {MS, 3 * MS, 0, "in range iteration, for 75 % of that time in write()"},
+        {MS, MS, 0, "while the host works in range iteration"},
+        {4 * MS, 0, 1, "while the host works in range iteration"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct maker maker = make_begin();
+        uint32_t other = nvt_trace_thread(maker.trace, 0, 99);
+        uint32_t thread = cases[i].thread ? other : maker.thread;
+        for (int k = 0; k < 40; k++) {
+            int64_t start = maker.now, write = start + cases[i].read;
+            if (cases[i].read)
+                make_os_call(&maker, "read", thread, start, write);
+            if (cases[i].write)
+                make_os_call(&maker, "write", thread, write, write + cases[i].write);
+            maker.now = start + 4 * MS;
+            make_launch(&maker, "gemm", 10 * MS);
+            make_wait(&maker);
+            make_range(&maker, "iteration", start);
+        }
+        struct nvt_findings findings = look(&maker, &nvt_rule_idle);
+        assert_int_equal(findings.count, 1);
+        const char *what = findings.items[0].what, *said = strstr(what, cases[i].says);
+        if (!said || strlen(said) != strlen(cases[i].says))
+            fail_msg("%zu: %s", i, what);
+        free(findings.items);
+    }
+}
+
 /* Each process has the same iterations, and is looked at by itself. */
 static void ranks_in_one_trace_are_not_added_up(void **state)
 {
@@ -426,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_lies_behind_a_loop_is_none_of_it),
         cmocka_unit_test(the_host_is_where_it_is_most_of_the_time),
+        cmocka_unit_test(the_host_is_in_a_call_of_the_system),
         cmocka_unit_test(the_dearer_half_of_a_batch_is_told),
         cmocka_unit_test(ranks_in_one_trace_are_not_added_up),
         cmocka_unit_test(each_rank_warms_up_by_itself),

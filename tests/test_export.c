@@ -213,11 +213,17 @@ static void add_rest(struct maker *maker, uint32_t process, uint32_t thread, int
                                           .process = process,
                                           .thread = thread,
                                           .name = text(maker, "overhead")};
+    const struct nvt_os_call os_call = {.start = time,
+                                        .end = time + below(maker, 50),
+                                        .thread = thread,
+                                        .name = text(maker, "call"),
+                                        .result = (int64_t)below(maker, 3) - 1};
     mark.payload = below(maker, 2) ? payload(maker, &mark.flags) : 0;
     nvt_mark_add(maker->trace, &mark);
     nvt_sync_add(maker->trace, &sync);
     nvt_memory_event_add(maker->trace, &memory);
     nvt_overhead_add(maker->trace, &overhead);
+    nvt_os_call_add(maker->trace, &os_call);
 }
 
 /* Two processes, one of them twice (after exec), with three threads each. */
@@ -369,6 +375,9 @@ static void sqlite_gives_every_report_again(void **state)
         assert_string_equal(nvt_trace_meta(back, "date"), "2026-11-21T00:00:00Z");
         expect_same_syncs(back, trace);
         assert_int_equal(back->overheads.count, trace->overheads.count);
+        assert_true(trace->os_calls.count);
+        assert_memory_equal(back->os_calls.result, trace->os_calls.result,
+                            trace->os_calls.count * sizeof(int64_t));
         assert_int_equal(back->marks.count, trace->marks.count);
         assert_string_equal(nvt_name(back, back->resources.name[0]),
                             nvt_name(trace, trace->resources.name[0]));
@@ -448,7 +457,8 @@ static void chrome_reads_back(void **state)
                                           "cuda_api_sum",
                                           "cuda_gpu_mem_time_sum",
                                           "cuda_gpu_mem_size_sum",
-                                          "cuda_gpu_sum"};
+                                          "cuda_gpu_sum",
+                                          "osrt_sum"};
     const char *path = cli_in(cli_folder, "t.json");
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct nvt_trace *trace = make_trace(seed);

@@ -188,6 +188,66 @@ static void keeps_processes_and_devices_apart(void **state)
     nvt_trace_free(trace);
 }
 
+#define OSRT_2024                                                                                  \
+    "CREATE TABLE OSRT_API (start INTEGER NOT NULL, end INTEGER NOT NULL,"                         \
+    " eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER,"                      \
+    " nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, nestingLevel INTEGER,"                \
+    " callchainId INTEGER NOT NULL);"
+
+/* Threads that begin and end are events of other classes. The trace's extent is that of what else there is. */
+static void reads_calls_of_the_system(void **state)
+{
+    (void)state;
+    const char *path =
+        make(STRINGS NVTX_2026 OSRT_2024
+             "INSERT INTO StringIds VALUES (1, 'poll'), (2, 'read');"
+             "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES"
+             " (100, 300, 59, 'step', " T57 ");"
+             "INSERT INTO OSRT_API VALUES (250, 290, 27, " T57 ", 9, 2, -1, 0, 0),"
+             " (10, 90, 27, " T57 ", 8, 1, 1, 0, 0), (5, 5, 31, " T57 ", 27, 2, 0, NULL, 0),"
+             " (200, 1000, 27, " T58 ", 10, 1, 0, 0, 0);");
+    struct nvt_trace *trace = read_trace(path);
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    assert_int_equal(calls->count, 3);
+    assert_int_equal(calls->start[0], 10);
+    assert_int_equal(calls->end[0], 90);
+    assert_string_equal(name_of(trace, calls->name[0]), "poll");
+    assert_int_equal(trace->threads.tid[calls->thread[1]], 8);
+    assert_string_equal(name_of(trace, calls->name[2]), "read");
+    assert_int_equal(calls->result[2], -1);
+    assert_int_equal(trace->first_ns, 100);
+    assert_int_equal(trace->last_ns, 300);
+    nvt_trace_free(trace);
+
+    /* Of all of it, and of those that begin in a window. */
+    static const char *const windows[][2] = {{NULL, "95.7,880,2,440.0,440.0,80,800,509.1,poll\n"},
+                                             {"0.05us/0.12us", "100.0,800,1,"},
+                                             {"0.13us/", "100.0,40,1,40.0"}};
+    for (size_t i = 0; i < 3; i++) {
+        struct cli_result result = cli_run((const char *const[]){
+            "nvtally", "stats", "-r", i ? "osrt_sum" : "osrtsum", "-f", "csv", path,
+            windows[i][0] ? "--filter-time" : NULL, windows[i][0], NULL});
+        cli_expect_status(&result, 0);
+        if (!strstr(result.out, windows[i][1]))
+            fail_msg("%s", result.out);
+        cli_result_free(&result);
+    }
+    const char *const csv[] = {"nvtally", "export", "--to", "csv", path, NULL};
+    struct cli_result result = cli_run(csv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "OS call,"));
+    cli_result_free(&result);
+    /* Nothing else in it: they are what there is to say. */
+    path =
+        make(STRINGS OSRT_2024 "INSERT INTO StringIds VALUES (1, 'poll');"
+                               "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57 ", 8, 1, 1, 0, 0);");
+    const char *const plain[] = {"nvtally", "stats", "-f", "csv", path, NULL};
+    result = cli_run(plain);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "Num Calls"));
+    cli_result_free(&result);
+}
+
 #define METRICS                                                                                    \
     "CREATE TABLE TARGET_INFO_GPU_METRICS (typeId INTEGER, sourceId INTEGER, typeName TEXT,"       \
     " metricId INTEGER, metricName TEXT);"                                                         \
@@ -566,11 +626,13 @@ static void survives_any_changed_byte(void **state)
     (void)state;
     size_t size;
     const char *path = cli_in(cli_folder, "changed.sqlite");
-    char *data = cli_read_file(make(STRINGS RUNTIME_2020 KERNEL_2020 NVTX_2026
-                                    "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');"
-                                    "INSERT INTO NVTX_EVENTS (start, end, eventType, text,"
-                                    " globalTid) VALUES (1, 2, 59, 'r', " T57 ");"),
-                               &size);
+    char *data =
+        cli_read_file(make(STRINGS RUNTIME_2020 KERNEL_2020 NVTX_2026 OSRT_2024
+                           "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b');"
+                           "INSERT INTO OSRT_API VALUES (1, 2, 27, " T57 ", 8, 1, 1, 0, 0);"
+                           "INSERT INTO NVTX_EVENTS (start, end, eventType, text,"
+                           " globalTid) VALUES (1, 2, 59, 'r', " T57 ");"),
+                      &size);
     for (size_t at = 0; at < size; at += 1 + at / 50) {
         char before = data[at];
         data[at] = (char)(before ^ 0x41);
@@ -709,6 +771,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_every_kind_of_range),
         cmocka_unit_test(keeps_processes_and_devices_apart),
+        cmocka_unit_test(reads_calls_of_the_system),
         cmocka_unit_test(reads_samples_of_metrics),
         cmocka_unit_test(reads_tables_with_few_columns),
         cmocka_unit_test(reads_copies_memory_and_the_rest),

@@ -287,6 +287,21 @@ static void put_call(struct writer *writer, uint32_t i)
     end(writer);
 }
 
+/* Time 0 is where the others begin: what is before it, as programs start, is left out. */
+static void put_os_call(struct writer *writer, uint32_t i)
+{
+    const struct nvt_os_calls *calls = &writer->trace->os_calls;
+    if (calls->start[i] < writer->trace->first_ns)
+        return;
+    begin(writer, 'X', pid_of(writer, process_of(writer, calls->thread[i])),
+          tid_of(writer, calls->thread[i]), calls->start[i]);
+    put_time(writer, ",\"dur\":", calls->end[i] - calls->start[i]);
+    put(writer, ",\"cat\":\"os_runtime\"");
+    put_quoted(writer, ",\"name\":", nvt_name(writer->trace, calls->name[i]));
+    put(writer, ",\"args\":{\"result\":%" PRId64 "}", calls->result[i]);
+    end(writer);
+}
+
 static void put_op_name(struct writer *writer, uint32_t i)
 {
     static const char *const ways[NVT_COPY_KINDS] = {"",     "HtoD", "DtoH", "HtoA", "AtoH",
@@ -523,10 +538,15 @@ static int write_events(const struct nvt_trace *trace, int with_paths, FILE *out
         uint32_t count;
         void (*put)(struct writer *writer, uint32_t i);
     } kinds[] = {
-        {trace->ranges.count, put_range},       {trace->marks.count, put_mark},
-        {trace->apis.count, put_call},          {trace->ops.count, put_op},
-        {trace->syncs.count, put_sync},         {trace->memory.count, put_memory},
-        {trace->overheads.count, put_overhead}, {trace->counter_samples.count, put_sample},
+        {trace->ranges.count, put_range},
+        {trace->marks.count, put_mark},
+        {trace->apis.count, put_call},
+        {trace->os_calls.count, put_os_call},
+        {trace->ops.count, put_op},
+        {trace->syncs.count, put_sync},
+        {trace->memory.count, put_memory},
+        {trace->overheads.count, put_overhead},
+        {trace->counter_samples.count, put_sample},
     };
     writer.levels = calloc((size_t)trace->counters.count + 1, sizeof(*writer.levels));
     if (!writer.levels)

@@ -134,6 +134,20 @@ static void put_calls(const struct nvt_trace *trace, FILE *out)
     }
 }
 
+static void put_os_calls(const struct nvt_trace *trace, FILE *out)
+{
+    const struct nvt_os_calls *calls = &trace->os_calls;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        struct line line = empty;
+        line.kind = "OS call";
+        line.start = calls->start[i];
+        line.end = calls->end[i];
+        line.thread = calls->thread[i];
+        line.name = nvt_name(trace, calls->name[i]);
+        put(trace, &line, out);
+    }
+}
+
 static void put_ops(const struct nvt_trace *trace, FILE *out)
 {
     static const char *const kinds[] = {"kernel", "memcpy", "memset"};
@@ -213,6 +227,7 @@ static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error 
     put_marks(trace, out);
     put_samples(trace, out);
     put_calls(trace, out);
+    put_os_calls(trace, out);
     put_ops(trace, out);
     put_syncs(trace, out);
     put_memory(trace, out);

@@ -54,6 +54,27 @@ static int put_library_calls(struct nvt_sql *sql)
     return 0;
 }
 
+static int put_os_calls(struct nvt_sql *sql)
+{
+    const struct nvt_os_calls *calls = &sql->trace->os_calls;
+    if (nvt_sql_prepare(sql, "OSRT_API", 9))
+        return -1;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        nvt_sql_int(sql, calls->start[i]);
+        nvt_sql_int(sql, calls->end[i]);
+        nvt_sql_int(sql, 27);
+        nvt_sql_thread(sql, calls->thread[i]);
+        nvt_sql_null(sql);
+        nvt_sql_string(sql, calls->name[i]);
+        nvt_sql_int(sql, calls->result[i]);
+        nvt_sql_null(sql);
+        nvt_sql_null(sql);
+        if (nvt_sql_row(sql))
+            return -1;
+    }
+    return 0;
+}
+
 /* Whether an operation's launch is known, but not by a recorded call. */
 static int needs_launch(const struct nvt_ops *ops, uint32_t op)
 {
@@ -353,9 +374,9 @@ static int put_overheads(struct nvt_sql *sql)
 
 int nvt_sql_cuda(struct nvt_sql *sql)
 {
-    return put_calls(sql) || put_launches(sql) || put_library_calls(sql) || put_kernels(sql) ||
-                   put_graphs(sql) || put_copies(sql) || put_sets(sql) || put_syncs(sql) ||
-                   put_events(sql) || put_memory(sql) || put_overheads(sql)
+    return put_calls(sql) || put_launches(sql) || put_library_calls(sql) || put_os_calls(sql) ||
+                   put_kernels(sql) || put_graphs(sql) || put_copies(sql) || put_sets(sql) ||
+                   put_syncs(sql) || put_events(sql) || put_memory(sql) || put_overheads(sql)
                ? -1
                : 0;
 }

@@ -180,6 +180,15 @@ enum nvt_sample_flags {
     X(int32_t, result) /* the call's return code */                                                \
     X(uint8_t, class)  /* enum nvt_api_class */
 
+/* Calls of the operating system's libraries (nsys profile --trace=osrt): those that may block, sorted by start. The trace's
+ * extent is that of the others. */
+#define NVT_OS_CALL_COLUMNS(X)                                                                     \
+    X(int64_t, start)                                                                              \
+    X(int64_t, end)                                                                                \
+    X(uint32_t, thread)                                                                            \
+    X(uint32_t, name)                                                                              \
+    X(int64_t, result) /* what the call returned */
+
 /* Waits for the device, as seen by the host; or, as NVT_SYNC_WAIT_EVENT, that a stream is told to wait. Of waits for
  * an event, where it was recorded: its operations before that call are what is waited for. */
 #define NVT_SYNC_COLUMNS(X)                                                                        \
@@ -274,6 +283,7 @@ enum nvt_sample_flags {
     X(kernels, kernel, NVT_KERNEL_COLUMNS)                                                         \
     X(collectives, collective, NVT_COLLECTIVE_COLUMNS)                                             \
     X(apis, api, NVT_API_COLUMNS)                                                                  \
+    X(os_calls, os_call, NVT_OS_CALL_COLUMNS)                                                      \
     X(syncs, sync, NVT_SYNC_COLUMNS)                                                               \
     X(memory, memory_event, NVT_MEMORY_COLUMNS)                                                    \
     X(call_frames, call_frame, NVT_CALL_FRAME_COLUMNS)                                             \
@@ -362,7 +372,7 @@ void nvt_trace_note(struct nvt_trace *trace, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Sort ranges, marks, samples of counters, ops, apis, syncs, memory by time; link ranges to their parents and levels
+ * Sort ranges, marks, samples of counters, ops, apis, os_calls, syncs, memory by time; link ranges to their parents and levels
  * (nesting by time per thread and domain, ties by order of appending), ops to the API call with
  * their correlation id and process. A range whose end precedes its start is cut to zero length. 0
  * or -1 (out of memory). Rows must not be added after it.

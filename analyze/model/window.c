@@ -290,6 +290,7 @@ DEFINE_MOVE(marks, NVT_MARK_COLUMNS)
 DEFINE_MOVE(counter_samples, NVT_COUNTER_SAMPLE_COLUMNS)
 DEFINE_MOVE(ops, NVT_OP_COLUMNS)
 DEFINE_MOVE(apis, NVT_API_COLUMNS)
+DEFINE_MOVE(os_calls, NVT_OS_CALL_COLUMNS)
 DEFINE_MOVE(syncs, NVT_SYNC_COLUMNS)
 DEFINE_MOVE(memory, NVT_MEMORY_COLUMNS)
 DEFINE_MOVE(overheads, NVT_OVERHEAD_COLUMNS)
@@ -308,6 +309,7 @@ DEFINE_MOVE(overheads, NVT_OVERHEAD_COLUMNS)
         return 0;                                                                                  \
     }
 DEFINE_CUT(marks, span_of_thread(spans, table->thread[i]), time)
+DEFINE_CUT(os_calls, span_of_thread(spans, table->thread[i]), start)
 DEFINE_CUT(syncs, span_of_process(spans, table->process[i]), start)
 DEFINE_CUT(overheads, span_of_process(spans, table->process[i]), start)
 
@@ -502,11 +504,12 @@ int nvt_window_cut(const struct nvt_window *window, struct nvt_trace *trace, str
     if (!nvt_window_is_set(window))
         return 0;
     int status = place_all(window, &spans, err);
-    if (!status && (cut_ranges(&spans, &trace->ranges) || cut_marks(&spans, &trace->marks) ||
-                    cut_samples(&spans, &trace->counters, &trace->counter_samples) ||
-                    cut_calls(&spans, &trace->apis, &trace->ops) ||
-                    cut_syncs(&spans, &trace->syncs) || cut_overheads(&spans, &trace->overheads) ||
-                    cut_memory(&spans, &trace->memory) || set_condition(window, trace)))
+    if (!status &&
+        (cut_ranges(&spans, &trace->ranges) || cut_marks(&spans, &trace->marks) ||
+         cut_samples(&spans, &trace->counters, &trace->counter_samples) ||
+         cut_calls(&spans, &trace->apis, &trace->ops) || cut_os_calls(&spans, &trace->os_calls) ||
+         cut_syncs(&spans, &trace->syncs) || cut_overheads(&spans, &trace->overheads) ||
+         cut_memory(&spans, &trace->memory) || set_condition(window, trace)))
         status = nvt_fail_at(err, trace->path, -1, "out of memory");
     if (!status)
         set_extent(&spans, trace);

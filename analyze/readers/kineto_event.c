@@ -15,6 +15,7 @@ enum class {
     CLASS_DRIVER,
     CLASS_SYNC,
     CLASS_OVERHEAD,
+    CLASS_OS,
     CLASS_IGNORED,
 };
 
@@ -36,6 +37,7 @@ static const struct {
     {"privateuse1_runtime", CLASS_RUNTIME},
     {"privateuse1_driver", CLASS_DRIVER},
     {"cuda_sync", CLASS_SYNC},
+    {"os_runtime", CLASS_OS},
     {"overhead", CLASS_OVERHEAD},
     {"Trace", CLASS_IGNORED},
     {"gpu_user_annotation", CLASS_IGNORED},
@@ -367,6 +369,20 @@ static int add_sync(struct nvt_kineto *reader)
     return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? out_of_memory(reader) : 0;
 }
 
+/* Of our own exports alone. */
+static int add_os_call(struct nvt_kineto *reader)
+{
+    const struct nvt_kineto_event *event = &reader->event;
+    struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
+    if (!thread)
+        return out_of_memory(reader);
+    const struct nvt_os_call call = {.start = event->time,
+                                     .end = event->time + event->duration,
+                                     .thread = thread->row,
+                                     .name = event->name};
+    return nvt_os_call_add(reader->trace, &call) == NVT_NONE ? out_of_memory(reader) : 0;
+}
+
 /* CUPTI's own threads have the number -1 for a process: it is known at the end. */
 static int add_overhead(struct nvt_kineto *reader)
 {
@@ -558,6 +574,8 @@ static int add_complete(struct nvt_kineto *reader)
         return add_api(reader, NVT_API_DRIVER);
     case CLASS_SYNC:
         return add_sync(reader);
+    case CLASS_OS:
+        return add_os_call(reader);
     case CLASS_OVERHEAD:
         return add_overhead(reader);
     case CLASS_IGNORED:

@@ -106,6 +106,7 @@ int nvt_nsys_fail(struct nvt_nsys *reader, const struct nvt_nsys_table *table, c
 /* The parts of the reader, in their order. 0, or -1 with err filled. */
 int nvt_nsys_read_nvtx(struct nvt_nsys *reader);
 int nvt_nsys_read_cuda(struct nvt_nsys *reader);
+int nvt_nsys_read_os(struct nvt_nsys *reader);
 int nvt_nsys_read_facts(struct nvt_nsys *reader);
 int nvt_nsys_read_metrics(struct nvt_nsys *reader);
 /* A note about tables that have rows of what devices did and that are not read. */

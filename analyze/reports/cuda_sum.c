@@ -1,8 +1,9 @@
 /*
  * cuda_gpu_kern_sum, cuda_gpu_kern_gb_sum, cuda_api_sum, cuda_gpu_mem_time_sum,
- * cuda_gpu_mem_size_sum, cuda_gpu_sum, cuda_api_gpu_sum: device operations and CUDA calls by name, with nsys's
- * headings (Nsight Systems Analysis Guide, "Statistical Reports Shipped With Nsight Systems"), over
- * all traces. Calls of libraries (cuBLAS, cuDNN) are no CUDA calls. A megabyte is 10^6 bytes.
+ * cuda_gpu_mem_size_sum, cuda_gpu_sum, cuda_api_gpu_sum, osrt_sum: device operations, CUDA calls and calls of the
+ * operating system's libraries by name, with nsys's headings (Nsight Systems Analysis Guide, "Statistical Reports
+ * Shipped With Nsight Systems"), over all traces. Calls of libraries (cuBLAS, cuDNN) are no CUDA calls. A megabyte is
+ * 10^6 bytes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ enum { TIME, TOTAL, INSTANCES, AVG, MED, MIN, MAX, STD, NAMES };
     }
 
 /* What a report counts. */
-enum kinds { KERNELS = 1, MEMORY = 2, CALLS = 4 };
+enum kinds { KERNELS = 1, MEMORY = 2, CALLS = 4, OS_CALLS = 8 };
 
 struct summary_report {
     unsigned kinds; /* enum kinds */
@@ -155,6 +156,14 @@ static void collect_calls(struct nvt_groups *groups, const struct nvt_trace *tra
     }
 }
 
+static void collect_os_calls(struct nvt_groups *groups, const struct nvt_os_calls *calls)
+{
+    for (uint32_t i = 0; i < calls->count; i++) {
+        uint32_t name = nvt_groups_string(groups, calls->name[i]);
+        nvt_groups_add(groups, nvt_groups_key(groups, &name, 1), calls->end[i] - calls->start[i]);
+    }
+}
+
 static void fill_times(struct nvt_table *table, struct nvt_groups *groups)
 {
     double all = 0;
@@ -209,6 +218,8 @@ static int collect(struct nvt_groups *groups, const struct nvt_report_input *inp
         collect_ops(groups, &naming, summary);
     if (!status && summary->kinds & CALLS)
         collect_calls(groups, trace, summary);
+    if (!status && summary->kinds & OS_CALLS)
+        collect_os_calls(groups, &trace->os_calls);
     nvt_kernel_naming_free(&naming);
     return status;
 }
@@ -280,6 +291,12 @@ DEFINE_REPORT(cuda_gpu_kern_gb_sum, 0, BY_ANY_NAME, "CUDA GPU kernel summary by 
 DEFINE_REPORT(cuda_api_sum, 0, 0, "CUDA API summary", "CUDA calls of the host by total time",
               SUMMARY(.kinds = CALLS, .nothing = "CUDA call"), TIME_COLUMNS("Num Calls"),
               TEXT_COLUMN("Name"))
+
+DEFINE_REPORT(
+    osrt_sum, 0, 0, "OS runtime summary",
+    "calls of the operating system's libraries that may block, in nsys exports, by total time",
+    SUMMARY(.kinds = OS_CALLS, .nothing = "OS runtime call (nsys profile --trace=osrt)"),
+    TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
 
 DEFINE_REPORT(cuda_gpu_mem_time_sum, 0, 0, "CUDA GPU memory operations by time",
               "copies and memsets by total time",

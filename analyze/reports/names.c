@@ -29,6 +29,7 @@ static const struct {
     {"nvtxpptrace", &nvt_report_nvtx_pushpop_trace},
     {"nvtxsesum", &nvt_report_nvtx_startend_sum},
     {"nvtxsum", &nvt_report_nvtx_sum},
+    {"osrtsum", &nvt_report_osrt_sum},
 };
 
 static const struct nvt_report *find_either(const char *name)

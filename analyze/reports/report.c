@@ -51,18 +51,21 @@ static const struct nvt_report *study_of(const struct nvt_runs *runs)
     return runs->count ? study_of_workload(nvt_record_text(&runs->records[0], "workload")) : NULL;
 }
 
-/* Of traces: their ranges, or else what the device did, or else the calls. */
+/* Of traces: their ranges, or else what the device did, or else the calls, or else the marks, or else the system's. */
 static const struct nvt_report *report_of_traces(const struct nvt_report_input *input)
 {
-    uint64_t ranges = 0, ops = 0, calls = 0, marks = 0;
+    uint64_t ranges = 0, ops = 0, calls = 0, marks = 0, os_calls = 0;
     for (size_t i = 0; i < input->trace_count; i++) {
         ranges += input->traces[i].trace->ranges.count;
         ops += input->traces[i].trace->ops.count;
         calls += input->traces[i].trace->apis.count;
         marks += input->traces[i].trace->marks.count;
+        os_calls += input->traces[i].trace->os_calls.count;
     }
     if (!ranges && !ops && !calls && marks)
         return nvt_report_find("nvtx_marks");
+    if (!ranges && !ops && !calls && os_calls)
+        return nvt_report_find("osrt_sum");
     if (ranges || (!ops && !calls))
         return &nvt_report_nvtx_sum;
     return nvt_report_find(ops ? "cuda_gpu_sum" : "cuda_api_sum");
