@@ -439,7 +439,7 @@ static int finish_ops(struct nvt_trace *trace, struct extent *extent)
 static int finish_calls(struct nvt_trace *trace, struct extent *extent)
 {
     struct nvt_sort_scratch scratch = {0};
-    struct extent nobody = *extent; /* waits and costs are within calls; calls of the system are beside the others */
+    struct extent nobody = *extent; /* waits are within calls; other calls are of no interest */
     cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count, extent);
     cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count, &nobody);
     cut_to_start(trace->os_calls.start, trace->os_calls.end, trace->os_calls.count, &nobody);
