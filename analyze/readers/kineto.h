@@ -102,6 +102,37 @@ int nvt_kineto_add(struct nvt_kineto *reader);
  * facts. 0, or -1 with err filled. */
 int nvt_kineto_finish(struct nvt_kineto *reader);
 
+/* The same, of events of these kinds; `class`: enum nvt_api_class. */
+int nvt_kineto_add_op(struct nvt_kineto *reader, enum nvt_op_kind kind);
+int nvt_kineto_add_api(struct nvt_kineto *reader, uint8_t class);
+int nvt_kineto_add_sync(struct nvt_kineto *reader);
+int nvt_kineto_add_os_call(struct nvt_kineto *reader);
+int nvt_kineto_add_overhead(struct nvt_kineto *reader);
+
+/* Fails: -1 with err filled. */
+int nvt_kineto_no_memory(struct nvt_kineto *reader);
+
+/* Numbers of the event's args; `missing` where it has none. What does not fit in the second and third is 0. */
+static inline int64_t nvt_kineto_int(const struct nvt_kineto_event *event,
+                                     enum nvt_kineto_number which, int64_t missing)
+{
+    return event->have >> which & 1 ? event->number[which] : missing;
+}
+
+static inline uint32_t nvt_kineto_u32(const struct nvt_kineto_event *event,
+                                      enum nvt_kineto_number which, int64_t missing)
+{
+    int64_t value = nvt_kineto_int(event, which, missing);
+    return value >= 0 && value < UINT32_MAX ? (uint32_t)value : 0;
+}
+
+static inline uint64_t nvt_kineto_size(const struct nvt_kineto_event *event,
+                                       enum nvt_kineto_number which)
+{
+    int64_t value = nvt_kineto_int(event, which, 0);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
 /* Row of the process / thread of the current event; NVT_NONE when out of memory. */
 uint32_t nvt_kineto_process(struct nvt_kineto *reader);
 struct nvt_kineto_owner *nvt_kineto_thread(struct nvt_kineto *reader);

@@ -57,28 +57,9 @@ static enum class class_of(const char *category) {
     return CLASS_RANGE;
 }
 
-static int out_of_memory(struct nvt_kineto *reader)
+int nvt_kineto_no_memory(struct nvt_kineto *reader)
 {
     return nvt_fail(reader->err, "out of memory");
-}
-
-static int64_t number(const struct nvt_kineto_event *event, enum nvt_kineto_number which,
-                      int64_t missing)
-{
-    return event->have >> which & 1 ? event->number[which] : missing;
-}
-
-static uint32_t small(const struct nvt_kineto_event *event, enum nvt_kineto_number which,
-                      int64_t missing)
-{
-    int64_t value = number(event, which, missing);
-    return value >= 0 && value < UINT32_MAX ? (uint32_t)value : 0;
-}
-
-static uint64_t size_of(const struct nvt_kineto_event *event, enum nvt_kineto_number which)
-{
-    int64_t value = number(event, which, 0);
-    return value > 0 ? (uint64_t)value : 0;
 }
 
 /* --- processes and threads --- */
@@ -169,234 +150,13 @@ static int add_name(struct nvt_kineto *reader)
         return 0;
     struct nvt_kineto_owner *owner = of_process ? process_owner(reader) : thread_owner(reader);
     if (!owner)
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     owner->name = reader->event.label;
     if (owner->row != NVT_NONE && of_process)
         reader->trace->processes.name[owner->row] = owner->name;
     else if (owner->row != NVT_NONE)
         reader->trace->threads.name[owner->row] = owner->name;
     return 0;
-}
-
-/* --- device operations --- */
-
-/* "Memcpy DtoH (Device -> Pinned)". */
-static void parse_copy(const char *name, struct nvt_op *op)
-{
-    static const struct {
-        const char *text;
-        uint8_t kind;
-    } ways[] = {{"HtoD", 1}, {"DtoH", 2}, {"HtoA", 3}, {"AtoH", 4}, {"AtoA", 5},
-                {"AtoD", 6}, {"DtoA", 7}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10}};
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-        if (strstr(name, ways[i].text))
-            op->copy_kind = ways[i].kind;
-    const char *source = strchr(name, '('), *target = strstr(name, "-> ");
-    for (unsigned kind = 1; kind < NVT_KINDS; kind++) {
-        const char *label = nvt_memory_label(kind);
-        size_t length = strlen(label);
-        if (source && !strncmp(source + 1, label, length))
-            op->source_kind = (uint8_t)kind;
-        if (target && !strncmp(target + 3, label, length))
-            op->target_kind = (uint8_t)kind;
-    }
-}
-
-static uint32_t name_kernel(struct nvt_trace *trace, struct nvt_op *op)
-{
-    size_t length, part;
-    const char *text = nvt_strings_get(trace->strings, op->name, &length);
-    const char *start = nvt_short_name(text, length, &part);
-    return nvt_strings_add(trace->strings, start, part);
-}
-
-/* Rows of collectives that are looked at for one that is the same: a loop has so many messages. */
-#define SAME_COLLECTIVE 64
-
-/* The row of what the event says of its communication and 1, 0 where it says nothing. NVT_NONE: out
- * of memory. */
-static uint32_t collective_of(struct nvt_kineto *reader)
-{
-    const struct nvt_kineto_event *event = &reader->event;
-    const struct nvt_collectives *rows = &reader->trace->collectives;
-    const struct nvt_collective row = {.name = event->collective,
-                                       .type = event->type,
-                                       .group = event->group,
-                                       .ranks = small(event, NVT_KN_RANKS, 0),
-                                       .given = size_of(event, NVT_KN_GIVEN),
-                                       .taken = size_of(event, NVT_KN_TAKEN)};
-    if (!row.name)
-        return 0;
-    for (uint32_t i = rows->count; i-- > 0 && rows->count - i <= SAME_COLLECTIVE;)
-        if (rows->name[i] == row.name && rows->type[i] == row.type && rows->group[i] == row.group &&
-            rows->ranks[i] == row.ranks && rows->given[i] == row.given &&
-            rows->taken[i] == row.taken)
-            return i + 1;
-    uint32_t added = nvt_collective_add(reader->trace, &row);
-    return added == NVT_NONE ? NVT_NONE : added + 1;
-}
-
-static int add_kernel_detail(struct nvt_kineto *reader, struct nvt_op *op)
-{
-    const struct nvt_kineto_event *event = &reader->event;
-    uint32_t collective = collective_of(reader);
-    const struct nvt_kernel kernel = {.grid_x = event->grid[0],
-                                      .grid_y = event->grid[1],
-                                      .grid_z = event->grid[2],
-                                      .block_x = event->block[0],
-                                      .block_y = event->block[1],
-                                      .block_z = event->block[2],
-                                      .registers = small(event, NVT_KN_REGISTERS, 0),
-                                      /* Kineto adds static and dynamic shared memory up. */
-                                      .static_shared = small(event, NVT_KN_SHARED, 0),
-                                      .graph = size_of(event, NVT_KN_GRAPH),
-                                      .graph_node = size_of(event, NVT_KN_GRAPH_NODE),
-                                      .collective = collective};
-    op->detail = nvt_trace_kernel(reader->trace, &kernel);
-    op->short_name = name_kernel(reader->trace, op);
-    return op->detail == NVT_NONE || collective == NVT_NONE;
-}
-
-/* The process that a device's event says it is of: NVT_NONE where it says nothing, as those of PyTorch, whose pid is
- * the device's number. 0, or -1 when out of memory. */
-static int told_process(struct nvt_kineto *reader, uint32_t *process)
-{
-    const int64_t pid = reader->event.pid, told = number(&reader->event, NVT_KN_PROCESS, -1);
-    *process = NVT_NONE;
-    if (told < 0)
-        return 0;
-    reader->event.pid = told;
-    *process = nvt_kineto_process(reader);
-    reader->event.pid = pid;
-    return *process == NVT_NONE ? -1 : 0;
-}
-
-static int add_op(struct nvt_kineto *reader, enum class class)
-{
-    const struct nvt_kineto_event *event = &reader->event;
-    char name[NVT_COPY_NAME_MAX];
-    uint32_t process;
-    if (told_process(reader, &process))
-        return out_of_memory(reader);
-    struct nvt_op op = {.start = event->time,
-                        .end = event->time + event->duration,
-                        .process = process, /* or known at the end */
-                        .device =
-                            small(event, NVT_KN_DEVICE, event->is_device_pid ? event->pid : 0),
-                        .context = small(event, NVT_KN_CONTEXT, 0),
-                        .stream = small(event, NVT_KN_STREAM, event->tid),
-                        .correlation = size_of(event, NVT_KN_CORRELATION),
-                        .thread = NVT_NONE,
-                        .launch = INT64_MIN,
-                        .name = event->name,
-                        .bytes = size_of(event, NVT_KN_BYTES),
-                        .detail = NVT_NONE};
-    int failed = 0;
-    if (class == CLASS_KERNEL) {
-        op.kind = NVT_OP_KERNEL;
-        op.bytes = 0;
-        failed = add_kernel_detail(reader, &op);
-    } else if (class == CLASS_COPY) {
-        op.kind = NVT_OP_MEMCPY;
-        parse_copy(nvt_name(reader->trace, event->name), &op);
-        op.name = nvt_strings_add_text(reader->trace->strings, nvt_copy_name(op.copy_kind, name));
-        op.short_name = op.name;
-    } else {
-        op.kind = NVT_OP_MEMSET;
-        op.name = nvt_strings_add_text(reader->trace->strings, NVT_MEMSET_NAME);
-        op.short_name = op.name;
-    }
-    if (failed || op.name == NVT_NO_STRING || op.short_name == NVT_NO_STRING ||
-        nvt_op_add(reader->trace, &op) == NVT_NONE)
-        return out_of_memory(reader);
-    return 0;
-}
-
-/* ROCm's calls have CUDA's categories, the others' have their own. */
-static void note_backend(struct nvt_kineto *reader)
-{
-    const char *category = nvt_name(reader->trace, reader->event.category);
-    if (reader->backend)
-        return;
-    if (!strncmp(nvt_name(reader->trace, reader->event.name), "hip", 3))
-        reader->backend = "hip";
-    else if (!strncmp(category, "xpu_", 4))
-        reader->backend = "xpu";
-    else if (!strncmp(category, "privateuse1_", 12))
-        reader->backend = "privateuse1";
-}
-
-static int add_api(struct nvt_kineto *reader, uint8_t class)
-{
-    const struct nvt_kineto_event *event = &reader->event;
-    struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
-    if (!thread)
-        return out_of_memory(reader);
-    note_backend(reader);
-    const struct nvt_api api = {.start = event->time,
-                                .end = event->time + event->duration,
-                                .thread = thread->row,
-                                .correlation = size_of(event, NVT_KN_CORRELATION),
-                                .name = event->name,
-                                .class = class};
-    if (api.end > reader->trace->threads.last_ns[api.thread])
-        reader->trace->threads.last_ns[api.thread] = api.end;
-    return nvt_api_add(reader->trace, &api) == NVT_NONE ? out_of_memory(reader) : 0;
-}
-
-static int add_sync(struct nvt_kineto *reader)
-{
-    const struct nvt_kineto_event *event = &reader->event;
-    const char *name = nvt_name(reader->trace, event->name);
-    uint32_t process;
-    if (told_process(reader, &process))
-        return out_of_memory(reader);
-    const struct nvt_sync sync = {
-        .start = event->time,
-        .end = event->time + event->duration,
-        .process = process, /* or known at the end */
-        .device = small(event, NVT_KN_DEVICE, event->is_device_pid ? event->pid : 0),
-        .context = small(event, NVT_KN_CONTEXT, 0),
-        .stream = small(event, NVT_KN_STREAM, event->tid),
-        .correlation = size_of(event, NVT_KN_CORRELATION),
-        .recorded = size_of(event, NVT_KN_RECORDED),
-        .recorded_stream = small(event, NVT_KN_RECORDED_STREAM, 0),
-        .type = strstr(name, "Wait")      ? NVT_SYNC_WAIT_EVENT
-                : strstr(name, "Event")   ? NVT_SYNC_EVENT
-                : strstr(name, "Stream")  ? NVT_SYNC_STREAM
-                : strstr(name, "Context") ? NVT_SYNC_CONTEXT
-                                          : NVT_SYNC_UNKNOWN};
-    return nvt_sync_add(reader->trace, &sync) == NVT_NONE ? out_of_memory(reader) : 0;
-}
-
-/* Of our own exports alone. */
-static int add_os_call(struct nvt_kineto *reader)
-{
-    const struct nvt_kineto_event *event = &reader->event;
-    struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
-    if (!thread)
-        return out_of_memory(reader);
-    const struct nvt_os_call call = {.start = event->time,
-                                     .end = event->time + event->duration,
-                                     .thread = thread->row,
-                                     .name = event->name};
-    return nvt_os_call_add(reader->trace, &call) == NVT_NONE ? out_of_memory(reader) : 0;
-}
-
-/* CUPTI's own threads have the number -1 for a process: it is known at the end. */
-static int add_overhead(struct nvt_kineto *reader)
-{
-    const struct nvt_kineto_event *event = &reader->event;
-    const int is_known = event->pid >= 0 || !event->is_device_pid;
-    struct nvt_kineto_owner *thread = is_known ? nvt_kineto_thread(reader) : NULL;
-    if (is_known && !thread)
-        return out_of_memory(reader);
-    const struct nvt_overhead overhead = {.start = event->time,
-                                          .end = event->time + event->duration,
-                                          .process = thread ? nvt_kineto_process(reader) : NVT_NONE,
-                                          .thread = thread ? thread->row : NVT_NONE,
-                                          .name = event->name};
-    return nvt_overhead_add(reader->trace, &overhead) == NVT_NONE ? out_of_memory(reader) : 0;
 }
 
 /* --- ranges and marks --- */
@@ -456,7 +216,7 @@ static int open_range(struct nvt_kineto *reader, uint32_t owner, uint8_t style)
 {
     uint32_t row = add_range(reader, 0, style, NVT_RANGE_UNCLOSED);
     if (row == NVT_NONE)
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     reader->trace->ranges.parent[row] = reader->owners[owner].open;
     reader->owners[owner].open = row;
     return 0;
@@ -470,7 +230,7 @@ static int close_range(struct nvt_kineto *reader, uint32_t owner)
         return 0;
     struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
     if (!thread)
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     ranges->end[row] = reader->event.time;
     ranges->end_thread[row] = thread->row;
     ranges->flags[row] &= (uint8_t)~NVT_RANGE_UNCLOSED;
@@ -487,11 +247,11 @@ static int open_or_close(struct nvt_kineto *reader)
     struct nvt_kineto_owner *owner =
         synchronous ? nvt_kineto_thread(reader) : owner_at(reader, nvt_map_at(&reader->async, key));
     if (!owner)
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     uint32_t at = (uint32_t)(owner - reader->owners);
     if (event->phase == 'E' || event->phase == 'e')
         return close_range(reader, at);
-    int nests = synchronous || number(event, NVT_KN_PUSH_POP, 0);
+    int nests = synchronous || nvt_kineto_int(event, NVT_KN_PUSH_POP, 0);
     return open_range(reader, at, nests ? NVT_PUSH_POP : NVT_START_END);
 }
 
@@ -500,30 +260,31 @@ static int add_memory(struct nvt_kineto *reader)
 {
     const struct nvt_kineto_event *event = &reader->event;
     const struct nvt_kineto_owner *thread = nvt_kineto_thread(reader);
-    int64_t bytes = number(event, NVT_KN_BYTES, 0);
-    int64_t allocated = number(event, NVT_KN_ALLOCATED, -1);
-    int64_t reserved = number(event, NVT_KN_RESERVED, -1);
+    int64_t bytes = nvt_kineto_int(event, NVT_KN_BYTES, 0);
+    int64_t allocated = nvt_kineto_int(event, NVT_KN_ALLOCATED, -1);
+    int64_t reserved = nvt_kineto_int(event, NVT_KN_RESERVED, -1);
     if (!thread)
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     uint32_t row = thread->row;
-    struct nvt_memory_event memory = {
-        .time = event->time,
-        .process = reader->trace->threads.process[row],
-        /* c10::DeviceType: 0 is the CPU. */
-        .device =
-            number(event, NVT_KN_DEVICE_TYPE, 0) ? small(event, NVT_KN_DEVICE_ID, 0) : NVT_NONE,
-        .thread = row,
-        .address = (uint64_t)number(event, NVT_KN_ADDRESS, 0),
-        .bytes = (uint64_t)(bytes < 0 ? -bytes : bytes),
-        .allocated = allocated < 0 ? UINT64_MAX : (uint64_t)allocated,
-        .reserved = reserved < 0 ? UINT64_MAX : (uint64_t)reserved,
-        .source = nvt_strings_add_text(reader->trace->strings, "PyTorch"),
-        .kind = bytes < 0 ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
+    struct nvt_memory_event memory = {.time = event->time,
+                                      .process = reader->trace->threads.process[row],
+                                      /* c10::DeviceType: 0 is the CPU. */
+                                      .device = nvt_kineto_int(event, NVT_KN_DEVICE_TYPE, 0)
+                                                    ? nvt_kineto_u32(event, NVT_KN_DEVICE_ID, 0)
+                                                    : NVT_NONE,
+                                      .thread = row,
+                                      .address = (uint64_t)nvt_kineto_int(event, NVT_KN_ADDRESS, 0),
+                                      .bytes = (uint64_t)(bytes < 0 ? -bytes : bytes),
+                                      .allocated = allocated < 0 ? UINT64_MAX : (uint64_t)allocated,
+                                      .reserved = reserved < 0 ? UINT64_MAX : (uint64_t)reserved,
+                                      .source =
+                                          nvt_strings_add_text(reader->trace->strings, "PyTorch"),
+                                      .kind = bytes < 0 ? NVT_MEMORY_FREE : NVT_MEMORY_ALLOC};
     int is_told = memory.device == NVT_NONE && memory.allocated != UINT64_MAX;
     if (is_told && nvt_kineto_host_follow(&reader->host, &memory))
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     if (memory.source == NVT_NO_STRING || nvt_memory_event_add(reader->trace, &memory) == NVT_NONE)
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     return 0;
 }
 
@@ -546,7 +307,7 @@ static int add_instant(struct nvt_kineto *reader)
     const int is_own = is_of_kineto(reader);
     const struct nvt_kineto_owner *thread = is_own ? NULL : nvt_kineto_thread(reader);
     if (!is_own && !thread)
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     uint32_t row = is_own ? NVT_NONE : thread->row; /* its own's are known at the end */
     const struct nvt_mark mark = {
         .time = reader->event.time,
@@ -554,7 +315,7 @@ static int add_instant(struct nvt_kineto *reader)
         .domain = is_own ? 0 : domain_of(reader, reader->trace->threads.process[row]),
         .name = reader->event.name};
     if (mark.domain == NVT_NONE || nvt_mark_add(reader->trace, &mark) == NVT_NONE)
-        return out_of_memory(reader);
+        return nvt_kineto_no_memory(reader);
     if (!is_own)
         seen(reader, row, mark.time);
     return 0;
@@ -562,29 +323,30 @@ static int add_instant(struct nvt_kineto *reader)
 
 static int add_complete(struct nvt_kineto *reader)
 {
-    enum class class = class_of(nvt_name(reader->trace, reader->event.category));
-    switch (class) {
+    switch (class_of(nvt_name(reader->trace, reader->event.category))) {
     case CLASS_KERNEL:
+        return nvt_kineto_add_op(reader, NVT_OP_KERNEL);
     case CLASS_COPY:
+        return nvt_kineto_add_op(reader, NVT_OP_MEMCPY);
     case CLASS_SET:
-        return add_op(reader, class);
+        return nvt_kineto_add_op(reader, NVT_OP_MEMSET);
     case CLASS_RUNTIME:
-        return add_api(reader, NVT_API_RUNTIME);
+        return nvt_kineto_add_api(reader, NVT_API_RUNTIME);
     case CLASS_DRIVER:
-        return add_api(reader, NVT_API_DRIVER);
+        return nvt_kineto_add_api(reader, NVT_API_DRIVER);
     case CLASS_SYNC:
-        return add_sync(reader);
+        return nvt_kineto_add_sync(reader);
     case CLASS_OS:
-        return add_os_call(reader);
+        return nvt_kineto_add_os_call(reader);
     case CLASS_OVERHEAD:
-        return add_overhead(reader);
+        return nvt_kineto_add_overhead(reader);
     case CLASS_IGNORED:
         return 0;
     default:
         return add_range(reader, reader->event.duration, NVT_PUSH_POP,
-                         number(&reader->event, NVT_KN_UNCLOSED, 0) ? NVT_RANGE_UNCLOSED : 0) ==
-                       NVT_NONE
-                   ? out_of_memory(reader)
+                         nvt_kineto_int(&reader->event, NVT_KN_UNCLOSED, 0) ? NVT_RANGE_UNCLOSED
+                                                                            : 0) == NVT_NONE
+                   ? nvt_kineto_no_memory(reader)
                    : 0;
     }
 }
