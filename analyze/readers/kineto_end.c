@@ -7,6 +7,11 @@
 /* Times after 2001 are wall-clock time, those before count from a start of their own. */
 #define EPOCH_NS INT64_C(1000000000000000000)
 
+static int out_of_memory(struct nvt_kineto *reader)
+{
+    return nvt_fail_at(reader->err, reader->path, -1, "out of memory");
+}
+
 /* The process of what has none: that of the first call, else the first one, else one that is made. NVT_NONE when out
  * of memory. */
 static uint32_t first_process(struct nvt_trace *trace)
@@ -73,8 +78,7 @@ static int own_operations(struct nvt_kineto *reader)
     if (!has_unowned(trace))
         return 0;
     uint32_t first = first_process(trace);
-    int status =
-        first == NVT_NONE || map_callers(&callers, trace) ? nvt_kineto_no_memory(reader) : 0;
+    int status = first == NVT_NONE || map_callers(&callers, trace) ? out_of_memory(reader) : 0;
     for (uint32_t i = 0; i < trace->ops.count && !status; i++)
         if (trace->ops.process[i] == NVT_NONE)
             trace->ops.process[i] = caller_of(&callers, trace->ops.correlation[i], first);
@@ -85,7 +89,7 @@ static int own_operations(struct nvt_kineto *reader)
         if (trace->overheads.process[i] == NVT_NONE)
             trace->overheads.process[i] = first;
     if (!status && own_marks(trace, first))
-        status = nvt_kineto_no_memory(reader);
+        status = out_of_memory(reader);
     nvt_map_free(&callers);
     return status;
 }
@@ -142,5 +146,5 @@ int nvt_kineto_finish(struct nvt_kineto *reader)
     if (own_operations(reader))
         return -1;
     close_ranges(reader->trace);
-    return set_facts(reader) ? nvt_kineto_no_memory(reader) : 0;
+    return set_facts(reader) ? out_of_memory(reader) : 0;
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model/cuda_names.h"
 #include "../exports/export.h"
 
 enum class {
