@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -763,6 +764,26 @@ static void runs_nsys_on_a_report(void **state)
                                                      "nvtx_sum", "-f", "csv", report, NULL});
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, ":range 4000"));
+    cli_result_free(&result);
+
+    /* What it says of a report that is newer than it is what there is to say; nothing is left of it. */
+    static const char older[] =
+        "#!/bin/sh\nprintf '\\nExport error: \\033newer\\nPlease update\\n' >&2\nexit 1\n";
+    char tmp[1024];
+    snprintf(tmp, sizeof(tmp), "TMPDIR=%s", cli_in(cli_folder, "tmp"));
+    assert_int_equal(mkdir(cli_in(cli_folder, "tmp"), 0700), 0);
+    cli_write_file(nsys, older, sizeof(older) - 1);
+    const char *const there[] = {path, tmp, NULL};
+    const struct cli_options again = {.environment = there};
+    result =
+        cli_run_with(&again, (const char *const[]){cli_built("nvtally"), "stats", report, NULL});
+    cli_expect_status(&result, 2);
+    assert_non_null(
+        strstr(result.err, "b.nsys-rep: nsys export failed with status 1: Export error: "));
+    assert_non_null(strstr(result.err, "newer\n"));
+    assert_null(strchr(result.err, '\033'));
+    assert_ptr_equal(strchr(result.err, '\n') + 1, result.err + strlen(result.err));
+    assert_int_equal(rmdir(cli_in(cli_folder, "tmp")), 0);
     cli_result_free(&result);
 }
 

@@ -33,8 +33,8 @@ static int recognizes(const uint8_t *head, size_t size)
     return 0;
 }
 
-/* Run nsys and wait. Its exit status, 127 when there is no nsys. */
-static int run(char *const *argv)
+/* Run nsys and wait; what it has to say goes to that file. Its exit status, 127 when there is no nsys. */
+static int run(char *const *argv, const char *said)
 {
     posix_spawn_file_actions_t actions;
     pid_t child;
@@ -42,7 +42,8 @@ static int run(char *const *argv)
     if (posix_spawn_file_actions_init(&actions))
         return -1;
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, said, O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
     int failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed)
@@ -52,36 +53,56 @@ static int run(char *const *argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int export_and_read(const char *path, const char *export, struct nvt_trace *trace,
-                           struct nvt_error *err)
+/* The first line of the file that says something, such as "Report was created in … newer than your current version". */
+static void first_line(const char *path, char *line, size_t size)
 {
+    FILE *file = fopen(path, "re");
+    *line = 0;
+    while (file && fgets(line, (int)size, file)) {
+        line[strcspn(line, "\r\n")] = 0;
+        if (line[strspn(line, " \t")])
+            break;
+        *line = 0;
+    }
+    if (file)
+        fclose(file);
+}
+
+static int export_and_read(const char *path, const char *export, const char *said,
+                           struct nvt_trace *trace, struct nvt_error *err)
+{
+    char line[300];
     char *absolute = realpath(path, NULL);
     if (!absolute)
         return nvt_fail_at(err, path, -1, "cannot be opened: %s", strerror(errno));
     char *argv[] = {"nsys", "export", "--type",       "sqlite", "--force-overwrite",
                     "true", "-o",     (char *)export, absolute, NULL};
-    int status = run(argv);
+    int status = run(argv, said);
     free(absolute);
     if (status == 127)
         return nvt_fail_at(err, path, -1,
                            "is nsys's own format, and there is no nsys here; where there is one: "
                            "nsys export --type sqlite FILE.nsys-rep");
+    first_line(said, line, sizeof(line));
     if (status)
-        return nvt_fail_at(err, path, -1, "nsys export failed with status %d", status);
+        return nvt_fail_at(err, path, -1, "nsys export failed with status %d%s%s", status,
+                           *line ? ": " : "", line);
     return nvt_reader_nsys.read(export, trace, err);
 }
 
 static int read_report(const char *path, struct nvt_trace *trace, struct nvt_error *err)
 {
     const char *parent = getenv("TMPDIR");
-    char folder[256], export[300];
+    char folder[256], export[300], said[300];
     if ((size_t)snprintf(folder, sizeof(folder), "%s/nvtally-XXXXXX",
                          parent && *parent ? parent : "/tmp") >= sizeof(folder) ||
         !mkdtemp(folder))
         return nvt_fail_at(err, path, -1, "no temporary folder: %s", strerror(errno));
     snprintf(export, sizeof(export), "%s/export.sqlite", folder);
-    int status = export_and_read(path, export, trace, err);
+    snprintf(said, sizeof(said), "%s/messages", folder);
+    int status = export_and_read(path, export, said, trace, err);
     unlink(export);
+    unlink(said);
     rmdir(folder);
     return status;
 }
