@@ -197,8 +197,8 @@ static void test_fragments(void **state)
         text,
         "size,batch,mode,variant,fragments,forward (ms),forward std (ms),backward (ms),"
         "backward std (ms),optimizer (ms),optimizer std (ms),peak (MiB),parameters,status,source\n"
-        "64,2,linear,,,1.0000,0.0001,2.0040,,,,1.2,4160,ok,measured\n"
-        "64,2,train,,8,1.5000,0.0001,3.0000,,,,1.2,4160,ok,measured\n"
+        "64,2,linear,,,1.0000,0.0001,2.0040,,,,1.3,4160,ok,measured\n"
+        "64,2,train,,8,1.5000,0.0001,3.0000,,,,1.3,4160,ok,measured\n"
         "64,2,inference,looped,8,,,,,,,,,oom,measured\n");
     free(text);
     text = render(&nvt_report_fragments, &input, 1);
