@@ -36,7 +36,7 @@ int nvt_command_option(int argc, char **argv, const char *letters, const struct 
     opterr = 0;
     int option = getopt_long(argc, argv, letters, options, NULL);
     if (option == ':')
-        nvt_fail(err, "option '%s' wants a value; see nvtally %s --help", argv[optind - 1],
+        nvt_fail(err, "option '%s' needs a value; see nvtally %s --help", argv[optind - 1],
                  argv[0]);
     else if (option == '?')
         nvt_fail(err, "no option '%s'; 'nvtally %s --help' lists them", argv[optind - 1], argv[0]);

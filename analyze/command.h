@@ -45,7 +45,8 @@ enum { NVT_FILTER_TIME = 0x1000, NVT_FILTER_NVTX, NVT_ITERATION };
         "iteration", required_argument, NULL, NVT_ITERATION                                        \
     }
 #define NVT_ITERATION_HELP                                                                         \
-    "      --iteration R    ranges that are iterations: NAME, NAME@DOMAIN; NAME* begin so\n"
+    "      --iteration R    ranges that are iterations: NAME, NAME@DOMAIN, or NAME* for a "        \
+    "prefix\n"
 
 int nvt_command_window(struct nvt_window *window, int option, struct nvt_error *err);
 

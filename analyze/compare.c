@@ -21,25 +21,25 @@ static const char usage_text[] =
     "       nvtally compare A1 A2 … vs B1 B2 … [vs C1 …] [OPTIONS]\n"
     "       nvtally compare A… --reference [OPTIONS]\n\n"
     "Compares runs (directories of nvtally run) or traces: how each phase, range and kernel has\n"
-    "changed against side A, with an interval, and which peaks of memory have. Repetitions of a\n"
-    "side stand before and behind 'vs'; with three or more a side, better five, the noise between\n"
-    "runs is taken into account too.\n"
+    "changed against side A, with an interval and a verdict, and which peaks of memory differ.\n"
+    "To take the noise between runs into account, give three or more runs of each side (better\n"
+    "five), and put 'vs' between the sides.\n"
     "Traces of ranks (rank3 in their names) are compared rank with rank.\n"
-    "With --reference: directories beside the published figures of the same configurations, which\n"
-    "are of other machines; a ratio and no verdict.\n\n"
+    "With --reference, directories are compared with the published figures of the same\n"
+    "configurations. These come from other machines, so there is a ratio and no verdict.\n\n"
     "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json\n"
-    "      --fail-above PCT exit 1 when anything is slower by more than this, 5 or 5%\n"
-    "      --fail-unknown   and when it may be, but cannot be told from noise\n"
+    "      --fail-above PCT exit with 1 if anything is slower by more than this: 5 or 5%\n"
+    "      --fail-unknown   with --fail-above, also if it may be but cannot be told from noise\n"
     "      --fail-memory-above PCT\n"
-    "                       exit 1 when a peak of memory is higher by more than this\n"
-    "      --reference      beside the published figures (nvtally reference)\n"
-    "      --tolerance PCT  within this it is the same (default: 1%)\n" NVT_WINDOW_HELP
+    "                       exit with 1 if a peak of memory is higher by more than this\n"
+    "      --reference      compare with the published figures (nvtally reference)\n"
+    "      --tolerance PCT  changes within this are the same (default: 1%)\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP
-    "      --top N          only the N rows whose total time has changed most\n"
-    "      --wide           on a terminal too, no text is shortened\n"
+    "      --top N          print only the N rows whose total time has changed most\n"
+    "      --wide           do not shorten text\n"
     "      --help           this text\n\n"
-    "Exit status: 0, 1 when --fail-above or --fail-memory-above was exceeded, 2 when it cannot be\n"
-    "compared.\n"
+    "Exit status: 0, 1 if --fail-above or --fail-memory-above was exceeded, 2 if the input\n"
+    "cannot be compared.\n"
     "Example:  nvtally compare before after --fail-above 5%\n";
 
 struct request {
@@ -70,7 +70,7 @@ static int parse_percent(const char *option, const char *text, double *fraction,
     char *end;
     double value = strtod(text, &end);
     if (end == text || (*end && strcmp(end, "%")) || !(value >= 0) || value > 1e6)
-        return nvt_fail(err, "%s %s: a percentage, 5 or 5%%", option, text);
+        return nvt_fail(err, "%s %s: must be a percentage, such as 5 or 5%%", option, text);
     *fraction = value / 100;
     return 0;
 }
@@ -89,7 +89,7 @@ static int parse_top(const char *text, size_t *top, struct nvt_error *err)
     char *end;
     unsigned long value = strtoul(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || !value || value > 1000000000)
-        return nvt_fail(err, "--top %s: a number of rows", text);
+        return nvt_fail(err, "--top %s: must be a number of rows", text);
     *top = value;
     return 0;
 }
@@ -205,7 +205,7 @@ static void note_twice(int count, char **arguments)
             if (is_same_file(arguments[i], arguments[k])) {
                 fputs("nvtally: note: ", stderr);
                 nvt_render_visible(arguments[i], stderr);
-                fputs(" is more than once in a side: it is no further run\n", stderr);
+                fputs(" is given more than once on a side: that is not another run\n", stderr);
                 return;
             }
 }
@@ -219,9 +219,9 @@ static void note_clocks(const struct nvt_sides *groups, size_t sides)
         ranges |= groups->origins[side].has_ranges;
     }
     if (records && ranges)
-        fputs("nvtally: note: phases of one side are of the run's own clock, of another one of "
-              "ranges, which have the cost of their events and more in them: short ones differ by "
-              "that; stats -r overhead compares the same clock\n",
+        fputs("nvtally: note: phases of one side are timed by the run's own clock, of another by "
+              "ranges, which include the cost of their events and more: short ones differ by that; "
+              "stats -r overhead compares the same clock\n",
               stderr);
 }
 
@@ -391,15 +391,14 @@ static void note_runs(const struct nvt_outcomes *outcomes)
     }
     if (runs < NVT_CHANGE_RUNS)
         fprintf(stderr,
-                "nvtally: %s a side: the noise between runs is not known; five a side show it "
+                "nvtally: %s per side: the noise between runs is not known; five per side show it "
                 "(A1 A2 … vs B1 B2 …)\n",
                 runs == 1 ? "one run" : "two runs");
     if (paired)
-        fprintf(
-            stderr,
-            "nvtally: %zu of %zu rows: the k-th run of a side with the k-th of the other, as their "
-            "times go together (ranks have rank in their names)\n",
-            paired, outcomes->compared);
+        fprintf(stderr,
+                "nvtally: %zu of %zu rows compare the k-th run of a side with the k-th of the "
+                "other, because their times go together (ranks have rank in their names)\n",
+                paired, outcomes->compared);
     if (left_out)
         fprintf(stderr, "nvtally: %zu rows: ranks or runs that only one side has are left out\n",
                 left_out);
@@ -416,9 +415,10 @@ static int note_outcome(const struct request *request, const struct nvt_outcomes
     if (slower)
         fprintf(stderr, "nvtally: %zu slower by more than %g %%\n", slower, percent);
     if (unknown)
-        fprintf(stderr, "nvtally: %zu may be slower by more than %g %%, which cannot be told%s\n",
+        fprintf(stderr,
+                "nvtally: %zu may be slower by more than %g %%, but cannot be told from noise%s\n",
                 unknown, percent,
-                request->fail_unknown ? "" : "; --fail-unknown makes it exit status 1");
+                request->fail_unknown ? "" : "; --fail-unknown makes that exit status 1");
     return slower || (unknown && request->fail_unknown);
 }
 
@@ -473,8 +473,8 @@ static int compare_reference(const struct request *request, int count, char **pa
     int status = 0;
     if (!isnan(request->fail_above) || !isnan(request->fail_memory_above))
         status =
-            nvt_fail(err, "--fail-above and --fail-memory-above are not for --reference: "
-                          "published figures are of other machines, more than they is no failure");
+            nvt_fail(err, "--fail-above and --fail-memory-above are not for --reference: published "
+                          "figures come from other machines, and exceeding them is no failure");
     else if (!count)
         status = nvt_fail(err, "compare --reference needs a directory that 'nvtally run' wrote");
     for (int i = 0; i < count && !status; i++) {
@@ -482,7 +482,7 @@ static int compare_reference(const struct request *request, int count, char **pa
         if (!status && input.trace_count)
             status =
                 nvt_fail_at(err, paths[i], -1,
-                            "is a trace: --reference wants directories that 'nvtally run' wrote");
+                            "is a trace: --reference needs directories that 'nvtally run' wrote");
     }
     if (!status)
         status = put_reference(request, &input, err);

@@ -14,18 +14,18 @@
 
 static const char usage_text[] =
     "usage: nvtally diagnose FILE|DIR… [OPTIONS]\n\n"
-    "Why is it slow? Findings over traces and runs, the most expensive first, each with its\n"
+    "Why is it slow? Prints findings over traces and runs, the most expensive first, each with\n"
     "evidence and a remedy. Several runs that differ in one axis show what grows with it.\n"
     "Moments to look at count from the beginning of the trace, as in Perfetto after an export.\n"
-    "What several traces share is one finding, with the costliest as evidence.\n\n"
-    "      --by AXIS        along this axis alone (fragments, batch …): what grows with it and\n"
-    "                       where variants cross, and nothing about single traces\n"
-    "      --rules          what is looked for, from where on and why; no trace is needed\n"
-    "  -f, --format FORMAT  as a table: column, grid, markdown, latex; csv, tsv, json have\n"
+    "A problem that several traces share is one finding, with the evidence of the costliest.\n\n"
+    "      --by AXIS        only along this axis (fragments, batch …): what grows with it and\n"
+    "                       where variants cross, but nothing about single traces\n"
+    "      --rules          print what is looked for, with thresholds and reasons; takes no trace\n"
+    "  -f, --format FORMAT  print a table: column, grid, markdown, latex; csv, tsv, json have\n"
     "                       a row for each finding of each trace, and times in ns\n"
-    "                       (default: one paragraph a finding)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
-    "      --help           this text\n\n"
-    "Exit status: 0 (with or without findings), 2 when nothing can be read or no run has AXIS.\n"
+    "                       (default: one paragraph per finding)\n" NVT_WINDOW_HELP
+        NVT_ITERATION_HELP "      --help           this text\n\n"
+    "Exit status: 0 (with or without findings), 2 if nothing can be read or no run has AXIS.\n"
     "Example:  nvtally diagnose out --by fragments\n";
 
 /* For people: findings that several traces share are one row. */
@@ -124,7 +124,8 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
         return nvt_fail(err, "diagnose --rules takes no trace");
     return request->rules || optind < argc
                ? 0
-               : nvt_fail(err, "diagnose: no trace and no directory was given");
+               : nvt_fail(err,
+                          "diagnose: no trace or directory was given; see nvtally diagnose --help");
 }
 
 static void print_visible(const char *label, const char *text)

@@ -27,18 +27,18 @@ static const struct nvt_exporter *const exporters[] = {
 
 static const char usage_text[] =
     "usage: nvtally export FILE --to FORMAT [-o OUT]\n\n"
-    "Writes a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) in another "
-    "format.\n\n"
-    "      --to FORMAT      sqlite: nsys's own schema, for its statistics and other tools\n"
+    "Converts a trace (.nvt, nsys's .sqlite, Kineto's .json, PyTorch's .pickle) for other "
+    "tools.\n\n"
+    "      --to FORMAT      sqlite: the schema of nsys's own export, for tools that read it\n"
     "                       chrome: trace events, for Perfetto (ui.perfetto.dev)\n"
     "                       chrome-path: the same, with the critical path in a row of its own\n"
-    "                       csv: one line an event\n"
+    "                       csv: one row per event\n"
     "                       folded: collapsed stacks of host time, for flame graphs\n"
-    "                       (flamegraph.pl, speedscope); folded-device: of device time, with\n"
-    "                       kernels below ranges; folded-memory: of memory in use at its peak, in\n"
-    "                       bytes\n"
-    "  -o, --output OUT     write there; default: stdout, for sqlite FILE with .sqlite as its\n"
-    "                       ending\n" NVT_WINDOW_HELP "      --help           this text\n";
+    "                       (flamegraph.pl, speedscope)\n"
+    "                       folded-device: the same of device time, with kernels below ranges\n"
+    "                       folded-memory: the same of memory in use at its peak, in bytes\n"
+    "  -o, --output OUT     write to this file (default: stdout; for sqlite, FILE with the ending\n"
+    "                       .sqlite)\n" NVT_WINDOW_HELP "      --help           this text\n";
 
 struct request {
     const struct nvt_exporter *exporter;
@@ -116,8 +116,7 @@ static int write_to(FILE *out, const char *name, const struct request *request,
     if (status >= 0 && unwritten)
         return nvt_fail_at(err, name, -1, "cannot be written: %s", strerror(reason));
     if (status > 0)
-        fprintf(stderr, "nvtally: note: there is no %s in %s\n", request->exporter->of,
-                trace->path);
+        fprintf(stderr, "nvtally: note: no %s in %s\n", request->exporter->of, trace->path);
     return status < 0 ? -1 : 0;
 }
 
@@ -187,7 +186,7 @@ static int write_file(const struct request *request, const char *path,
 {
     struct stat status;
     if (!stat(path, &status) && !S_ISREG(status.st_mode))
-        return nvt_fail_at(err, path, -1, "is no file that could be replaced");
+        return nvt_fail_at(err, path, -1, "is not a regular file, and is not replaced");
     return replace(request, path, write_database, trace, err);
 }
 
@@ -209,13 +208,13 @@ static int export_trace(const struct request *request, struct nvt_error *err)
     for (const char *note = trace->notes; note && *note; note += strcspn(note, "\n") + 1)
         fprintf(stderr, "nvtally: note: %s: %.*s\n", trace->path, (int)strcspn(note, "\n"), note);
     if (!path && request->exporter->ending && !strcmp(request->input, "-"))
-        nvt_fail(err, "an export of standard input has no name of its own: name it with -o");
+        nvt_fail(err, "an export of standard input has no name of its own: give one with -o");
     else if (!path && request->exporter->ending) {
         path = made_up = made_up_name(request->input, request->exporter->ending);
         if (!made_up)
             nvt_fail(err, "out of memory");
         else if (!stat(made_up, &existing))
-            nvt_fail_at(err, made_up, -1, "exists; name it with -o to replace it");
+            nvt_fail_at(err, made_up, -1, "already exists; name it with -o to replace it");
         else
             status = 0;
     } else {

@@ -17,17 +17,15 @@
 
 static const char usage_head[] =
     "usage: nvtally import FILE -o DIRECTORY [OPTIONS]\n\n"
-    "Reads the log of a benchmark in a published layout into a directory like those of 'nvtally "
-    "run',\n"
-    "marked as published; 'nvtally stats DIRECTORY -f published' prints it again. Lines may carry "
-    "a\n"
-    "logger's time and level, and the end of the log may be missing.\n\n"
-    "  -o, --output DIR     the directory, made where it does not exist\n"
+    "Reads the log of a benchmark in a published layout and writes a directory like those of\n"
+    "'nvtally run', marked as published. 'nvtally stats DIRECTORY -f published' prints it again.\n"
+    "Lines may carry a logger's time and level, and the end of the log may be missing.\n\n"
+    "  -o, --output DIR     the directory to write; created if it does not exist\n"
     "      --source TEXT    who published it: title, author, year (default: the file's name)\n"
     "      --device TEXT    what it ran on (default: not stated)\n"
-    "      --date TEXT      when (default: not stated)\n"
+    "      --date TEXT      when it was measured (default: not stated)\n"
     "      --help           this text\n\n"
-    "Layouts, told apart by content:\n";
+    "Layouts, recognised by their content:\n";
 
 struct request {
     const char *path, *directory;
@@ -95,7 +93,7 @@ static char *read_text(const char *path, size_t *size, struct nvt_error *err)
             if (capacity > 2 * (size_t)LOG_BYTES_MAX) {
                 fclose(file);
                 free(text);
-                nvt_fail_at(err, path, -1, "is larger than a log: more than %u MiB",
+                nvt_fail_at(err, path, -1, "is too large for a log: more than %u MiB",
                             LOG_BYTES_MAX >> 20);
                 return NULL;
             }
@@ -135,7 +133,7 @@ static int write_text(const char *directory, const char *name, const struct nvt_
     if (!failed)
         return 0;
     return nvt_fail_at(err, path, -1,
-                       reason == EEXIST ? "is there already: import into another directory"
+                       reason == EEXIST ? "already exists: import into another directory"
                                         : "cannot be written: %s",
                        strerror(reason));
 }
@@ -151,7 +149,7 @@ static int write_directory(const struct request *request, const struct nvt_publi
     if (nvt_folder_make(request->directory))
         return nvt_fail_at(err, request->directory, -1, "cannot be made: %s", strerror(errno));
     if (!access(results, F_OK))
-        return nvt_fail_at(err, results, -1, "is there already: import into another directory");
+        return nvt_fail_at(err, results, -1, "already exists: import into another directory");
     status = nvt_published_environment(&request->facts, &env) ? nvt_fail(err, "out of memory") : 0;
     if (!status)
         status = write_text(request->directory, "env.json", &env, err);
@@ -178,7 +176,7 @@ static int import(struct request *request, struct nvt_published *published, stru
     if (status)
         return -1;
     if (!request->directory)
-        return nvt_fail(err, "import: -o DIRECTORY says where it goes");
+        return nvt_fail(err, "import: give the directory to write with -o DIRECTORY");
     if (!request->facts.source)
         request->facts.source = base_name(request->path);
     request->facts.backend = published->backend;

@@ -14,9 +14,8 @@
 
 static const char usage_head[] =
     "usage: nvtally reference WORKLOAD [OPTIONS]\n\n"
-    "Prints the published numbers of a workload: of its authors' machines, not of this one. They "
-    "are\n"
-    "what 'nvtally compare' can set beside yours.\n\n"
+    "Prints the published numbers of a workload. They come from their authors' machines, not from\n"
+    "this one. 'nvtally compare' can set them beside yours.\n\n"
     "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or published\n"
     "      --help           this text\n\n"
     "Workloads, and who published them:\n";
@@ -45,8 +44,8 @@ static int find(const char *workload, struct request *request, struct nvt_error 
         strncat(known, i ? " " : "", sizeof(known) - strlen(known) - 1);
         strncat(known, nvt_reference_at(i)->workloads, sizeof(known) - strlen(known) - 1);
     }
-    return nvt_fail(err, "nothing published is known of a workload '%s'; there are %s", workload,
-                    known);
+    return nvt_fail(err, "no published numbers are known for a workload '%s'; there are %s",
+                    workload, known);
 }
 
 /* 0 to go on, 1 for --help, -1 with err. */
@@ -72,9 +71,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             return -1;
         }
     if (argc - optind != 1)
-        return nvt_fail(err, argc == optind ? "reference: of which workload? 'nvtally reference "
-                                              "--help' lists them"
-                                            : "reference: one workload at a time");
+        return nvt_fail(
+            err, argc == optind
+                     ? "reference: no workload was given; 'nvtally reference --help' lists them"
+                     : "reference: one workload at a time");
     return find(argv[optind], request, err);
 }
 

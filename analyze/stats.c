@@ -24,9 +24,8 @@
 
 static const char usage_text[] =
     "usage: nvtally stats [OPTIONS] FILE|DIRECTORY…\n\n"
-    "Prints reports over traces, or over directories that 'nvtally run' wrote or that hold traces. "
-    "Without\n"
-    "-r: the report that fits what is there.\n\n"
+    "Prints reports over traces, or over directories that 'nvtally run' wrote or that hold\n"
+    "traces. Without -r, the input decides which report is printed.\n\n"
     "  -r, --report LIST    reports, separated by commas; may be repeated; 'list' lists them, "
     "'all' "
     "is\n"
@@ -34,14 +33,13 @@ static const char usage_text[] =
     "  -f, --format FORMAT  column (default), grid, markdown, latex, csv, tsv, json, or "
     "published:\n"
     "                       the layout of the workload's published file; 'list' lists them\n"
-    "  -o, --output FILE    write there instead of stdout\n"
-    "      --wide           on a terminal too, no text is shortened and every row has all of its\n"
-    "                       configuration\n"
-    "      --across-threads operations of a thread without ranges belong to those open on the\n"
-    "                       process's other threads (PyTorch's backward)\n"
-    "      --plain-names    ranges of PyTorch without the numbers of each call and "
+    "  -o, --output FILE    write to this file instead of stdout\n"
+    "      --wide           do not shorten text, and print the whole configuration in every row\n"
+    "      --across-threads assign operations of threads without ranges to the ranges open on\n"
+    "                       other threads of the process (PyTorch's backward pass)\n"
+    "      --plain-names    remove the numbers that PyTorch gives to each call and "
     "step\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
-    "      --compensate     times without the collector's own cost, which the trace has on record\n"
+    "      --compensate     subtract the collector's own cost, which the trace has on record\n"
     "      --help           this text\n";
 
 struct request {
@@ -225,12 +223,12 @@ static int check(const struct request *request, const struct nvt_report *report,
     if (!request->format && !report->published)
         return nvt_fail(err, "report '%s' has no published layout", report->name);
     if (input->compensate && (!(report->needs & NVT_TAKES_COMPENSATED) || !request->format))
-        return nvt_fail(err, "--compensate is for nvtx_sum, nvtx_pushpop_sum, nvtx_startend_sum, "
-                             "nvtx_pushpop_trace, range_tree and phases, in any format but "
-                             "published");
+        return nvt_fail(err,
+                        "--compensate works with nvtx_sum, nvtx_pushpop_sum, nvtx_startend_sum, "
+                        "nvtx_pushpop_trace, range_tree and phases, in any format but published");
     if ((report->needs & NVT_NEEDS_RUNS) && !input->run_count)
         return nvt_fail(err,
-                        "report '%s' wants a directory that 'nvtally run' wrote, or its traces",
+                        "report '%s' needs a directory that 'nvtally run' wrote, or its traces",
                         report->name);
     return 0;
 }
@@ -251,7 +249,7 @@ static int prepare(struct request *request, struct nvt_report_input *input, stru
         nvt_report_note_left_out(input, request->reports[0]);
     }
     if (request->all && !request->format)
-        return nvt_fail(err, "-r all is for any format but published");
+        return nvt_fail(err, "-r all works with any format but published");
     if (request->all)
         take_all(request, input);
     for (size_t i = 0; i < request->count; i++) {
@@ -418,7 +416,7 @@ int nvt_cmd_stats(int argc, char **argv)
     input.iteration = request.iteration;
     input.only_launches = takes_launches(&request);
     if (optind == argc)
-        status = nvt_fail(&err, "stats: no trace and no directory was given");
+        status = nvt_fail(&err, "stats: no trace or directory was given; see nvtally stats --help");
     for (int i = optind; i < argc && !status; i++)
         status = nvt_input_add(&input, argv[i], &err);
     if (!status)

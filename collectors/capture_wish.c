@@ -33,8 +33,8 @@ int nvt_capture_wish_parse(const char *text, struct nvt_capture_wish *wish, stru
         *wish = (struct nvt_capture_wish){.to = UINT64_MAX};
     if (!length || *text == '@' || length >= sizeof(wish->range))
         return nvt_fail(err,
-                        "--capture %s: RANGE, RANGE@DOMAIN, RANGE@* or cudaProfilerApi; of a range "
-                        "the 5th by /4, some by /4-6",
+                        "--capture %s: must be RANGE, RANGE@DOMAIN, RANGE@* or cudaProfilerApi; /4 "
+                        "selects the 5th such range, /4-6 several",
                         text);
     if (wish->to < wish->from)
         return nvt_fail(err, "--capture %s: ends before it begins", text);

@@ -40,7 +40,7 @@ static int name_file(struct nvt_cut *cut, const char *path, struct nvt_error *er
     char real[PATH_MAX];
     struct stat status;
     if (!realpath(path, real))
-        return nvt_fail_at(err, path, -1, "is not to be found any more: %s", strerror(errno));
+        return nvt_fail_at(err, path, -1, "cannot be found any more: %s", strerror(errno));
     char *slash = strrchr(real, '/');
     *slash = 0;
     if (snprintf(cut->name, sizeof(cut->name), "%s/.%s.new", real, slash + 1) >=
@@ -48,7 +48,8 @@ static int name_file(struct nvt_cut *cut, const char *path, struct nvt_error *er
         return nvt_fail_at(err, path, -1, "has too long a name");
     /* What a killed recorder left is replaced. A link would lead to a file of somebody else, and take our name. */
     if (!lstat(cut->name, &status) && (!S_ISREG(status.st_mode) || status.st_nlink > 1))
-        return nvt_fail_at(err, cut->name, -1, "is a link or no file, and is not replaced");
+        return nvt_fail_at(err, cut->name, -1,
+                           "is a link or not a regular file, and is not replaced");
     return 0;
 }
 

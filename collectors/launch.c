@@ -72,10 +72,10 @@ int nvt_find_library(const char *name, char *out, size_t size, struct nvt_error 
                 !access(out, R_OK))
                 return 0;
     }
-    return nvt_fail(err,
-                    "%s is not beside the program nor in ../lib/nvtally; set NVTALLY_LIBDIR "
-                    "to its folder",
-                    name);
+    return nvt_fail(
+        err,
+        "%s is neither beside the program nor in ../lib/nvtally; set NVTALLY_LIBDIR to its folder",
+        name);
 }
 
 int nvt_exit_code(int wait_status)

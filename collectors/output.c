@@ -120,7 +120,7 @@ int nvt_output_retain(struct nvt_output *output, const struct nvt_retain_limits 
 {
     if (!nvt_trace_writer_is_file(output->writer))
         return nvt_fail_at(err, nvt_trace_writer_path(output->writer), -1,
-                           "is no regular file, of which the latest part could be kept");
+                           "is not a regular file, which --max-age and --max-size need");
     output->retain = nvt_retain_new(limits);
     return output->retain ? 0 : nvt_fail(err, "out of memory");
 }

@@ -25,7 +25,7 @@ static const char *put_variable(struct name *name, const char *at, struct nvt_er
     const char *end = strchr(at, '}');
     size_t length = end ? (size_t)(end - at) - 3 : sizeof(variable);
     if (length >= sizeof(variable) || !length) {
-        nvt_fail(err, "-o: '%s' wants a name: %%q{NAME}", at);
+        nvt_fail(err, "-o: '%s' needs a name: %%q{NAME}", at);
         return NULL;
     }
     snprintf(variable, sizeof(variable), "%.*s", (int)length, at + 3);

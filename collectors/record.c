@@ -22,27 +22,27 @@
 
 static const char usage_text[] =
     "usage: nvtally record [OPTIONS] -- COMMAND [ARGUMENTS…]\n\n"
-    "Runs COMMAND and records the NVTX ranges, and what is asked for of its GPU work, of it\n"
-    "and of every process it starts. Its output and its exit status are passed on.\n\n"
-    "  -o, --output FILE      the trace (default: trace.nvt); %q{NAME} in it stands for an\n"
-    "                         environment variable, as a rank's, %h for the host, %p for the "
-    "process\n"
-    "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory, "
-    "api,\n"
-    "                         sync, overhead, external, graph, or full (default:\n"
-    "                         nvtx,kernel)\n"
-    "      --capture RANGE    only while this NVTX range is open: RANGE, RANGE@DOMAIN (or the\n"
-    "                         other way round), RANGE@*; of those of this name /N, from 0, or\n"
-    "                         /FROM-TO: step/100-104; or cudaProfilerApi: from\n"
+    "Runs COMMAND and records the NVTX ranges and the GPU work of it and of every process that\n"
+    "it starts. COMMAND keeps its input and output, and its exit status is passed on.\n\n"
+    "  -o, --output FILE      the trace to write (default: trace.nvt); in its name, %q{NAME}\n"
+    "                         stands for an environment variable, such as a rank, %h for the\n"
+    "                         host, %p for the process\n"
+    "      --trace LIST       what to record: nvtx, kernel (kernels, copies, memsets), memory,\n"
+    "                         api, sync, overhead, external, graph, or full\n"
+    "                         (default: nvtx,kernel)\n"
+    "      --capture RANGE    record only while this NVTX range is open: RANGE, RANGE@DOMAIN (or\n"
+    "                         DOMAIN@RANGE), RANGE@*; /N selects the N-th of this name, from 0,\n"
+    "                         and /FROM-TO several: step/100-104; or cudaProfilerApi: from\n"
     "                         cudaProfilerStart to cudaProfilerStop\n"
-    "      --max-age TIME     keep the latest 30s, 5min, 2h of the trace alone, as a flight\n"
-    "                         recorder does\n"
-    "      --max-size SIZE    keep its latest 200M, 2G alone\n"
-    "      --pytorch          ranges of PyTorch without a change to the program: iterations,\n"
-    "                         forward with its modules, loss, backward, optimizer, data\n"
+    "      --max-age TIME     keep only the latest part of the trace, like a flight\n"
+    "                         recorder: 30s, 5min, 2h\n"
+    "      --max-size SIZE    keep only the latest part, up to this size: 200M, 2G\n"
+    "      --pytorch          add ranges for what PyTorch does, without changing the program:\n"
+    "                         iterations, forward with its modules, loss, backward,\n"
+    "                         optimizer, data\n"
     "      --ring-size SIZE   buffer of each thread, 64K to 1G (default: 1M)\n"
     "      --on-full WHAT     wait: a thread whose buffer is full waits (default);\n"
-    "                         drop: it goes on, and its events are counted as lost\n"
+    "                         drop: it continues, and lost events are counted\n"
     "      --wait WHAT        all: record until the last descendant ends (default);\n"
     "                         primary: only until COMMAND ends\n"
     "      --level N          compression, 0 (none) to 19 (default: 1)\n"
@@ -106,7 +106,7 @@ static int check_capture(struct nvt_record_options *options)
     if (strcmp(wish.range, "cudaProfilerApi"))
         options->trace |= NVT_TRACE_NVTX;
     else if (wish.to != UINT64_MAX)
-        return complain("--capture %s: only ranges are counted", capture);
+        return complain("--capture %s: only ranges can be selected by number", capture);
     else if (!(options->trace & NVT_TRACE_DEVICE))
         return complain("--capture %s needs --trace kernel or another level of CUDA", capture);
     return 0;
@@ -137,10 +137,10 @@ static int parse_limit(int is_age, const char *text, struct nvt_retain_limits *l
 {
     if (is_age)
         return nvt_axis_duration(text, &limits->age_ns)
-                   ? complain("--max-age %s: a time such as 500ms, 30s, 5min or 2h", text)
+                   ? complain("--max-age %s: must be a time such as 500ms, 30s, 5min or 2h", text)
                    : 0;
     return nvt_axis_bytes(text, UINT64_C(1) << 50, &limits->bytes) || limits->bytes < 65536
-               ? complain("--max-size %s: a size from 64K on, such as 200M or 2G", text)
+               ? complain("--max-size %s: must be a size from 64K on, such as 200M or 2G", text)
                : 0;
 }
 
@@ -174,23 +174,23 @@ static int parse_options(int argc, char **argv, struct nvt_record_options *optio
         case RING_SIZE:
             if (nvt_axis_bytes(optarg, 1u << 30, &options->ring_bytes) ||
                 options->ring_bytes < 65536)
-                return complain("--ring-size %s: from 64K to 1G", optarg);
+                return complain("--ring-size %s: must be from 64K to 1G", optarg);
             while (options->ring_bytes & (options->ring_bytes - 1))
                 options->ring_bytes &= options->ring_bytes - 1;
             break;
         case ON_FULL:
             if (strcmp(optarg, "wait") && strcmp(optarg, "drop"))
-                return complain("--on-full %s: wait or drop", optarg);
+                return complain("--on-full %s: must be wait or drop", optarg);
             options->on_full = *optarg == 'd' ? NVT_ON_FULL_DROP : NVT_ON_FULL_WAIT;
             break;
         case WAIT:
             if (strcmp(optarg, "all") && strcmp(optarg, "primary"))
-                return complain("--wait %s: all or primary", optarg);
+                return complain("--wait %s: must be all or primary", optarg);
             options->wait_for_all = *optarg == 'a';
             break;
         case LEVEL:
             if (parse_level(optarg, &options->level))
-                return complain("--level %s: from 0 to 19", optarg);
+                return complain("--level %s: must be from 0 to 19", optarg);
             break;
         case HELP:
         case 'h':
@@ -213,13 +213,11 @@ static void report_no_ranges(const struct nvt_record_options *options,
     const char *slash = strrchr(command, '/');
     int is_python = !strncmp(slash ? slash + 1 : command, "python", 6);
     if (options->pytorch)
-        fputs(
-            "nvtally: nothing of PyTorch was called, or Python was told to leave PYTHONPATH alone "
-            "(-E, -I, -S)\n",
-            stderr);
+        fputs("nvtally: nothing of PyTorch was called, or Python was told to ignore PYTHONPATH "
+              "(-E, -I, -S)\n",
+              stderr);
     else if (is_python)
-        fputs("nvtally: the command made no NVTX call; one that uses PyTorch gets ranges by "
-              "--pytorch\n",
+        fputs("nvtally: the command made no NVTX call; if it uses PyTorch, --pytorch adds ranges\n",
               stderr);
     else if (!result->used_devices)
         fputs("nvtally: the command made no NVTX call (an executable must use NVTX v3, must not be "
@@ -255,7 +253,7 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
     if (result->write_error.message[0])
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&result->write_error, text, sizeof(text)));
     if (result->cut_error.message[0])
-        fprintf(stderr, "nvtally: what is older than was to be kept could not be cut off: %s\n",
+        fprintf(stderr, "nvtally: the part older than was to be kept could not be cut off: %s\n",
                 nvt_error_text(&result->cut_error, text, sizeof(text)));
     if (lost)
         fprintf(stderr,
@@ -264,16 +262,15 @@ static void report(const struct nvt_record_options *options, uint64_t asked,
                 " in signal handlers\n",
                 lost, result->dropped, result->unwritten, result->homeless, result->nested);
     if (result->homeless)
-        fputs("nvtally: a thread has no buffer where there is no room for 64 KiB (/dev/shm or "
-              "NVTALLY_TMPDIR full, a "
-              "limit of file sizes), or where it runs as another user: give a smaller --ring-size, "
-              "or another "
-              "place by NVTALLY_TMPDIR\n",
+        fputs("nvtally: a thread has no buffer if there is no room for 64 KiB (/dev/shm or "
+              "NVTALLY_TMPDIR full, a limit on file sizes), or if it runs as another user: give a "
+              "smaller --ring-size, or set NVTALLY_TMPDIR to another folder\n",
               stderr);
     if (result->too_deep)
         fprintf(stderr,
                 "nvtally: ranges were nested deeper than a buffer of %" PRIu64
-                " KiB has room for, which keeps 16 bytes for the end of each: --ring-size\n",
+                " KiB has room for, which reserves 16 bytes for the end of each: give a larger "
+                "--ring-size\n",
                 options->ring_bytes >> 10);
     char devices[64] = "";
     if (asked & NVT_TRACE_DEVICE || result->used_devices)
@@ -341,7 +338,7 @@ int nvt_cmd_record(int argc, char **argv)
     if (check_capture(&options))
         return 2;
     if (options.pytorch && !(options.trace & NVT_TRACE_NVTX))
-        return complain("--pytorch makes NVTX ranges: --trace must have %s", "nvtx");
+        return complain("--pytorch makes NVTX ranges: --trace must include %s", "nvtx");
     if (nvt_output_name(options.output, output, sizeof(output), &err)) {
         fprintf(stderr, "nvtally: %s\n", nvt_error_text(&err, text, sizeof(text)));
         return 2;

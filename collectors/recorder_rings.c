@@ -75,10 +75,10 @@ int nvt_recorder_folder(struct nvt_recorder *recorder, struct nvt_error *err)
         recorder->folder[0] = 0;
         /* A place that somebody chose is passed over where it is full, not where it is wrong. */
         if (places[i] == wish && errno != ENOSPC)
-            return nvt_fail_at(err, wish, -1,
-                               "no private folder can be made in it, where NVTALLY_TMPDIR wants "
-                               "the buffers: %s",
-                               strerror(errno));
+            return nvt_fail_at(
+                err, wish, -1,
+                "no private folder can be made for the buffers in it, as NVTALLY_TMPDIR asks: %s",
+                strerror(errno));
     }
     return nvt_fail(err, "no private folder can be made in /dev/shm or /tmp: %s", strerror(errno));
 }

@@ -11,7 +11,7 @@ static const char *const forms[] = {"fp32",       "fp16",          "mixed", "cas
 static const struct nvt_axis_spec axes[] = {
     {"form", "fp32,fp16,mixed,cast,bf16,mixed-bf16,kahan,pairwise,kahan-bf16,pairwise-bf16",
      "formats of sum and addend, and how they are added", forms, NVT_AXIS_WORDS, 0, 0},
-    {"count", "1000", "additions", NULL, NVT_AXIS_NUMBERS, 1, 1000000000},
+    {"count", "1000", "number of additions", NULL, NVT_AXIS_NUMBERS, 1, 1000000000},
 };
 
 const struct nvt_workload_axes nvt_axes_accumulate = {

@@ -13,7 +13,7 @@ static const char *const variants[] = {"looped", "grouped", NULL};
 
 #define AXIS_SIZE                                                                                  \
     {                                                                                              \
-        "size", "2048,4096,8192", "in = out features, multiples of 32", NULL, NVT_AXIS_NUMBERS,    \
+        "size", "2048,4096,8192", "features in and out, multiples of 32", NULL, NVT_AXIS_NUMBERS,  \
             32, 65536                                                                              \
     }
 #define AXIS_BATCH                                                                                 \
@@ -24,11 +24,11 @@ static const char *const variants[] = {"looped", "grouped", NULL};
 static const struct nvt_axis_spec fragmented[] = {
     AXIS_SIZE,
     AXIS_BATCH,
-    {"mode", "linear,train,inference", "the plain layer, soft or hard choice", modes,
-     NVT_AXIS_WORDS, 0, 0},
+    {"mode", "linear,train,inference", "plain layer, soft or hard choice", modes, NVT_AXIS_WORDS, 0,
+     0},
     {"fragments", "2,8,32,128", "fragments that a sample is cut into", NULL, NVT_AXIS_NUMBERS, 1,
      65536},
-    {"variant", "looped,grouped", "of inference", variants, NVT_AXIS_WORDS, 0, 0},
+    {"variant", "looped,grouped", "for inference", variants, NVT_AXIS_WORDS, 0, 0},
 };
 
 /* The same keys, so that its rows stand in the study's table. */

@@ -48,19 +48,20 @@ static const struct nvt_axis_spec gpipe[] = {
     NUMBERS("partitions", "1,2,4", "parts that the model is cut into", 16),
     NUMBERS("microbatches", "1,2,4,8,16,32,64", "parts that the batch is cut into", 4096),
     {"checkpoint", "off,on", "keep only inputs and recompute", NULL, NVT_AXIS_FLAG, 0, 0},
-    WORDS("engine", "self,torchgpipe", "one thread issues all, or one for each partition", engines),
+    WORDS("engine", "self,torchgpipe", "one thread issues all, or one thread per partition",
+          engines),
     WORDS("schedule", "gpipe", "gpipe, 1f1b or interleaved", schedules),
-    NUMBERS("virtual_stages", "2", "parts on each partition, of interleaved", 8),
-    WORDS("transport", "local", "between partitions: local, mpi or nccl", transports),
+    NUMBERS("virtual_stages", "2", "parts of the model on each partition, for interleaved", 8),
+    WORDS("transport", "local", "how partitions exchange messages: local, mpi or nccl", transports),
     WORDS("model", "gpt2", "gpt2 or resnet", models),
-    WORDS("attention_axis", "sequence", "of gpt2; batch: as published, across samples",
+    WORDS("attention_axis", "sequence", "for gpt2; batch: across samples, as published",
           attention_axes),
-    NUMBERS("batch", "64", "samples, a multiple of the micro-batches; 128 of resnet", 65536),
-    NUMBERS("sequence", "128", "tokens a sample", 65536),
-    NUMBERS("vocabulary", "3000", "different tokens", 1000000),
+    NUMBERS("batch", "64", "samples, a multiple of the micro-batches; 128 for resnet", 65536),
+    NUMBERS("sequence", "128", "tokens per sample", 65536),
+    NUMBERS("vocabulary", "3000", "number of different tokens", 1000000),
     NUMBERS("d_model", "768", "width of gpt2, a multiple of its heads", 65536),
     NUMBERS("layers", "12", "blocks of gpt2", 240),
-    NUMBERS("heads", "12", "of attention", 1024),
+    NUMBERS("heads", "12", "attention heads of gpt2", 1024),
     NUMBERS("d_ff", "3072", "width within the blocks of gpt2", 262144),
 };
 
@@ -93,7 +94,7 @@ static int check(const int64_t *values, unsigned typed, struct nvt_error *err)
         return nvt_fail(err, "--partitions %" PRId64 ": there are %" PRId64 " modules to cut",
                         values[PARTITIONS], modules);
     if (values[MODEL] == MODEL_GPT2 && values[D_MODEL] % values[HEADS])
-        return nvt_fail(err, "--d-model %" PRId64 " is no multiple of %" PRId64 " heads",
+        return nvt_fail(err, "--d-model %" PRId64 " is not a multiple of %" PRId64 " heads",
                         values[D_MODEL], values[HEADS]);
     return 0;
 }
@@ -112,7 +113,7 @@ static int check_backend(const int64_t *values, const char *backend, struct nvt_
         return 0;
     /* A library of somebody's own can do without a device, as the tests' does. */
     if (strcmp(backend, "cuda") && !nvt_nccl_named())
-        return nvt_fail(err, "--transport nccl is between devices: the %s backend has none",
+        return nvt_fail(err, "--transport nccl is between devices, and the %s backend has none",
                         backend);
     return nvt_nccl_library(err) ? 0 : -1;
 }
@@ -127,8 +128,7 @@ const struct nvt_workload_axes nvt_axes_gpipe = {
     .check = check,
     .check_backend = check_backend,
     .belongs = belongs,
-    .belongs_when =
-        "--schedule interleaved takes --microbatches that are a multiple of --partitions",
+    .belongs_when = "--schedule interleaved needs --microbatches to be a multiple of --partitions",
     .warmup = 0,
     .iterations = 100,
     .small = "--d-model 64 --layers 4 --heads 4 --d-ff 256 --sequence 16 --vocabulary 500 "

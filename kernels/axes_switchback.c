@@ -14,14 +14,14 @@ enum { DIM, BATCH, MULTIPLIER, SWITCH, TIMING };
 static const char *const timings[] = {"loop", "single", NULL};
 
 static const struct nvt_axis_spec axes[] = {
-    {"dim", "1024,1280,1408,1664,2048,4096,8096", "the layer's narrow side", NULL, NVT_AXIS_NUMBERS,
-     1, 131072},
-    {"batch", "1024,2048,4096,8192,16384,32768,65536,131072", "batch times sequence", NULL,
-     NVT_AXIS_NUMBERS, 1, 16777216},
-    {"width_multiplier", "4,4.3637,4.9231", "wide side by narrow side", NULL, NVT_AXIS_DECIMALS,
-     NVT_AXIS_SCALE / 100, 64 * NVT_AXIS_SCALE},
-    {"switch", "off,on", "from narrow to wide, or back", NULL, NVT_AXIS_FLAG, 0, 0},
-    {"timing", "loop", "of a loop of calls, or of each single one", timings, NVT_AXIS_WORDS, 0, 0},
+    {"dim", "1024,1280,1408,1664,2048,4096,8096", "features of the layer's narrow side", NULL,
+     NVT_AXIS_NUMBERS, 1, 131072},
+    {"batch", "1024,2048,4096,8192,16384,32768,65536,131072",
+     "samples of a batch times its sequence", NULL, NVT_AXIS_NUMBERS, 1, 16777216},
+    {"width_multiplier", "4,4.3637,4.9231", "ratio of the wide side to the narrow one", NULL,
+     NVT_AXIS_DECIMALS, NVT_AXIS_SCALE / 100, 64 * NVT_AXIS_SCALE},
+    {"switch", "off,on", "off: from narrow to wide; on: back", NULL, NVT_AXIS_FLAG, 0, 0},
+    {"timing", "loop", "time a loop of calls, or each single call", timings, NVT_AXIS_WORDS, 0, 0},
 };
 
 static int64_t wide_side(const int64_t *values)

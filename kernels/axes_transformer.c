@@ -28,22 +28,23 @@ static const char *const phases[] = {"forward", "forward_backward", "train", NUL
 static const struct nvt_axis_spec axes[COUNT] = {
     [SIZE] = {"size", "small,medium,large,xl,2.7B", "published sizes, and tiny", sizes,
               NVT_AXIS_WORDS, 0, 0},
-    [D_MODEL] = {"d_model", "0", "features; these four together are a size of one's own", NULL,
+    [D_MODEL] = {"d_model", "0", "features; these four together replace --size", NULL,
                  NVT_AXIS_NUMBERS, 0, 65536},
     [D_FF] = {"d_ff", "0", "hidden features of the feed-forward", NULL, NVT_AXIS_NUMBERS, 0,
               262144},
     [LAYERS] = {"layers", "0", "blocks", NULL, NVT_AXIS_NUMBERS, 0, 256},
-    [HEADS] = {"heads", "0", "heads, by which d-model can be divided", NULL, NVT_AXIS_NUMBERS, 0,
+    [HEADS] = {"heads", "0", "attention heads; must divide --d-model", NULL, NVT_AXIS_NUMBERS, 0,
                1024},
-    [VOCABULARY] = {"vocabulary", "10000", "tokens", NULL, NVT_AXIS_NUMBERS, 1, 1048576},
+    [VOCABULARY] = {"vocabulary", "10000", "number of different tokens", NULL, NVT_AXIS_NUMBERS, 1,
+                    1048576},
     [BATCH] = {"batch", "4", "samples", NULL, NVT_AXIS_NUMBERS, 1, 65536},
-    [CONTEXT] = {"context", "128", "tokens of a sample", NULL, NVT_AXIS_NUMBERS, 1, 65536},
-    [PRECISION] = {"precision", "fp32", "of matrix products: fp32, tf32, bf16, fp16", precisions,
+    [CONTEXT] = {"context", "128", "tokens per sample", NULL, NVT_AXIS_NUMBERS, 1, 65536},
+    [PRECISION] = {"precision", "fp32",
+                   "type of the inputs of matrix products: fp32, tf32, bf16, fp16", precisions,
                    NVT_AXIS_WORDS, 0, 0},
     [PHASE] = {"phase", "forward_backward", "forward, forward_backward, or train with AdamW",
                phases, NVT_AXIS_WORDS, 0, 0},
-    [GRAPH] = {"graph", "off", "off, on: replay a CUDA graph of each phase", NULL, NVT_AXIS_FLAG, 0,
-               0},
+    [GRAPH] = {"graph", "off", "on: replay a CUDA graph of each phase", NULL, NVT_AXIS_FLAG, 0, 0},
 };
 
 static int given(const int64_t *values)
@@ -65,10 +66,9 @@ static int applies(const int64_t *values, size_t axis)
 static int check(const int64_t *values, unsigned typed, struct nvt_error *err)
 {
     if (given(values) && typed & 1u << SIZE)
-        return nvt_fail(err, "--size is one way to say a size, --d-model, --d-ff, --layers and "
-                             "--heads the other");
+        return nvt_fail(err, "give either --size, or --d-model, --d-ff, --layers and --heads");
     if (given(values) && given(values) < 4)
-        return nvt_fail(err, "--d-model, --d-ff, --layers and --heads go together");
+        return nvt_fail(err, "--d-model, --d-ff, --layers and --heads must be given together");
     if (given(values) && values[D_MODEL] % values[HEADS])
         return nvt_fail(err, "--d-model %" PRId64 " cannot be divided into %" PRId64 " heads",
                         values[D_MODEL], values[HEADS]);

@@ -15,11 +15,10 @@
 
 static const char usage_text[] =
     "usage: nvtally info [OPTIONS]\n\n"
-    "Says what was built into this nvtally, what is found on this machine, what is missing and "
-    "how\n"
-    "to get it.\n\n"
+    "Lists what was built into this nvtally, what is found on this machine, and what is missing\n"
+    "and how to get it.\n\n"
     "      --json     the same as one JSON object\n"
-    "      --peak     measure what matrix products and copies reach here, and keep it for runs\n"
+    "      --peak     measure what matrix products and copies reach here, and keep that for runs\n"
     "      --help     this text\n";
 
 /* A path has whatever bytes its folder's name has. */

@@ -36,8 +36,8 @@ void *nvt_nccl_library(struct nvt_error *err)
         handle = open_from_toolkit();
     if (!handle)
         nvt_fail(err,
-                 "--transport nccl: NCCL is not found (%s): libnccl2 has it; NVTALLY_NCCL names "
-                 "another",
+                 "--transport nccl: NCCL was not found (%s): install libnccl2, or set NVTALLY_NCCL "
+                 "to a library",
                  why);
     return handle;
 }

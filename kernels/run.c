@@ -19,26 +19,28 @@
 
 static const char options_text[] =
     "\nOptions\n"
-    "  --backend NAME     auto, host or cuda (auto: cuda when a device answers)\n"
-    "  --collect LIST     off, nvtx, kernel (and what the device ran), full (and every\n"
-    "                     API call), nsys (nsys's trace, not ours), control (off once\n"
-    "                     more); interleaved (nvtx)\n"
-    "  --nsys PATH        the nsys of --collect nsys (that on PATH)\n"
+    "  --backend NAME     auto, host or cuda; auto is cuda if a device answers (auto)\n"
+    "  --collect LIST     off, nvtx, kernel (also what the device ran), full (also every\n"
+    "                     API call), nsys (a trace of nsys, not ours), control (off once\n"
+    "                     more); several levels are interleaved (nvtx)\n"
+    "  --nsys PATH        the program for --collect nsys (nsys on PATH)\n"
     "  --warmup LIST      iterations before the timed ones (10)\n"
     "  --iterations N     timed iterations (100)\n"
-    "  --repeat N         runs of each at each level, interleaved (1)\n"
-    "  --interleave HOW   runs: one level after the other; iterations: all at once, taking\n"
-    "                     turns by iterations; within: each run is its own bare one, with\n"
-    "                     every iteration once more without NVTX (runs)\n"
+    "  --repeat N         runs of each configuration at each level, interleaved (1)\n"
+    "  --interleave HOW   how levels take turns. runs: one level after the other;\n"
+    "                     iterations: all at once, one iteration each in turn; within:\n"
+    "                     each run is its own baseline, with a twin of every iteration\n"
+    "                     without NVTX (runs)\n"
     "  --peak             measure what the backend reaches, for the shares of 'phases'\n"
-    "  --seed N           of weights and data (1)\n"
-    "  --memory-limit N   bytes of device memory to use at most (K, M, G behind the number)\n"
+    "  --seed N           seed for weights and data (1)\n"
+    "  --memory-limit N   bytes of device memory to use at most; K, M or G may follow\n"
     "  --time-limit N     seconds that a run may take at most\n"
-    "  --one-process      run one after the other in one process, not each in its own; for\n"
+    "  --one-process      run all configurations one after the other in one process; for\n"
     "                     --collect off\n"
-    "  --launcher COMMAND start each run over MPI or NCCL by it, such as \"mpirun -n 4\";\n"
-    "                     {partitions} in it is the run's value of that axis\n"
-    "  --resume           keep the rows of DIR that are ok or oom, and run the others\n"
+    "  --launcher COMMAND start each run over MPI or NCCL by this command, such as\n"
+    "                     \"mpirun -n 4\"; {partitions} is the run's value of that axis\n"
+    "  --resume           continue the sweep in DIR: keep rows that are ok or oom, run the\n"
+    "                     others\n"
     "  -o, --output DIR   where results.jsonl, env.json and the traces go\n"
     "                     (default: a temporary folder, removed after the table)\n"
     "  --list             show the configurations and run nothing\n"
@@ -109,8 +111,8 @@ struct request {
 static void print_help(const char *workload)
 {
     fputs("usage: nvtally run WORKLOAD [OPTIONS]\n\n"
-          "Runs a documented workload over every combination of its axes, and records each one.\n"
-          "An axis takes a list: --fragments 2,8,32\n",
+          "Runs a documented workload in every combination of its axes, and records each one.\n"
+          "An axis takes a list: --fragments 2,8,32. Defaults are in parentheses.\n",
           stdout);
     for (size_t i = 0; nvt_axes_at(i); i++) {
         if (workload && nvt_axes_of(workload) && strcmp(workload, nvt_axes_at(i)->workload))
@@ -118,7 +120,7 @@ static void print_help(const char *workload)
         printf("\n%s: %s\n", nvt_axes_at(i)->workload, nvt_axes_at(i)->about);
         nvt_axes_help(nvt_axes_at(i), stdout);
         if (nvt_axes_at(i)->iterations)
-            printf("  --warmup %lld and --iterations %lld, unless given\n",
+            printf("  --warmup %lld and --iterations %lld by default\n",
                    (long long)nvt_axes_at(i)->warmup, (long long)nvt_axes_at(i)->iterations);
     }
     fputs(options_text, stdout);
@@ -180,8 +182,8 @@ static int parse_number(const char *option, const char *text, int64_t least, int
 {
     struct nvt_axis axis;
     if (strchr(text, ',') || nvt_axis_numbers(&axis, option, text, least, most, err))
-        return nvt_fail(err, "%s %s: a number from %lld to %lld", option, text, (long long)least,
-                        (long long)most);
+        return nvt_fail(err, "%s %s: must be a number from %lld to %lld", option, text,
+                        (long long)least, (long long)most);
     *value = axis.values[0];
     return 0;
 }
@@ -240,7 +242,7 @@ static int parse_option(struct request *request, int option, int index, char **a
     case BACKEND:
         request->backend = optarg;
         if (strcmp(optarg, "auto") && strcmp(optarg, "host") && strcmp(optarg, "cuda"))
-            return nvt_fail(err, "--backend %s: auto, host or cuda", optarg);
+            return nvt_fail(err, "--backend %s: must be auto, host or cuda", optarg);
         return 0;
     case COLLECT:
         return nvt_axis_words(&sweep->collect, "--collect", optarg, nvt_collect_levels, err);
@@ -254,14 +256,15 @@ static int parse_option(struct request *request, int option, int index, char **a
         for (sweep->interleave = 0; nvt_interleave_words[sweep->interleave]; sweep->interleave++)
             if (!strcmp(optarg, nvt_interleave_words[sweep->interleave]))
                 return 0;
-        return nvt_fail(err, "--interleave %s: runs, iterations or within", optarg);
+        return nvt_fail(err, "--interleave %s: must be runs, iterations or within", optarg);
     case SEED:
         status = parse_number("--seed", optarg, 0, INT64_MAX, &seed, err);
         sweep->seed = (uint64_t)seed;
         return status;
     case LIMIT:
         return nvt_axis_bytes(optarg, UINT64_MAX >> 8, &sweep->memory_limit)
-                   ? nvt_fail(err, "--memory-limit %s: a number of bytes, K, M or G may follow",
+                   ? nvt_fail(err,
+                              "--memory-limit %s: must be a number of bytes; K, M or G may follow",
                               optarg)
                    : 0;
     case TIME:
@@ -295,17 +298,18 @@ static int set_ranks(struct nvt_sweep *sweep, struct nvt_error *err)
     sweep->ranks = (struct nvt_ranks){0, 1};
     if (sweep->launcher)
         /* The script of a job of Slurm has its number of tasks, and is the first. */
-        return here.rank ? nvt_fail(err, "--launcher: a launcher has started this process already")
-                         : 0;
+        return here.rank
+                   ? nvt_fail(err, "--launcher: this process was already started by a launcher")
+                   : 0;
     for (size_t i = 0; i < sweep->count; i++)
         if (nvt_goes_over_ranks(&sweep->configurations[i]))
             sweep->ranks = here;
     if (sweep->ranks.size > 1 && nvt_sweep_runs(sweep) > 1)
-        return nvt_fail(
-            err,
-            "--transport mpi, nccl: MPI starts once, so a launcher runs one configuration at a "
-            "time; these are %zu: let nvtally start it, with --launcher \"mpirun -n %d\"",
-            nvt_sweep_runs(sweep), here.size);
+        return nvt_fail(err,
+                        "--transport mpi, nccl: MPI starts only once in a process, so a launcher "
+                        "runs one configuration at a time, and these are %zu: let nvtally start "
+                        "it, with --launcher \"mpirun -n %d\"",
+                        nvt_sweep_runs(sweep), here.size);
     return 0;
 }
 
@@ -426,7 +430,7 @@ static void tell_unused(const struct request *request)
         for (size_t k = 0; k < sweep->count && !is_used; k++)
             is_used = sweep->configurations[k].present[at];
         if (!is_used)
-            fprintf(stderr, "nvtally: note: --%s has no meaning in any of these configurations\n",
+            fprintf(stderr, "nvtally: note: --%s has no effect on any of these configurations\n",
                     request->given[i].option);
     }
 }
@@ -452,8 +456,8 @@ static void tell_sizes(const struct request *request)
         if (is_among(axes->sized_by, request->given[i].option))
             return;
     fprintf(stderr,
-            "nvtally: the published sizes are meant for a GPU; of a size for a processor: nvtally "
-            "run %s %s\n",
+            "nvtally: the published sizes are meant for a GPU; for a size that suits a processor: "
+            "nvtally run %s %s\n",
             axes->workload, axes->small);
 }
 

@@ -382,9 +382,9 @@ static int lock_directory(struct nvt_child *run, struct nvt_error *err)
         nanosleep(&pause, NULL);
     }
     if (is_taken)
-        return nvt_fail_at(err, run->sweep->directory, -1,
-                           "another nvtally run writes to it; give this one a directory of its own "
-                           "with -o");
+        return nvt_fail_at(
+            err, run->sweep->directory, -1,
+            "another nvtally run is writing to it; give this one a directory of its own with -o");
     return 0;
 }
 
@@ -440,7 +440,7 @@ int nvt_sweep_find_nsys(struct nvt_sweep *sweep, const char *given, struct nvt_e
     for (size_t i = 0; i < sweep->collect.count; i++)
         asked |= sweep->collect.values[i] == NVT_COLLECT_NSYS;
     if (given && !nvt_is_program(given))
-        return nvt_fail(err, "--nsys %s: is no program that can be run", given);
+        return nvt_fail(err, "--nsys %s: is not a program that can be run", given);
     if (!asked)
         return given ? nvt_fail(err, "--nsys is for --collect nsys") : 0;
     if (given) {

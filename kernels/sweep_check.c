@@ -9,21 +9,22 @@
 static int check_interleave(const struct nvt_sweep *sweep, struct nvt_error *err)
 {
     if (sweep->interleave == NVT_INTERLEAVE_ITERATIONS && sweep->collect.count < 2)
-        return nvt_fail(err, "--interleave iterations: needs levels to take turns: give --collect "
-                             "off,nvtx");
+        return nvt_fail(err, "--interleave iterations: needs several levels to take turns, such as "
+                             "--collect off,nvtx");
     if (sweep->interleave != NVT_INTERLEAVE_WITHIN)
         return 0;
     for (size_t i = 0; i < sweep->collect.count; i++)
         if (sweep->collect.values[i] == NVT_COLLECT_OFF)
-            return nvt_fail(err, "--interleave within: each run is its own bare one: leave off out "
-                                 "of --collect");
+            return nvt_fail(
+                err,
+                "--interleave within: each run is its own baseline: remove 'off' from --collect");
     int timing = nvt_axes_find(sweep->axes, "timing");
     for (size_t i = 0; timing >= 0 && i < sweep->count; i++)
         if (!strcmp(sweep->axes->axes[timing].words[sweep->configurations[i].values[timing]],
                     "loop"))
-            return nvt_fail(err,
-                            "--interleave within: the calls of a loop lie under one clock: add "
-                            "--timing single");
+            return nvt_fail(
+                err,
+                "--interleave within: the calls of a loop are timed together: add --timing single");
     return 0;
 }
 
@@ -34,9 +35,9 @@ static int check_one_process(const struct nvt_sweep *sweep, struct nvt_error *er
         return 0;
     if (sweep->collect.count != 1 || sweep->collect.values[0] != NVT_COLLECT_OFF)
         return nvt_fail(err,
-                        "--one-process: what is collected is of a process: needs --collect off");
+                        "--one-process: needs --collect off, because collection is per process");
     if (sweep->ranks.size > 1 || sweep->launcher)
-        return nvt_fail(err, "--one-process: not over several processes");
+        return nvt_fail(err, "--one-process: not over several ranks");
     return 0;
 }
 
@@ -45,20 +46,20 @@ static int check_resume(const struct nvt_sweep *sweep, struct nvt_error *err)
     if (!sweep->resume)
         return 0;
     if (!sweep->directory)
-        return nvt_fail(err, "--resume: -o DIR says where the rows are");
+        return nvt_fail(err, "--resume: needs -o DIR, which has the rows");
     if (sweep->interleave == NVT_INTERLEAVE_ITERATIONS)
-        return nvt_fail(err, "--resume: levels that take turns are run together: not with "
-                             "--interleave iterations");
+        return nvt_fail(err,
+                        "--resume: not with --interleave iterations, whose levels run together");
     if (sweep->ranks.size > 1)
-        return nvt_fail(err, "--resume: not over several processes, which run one configuration");
+        return nvt_fail(err, "--resume: not over several ranks, which run one configuration");
     return 0;
 }
 
 static int check_launcher(const struct nvt_sweep *sweep, struct nvt_error *err)
 {
     return sweep->launcher && sweep->interleave == NVT_INTERLEAVE_ITERATIONS
-               ? nvt_fail(err, "--launcher: ranks of several runs take no turns: not with "
-                               "--interleave iterations")
+               ? nvt_fail(err, "--launcher: not with --interleave iterations, as ranks of several "
+                               "runs cannot take turns")
                : 0;
 }
 

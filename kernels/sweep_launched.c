@@ -47,10 +47,10 @@ static int append_value(struct nvt_buffer *out, const struct nvt_sweep *sweep,
     snprintf(option, sizeof(option), "%.*s", (int)length, name);
     int axis = nvt_axes_find(sweep->axes, option);
     if (axis < 0)
-        return nvt_fail(err, "--launcher: {%s} is no axis of %s; see nvtally run --help", option,
-                        sweep->axes->workload);
+        return nvt_fail(err, "--launcher: {%s} is not an axis of %s; see nvtally run --help",
+                        option, sweep->axes->workload);
     if (sweep->axes->axes[axis].kind != NVT_AXIS_NUMBERS)
-        return nvt_fail(err, "--launcher: {%s} is no number", option);
+        return nvt_fail(err, "--launcher: {%s} is not a number", option);
     if (nvt_buffer_printf(out, "%" PRId64, configuration->values[axis]))
         return nvt_fail(err, "out of memory");
     return 0;
@@ -189,11 +189,8 @@ static int ask(const char *filled_in, const char *self, struct nvt_error *err)
     if (wait_status)
         return nvt_fail(err, "--launcher \"%s\": ended with exit status %d", filled_in,
                         nvt_exit_code(wait_status));
-    return nvt_fail(
-        err,
-        "--launcher \"%s\": what it starts are no ranks of Open MPI, MPICH or Slurm, or "
-        "none at all",
-        filled_in);
+    return nvt_fail(err, "--launcher \"%s\": it starts no ranks of Open MPI, MPICH or Slurm",
+                    filled_in);
 }
 
 int nvt_goes_over_ranks(const struct nvt_configuration *configuration)
@@ -425,7 +422,7 @@ static int read_words(struct part *part, const char *path, struct nvt_error *err
         int cause = errno;
         if (file)
             fclose(file);
-        return nvt_fail_at(err, path, -1, "a rank cannot read it, which all have to: %s",
+        return nvt_fail_at(err, path, -1, "a rank cannot read it, and all of them must: %s",
                            strerror(cause));
     }
     size = fread(part->text, 1, FILE_MOST, file);

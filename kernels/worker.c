@@ -62,7 +62,7 @@ static int load(const char *path, struct library *library, struct nvt_error *err
         /* cppcheck-suppress resourceLeak ; in use until the process ends */
         return 0;
     dlclose(handle);
-    return nvt_fail_at(err, path, -1, "is no library of workloads");
+    return nvt_fail_at(err, path, -1, "is not a library of workloads");
 }
 
 /* --- one configuration ------------------------------------------------------------------------------- */

@@ -28,8 +28,8 @@ int nvt_axis_numbers(struct nvt_axis *axis, const char *option, const char *text
         long long value = strtoll(at, &end, 10);
         int is_number = *at >= '0' && *at <= '9' && !errno && (*end == ',' || !*end);
         if (!is_number || value < least || value > most)
-            return nvt_fail(err, "%s %s: a list of numbers from %" PRId64 " to %" PRId64, option,
-                            text, least, most);
+            return nvt_fail(err, "%s %s: must be a list of numbers from %" PRId64 " to %" PRId64,
+                            option, text, least, most);
         if (add(axis, option, value, err))
             return -1;
         at = end;
@@ -70,8 +70,9 @@ int nvt_axis_decimals(struct nvt_axis *axis, const char *option, const char *tex
     for (const char *at = text;; at++) {
         int64_t value = read_decimal(&at, scale);
         if (value < least || value > most || (*at && *at != ','))
-            return nvt_fail(err, "%s %s: a list of numbers from %s to %s, with at most %d decimals",
-                            option, text, low, high, (int)round(log10((double)scale)));
+            return nvt_fail(
+                err, "%s %s: must be a list of numbers from %s to %s, with at most %d decimals",
+                option, text, low, high, (int)round(log10((double)scale)));
         if (add(axis, option, value, err))
             return -1;
         if (!*at)
@@ -107,7 +108,7 @@ static int fail_words(const char *option, const char *text, const char *const *w
         strncat(list, i ? ", " : "", sizeof(list) - strlen(list) - 1);
         strncat(list, words[i], sizeof(list) - strlen(list) - 1);
     }
-    return nvt_fail(err, "%s %s: a list out of %s", option, text, list);
+    return nvt_fail(err, "%s %s: must be a list out of %s", option, text, list);
 }
 
 int nvt_axis_words(struct nvt_axis *axis, const char *option, const char *text,

@@ -87,5 +87,5 @@ int nvt_check_output(const char *output, const char *input, struct nvt_error *er
     if (stat(output, &out) || stat(input, &in) || !S_ISREG(in.st_mode) || out.st_dev != in.st_dev ||
         out.st_ino != in.st_ino)
         return 0;
-    return nvt_fail_at(err, output, -1, "is an input itself: give another name with -o");
+    return nvt_fail_at(err, output, -1, "is an input: give another name with -o");
 }

@@ -196,7 +196,7 @@ int nvt_trace_file_header(const struct nvt_trace_file *file, struct nvt_chunk *c
     if ((file->unpacked + chunk->raw_size - NVT_FILE_GRACE) / NVT_FILE_RATIO >
         file->offset + chunk->stored_size)
         return nvt_fail_at(err, file->path, file->offset,
-                           "grows more than %d-fold when it is unpacked: no recording does",
+                           "grows more than %d-fold when unpacked: no recording does",
                            NVT_FILE_RATIO);
     return 1;
 }

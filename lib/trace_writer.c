@@ -89,7 +89,8 @@ static int check_trace(const char *path, struct nvt_error *err)
         return nvt_fail_at(err, path, -1, "cannot be read and is not replaced: %s",
                            strerror(errno));
     return memcmp(start, NVT_FILE_MAGIC, (size_t)got)
-               ? nvt_fail_at(err, path, -1, "is no trace and is not replaced: choose another name")
+               ? nvt_fail_at(err, path, -1,
+                             "is not a trace and is not replaced: choose another name")
                : 0;
 }
 

@@ -256,7 +256,7 @@ const char *nvtally_status_text(int status)
         return "libnvtally-inject.so is not beside libnvtally.so nor in nvtally/ there; set "
                "NVTALLY_LIBDIR to its folder";
     case NVTALLY_NO_SESSION:
-        return "the session is not of this process";
+        return "the session belongs to another process";
     case NVTALLY_RUNNING:
         return "the session has to be stopped first";
     case NVTALLY_STOPPED:
@@ -267,7 +267,7 @@ const char *nvtally_status_text(int status)
     case NVTALLY_NO_MEMORY:
         return "out of memory";
     case NVTALLY_SYSTEM:
-        return "a folder, thread or memory file could not be made, or not be read";
+        return "a folder, thread or memory file could not be made or read";
     default:
         return "unknown status";
     }

@@ -167,6 +167,6 @@ void nvt_glyphs_note(const char *format)
     fprintf(stderr, "nvtally: note: no font here has %zu character%s of the charts (",
             fonts.replaced, fonts.replaced == 1 ? "" : "s");
     nvt_utf8_write(nvt_char_visible(fonts.example), stderr);
-    fprintf(stderr, "%s): %s has an empty square there, svg has what they are\n",
+    fprintf(stderr, "%s): %s has an empty square in their place, svg has the characters\n",
             fonts.replaced == 1 ? "" : " …", format);
 }

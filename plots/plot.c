@@ -29,12 +29,12 @@ const struct nvt_chart *const *nvt_charts(size_t *count)
 
 static const char usage_head[] =
     "usage: nvtally plot [OPTIONS] DIRECTORY|FILE…\n\n"
-    "Draws what 'nvtally run' measured, or where the time of a trace went, with gnuplot, and "
-    "prints\n"
-    "the path of each picture. The script and the data lie beside it.\n\n"
+    "Draws what 'nvtally run' measured, or what a trace contains, with gnuplot, and prints the\n"
+    "path of each picture. The script and the data lie beside it.\n\n"
     "  -f, --format FORMAT  svg (default), png or pdf\n"
-    "  -o, --output DIR     where the pictures go; default: the directory itself, or the "
-    "file's\n" NVT_WINDOW_HELP NVT_ITERATION_HELP "      --help           this text\n\n"
+    "  -o, --output DIR     where the pictures go (default: the directory itself, or that of the\n"
+    "                       file)\n" NVT_WINDOW_HELP NVT_ITERATION_HELP
+    "      --help           this text\n\n"
     "Charts:\n";
 
 FILE *nvt_chart_open(const struct nvt_chart_request *request, const char *name, const char *suffix,
@@ -231,7 +231,9 @@ static int parse(int argc, char **argv, struct options *options, struct nvt_erro
             if (nvt_command_window(&options->window, option, err) <= 0)
                 return -1;
         }
-    return optind < argc ? 0 : nvt_fail(err, "plot: no directory and no trace was given");
+    return optind < argc
+               ? 0
+               : nvt_fail(err, "plot: no trace or directory was given; see nvtally plot --help");
 }
 
 /* Where pictures of this input go by default. */
@@ -279,8 +281,8 @@ static int draw(struct nvt_report_input *input, const struct options *options, c
     size_t traces = nvt_chart_own_traces(input);
     if (!status && traces > NVT_CHART_TRACES)
         fprintf(stderr,
-                "nvtally: note: charts are of the first %d of %zu traces: the others have theirs "
-                "when plotted by themselves\n",
+                "nvtally: note: charts show the first %d of %zu traces; plot the others by "
+                "themselves\n",
                 NVT_CHART_TRACES, traces);
     nvt_glyphs_note(options->format);
     return status;

@@ -25,14 +25,13 @@ enum { PICTURES_MOST = 200 };
 
 static const char usage_text[] =
     "usage: nvtally report DIRECTORY|FILE… [-o FILE] [OPTIONS]\n\n"
-    "Writes all tables and charts of runs (directories of nvtally run or nvtally import) and "
-    "traces\n"
-    "into one document: what was run and where, results, charts, warm-up, memory, the published\n"
-    "figures beside them, findings, and how to reproduce it.\n\n"
-    "  -o, --output FILE    NAME.html, one file that loads nothing; NAME.md; NAME.tex, with its\n"
-    "                       pictures as NAME-….pdf beside it (default: report.html in the\n"
-    "                       directory; of a trace NAME.report.html beside it)\n"
-    "      --title TEXT     instead of the names of the workloads\n" NVT_WINDOW_HELP
+    "Writes one document with all tables and charts of runs (directories of nvtally run or\n"
+    "nvtally import) and traces: what was run and where, results, charts, warm-up, memory, the\n"
+    "published figures beside them, findings, and how to reproduce it.\n\n"
+    "  -o, --output FILE    NAME.html, one file that loads nothing else; NAME.md; NAME.tex, with\n"
+    "                       its pictures as NAME-….pdf beside it (default: report.html in the\n"
+    "                       directory; for a trace, NAME.report.html beside it)\n"
+    "      --title TEXT     instead of the names of the workloads or files\n" NVT_WINDOW_HELP
         NVT_ITERATION_HELP "      --help           this text\n";
 
 struct request {
@@ -77,7 +76,10 @@ static int parse(int argc, char **argv, struct request *request, struct nvt_erro
             if (nvt_command_window(&request->window, option, err) <= 0)
                 return -1;
         }
-    return optind < argc ? 0 : nvt_fail(err, "report: no directory and no trace was given");
+    return optind < argc
+               ? 0
+               : nvt_fail(err,
+                          "report: no trace or directory was given; see nvtally report --help");
 }
 
 /* Whether a document can be named after an input: standard input and pipes, as a shell makes them in /dev/fd, have
@@ -107,7 +109,7 @@ static int find_output(struct request *request, int count, const char *first, st
 {
     if (!request->output && !has_name(first))
         return nvt_fail(
-            err, "a report of standard input or a pipe has no name of its own: name it with -o");
+            err, "a report of standard input or a pipe has no name of its own: give one with -o");
     int length = request->output
                      ? snprintf(request->path, sizeof(request->path), "%s", request->output)
                      : default_path(request->path, sizeof(request->path), count, first);
@@ -115,7 +117,7 @@ static int find_output(struct request *request, int count, const char *first, st
         return nvt_fail(err, "the path of the document is too long");
     request->format = nvt_document_format(request->path);
     return request->format ? 0
-                           : nvt_fail(err, "-o %s: a report is .html, .md or .tex", request->path);
+                           : nvt_fail(err, "-o %s: must end in .html, .md or .tex", request->path);
 }
 
 /* The file that takes the document's place when it is whole. */

@@ -112,14 +112,14 @@ static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"over
                          *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 
 static const struct part
-    growth_part = {"Cost over what was varied",
-                   "What ranges, calls and device operations cost an iteration, over runs that "
-                   "differ in one number alone; the exponent is of that number, with its 95 % "
-                   "interval.",
-                   growth,
-                   TOP_ROWS,
-                   NVT_CHART_GROWTH,
-                   NULL},
+    growth_part =
+        {"Cost over the number that was varied",
+         "What ranges, calls and device operations cost per iteration, over runs that differ in "
+         "one number alone; the exponent is of that number, with its 95 % interval.",
+         growth,
+         TOP_ROWS,
+         NVT_CHART_GROWTH,
+         NULL},
     warmup_part = {"What the warm-up did",
                    "Iterations since the start of each process: the first ones pay for loading, "
                    "first touches of memory and growing pools.",
@@ -243,10 +243,10 @@ static void put_cost(const struct nvt_story *story, struct nvt_document *documen
         part.absent = "There is no run without collecting to compare with.";
     put_part(story, &part, document);
     if (is_own) {
-        nvt_document_text(document,
-                          "What recording took by itself: NVTX events at what one cost when the "
-                          "recorder measured itself, threads that waited for it, and the overhead "
-                          "that CUPTI reported. nvtally stats --compensate takes the first off.");
+        nvt_document_text(
+            document, "What recording itself took: NVTX events, at what one cost when the recorder "
+                      "measured itself, threads that waited for it, and the overhead that CUPTI "
+                      "reported. nvtally stats --compensate subtracts the first of these.");
         nvt_story_table(document, own, TOP_ROWS);
     }
     nvt_table_free(own);

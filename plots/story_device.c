@@ -13,9 +13,9 @@ enum { KERNELS = 3, KINDS_TOLD = 3, NAME_LONGEST = 48, CAUSES = NVT_GAP_HOST + 1
 
 static const char *const causes[CAUSES] = {
     [NVT_GAP_LATENCY] = "although the next operation had been launched",
-    [NVT_GAP_WAIT] = "while the host waited for the device before it launched on",
-    [NVT_GAP_LAUNCH] = "while the host was launching, slower than the device works",
-    [NVT_GAP_LOAD] = "while single launches took the host 1 ms and more, as where code is loaded",
+    [NVT_GAP_WAIT] = "while the host waited for the device before it launched more work",
+    [NVT_GAP_LAUNCH] = "while the host was launching, more slowly than the device works",
+    [NVT_GAP_LOAD] = "while single launches took the host 1 ms or more, as when code is loaded",
     [NVT_GAP_CALL] = "while the host was in another CUDA call",
     [NVT_GAP_HOST] = "while the host was outside of CUDA",
 };

@@ -156,7 +156,7 @@ static void put_different(const struct facts *facts, struct nvt_document *docume
 {
     struct nvt_column_spec columns[COLUMNS_MOST];
     size_t count = different(facts, columns);
-    struct nvt_table *table = nvt_table_new("facts", "In what they differ", columns, count);
+    struct nvt_table *table = nvt_table_new("facts", "How they differ", columns, count);
     document->failed |= !table;
     for (size_t i = 0; table && i < facts->count; i++) {
         size_t row = nvt_table_add_row(table);
@@ -188,11 +188,10 @@ static void tell_runs(const struct nvt_runs *runs, struct nvt_document *document
     }
     const char *source = nvt_record_text(&runs->env, "source");
     if (nvt_story_published(runs))
-        nvt_document_text(
-            document,
-            "%s: %zu published configurations, not measured here, of another machine. "
-            "Source: %s.",
-            runs->path, runs->count, source ? source : "not stated");
+        nvt_document_text(document,
+                          "%s: %zu published configurations, measured on another machine and not "
+                          "here. Source: %s.",
+                          runs->path, runs->count, source ? source : "not stated");
     else
         nvt_document_text(document,
                           "%s: %zu configuration%s, %zu measured, %zu out of memory, %zu with an "

@@ -127,11 +127,12 @@ static void say_left_out(struct nvt_studied *studied, const struct place *places
             continue;
         else if (places[i].level != best->level)
             snprintf(studied->left_out, sizeof(studied->left_out),
-                     "Of rows that differ in what was collected: collect=%.40s.",
+                     "Of rows that differ only in what was collected, those with collect=%.40s.",
                      collect ? collect : "off");
         else if (places[i].warmup < best->warmup)
             snprintf(studied->left_out, sizeof(studied->left_out),
-                     "Of rows that differ in their warm-ups: warmup=%.0f.", best->warmup);
+                     "Of rows that differ only in their warm-ups, those with warmup=%.0f.",
+                     best->warmup);
 }
 
 /* --- repetitions together --- */

@@ -304,7 +304,7 @@ static void parses_what_is_wanted(void **state)
     const char *argv[] = {"nvtally", "record", "--capture", "cudaProfilerApi/3",
                           "--",      "true",   NULL};
     struct cli_result result = cli_run(argv);
-    cli_expect_failure(&result, "only ranges are counted");
+    cli_expect_failure(&result, "only ranges can be selected by number");
     cli_result_free(&result);
 }
 

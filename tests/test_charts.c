@@ -148,7 +148,7 @@ static const struct {
     {"made-ranges", {"total time (", "forward"}},
     {"made-kernels", {"total time (", "matmul"}},
     {"made-critical-path", {"time (", "matmul", "computation", "Critical path of the last"}},
-    {"made-memory-at-peak", {"memory (", "forward", "not freed until the moment"}},
+    {"made-memory-at-peak", {"memory (", "forward", "not yet freed when most was allocated"}},
     {"made-memory", {"memory (MiB)", "time (", "reserved", "backward"}},
     {"made-counters", {"loss", "tokens, in all", "10³ tok", "time ("}},
 };

@@ -164,7 +164,7 @@ static void without_nsys_nothing_runs(void **state)
     const char *wrong[] = {"nvtally", "run",    "linear",   "--collect",
                            "nsys",    "--nsys", cli_folder, NULL};
     result = cli_run(wrong);
-    cli_expect_failure(&result, "is no program that can be run");
+    cli_expect_failure(&result, "is not a program that can be run");
     cli_result_free(&result);
     const char *idle[] = {"nvtally", "run", "linear", "--nsys", "/bin/sh", NULL};
     result = cli_run(idle);

@@ -83,7 +83,7 @@ static void options_are_refused_alike(void **state)
         cli_expect_failure(&result, needle);
         cli_result_free(&result);
         result = cli_run(lacking);
-        snprintf(needle, sizeof(needle), "option '%s' wants a value; see nvtally %s --help",
+        snprintf(needle, sizeof(needle), "option '%s' needs a value; see nvtally %s --help",
                  lacking[3], all[i]);
         cli_expect_failure(&result, needle);
         cli_result_free(&result);

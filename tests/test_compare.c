@@ -136,7 +136,7 @@ static void ranks_are_compared_with_themselves(void **state)
     cli_expect_status(&result, 1);
     assert_non_null(strstr(result.out, ", 4 ranks, each with itself"));
     assert_non_null(strstr(result.out, "slower"));
-    assert_non_null(strstr(result.err, "one run a side"));
+    assert_non_null(strstr(result.err, "one run per side"));
     cli_result_free(&result);
 }
 
@@ -199,7 +199,7 @@ static void totals_of_several_runs_are_of_one(void **state)
     const char *a = make_profile("total_a.json", &before, 1);
     const char *a2 = make_profile("total_a2.json", &before, 1);
     const char *b = make_profile("total_b.json", &after, 1);
-    static const char told[] = "; totals are of one run, n of all of a side";
+    static const char told[] = "; totals are per run, n counts all runs of a side";
     struct cli_result result = cli_run((const char *const[]){"nvtally", "compare", a, b, NULL});
     cli_expect_status(&result, 0);
     assert_null(strstr(result.out, told));
@@ -245,8 +245,8 @@ static void what_cannot_be_told_is_told(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "cannot tell"));
-    assert_non_null(strstr(result.err, "1 may be slower by more than 5 %, which cannot be told; "
-                                       "--fail-unknown makes it exit status 1\n"));
+    assert_non_null(strstr(result.err, "1 may be slower by more than 5 %, but cannot be told from "
+                                       "noise; --fail-unknown makes that exit status 1\n"));
     cli_result_free(&result);
     argv[6] = "--fail-unknown";
     result = cli_run(argv);

@@ -212,7 +212,7 @@ static void what_cannot_be_compensated_is_refused(void **state)
     path = process_file(11);
     result =
         cli_run((const char *[]){"nvtally", "stats", "--compensate", "-r", "overlap", path, NULL});
-    cli_expect_failure(&result, "--compensate is for nvtx_sum");
+    cli_expect_failure(&result, "--compensate works with nvtx_sum");
     cli_result_free(&result);
 }
 
@@ -323,7 +323,7 @@ static void tables_say_that_they_are_compensated(void **state)
                                           "-f", "markdown", path, NULL});
         cli_expect_status(&result, 0);
         assert_non_null(strstr(result.out, "the collector's own cost of "));
-        assert_non_null(strstr(result.err, "note: taken off, in ns: "));
+        assert_non_null(strstr(result.err, "note: subtracted, in ns: "));
         cli_result_free(&result);
         result = cli_run((const char *[]){"nvtally", "stats", "-r", reports[i], path, NULL});
         cli_expect_status(&result, 0);

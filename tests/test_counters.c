@@ -157,7 +157,7 @@ static void what_cannot_be_kept_is_told(void **state)
     assert_int_equal(lost, 7);
     assert_non_null(trace->notes);
     assert_non_null(strstr(trace->notes, "times outside of the recording are left out: 1\n"));
-    assert_non_null(strstr(trace->notes, "infinite or no numbers are left out: 1\n"));
+    assert_non_null(strstr(trace->notes, "infinite or not numbers are left out: 1\n"));
     nvt_trace_free(trace);
 }
 

@@ -364,7 +364,7 @@ static void who_has_subscribed_before_is_left_alone(void **state)
                                  .capture = "cudaProfilerApi",
                                  .refuses = "subscriber"},
                    NULL);
-    assert_true(has_note(trace, "does not tell of cudaProfilerStart"));
+    assert_true(has_note(trace, "does not report cudaProfilerStart"));
     assert_int_equal(trace->ops.count, 0);
     nvt_trace_free(trace);
 }
@@ -376,7 +376,7 @@ static void what_another_tool_takes_is_told(void **state)
     struct nvt_trace *trace = record_plainly("taken", "nvtx,kernel");
     assert_int_equal(launched_in(trace, find_range(trace, "delivered")), 5);
     assert_int_equal(trace->ops.count, 5);
-    assert_true(has_note(trace, "another tool, as PyTorch's profiler, may have taken over"));
+    assert_true(has_note(trace, "another tool, such as PyTorch's profiler, may have taken over"));
     nvt_trace_free(trace);
     trace = record_plainly("second", "nvtx,kernel");
     assert_true(launched_in(trace, find_range(trace, "kernels")) > 150);
@@ -600,7 +600,7 @@ static void lost_records_are_counted(void **state)
 {
     (void)state;
     struct nvt_trace *trace = record_plainly("drop", "nvtx,kernel");
-    assert_true(has_note(trace, "3 device records were lost, as CUPTI had no room"));
+    assert_true(has_note(trace, "3 device records were lost, because CUPTI had no room"));
     assert_int_equal(trace->ops.count + trace->apis.count, 5);
     nvt_trace_free(trace);
 }

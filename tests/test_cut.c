@@ -891,7 +891,8 @@ static void a_killed_recorder_leaves_a_trace(void **state)
         cli_result_free(&result);
         struct nvt_trace *trace = recorded_trace();
         assert_true(recorded_count(trace, "kernel") > 0);
-        cuts += trace->notes && strstr(trace->notes, "was cut off, as the latest 0.0625 MiB");
+        cuts +=
+            trace->notes && strstr(trace->notes, "was cut off, because only the latest 0.0625 MiB");
         nvt_trace_free(trace);
     }
     assert_true(cuts > 2);
@@ -929,7 +930,7 @@ static void says_that_nothing_could_be_cut(void **state)
     cli_write_file(recorded_in(".t.nvt.new"), "somebody's", 10);
     struct cli_result result = record_kept("--max-age", "200ms", recorded_path(), "700");
     cli_expect_status(&result, 0);
-    if (!strstr(result.err, "could not be cut off: ") || !strstr(result.err, "is no trace"))
+    if (!strstr(result.err, "could not be cut off: ") || !strstr(result.err, "is not a trace"))
         fail_msg("%s", result.err);
     cli_result_free(&result);
     struct nvt_trace *trace = recorded_trace();
@@ -950,7 +951,7 @@ static void writes_through_no_link(void **state)
     assert_int_equal(symlink("other.nvt", recorded_in(".t.nvt.new")), 0);
     result = record_kept("--max-age", "200ms", recorded_path(), "500");
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "is a link or no file"));
+    assert_non_null(strstr(result.err, "is a link or not a regular file"));
     cli_result_free(&result);
     assert_int_equal(lstat(recorded_path(), &status), 0);
     assert_true(S_ISREG(status.st_mode));
@@ -975,7 +976,7 @@ static void wrong_limits(void **state)
         cli_result_free(&result);
     }
     struct cli_result result = record_kept("--max-age", "1s", "/dev/null", "1");
-    cli_expect_failure(&result, "is no regular file");
+    cli_expect_failure(&result, "is not a regular file");
     cli_result_free(&result);
 }
 

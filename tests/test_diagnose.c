@@ -159,7 +159,7 @@ static void entries_tell_their_own_time(void **state)
     assert_int_equal(nvt_diagnose(&input, NULL, &findings, NULL), 0);
     expect_evidence(&findings, "cudaLaunchKernel is entered 3 times",
                     "384 entries an iteration at fragments=128, 4.00 µs an entry (median), 1.54 ms "
-                    "of it (");
+                    "in all (");
     expect_evidence(&findings, "cudaLaunchKernel is entered 3 times",
                     "; cost = 0 ns + 12.0 µs·fragments (slope ± 0 ns at 95 %)");
     const struct nvt_finding *finding = find(&findings, "scaling", "find_rows is entered 1 time");
@@ -194,8 +194,9 @@ static void only_what_has_grown_is_what_entries_cost(void **state)
     const struct nvt_finding *finding = find(&findings, "scaling", "fragment is entered 1 time");
     assert_non_null(finding);
     assert_true(fabs(finding->cost_ns - 126 * 5000) < 1000);
-    expect_evidence(&findings, "fragment is entered 1 time",
-                    "1.64 ms of it (100 % of the iteration), 1.01 ms of which at fragments=2");
+    expect_evidence(
+        &findings, "fragment is entered 1 time",
+        "1.64 ms in all (100 % of the iteration), compared with 1.01 ms at fragments=2");
     free(findings.items);
     nvt_input_free(&input);
 }
@@ -301,9 +302,9 @@ static void what_traces_share_is_said_once(void **state)
     nvt_finding_title(slow, text, sizeof(text));
     assert_string_equal(text,
                         "slow iterations in 3 of 4 traces: 3 of 24 iterations took far longer, "
-                        "every 10. one (up to 112 µs an iteration; seen)");
+                        "once in every 10 (up to 112 µs an iteration; seen)");
     nvt_finding_where(slow, text, sizeof(text));
-    assert_string_equal(text, "c.nvt and in 2 more, first in a.nvt");
+    assert_string_equal(text, "c.nvt and 2 more, first in a.nvt");
     assert_int_equal(leak->traces, 1);
     nvt_finding_title(leak, text, sizeof(text));
     assert_string_equal(text,
@@ -599,11 +600,11 @@ static void the_host_study_is_explained(void **state)
     cli_expect_status(&result, 0);
     assert_string_equal(result.out,
                         "Nothing was found.\n\n1 value of batch above 0 on record: rules "
-                        "along it need three runs of two values\n");
+                        "along it need three runs with two values\n");
     cli_result_free(&result);
     const char *bogus[] = {"nvtally", "diagnose", out, "--by", "bogus", NULL};
     result = cli_run(bogus);
-    cli_expect_failure(&result, "no axis 'bogus' with numbers in what was read; there are: size, ");
+    cli_expect_failure(&result, "no axis 'bogus' with numbers in the input; there are: size, ");
     cli_result_free(&result);
     const char *nowhere[] = {"nvtally", "diagnose", cli_in(directory, "nowhere"), NULL};
     result = cli_run(nowhere);
@@ -702,7 +703,7 @@ static void sweeps_that_share_a_finding_are_one(void **state)
     nvt_finding_title(forward, title, sizeof(title));
     assert_non_null(strstr(title, "scaling in 2 sweeps: forward grows with fragments (up to "));
     nvt_finding_where(forward, where, sizeof(where));
-    assert_non_null(strstr(where, " and in 1 more"));
+    assert_non_null(strstr(where, " and 1 more"));
     free(findings.items);
     free(traces);
     nvt_input_free(&input);

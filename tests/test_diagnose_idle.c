@@ -64,7 +64,7 @@ static void one_long_gap_is_told(void **state)
     struct nvt_buffer text = {0};
     told_of(180000000, &text);
     static const char *const parts[] = {
-        "has nothing to do for 90 % of 200 ms, for 180 ms at a time", "behind before",
+        "has nothing to do for 90 % of 200 ms, at the longest for 180 ms", "after before",
         "nvtally stats -r gpu_idle)\n"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (!strstr((const char *)text.data, parts[i]))
@@ -158,20 +158,20 @@ static void work_of_another_file_is_no_gap(void **state)
 {
     (void)state;
     expect_beside("GPU-5f", SECOND, "GPU-5f", SECOND, 0,
-                  "note: a.nvt and b.nvt have work on the same device: it is idle when neither of "
-                  "them has\n");
+                  "note: a.nvt and b.nvt have work on the same device: it is idle only when "
+                  "neither of them has\n");
     expect_beside("GPU-5f", SECOND, "GPU-60", SECOND, 1, "");
     expect_beside("GPU-5f", SECOND, "GPU-5f", 2 * SECOND, 1, ""); /* later */
     expect_beside("GPU-5f", 0, "GPU-5f", SECOND, 1,
-                  "note: a.nvt and b.nvt have work on the same device: where it is idle in one, it "
-                  "may have work of the other\n");
+                  "note: a.nvt and b.nvt have work on the same device: when it is idle in one, it "
+                  "may have work from the other\n");
     /* The place on a bus, which a device of another machine may have, too. */
     expect_beside("0000:01:00.0", SECOND, "0000:01:00.0", SECOND, 1,
-                  "note: a.nvt and b.nvt have work on the same device: where it is idle in one, it "
-                  "may have work of the other\n");
+                  "note: a.nvt and b.nvt have work on the same device: when it is idle in one, it "
+                  "may have work from the other\n");
     expect_beside(NULL, SECOND, NULL, SECOND, 1,
-                  "note: a.nvt and b.nvt have work on devices of the same number, which may be the "
-                  "same: where it is idle in one, it may have work of the other\n");
+                  "note: a.nvt and b.nvt have work on devices with the same number, which may be "
+                  "the same device: when it is idle in one, it may have work from the other\n");
     expect_beside(NULL, 0, NULL, 0, 1, "");
 }
 

@@ -176,7 +176,7 @@ static void ranks_in_one_trace_are_not_added_up(void **state)
     (void)state;
     for (int64_t ranks = 1; ranks <= 8; ranks *= 2) {
         struct maker maker = make_begin();
-        char said[64] = "33 % of the device's time";
+        char said[96] = "33 % of the device's time";
         for (int64_t i = 1; i <= ranks; i++) {
             make_process(&maker, i, (uint32_t)i - 1);
             for (int k = 0; k < 20; k++)
@@ -184,7 +184,7 @@ static void ranks_in_one_trace_are_not_added_up(void **state)
         }
         if (ranks > 1)
             (void)snprintf(said, sizeof(said),
-                           "of process %d, the costliest of %d that have it, of %d processes",
+                           "in process %d, the costliest of the %d that have it, of %d processes",
                            (int)ranks, (int)ranks, (int)ranks);
         expect_one(&maker, &nvt_rule_idle, 6600000, (const char *const[]){said, NULL});
     }
@@ -194,7 +194,7 @@ static void ranks_in_one_trace_are_not_added_up(void **state)
     make_process(&maker, 1, 0);
     loop(&maker, 20, 6 * MS);
     expect_one(&maker, &nvt_rule_idle, 6 * MS,
-               (const char *const[]){"of process 1, the only one of 2 processes", NULL});
+               (const char *const[]){"in process 1, the only one of 2 processes", NULL});
 }
 
 /* Four ranks, of which each has one slow iteration: no warm-up of four. */

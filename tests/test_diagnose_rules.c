@@ -24,13 +24,13 @@ static const struct trouble {
 } troubles[] = {
     /* Ten kernels of 8 us and five waits; four are what timing three phases takes. */
     {&nvt_rule_sync,
-     "behind cudaStreamSynchronize",
+     "after cudaStreamSynchronize",
      {.kernels = 10, .kernel_ns = 8000, .wait_every = 2},
      {{.kernels = 10, .kernel_ns = 8000, .wait_every = 3},
       {.kernels = 10, .kernel_ns = 60000, .wait_every = 2}}},
     /* A copy that waits says so by its end. */
     {&nvt_rule_sync,
-     "behind cudaMemcpyAsync",
+     "after cudaMemcpyAsync",
      {.kernels = 2, .kernel_ns = 8000, .questions = 6, .copy_ns = 2000, .copy_bytes = 8},
      {{.kernels = 2, .kernel_ns = 8000, .questions = 3, .copy_ns = 2000, .copy_bytes = 8},
       {.kernels = 2, .kernel_ns = 200000, .questions = 6, .copy_ns = 2000, .copy_bytes = 8}}},
@@ -183,7 +183,7 @@ static const struct trouble {
      {{.kernels = 10, .kernel_ns = 80000, .communication_ns = 85000},
       {.kernels = 10, .kernel_ns = 80000, .communication_ns = 95000, .iterations = 4}}},
     {&nvt_rule_iterations,
-     "3 of 24 iterations took far longer, every 10. one",
+     "3 of 24 iterations took far longer, once in every 10",
      {.kernels = 10, .kernel_ns = 80000, .slow_every = 10, .slow_ns = 450000},
      {{.kernels = 10, .kernel_ns = 80000, .slow_every = 10, .slow_ns = 390000},
       {.kernels = 10, .kernel_ns = 80000, .slow_every = 29, .slow_ns = 900000}}},
@@ -539,9 +539,8 @@ static void exposed_collectives_are_told_from_hidden_ones(void **state)
                                        "it in ncclKernel_AllReduce");
     assert_string_equal(
         finding->evidence,
-        "2 such stretches an iteration, 95.0 µs each, the longest 140 µs; no kernel "
-        "computes in 24 % of the time in communication; ncclKernel_AllReduce is 74 "
-        "% of that");
+        "2 such stretches an iteration, 95.0 µs each, the longest 140 µs; no kernel computes "
+        "during 24 % of the time in communication; ncclKernel_AllReduce is 74 % of that");
     assert_true(finding->cost_ns > 189999 && finding->cost_ns < 190001);
     assert_int_equal(finding->moment_count, 3);
     assert_int_equal(finding->moments[0], 1000 + 5660000);

@@ -147,7 +147,7 @@ static void test_formats(void **state)
         const char *texts[] = {help.out, manual}, *marks[] = {"column (default)", "*column*"};
         for (size_t t = 0; t < 2; t++) {
             const char *list = strstr(texts[t], marks[t]);
-            list = list ? list : strstr(texts[t], "as a table: column");
+            list = list ? list : strstr(texts[t], "print a table: column");
             for (size_t f = 0; list && f < count; f++)
                 if (!strstr(list, formats[f].name))
                     fail_msg("%s of %s does not have the format %s", t ? "the manual" : "--help",

@@ -79,7 +79,7 @@ static void the_command_says_what_it_cannot_do(void **state)
         {(const char *const[]){"nvtally", "export", path, path, "--to", "csv", NULL},
          "give one trace"},
         {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", path, NULL},
-         "is an input itself"},
+         "is an input: give another name"},
         {(const char *const[]){"nvtally", "export", path, "--to", "csv", "-o", "/nonexistent/x",
                                NULL},
          "cannot be opened"},
@@ -90,7 +90,7 @@ static void the_command_says_what_it_cannot_do(void **state)
 #ifdef HAVE_SQLITE
         {(const char *const[]){"nvtally", "export", path, "--to", "sqlite", "-o", "/dev/null",
                                NULL},
-         "is no file"},
+         "is not a regular file"},
         {(const char *const[]){"nvtally", "export", path, "--to", "sqlite", "-o", "/nonexistent/x",
                                NULL},
          "/nonexistent/x: cannot be opened: No such file or directory"},
@@ -138,7 +138,7 @@ static void the_command_says_that_there_was_nothing_to_write(void **state)
         const char *path, *format, *lacks, *out;
     } cases[] = {
         {path, "folded", NULL, "r 2000\n"},
-        {path, "chrome-path", "critical path (it takes device operations and all CUDA calls)",
+        {path, "chrome-path", "critical path (it needs device operations and all CUDA calls)",
          NULL},
         {path, "chrome", NULL, NULL},
         {marked, "folded", "push/pop range", ""},
@@ -150,7 +150,7 @@ static void the_command_says_that_there_was_nothing_to_write(void **state)
             "nvtally", "export", "--to", cases[i].format, cases[i].path, NULL});
         char note[4200] = "";
         if (cases[i].lacks)
-            snprintf(note, sizeof(note), "nvtally: note: there is no %s in %s\n", cases[i].lacks,
+            snprintf(note, sizeof(note), "nvtally: note: no %s in %s\n", cases[i].lacks,
                      cases[i].path);
         cli_expect_status(&result, 0);
         if (cases[i].out)

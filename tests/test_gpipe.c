@@ -358,7 +358,7 @@ static void expect_pipeline(const char *directory)
         snprintf(row, sizeof(row), "d_ff=128,%d,", partition);
         assert_non_null(strstr(result.out, row));
     }
-    assert_null(strstr(result.err, "ranks are here"));
+    assert_null(strstr(result.err, "the input has traces of"));
     cli_result_free(&result);
 }
 
@@ -381,7 +381,7 @@ static void expect_readable(const char *directory)
         (const char *const[]){"nvtally", "stats", directory, "-r", "pipeline", "-f", "csv", NULL});
     cli_expect_status(&result, 0);
     assert_null(strstr(result.out, "d_ff=128,3,"));
-    assert_non_null(strstr(result.err, "traces of 3 of 4 ranks are here"));
+    assert_non_null(strstr(result.err, "the input has traces of 3 of 4 ranks"));
     cli_result_free(&result);
 }
 
@@ -457,7 +457,7 @@ static void bad_configurations_run_nothing(void **state)
     static const char *const bad[][3] = {
         {"--microbatches", "3", "cannot be cut into 3"},
         {"--partitions", "9", "there are 8 modules"},
-        {"--heads", "5", "no multiple of 5 heads"},
+        {"--heads", "5", "not a multiple of 5 heads"},
         {"--schedule", "zigzag", "gpipe"},
         {"--engine", "none", "self"},
         {"--transport", "pigeon", "local"},

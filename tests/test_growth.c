@@ -247,7 +247,7 @@ static void findings_tell_the_law(void **state)
          {16384000, 65536000, 262144000},
          "step grows as context^2",
          "cost = 262 ms·(context/512)^2 an iteration (exponent 2 to 2 at 95 %), from context=128 "
-         "to 512; at the largest 262 ms in 1 entry"},
+         "to 512; at the largest, 262 ms in 1 entry"},
         {4,
          {1600000, 6700000, 26000000, 107000000},
          "step grows as context^2.01 (1.95–2.08)",
@@ -261,11 +261,11 @@ static void findings_tell_the_law(void **state)
          {100000, 1124000, 3172000, 7268000},
          "step grows with context",
          "8.00 µs·context - 924 µs an iteration (slope ± 0 ns at 95 %); a fixed cost below 0 is "
-         "none: it grows faster than the line, or by noise, from"},
+         "impossible: the cost grows faster than the line, or this is noise, from"},
         {6,
          {1000000, 1000000, 1000000, 20000000, 20000000, 20000000},
          "step grows with context",
-         "; no law that rises is near the runs: this one is off by "},
+         "; no rising law fits the runs well: this one is off by "},
         {6, {1000000, 1010000, 1000000, 990000, 1000000, 1005000}, "", ""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -204,9 +204,9 @@ static void launchers_that_are_none(void **state)
                    "--launcher no-such-launcher: there is no such program");
     expect_refused(" ", "mpi", NULL, NULL, "--launcher: names no program");
     expect_refused("false", "mpi", NULL, NULL, "\"false\": ended with exit status 1");
-    expect_refused("true", "mpi", NULL, NULL, "\"true\": what it starts are no ranks");
-    expect_refused("true {wheels}", "mpi", NULL, NULL, "{wheels} is no axis of gpipe");
-    expect_refused("true {engine}", "mpi", NULL, NULL, "{engine} is no number");
+    expect_refused("true", "mpi", NULL, NULL, "\"true\": it starts no ranks");
+    expect_refused("true {wheels}", "mpi", NULL, NULL, "{wheels} is not an axis of gpipe");
+    expect_refused("true {engine}", "mpi", NULL, NULL, "{engine} is not a number");
     expect_refused("env", "local", NULL, NULL, "is for --transport mpi and nccl");
     expect_refused("env", "mpi", "--one-process", NULL, "--one-process: ");
 }

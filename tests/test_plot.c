@@ -199,7 +199,7 @@ static void test_nothing_to_draw(void **state)
     cli_expect_failure(&result, directory);
     cli_result_free(&result);
     result = plot(NULL, NULL, NULL);
-    cli_expect_failure(&result, "no directory");
+    cli_expect_failure(&result, "no trace or directory");
     cli_result_free(&result);
     result = plot("-f", "bmp", directory);
     cli_expect_failure(&result, "bmp");

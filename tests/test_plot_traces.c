@@ -134,7 +134,7 @@ static void test_what_is_drawn_is_told(void **state)
         fail_msg("%s", err.message);
     fclose(out);
     char *memory = cli_read_text(directory, "long-memory.svg");
-    assert_non_null(strstr(memory, "The last 48 of 60 such ranges: 0 is 12.0 µs behind the"));
+    assert_non_null(strstr(memory, "The last 48 of 60 such ranges: 0 is 12.0 µs after the"));
     char *timeline = cli_read_text(directory, "long-timeline.svg");
     assert_null(strstr(timeline, "each lane within the one above it"));
     assert_non_null(strstr(timeline, "each begun within the one above it; start/end"));
@@ -275,8 +275,9 @@ static void test_traces_left_out(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "/c-timeline.svg"));
     assert_null(strstr(result.out, "/d_-timeline.svg"));
-    assert_string_equal(result.err, "nvtally: note: charts are of the first 3 of 4 traces: the "
-                                    "others have theirs when plotted by themselves\n");
+    assert_string_equal(
+        result.err,
+        "nvtally: note: charts show the first 3 of 4 traces; plot the others by themselves\n");
     cli_result_free(&result);
     argv[7] = NULL;
     result = cli_run(argv);

@@ -301,7 +301,7 @@ static void test_refused(void **state)
                    "Benchmarking with input_size=-64, output_size=-64, batch_size=1\nx\n",
                    "line 1");
     expect_refused(directory, HEAD "  Forward time: 0.12s\n",
-                   "'Forward time: ' wants a number in ms");
+                   "'Forward time: ' needs a number in ms");
     expect_refused(directory, HEAD "  Forward time: nanms\n", "(at line 4)");
     expect_refused(directory, HEAD "  Forward time: 1e400ms\n", "(at line 4)");
     expect_refused(directory, HEAD "  Forward time: 1ms\nLinear Layer:\n  Forward time: 1ms\n",
@@ -328,7 +328,7 @@ static void test_directories(void **state)
     (void)state;
     char *directory = import(documents[0].path);
     struct cli_result result = nvtally("import", documents[0].path, "-o", directory, NULL);
-    cli_expect_failure(&result, "is there already");
+    cli_expect_failure(&result, "already exists");
     cli_result_free(&result);
     result = nvtally("import", documents[0].path, NULL, NULL, NULL);
     cli_expect_failure(&result, "-o DIRECTORY");
@@ -422,7 +422,7 @@ static void test_beside(void **state)
     static const char other[] = "{\"workload\": \"mine\", \"backend\": \"host\"}\n";
     cli_write_file(cli_in(directory, "results.jsonl"), other, strlen(other));
     result = nvtally("compare", directory, "--reference", NULL, NULL);
-    cli_expect_failure(&result, "nothing published");
+    cli_expect_failure(&result, "no published");
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }

@@ -227,7 +227,7 @@ static void it_needs_a_recorder_of_ranges(void **state)
     const char *const argv[] = {"nvtally",   "record", "--trace", "kernel",
                                 "--pytorch", "--",     "true",    NULL};
     struct cli_result result = cli_run(argv);
-    cli_expect_failure(&result, "--trace must have nvtx");
+    cli_expect_failure(&result, "--trace must include nvtx");
     cli_result_free(&result);
     if (!has_python())
         skip();
@@ -247,7 +247,7 @@ static void it_needs_a_recorder_of_ranges(void **state)
                                    "-c",      "0",      NULL};
     result = cli_run(without);
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "one that uses PyTorch gets ranges by --pytorch"));
+    assert_non_null(strstr(result.err, "if it uses PyTorch, --pytorch adds ranges"));
     cli_result_free(&result);
 }
 

@@ -425,7 +425,7 @@ static void reads_whole_events_before_a_cut(void **state)
         assert_int_equal(trace->ranges.count, 1);
         assert_string_equal(
             trace->warning,
-            "ends in the middle, behind event 1: what was written until then was read");
+            "ends in the middle, after event 1: what was written until then was read");
         nvt_trace_free(trace);
     }
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,", "ends in the middle");
@@ -462,21 +462,21 @@ static void says_what_is_wrong(void **state)
     expect_error("{\"a\": 1}", "holds no trace events");
     expect_error("[]", "holds no trace events");
     expect_error("[{\"a\": 1}]", "holds no trace events");
-    expect_error("{\"traceEvents\": 5}", "'traceEvents' is no list");
-    expect_error("{\"traceEvents\": {\"a\": 1}}", "'traceEvents' is no list");
-    expect_error("[1, 2]", "event 1 is no object");
-    expect_error("[[]]", "event 1 is no object");
+    expect_error("{\"traceEvents\": 5}", "'traceEvents' is not a list");
+    expect_error("{\"traceEvents\": {\"a\": 1}}", "'traceEvents' is not a list");
+    expect_error("[1, 2]", "event 1 is not an object");
+    expect_error("[[]]", "event 1 is not an object");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"dur\":1}]", "event 1 ('a') has a 'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":[1],\"dur\":1}]", "'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":\"long\"}]", "'dur'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":-1}]", "'dur'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1e300,\"dur\":1}]", "'ts'");
     expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":99999999999999999999,\"dur\":1}]", "'ts'");
-    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":NaN,\"dur\":1}]", "is no JSON");
+    expect_error("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":NaN,\"dur\":1}]", "is not JSON");
     expect_error("[{\"ph\":\"X\" \"name\":1}]", "(at byte ");
-    expect_error("[{\"ph\":\"i\",\"name\":\"a\\nb\x01\"}]", "is no JSON");
-    expect_error("[] []", "is no JSON");
-    expect_error("[}", "is no JSON");
+    expect_error("[{\"ph\":\"i\",\"name\":\"a\\nb\x01\"}]", "is not JSON");
+    expect_error("[] []", "is not JSON");
+    expect_error("[}", "is not JSON");
 }
 
 static void bounds_depth_and_length(void **state)

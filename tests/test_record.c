@@ -615,8 +615,8 @@ static void keeps_to_the_folder_that_was_asked_for(void **state)
     struct cli_result result = cli_run_with(&options, argv);
     cli_expect_status(&result, 2);
     assert_string_equal(result.out, "");
-    assert_non_null(strstr(result.err, "no-such-folder: no private folder can be made in it, where "
-                                       "NVTALLY_TMPDIR wants the buffers: No such file"));
+    assert_non_null(strstr(result.err, "no-such-folder: no private folder can be made for the "
+                                       "buffers in it, as NVTALLY_TMPDIR asks: No such file"));
     cli_result_free(&result);
     environment[0] = "NVTALLY_TMPDIR=";
     result = cli_run_with(&options, argv);

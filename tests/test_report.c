@@ -450,7 +450,8 @@ static void test_published(void **state)
     char *text = document(directory, directory, "a.html");
     expect_html(text);
     assert_int_equal(count_of(text, "<td>published</td>"), 84);
-    assert_non_null(strstr(text, "84 published configurations, not measured here"));
+    assert_non_null(
+        strstr(text, "84 published configurations, measured on another machine and not here"));
     assert_non_null(strstr(text, "device four GPUs; published: A &lt; B"));
     /* No figure of others' is set beside itself, and none is ours to reproduce. */
     assert_null(strstr(text, "Beside the published"));

@@ -453,7 +453,7 @@ static void idle_of_a_shared_device(void **state)
     assert_int_equal(gaps, 0);
     free(notes);
     notes = share(0, 0, "(0),10,300,200,100,33.3,0,1,100.0,100.0,100\n(0),11,300,200,100,", &gaps);
-    assert_non_null(strstr(notes, "note: processes have devices of the same number"));
+    assert_non_null(strstr(notes, "note: processes have devices with the same number"));
     assert_int_equal(gaps, 0);
     free(notes);
     notes = share(1, 0, "(0),10,300,200,100,33.3,0,1,100.0,100.0,100\n(1),11,300,200,100,", &gaps);
@@ -484,8 +484,8 @@ static struct nvt_trace *work_on(const char *path, const char *gpu, int64_t orig
 static int tells_of_sharing(const char *first_gpu, const char *second_gpu, int64_t first_origin,
                             int64_t second_origin)
 {
-    static const char note[] = "note: a.nvt and b.nvt have work on the same device: where it is "
-                               "idle in one, it may have work of the other\n";
+    static const char note[] = "note: a.nvt and b.nvt have work on the same device: when it is "
+                               "idle in one, it may have work from the other\n";
     struct nvt_error err = NVT_ERROR_INIT;
     struct nvt_input_trace traces[] = {{.trace = work_on("a.nvt", first_gpu, first_origin)},
                                        {.trace = work_on("b.nvt", second_gpu, second_origin)}};
@@ -553,7 +553,7 @@ static void times_of_another_clock(void **state)
     free(notes);
     notes = notes_of(-2500000);
     assert_string_equal(notes, "1 device operations begin before the calls that launched them, by "
-                               "up to 2.5 ms: their times are not to be relied on\n");
+                               "up to 2.5 ms: their times cannot be relied on\n");
     free(notes);
     /* A device's work may wait, and CLOCK_REALTIME is decades ahead of CLOCK_MONOTONIC. */
     notes = notes_of(INT64_C(3600000000000));
@@ -561,7 +561,7 @@ static void times_of_another_clock(void **state)
     free(notes);
     notes = notes_of(INT64_C(1795363682241834747));
     assert_string_equal(notes, "1 device operations begin days after the calls that launched them: "
-                               "their times are of another clock\n");
+                               "their times come from another clock\n");
     free(notes);
 }
 

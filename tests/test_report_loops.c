@@ -116,7 +116,7 @@ static void without_calls_there_is_no_latency(void **state)
     add_kernel(trace, "a", 7, 0, 10, 100);
     trace->apis.correlation[0] = 99;
     finish(trace);
-    expect("launch_latency", &trace, 1, LAUNCH_HEADINGS, "note: there is no device operation");
+    expect("launch_latency", &trace, 1, LAUNCH_HEADINGS, "note: no device operations");
 }
 
 /* --- iterations --- */
@@ -267,7 +267,7 @@ static void a_last_iteration_has_no_period(void **state)
            "(0),10,3,1400,200,80,120,8,100.0\n"
            "(0),10,4,1600,200,80,120,8,100.0\n"
            "(0),10,5,1800,,80,,8,100.0\n",
-           "note: nothing follows the last iteration, so that it has no period: it is not in the "
+           "note: nothing follows the last iteration, so it has no period and is not part of the "
            "times");
 }
 
@@ -286,7 +286,7 @@ static void no_loop_is_seen_where_none_is(void **state)
     expect("iterations", &trace, 1,
            "Device,PID,Iterations,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Med Operations,"
            "Med Busy (%),Match (%),Ops Before,Ops Behind,First Operation\n",
-           "note: there is no device whose operations repeat");
+           "note: no device in the input has operations that repeat");
 }
 
 /* --- stragglers --- */
@@ -393,7 +393,7 @@ static void one_rank_waits_for_nobody(void **state)
     struct nvt_trace *trace = make_rank(0);
     expect("stragglers", &trace, 1,
            STRAGGLER_HEADINGS "0,rank0.nvt,10,(0),3800,2540,0.0,3,0,0.0,0,0.0\n",
-           "note: there are no collectives of two ranks or more");
+           "note: no collectives of two or more ranks");
 }
 
 int main(void)

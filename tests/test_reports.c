@@ -169,7 +169,7 @@ static void test_sum_of_nothing(void **state)
 {
     (void)state;
     expect_csv(new_trace("a.nvt"), NULL, "nvtx_sum", SUM_HEADINGS ",Style,Range\n",
-               "note: there is no NVTX range in what was read\n");
+               "note: no NVTX ranges in the input\n");
 }
 
 static void test_pushpop_trace(void **state)
@@ -366,7 +366,7 @@ static void test_marks(void **state)
                "");
     expect_csv(new_trace("a.nvt"), NULL, "nvtx_marks",
                "Domain,Name,Category,Count,First (ns),Last (ns),Payload Min,Payload Max\n",
-               "note: there is no NVTX mark in what was read\n");
+               "note: no NVTX marks in the input\n");
 }
 
 /* Parents against the definition: the last one started of those that enclose the range. */
@@ -568,7 +568,7 @@ static void test_provenance(void **state)
     const struct nvt_provenance *from = nvt_table_provenance(tables.items[0]);
     assert_string_equal(from->backend, "host");
     assert_string_equal(from->device, "several");
-    assert_string_equal(from->date, "date not stated of all");
+    assert_string_equal(from->date, "date not stated for all");
     assert_null(from->condition);
     nvt_tables_free(&tables);
     nvt_input_free(&input);

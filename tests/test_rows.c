@@ -118,8 +118,8 @@ static void what_is_not_shown_is_named(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "[switchback]"));
     assert_null(strstr(result.out, "[phases]"));
-    assert_non_null(strstr(result.err, "note: this is the report switchback; of transformer there "
-                                       "is another: -r switchback,phases has them all\n"));
+    assert_non_null(strstr(result.err, "note: this is the report switchback; for transformer there "
+                                       "is another: -r switchback,phases prints them all\n"));
     cli_result_free(&result);
     result = ask("stats -f published -r phases,switchback", "model int8");
     cli_expect_status(&result, 0);

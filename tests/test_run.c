@@ -301,7 +301,7 @@ static void a_directory_is_of_one_run(void **state)
              "kill -TERM $p; wait $p; exit $s",
              cli_built("nvtally"), out);
     struct cli_result result = cli_run((const char *const[]){"sh", "-c", script, NULL});
-    cli_expect_failure(&result, "another nvtally run writes to it");
+    cli_expect_failure(&result, "another nvtally run is writing to it");
     cli_result_free(&result);
     struct nvt_runs *runs = cli_read_runs(out);
     assert_in_range(runs->count, 1, 2);
@@ -379,8 +379,8 @@ static void what_was_not_typed_is_the_studys(void **state)
 static void what_is_left_out_is_told(void **state)
 {
     (void)state;
-    static const char why[] = "left out: --schedule interleaved takes --microbatches that are a "
-                              "multiple of --partitions\n";
+    static const char why[] =
+        "left out: --schedule interleaved needs --microbatches to be a multiple of --partitions\n";
     static const struct {
         const char *words;
         size_t configurations;
@@ -407,7 +407,7 @@ static void what_is_left_out_is_told(void **state)
         cli_result_free(&result);
     }
     struct cli_result none = list("gpipe --schedule interleaved --partitions 4 --microbatches 2");
-    cli_expect_failure(&none, "interleaved takes --microbatches that are a multiple");
+    cli_expect_failure(&none, "interleaved needs --microbatches to be a multiple");
     cli_result_free(&none);
 }
 
@@ -418,7 +418,7 @@ static void what_means_nothing_is_told(void **state)
     struct cli_result result = list("gpipe --model resnet --partitions 1 --layers 2 --batch 128");
     cli_expect_status(&result, 0);
     assert_string_equal(result.err,
-                        "nvtally: note: --layers has no meaning in any of these configurations\n");
+                        "nvtally: note: --layers has no effect on any of these configurations\n");
     cli_result_free(&result);
     result = list("gpipe --model resnet,gpt2 --partitions 1 --layers 2");
     assert_string_equal(result.err, "");
@@ -476,8 +476,9 @@ static void a_flag_by_itself_is_on(void **state)
     expect_list("transformer --size tiny --graph", " graph=on");
     expect_list("transformer --graph off --size tiny", " graph=off");
     static const char *const bad[][2] = {
-        {"gpipe --checkpoint maybe", "--checkpoint maybe: a list out of off, on"},
-        {"transformer --size tiny --d-model 8 --d-ff 8 --layers 1 --heads 1", "--size is one way"}};
+        {"gpipe --checkpoint maybe", "--checkpoint maybe: must be a list out of off, on"},
+        {"transformer --size tiny --d-model 8 --d-ff 8 --layers 1 --heads 1",
+         "give either --size"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct cli_result result = list(bad[i][0]);
         cli_expect_failure(&result, bad[i][1]);
@@ -496,7 +497,7 @@ static void published_sizes_are_told(void **state)
             "--memory-limit", "1M", "--backend", "host", NULL});
         cli_expect_status(&result, 0);
         assert_int_equal(strstr(result.err,
-                                "meant for a GPU; of a size for a processor: nvtally run "
+                                "meant for a GPU; for a size that suits a processor: nvtally run "
                                 "fragmented --size 256\n") != NULL,
                          i == 0);
         cli_result_free(&result);
@@ -614,7 +615,7 @@ static void a_sweep_is_resumed(void **state)
     cli_result_free(&result);
     const char *nowhere[] = {"nvtally", "run", "linear", "--resume", NULL};
     result = cli_run(nowhere);
-    cli_expect_failure(&result, "-o DIR says where the rows are");
+    cli_expect_failure(&result, "needs -o DIR");
     cli_result_free(&result);
 }
 

@@ -106,7 +106,7 @@ static void says_what_is_wrong_with_what_was_given(void **state)
     cli_expect_failure(&result, "standard input: no temporary file for it");
     cli_result_free(&result);
     result = run_shell("$program export --to sqlite - <$file", path);
-    cli_expect_failure(&result, "name it with -o");
+    cli_expect_failure(&result, "give one with -o");
     cli_result_free(&result);
 }
 

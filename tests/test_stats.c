@@ -272,7 +272,7 @@ static void test_a_trace_that_is_given_twice(void **state)
     result =
         cli_run((const char *const[]){"nvtally", "stats", "-r", "cuda_gpu_sum", first, link, NULL});
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.err, "link.json: was given before: all of it counts once more"));
+    assert_non_null(strstr(result.err, "link.json: was given before, and is counted again"));
     cli_result_free(&result);
     cli_tempdir_remove(directory);
 }
@@ -285,7 +285,8 @@ static void test_directory_of_traces(void **state)
     char one[200];
     const char *const argv[] = {"nvtally", "stats", "-r", "nvtx_pushpop_trace", folder, NULL};
     const char *const diagnose[] = {"nvtally", "diagnose", folder, NULL};
-    expect_failure(argv, "has no results.jsonl: not a directory that 'nvtally run' wrote");
+    expect_failure(argv,
+                   "has no results.jsonl and no trace: not a directory that 'nvtally run' wrote");
     for (int i = 0; i < 2; i++) {
         snprintf(one, sizeof(one), text, i ? "second" : "first");
         cli_write_file(cli_in(folder, i ? "b.json" : "a.json"), one, strlen(one));

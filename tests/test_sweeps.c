@@ -218,7 +218,8 @@ static void the_report_tells_the_laws(void **state)
     assert_int_equal(nvt_report_growth.make(&made.input, &tables, &err), 0);
     assert_int_equal(nvt_table_rows(tables.items[0]), 0);
     assert_int_equal(nvt_buffer_append(&made.input.notes, "", 1), 0);
-    assert_non_null(strstr((const char *)made.input.notes.data, "no three runs with iterations"));
+    assert_non_null(
+        strstr((const char *)made.input.notes.data, "growth needs three runs with iterations"));
     nvt_tables_free(&tables);
     unmake(&made);
 }
@@ -594,7 +595,7 @@ static void zero_is_left_out_and_told(void **state)
     assert_int_equal(nvt_report_growth.make(&named.input, &tables, &err), 0);
     assert_int_equal(nvt_buffer_append(&named.input.notes, "", 1), 0);
     assert_string_equal((const char *)named.input.notes.data,
-                        "note: growth is of n above 0, without 2 runs of w with 0 or less\n");
+                        "note: growth is over n above 0, without 2 runs of w with 0 or less\n");
     nvt_tables_free(&tables);
     free_named(&named);
 }
@@ -648,7 +649,7 @@ static void own_traces_are_drawn(void **state)
     free(data);
     char *script = cli_read_text(cli_in(cli_folder, "drawn"), "growth-n-grow.gp");
     static const char *const texts[] = {"'Cost of grow over n'", "'n, log scale'",
-                                        "'time an iteration (", "medians of the iterations",
+                                        "'time per iteration (", "medians of the iterations",
                                         "·(n/16)^"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (!strstr(script, texts[i]))
@@ -663,7 +664,7 @@ static void own_traces_are_drawn(void **state)
     result = ask("report -o own.html own/g*.nvt");
     cli_result_free(&result);
     char *html = cli_read_text(cli_folder, "own.html");
-    assert_non_null(strstr(html, "Cost over what was varied"));
+    assert_non_null(strstr(html, "Cost over the number that was varied"));
     assert_non_null(strstr(html, "<svg"));
     assert_non_null(strstr(html, "grow 16"));
     free(html);
@@ -711,7 +712,7 @@ static void a_file_twice_is_told(void **state)
     (void)state;
     record("twice", "");
     struct cli_result result = ask("compare twice/g2.nvt ./twice/g2.nvt vs twice/g4.nvt");
-    assert_non_null(strstr(result.err, "./twice/g2.nvt is more than once in a side"));
+    assert_non_null(strstr(result.err, "./twice/g2.nvt is given more than once on a side"));
     cli_result_free(&result);
     result = ask("compare twice/g2.nvt vs twice/g2.nvt");
     assert_null(strstr(result.err, "more than once"));
@@ -728,7 +729,7 @@ static void a_window_has_no_axis(void **state)
         (const char *const[]){cli_built("nvtally"), "diagnose", "--by", "n", "--filter-nvtx",
                               "solve", "window/g2.nvt", "window/g4.nvt", "window/g8.nvt", NULL});
     cli_expect_status(&result, 2);
-    assert_non_null(strstr(result.err, "--by n: traces are runs as a whole, not with"));
+    assert_non_null(strstr(result.err, "--by n compares whole runs: not with"));
     cli_result_free(&result);
 }
 

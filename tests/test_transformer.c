@@ -177,7 +177,7 @@ static void what_cannot_be_is_refused(void **state)
         const char *options[6], *needle;
     } cases[] = {
         {{"--size", "tiny", "--graph", "on"}, "--graph on: the host backend has no CUDA graphs"},
-        {{"--d-model", "64"}, "go together"},
+        {{"--d-model", "64"}, "must be given together"},
         {{"--size", "huge"}, "--size"},
         {{"--precision", "fp8"}, "--precision"},
         {{"--layers", "257"}, "--layers"},

@@ -279,7 +279,7 @@ static void without_nccl_one_line_says_so(void **state)
                                 NULL};
     struct cli_result result =
         cli_run_with(&(struct cli_options){.environment = environment}, argv);
-    cli_expect_failure(&result, "NCCL is not found (/nowhere/libnccl.so.2");
+    cli_expect_failure(&result, "NCCL was not found (/nowhere/libnccl.so.2");
     cli_result_free(&result);
 }
 

@@ -182,7 +182,7 @@ static void what_is_no_file_of_turns_is_refused(void **state)
     for (size_t size = 0; size <= sizeof(zeros); size += 8) {
         cli_write_file(path, zeros, size);
         assert_int_equal(nvt_turns_join(path, 0, &turns, &err), -1);
-        assert_non_null(strstr(err.message, "is no file of turns"));
+        assert_non_null(strstr(err.message, "is not a file of turns"));
     }
     assert_int_equal(nvt_turns_create(path, 2, &turns, &err), -1); /* it is there */
     unlink(path);
@@ -538,7 +538,7 @@ static void what_cannot_take_turns_is_refused(void **state)
                          "nvtx",    "--interleave", "iterations", NULL};
     const char *word[] = {"nvtally", "run", "linear", "--interleave", "phases", NULL};
     struct cli_result result = cli_run(one);
-    cli_expect_failure(&result, "needs levels to take turns");
+    cli_expect_failure(&result, "needs several levels to take turns");
     cli_result_free(&result);
     result = cli_run(word);
     cli_expect_failure(&result, "runs, iterations or within");

@@ -437,7 +437,7 @@ static void traces_that_were_cut_are_left_out(void **state)
     traces[1]->is_late = 1;
     char *notes, *text = report(traces, 2, &notes);
     expect(text, "toy size=3,,1,30,900,");
-    assert_non_null(strstr(notes, "1 trace is left out: what was first there has been cut off"));
+    assert_non_null(strstr(notes, "1 trace is left out: the beginning was cut off"));
     free(text);
     free(notes);
     traces[0] = process(0, 30);

@@ -377,8 +377,8 @@ static void windows_that_are_none(void **state)
     struct nvt_window window = {0};
     assert_int_equal(nvt_window_set_range(&window, "", &err), -1);
     assert_int_equal(nvt_window_set_range(&window, "@lib", &err), -1);
-    expect_none("step/3", "--filter-nvtx step/3: has 3 of them, the last is 2");
-    expect_none("stepp", "--filter-nvtx stepp: has no such range");
+    expect_none("step/3", "--filter-nvtx step/3: there are 3 of them, the last is 2");
+    expect_none("stepp", "--filter-nvtx stepp: there is no such range");
     expect_none("step@other", "no such range");
     expect_none("step/99999999999999999999", "no such range");
 }

@@ -106,7 +106,7 @@ static void no_input_is_written_over(void **state)
         struct cli_result result = run_here(argv);
         if (result.status != 2)
             fail_msg("%s %s %s %s: %s", argv[1], argv[2], argv[3], argv[4], result.err);
-        cli_expect_failure(&result, "is an input itself");
+        cli_expect_failure(&result, "is an input: give another name");
         cli_result_free(&result);
     }
     expect_good(run_shell("cksum run/* | cmp - sums"));
@@ -126,12 +126,12 @@ static void record_replaces_traces_only(void **state)
     (void)state;
     cli_write_file(cli_in(cli_folder, "precious.py"), "print(1)\n", 9);
     expect_refused(RUN("record", "-o", "precious.py", "--", "touch", "started"),
-                   "precious.py: is no trace and is not replaced");
+                   "precious.py: is not a trace and is not replaced");
     expect_text("precious.py", "print(1)\n");
     assert_false(is_there("started"));
     /* Nor by a name that is made up. */
     expect_refused(run_shell("P=precious exec $0 record -o %q{P}.py -- touch started"),
-                   "is no trace");
+                   "is not a trace");
     cli_write_file(cli_in(cli_folder, "empty"), "", 0);
     expect_good(RUN("record", "-o", "empty", "--", "true"));
     expect_good(RUN("record", "-o", "empty", "--", cli_client("nested"), "3"));

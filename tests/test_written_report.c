@@ -86,7 +86,7 @@ static void a_report_is_named_after_its_trace(void **state)
             continue;
         }
         cli_expect_status(&result, 2);
-        assert_non_null(strstr(result.err, "has no name of its own: name it with -o\n"));
+        assert_non_null(strstr(result.err, "has no name of its own: give one with -o\n"));
         cli_result_free(&result);
     }
     assert_int_equal(access(cli_in(cli_folder, "-.report.html"), F_OK), -1);

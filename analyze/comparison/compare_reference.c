@@ -145,11 +145,14 @@ int nvt_beside_reference(const struct nvt_report_input *input, struct nvt_beside
                 return nvt_fail(err, "out of memory");
         }
     if (!known)
-        return nvt_fail(err, "nothing published is known of what was run here; see nvtally "
-                             "reference --help");
-    return besides->count ? 0
-                          : nvt_fail(err, "no configuration here is one of the published; see "
-                                          "nvtally reference WORKLOAD");
+        return nvt_fail(
+            err,
+            "no published figures are known for what was run here; see nvtally reference --help");
+    return besides->count
+               ? 0
+               : nvt_fail(
+                     err,
+                     "none of these configurations was published; see nvtally reference WORKLOAD");
 }
 
 enum {
@@ -209,9 +212,9 @@ static void put_row(struct nvt_table *table, const struct nvt_beside *pair,
 
 static void title_of(const struct nvt_besides *besides, char *title, size_t size)
 {
-    size_t used = (size_t)snprintf(title, size,
-                                   "Beside the published figures, which are of other machines "
-                                   "(a ratio is no verdict)");
+    size_t used = (size_t)snprintf(
+        title, size,
+        "Beside the published figures, which come from other machines (a ratio is no verdict)");
     for (size_t i = 0; i < REFERENCES; i++)
         if (besides->references[i] && used < size)
             used += (size_t)snprintf(title + used, size - used, ". Published: %s; device: %s",

@@ -137,11 +137,11 @@ static void print_title(const struct nvt_outcomes *outcomes, char *out, size_t s
     if (outcomes->level > 1 - NVT_CHANGE_ALPHA)
         snprintf(rows, sizeof(rows), " (%g %% over all rows)", 100 * (1 - NVT_CHANGE_ALPHA));
     size_t used = (size_t)snprintf(
-        out, size, "Change against side A, verdicts and intervals of %s %%%s", level, rows);
+        out, size, "Change against side A, verdicts and intervals at %s %%%s", level, rows);
     if (ranks > 1 && used < size)
         used += (size_t)snprintf(out + used, size - used, ", %zu ranks, each with itself", ranks);
     if (runs > 1 && used < size)
-        snprintf(out + used, size - used, "; totals are of one run, n of all of a side");
+        snprintf(out + used, size - used, "; totals are per run, n counts all runs of a side");
 }
 
 struct nvt_table *nvt_compare_table(const struct nvt_outcomes *outcomes,

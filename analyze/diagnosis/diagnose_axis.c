@@ -49,14 +49,12 @@ int nvt_axis_check(const struct nvt_report_input *input, const char *by, struct 
     if (status)
         nvt_fail(err, "out of memory");
     else if (!list.size && nvt_window_is_set(input->window))
-        status = nvt_fail(err,
-                          "--by %s: traces are runs as a whole, not with --filter-nvtx and "
-                          "--filter-time",
-                          by);
+        status = nvt_fail(
+            err, "--by %s compares whole runs: not with --filter-nvtx or --filter-time", by);
     else if (!list.size)
-        status = nvt_fail(err, "--by %s: nothing that was read has a record of its run", by);
+        status = nvt_fail(err, "--by %s: no input has a record of its run", by);
     else if (!is_listed((const char *)list.data, by))
-        status = nvt_fail(err, "no axis '%s' with numbers in what was read; there are: %s", by,
+        status = nvt_fail(err, "no axis '%s' with numbers in the input; there are: %s", by,
                           (const char *)list.data);
     nvt_buffer_free(&list);
     return status ? -1 : 0;
@@ -92,8 +90,8 @@ int nvt_axis_missing(const struct nvt_report_input *input, const char *by, struc
         return 0;
     return nvt_buffer_printf(lines, "%zu value%s of %s above 0 on record: %s\n", count,
                              count == 1 ? "" : "s", by,
-                             count == 2 ? "where variants cross needs three"
-                                        : "rules along it need three runs of two values")
+                             count == 2 ? "a crossing of variants needs three"
+                                        : "rules along it need three runs with two values")
                ? nvt_fail(err, "out of memory")
                : 0;
 }

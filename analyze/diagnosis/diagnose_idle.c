@@ -31,8 +31,8 @@ static int tell(const struct nvt_trace *trace, const struct idle *idle, int64_t 
     const char *name = nvt_device_name(trace, gap->process, gap->device);
     return nvt_buffer_printf(
         lines,
-        "idle, and of no rule: %.60s%s(%u) has nothing to do for %.0f %% of %s, for %s at a time, "
-        "from %s on, behind %.60s (%.200s; nvtally stats -r gpu_idle)\n",
+        "idle, but no rule applies: %.60s%s(%u) has nothing to do for %.0f %% of %s, at the "
+        "longest for %s, from %s on, after %.60s (%.200s; nvtally stats -r gpu_idle)\n",
         name, *name ? " " : "", gap->device, 100 * (double)idle->ns / (double)span,
         NVT_TIME((double)span), NVT_TIME((double)(gap->end - gap->start)),
         nvt_moment_text(gap->start - trace->first_ns, moment),
@@ -92,17 +92,17 @@ int nvt_diagnose_shared(struct nvt_report_input *input, const struct nvt_finding
     if (nvt_shared_find(&shared, input, err))
         return -1;
     if (pair[0] && shared.is_seen)
-        nvt_note(
-            input,
-            "note: %s and %s have work on the same device: it is idle when neither of them has",
-            pair[0]->path, pair[1]->path);
+        nvt_note(input,
+                 "note: %s and %s have work on the same device: it is idle only when neither of "
+                 "them has",
+                 pair[0]->path, pair[1]->path);
     else if (pair[0])
         nvt_shared_note(input, pair);
     pair = shared.possible;
     if (pair[0])
         nvt_note(input,
-                 "note: %s and %s have work on devices of the same number, which may be the same: "
-                 "where it is idle in one, it may have work of the other",
+                 "note: %s and %s have work on devices with the same number, which may be the same "
+                 "device: when it is idle in one, it may have work from the other",
                  pair[0]->path, pair[1]->path);
     return 0;
 }

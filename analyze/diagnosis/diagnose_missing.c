@@ -33,9 +33,10 @@ static const struct {
       "annotate the program with torch.profiler.record_function"}},
     {NVT_RULE_ITERATIONS,
      "iterations",
-     {"a range iteration around each, or --iteration NAME; for training, nvtally record --pytorch",
-      "a range iteration around each, PyTorch's ProfilerStep, or --iteration NAME",
-      "a range iteration around each, ProfilerStep (step() of torch.profiler), or --iteration "
+     {"a range 'iteration' around each, or --iteration NAME; for training, nvtally record "
+      "--pytorch",
+      "a range 'iteration' around each, PyTorch's ProfilerStep, or --iteration NAME",
+      "a range 'iteration' around each, ProfilerStep (step() of torch.profiler), or --iteration "
       "NAME"}},
 };
 

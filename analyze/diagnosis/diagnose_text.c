@@ -116,12 +116,12 @@ void nvt_finding_title(const struct nvt_finding *finding, char *out, size_t size
 void nvt_finding_where(const struct nvt_finding *finding, char *out, size_t size)
 {
     if (finding->sweeps)
-        snprintf(out, size, "%s and in %zu more", finding->where, finding->sweeps - 1);
+        snprintf(out, size, "%s and %zu more", finding->where, finding->sweeps - 1);
     else if (finding->traces <= 1)
         snprintf(out, size, "%s", finding->where);
     else if (!strcmp(finding->first, finding->where))
-        snprintf(out, size, "%s, the first, and in %zu more", finding->where, finding->traces - 1);
+        snprintf(out, size, "%s (the first) and %zu more", finding->where, finding->traces - 1);
     else
-        snprintf(out, size, "%s and in %zu more, first in %s", finding->where, finding->traces - 1,
+        snprintf(out, size, "%s and %zu more, first in %s", finding->where, finding->traces - 1,
                  finding->first);
 }

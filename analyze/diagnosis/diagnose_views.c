@@ -201,9 +201,10 @@ static void tell_process(struct nvt_finding *finding, size_t have, size_t of)
         snprintf(name, sizeof(name), "process %lld", (long long)processes->pid[finding->process]);
     if (have > 1)
         snprintf(finding->evidence + used, room,
-                 "; of %s, the costliest of %zu that have it, of %zu processes", name, have, of);
+                 "; in %s, the costliest of the %zu that have it, of %zu processes", name, have,
+                 of);
     else
-        snprintf(finding->evidence + used, room, "; of %s, the only one of %zu processes", name,
+        snprintf(finding->evidence + used, room, "; in %s, the only one of %zu processes", name,
                  of);
 }
 

@@ -581,5 +581,5 @@ const struct nvt_exporter nvt_exporter_chrome = {
 const struct nvt_exporter nvt_exporter_chrome_path = {
     .name = "chrome-path",
     .about = "the same, with the critical path of each process as a row",
-    .of = "critical path (it takes device operations and all CUDA calls)",
+    .of = "critical path (it needs device operations and all CUDA calls)",
     .write = write_chrome_path};

@@ -236,4 +236,4 @@ static int write_csv(const struct nvt_trace *trace, FILE *out, struct nvt_error 
 }
 
 const struct nvt_exporter nvt_exporter_csv = {
-    .name = "csv", .about = "one line an event", .write = write_csv};
+    .name = "csv", .about = "one row per event", .write = write_csv};

@@ -79,6 +79,6 @@ const struct nvt_exporter nvt_exporter_folded_device = {
 
 const struct nvt_exporter nvt_exporter_folded_memory = {
     .name = "folded-memory",
-    .about = "collapsed stacks: memory in use at the peak by the ranges that allocated it",
+    .about = "collapsed stacks: memory in use at the peak, by the ranges that allocated it",
     .of = "memory event",
     .write = write_memory};

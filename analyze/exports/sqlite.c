@@ -185,6 +185,6 @@ static int write_sqlite(const struct nvt_trace *trace, const char *path, struct 
 #endif
 
 const struct nvt_exporter nvt_exporter_sqlite = {.name = "sqlite",
-                                                 .about = "nsys's own schema",
+                                                 .about = "the schema of nsys's own export",
                                                  .ending = ".sqlite",
                                                  .write_file = write_sqlite};

@@ -134,12 +134,12 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_allocation = {
     .cause = "allocation in the loop",
-    .about = "cudaMalloc, cudaFree and their kin in every iteration",
+    .about = "cudaMalloc, cudaFree and the like in every iteration",
     .threshold =
-        "10 calls, one an iteration, 5 % of the time, in the second half of the "
-        "iterations: by then caches are filled; also were the two longest "
-        "as the others, as what is taken once is no loop; without iterations that of 5 rounds of "
-        "allocating and freeing, over half of that time; calls of pools do not count",
+        "10 calls, one per iteration, and 5 % of the time, in the second half of the iterations: "
+        "by then caches are filled; even if the two longest were like the others, because what is "
+        "taken once is not a loop; without iterations, the same of 5 rounds of allocating and "
+        "freeing, over half of that time; calls of pools do not count",
     .remedy = "allocate before the loop, or use a pool (cudaMallocAsync, a caching allocator)",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_CALLS,

@@ -87,10 +87,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_backward = {
     .cause = "backward on another thread",
-    .about = "device work that belongs to no range, as PyTorch's backward pass has its own thread; "
-             "its cost is the work that ranges miss",
-    .threshold = "10 operations and 5 % of the device's working time that only a projection across "
-                 "threads gives a range: less does not change what a range is read to cost",
+    .about = "device work that belongs to no range, because PyTorch's backward pass runs on its "
+             "own thread; the cost is the work that ranges miss",
+    .threshold = "10 operations and 5 % of the device's working time that have a range only with "
+                 "--across-threads: less does not change what a range seems to cost",
     .remedy = "read reports with --across-threads, or open a range on that thread (hooks)",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,

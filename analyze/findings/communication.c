@@ -129,8 +129,8 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view,
              "for %.0f %% of its time the device only communicates, most of it in %s",
              100 * exposed->ns / (view->span_ns * devices), finding->subject);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%s such stretches %s, %s each, the longest %s; no kernel computes in %.0f %% of the "
-             "time in communication; %s is %.0f %% of that",
+             "%s such stretches %s, %s each, the longest %s; no kernel computes during %.0f %% of "
+             "the time in communication; %s is %.0f %% of that",
              NVT_COUNT((double)exposed->count / view->units), view->per,
              NVT_TIME(exposed->ns / (double)exposed->count),
              NVT_TIME((double)exposed->longest_ns[0]),
@@ -164,11 +164,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_communication = {
     .cause = "exposed communication",
     .about = "communication between devices or ranks (NCCL, peer copies) that no kernel overlaps",
-    .threshold = "10 % of the device's time in at least 3 stretches, in which it communicates and "
-                 "no other kernel runs: below that gaps and kernels are what decides",
+    .threshold = "10 % of the device's time, in at least 3 stretches in which it communicates and "
+                 "no other kernel runs: below that, gaps and kernels matter more",
     .remedy = "overlap it: asynchronous collectives in buckets while the backward pass still runs "
-              "(DDP, FSDP's prefetching), larger buckets where they are many and short; where "
-              "ranks wait for each other, look at the straggler",
+              "(DDP, FSDP's prefetching), larger buckets if they are many and short; if ranks wait "
+              "for each other, look at the straggler",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,
     .look = look,

@@ -65,8 +65,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
              "%s copies of %.0f bytes between host and device %s",
              NVT_COUNT(all.count / view->units), all.bytes / all.count, view->per);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%s each with its call, waits for earlier work left out, %.0f %% of the time, "
-             "%.3g MB/s; %.0f %% of them go to the host",
+             "%s each with its call (without waits for earlier work), %.0f %% of the time, %.3g "
+             "MB/s; %.0f %% of them go to the host",
              NVT_TIME(all.ns / all.count), 100 * share, all.bytes / all.ns * 1e3,
              100 * all.to_host / all.count);
     return nvt_findings_add(findings, &finding, err);
@@ -75,9 +75,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_copies = {
     .cause = "tiny copies",
     .about = "copies between host and device that are all overhead",
-    .threshold = "10 an iteration (100 without iterations) below 4 KiB, 5 % of the time with their "
-                 "calls: at 25 GB/s 4 KiB take 0.2 us, setting up a copy some 1 to 10; what a call "
-                 "waits for the device's earlier work is not the copy's",
+    .threshold =
+        "10 per iteration (100 without iterations) of less than 4 KiB, and 5 % of the time with "
+        "their calls: at 25 GB/s, 4 KiB take 0.2 us, but setting up a copy takes 1 to 10 us; time "
+        "that a call waits for earlier work of the device does not count",
     .remedy = "collect them into one buffer and copy it once, or leave the values on the device",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,

@@ -36,13 +36,13 @@ static void tell_measured(const struct nvt_crossing *crossing, char *out, size_t
 {
     const char *axis = crossing->low->axis;
     if (!isfinite(crossing->last_below))
-        snprintf(out, size, "measured, it goes back and forth");
+        snprintf(out, size, "as measured, it goes back and forth");
     else
-        snprintf(out, size, "measured, the first is cheaper up to %s=%g, the second from %g on",
+        snprintf(out, size, "as measured, the first is cheaper up to %s=%g, the second from %g on",
                  axis, crossing->last_below, crossing->first_above);
     if (crossing->last_below > crossing->to || crossing->first_above < crossing->from)
         snprintf(out + strlen(out), size - strlen(out),
-                 ": straight lines fit badly here, trust what was measured");
+                 ": straight lines fit badly here, so trust the measurements");
 }
 
 static int tell(const struct nvt_rule *rule, const struct nvt_case *facts,
@@ -91,9 +91,9 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
 
 const struct nvt_rule nvt_rule_crossing = {
     .cause = "crossing",
-    .about = "the value of a parameter from which on another variant is the cheaper one",
-    .threshold = "two variants with three values each, whose lines differ at 95 % one way at the "
-                 "least common value and the other way at the largest: nothing is said about "
+    .about = "the value of a parameter at which one variant overtakes another",
+    .threshold = "two variants with three values each, whose lines differ (at 95 %) one way at the "
+                 "smallest common value and the other way at the largest: nothing is said about "
                  "values that were not run",
     .remedy = "choose the variant by the parameter",
     .confidence = NVT_TESTED,

@@ -23,11 +23,11 @@ static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
     finding.cost_bytes = (double)(held - used);
     finding.per = "at the peak";
     snprintf(finding.what, sizeof(finding.what),
-             "of %s, the allocator holds %s that are never in use", device,
+             "of %s, the allocator holds %s that is never in use", device,
              NVT_BYTES((double)(held - used)));
     snprintf(
         finding.evidence, sizeof(finding.evidence),
-        "%.5g MiB are held at most, and then %.5g MiB are in use; at its own peak that is %.5g MiB",
+        "at most %.5g MiB are held, with %.5g MiB in use at that time; at most %.5g MiB are in use",
         (double)held / 1048576, (double)nvt_level_allocated(series, at) / 1048576,
         (double)used / 1048576);
     nvt_finding_point(&finding, view->trace->memory.time[series->events[at]]);
@@ -50,13 +50,13 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_held = {
     .cause = "held memory",
-    .about = "memory that an allocator holds and that is never in use: others could have it",
+    .about = "memory that an allocator holds but never uses: others could have it",
     .threshold =
-        "a quarter of what is held at most, and 1 GiB: allocators that cut large pieces keep some "
-        "percent; needs memory events that say how much is held, as PyTorch's do",
+        "a quarter of what is held at most, and 1 GiB: allocators that cut large pieces always "
+        "keep a few percent; needs memory events that say how much is held, as PyTorch's do",
     .remedy =
-        "in PyTorch PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, the largest shapes first; "
-        "torch.cuda.empty_cache() once, behind what took more than comes later",
+        "in PyTorch, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and the largest shapes "
+        "first; torch.cuda.empty_cache() once, after what needed more than anything later",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_MEMORY,
     .look = look,

@@ -217,10 +217,10 @@ const struct nvt_rule nvt_rule_idle = {
     .cause = "GPU idle",
     .about = "gaps in which the launching thread does its own work: data, logging, checks",
     .threshold =
-        "10 % of the device's time in at least 3 gaps of 100 us and more, also were the two "
-        "longest as the others: one gap is no loop, and shorter ones are the launching itself",
-    .remedy = "do that work on another thread, or one iteration ahead, or behind the launches of "
-              "the iteration instead of in front of them",
+        "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two longest "
+        "were like the others: one gap is not a loop, and shorter ones are the launching itself",
+    .remedy = "do that work on another thread, or one iteration ahead, or after the launches of "
+              "the iteration instead of before them",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,
     .has_gaps = 1,

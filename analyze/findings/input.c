@@ -95,15 +95,14 @@ static void tell_making(const struct nvt_view *view, struct nvt_finding *finding
     if (making.batches <= 0)
         return;
     snprintf(finding->evidence + used, sizeof(finding->evidence) - used,
-             "; to make a batch takes %s in the dataset (its __getitem__) and %s to collate",
+             "; making a batch takes %s in the dataset (its __getitem__) and %s to collate",
              NVT_TIME(making.dataset_ns / making.batches),
              NVT_TIME(making.collate_ns / making.batches));
     if (making.collate_ns > making.dataset_ns)
-        snprintf(
-            finding->remedy, sizeof(finding->remedy),
-            "a collate_fn= that does less: samples of one shape that need no padding, or tensors "
-            "that the dataset makes of many at once (__getitems__); or more workers "
-            "(num_workers=, persistent_workers=True)");
+        snprintf(finding->remedy, sizeof(finding->remedy),
+                 "a collate_fn= that does less: samples of one shape that need no padding, or a "
+                 "dataset that makes tensors of many samples at once (__getitems__); or more "
+                 "workers (num_workers=, persistent_workers=True)");
 }
 
 static int look(const struct nvt_rule *rule, const struct nvt_view *view,
@@ -135,12 +134,13 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_input = {
     .cause = "input-bound",
     .about = "a training loop that waits for its DataLoader",
-    .threshold = "10 % of the time in at least 3 waits, also were the two longest as the others: "
-                 "the first batch of an epoch, for which workers start, is no loop; known from "
-                 "PyTorch's profiler and from record --pytorch; not where device operations are on "
-                 "record: what a wait costs is then in the device's gaps (GPU idle)",
+    .threshold =
+        "10 % of the time, in at least 3 waits, even if the two longest were like the others: the "
+        "first batch of an epoch, for which workers start, is not a loop; known from PyTorch's "
+        "profiler and from record --pytorch; not if device operations are on record: the cost of a "
+        "wait is then in the device's gaps (GPU idle)",
     .remedy = "more workers (num_workers=, persistent_workers=True), a larger prefetch_factor=, or "
-              "less work a sample: decode and resize once, ahead of the training",
+              "less work per sample: decode and resize once, before training",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_RANGES,
     .look = look,

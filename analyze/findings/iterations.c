@@ -60,7 +60,7 @@ static void tell(struct nvt_finding *finding, const struct slow *slow, uint32_t 
 {
     char every[64] = "";
     if (slow->count >= 3 && slow->every > 1 && slow->count + 1 >= looked / slow->every)
-        snprintf(every, sizeof(every), ", every %u. one", slow->every);
+        snprintf(every, sizeof(every), ", once in every %u", slow->every);
     finding->cost_ns = slow->excess / looked;
     snprintf(finding->what, sizeof(finding->what), "%u of %u iterations took far longer%s",
              slow->count, looked, every);
@@ -101,10 +101,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_iterations = {
     .cause = "slow iterations",
     .about = "single iterations that take far longer than the rest (stragglers in time)",
-    .threshold =
-        "from the ninth iteration on, of at least 24: more than 1.5 times the median and "
-        "5 deviations (by the median distance, which outliers do not move) above it, "
-        "and together 5 % of the time: below that they do not change the mean that is read",
+    .threshold = "from the ninth iteration on, of at least 24: more than 1.5 times the median and "
+                 "5 deviations above it (by the median distance, which outliers do not move), and "
+                 "together 5 % of the time: below that, they do not change the mean",
     .remedy = "look at what the host does there; keep other work off the machine, and read the "
               "median instead of the mean",
     .confidence = NVT_SEEN,

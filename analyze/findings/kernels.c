@@ -110,12 +110,12 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_kernels = {
     .cause = "many small kernels",
-    .about = "kernels that are shorter than their launches, in numbers",
-    .threshold = "half of all kernels, 20 an iteration (100 without iterations) and 20 % of the "
-                 "time with the gaps before them; small is below the trace's own median launch "
-                 "(at most 10 us: longer ones wait for room; 5 us where none is on record), as "
-                 "launching then takes longer than "
-                 "the work; kernels of CUDA graphs do not count",
+    .about = "many kernels that are shorter than their launches",
+    .threshold =
+        "half of all kernels, 20 per iteration (100 without iterations), and 20 % of the time with "
+        "the gaps before them; small means shorter than the trace's own median launch (at most 10 "
+        "us: longer ones wait for room; 5 us if none is on record), because launching then takes "
+        "longer than the work; kernels of CUDA graphs do not count",
     .remedy = "fuse elementwise kernels, do one grouped or batched operation instead of many, or "
               "capture the iteration into a CUDA graph",
     .confidence = NVT_LIKELY,

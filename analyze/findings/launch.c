@@ -51,10 +51,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_launch = {
     .cause = "launch-bound",
-    .about = "a device that waits for launches, although the host does nothing but launch",
-    .threshold = "20 % of the device's time and 50 gaps: a queue that runs ahead has such gaps at "
-                 "its beginning only; gaps outside of CUDA from 100 us on are the program's own "
-                 "work, no launch (2 to 10 us, with a framework's operator some tens)",
+    .about = "a device that waits for launches although the host does nothing else",
+    .threshold = "20 % of the device's time and 50 gaps: a queue that runs ahead has such gaps "
+                 "only at its beginning; gaps of 100 us or more outside of CUDA are the program's "
+                 "own work, not a launch (2 to 10 us, some tens with a framework's operator)",
     .remedy = "fuse kernels, batch them, or capture them into a CUDA graph",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS | NVT_RULE_CALLS,

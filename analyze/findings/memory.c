@@ -218,10 +218,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_memory = {
     .cause = "memory growth",
     .about = "memory in use that rises with every iteration: a leak, or results that are kept",
-    .threshold = "16 iterations; in their second half 1 MiB more, and a rise in three of four: a "
-                 "cache is full by then, and a level that swings rises in half of them; needs "
+    .threshold = "16 iterations, and in their second half 1 MiB more and a rise in three of four: "
+                 "a cache is full by then, and a level that swings rises in half of them; needs "
                  "memory events, or an NVTX counter of what is allocated, in bytes",
-    .remedy = "free what the iteration took; in PyTorch do not keep a tensor with its graph "
+    .remedy = "free what the iteration allocated; in PyTorch, do not keep a tensor with its graph "
               "(loss.item() or .detach() instead of loss)",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_LEVELS | NVT_RULE_RANGES | NVT_RULE_ITERATIONS,

@@ -86,7 +86,7 @@ const struct nvt_rule nvt_rule_pageable = {
     .cause = "pageable copies",
     .about = "copies from or to host memory that is not pinned: slower, and no work overlaps them",
     .threshold = "5 copies of at least 64 KiB, 5 % of the time: smaller ones go through the "
-                 "driver's own buffer and return at once, and an upload at the start is no loop",
+                 "driver's own buffer and return at once, and an upload at the start is not a loop",
     .remedy = "use pinned memory (cudaMallocHost, pin_memory=True) and asynchronous copies "
               "(non_blocking=True) on a stream of their own",
     .confidence = NVT_SEEN,

@@ -181,9 +181,9 @@ const struct nvt_rule nvt_rule_ranks = {
     .cause = "straggler",
     .about = "a rank or device that the others wait for in their communication",
     .threshold =
-        "the rank with the least time in communication (NCCL, peer copies) computes longer "
-        "than the others' median, and they communicate longer than it, each by 5 % of its "
-        "time: one alone may be other work by design, both are waiting",
+        "the rank with the least time in communication (NCCL, peer copies) computes longer than "
+        "the others' median, and they communicate longer than it does, each by 5 % of its time: "
+        "either alone may be different work by design, both together are waiting",
     .remedy = "give it less work (shorter sequences, fewer layers), or look at its clocks, its "
               "host and its link",
     .confidence = NVT_LIKELY,

@@ -47,16 +47,16 @@ static int tell(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.what, sizeof(finding.what), "there was no room in %s: %s, for %.5g MiB%s",
              device, times, (double)largest->bytes / 1048576, refused->count > 1 ? " at most" : "");
     if (largest->free != UINT64_MAX)
-        snprintf(unoccupied, sizeof(unoccupied), ", %.5g MiB were free",
+        snprintf(unoccupied, sizeof(unoccupied), ", %.5g MiB free",
                  (double)largest->free / 1048576);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.5g MiB were in use then, %.5g MiB held%s; what they were in use for at their peak: "
-             "stats -r memory_at_peak",
+             "%.5g MiB were in use then, %.5g MiB held%s; stats -r memory_at_peak shows what "
+             "memory was in use for at its peak",
              (double)refused->in_use / 1048576, (double)refused->held / 1048576, unoccupied);
     if (spare >= 0 && (uint64_t)spare >= largest->bytes)
         snprintf(finding.remedy, sizeof(finding.remedy),
-                 "enough was held and not in use, in pieces that are too small: "
-                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, the largest shapes first");
+                 "enough was held and not in use, but in pieces that are too small: "
+                 "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and the largest shapes first");
     for (uint32_t i = 0; i < refused->count && i < NVT_MOMENTS; i++)
         nvt_finding_point(&finding, refused->moments[i]);
     return nvt_findings_add(findings, &finding, err);
@@ -137,8 +137,8 @@ const struct nvt_rule nvt_rule_refused = {
     .cause = "out of memory",
     .about = "an allocator found no room for what was asked of it",
     .threshold = "once; known from PyTorch's memory snapshots, and from calls that return it",
-    .remedy = "take less of what memory_at_peak has most of: smaller batches, "
-              "torch.utils.checkpoint for activations, an optimizer with less state",
+    .remedy = "reduce what memory_at_peak shows most of: smaller batches, torch.utils.checkpoint "
+              "for activations, an optimizer with less state",
     .confidence = NVT_SEEN,
     .look = look,
 };

@@ -33,11 +33,11 @@ static void tell_law(const struct nvt_growth *growth, const char *axis, const ch
     char text[NVT_GROWTH_TEXT], more[160] = "";
     if (!growth->is_described)
         snprintf(more, sizeof(more),
-                 "; no law that rises is near the runs: this one is off by %.0f %%",
-                 100 * law->off);
+                 "; no rising law fits the runs well: this one is off by %.0f %%", 100 * law->off);
     else if (growth->by == NVT_GROWTH_LINE && nvt_growth_fixed(growth) < 0)
         snprintf(more, sizeof(more),
-                 "; a fixed cost below 0 is none: it grows faster than the line, or by noise");
+                 "; a fixed cost below 0 is impossible: the cost grows faster than the line, or "
+                 "this is noise");
     nvt_growth_text(growth, axis, text);
     if (growth->by == NVT_GROWTH_POWER)
         snprintf(out, size, "cost = %s%s (exponent %.3g to %.3g at 95 %%)%s", text, each, law->low,
@@ -75,8 +75,8 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
              "%s %.100s is entered %g time%s for each of the %s", nvt_sweep_kind_name(item->kind),
              item->name, per_unit, per_unit == 1 ? "" : "s", axis);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%g entries an iteration at %s=%g, %s an entry (median), %s of it (%.0f %% of the "
-             "iteration), %s of which at %s=%g%s%s",
+             "%g entries an iteration at %s=%g, %s an entry (median), %s in all (%.0f %% of the "
+             "iteration), compared with %s at %s=%g%s%s",
              largest->count, axis, growth->most, NVT_TIME(entry_ns), NVT_TIME(largest->ns),
              100 * share, NVT_TIME(nvt_sweep_least(item)->ns), axis, growth->least,
              *law ? "; " : "", law);
@@ -104,12 +104,12 @@ static void tell_growth(struct nvt_finding *finding, const struct nvt_sweep_item
     else
         snprintf(finding->what, sizeof(finding->what), "%.100s grows with %s", item->name, axis);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "%s, from %.60s=%g to %g; at the largest %s in %g entr%s", text, axis, growth->least,
+             "%s, from %.60s=%g to %g; at the largest, %s in %g entr%s", text, axis, growth->least,
              growth->most, NVT_TIME(largest->ns), largest->count,
              largest->count == 1 ? "y" : "ies");
     point_at(finding, largest->point);
     snprintf(finding->remedy, sizeof(finding->remedy),
-             "look at what is done in it once for each of the %s", axis);
+             "look at what it does once for each of the %s", axis);
 }
 
 /* What an item's points come to. */
@@ -237,13 +237,10 @@ const struct nvt_rule nvt_rule_scaling = {
              "c·n^p",
     .threshold =
         "entries in proportion to it (within 1 %) that add a quarter to their own cost and 5 % to "
-        "the "
-        "iteration from the least to the largest (work that is only divided by it adds nothing); "
-        "or a "
-        "slope or an exponent above 0 at 95 % that adds a quarter to its own cost and 10 % to the "
-        "iteration from the least to the largest: less is no reason to change a program. A range "
-        "is left "
-        "out where one within it has 90 % of its growth, which says more",
+        "the iteration from the smallest number to the largest (work that is only divided by it "
+        "adds nothing); or a slope or an exponent above 0 at 95 % that adds a quarter to its own "
+        "cost and 10 % to the iteration: less is no reason to change a program. A range is left "
+        "out if one within it has 90 % of its growth, because that one says more",
     .remedy = "do it once for all of them",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,

@@ -31,13 +31,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_stalled = {
     .cause = "stalled device",
-    .about = "gaps of a device whose next operation had been launched before: something held it, "
+    .about = "gaps of a device whose next operation had already been launched: something held it, "
              "or what ran is not on record",
-    .threshold =
-        "10 % of the device's time in at least 3 gaps of 100 us and more, also were the two "
-        "longest as the others, behind which comes what was launched before them: an operation "
-        "begins 2 to 10 us behind its "
-        "launch",
+    .threshold = "10 % of the device's time, in at least 3 gaps of 100 us or more, even if the two "
+                 "longest were like the others, each before an operation that was launched before "
+                 "the gap: an operation begins 2 to 10 us after its launch",
     .remedy = "look at what it waited for: an event of another stream, process or rank, a function "
               "on the host, memory; or record what is missing (CUDA graphs by nodes, every device)",
     .confidence = NVT_LIKELY,

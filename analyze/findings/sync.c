@@ -34,9 +34,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     struct nvt_finding finding = nvt_finding_of_gaps(rule, view, &sum);
     const struct nvt_trace *trace = view->trace;
     nvt_finding_about(&finding, nvt_name(trace, trace->apis.name[sum.longest[0].call]));
-    snprintf(finding.what, sizeof(finding.what),
-             "the device has nothing to do behind %.100s: launching goes on only after it",
-             finding.subject);
+    snprintf(
+        finding.what, sizeof(finding.what),
+        "the device has nothing to do after %.100s: launching continues only when it has returned",
+        finding.subject);
     snprintf(finding.evidence, sizeof(finding.evidence),
              "%s such gaps %s, %s each, %.0f %% of the device's time; %s copies "
              "of at most %d bytes to the host %s",
@@ -48,9 +49,9 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_sync = {
     .cause = "sync-bound",
-    .about = "waits for the device in a loop, behind which it has nothing to do",
-    .threshold = "10 % of the device's time, 10 gaps, and more than 4 an iteration: three phases "
-                 "that are timed one by one wait four times, and that is no trouble",
+    .about = "waits for the device in a loop, after which it has nothing to do",
+    .threshold = "10 % of the device's time, 10 gaps, and more than 4 per iteration: three phases "
+                 "that are timed one by one wait four times, and that is no problem",
     .remedy = "keep the decision on the device, or ask for the answer later (pinned memory, an "
               "event) and wait once at the end",
     .confidence = NVT_LIKELY,

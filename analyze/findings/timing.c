@@ -97,10 +97,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
         snprintf(finding.what, sizeof(finding.what),
                  "range %s ends before the device work that it launched", finding.subject);
         snprintf(finding.evidence, sizeof(finding.evidence),
-                 "%llu of %llu times, by %s on average: its time is that of the launches; %u "
-                 "name%s of ranges in all end%s so",
+                 "%llu of %llu times, by %s on average: its time is that of the launches; in all, "
+                 "ranges of %u name%s end like this",
                  (unsigned long long)early->count, (unsigned long long)early->all,
-                 NVT_TIME(finding.cost_ns), ranges, ranges == 1 ? "" : "s", ranges == 1 ? "s" : "");
+                 NVT_TIME(finding.cost_ns), ranges, ranges == 1 ? "" : "s");
         for (uint64_t i = 0; i < early->count && i < 3; i++)
             nvt_finding_point(&finding, early->examples[i]);
         status = nvt_findings_add(findings, &finding, err);
@@ -111,11 +111,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_timing = {
     .cause = "un-synchronised timing",
-    .about = "ranges whose time on the host is not that of their work; its cost is the error",
+    .about = "ranges whose time on the host is not that of their work; the cost is the error",
     .threshold = "at least 3 ranges of a name, half of which end before their device work by a "
-                 "tenth of their own length: less than that no reading of the time goes wrong by; "
-                 "not PyTorch's own ranges (operators, Optimizer.step#…) and those of libraries, "
-                 "which launch and go on",
+                 "tenth of their own length: less would mislead nobody; not PyTorch's own ranges "
+                 "(operators, Optimizer.step#…) nor those of libraries, which launch and continue",
     .remedy = "synchronise before the range ends, or read nvtx_gpu_proj_sum",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS | NVT_RULE_RANGES,

@@ -80,8 +80,8 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     snprintf(finding.what, sizeof(finding.what),
              "for %.0f %% of its time the device only copies from or to the host", 100 * share);
     snprintf(finding.evidence, sizeof(finding.evidence),
-             "%.4g copies %s, %.4g MB and %s each, %.3g GB/s; %.0f %% of their "
-             "time passes without any kernel at work",
+             "%.4g copies %s, %.4g MB and %s each, %.3g GB/s; no kernel runs during %.0f %% of "
+             "their time",
              copies.count / view->units, view->per, copies.bytes / copies.count / 1e6,
              NVT_TIME(copies.ns / copies.count), copies.bytes / copies.ns,
              100 * copies.exposed_ns / copies.ns);
@@ -93,8 +93,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_transfers = {
     .cause = "exposed copies",
     .about = "copies between host and device that no kernel overlaps",
-    .threshold = "20 % of the device's time and 5 copies: below that kernels and gaps are what "
-                 "decides",
+    .threshold = "20 % of the device's time and 5 copies: below that, kernels and gaps matter more",
     .remedy = "copy less (keep weights and data on the device, smaller types), or copy ahead on a "
               "stream of its own while kernels run",
     .confidence = NVT_SEEN,

@@ -73,11 +73,11 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_unified = {
     .cause = "pages on demand",
     .about = "managed memory that moves between host and device when it is touched",
-    .threshold = "10 moves an iteration (100 without iterations), 10 % of the time with what lies "
-                 "between one and the next: each is a fault that somebody waits for, some tens of "
-                 "us for what a copy of all would move in a few",
-    .remedy = "cudaMemPrefetchAsync to where the data are needed next, before they are, or "
-              "cudaMemAdvise; or device memory and copies of one's own",
+    .threshold = "10 moves per iteration (100 without iterations), and 10 % of the time with what "
+                 "lies between one and the next: each is a fault that somebody waits for, and "
+                 "takes some tens of us for what one copy of everything would move in a few",
+    .remedy = "cudaMemPrefetchAsync to where the data are needed next, ahead of time, or "
+              "cudaMemAdvise; or device memory and explicit copies",
     .confidence = NVT_LIKELY,
     .needs = NVT_RULE_OPS,
     .look = look,

@@ -95,14 +95,15 @@ static void tell(struct nvt_finding *finding, const struct nvt_view *view, const
     const uint32_t count = view->iteration_count;
     char behind[64] = "";
     if (had)
-        snprintf(behind, sizeof(behind), " behind %u warm-ups", had);
+        snprintf(behind, sizeof(behind), " after %u warm-ups", had);
     finding->cost_ns = excess / count;
     snprintf(finding->what, sizeof(finding->what),
-             "the first %u of %u iterations%s are part of the measurement and slower", slow->first,
+             "the first %u of %u iterations%s are slower and part of the measurement", slow->first,
              count, behind);
     snprintf(finding->evidence, sizeof(finding->evidence),
-             "the first took %s, the median from the ninth on %s; %u of all take more than %s, and "
-             "that the first %u do is chance in %.2g %% of cases; the mean over all is %s too high",
+             "the first took %s, the median from the ninth on is %s; %u in all take more than %s, "
+             "and the first %u would be among them by chance in %.2g %% of cases; the mean over "
+             "all is %s too high",
              NVT_TIME(length_of(view, 0)), NVT_TIME(slow->usual), slow->all, NVT_TIME(slow->limit),
              slow->first, 100 * chance_of(slow, count), NVT_TIME(excess / count));
     snprintf(finding->remedy, sizeof(finding->remedy), "leave out the first %u%s: --warmup %u",
@@ -143,12 +144,12 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 
 const struct nvt_rule nvt_rule_warmup = {
     .cause = "warm-up inside",
-    .about = "first iterations that are slower than the rest, and in the measurement",
+    .about = "first iterations that are slower than the rest, and part of the measurement",
     .threshold = "2 to 8 leading iterations, each 1.5 times the median of those from the ninth on "
-                 "and 5 deviations (by the median distance) above it, which together lift the mean "
-                 "by 5 %, where slow iterations at random places would begin so in 1 of 100 traces "
-                 "at most: one slow iteration may be anything's, also the first; and not behind "
-                 "warm-ups most of which were fast already",
+                 "and 5 deviations above it (by the median distance), which together raise the "
+                 "mean by 5 %, and which would all come first by chance in at most 1 of 100 "
+                 "traces: one slow iteration may have any cause, even if it is the first; not "
+                 "after warm-ups most of which were already fast",
     .remedy = "leave them out: --warmup",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,

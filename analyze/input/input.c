@@ -32,7 +32,7 @@ static void note_again(struct nvt_report_input *input, struct nvt_input_trace *i
     item->file[1] = (uint64_t)status.st_ino;
     for (size_t i = 0; i < input->trace_count; i++)
         if (!memcmp(input->traces[i].file, item->file, sizeof(item->file))) {
-            nvt_note(input, "warning: %s: was given before: all of it counts once more",
+            nvt_note(input, "warning: %s: was given before, and is counted again",
                      item->trace->path);
             return;
         }
@@ -171,7 +171,7 @@ static int add_run(struct nvt_report_input *input, const char *path, struct nvt_
         return 0;
     int status = add_traces_of(input, path, &count, err);
     if (!status && count)
-        nvt_note(input, "note: %s: no run of it has a row; what is there of traces is read", path);
+        nvt_note(input, "note: %s: none of its runs has a row; its traces are read instead", path);
     return status;
 }
 
@@ -181,17 +181,17 @@ static int add_directory(struct nvt_report_input *input, const char *path, struc
     size_t count = 0;
     if (nvt_folder_is_run(path))
         return nvt_window_is_set(input->window)
-                   ? nvt_fail_at(
-                         err, path, -1,
-                         "has rows of whole runs: --filter-time and --filter-nvtx take traces, "
-                         "such as those in it")
+                   ? nvt_fail_at(err, path, -1,
+                                 "has rows of whole runs: --filter-time and --filter-nvtx work on "
+                                 "traces, such as those in it")
                    : add_run(input, path, err);
     if (add_traces_of(input, path, &count, err))
         return -1;
-    return count ? 0
-                 : nvt_fail_at(err, path, -1,
-                               "has no results.jsonl: not a directory that 'nvtally run' wrote, "
-                               "nor is there a trace in it");
+    return count
+               ? 0
+               : nvt_fail_at(
+                     err, path, -1,
+                     "has no results.jsonl and no trace: not a directory that 'nvtally run' wrote");
 }
 
 int nvt_input_add(struct nvt_report_input *input, const char *path, struct nvt_error *err)

@@ -249,7 +249,7 @@ static const char *common(const struct nvt_runs *runs, const char *key)
     for (size_t i = 1; i < runs->count; i++) {
         const char *other = nvt_record_text(&runs->records[i], key);
         if (!first || !other || strcmp(first, other))
-            return first && other ? "several" : first || other ? "not stated of all" : NULL;
+            return first && other ? "several" : first || other ? "not stated for all" : NULL;
     }
     return first;
 }

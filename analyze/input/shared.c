@@ -97,8 +97,8 @@ int nvt_shared_find(struct nvt_shared *shared, const struct nvt_report_input *in
 void nvt_shared_note(struct nvt_report_input *input, const struct nvt_trace *const pair[2])
 {
     nvt_note(input,
-             "note: %s and %s have work on the same device: where it is idle in one, it may have "
-             "work of the other",
+             "note: %s and %s have work on the same device: when it is idle in one, it may have "
+             "work from the other",
              pair[0]->path, pair[1]->path);
 }
 

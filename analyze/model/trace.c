@@ -469,7 +469,7 @@ static void note_lost(struct nvt_trace *trace)
     if (lost)
         nvt_trace_note(trace,
                        "%llu events and device records were lost: at full buffers, in signal "
-                       "handlers, or as they could not be written",
+                       "handlers, or because they could not be written",
                        (unsigned long long)lost);
 }
 
@@ -493,12 +493,12 @@ static void note_other_clock(struct nvt_trace *trace)
     if (early)
         nvt_trace_note(trace,
                        "%u device operations begin before the calls that launched them, by up to "
-                       "%.1f ms: their times are not to be relied on",
+                       "%.1f ms: their times cannot be relied on",
                        early, (double)most / 1e6);
     if (late)
         nvt_trace_note(trace,
                        "%u device operations begin days after the calls that launched them: their "
-                       "times are of another clock",
+                       "times come from another clock",
                        late);
 }
 

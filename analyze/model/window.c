@@ -52,8 +52,8 @@ int nvt_window_set_time(struct nvt_window *window, const char *text, struct nvt_
     if (!slash || !text[1] || (slash > text && read_moment(text, (size_t)(slash - text), &from)) ||
         (slash[1] && read_moment(slash + 1, strlen(slash + 1), &to)))
         return nvt_fail(err,
-                        "--filter-time %s: FROM/TO, such as 1.2s/1300ms from the beginning of the "
-                        "trace, or nanoseconds as tables have them",
+                        "--filter-time %s: must be FROM/TO, such as 1.2s/1300ms from the beginning "
+                        "of the trace, or nanoseconds as in tables",
                         text);
     if (from.is_given && to.is_given && from.from_begin == to.from_begin && to.ns < from.ns)
         return nvt_fail(err, "--filter-time %s: ends before it begins", text);
@@ -66,8 +66,8 @@ int nvt_window_set_time(struct nvt_window *window, const char *text, struct nvt_
 int nvt_window_set_range(struct nvt_window *window, const char *text, struct nvt_error *err)
 {
     if (!*text || *text == '@')
-        return nvt_fail(err, "--filter-nvtx %s: RANGE, RANGE@DOMAIN, RANGE/N or RANGE@DOMAIN/N",
-                        text);
+        return nvt_fail(
+            err, "--filter-nvtx %s: must be RANGE, RANGE@DOMAIN, RANGE/N or RANGE@DOMAIN/N", text);
     window->range = text;
     return 0;
 }
@@ -204,10 +204,10 @@ static int place_range(const char *text, struct spans *spans, struct nvt_error *
         most = seen[i] > most ? seen[i] : most;
     free(seen);
     if (!found)
-        return nvt_fail_at(err, trace->path, -1, "--filter-nvtx %s: has no such range", text);
+        return nvt_fail_at(err, trace->path, -1, "--filter-nvtx %s: there is no such range", text);
     if (most <= ways[way].number)
         return nvt_fail_at(err, trace->path, -1,
-                           "--filter-nvtx %s: has %llu of them, the last is %llu", text,
+                           "--filter-nvtx %s: there are %llu of them, the last is %llu", text,
                            (unsigned long long)most, (unsigned long long)most - 1);
     return 0;
 }

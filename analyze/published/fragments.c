@@ -125,7 +125,7 @@ static int read_number(const struct nvt_log *log, const char *line, struct block
             return 1;
         *numbers[i].value = NAN;
         return log->unterminated ? 1
-                                 : nvt_log_fail(log, err, "'%s' wants a number%s%s", numbers[i].key,
+                                 : nvt_log_fail(log, err, "'%s' needs a number%s%s", numbers[i].key,
                                                 *numbers[i].unit ? " in " : "", numbers[i].unit);
     }
     return 0;

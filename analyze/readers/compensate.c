@@ -189,7 +189,7 @@ int nvt_compensate(struct nvt_trace *trace, struct nvt_error *err)
     if (!trace->event_costs.count)
         return nvt_fail_at(err, trace->path, -1,
                            "has no cost of its collector on record: only traces of 'nvtally "
-                           "record' with ranges, and not the first ones of these, have it");
+                           "record' with ranges have it, and the oldest of these do not");
     if (count >= UINT32_MAX)
         return nvt_fail_at(err, trace->path, -1, "has too many events for --compensate");
     struct nvt_costs *costs = gather(trace);

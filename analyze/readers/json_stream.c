@@ -62,8 +62,7 @@ static int source_read(struct stream *stream, source file, unsigned char *out)
                            code == Z_ERRNO ? strerror(errno) : text);
     if (gztell(file) / NVT_JSON_RATIO > gzoffset(file) + (CHUNK * 4))
         return nvt_fail_at(stream->err, stream->path, gzoffset(file),
-                           "grows more than %d-fold when it is unpacked: no trace does",
-                           NVT_JSON_RATIO);
+                           "grows more than %d-fold when unpacked: no trace does", NVT_JSON_RATIO);
     if (!stream->offset && !gzdirect(file) && !may_be_json(out, size))
         return nvt_fail_at(stream->err, stream->path, -1,
                            "is gzip of something that is not JSON: unpack it with gunzip first");
@@ -187,7 +186,7 @@ static int explain(struct stream *stream, yajl_handle parser, yajl_status status
         what += sizeof(prefix) - 1;
         length -= sizeof(prefix) - 1;
     }
-    nvt_fail_at(stream->err, stream->path, at, "is no JSON: %.*s", (int)length,
+    nvt_fail_at(stream->err, stream->path, at, "is not JSON: %.*s", (int)length,
                 text ? what : "out of memory");
     yajl_free_error(parser, text);
     return -1;

@@ -161,9 +161,9 @@ static int on_open(void *context, int is_array)
     enum place outer = parser->places[parser->depth];
     enum place place = inside(parser, outer, is_array);
     if (outer == ROOT && parser->key == KEY_EVENTS && !is_array)
-        return nvt_fail(parser->reader.err, "'traceEvents' is no list");
+        return nvt_fail(parser->reader.err, "'traceEvents' is not a list");
     if (outer == EVENTS && is_array)
-        return nvt_fail(parser->reader.err, "event %llu is no object",
+        return nvt_fail(parser->reader.err, "event %llu is not an object",
                         (unsigned long long)parser->reader.events + 1);
     if (outer == EVENT && (parser->key == KEY_TIME || parser->key == KEY_DURATION))
         parser->reader.event.mistyped = 1;
@@ -284,7 +284,7 @@ static int root_value(struct parser *parser, const char *text, size_t size)
 {
     int64_t number;
     if (parser->key == KEY_EVENTS)
-        return nvt_fail(parser->reader.err, "'traceEvents' is no list");
+        return nvt_fail(parser->reader.err, "'traceEvents' is not a list");
     if (parser->key == KEY_BASE && !nvt_parse_scaled(text, size, 0, &number))
         parser->reader.trace->origin_ns = number;
     return 0;
@@ -348,7 +348,7 @@ static int on_value(void *context, enum nvt_json_type type, const char *text, si
         return device_value(parser, type, text, size);
     case EVENTS:
         return type == NVT_JSON_NULL ? 0
-                                     : nvt_fail(parser->reader.err, "event %llu is no object",
+                                     : nvt_fail(parser->reader.err, "event %llu is not an object",
                                                 (unsigned long long)parser->reader.events + 1);
     default:
         return 0;
@@ -369,7 +369,7 @@ static int cut(void *context)
     if (!parser->reader.events)
         return -1;
     nvt_trace_warn(parser->reader.trace,
-                   "ends in the middle, behind event %llu: what was written until then was read",
+                   "ends in the middle, after event %llu: what was written until then was read",
                    (unsigned long long)parser->reader.events);
     return 0;
 }

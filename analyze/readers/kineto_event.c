@@ -358,7 +358,7 @@ int nvt_kineto_add(struct nvt_kineto *reader)
     if (!event->phase || !strchr("XBEbeniIR", event->phase))
         return 0; /* flows, counters, snapshots */
     if (event->mistyped || !event->has_time || event->duration < 0)
-        return nvt_fail(reader->err, "event %llu ('%.100s') has a '%s' that is no time",
+        return nvt_fail(reader->err, "event %llu ('%.100s') has a '%s' that is not a time",
                         (unsigned long long)reader->events, nvt_name(reader->trace, event->name),
                         event->has_time ? "dur" : "ts");
     if (event->time < reader->first)

@@ -81,8 +81,8 @@ static int export_and_read(const char *path, const char *export, const char *sai
     free(absolute);
     if (status == 127)
         return nvt_fail_at(err, path, -1,
-                           "is nsys's own format, and there is no nsys here; where there is one: "
-                           "nsys export --type sqlite FILE.nsys-rep");
+                           "is nsys's own format, and there is no nsys here to convert it; on a "
+                           "machine that has one: nsys export --type sqlite FILE.nsys-rep");
     first_line(said, line, sizeof(line));
     if (status)
         return nvt_fail_at(err, path, -1, "nsys export failed with status %d%s%s", status,

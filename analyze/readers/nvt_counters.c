@@ -465,7 +465,7 @@ static void say_what_is_missing(const struct completion *completion)
                        completion->out_of_time);
     if (completion->not_finite)
         nvt_trace_note(trace,
-                       "values of counters that are infinite or no numbers are left out: %" PRIu64,
+                       "values of counters that are infinite or not numbers are left out: %" PRIu64,
                        completion->not_finite);
 }
 

@@ -280,7 +280,7 @@ static void note_missing(struct nvt_nvt_reader *reader)
         if (devices->processes[i].is_used)
             note_end(reader, &devices->processes[i]);
     if (devices->lost_cupti)
-        nvt_trace_note(trace, "%llu device records were lost, as CUPTI had no room for them",
+        nvt_trace_note(trace, "%llu device records were lost, because CUPTI had no room for them",
                        (unsigned long long)devices->lost_cupti);
     if (devices->lost_ring)
         nvt_trace_note(trace, "%llu device records were lost at a full buffer",

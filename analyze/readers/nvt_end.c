@@ -68,11 +68,11 @@ static int begin_at_cut(struct nvt_nvt_reader *reader)
     if (!reader->is_cut || !reader->sample_count)
         return 0;
     uint64_t last = samples[reader->sample_count - 1].ticks;
-    nvt_trace_note(
-        reader->trace,
-        "what ended in the first %.1f of %.1f s was cut off, as the latest %s were to be kept",
-        (double)time_of(reader, reader->cut) / 1e9, (double)time_of(reader, last) / 1e9,
-        kept ? kept : "events");
+    nvt_trace_note(reader->trace,
+                   "what ended in the first %.1f of %.1f s was cut off, because only the latest %s "
+                   "were to be kept",
+                   (double)time_of(reader, reader->cut) / 1e9, (double)time_of(reader, last) / 1e9,
+                   kept ? kept : "events");
     if (keep_begun(reader))
         return -1;
     for (uint32_t i = 0; i < ranges->count; i++) {

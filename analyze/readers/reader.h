@@ -64,6 +64,6 @@ struct nvt_trace *nvt_trace_read_compensated(const char *path, struct nvt_error 
 
 /* What is said of JSON that is something else than a trace, and of such pickles: folders have them too. */
 #define NVT_NO_TRACE_EVENTS "holds no trace events"
-#define NVT_NO_SNAPSHOT     "no memory snapshot of PyTorch"
+#define NVT_NO_SNAPSHOT     "not a memory snapshot of PyTorch"
 
 #endif

@@ -18,7 +18,7 @@ int nvt_snapshot_take_room(struct nvt_snapshot *snapshot)
 {
     if (!snapshot->room)
         return nvt_fail_at(snapshot->err, snapshot->path, -1,
-                           "is a damaged pickle: it says more than it has bytes");
+                           "is a damaged pickle: it claims more than it has bytes for");
     snapshot->room--;
     return 0;
 }
@@ -164,7 +164,7 @@ static void add_notes(const struct nvt_snapshot *snapshot)
     for (uint32_t i = 0; i < trace->memory.count; i++)
         earlier += trace->memory.is_earlier[i];
     if (snapshot->stand_in)
-        nvt_trace_note(trace, "there are no times in this snapshot: its events stand a microsecond "
+        nvt_trace_note(trace, "this snapshot has no times: its events are placed a microsecond "
                               "apart, in their order");
     if (trace->memory.count && earlier == trace->memory.count)
         nvt_trace_note(trace, "this snapshot has no history, only what was in use at its end: "

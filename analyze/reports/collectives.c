@@ -296,15 +296,14 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
             status = nvt_fail_at(err, input->traces[i].trace->path, -1, "out of memory");
     if (!status)
         status = nvt_groups_finish(&all.groups, err);
-    struct nvt_table *table =
-        status ? NULL
-               : nvt_report_table(&nvt_report_collectives, input,
-                                  "Communication by what it is and its size", err);
+    struct nvt_table *table = status ? NULL
+                                     : nvt_report_table(&nvt_report_collectives, input,
+                                                        "Communication by kind and size", err);
     if (!status && (!table || put_rows(table, &all, err)))
         status = -1;
     if (!status) {
         if (!all.groups.count)
-            nvt_note(input, "note: there is no communication in what was read");
+            nvt_note(input, "note: no communication in the input");
         status = nvt_report_add(tables, table, err);
     } else {
         nvt_table_free(table);
@@ -316,7 +315,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_collectives = {
     .name = "collectives",
-    .about = "communication by kind and size: calls, times, bandwidth as NCCL's tests reckon it",
+    .about = "communication by kind and size: calls, times, bandwidth as NCCL's tests define it",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

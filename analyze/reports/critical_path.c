@@ -114,8 +114,8 @@ static void tell_missing(struct nvt_report_input *input, const struct nvt_trace 
 {
     if (paths->is_blind)
         nvt_note(input,
-                 "note: %s has no CUDA calls but launches: what the host waited for is not known, "
-                 "and no path can be followed%s",
+                 "note: %s has no CUDA calls other than launches: what the host waited for is "
+                 "unknown, so no path can be followed%s",
                  trace->path,
                  strcmp(trace->format, "nvt") ? "" : " (record --trace kernel,api,sync)");
 }
@@ -409,7 +409,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
                     nvt_groups_finish(&sums.ranges, err)))
         status = -1;
     if (!status && !nvt_table_rows(sums.table) && !sums.is_blind)
-        nvt_note(input, "note: there is no device operation in what was read");
+        nvt_note(input, "note: no device operations in the input");
     if (sums.inferred)
         nvt_note(input,
                  "note: %llu steps from one stream to another are inferred from their times: the "
@@ -425,7 +425,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_critical_path = {
     .name = "critical_path",
-    .about = "what the program's time waited for, step by step from its end: kernels, calls, host",
+    .about = "what the program's time was spent waiting for: kernels, copies, calls, host",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = COUNT(columns),

@@ -125,7 +125,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     if (!status) {
         fill(table, &groups);
         if (!groups.count)
-            nvt_note(input, "note: there is no kernel with its launching call in what was read");
+            nvt_note(input, "note: no kernels with their launching calls in the input");
         status = nvt_report_add(tables, table, err);
     }
     nvt_groups_free(&groups);

@@ -245,7 +245,7 @@ static int make(const struct nvt_report *report, const struct summary_report *su
         else
             fill_times(table, &groups);
         if (!groups.count)
-            nvt_note(input, "note: there is no %s in what was read", summary->nothing);
+            nvt_note(input, "note: no %s in the input", summary->nothing);
         status = nvt_report_add(tables, table, err);
     }
     nvt_groups_free(&groups);
@@ -279,44 +279,44 @@ static int make(const struct nvt_report *report, const struct summary_report *su
     }
 
 DEFINE_REPORT(cuda_gpu_kern_sum, NVT_TAKES_LAUNCHES, BY_ANY_NAME, "CUDA GPU kernel summary",
-              "kernels by total time", SUMMARY(.kinds = KERNELS, .nothing = "kernel"),
+              "kernels by total time", SUMMARY(.kinds = KERNELS, .nothing = "kernels"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("Name"))
 
 DEFINE_REPORT(cuda_gpu_kern_gb_sum, 0, BY_ANY_NAME, "CUDA GPU kernel summary by grid and block",
               "kernels by total time, those of other grids and blocks apart",
-              SUMMARY(.kinds = KERNELS, .by_shape = 1, .nothing = "kernel"),
+              SUMMARY(.kinds = KERNELS, .by_shape = 1, .nothing = "kernels"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("GridXYZ"), TEXT_COLUMN("BlockXYZ"),
               TEXT_COLUMN("Name"))
 
 DEFINE_REPORT(cuda_api_sum, 0, 0, "CUDA API summary", "CUDA calls of the host by total time",
-              SUMMARY(.kinds = CALLS, .nothing = "CUDA call"), TIME_COLUMNS("Num Calls"),
+              SUMMARY(.kinds = CALLS, .nothing = "CUDA calls"), TIME_COLUMNS("Num Calls"),
               TEXT_COLUMN("Name"))
 
 DEFINE_REPORT(
     osrt_sum, 0, 0, "OS runtime summary",
     "calls of the operating system's libraries that may block, in nsys exports, by total time",
-    SUMMARY(.kinds = OS_CALLS, .nothing = "OS runtime call (nsys profile --trace=osrt)"),
+    SUMMARY(.kinds = OS_CALLS, .nothing = "OS runtime calls (nsys profile --trace=osrt)"),
     TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
 
 DEFINE_REPORT(cuda_gpu_mem_time_sum, 0, 0, "CUDA GPU memory operations by time",
               "copies and memsets by total time",
-              SUMMARY(.kinds = MEMORY, .nothing = "copy and no memset"), TIME_COLUMNS("Count"),
+              SUMMARY(.kinds = MEMORY, .nothing = "copies or memsets"), TIME_COLUMNS("Count"),
               TEXT_COLUMN("Operation"))
 
 DEFINE_REPORT(cuda_gpu_sum, 0, BY_ANY_NAME, "CUDA GPU summary",
               "kernels, copies and memsets by total time",
-              SUMMARY(.kinds = KERNELS | MEMORY, .by_category = 1, .nothing = "device operation"),
+              SUMMARY(.kinds = KERNELS | MEMORY, .by_category = 1, .nothing = "device operations"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("Category"), TEXT_COLUMN("Operation"))
 
 DEFINE_REPORT(cuda_api_gpu_sum, 0, BY_ANY_NAME, "CUDA summary (API, kernels, memory operations)",
               "CUDA calls, kernels, copies and memsets by total time",
               SUMMARY(.kinds = KERNELS | MEMORY | CALLS, .by_category = 1,
-                      .nothing = "device operation and no CUDA call"),
+                      .nothing = "device operations or CUDA calls"),
               TIME_COLUMNS("Instances"), TEXT_COLUMN("Category"), TEXT_COLUMN("Operation"))
 
 DEFINE_REPORT(cuda_gpu_mem_size_sum, 0, 0, "CUDA GPU memory operations by size",
               "copies and memsets by bytes moved",
-              SUMMARY(.kinds = MEMORY, .sizes = 1, .nothing = "copy and no memset"),
+              SUMMARY(.kinds = MEMORY, .sizes = 1, .nothing = "copies or memsets"),
               {"Total (MB)", "MB", NVT_REAL, 3, 0}, {"Count", "", NVT_INT, 0, 0},
               {"Avg (MB)", "MB", NVT_REAL, 3, 0}, {"Med (MB)", "MB", NVT_REAL, 3, 0},
               {"Min (MB)", "MB", NVT_REAL, 3, 0}, {"Max (MB)", "MB", NVT_REAL, 3, 0},

@@ -198,10 +198,10 @@ static void tell(struct nvt_report_input *input, const struct idles *idles,
                  const struct nvt_shared *shared)
 {
     if (!nvt_table_rows(idles->table))
-        nvt_note(input, "note: there is no device operation in what was read");
+        nvt_note(input, "note: no device operations in the input");
     if (idles->doubtful)
-        nvt_note(input, "note: processes have devices of the same number, which may be the same "
-                        "device: it is not idle then while any of them has work on it");
+        nvt_note(input, "note: processes have devices with the same number, which may be the same "
+                        "device: it is then not idle while any of them has work on it");
     if (shared->certain[0])
         nvt_shared_note(input, shared->certain);
 }
@@ -236,7 +236,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_gpu_idle = {
     .name = "gpu_idle",
-    .about = "idle time of each device, how much of it waits for the host, the longest gaps",
+    .about =
+        "idle time of each device, how much of it was spent waiting for the host, the longest gaps",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -236,7 +236,7 @@ static int make_peak(struct nvt_report_input *input, struct nvt_tables *tables,
     if (nvt_memory_of_runs(input, tables, err) || nvt_pipeline_memory(input, tables, err))
         return -1;
     if (tables->count == before)
-        nvt_note(input, "note: no trace has a memory event, and no run a peak");
+        nvt_note(input, "note: no trace has memory events, and no run has a peak");
     return 0;
 }
 

@@ -89,7 +89,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
             return -1;
         }
     if (!nvt_table_rows(table))
-        nvt_note(input, "note: there is no device operation in what was read");
+        nvt_note(input, "note: no device operations in the input");
     return nvt_report_add(tables, table, err);
 }
 

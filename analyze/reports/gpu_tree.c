@@ -384,7 +384,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         status = nvt_fail(err, "out of memory");
     } else if (!status) {
         if (!tree.count)
-            nvt_note(input, "note: there is no NVTX range in what was read");
+            nvt_note(input, "note: no NVTX ranges in the input");
         status = nvt_report_add(tables, table, err);
     }
     nvt_groups_free(&tree.names);

@@ -128,26 +128,28 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_sweeps sweeps = {0};
     size_t alone = 0;
     int status = nvt_sweeps_of(input, NULL, &sweeps, err);
-    struct nvt_table *table =
-        status ? NULL
-               : nvt_report_table(&nvt_report_growth, input, "Cost over what was varied", err);
+    struct nvt_table *table = status
+                                  ? NULL
+                                  : nvt_report_table(&nvt_report_growth, input,
+                                                     "Cost over the number that was varied", err);
     for (size_t i = 0; i < sweeps.count && table && !status; i++) {
         size_t left = put_sweep(table, &sweeps.items[i]);
         status = left == SIZE_MAX ? nvt_fail(err, "out of memory") : 0;
         alone += left;
     }
     if (table && !status && !nvt_table_rows(table))
-        nvt_note(input, nvt_window_is_set(input->window)
-                            ? "note: growth is of runs as a whole, not of what --filter-nvtx and "
-                              "--filter-time leave"
-                            : "note: no three runs with iterations were found that differ in one "
-                              "number alone");
+        nvt_note(
+            input,
+            nvt_window_is_set(input->window)
+                ? "note: growth compares whole runs: not with --filter-nvtx or --filter-time"
+                : "note: growth needs three runs with iterations that differ in one number alone");
     else if (table && !status && alone)
         nvt_note(input, "note: %zu name%s of growth occur%s with one value only, and %s left out",
                  alone, alone == 1 ? "" : "s", alone == 1 ? "s" : "", alone == 1 ? "is" : "are");
     for (size_t i = 0; i < sweeps.count && table && !status; i++)
         if (sweeps.items[i].without)
-            nvt_note(input, "note: growth is of %s above 0, without %zu run%s of %s with 0 or less",
+            nvt_note(input,
+                     "note: growth is over %s above 0, without %zu run%s of %s with 0 or less",
                      sweeps.items[i].axis, sweeps.items[i].without,
                      sweeps.items[i].without == 1 ? "" : "s", sweeps.items[i].where);
     nvt_sweeps_free(&sweeps);
@@ -160,7 +162,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_growth = {
     .name = "growth",
-    .about = "what ranges, calls and device operations cost over a number that was varied",
+    .about =
+        "how costs of ranges, calls and device operations grow with a number, over several runs",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = COLUMNS,

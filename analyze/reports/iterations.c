@@ -143,10 +143,10 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         return -1;
     }
     if (!nvt_table_rows(table))
-        nvt_note(input, "note: there is no device whose operations repeat in what was read");
+        nvt_note(input, "note: no device in the input has operations that repeat");
     if (open)
-        nvt_note(input, "note: nothing follows the last iteration, so that it has no period: it is "
-                        "not in the times");
+        nvt_note(input, "note: nothing follows the last iteration, so it has no period and is not "
+                        "part of the times");
     status = nvt_report_add(tables, table, err);
     if (!status && nvt_table_rows(items))
         return nvt_report_add(tables, items, err);
@@ -156,7 +156,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_iterations = {
     .name = "iterations",
-    .about = "iterations of a loop on each device, found without annotations",
+    .about = "the loop of each device, found without annotations: iterations and their period",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

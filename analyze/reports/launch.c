@@ -191,14 +191,14 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
             return -1;
         }
     if (table && !nvt_table_rows(table))
-        nvt_note(input, "note: there is no device operation with its launching call in what was "
-                        "read");
+        nvt_note(input, "note: no device operations with their launching calls in the input");
     return nvt_report_add(tables, table, err);
 }
 
 const struct nvt_report nvt_report_launch_latency = {
     .name = "launch_latency",
-    .about = "from launch to start by stream: operations that a stream waited for, and queued ones",
+    .about =
+        "from launch to start, by stream: operations that the stream waited for, and queued ones",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -85,7 +85,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_memory_at_peak = {
     .name = "memory_at_peak",
-    .about = "what memory was in use for at its peak, by the ranges that allocated it, as a tree",
+    .about = "what memory was in use for at its peak, as a tree of the ranges that allocated it",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

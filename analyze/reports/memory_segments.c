@@ -151,7 +151,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_memory_segments = {
     .name = "memory_segments",
-    .about = "what an allocator held at the end, and how much of it nothing fits into",
+    .about = "what an allocator held at the end: how much was in use, and free in what pieces",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

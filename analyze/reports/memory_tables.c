@@ -23,9 +23,8 @@ int nvt_memory_tables(const struct nvt_report *report, const char *title, nvt_me
     if (input->run_count && is_of_runs)
         return 0;
     if (without == 1 && input->trace_count == 1)
-        nvt_note(input, "note: there is no memory event in %s", input->traces[0].trace->path);
+        nvt_note(input, "note: no memory events in %s", input->traces[0].trace->path);
     else if (without)
-        nvt_note(input, "note: there is no memory event in %zu of %zu traces", without,
-                 input->trace_count);
+        nvt_note(input, "note: no memory events in %zu of %zu traces", without, input->trace_count);
     return 0;
 }

@@ -161,7 +161,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     if (!status)
         put_sums(table, &sums);
     if (!status && !nvt_table_rows(table))
-        nvt_note(input, "note: there is no sample of an NVTX counter within a range");
+        nvt_note(input, "note: no NVTX counter was sampled within a range");
     nvt_groups_free(&sums.groups);
     free(sums.items);
     if (!status)
@@ -172,8 +172,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_nvtx_counter_ranges = {
     .name = "nvtx_counter_ranges",
-    .about = "what NVTX counters did within ranges: change, change per second, average, lowest and "
-             "highest",
+    .about =
+        "how NVTX counters changed within ranges: in total, per second, average, lowest, highest",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -109,13 +109,13 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         samples += input->traces[i].trace->counter_samples.count;
     }
     if (!samples)
-        nvt_note(input, "note: there is no sample of an NVTX counter in what was read");
+        nvt_note(input, "note: no samples of NVTX counters in the input");
     return 0;
 }
 
 const struct nvt_report nvt_report_nvtx_counters = {
     .name = "nvtx_counters",
-    .about = "NVTX counters: samples, between what they lie, their average, how fast they change",
+    .about = "NVTX counters: samples, minimum, maximum, average, change per second",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -207,7 +207,7 @@ static int make_projected(struct nvt_report_input *input, struct nvt_tables *tab
     if (!status) {
         fill_projected(table, &sum);
         if (!sum.groups.count)
-            nvt_note(input, "note: there is no range with a device operation in what was read");
+            nvt_note(input, "note: no ranges with device operations in the input");
         status = nvt_report_add(tables, table, err);
     }
     nvt_groups_free(&sum.groups);

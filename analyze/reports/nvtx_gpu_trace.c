@@ -137,7 +137,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_nvtx_gpu_proj_trace = {
     .name = "nvtx_gpu_proj_trace",
-    .about = "every range with device operations, as it lies on the devices",
+    .about = "every range with device operations, from its first to its last device operation",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

@@ -295,7 +295,7 @@ static int make_kernels(struct nvt_report_input *input, struct nvt_tables *table
     if (!status) {
         fill_kernels(table, &sum);
         if (!sum.groups.count)
-            nvt_note(input, "note: there is no kernel in what was read");
+            nvt_note(input, "note: no kernels in the input");
         status = nvt_report_add(tables, table, err);
     }
     nvt_groups_free(&sum.groups);

@@ -126,13 +126,13 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         marks += input->traces[i].trace->marks.count;
     }
     if (!marks)
-        nvt_note(input, "note: there is no NVTX mark in what was read");
+        nvt_note(input, "note: no NVTX marks in the input");
     return 0;
 }
 
 const struct nvt_report nvt_report_nvtx_marks = {
     .name = "nvtx_marks",
-    .about = "marks by name: how often, the first and the last, between what their payloads lie",
+    .about = "marks by name: how many, the first and last time, smallest and largest payload",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = sizeof(columns) / sizeof(columns[0]),

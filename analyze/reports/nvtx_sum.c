@@ -207,7 +207,7 @@ static int make(const struct nvt_report *report, const char *title, int styles,
         goto out;
     fill(table, &sums, report->columns == columns_with_style);
     if (!sums.ranges)
-        nvt_note(input, "note: there is no NVTX range in what was read");
+        nvt_note(input, "note: no NVTX ranges in the input");
     if (sums.unclosed)
         nvt_note(input, "note: %s leaves out %zu range%s that never ended", report->name,
                  sums.unclosed, sums.unclosed == 1 ? "" : "s");

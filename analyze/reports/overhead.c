@@ -117,11 +117,10 @@ static struct sheet new_sheet(const struct nvt_slowdowns *overheads,
     /* The ratio of two medians is another number than the median of ratios. */
     sheet.table = nvt_report_table(
         &report, input,
-        has_pairs(overheads)
-            ? "What collecting costs: times are medians over the pairs, slow-down is the "
-              "median of the pairs' own, with its 95 % interval"
-        : has[LOW] ? "What collecting costs: times are medians, slow-down is of the means, with "
-                     "its 95 % interval"
+        has_pairs(overheads) ? "What collecting costs: times are medians over the pairs, slow-down "
+                               "is the median of the pairs' slow-downs, with its 95 % interval"
+        : has[LOW] ? "What collecting costs: times are medians, slow-down is the ratio of the "
+                     "means, with its 95 % interval"
                    : "What collecting costs",
         err);
     return sheet;
@@ -186,7 +185,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_overhead = {
     .name = "overhead",
-    .about = "slow-down of each phase at each level of collection against none",
+    .about = "slow-down of each phase at each level of collection, against runs without",
     .needs = NVT_NEEDS_RUNS,
     .columns = columns,
     .column_count = SOURCE,

@@ -199,8 +199,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
         put_view(time, &views.items[i]);
         if (views.items[i].ranks_here < views.items[i].ranks)
             nvt_note(input,
-                     "note: traces of %d of %d ranks are here: of the others' partitions nothing "
-                     "is known (%s)",
+                     "note: the input has traces of %d of %d ranks: nothing is known of the "
+                     "partitions of the others (%s)",
                      views.items[i].ranks_here, views.items[i].ranks, views.items[i].configuration);
         shared |= !views.items[i].on_device && !views.items[i].has_workers &&
                   views.items[i].partitions > 1;
@@ -209,8 +209,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     }
     if (shared)
         nvt_note(input,
-                 "note: partitions that one thread runs in turn do not overlap: their bubble has "
-                 "the others' work in it (--engine torchgpipe gives each a thread)");
+                 "note: partitions that one thread runs in turn do not overlap: their bubble "
+                 "includes the work of the others (--engine torchgpipe gives each a thread)");
     if (levels && !views.count)
         nvt_note(input, "note: no ranges of a pipeline were found");
     nvt_pipeline_views_free(&views);

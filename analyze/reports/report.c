@@ -127,11 +127,12 @@ void nvt_report_note_left_out(struct nvt_report_input *input, const struct nvt_r
         alone += !input->traces[i].runs;
     if (alone && input->run_count && shown != &nvt_report_nvtx_sum)
         nvt_note(input,
-                 "note: this is the report %s, of what nvtally run wrote; of %zu other trace%s -r "
-                 "nvtx_sum tells",
+                 "note: this is the report %s, of what nvtally run wrote; for the %zu other "
+                 "trace%s, use -r nvtx_sum",
                  shown->name, alone, alone == 1 ? "" : "s");
     if (*workloads)
-        nvt_note(input, "note: this is the report %s; of %s there is another: -r %s has them all",
+        nvt_note(input,
+                 "note: this is the report %s; for %s there is another: -r %s prints them all",
                  shown->name, workloads, with);
 }
 
@@ -169,13 +170,13 @@ static const char *agree(const char *common, const char *value, size_t before, c
 
 static void merge(struct nvt_provenance *common, const struct nvt_provenance *more, size_t before)
 {
-    static const char several[] = "several", partly[] = "not stated of all";
+    static const char several[] = "several", partly[] = "not stated for all";
     common->backend = agree(common->backend, more->backend, before, several, partly);
     common->device = agree(common->device, more->device, before, several, partly);
     common->date =
-        agree(common->date, more->date, before, "several dates", "date not stated of all");
+        agree(common->date, more->date, before, "several dates", "date not stated for all");
     common->condition = agree(common->condition, more->condition, before, "several conditions",
-                              "condition not stated of all");
+                              "condition not stated for all");
 }
 
 /* Of a run directory: what the trace's row says, and for what it does not say, the directory. */
@@ -253,11 +254,10 @@ void nvt_report_note_costs(struct nvt_report_input *input)
     costs_text(input, NVT_COST_ATTRIBUTES, attributes, sizeof(attributes));
     costs_text(input, NVT_COST_START_END, start_end, sizeof(start_end));
     costs_text(input, NVT_COST_MARK, mark, sizeof(mark));
-    nvt_note(
-        input,
-        "note: taken off, in ns: %s a push/pop pair, %s one with attributes or of a domain, %s a "
-        "start/end pair, %s a mark",
-        pair, attributes, start_end, mark);
+    nvt_note(input,
+             "note: subtracted, in ns: %s per push/pop pair, %s per pair with attributes or in a "
+             "domain, %s per start/end pair, %s per mark",
+             pair, attributes, start_end, mark);
 }
 
 /* What a title says of times that were compensated. */
@@ -266,7 +266,7 @@ static void put_costs(const struct nvt_report_input *input, const char *title, c
 {
     char pair[64];
     if (input->compensate && costs_text(input, NVT_COST_PUSH_POP, pair, sizeof(pair)))
-        snprintf(out, size, "%s, the collector's own cost of %s ns a push/pop pair taken off",
+        snprintf(out, size, "%s, without the collector's own cost of %s ns per push/pop pair",
                  title, pair);
     else
         snprintf(out, size, "%s", title);

@@ -299,7 +299,7 @@ static int pair_names(struct stragglers *all, struct nvt_report_input *input)
             note_name(all, input, &counts[i], nvt_strings_get(all->names, i, NULL));
     }
     if (noted > NOTED)
-        nvt_note(input, "note: so it is with %u names more", noted - NOTED);
+        nvt_note(input, "note: the same holds for %u more names", noted - NOTED);
     free(counts);
     return 0;
 }
@@ -476,7 +476,7 @@ static int report(struct stragglers *all, struct nvt_report_input *input, struct
         return nvt_fail(err, "out of memory");
     }
     if (all->parties < 2)
-        nvt_note(input, "note: there are no collectives of two ranks or more in what was read");
+        nvt_note(input, "note: no collectives of two or more ranks in the input");
     struct nvt_table *waits = all->parties < 2 ? NULL : longest_waits(all, table);
     int status = nvt_report_add(tables, table, err);
     if (status || all->parties < 2) {

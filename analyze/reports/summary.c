@@ -499,7 +499,7 @@ static int add_memory(const struct nvt_report_input *input, struct nvt_tables *t
                       struct nvt_error *err)
 {
     struct nvt_table *table = new_table(
-        further[MEMORY_TABLE], "Memory: -r memory_at_peak has what it was in use for at its peak",
+        further[MEMORY_TABLE], "Memory: -r memory_at_peak shows what it was in use for at its peak",
         memory_columns, COUNT(memory_columns), input, err);
     int status = table ? 0 : -1;
     for (size_t i = 0; i < input->trace_count && !status; i++) {

@@ -97,9 +97,8 @@ static const struct nvt_column_spec first_columns[] = {
     [F_FAULTS_NS] = {"take about", "ns", NVT_REAL, 0, 0},
 };
 
-static const char first_title[] =
-    "Where the first iteration's time goes: ranges add up to all of its excess, calls and causes "
-    "tell the same time once more";
+static const char first_title[] = "Where the first iteration's time goes: ranges add up to all of "
+                                  "its excess, calls and causes describe the same excess again";
 
 /* Another table of the report, with the provenance of its first. */
 static struct nvt_table *another(const struct nvt_table *like, const char *title,
@@ -253,8 +252,8 @@ static void tell_untimed(struct nvt_report_input *input, const struct untimed *u
         snprintf(others, sizeof(others), " and %zu other%s", untimed->count - 1,
                  untimed->count > 2 ? "s" : "");
     nvt_note(input,
-             "note: %s%s: no process was timed from its first iteration on (--warmup 0), so which "
-             "ranges that one took is not known",
+             "note: %s%s: no process was timed from its first iteration on (--warmup 0), so what "
+             "made that one slow is not known",
              untimed->name, others);
 }
 
@@ -263,8 +262,7 @@ static void tell_late(struct nvt_report_input *input, size_t late)
     if (late)
         nvt_note(
             input,
-            "note: %zu trace%s left out: what was first there has been cut off (record --max-age, "
-            "--max-size)",
+            "note: %zu trace%s left out: the beginning was cut off (record --max-age, --max-size)",
             late, late > 1 ? "s are" : " is");
 }
 
@@ -296,7 +294,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     tell_late(input, warmups->late);
     if (!warmups->count) {
         if (!warmups->late)
-            nvt_note(input, "note: no trace has ranges named iteration: there is no curve to show");
+            nvt_note(input,
+                     "note: no trace has ranges named iteration, so there is no curve to show");
         nvt_warmups_free(warmups);
         return 0;
     }
@@ -305,7 +304,7 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
     struct nvt_table *more[MORE] = {NULL};
     int status = table ? 0 : -1;
     if (table) {
-        more[EFFECT] = another(table, "What the timed iterations say after so many warm-ups",
+        more[EFFECT] = another(table, "What the timed iterations show after that many warm-ups",
                                effect_columns, COUNT(effect_columns));
         more[CURVE] = another(table, "Iterations from the start of a process", curve_columns,
                               COUNT(curve_columns));
@@ -330,8 +329,8 @@ static int make(struct nvt_report_input *input, struct nvt_tables *tables, struc
 
 const struct nvt_report nvt_report_warmup = {
     .name = "warmup",
-    .about = "iterations from the start of a process, when they get level, where the first one's "
-             "time goes",
+    .about =
+        "how long warming up takes: when iterations become level, what makes the first one slow",
     .needs = NVT_NEEDS_TRACES,
     .columns = columns,
     .column_count = COUNT(columns),

@@ -344,8 +344,8 @@ const char *nvt_slowdowns_caution(const struct nvt_slowdowns *overheads)
     if (!singles)
         return NULL;
     return singles == intervals
-               ? "One pair of runs: the interval is of its iterations, without what differs from "
-                 "run to run; --repeat 6 has that."
-               : "Where there is one pair of runs, the interval is of its iterations, without what "
-                 "differs from run to run; --repeat 6 has that.";
+               ? "One pair of runs: the interval comes from its iterations alone and does not "
+                 "include differences between runs; --repeat 6 does."
+               : "Where there is one pair of runs, the interval comes from its iterations alone "
+                 "and does not include differences between runs; --repeat 6 does.";
 }

@@ -132,7 +132,8 @@ int nvt_cupti_load(struct nvt_cupti_api *api, char *why, size_t size)
         return -1;
     }
     if (api->cuptiGetVersion(&api->version) != CUPTI_SUCCESS || api->version < NVT_CUPTI_OLDEST) {
-        snprintf(why, size, "libcupti has API version %u, CUDA 11.8's (%u) or later is needed",
+        snprintf(why, size,
+                 "libcupti has API version %u; that of CUDA 11.8 (%u) or later is needed",
                  api->version, NVT_CUPTI_OLDEST);
         return -1;
     }

@@ -205,11 +205,10 @@ static void tell_of_others(int64_t asked)
 {
     const int64_t oldest = nvt_cupti_buffers_oldest();
     if (oldest && oldest < asked)
-        problem("CUPTI has not given back all buffers with device records: another tool, as "
-                "PyTorch's profiler, "
-                "may have taken over what they and later ones hold");
+        problem("CUPTI has not given back all buffers with device records: another tool, such as "
+                "PyTorch's profiler, may have taken over what they and later ones hold");
     if (nvt_cupti_buffers_foreign())
-        problem("CUPTI has handed over buffers of another tool, which had it before: that one "
+        problem("CUPTI has handed over buffers of another tool that used it before: that tool "
                 "misses them");
 }
 
@@ -456,9 +455,9 @@ static int subscribe(void)
     if (result != CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         return 0;
     problem(
-        "another tool has subscribed to CUPTI, and has it for itself: there are no device records");
+        "another tool has subscribed to CUPTI, which serves only one: there are no device records");
     if (nvt_capture_mode() == NVT_CAPTURE_PROFILER)
-        problem("CUPTI does not tell of cudaProfilerStart: another tool has subscribed to it");
+        problem("CUPTI does not report cudaProfilerStart: another tool has subscribed to it");
     return -1;
 }
 
@@ -484,7 +483,7 @@ static void listen(void)
     if (told != CUPTI_SUCCESS)
         atomic_store(&cupti.is_up, 1);
     if (profiler && result != CUPTI_SUCCESS)
-        problem("CUPTI does not tell of cudaProfilerStart");
+        problem("CUPTI does not report cudaProfilerStart");
 }
 
 /* --- the beginning --- */
@@ -557,7 +556,7 @@ static void start(void)
     atomic_store_explicit(&cupti.pid, getpid(), memory_order_release);
     if (start_thread()) {
         atomic_store(&cupti.pid, 0);
-        problem("no thread could be made to take device records");
+        problem("no thread could be started to receive device records");
         return;
     }
     listen();

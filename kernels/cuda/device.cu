@@ -176,8 +176,8 @@ static cublasStatus_t give_workspace(cublasHandle_t handle, int stream)
         cudaGetLastError();
         if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
             fprintf(stderr,
-                    "nvtally: the device has no %zu MiB left for cuBLAS to work in: its "
-                    "products may take longer than with them\n",
+                    "nvtally: the device has no %zu MiB left for cuBLAS to work in: its products "
+                    "may take longer\n",
                     WORKSPACE_BYTES >> 20);
         return CUBLAS_STATUS_SUCCESS;
     }

@@ -198,9 +198,8 @@ static int run_span(struct nvt_run_context *context, void *state, const struct n
                     enum nvt_timing timing, size_t first, size_t end, struct nvt_error *err)
 {
     if (timing == NVT_TIME_LOOP && context->settings->within)
-        return nvt_fail(err,
-                        "all calls of a phase lie under one clock here: there are no iterations "
-                        "to be compared within the run");
+        return nvt_fail(err, "all calls of a phase are timed together here: there are no "
+                             "iterations to compare within the run");
     if (warm_up(context, state, names, first, end, err))
         return -1;
     forget_peaks(context, first, end);
@@ -277,8 +276,9 @@ static int run_workload(struct nvt_run_context *context, struct nvt_error *err)
     if (!status && workload->loss)
         result->loss = workload->loss(state);
     if (!status && workload->loss && !isfinite(result->loss))
-        snprintf(result->message, sizeof(result->message),
-                 "the loss is no finite number: its times are those of other numbers than meant");
+        snprintf(
+            result->message, sizeof(result->message),
+            "the loss is not a finite number: the times are those of other numbers than intended");
     if (!status && workload->finish)
         workload->finish(context, state);
     if (!status && result->number_count > NVT_NUMBERS_MOST)

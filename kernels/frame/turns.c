@@ -132,7 +132,7 @@ int nvt_turns_create(const char *path, int64_t count, struct nvt_turns **turns,
                      struct nvt_error *err)
 {
     if (count < 1 || count > NVT_TURNS_MOST)
-        return nvt_fail(err, "%d processes at most take turns", NVT_TURNS_MOST);
+        return nvt_fail(err, "at most %d processes can take turns", NVT_TURNS_MOST);
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return nvt_fail_at(err, path, -1, "cannot be made: %s", strerror(errno));
@@ -161,7 +161,7 @@ static int check(struct nvt_turns *turns, const char *path, int64_t who, struct 
 {
     const struct page *page = turns->page;
     if (page->magic != MAGIC || page->count < 1 || page->count > NVT_TURNS_MOST)
-        return nvt_fail_at(err, path, -1, "is no file of turns");
+        return nvt_fail_at(err, path, -1, "is not a file of turns");
     if (who < 0 || who >= page->count)
         return nvt_fail_at(err, path, -1, "has no place %lld", (long long)who);
     turns->count = page->count;
@@ -190,7 +190,7 @@ int nvt_turns_join(const char *path, int64_t who, struct nvt_turns **turns, stru
     /* What lies behind a file's end cannot be touched. */
     if (fstat(descriptor, &status) || status.st_size != sizeof(struct page)) {
         close(descriptor);
-        return nvt_fail_at(err, path, -1, "is no file of turns");
+        return nvt_fail_at(err, path, -1, "is not a file of turns");
     }
     struct nvt_turns *made = new_turns(descriptor, NULL);
     if (!made) {

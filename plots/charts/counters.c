@@ -223,7 +223,7 @@ static int fits(const struct nvt_report_input *input)
 
 const struct nvt_chart nvt_chart_counters = {
     .name = "counters",
-    .about = "a trace's NVTX counters over time, with its phases behind",
+    .about = "NVTX counters over time, in front of the phases",
     .part = NVT_CHART_COUNTERS,
     .fits = fits,
     .draw = draw,

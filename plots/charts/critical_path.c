@@ -28,7 +28,7 @@ static const struct {
     {NVT_PATH_GAP, NVT_BLACK, "in between", "gaps between operations that follow each other"},
     {NVT_PATH_STALL, NVT_BLACK, "in between", "late for no reason that is on record"},
     {NVT_PATH_LAUNCH, NVT_BLACK, "in between", "from a launch to its start"},
-    {NVT_PATH_WAKE, NVT_BLACK, "in between", "from an end to the return of who waited"},
+    {NVT_PATH_WAKE, NVT_BLACK, "in between", "from an end to the return of the call that waited"},
 };
 
 struct bar {
@@ -177,7 +177,7 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     const struct bars *bars = what;
     double longest = bars->items[0].ns / bars->unit.ns;
     char title[NVT_FRAME_TEXT];
-    snprintf(title, sizeof(title), "What the time of %s waited for",
+    snprintf(title, sizeof(title), "What the time of %s was spent waiting for",
              nvt_label_file(bars->trace->path, (char[NVT_LABEL_FILE]){0}));
     struct nvt_frame frame = nvt_frame_new(request->format, name, title);
     frame.left = frame.right = 16;
@@ -237,7 +237,7 @@ static int fits(const struct nvt_report_input *input)
 
 const struct nvt_chart nvt_chart_critical_path = {
     .name = "critical_path",
-    .about = "what the time of a trace waited for, and what is hidden beside it",
+    .about = "what the time of a trace was spent waiting for, and what is hidden beside it",
     .part = NVT_CHART_TIME,
     .fits = fits,
     .draw = draw,

@@ -265,12 +265,11 @@ static const struct {
 } pictures[] = {
     [NVT_STACKS_HOST] =
         {"flame-host", "Where host time went", "time",
-         "Below each range what lies within it, the widest first. All times it ran and all threads "
-         "are added up. What is bare below a range is its own time."},
-    [NVT_STACKS_DEVICE] =
-        {"flame-device", "Where device time went", "time",
-         "Kernels and copies below the ranges that launched them, the widest first. All times they "
-         "ran are added up, also where they ran at the same time."},
+         "Below each range what lies within it, the widest first. All times it ran and "
+         "all threads are added up. The bare part below a range is its own time."},
+    [NVT_STACKS_DEVICE] = {"flame-device", "Where device time went", "time",
+                           "Kernels and copies below the ranges that launched them, the widest "
+                           "first. All times they ran are added up, even those at the same time."},
     [NVT_STACKS_MEMORY] = {"memory-at-peak", "What memory was in use for at its peak", "memory",
                            NULL},
 };
@@ -292,8 +291,8 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
     char note[NVT_FRAME_TEXT];
     if (sheet->what == NVT_STACKS_MEMORY)
         snprintf(note, sizeof(note),
-                 "What was allocated and not freed until the moment at which most was allocated, "
-                 "below the %s that allocated it, the widest first.",
+                 "What was allocated and not yet freed when most was allocated, below the %s that "
+                 "allocated it, the widest first.",
                  callers(sheet));
     else
         snprintf(note, sizeof(note), "%s", pictures[sheet->what].note);
@@ -301,8 +300,8 @@ static void put_notes(const struct nvt_chart_request *request, const struct shee
     if (sheet->stacks.unseen)
         put_unseen(sheet, frame);
     if (sheet->stacks.has_alike)
-        nvt_frame_note(frame,
-                       "* is any number: ranges whose names differ in nothing else are one.");
+        nvt_frame_note(
+            frame, "* stands for any number: ranges whose names differ in nothing else are one.");
     if (sheet->is_cut)
         nvt_frame_note(frame, "What lies deeper is not drawn.");
     nvt_chart_provenance(request->input, frame);

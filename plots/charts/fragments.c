@@ -281,7 +281,7 @@ static void put_frame(const struct nvt_report_input *input, const struct sheet *
     int bars = has_bars(sheet, FORWARD_STD) || has_bars(sheet, BACKWARD_STD);
     nvt_studied_notes(sheet->studied, bars ? "bars and band" : NULL, frame);
     nvt_frame_note(frame, has_cut(sheet, &panels[0]) || has_cut(sheet, &panels[1])
-                              ? "A bar that goes on outside ends in a triangle."
+                              ? "A bar that extends beyond the chart ends in a triangle."
                               : "");
     snprintf(failed, sizeof(failed), "%zu not measured (out of memory or error).", sheet->failed);
     if (sheet->failed)
@@ -369,7 +369,7 @@ static int fits(const struct nvt_report_input *input)
 
 const struct nvt_chart nvt_chart_fragments = {
     .name = "fragments",
-    .about = "the fragment study: times, peak memory, parameters; a sheet a size and batch",
+    .about = "the fragment study: times, peak memory, parameters; a sheet for each size and batch",
     .fits = fits,
     .draw = draw,
 };

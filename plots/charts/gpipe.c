@@ -475,7 +475,7 @@ static void put_memory(const struct nvt_chart_request *request,
     } else {
         nvt_frame_note(&frame, "This schedule mixes forward and backward: see gpipe-schedule.");
     }
-    nvt_frame_note(&frame, "Within a forward or backward: its peak; behind it: what was left.");
+    nvt_frame_note(&frame, "Within a forward or backward: its peak; after it: what was left.");
     note_clock(request, view, &frame);
     nvt_frame_note(&frame, view->configuration);
     nvt_chart_provenance(request->input, &frame);

@@ -222,7 +222,7 @@ static void put_panel(const struct sheet *sheet, int panel, int index,
     char text[64];
     const size_t first = panel ? sheet->counts[0] : 0;
     nvt_frame_panel(frame, index, frame->columns > 1 ? titles[panel] : NULL, out);
-    snprintf(text, sizeof(text), "time an iteration (%s)%s", sheet->unit.name,
+    snprintf(text, sizeof(text), "time per iteration (%s)%s", sheet->unit.name,
              nvt_frame_scale('y', &sheet->extent, sheet->unit.ns, 0, out) ? ", log scale" : "");
     nvt_frame_y_label(frame, index, text, out);
     for (size_t i = first; i < first + sheet->counts[panel]; i++) {
@@ -256,8 +256,8 @@ static void put_left_out(const struct sheet *sheet, struct nvt_frame *frame)
     char text[NVT_FRAME_TEXT];
     if (sheet->left_out) {
         snprintf(text, sizeof(text),
-                 "The dearest %zu; %zu more of at least 1 %% of the iteration "
-                 "are in nvtally stats -r growth.",
+                 "The %zu most expensive; %zu more of at least 1 %% of the iteration are in "
+                 "nvtally stats -r growth.",
                  sheet->counts[0] + sheet->counts[1], sheet->left_out);
         nvt_frame_note(frame, text);
     }
@@ -283,15 +283,16 @@ static void put_script(const struct nvt_chart_request *request, const void *what
     put_keys(sheet, &frame);
     nvt_frame_note(&frame, "Points: medians of the iterations; what is entered several times in "
                            "one is added up.");
-    nvt_frame_note(&frame, sheet->has_means ? "What at most half of a run's iterations have is "
-                                              "shown by its means."
-                                            : "");
-    nvt_frame_note(&frame, sheet->has_lines ? "Lines: the line or the power that is nearer, by "
-                                              "least squares."
-                                            : "");
+    nvt_frame_note(&frame,
+                   sheet->has_means
+                       ? "What at most half of a run's iterations have is shown by its mean."
+                       : "");
+    nvt_frame_note(&frame, sheet->has_lines
+                               ? "Lines: the line or the power that is closer, by least squares."
+                               : "");
     nvt_frame_note(&frame, sheet->has_joins
-                               ? "Dotted: joins points that show no growth by a quarter or more "
-                                 "at 95 %, or are off it by more than 20 %."
+                               ? "Dotted: joins points that show no growth of a quarter or more at "
+                                 "95 %, or that grow but are off by more than 20 %."
                                : "");
     put_left_out(sheet, &frame);
     /* The other numbers. */
@@ -372,7 +373,7 @@ static int fits(const struct nvt_report_input *input)
 
 const struct nvt_chart nvt_chart_growth = {
     .name = "growth",
-    .about = "cost of a program's ranges and operations over the number that it was run with",
+    .about = "cost of a program's ranges and operations over a number that was varied",
     .part = NVT_CHART_GROWTH,
     .fits = fits,
     .draw = draw,

@@ -246,7 +246,7 @@ static int fits(const struct nvt_report_input *input)
 
 const struct nvt_chart nvt_chart_memory = {
     .name = "memory",
-    .about = "what a trace had allocated and reserved over time, with its phases behind",
+    .about = "what was allocated and reserved over time, in front of the phases",
     .part = NVT_CHART_MEMORY,
     .fits = fits,
     .draw = draw,

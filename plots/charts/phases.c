@@ -216,7 +216,7 @@ static void put_frame(const struct sheet *sheet, struct nvt_frame *frame)
     if (sheet->source->studied.repeats < 2)
         nvt_frame_note(frame, "Means over the iterations.");
     nvt_studied_notes(&sheet->source->studied, bars ? "bars" : NULL, frame);
-    nvt_frame_note(frame, cut ? "A bar that goes on outside ends in a triangle." : "");
+    nvt_frame_note(frame, cut ? "A bar that extends beyond the chart ends in a triangle." : "");
     put_failed(sheet, frame);
     if (nvt_words_pick(&words, sheet->rows[0].name, 1, text, sizeof(text)))
         nvt_frame_note(frame, text);

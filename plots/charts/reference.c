@@ -201,7 +201,8 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
     nvt_studied_notes(sheet->studied,
                       has_bars(sheet) ? "bars of the ratio, from those that are known" : NULL,
                       frame);
-    nvt_frame_note(frame, has_cut(sheet) ? "A bar that goes on outside ends in a triangle." : "");
+    nvt_frame_note(frame,
+                   has_cut(sheet) ? "A bar that extends beyond the chart ends in a triangle." : "");
     nvt_frame_provenance(frame, "Ours: ", &from);
     snprintf(text, sizeof(text), "Published: %s; device: %s", theirs ? theirs->title : "?",
              theirs ? theirs->device : "not stated");
@@ -285,7 +286,7 @@ static int fits(const struct nvt_report_input *input)
 
 const struct nvt_chart nvt_chart_reference = {
     .name = "reference",
-    .about = "times as multiples of the published ones, which are of other machines",
+    .about = "times as multiples of the published ones, which come from other machines",
     .part = NVT_CHART_REFERENCE,
     .fits = fits,
     .draw = draw,

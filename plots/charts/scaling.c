@@ -432,7 +432,7 @@ static void put_notes(const struct sheet *sheet, struct nvt_frame *frame)
         nvt_frame_note(frame, "Lines: a + b·n by least squares, weights 1/cost².");
     if (sheet->has_joins)
         nvt_frame_note(frame, "Dotted: joins points that no line describes (the 95 % interval of "
-                              "its slope holds 0, or it misses them by more than 25 %).");
+                              "its slope contains 0, or it misses them by more than 25 %).");
     nvt_frame_note(frame, sheet->studied->left_out);
 }
 
@@ -548,7 +548,7 @@ static int fits(const struct nvt_report_input *input)
 
 const struct nvt_chart nvt_chart_scaling = {
     .name = "scaling",
-    .about = "cost over the number varied most, a line a variant, and where variants cross",
+    .about = "cost over the number varied most, a line for each variant, and where they cross",
     .fits = fits,
     .draw = draw,
 };

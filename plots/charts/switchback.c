@@ -254,10 +254,9 @@ static const struct {
 static void put_left_out(const struct points *points, struct nvt_frame *frame)
 {
     char text[NVT_FRAME_TEXT];
-    size_t used =
-        (size_t)snprintf(text, sizeof(text),
-                         "Of a narrow side with several width multipliers the one nearest "
-                         "to 4; not drawn: ");
+    size_t used = (size_t)snprintf(
+        text, sizeof(text),
+        "If a narrow side has several width multipliers, the one nearest to 4; not drawn: ");
     for (size_t i = 0; i < points->left_out_count; i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.6g", i ? ", " : "",
                                  points->left_out[i]);
@@ -353,7 +352,7 @@ static void put_speedup(const struct nvt_chart_request *request, const struct po
     char text[64];
     size_t count = lines_of(points, lines);
     struct nvt_frame frame =
-        nvt_frame_new(request->format, name, "SwitchBack: how much sooner than fp16 in int8");
+        nvt_frame_new(request->format, name, "SwitchBack: how much sooner int8 is done than fp16");
     for (size_t i = 0; i < count; i++) {
         snprintf(text, sizeof(text), "batch %" PRId64, lines[i]);
         nvt_frame_key(&frame, NVT_KEY_LINE_POINT, colors[i], 1, marks[i], text);

@@ -465,8 +465,8 @@ static void put_explanation(const struct sheet *sheet, struct nvt_frame *frame)
     }
     char text[NVT_FRAME_TEXT];
     snprintf(text, sizeof(text),
-             "%s%sWhat is too narrow to be seen is drawn together, as the longest of it, as high "
-             "as it fills its time.",
+             "%s%sWhat is too narrow to be seen is drawn together as the longest of it, as high as "
+             "the share of time that it fills.",
              !threads           ? ""
              : sheet->may_cross ? "Threads: ranges, each begun within the one above it; start/end "
                                   "ranges need not end there. "

@@ -204,7 +204,7 @@ static int fits(const struct nvt_report_input *input)
 
 const struct nvt_chart nvt_chart_warmup = {
     .name = "warmup",
-    .about = "iterations since the start of a process, and when they get level",
+    .about = "iterations since the start of a process, and when they become level",
     .part = NVT_CHART_WARMUP,
     .fits = fits,
     .draw = draw,
