@@ -104,10 +104,12 @@ static int warm_up(struct nvt_run_context *context, void *state, const struct na
         if (begin_turn(context, err))
             return -1;
         nvt_nvtx_push_number(&context->nvtx, names->warmup, (uint64_t)i);
+        nvt_faults_iteration_begin(&context->faults, &context->nvtx);
         /* No ranges inside: a report of all ranges shall not mix timed phases with these. */
         context->nvtx.silent = 1;
         status = run_phases(context, state, first, end, err);
         context->nvtx.silent = 0;
+        nvt_faults_iteration_end(&context->faults, &context->nvtx);
         nvt_nvtx_pop(&context->nvtx);
         end_turn(context);
     }
@@ -122,7 +124,9 @@ static int iterate(struct nvt_run_context *context, void *state, const struct na
     int64_t start = nvt_monotonic_ns();
     context->nvtx.mute = mute;
     nvt_nvtx_push_number(&context->nvtx, names->iteration, (uint64_t)i);
+    nvt_faults_iteration_begin(&context->faults, &context->nvtx);
     int status = run_phases(context, state, first, end, err);
+    nvt_faults_iteration_end(&context->faults, &context->nvtx);
     nvt_nvtx_pop(&context->nvtx);
     context->nvtx.mute = 0;
     if (!mute)

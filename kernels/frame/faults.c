@@ -49,12 +49,8 @@ double nvt_faults_cost(const struct nvt_faults *faults, uint64_t count, uint64_t
     return ((double)count - large) * faults->small_ns + large * faults->large_ns;
 }
 
-/* A range of the domain is about to open or to close. */
-static void tell(void *owner)
+static void tell(struct nvt_faults *faults)
 {
-    struct nvt_faults *faults = (struct nvt_faults *)owner;
-    if (!pthread_equal(faults->thread, pthread_self()))
-        return;
     struct nvt_fault_count now = count_now(faults), before = faults->before;
     struct payload since = {now.faults - before.faults, 0, 0};
     faults->before = now;
@@ -62,7 +58,51 @@ static void tell(void *owner)
         return;
     since.bytes = now.resident > before.resident ? now.resident - before.resident : 0;
     since.cost_ns = (uint64_t)nvt_faults_cost(faults, since.faults, since.bytes);
+    faults->cost_ns += (double)since.cost_ns;
     nvt_nvtx_mark(faults->nvtx, faults->name, faults->schema, &since, sizeof(since));
+}
+
+/* A range of the domain is about to open or to close. */
+static void look(void *owner)
+{
+    struct nvt_faults *faults = (struct nvt_faults *)owner;
+    if (!pthread_equal(faults->thread, pthread_self()))
+        return;
+    faults->looks++;
+    tell(faults);
+}
+
+void nvt_faults_iteration_begin(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
+{
+    if (nvtx->owner != faults)
+        return;
+    faults->cost_ns = 0;
+    if (nvtx->boundary)
+        faults->looks = 0;
+    else
+        faults->before = count_now(faults);
+}
+
+void nvt_faults_iteration_end(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
+{
+    if (nvtx->owner != faults)
+        return;
+    tell(faults);
+    double looks_ns = (double)(faults->looks + 2) * faults->look_ns; /* and at the iteration */
+    nvtx->boundary = faults->cost_ns > looks_ns ? look : NULL;
+}
+
+/* What a look takes, the least of some. */
+static double measure_look(const struct nvt_faults *faults)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 20; i++) {
+        int64_t start = nvt_monotonic_ns();
+        struct nvt_fault_count now = count_now(faults);
+        int64_t ns = nvt_monotonic_ns() - start;
+        least = ns < least && now.faults ? ns : least;
+    }
+    return least < INT64_MAX ? (double)least : 0;
 }
 
 /* What the first touch of a page takes, in the mean of 4 MiB; 0 when there is no memory. */
@@ -105,8 +145,9 @@ void nvt_faults_watch(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
     faults->small_ns = measure(small_page(), MADV_NOHUGEPAGE);
     faults->large_ns = measure(LARGE_PAGE, MADV_HUGEPAGE);
     faults->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    faults->look_ns = measure_look(faults);
     faults->before = count_now(faults);
-    nvtx->boundary = tell;
+    nvtx->boundary = look;
     nvtx->owner = faults;
 }
 

@@ -7,6 +7,10 @@
  * that so many faults take}. Without a fault there is no mark; the ranges of other threads are not
  * looked at.
  *
+ * To look takes a microsecond or two, as much as a short range. So ranges within an iteration are looked at in the first
+ * ones, and as long as the faults of the iteration before took longer than looking for them. Else what is looked at is the
+ * iteration as a whole, from before its first phase until behind its last, and a mark behind these tells its faults.
+ *
  * The cost is an estimate. A fault brings a page of the system (4 KiB as a rule) or one of 2 MiB, which differ some
  * hundredfold; how many there were of each follows from the two sums, and what one takes is
  * measured at the start, on memory of the backend. Threads that fault at once share the time.
@@ -34,11 +38,18 @@ struct nvt_faults {
     pthread_t thread;
     int statm;                     /* /proc/self/statm, or -1 */
     double small_ns, large_ns;     /* what a fault takes */
+    double look_ns;                /* what a look at the sums takes */
     struct nvt_fault_count before; /* when it was last told */
+    uint64_t looks; /* in this iteration, or in the last one in which ranges were looked at */
+    double cost_ns; /* of the faults of this iteration */
 };
 
 /* CPU time of so many faults by which resident memory grew by so many bytes. */
 double nvt_faults_cost(const struct nvt_faults *faults, uint64_t count, uint64_t bytes);
+
+/* An iteration's range has been opened, and is about to be closed. */
+void nvt_faults_iteration_begin(struct nvt_faults *faults, struct nvt_nvtx *nvtx);
+void nvt_faults_iteration_end(struct nvt_faults *faults, struct nvt_nvtx *nvtx);
 
 /* From now on; nothing when nobody records the domain. *faults must live as long as *nvtx is used;
  * close it in any case (zero-initialised is closed too). */
