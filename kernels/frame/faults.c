@@ -68,18 +68,18 @@ static void look(void *owner)
     struct nvt_faults *faults = (struct nvt_faults *)owner;
     if (!pthread_equal(faults->thread, pthread_self()))
         return;
-    faults->looks++;
-    tell(faults);
+    faults->boundaries++;
+    if (!faults->is_calm)
+        tell(faults);
 }
 
 void nvt_faults_iteration_begin(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
 {
     if (nvtx->owner != faults)
         return;
+    faults->boundaries = 0;
     faults->cost_ns = 0;
-    if (nvtx->boundary)
-        faults->looks = 0;
-    else
+    if (faults->is_calm)
         faults->before = count_now(faults);
 }
 
@@ -88,8 +88,8 @@ void nvt_faults_iteration_end(struct nvt_faults *faults, struct nvt_nvtx *nvtx)
     if (nvtx->owner != faults)
         return;
     tell(faults);
-    double looks_ns = (double)(faults->looks + 2) * faults->look_ns; /* and at the iteration */
-    nvtx->boundary = faults->cost_ns > looks_ns ? look : NULL;
+    faults->is_calm =
+        !faults->boundaries || faults->cost_ns <= (double)faults->boundaries * faults->look_ns;
 }
 
 /* What a look takes, the least of some. */

@@ -7,9 +7,10 @@
  * that so many faults take}. Without a fault there is no mark; the ranges of other threads are not
  * looked at.
  *
- * To look takes a microsecond or two, as much as a short range. So ranges within an iteration are looked at in the first
- * ones, and as long as the faults of the iteration before took longer than looking for them. Else what is looked at is the
- * iteration as a whole, from before its first phase until behind its last, and a mark behind these tells its faults.
+ * To look takes a microsecond or two, as much as a short range. So ranges within an iteration are looked at in the very
+ * first one, and as long as the faults of the iteration before took longer than looking for them. Else, and behind a
+ * warm-up, what is looked at is the iteration as a whole, from before its first phase until behind its last, and a mark
+ * behind these tells its faults.
  *
  * The cost is an estimate. A fault brings a page of the system (4 KiB as a rule) or one of 2 MiB, which differ some
  * hundredfold; how many there were of each follows from the two sums, and what one takes is
@@ -40,8 +41,9 @@ struct nvt_faults {
     double small_ns, large_ns;     /* what a fault takes */
     double look_ns;                /* what a look at the sums takes */
     struct nvt_fault_count before; /* when it was last told */
-    uint64_t looks; /* in this iteration, or in the last one in which ranges were looked at */
-    double cost_ns; /* of the faults of this iteration */
+    uint64_t boundaries;           /* of ranges of this thread in this iteration */
+    double cost_ns;                /* of the faults of this iteration */
+    int is_calm;                   /* boundaries are counted, and not looked at */
 };
 
 /* CPU time of so many faults by which resident memory grew by so many bytes. */
