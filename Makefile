@@ -5,7 +5,8 @@
 BUILD  ?= build
 CC     ?= cc
 CFLAGS ?= -O2 -g
-WARN   := -Wall -Wextra -Wshadow -Wconversion
+# In C an enumerator is an int. clang warns as of C++20, and where it does not vectorise a loop that it was allowed to.
+WARN   := -Wall -Wextra -Wshadow -Wconversion -Wno-enum-enum-conversion -Wno-enum-float-conversion -Wno-pass-failed
 WERROR ?=
 V      ?=
 Q      := $(if $(V),,@)
@@ -31,6 +32,11 @@ HAVE_DNNL   := $(call have,oneapi/dnnl/dnnl.h,-ldnnl)
 
 ifeq ($(NVTX_INC),)
 $(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error the NVTX headers (nvtx3/nvToolsExtCounters.h, as of CUDA 13) were not found: run ./setup build, or set CUDA_HOME or NVTX_INC))
+endif
+
+# gcc has it with it, clang in a package of its own.
+ifeq ($(call have,omp.h,-fopenmp -fsyntax-only),)
+$(if $(filter-out help clean,$(or $(MAKECMDGOALS),all)),$(error $(CC) has no OpenMP here (Debian: gcc libc6-dev, or for clang libomp-dev)))
 endif
 
 # xxhash.h is all that there is of xxHash. ./setup keeps a copy for machines that it cannot be installed on.
