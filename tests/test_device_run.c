@@ -798,13 +798,13 @@ static void all_cases_can_be_shown(void **state)
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
     static const char *const lines[] = {
-        "**forward at kernel at most 1.03 of bare**: reached\n\n"
-        "| case | kernel, us | bare, us | ratio | least | largest | rounds |\n"
-        "|---|---:|---:|---:|---:|---:|---:|\n"
-        "| t 1 a | 0.1 | 0.1 | 1.029 | 1.020 | 1.038 | 2 |\n"
-        "| t 1 b | 0.0 | 0.0 | 1.010 | 1.010 | 1.010 | 2 |\n\n",
-        "**linear forward no slower than PyTorch**: reached\n\n"
-        "| case | ours, us | PyTorch, us | ratio | least | largest | rounds |\n",
+        ("**forward at kernel at most 1.03 of bare**: reached\n\n"
+         "| case | kernel, us | bare, us | ratio | least | largest | rounds |\n"
+         "|---|---:|---:|---:|---:|---:|---:|\n"
+         "| t 1 a | 0.1 | 0.1 | 1.029 | 1.020 | 1.038 | 2 |\n"
+         "| t 1 b | 0.0 | 0.0 | 1.010 | 1.010 | 1.010 | 2 |\n\n"),
+        ("**linear forward no slower than PyTorch**: reached\n\n"
+         "| case | ours, us | PyTorch, us | ratio | least | largest | rounds |\n"),
         "| large fp32 | - | 0.1 | inf | inf | inf | 1 |\n",
         "**every operation as in double precision**: missed\n\n3 of 4\n\n",
         "**switchback and what follows of it**: not run\n\nKeyError: 'dim'\n\n"};

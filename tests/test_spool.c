@@ -42,8 +42,8 @@ static void expect_same(const char *file)
     static const char *const ways[] = {
         "cat $file | $program stats -r nvtx_sum,nvtx_pushpop_trace -f csv -",
         "$program stats -r nvtx_sum,nvtx_pushpop_trace -f csv - <$file",
-        "rm -f $file.fifo; mkfifo $file.fifo; cat $file >$file.fifo &"
-        " $program stats -r nvtx_sum,nvtx_pushpop_trace -f csv $file.fifo; wait; rm $file.fifo",
+        ("rm -f $file.fifo; mkfifo $file.fifo; cat $file >$file.fifo &"
+         " $program stats -r nvtx_sum,nvtx_pushpop_trace -f csv $file.fifo; wait; rm $file.fifo"),
     };
     struct cli_result plain =
         run_shell("$program stats -r nvtx_sum,nvtx_pushpop_trace -f csv $file", file);
