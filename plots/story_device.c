@@ -108,7 +108,7 @@ static int put_path(struct nvt_report_input *input, struct nvt_buffer *text, str
     for (size_t row = 0; names && row < nvt_table_rows(names); row++)
         for (int kind = 0; kind < NVT_PATH_KINDS; kind++)
             if (!strcmp(nvt_table_text(names, row, nvt_table_find(names, "Kind")),
-                        nvt_path_kind_name(kind)))
+                        nvt_path_kind_name((enum nvt_path_kind)kind)))
                 shares[kind] += nvt_table_real(names, row, nvt_table_find(names, "Path (%)"));
     for (int told = 0; names && told < KINDS_TOLD && !failed; told++) {
         int most = 0;
@@ -118,7 +118,7 @@ static int put_path(struct nvt_report_input *input, struct nvt_buffer *text, str
             break;
         failed =
             nvt_buffer_printf(text, "%s%.1f %% %s", told ? ", " : "\nCritical path: ", shares[most],
-                              nvt_path_kind_name(most));
+                              nvt_path_kind_name((enum nvt_path_kind)most));
         shares[most] = 0;
     }
     nvt_tables_free(&tables);

@@ -126,7 +126,8 @@ static void bubbles_are_as_predicted(void **state)
         for (int k = 1; k <= 4; k *= 2)
             for (int m = k; m <= 32; m *= 2) {
                 int chunks = kind == NVT_INTERLEAVED ? 2 : 1;
-                assert_int_equal(nvt_schedule_make(kind, k, m, chunks, &s, &err), 0);
+                assert_int_equal(
+                    nvt_schedule_make((enum nvt_schedule_kind)kind, k, m, chunks, &s, &err), 0);
                 assert_true(fabs(simulated_bubble(&s) - nvt_schedule_bubble(&s)) < 1e-9);
                 nvt_schedule_free(&s);
             }

@@ -78,7 +78,7 @@ static void find_steady_part(struct nvt_view *view)
     view->per = view->iteration_count ? "an iteration" : "in the second half of the trace";
     view->units = nvt_steady_iterations(trace, NVT_NONE, view->iterations, view->iteration_count,
                                         &view->from, &view->to);
-    if (!view->units)
+    if (view->units == 0)
         view->units = 1;
     view->span_ns = (double)view->to - (double)view->from;
 }

@@ -57,7 +57,7 @@ void nvt_trace_free(struct nvt_trace *trace)
     }
 /* A zero is there already, and writing it would take memory for it. */
 #define STORE_FIELD(type, field)                                                                   \
-    if (values->field)                                                                             \
+    if (values->field != 0)                                                                        \
         table->field[table->count] = values->field;
 
 /* Columns grow together; when one cannot, capacity stays and the others merely have spare room. */

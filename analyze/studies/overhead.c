@@ -338,7 +338,7 @@ const char *nvt_slowdowns_caution(const struct nvt_slowdowns *overheads)
     size_t singles = 0, intervals = 0;
     for (size_t i = 0; i < overheads->count; i++) {
         const struct nvt_slowdown_row *row = &overheads->rows[i];
-        intervals += isfinite(row->low);
+        intervals += isfinite(row->low) != 0;
         singles += isfinite(row->low) && row->pairs == 1;
     }
     if (!singles)

@@ -315,7 +315,7 @@ static int count_phases(struct nvt_phases *phases, const struct nvt_trace *trace
                 : group_named(phases, nvt_name(trace, ranges->name[named]), otherwise.suffix, name);
         double ns = (double)(ranges->end[i] - ranges->start[i]);
         double calls = step == STEP_LOOP ? calls_of(trace, parent[i]) : 0;
-        if (!group || add_value(group, calls ? ns / calls : ns))
+        if (!group || add_value(group, calls > 0 ? ns / calls : ns))
             return -1;
         group->calls += calls;
         phases->values++;
@@ -540,7 +540,7 @@ static void summarise(struct nvt_phases *phases)
         if (!group->values)
             continue;
         nvt_sample_summary(group->values, group->count, time);
-        if (!group->calls)
+        if (group->calls <= 0)
             continue;
         time->n = (size_t)group->calls;
         time->min = time->median = time->max = NAN;

@@ -104,9 +104,9 @@ int nvt_pipeline_run(struct nvt_pipeline *pipeline, enum nvt_direction direction
 {
     char text[512];
     if (pipeline->settings.has_workers)
-        run_workers(pipeline, direction);
+        run_workers(pipeline, (int)direction);
     else
-        run_actions(pipeline, -1, direction);
+        run_actions(pipeline, -1, (int)direction);
     if (!pipeline->failed)
         return 0;
     return nvt_fail(err, "%s", nvt_error_text(&pipeline->err, text, sizeof(text)));
