@@ -12,15 +12,19 @@ V      ?=
 Q      := $(if $(V),,@)
 
 # --- what is here --------------------------------------------------------------------------------
-# CUDA headers: CUDA_HOME, /usr/local/cuda, or pip's nvidia/* folders under .deps (see ./setup). The NVTX of CUDA 12 has
-# no counters and no payloads.
+# CUDA headers: CUDA_HOME, /usr/local/cuda, pip's nvidia/* folders under .deps (see ./setup), or /usr/include, where Debian's
+# packages have them. The NVTX of CUDA 12 has no counters and no payloads; where that is CUDA 13's, its CUPTI is taken too, for
+# tests that name what older headers lack. What is built with it works with libcupti of CUDA 12.
 CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda))
 first_with = $(firstword $(foreach d,$(2),$(if $(wildcard $(d)/$(1)),$(d))))
 PIP_DIRS   := $(wildcard .deps/nvidia/*/include .deps/lib/python3*/site-packages/nvidia/*/include)
-NVTX_INC   ?= $(call first_with,nvtx3/nvToolsExtCounters.h,$(CUDA_HOME)/include $(PIP_DIRS) /usr/include)
-CUPTI_INC  ?= $(call first_with,cupti.h,$(CUDA_HOME)/include $(CUDA_HOME)/extras/CUPTI/include $(PIP_DIRS))
-CUDA_INC   ?= $(call first_with,cuda.h,$(CUDA_HOME)/include $(PIP_DIRS))
-NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
+CUDA_DIRS  := $(if $(CUDA_HOME),$(addprefix $(CUDA_HOME)/,include extras/CUPTI/include)) $(PIP_DIRS) /usr/include
+NVTX_INC   ?= $(call first_with,nvtx3/nvToolsExtCounters.h,$(CUDA_DIRS))
+CUPTI_INC  ?= $(call first_with,cupti.h,$(NVTX_INC) $(CUDA_DIRS))
+CUDA_INC   ?= $(call first_with,cuda.h,$(CUPTI_INC) $(CUDA_DIRS))
+NVCC       ?= $(firstword $(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)) $(shell command -v nvcc 2>/dev/null))
+# Vendors' headers: no warnings from them. Compilers have /usr/include in its place in their order, which -isystem changes.
+vendors = $(addprefix -isystem ,$(filter-out /usr/include,$(1)))
 
 have = $(shell printf '\043include <$(1)>\nint main(void){return 0;}\n' | $(CC) -x c - $(2) -o /dev/null 2>/dev/null && echo 1)
 HAVE_ZSTD   := $(call have,zstd.h,-lzstd)
@@ -42,12 +46,11 @@ endif
 # xxhash.h is all that there is of xxHash. ./setup keeps a copy for machines that it cannot be installed on.
 XXHASH_INC := $(if $(wildcard .deps/include/xxhash.h),-idirafter .deps/include)
 
-# NVTX and CUPTI headers are the vendor's: no warnings from them.
-CPPFLAGS += -D_GNU_SOURCE -I. -isystem $(NVTX_INC) $(XXHASH_INC)
+CPPFLAGS += -D_GNU_SOURCE -I. $(call vendors,$(NVTX_INC)) $(XXHASH_INC)
 CPPFLAGS += $(if $(HAVE_ZSTD),-DHAVE_ZSTD) $(if $(HAVE_SQLITE),-DHAVE_SQLITE) $(if $(HAVE_YAJL),-DHAVE_YAJL) \
             $(if $(HAVE_ZLIB),-DHAVE_ZLIB) $(if $(HAVE_CBLAS),-DHAVE_CBLAS) $(if $(HAVE_DNNL),-DHAVE_DNNL)
 # CUPTI's headers need CUDA's.
-CUPTI_FLAGS := $(if $(and $(CUPTI_INC),$(CUDA_INC)),-DHAVE_CUPTI -isystem $(CUPTI_INC) -isystem $(CUDA_INC))
+CUPTI_FLAGS := $(if $(and $(CUPTI_INC),$(CUDA_INC)),-DHAVE_CUPTI $(call vendors,$(CUPTI_INC) $(CUDA_INC)))
 STD      := -std=gnu11
 # Compilers write the folder that they run in into debug information, by the name that PWD gives it. With this
 # one, the same sources give the same bits wherever they lie, and a debugger started here finds them.
