@@ -17,8 +17,6 @@
 
 struct cupti_kit cupti;
 
-static CUptiResult (*version)(uint32_t *);
-
 static void collect(void *context, struct nvt_device_batch *batch)
 {
     size_t names_size, rows_size;
@@ -88,8 +86,7 @@ void cupti_put(const void *record, size_t size)
 
 void *cupti_library(void)
 {
-    static const char *const places[] = {"libcupti.so.13", "libcupti.so.12",
-                                         "/usr/local/cuda/lib64/libcupti.so",
+    static const char *const places[] = {"libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so",
                                          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
     void *library = NULL;
     for (size_t i = 0; !library && i < sizeof(places) / sizeof(places[0]); i++)
@@ -100,17 +97,26 @@ void *cupti_library(void)
             library = dlopen(wheels.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
         globfree(&wheels);
     }
-    return library;
+    return library ? library : dlopen("libcupti.so.12", RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Whether it is of the version of the headers: in another one, records may be longer or shorter. */
+static int is_ours(void *library)
+{
+    CUptiResult (*version)(uint32_t *);
+    uint32_t number = 0;
+    *(void **)&version = dlsym(library, "cuptiGetVersion");
+    return version && version(&number) == CUPTI_SUCCESS &&
+           number / 1000 == CUPTI_API_VERSION / 1000;
 }
 
 int cupti_load(void **state)
 {
     void *library = cupti_library();
     (void)state;
-    if (library) {
+    if (library && is_ours(library)) {
         *(void **)&cupti.decoder.next = dlsym(library, "cuptiActivityGetNextRecord");
         *(void **)&cupti.decoder.callback_name = dlsym(library, "cuptiGetCallbackName");
-        *(void **)&version = dlsym(library, "cuptiGetVersion");
     }
     cupti.decoder.full = collect;
     return 0;
@@ -122,7 +128,8 @@ int cupti_empty(void **state)
     cupti.used = 0;
     memset(cupti.buffer, 0, sizeof(cupti.buffer));
     if (!cupti.decoder.next)
-        print_message("libcupti is not here: its walk through the buffers is not tested\n");
+        print_message("libcupti of the headers' version is not here: "
+                      "its walk through the buffers is not tested\n");
     return 0;
 }
 
@@ -131,13 +138,6 @@ int cupti_forget(void **state)
     (void)state;
     forget();
     return 0;
-}
-
-int cupti_is_ours(void)
-{
-    uint32_t number = 0;
-    return version && version(&number) == CUPTI_SUCCESS &&
-           number / 1000 == CUPTI_API_VERSION / 1000;
 }
 
 #endif

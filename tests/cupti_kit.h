@@ -12,7 +12,7 @@
 enum { CUPTI_ROWS = 4096, CUPTI_NAMES = 8 };
 
 extern struct cupti_kit {
-    struct nvt_cupti_decoder decoder; /* its functions are NULL where libcupti is not */
+    struct nvt_cupti_decoder decoder; /* without libcupti of the headers' version, NULLs */
     uint8_t buffer[1 << 20] __attribute__((aligned(8)));
     size_t used; /* bytes of it */
     /* Rows and names of all batches of the last decode, in order. */
@@ -25,14 +25,11 @@ extern struct cupti_kit {
 /* NVIDIA's libcupti, where the system, a toolkit or the wheels of ./setup have it, as dlopen gives it; NULL: nowhere. */
 void *cupti_library(void);
 
-/* Fixtures: of the group, libcupti loaded, and what was decoded released; of a test, the buffer
+/* Fixtures: of the group, libcupti loaded if it is of the headers' version, and what was decoded released; of a test, the buffer
  * emptied. */
 int cupti_load(void **state);
 int cupti_forget(void **state);
 int cupti_empty(void **state);
-
-/* Whether libcupti is of the version of the headers. */
-int cupti_is_ours(void);
 
 /* Append a record to the buffer. */
 void cupti_put(const void *record, size_t size);

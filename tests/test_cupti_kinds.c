@@ -93,7 +93,7 @@ static void the_library_walks_our_structures(void **state)
     size_t ends[KINDS];
     CUpti_Activity *record = NULL;
     (void)state;
-    if (!cupti_is_ours())
+    if (!cupti.decoder.next)
         skip();
     for (size_t i = 0; i < KINDS; i++) {
         memcpy(cupti.buffer + cupti.used, &kinds[i].kind, sizeof(kinds[i].kind));
@@ -115,7 +115,7 @@ static void every_kind_is_a_row_or_counted(void **state)
     uint64_t without = 0;
     size_t at = 0;
     (void)state;
-    if (!cupti_is_ours())
+    if (!cupti.decoder.next)
         skip();
     for (size_t i = 0; i < KINDS; i++) {
         memcpy(cupti.buffer + cupti.used, &kinds[i].kind, sizeof(kinds[i].kind));
@@ -132,7 +132,7 @@ static void every_kind_is_a_row_or_counted(void **state)
 static void a_kind_of_the_past_ends_its_buffer(void **state)
 {
     (void)state;
-    if (!cupti_is_ours())
+    if (!cupti.decoder.next)
         skip();
     for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
         CUpti_ActivityContext3 context = {.kind = CUPTI_ACTIVITY_KIND_CONTEXT};
