@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <limits.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -340,6 +341,17 @@ static bool tells_its_version(const char *program)
     struct cli_result result = cli_run((const char *const[]){program, "--version", NULL});
     bool has = !result.status;
     cli_result_free(&result);
+    return has;
+}
+
+bool cli_has_device(void)
+{
+    glob_t files;
+    bool has = !access("/dev/dxg", F_OK);
+    if (!glob("/dev/nvidia[0-9]*", 0, NULL, &files)) {
+        has = true;
+        globfree(&files);
+    }
     return has;
 }
 

@@ -83,6 +83,9 @@ char *cli_read_file(const char *path, size_t *size);
 /* A file of a directory as a text, owned; where it is not there the test fails. */
 char *cli_read_text(const char *directory, const char *name);
 
+/* Whether a device of CUDA is here. NVIDIA's libcuda makes /dev/nvidiactl when root's program loads it, device or not. */
+bool cli_has_device(void);
+
 /* Whether gnuplot is here; Open MPI, and our transport over it. */
 bool cli_has_gnuplot(void);
 bool cli_has_mpirun(void);
