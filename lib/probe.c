@@ -275,11 +275,13 @@ static void probe_driver(struct probe *probe)
         describe_gpus(item, &driver);
 }
 
-/* Where toolkits are: $CUDA_HOME or the usual folder. */
+/* Where toolkits are: $CUDA_HOME, the usual folder, or where Debian's packages have theirs. */
 static const char *toolkit(void)
 {
-    const char *home = getenv("CUDA_HOME");
-    return home && *home ? home : "/usr/local/cuda";
+    const char *home = getenv("CUDA_HOME"), *usual = "/usr/local/cuda";
+    if (home && *home)
+        return home;
+    return access(usual, F_OK) && !access("/usr/include/cuda.h", F_OK) ? "/usr" : usual;
 }
 
 /* CUDA_VERSION of the toolkit's cuda.h, 0 when there is none. */
