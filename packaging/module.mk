@@ -62,6 +62,10 @@ deb: ## a Debian package, in build/
 check-deb: deb ## the package in a fresh Debian 12: installed, tested, built against, removed (root, network)
 	$(Q)NVTX_INC="$(NVTX_INC)" packaging/test-deb $(BUILD)/nvtally_$(VERSION)_$$(dpkg --print-architecture).deb
 
+RELEASE ?= trixie
+check-release: ## ./setup check in a fresh Debian, RELEASE=trixie (root, network)
+	$(Q)packaging/test-release $(RELEASE)
+
 reproducible: ## build twice in different folders, times and environments: the same bits?
 	$(Q)packaging/reproducible
 
@@ -107,8 +111,8 @@ format-check: ## the layout that .clang-format gives, and files of 600 lines at 
 	$(Q)awk 'FNR == 601 { print FILENAME ": more than 600 lines"; long = 1 } END { exit long }' $(filter-out tests/%,$(ANY_SRC))
 
 shellcheck:
-	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
+	$(Q)shellcheck setup .ci/run tests/demo tests/device/run packaging/deb packaging/test-deb packaging/test-release packaging/test-installed packaging/offline packaging/check-offline packaging/fresh-copy packaging/reproducible tests/bench/disturbance tests/fuzz/totals tests/arm64/run tests/nsys/unpack tests/bench/run
 
 lint: tidy cppcheck shellcheck format-check ## clang-tidy, cppcheck, shellcheck, format
 
-.PHONY: man install uninstall deb check-deb reproducible check-offline tidy cppcheck format-check shellcheck lint
+.PHONY: man install uninstall deb check-deb check-release reproducible check-offline tidy cppcheck format-check shellcheck lint
