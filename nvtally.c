@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyze/model/parallel.h"
 #include "lib/commands.h"
@@ -97,6 +98,9 @@ static int run(int argc, char **argv)
 /* What could not be written to stdout is no success of any command. One that failed has said why. */
 int main(int argc, char **argv)
 {
+    static char buffer[1 << 16]; /* what fits is written at the end, and a failure's reason known there */
+    if (!isatty(STDOUT_FILENO))
+        setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
     int status = run(argc, argv);
     errno = 0;
     if (!(fflush(stdout) || ferror(stdout)) || status == 2)
