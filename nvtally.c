@@ -98,7 +98,7 @@ static int run(int argc, char **argv)
 /* What could not be written to stdout is no success of any command. One that failed has said why. */
 int main(int argc, char **argv)
 {
-    static char buffer[1 << 16]; /* what fits is written at the end, and a failure's reason known there */
+    static char buffer[1 << 16]; /* what fits is written at the end: there, errno says why not */
     if (!isatty(STDOUT_FILENO))
         setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
     int status = run(argc, argv);

@@ -372,6 +372,28 @@ static void what_cannot_have_twins(void **state)
     cli_result_free(&result);
 }
 
+/* What the bench makes of this report: it finds the columns by their headings. */
+static void the_bench_reads_the_report(void **state)
+{
+    (void)state;
+    char shell[700];
+    double ms = 0, ratio = 0;
+    snprintf(shell, sizeof(shell),
+             "BUILD=$(dirname '%s') REPEAT=1 WORKLOADS=accumulate_fp32 LEVELS=nvtx CONTROL=0 "
+             "tests/bench/disturbance",
+             cli_built("nvtally"));
+    const char *const argv[] = {"sh", "-c", shell, NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    const char *row = strstr(result.out, "| accumulate fp32 | nvtx | forward |");
+    assert_non_null(row);
+    assert_int_equal(sscanf(row, "| accumulate fp32 | nvtx | forward | %lf | %lf |", &ms, &ratio),
+                     2);
+    assert_true(ms > 0);
+    assert_true(ratio > 0);
+    cli_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +407,7 @@ int main(void)
         cmocka_unit_test(what_cannot_have_twins),
         cmocka_unit_test(without_both_there_is_one_line),
         cmocka_unit_test(run_report_and_chart),
+        cmocka_unit_test(the_bench_reads_the_report),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }
