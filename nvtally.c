@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 {
     static char buffer[1 << 16]; /* what fits is written at the end: there, errno says why not */
     if (!isatty(STDOUT_FILENO))
-        setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+        (void)setvbuf(stdout, buffer, _IOFBF, sizeof(buffer)); /* as it is, otherwise */
     int status = run(argc, argv);
     errno = 0;
     if (!(fflush(stdout) || ferror(stdout)) || status == 2)
