@@ -32,6 +32,8 @@ extern const struct nvt_exporter nvt_exporter_sqlite;
 #define NVT_EXPORT_FACT   "NVTALLY_FACT:"
 /* From here on, correlation ids were made up for such calls. */
 #define NVT_EXPORT_CORRELATION (UINT64_C(1) << 40)
+/* ENUM_NSYS_EVENT_CLASS of calls of the operating system: TRACE_PROCESS_EVENT_OS_RUNTIME. */
+#define NVT_EXPORT_OS_CALL 27
 
 /*
  * Chrome's trace events as Kineto writes them: opens in Perfetto. Ranges and calls nest on their

@@ -62,7 +62,7 @@ static int put_os_calls(struct nvt_sql *sql)
     for (uint32_t i = 0; i < calls->count; i++) {
         nvt_sql_int(sql, calls->start[i]);
         nvt_sql_int(sql, calls->end[i]);
-        nvt_sql_int(sql, 27);
+        nvt_sql_int(sql, NVT_EXPORT_OS_CALL);
         nvt_sql_thread(sql, calls->thread[i]);
         nvt_sql_null(sql);
         nvt_sql_string(sql, calls->name[i]);

@@ -5,13 +5,13 @@
 #ifdef HAVE_SQLITE
 #include "nsys.h"
 
-#define CLASS_CALL 27 /* TRACE_PROCESS_EVENT_OS_RUNTIME */
+#include "../exports/export.h"
 
 enum { OS_START, OS_END, OS_NAME, OS_TID, OS_CLASS, OS_RESULT };
 
 static int os_call(struct nvt_nsys *reader, struct nvt_nsys_table *table)
 {
-    if (nvt_nsys_int(table, OS_CLASS, CLASS_CALL) != CLASS_CALL)
+    if (nvt_nsys_int(table, OS_CLASS, NVT_EXPORT_OS_CALL) != NVT_EXPORT_OS_CALL)
         return 0;
     struct nvt_os_call call = {.start = nvt_nsys_time(table, OS_START),
                                .end = nvt_nsys_time(table, OS_END),

@@ -83,11 +83,11 @@ static int export_and_read(const char *path, const char *export, const char *sai
         return nvt_fail_at(err, path, -1,
                            "is nsys's own format, and there is no nsys here to convert it; on a "
                            "machine that has one: nsys export --type sqlite FILE.nsys-rep");
+    if (!status)
+        return nvt_reader_nsys.read(export, trace, err);
     first_line(said, line, sizeof(line));
-    if (status)
-        return nvt_fail_at(err, path, -1, "nsys export failed with status %d%s%s", status,
-                           *line ? ": " : "", line);
-    return nvt_reader_nsys.read(export, trace, err);
+    return nvt_fail_at(err, path, -1, "nsys export failed with status %d%s%s", status,
+                       *line ? ": " : "", line);
 }
 
 static int read_report(const char *path, struct nvt_trace *trace, struct nvt_error *err)

@@ -6,6 +6,7 @@
  * one of 0; QCount counts those that have one.
  */
 #include "../studies/groups.h"
+#include "kernel_exec.h"
 #include "kernel_naming.h"
 #include "report.h"
 
@@ -32,7 +33,7 @@ static const struct nvt_column_spec columns[] = {{"PID", "", NVT_INT, 0, NVT_PLA
                                                  {"Kernel Name", "", NVT_TEXT, 0, 0}};
 
 /* The phases are groups of their own, distinguished by the last part of the key. */
-enum phase { TOTAL, CALL, QUEUE, KERNEL, PHASES };
+enum { TOTAL = NVT_EXEC_TOTAL, QUEUE = NVT_EXEC_QUEUE, PHASES = NVT_EXEC_TIMES };
 enum { KEY_PID, KEY_TID, KEY_DEVICE, KEY_API, KEY_KERNEL, KEY_PHASE, KEY_COUNT };
 
 static void collect(struct nvt_groups *groups, const struct nvt_kernel_naming *naming, uint32_t op)
@@ -40,17 +41,11 @@ static void collect(struct nvt_groups *groups, const struct nvt_kernel_naming *n
     const struct nvt_trace *trace = naming->trace;
     const struct nvt_ops *ops = &trace->ops;
     const struct nvt_apis *apis = &trace->apis;
-    uint32_t api = ops->api[op];
-    if (ops->kind[op] != NVT_OP_KERNEL || api == NVT_NONE)
+    int64_t values[PHASES];
+    if (!nvt_exec_is_launched(ops, op))
         return;
-    uint32_t thread = apis->thread[api];
-    int64_t values[PHASES] = {
-        [TOTAL] =
-            (apis->end[api] > ops->end[op] ? apis->end[api] : ops->end[op]) - apis->start[api],
-        [CALL] = apis->end[api] - apis->start[api],
-        [QUEUE] = ops->start[op] - apis->end[api],
-        [KERNEL] = ops->end[op] - ops->start[op],
-    };
+    uint32_t api = ops->api[op], thread = apis->thread[api];
+    nvt_exec_times(trace, op, values);
     uint32_t parts[KEY_COUNT] = {
         (uint32_t)trace->processes.pid[trace->threads.process[thread]],
         (uint32_t)trace->threads.tid[thread],

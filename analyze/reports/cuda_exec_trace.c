@@ -4,11 +4,10 @@
  * not start before that, the kernel, and the time from the call's start to the end of both. A table a trace: each has its own
  * time axis.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../model/sort.h"
+#include "kernel_exec.h"
 #include "kernel_naming.h"
 #include "report.h"
 
@@ -35,9 +34,8 @@ static const struct nvt_column_spec columns[] = {
 static void put_shape(struct nvt_table *table, size_t row, size_t column, uint32_t x, uint32_t y,
                       uint32_t z)
 {
-    char text[48];
-    snprintf(text, sizeof(text), "%4" PRIu32 " %4" PRIu32 " %4" PRIu32, x, y, z);
-    nvt_table_set_text(table, row, column, text);
+    char text[NVT_SHAPE_MAX];
+    nvt_table_set_text(table, row, column, nvt_shape_text(x, y, z, text));
 }
 
 static int put_kernel(struct nvt_table *table, const struct nvt_kernel_naming *naming, uint32_t op,
@@ -48,20 +46,21 @@ static int put_kernel(struct nvt_table *table, const struct nvt_kernel_naming *n
     const struct nvt_apis *apis = &trace->apis;
     const struct nvt_kernels *kernels = &trace->kernels;
     uint32_t api = ops->api[op], thread = apis->thread[api], detail = ops->detail[op];
-    int64_t end = apis->end[api] > ops->end[op] ? apis->end[api] : ops->end[op];
+    int64_t ns[NVT_EXEC_TIMES];
     const char *name = nvt_kernel_naming_text(naming, op, text);
     if (!name)
         return -1;
     size_t row = nvt_table_add_row(table);
+    nvt_exec_times(trace, op, ns);
     nvt_table_set_int(table, row, CALL_START, apis->start[api]);
-    nvt_table_set_int(table, row, CALL_TIME, apis->end[api] - apis->start[api]);
-    if (ops->start[op] >= apis->end[api]) {
+    nvt_table_set_int(table, row, CALL_TIME, ns[NVT_EXEC_CALL]);
+    if (ns[NVT_EXEC_QUEUE] >= 0) {
         nvt_table_set_int(table, row, QUEUE_START, apis->end[api]);
-        nvt_table_set_int(table, row, QUEUE_TIME, ops->start[op] - apis->end[api]);
+        nvt_table_set_int(table, row, QUEUE_TIME, ns[NVT_EXEC_QUEUE]);
     }
     nvt_table_set_int(table, row, KERNEL_START, ops->start[op]);
-    nvt_table_set_int(table, row, KERNEL_TIME, ops->end[op] - ops->start[op]);
-    nvt_table_set_int(table, row, TOTAL, end - apis->start[api]);
+    nvt_table_set_int(table, row, KERNEL_TIME, ns[NVT_EXEC_KERNEL]);
+    nvt_table_set_int(table, row, TOTAL, ns[NVT_EXEC_TOTAL]);
     nvt_table_set_int(table, row, PID, trace->processes.pid[trace->threads.process[thread]]);
     nvt_table_set_int(table, row, TID, trace->threads.tid[thread]);
     nvt_table_set_int(table, row, DEVICE, ops->device[op]);
@@ -76,11 +75,6 @@ static int put_kernel(struct nvt_table *table, const struct nvt_kernel_naming *n
     return 0;
 }
 
-static int is_launched_kernel(const struct nvt_ops *ops, uint32_t op)
-{
-    return ops->kind[op] == NVT_OP_KERNEL && ops->api[op] != NVT_NONE;
-}
-
 /* In the order of their calls; kernels of one call, as of a graph, in that of their own starts. */
 static int put_all(struct nvt_table *table, const struct nvt_kernel_naming *naming)
 {
@@ -91,11 +85,12 @@ static int put_all(struct nvt_table *table, const struct nvt_kernel_naming *nami
     if (!starts)
         return -1;
     for (uint32_t i = 0; i < ops->count; i++)
-        starts[i] = is_launched_kernel(ops, i) ? naming->trace->apis.start[ops->api[i]] : INT64_MAX;
+        starts[i] =
+            nvt_exec_is_launched(ops, i) ? naming->trace->apis.start[ops->api[i]] : INT64_MAX;
     int status = nvt_sort_order(starts, NULL, ops->count, &order);
     for (uint32_t i = 0; i < ops->count && !status; i++) {
         uint32_t op = order ? order[i] : i;
-        if (is_launched_kernel(ops, op))
+        if (nvt_exec_is_launched(ops, op))
             status = put_kernel(table, naming, op, &text);
     }
     nvt_buffer_free(&text);

@@ -5,8 +5,6 @@
  * Shipped With Nsight Systems"), over all traces. Calls of libraries (cuBLAS, cuDNN) are no CUDA calls. A megabyte is
  * 10^6 bytes.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../model/column.h"
@@ -47,9 +45,8 @@ struct summary_report {
 
 static uint32_t shape(struct nvt_groups *groups, uint32_t x, uint32_t y, uint32_t z)
 {
-    char text[48];
-    snprintf(text, sizeof(text), "%4" PRIu32 " %4" PRIu32 " %4" PRIu32, x, y, z);
-    return nvt_groups_text(groups, text);
+    char text[NVT_SHAPE_MAX];
+    return nvt_groups_text(groups, nvt_shape_text(x, y, z, text));
 }
 
 static uint32_t op_group(struct nvt_groups *groups, const struct nvt_kernel_naming *naming,

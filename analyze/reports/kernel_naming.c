@@ -1,9 +1,17 @@
 #include "kernel_naming.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../device/project.h"
+
+const char *nvt_shape_text(uint32_t x, uint32_t y, uint32_t z, char text[NVT_SHAPE_MAX])
+{
+    snprintf(text, NVT_SHAPE_MAX, "%4" PRIu32 " %4" PRIu32 " %4" PRIu32, x, y, z);
+    return text;
+}
 
 static int keep_innermost(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
 {

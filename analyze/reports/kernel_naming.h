@@ -38,6 +38,10 @@ static inline uint32_t nvt_kernel_naming_string(const struct nvt_kernel_naming *
     return is_base ? ops->short_name[op] : ops->name[op];
 }
 
+/* A grid or a block as nsys's columns GridXYZ and BlockXYZ have it. Returns text. */
+#define NVT_SHAPE_MAX 48
+const char *nvt_shape_text(uint32_t x, uint32_t y, uint32_t z, char text[NVT_SHAPE_MAX]);
+
 /* The name of an operation among those of groups, whose current trace it is of. */
 uint32_t nvt_kernel_naming_key(const struct nvt_kernel_naming *naming, struct nvt_groups *groups,
                                uint32_t op);
