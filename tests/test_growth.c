@@ -189,6 +189,41 @@ static void what_no_law_describes_is_told(void **state)
     assert_false(growth.is_described);
 }
 
+/* What noise shows with a chance of so much, it shows so often, or (two laws go together) less. */
+static void chances_are_those_of_noise(void **state)
+{
+    (void)state;
+    static const double n[] = {4, 4, 4, 8, 8, 8}, chances[] = {0.2, 0.05, 0.01};
+    uint64_t seed = 11;
+    int line[3] = {0}, both[GRIDS][3] = {{0}};
+    for (int trial = 0; trial < TRIALS; trial++) {
+        double cost[6];
+        for (size_t i = 0; i < 6; i++)
+            cost[i] = 1000 * (1 + 0.05 * normal(&seed));
+        const struct nvt_growth growth = nvt_growth_of(n, cost, 6);
+        for (size_t k = 0; k < 3; k++)
+            line[k] += growth.chance <= chances[k];
+        for (size_t g = 0; g < GRIDS; g++) {
+            const struct nvt_growth other = grow(&grids[g], constant, 0.05, &seed);
+            for (size_t k = 0; k < 3; k++)
+                both[g][k] += other.chance <= chances[k];
+        }
+    }
+    for (size_t k = 0; k < 3; k++) {
+        const double expected = TRIALS * chances[k], most = 3 * sqrt(expected);
+        print_message("chance %g: %d of %d lines, %d %d %d %d of lines and powers\n", chances[k],
+                      line[k], TRIALS, both[0][k], both[1][k], both[2][k], both[3][k]);
+        assert_true(fabs(line[k] - expected) <= most);
+        for (size_t g = 0; g < GRIDS; g++)
+            assert_true(both[g][k] <= expected + most && both[g][k] >= expected / 2 - most);
+    }
+    /* Nothing was fitted, falls, or rises without any noise. */
+    static const double same[] = {8, 8, 8}, up[] = {1, 2, 3}, down[] = {3, 2, 1};
+    assert_true(nvt_growth_of(same, up, 3).chance == 1);
+    assert_true(nvt_growth_of(up, down, 3).chance == 1);
+    assert_true(nvt_growth_of(up, up, 3).chance < 1e-9);
+}
+
 /* --- as findings ----------------------------------------------------------------------------- */
 
 /* Runs of `values`, in whose ten iterations a range "step" takes so many ns; the iteration takes as
@@ -272,6 +307,106 @@ static void findings_tell_the_law(void **state)
         expect_told(n, cases[i].ns, cases[i].count, cases[i].what, cases[i].evidence);
 }
 
+/*
+ * A study of SWEEPS configurations, each run `repeats` times with each of four values, in which the range "step" costs
+ * what it costs with noise; in the first `growing` of them it grows. Counts what is found, by confidence.
+ */
+enum { SWEEPS = 20, VALUES = 4, REPEATS_MOST = 3, STUDY = SWEEPS * VALUES * REPEATS_MOST };
+
+struct told {
+    size_t tested, likely, wrong; /* wrong: tested, of what does not grow */
+};
+
+static void count_told(const struct nvt_findings *findings, size_t growing, struct told *told)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct nvt_finding *finding = &findings->items[i];
+        const char *sweep = strstr(finding->where, "width=");
+        const int is_doubted = strstr(finding->evidence, "; not certain: noise alone") != NULL;
+        if (strncmp(finding->what, "step", 4) != 0)
+            continue;
+        assert_non_null(sweep);
+        assert_int_equal(is_doubted, finding->confidence == NVT_LIKELY);
+        assert_int_equal(is_doubted, strstr(finding->remedy, "several times") != NULL);
+        if (is_doubted)
+            told->likely++;
+        else
+            told->tested++;
+        if (!is_doubted && strtoul(sweep + 6, NULL, 10) > growing)
+            told->wrong++;
+    }
+}
+
+static struct told study(size_t growing, size_t repeats, double noise, uint64_t *seed)
+{
+    static const int values[VALUES] = {2, 8, 32, 128};
+    struct nvt_record *records = calloc(STUDY, sizeof(*records));
+    struct nvt_input_trace *traces = calloc(STUDY, sizeof(*traces));
+    const size_t count = SWEEPS * VALUES * repeats;
+    struct nvt_runs runs = {.records = records, .count = count};
+    struct nvt_report_input input = {.traces = traces, .trace_count = count};
+    const struct nvt_case facts = {&input, "parts"};
+    struct nvt_findings findings = {0};
+    struct told told = {0};
+    for (size_t i = 0; i < count; i++) {
+        const size_t sweep = i % SWEEPS;
+        const int value = values[i / SWEEPS % VALUES];
+        const double cost = 1e6 * (sweep < growing ? 1 + value / 16.0 : 1);
+        char json[120];
+        int size = snprintf(json, sizeof(json),
+                            "{\"workload\": \"made\", \"width\": %zu, \"parts\": %d, "
+                            "\"backend\": \"host\"}",
+                            sweep + 1, value);
+        struct maker maker = make_begin();
+        int64_t start = maker.now;
+        maker.now += (int64_t)(cost * fmax(1 + noise * normal(seed), 0.2));
+        make_range(&maker, "step", start);
+        maker.now += 100000;
+        make_range(&maker, "iteration", start);
+        assert_int_equal(nvt_record_parse(&records[i], json, (size_t)size, NULL), 0);
+        traces[i] = (struct nvt_input_trace){.trace = make_end(&maker), .runs = &runs, .record = i};
+    }
+    assert_int_equal(nvt_rule_apply(&nvt_rule_scaling, &facts, &findings, NULL), 0);
+    count_told(&findings, growing, &told);
+    free(findings.items);
+    for (size_t i = 0; i < count; i++) {
+        nvt_trace_free(traces[i].trace);
+        nvt_record_free(&records[i]);
+    }
+    free(traces);
+    free(records);
+    return told;
+}
+
+/* Of many costs some look as if they grew. That is not called tested, but what grows is, with a few runs of each value. */
+static void many_costs_make_no_finding(void **state)
+{
+    (void)state;
+    enum { STUDIES = 60 };
+    struct told none = {0}, single = {0}, repeated = {0};
+    size_t studies = 0;
+    uint64_t seed = 5;
+    for (int i = 0; i < STUDIES; i++) {
+        const struct told told[] = {study(0, 1, 0.3, &seed), study(5, 1, 0.3, &seed),
+                                    study(5, 3, 0.3, &seed)};
+        none.likely += told[0].likely;
+        studies += told[0].tested > 0;
+        single.tested += told[1].tested - told[1].wrong;
+        repeated.tested += told[2].tested;
+        repeated.wrong += told[2].wrong;
+    }
+    print_message("of %d costs that do not grow: %zu likely, tested in %zu of %d studies; of %d "
+                  "that grow: tested %zu with one run of each value, with three %zu, and %zu "
+                  "wrong\n",
+                  STUDIES * SWEEPS, none.likely, studies, STUDIES, STUDIES * 5, single.tested,
+                  repeated.tested - repeated.wrong, repeated.wrong);
+    assert_true(none.likely >= 10);    /* or there is nothing to show */
+    assert_true(studies <= 3 + 3 * 2); /* 5 of 100, and three deviations */
+    assert_true(repeated.tested - repeated.wrong >= STUDIES * 5 * 9 / 10);
+    assert_true(single.tested < repeated.tested - repeated.wrong);
+    assert_true(repeated.wrong <= repeated.tested / 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,7 +414,9 @@ int main(void)
         cmocka_unit_test(noise_hides_little_and_shows_nothing),
         cmocka_unit_test(the_interval_of_an_exponent_covers_it),
         cmocka_unit_test(what_no_law_describes_is_told),
+        cmocka_unit_test(chances_are_those_of_noise),
         cmocka_unit_test(findings_tell_the_law),
+        cmocka_unit_test(many_costs_make_no_finding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

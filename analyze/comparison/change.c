@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../../lib/sample.h"
+#include "discoveries.h"
 #include "student.h"
 
 #define PAIRS_LEAST   4     /* or chance cannot be told from runs that go together */
@@ -314,12 +315,6 @@ void nvt_change_from_summaries(const double mean[2], const double std[2], const 
     set_interval(change, LEVEL_DEFAULT);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static enum nvt_verdict verdict_of(const struct nvt_change *change, double tolerance)
 {
     if (isnan(change->low))
@@ -335,17 +330,15 @@ int nvt_change_verdicts(struct nvt_change *changes, size_t count, double alpha, 
                         double *level)
 {
     double *p = malloc((count ? count : 1) * sizeof(*p));
-    size_t tested = 0, found = 1;
+    size_t tested = 0, found;
     if (!p)
         return -1;
     for (size_t i = 0; i < count; i++)
         if (!isnan(changes[i].p))
             p[tested++] = changes[i].p;
-    qsort(p, tested, sizeof(*p), ascending);
-    for (size_t k = 1; k <= tested; k++)
-        if (p[k - 1] <= alpha * (double)k / (double)tested)
-            found = k;
+    found = nvt_discoveries(p, tested, alpha);
     free(p);
+    found += found == 0;
     *level = 1 - alpha * (double)found / (double)(tested ? tested : 1);
     for (size_t i = 0; i < count; i++) {
         set_interval(&changes[i], *level);

@@ -21,8 +21,8 @@ static const struct {
 } confidences[NVT_CONFIDENCES] = {
     [NVT_SEEN] = {"seen",
                   "the times and counts on record are the fact itself; nothing is inferred"},
-    [NVT_TESTED] = {"tested", "a line or a power was fitted to repeated runs; noise alone would "
-                              "show it in at most 5 of 100 cases"},
+    [NVT_TESTED] = {"tested", "lines or powers were fitted to several runs; of all that is "
+                              "found so, some 5 of 100 are noise"},
     [NVT_LIKELY] = {"likely",
                     "the numbers are on record, the cause is inferred from their pattern: "
                     "look at the moments before acting on it"},

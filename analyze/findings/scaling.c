@@ -8,11 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../comparison/discoveries.h"
 #include "../diagnosis/diagnose.h"
 #include "../sweeps/sweeps.h"
 
 /* Room for a law in words. */
 #define LAW_MAX 320
+/* The part of the findings about slopes that may be noise. */
+#define FALSE_ONES 0.05
+/* Of the iteration at the largest number: what grows by less is no reason to change a program. */
+#define LEAST_PART 0.1
+
+/* What the costs of all sweeps together say of one of them. */
+struct family {
+    size_t fitted; /* costs that could have been found to grow */
+    double
+        chance; /* of noise: what is found with this or less is more than noise; below 0: nothing is */
+};
 
 static void point_at(struct nvt_finding *finding, const struct nvt_sweep_point *point)
 {
@@ -85,8 +97,24 @@ static int tell_entries(struct nvt_finding *finding, const struct nvt_sweep_item
     return 0;
 }
 
+/* That so many were looked at that one of them is bound to look like this. */
+static void tell_doubt(struct nvt_finding *finding, double chance, const struct family *family,
+                       const char *axis)
+{
+    size_t length = strlen(finding->evidence);
+    finding->confidence = NVT_LIKELY;
+    snprintf(finding->evidence + length, sizeof(finding->evidence) - length,
+             "; not certain: noise alone shows this in %.2g %% of costs, and %zu were fitted",
+             100 * chance, family->fitted);
+    snprintf(finding->remedy, sizeof(finding->remedy),
+             "measure each %.60s several times to see whether it is noise, then look at what it "
+             "does once for each of them",
+             axis);
+}
+
 static void tell_growth(struct nvt_finding *finding, const struct nvt_sweep_item *item,
-                        const struct nvt_growth *growth, const char *axis)
+                        const struct nvt_growth *growth, const struct family *family,
+                        const char *axis)
 {
     const struct nvt_sweep_value *largest = nvt_sweep_largest(item);
     const struct nvt_growth_law *law = nvt_growth_law(growth);
@@ -110,6 +138,8 @@ static void tell_growth(struct nvt_finding *finding, const struct nvt_sweep_item
     point_at(finding, largest->point);
     snprintf(finding->remedy, sizeof(finding->remedy),
              "look at what it does once for each of the %s", axis);
+    if (growth->chance > family->chance)
+        tell_doubt(finding, growth->chance, family, axis);
 }
 
 /* What an item's points come to. */
@@ -117,6 +147,7 @@ struct verdict {
     enum { SAYS_NOTHING, ENTERED_FOR_EACH, GROWS } is;
     struct nvt_growth growth;
     double per_unit, share; /* share: of the iteration, at the largest */
+    int is_fitted;          /* it costs enough to be found to grow */
 };
 
 /*
@@ -130,18 +161,27 @@ static int costs_more(const struct nvt_sweep_item *item, double iteration_ns)
     return more >= 0.05 * iteration_ns && more >= 0.25 * nvt_sweep_least(item)->ns;
 }
 
+static double dearest(const struct nvt_sweep_item *item)
+{
+    double most = 0;
+    for (size_t i = 0; i < item->value_count; i++)
+        most = fmax(most, item->values[i].ns);
+    return most;
+}
+
 static struct verdict judge_item(const struct nvt_sweep *sweep, const struct nvt_sweep_item *item)
 {
     struct verdict verdict = {.is = SAYS_NOTHING, .growth = item->growth};
     const double iteration_ns = sweep->iteration ? nvt_sweep_largest(sweep->iteration)->ns : 0;
     if (item->count < 3 || item->value_count < 2 || !(iteration_ns > 0))
         return verdict;
+    verdict.is_fitted = dearest(item) > LEAST_PART * iteration_ns;
     const struct nvt_growth_law *law = nvt_growth_law(&verdict.growth);
     verdict.share = nvt_sweep_share(sweep, item);
     verdict.per_unit = nvt_sweep_per_unit(item);
     if (verdict.per_unit >= 0.99 && costs_more(item, iteration_ns))
         verdict.is = ENTERED_FOR_EACH;
-    else if (law->rises && law->last - law->first > 0.1 * iteration_ns)
+    else if (law->rises && law->last - law->first > LEAST_PART * iteration_ns)
         verdict.is = GROWS;
     return verdict;
 }
@@ -183,38 +223,55 @@ static int tell_subject(struct nvt_finding *finding, const struct nvt_sweep_item
 
 /* 0, or -1 when out of memory. */
 static int tell(struct nvt_finding *finding, const struct nvt_sweep_item *item,
-                const struct verdict *verdict, const char *axis)
+                const struct verdict *verdict, const struct family *family, const char *axis)
 {
     if (tell_subject(finding, item, verdict, axis))
         return -1;
     if (verdict->is == ENTERED_FOR_EACH)
         return tell_entries(finding, item, &verdict->growth, verdict->per_unit, axis,
                             verdict->share);
-    tell_growth(finding, item, &verdict->growth, axis);
+    tell_growth(finding, item, &verdict->growth, family, axis);
     return 0;
 }
 
-static int judge(const struct nvt_sweep *sweep, struct nvt_findings *findings,
-                 struct nvt_error *err)
+static void judge(const struct nvt_sweep *sweep, struct verdict *verdicts)
 {
-    struct verdict *verdicts = calloc(sweep->count + 1, sizeof(*verdicts));
-    int status = verdicts ? 0 : nvt_fail(err, "out of memory");
-    for (size_t i = 0; i < sweep->count && !status; i++)
+    for (size_t i = 0; i < sweep->count; i++)
         verdicts[i] = judge_item(sweep, &sweep->items[i]);
-    if (!status)
-        leave_out_outer(sweep, verdicts);
+    leave_out_outer(sweep, verdicts);
+}
+
+/* 0, or -1 when out of memory. */
+static int judge_together(const struct verdict *verdicts, size_t count, struct family *family)
+{
+    double *chances = calloc(count + 1, sizeof(*chances));
+    *family = (struct family){0, -1};
+    if (!chances)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        if (verdicts[i].is_fitted)
+            chances[family->fitted++] = verdicts[i].growth.chance;
+    size_t found = nvt_discoveries(chances, family->fitted, FALSE_ONES);
+    if (found)
+        family->chance = chances[found - 1];
+    free(chances);
+    return 0;
+}
+
+static int tell_all(const struct nvt_sweep *sweep, const struct verdict *verdicts,
+                    const struct family *family, struct nvt_findings *findings,
+                    struct nvt_error *err)
+{
+    int status = 0;
     for (size_t i = 0; i < sweep->count && !status; i++) {
         struct nvt_finding finding = nvt_finding_of(&nvt_rule_scaling, NULL);
         if (verdicts[i].is == SAYS_NOTHING)
             continue;
-        if (tell(&finding, &sweep->items[i], &verdicts[i], sweep->axis)) {
-            status = nvt_fail(err, "out of memory");
-            break;
-        }
+        if (tell(&finding, &sweep->items[i], &verdicts[i], family, sweep->axis))
+            return nvt_fail(err, "out of memory");
         snprintf(finding.where, sizeof(finding.where), "%s", sweep->where);
         status = nvt_findings_add(findings, &finding, err);
     }
-    free(verdicts);
     return status;
 }
 
@@ -223,9 +280,22 @@ static int compare(const struct nvt_rule *rule, const struct nvt_case *facts,
 {
     (void)rule;
     struct nvt_sweeps sweeps = {0};
+    struct family family;
+    struct verdict *verdicts = NULL;
+    size_t count = 0, at = 0;
     int status = nvt_sweeps_of(facts->input, facts->by, &sweeps, err);
     for (size_t i = 0; i < sweeps.count && !status; i++)
-        status = judge(&sweeps.items[i], findings, err);
+        count += sweeps.items[i].count;
+    if (!status && !(verdicts = calloc(count + 1, sizeof(*verdicts))))
+        status = nvt_fail(err, "out of memory");
+    for (size_t i = 0; i < sweeps.count && !status; at += sweeps.items[i++].count)
+        judge(&sweeps.items[i], verdicts + at);
+    if (!status && judge_together(verdicts, count, &family))
+        status = nvt_fail(err, "out of memory");
+    at = 0;
+    for (size_t i = 0; i < sweeps.count && !status; at += sweeps.items[i++].count)
+        status = tell_all(&sweeps.items[i], verdicts + at, &family, findings, err);
+    free(verdicts);
     nvt_sweeps_free(&sweeps);
     return status;
 }
@@ -239,8 +309,10 @@ const struct nvt_rule nvt_rule_scaling = {
         "entries in proportion to it (within 1 %) that add a quarter to their own cost and 5 % to "
         "the iteration from the smallest number to the largest (work that is only divided by it "
         "adds nothing); or a slope or an exponent above 0 at 95 % that adds a quarter to its own "
-        "cost and 10 % to the iteration: less is no reason to change a program. A range is left "
-        "out if one within it has 90 % of its growth, because that one says more",
+        "cost and 10 % to the iteration: less is no reason to change a program. It is likely, not "
+        "tested, where so many costs were fitted that noise may be behind it (Benjamini and "
+        "Hochberg, 5 %). A range is left out if one within it has 90 % of its growth, because "
+        "that one says more",
     .remedy = "do it once for all of them",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_RANGES | NVT_RULE_ITERATIONS,

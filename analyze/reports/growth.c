@@ -27,6 +27,7 @@ enum {
     EXPONENT,
     LOW,
     HIGH,
+    CHANCE,
     COLUMNS
 };
 
@@ -48,6 +49,7 @@ static const struct nvt_column_spec columns[COLUMNS] = {
     [EXPONENT] = {"exponent", "", NVT_REAL, 2, 0},
     [LOW] = {"low", "", NVT_REAL, 2, 0},
     [HIGH] = {"high", "", NVT_REAL, 2, 0},
+    [CHANCE] = {"by noise", "%", NVT_REAL, 2, 0},
 };
 
 /* The law that describes it, "not shown" where it does not rise; and its exponent. */
@@ -72,6 +74,8 @@ static void put_growth(struct nvt_table *table, size_t row, const struct nvt_swe
         nvt_table_set_real(table, row, LOW, growth->power.low);
         nvt_table_set_real(table, row, HIGH, growth->power.high);
     }
+    if (growth->values > 1)
+        nvt_table_set_real(table, row, CHANCE, 100 * growth->chance);
 }
 
 static void put_item(struct nvt_table *table, const struct nvt_sweep *sweep,

@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "../../lib/sample.h"
+#include "../comparison/student.h"
 #include "../diagnosis/diagnose.h"
 
 #define LEAST_RISE 0.25
 
-/* y = a + b·x; half: of b's interval. */
+/* y = a + b·x; half: of b's interval at 95 %; chance: of b, or more, where there is no slope. */
 struct fit {
-    double a, b, half;
+    double a, b, half, chance;
 };
 
 /* Of n and the cost, or of their logarithms. */
@@ -36,7 +37,11 @@ static struct fit fit_line(const double *n, const double *cost, size_t count, in
         double residue = (is_log ? log(cost[i]) : cost[i]) - at;
         rest += residue * residue;
     }
-    fit.half = nvt_student_t95(count - 2) * sqrt(rest / (k - 2) / xx);
+    const double error = sqrt(rest / (k - 2) / xx);
+    fit.half = nvt_student_t95(count - 2) * error;
+    fit.chance = error > 0 ? nvt_student_tail(fit.b / error, k - 2) / 2 : 0;
+    if (!(fit.b > 0))
+        fit.chance = 1 - fit.chance;
     return fit;
 }
 
@@ -75,7 +80,8 @@ static size_t count_values(const double *n, size_t count)
 
 struct nvt_growth nvt_growth_of(const double *n, const double *cost, size_t count)
 {
-    struct nvt_growth growth = {.least = INFINITY, .most = -INFINITY, .c = NAN, .p = NAN};
+    struct nvt_growth growth = {
+        .least = INFINITY, .most = -INFINITY, .c = NAN, .p = NAN, .chance = 1};
     int is_positive = 1;
     for (size_t i = 0; i < count; i++) {
         growth.least = fmin(growth.least, n[i]);
@@ -89,11 +95,13 @@ struct nvt_growth nvt_growth_of(const double *n, const double *cost, size_t coun
     growth.a = line.a;
     growth.b = line.b;
     growth.line = judge(&line, &growth, n, cost, count, 0);
+    growth.chance = line.chance;
     if (is_positive && growth.values > 2) {
         struct fit power = fit_line(n, cost, count, 1);
         growth.c = exp(power.a);
         growth.p = power.b;
         growth.power = judge(&power, &growth, n, cost, count, 1);
+        growth.chance = fmin(2 * fmin(line.chance, power.chance), 1);
     }
     if (growth.power.rises && (!growth.line.rises || growth.power.off < growth.line.off))
         growth.by = NVT_GROWTH_POWER;

@@ -29,6 +29,9 @@ struct nvt_growth {
     struct nvt_growth_law line, power;
     enum nvt_growth_by by; /* what describes it: of those that rise the one that is off less */
     int is_described;      /* it is off by at most NVT_GROWTH_MOST_OFF */
+    /* The chance that noise alone shows such a slope or exponent, or a larger one: twice (for there are two laws) the
+     * smaller one of the tails of their t, once where there is the line only; 1 where nothing was fitted. */
+    double chance;
 };
 
 /* Measurements of one law scatter by less, and n·log n is nearer to a power. */
