@@ -412,6 +412,19 @@ int nvt_cupti_is_memory_call(const char *name)
     return starts(name, calls);
 }
 
+int nvt_cupti_is_sync_call(const char *name)
+{
+    static const char *const calls[] = {"cudaDeviceSynchronize", "cudaThreadSynchronize",
+                                        "cudaStreamSynchronize", "cudaEventSynchronize",
+                                        "cudaStreamWaitEvent",   "cudaEventRecord",
+                                        "cuCtxSynchronize",      "cuStreamSynchronize",
+                                        "cuEventSynchronize",    "cuStreamWaitEvent",
+                                        "cuEventRecord",         "cuCtxWaitEvent",
+                                        "cuCtxRecordEvent",      "cuGreenCtxRecordEvent",
+                                        "cuGreenCtxWaitEvent",   NULL};
+    return starts(name, calls);
+}
+
 int nvt_cupti_is_question(const char *name)
 {
     static const char *const questions[] = {"cudaGetDevice_v",

@@ -45,7 +45,8 @@ int nvt_cupti_is_launch(const char *name);        /* starts work on a device */
 int nvt_cupti_is_kernel_launch(const char *name); /* starts a kernel */
 int nvt_cupti_is_graph_launch(const char *name);  /* starts a graph */
 int nvt_cupti_is_memory_call(const char *name);   /* takes memory or gives it back */
-int nvt_cupti_is_question(const char *name);      /* only asks, and is called all the time */
+int nvt_cupti_is_sync_call(const char *name); /* waits, lets a stream wait, or records an event */
+int nvt_cupti_is_question(const char *name);  /* only asks, and is called all the time */
 
 #endif
 #endif

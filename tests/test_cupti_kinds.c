@@ -241,6 +241,10 @@ static void levels_choose_calls(void **state)
     assert_true(nvt_cupti_is_memory_call("cudaMallocAsync_v11020"));
     assert_true(nvt_cupti_is_memory_call("cuMemFree_v2"));
     assert_false(nvt_cupti_is_memory_call("cudaMemcpy_v3020"));
+    assert_true(nvt_cupti_is_sync_call("cudaEventSynchronize_v3020"));
+    assert_true(nvt_cupti_is_sync_call("cuStreamWaitEvent_ptsz"));
+    assert_false(nvt_cupti_is_sync_call("cudaEventQuery_v3020"));
+    assert_false(nvt_cupti_is_sync_call("cudaMemcpy_v3020"));
     assert_true(nvt_cupti_is_question("cudaGetDevice_v3020"));
     assert_true(nvt_cupti_is_question("cudaStreamIsCapturing_v10000"));
     assert_true(nvt_cupti_is_question("cudaOccupancyMaxActiveBlocksPerMultiprocessor_v6000"));
@@ -252,7 +256,7 @@ static void levels_choose_calls(void **state)
 }
 
 /* The prefixes against all names that this CUPTI has. */
-static void every_launching_call_is_known(void **state)
+static void every_call_that_is_needed_is_known(void **state)
 {
     unsigned launching = 0;
     (void)state;
@@ -274,6 +278,10 @@ static void every_launching_call_is_known(void **state)
             if (launches && !nvt_cupti_is_launch(name))
                 fail_msg("not among the launches: %s", name);
             launching += (unsigned)launches;
+            int syncs = strstr(name, "Synchronize") || strstr(name, "WaitEvent") ||
+                        strstr(name, "EventRecord") || strstr(name, "RecordEvent");
+            if (syncs && !strstr(name, "Graph") && !nvt_cupti_is_sync_call(name))
+                fail_msg("not among the waits: %s", name);
         }
     assert_true(launching > 100);
 }
@@ -284,7 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_library_walks_our_structures),   TEST(every_kind_is_a_row_or_counted),
         TEST(a_kind_of_the_past_ends_its_buffer), TEST(levels_choose_calls),
-        TEST(every_launching_call_is_known),
+        TEST(every_call_that_is_needed_is_known),
     };
     return cmocka_run_group_tests(tests, cupti_load, cupti_forget);
 }

@@ -1,7 +1,7 @@
 /*
  * What each level of --trace costs: the kinds of records that CUPTI makes, and the calls of the API
  * that it makes them for. A launch is linked to its range by the record of the launching call, so
- * `kernel` needs the calls that launch, and no others.
+ * `kernel` needs the calls that launch, and no others; a wait likewise.
  */
 #include "cupti_trace.h"
 
@@ -58,7 +58,8 @@ static int is_needed(uint64_t trace, const char *name)
         return !nvt_cupti_is_question(name);
     return ((trace & NVT_TRACE_KERNEL) && nvt_cupti_is_launch(name)) ||
            ((trace & NVT_TRACE_GRAPH) && nvt_cupti_is_graph_launch(name)) ||
-           ((trace & NVT_TRACE_MEMORY) && nvt_cupti_is_memory_call(name));
+           ((trace & NVT_TRACE_MEMORY) && nvt_cupti_is_memory_call(name)) ||
+           ((trace & NVT_TRACE_SYNC) && nvt_cupti_is_sync_call(name));
 }
 
 /* Records of single calls, of one interface. Where CUPTI cannot choose: why. A call that is refused by itself is
@@ -91,7 +92,8 @@ static CUptiResult choose_calls(const struct nvt_cupti_api *api, CUpti_CallbackD
 static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,
                       size_t size)
 {
-    if (!(trace & (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_API)))
+    if (!(trace &
+          (NVT_TRACE_KERNEL | NVT_TRACE_GRAPH | NVT_TRACE_MEMORY | NVT_TRACE_SYNC | NVT_TRACE_API)))
         return;
     if (!on && (trace & NVT_TRACE_API))
         return;
@@ -106,11 +108,11 @@ static void set_calls(const struct nvt_cupti_api *api, uint64_t trace, int on, c
     CUptiResult (*set)(CUpti_ActivityKind) =
         on ? api->cuptiActivityEnable : api->cuptiActivityDisable;
     if (on)
-        refuse(api, "launching calls without the others", chosen, refused, size);
+        refuse(api, "some API calls without the others", chosen, refused, size);
     CUptiResult runtime = set(CUPTI_ACTIVITY_KIND_RUNTIME);
     CUptiResult driver = set(CUPTI_ACTIVITY_KIND_DRIVER);
     if (on && (runtime != CUPTI_SUCCESS || driver != CUPTI_SUCCESS))
-        refuse(api, "launching calls", runtime == CUPTI_SUCCESS ? driver : runtime, refused, size);
+        refuse(api, "API calls", runtime == CUPTI_SUCCESS ? driver : runtime, refused, size);
 }
 
 void nvt_cupti_levels(const struct nvt_cupti_api *api, uint64_t trace, int on, char *refused,

@@ -121,6 +121,8 @@ static void memory(uint64_t at)
         PUT(trim);
 }
 
+#define SYNC_CORRELATION 2000002
+
 static void others(uint64_t at)
 {
     CUpti_ActivitySynchronization2 wait = {
@@ -128,6 +130,7 @@ static void others(uint64_t at)
         .type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE,
         .start = at,
         .end = at + 30,
+        .correlationId = SYNC_CORRELATION,
         .contextId = 1,
         .streamId = 7};
     CUpti_ActivityOverhead3 overhead = {.kind = CUPTI_ACTIVITY_KIND_OVERHEAD,
@@ -186,7 +189,8 @@ void stand_in_everything(void)
     memory(at);
     stand_in_record_call(0, CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, at, 2000000);
     stand_in_record_call(0, CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, at, 2000001);
-    stand_in_record_call(1, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, at, 2000002);
+    stand_in_record_call(1, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, at,
+                         SYNC_CORRELATION);
 }
 
 static void tell(CUpti_CallbackDomain domain, uint32_t id, CUpti_ApiCallbackSite site)
