@@ -68,7 +68,7 @@ HOST_ARCH ?= native
 MAIN_SRC   := $(sort $(wildcard lib/*.c lib/*/*.c analyze/*.c analyze/*/*.c plots/*.c plots/*/*.c collectors/*.c kernels/*.c) kernels/frame/configuration.c kernels/frame/turns.c)
 INJECT_SRC := $(sort $(wildcard collectors/inject/*.c))
 # What the injected library shares with the program.
-INJECT_LIB_SRC := collectors/cupti_decode.c lib/device_rows.c
+INJECT_LIB_SRC := collectors/cupti_decode.c collectors/cupti_keep.c lib/device_rows.c
 HOST_SRC   := $(sort $(wildcard kernels/ops/*.c kernels/pipeline/*.c kernels/workloads/*.c kernels/frame/*.c kernels/host/*.c))
 # The host library also carries the few parts of lib/ that workloads use.
 HOST_LIB_SRC := lib/error.c lib/clock.c lib/processor.c
@@ -119,7 +119,7 @@ $(call obj,kernels/environment.c): $(BUILD)/revision
 $(call obj,kernels/environment.c): EXTRA_CPPFLAGS += -DNVT_GIT_REVISION='"$(REVISION)"'
 
 # The decoder is checked wherever CUPTI's headers are.
-$(call obj,collectors/cupti_decode.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
+$(call obj,collectors/cupti_decode.c collectors/cupti_keep.c): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 
 $(BUILD)/libnvtally.a: $(call obj,$(MAIN_SRC))
 	$(Q)rm -f $@ && $(AR) rcsDP $@ $^

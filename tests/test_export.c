@@ -458,7 +458,8 @@ static void chrome_reads_back(void **state)
                                           "cuda_gpu_mem_time_sum",
                                           "cuda_gpu_mem_size_sum",
                                           "cuda_gpu_sum",
-                                          "osrt_sum"};
+                                          "osrt_sum",
+                                          "profiler_overhead_sum"};
     const char *path = cli_in(cli_folder, "t.json");
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct nvt_trace *trace = make_trace(seed);

@@ -1,7 +1,7 @@
 /*
  * cuda_gpu_kern_sum, cuda_gpu_kern_gb_sum, cuda_api_sum, cuda_gpu_mem_time_sum,
- * cuda_gpu_mem_size_sum, cuda_gpu_sum, cuda_api_gpu_sum, osrt_sum: device operations, CUDA calls and calls of the
- * operating system's libraries by name, with nsys's headings (Nsight Systems Analysis Guide, "Statistical Reports
+ * cuda_gpu_mem_size_sum, cuda_gpu_sum, cuda_api_gpu_sum, osrt_sum, profiler_overhead_sum: device operations, CUDA calls,
+ * calls of the operating system's libraries and a profiler's own work by name, with nsys's headings (Nsight Systems Analysis Guide, "Statistical Reports
  * Shipped With Nsight Systems"), over all traces. Calls of libraries (cuBLAS, cuDNN) are no CUDA calls. A megabyte is
  * 10^6 bytes.
  */
@@ -33,7 +33,7 @@ enum { TIME, TOTAL, INSTANCES, AVG, MED, MIN, MAX, STD, NAMES };
     }
 
 /* What a report counts. */
-enum kinds { KERNELS = 1, MEMORY = 2, CALLS = 4, OS_CALLS = 8 };
+enum kinds { KERNELS = 1, MEMORY = 2, CALLS = 4, OS_CALLS = 8, OVERHEAD = 16 };
 
 struct summary_report {
     unsigned kinds; /* enum kinds */
@@ -161,6 +161,15 @@ static void collect_os_calls(struct nvt_groups *groups, const struct nvt_os_call
     }
 }
 
+static void collect_overheads(struct nvt_groups *groups, const struct nvt_overheads *overheads)
+{
+    for (uint32_t i = 0; i < overheads->count; i++) {
+        uint32_t name = nvt_groups_string(groups, overheads->name[i]);
+        nvt_groups_add(groups, nvt_groups_key(groups, &name, 1),
+                       overheads->end[i] - overheads->start[i]);
+    }
+}
+
 static void fill_times(struct nvt_table *table, struct nvt_groups *groups)
 {
     double all = 0;
@@ -217,6 +226,8 @@ static int collect(struct nvt_groups *groups, const struct nvt_report_input *inp
         collect_calls(groups, trace, summary);
     if (!status && summary->kinds & OS_CALLS)
         collect_os_calls(groups, &trace->os_calls);
+    if (!status && summary->kinds & OVERHEAD)
+        collect_overheads(groups, &trace->overheads);
     nvt_kernel_naming_free(&naming);
     return status;
 }
@@ -294,6 +305,12 @@ DEFINE_REPORT(
     "calls of the operating system's libraries that may block, in nsys exports, by total time",
     SUMMARY(.kinds = OS_CALLS, .nothing = "OS runtime calls (nsys profile --trace=osrt)"),
     TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
+
+DEFINE_REPORT(profiler_overhead_sum, 0, 0, "Profiler overhead",
+              "what CUPTI and the driver did for a profiler, by total time",
+              SUMMARY(.kinds = OVERHEAD,
+                      .nothing = "records of a profiler's own work (record --trace overhead)"),
+              TIME_COLUMNS("Num Calls"), TEXT_COLUMN("Name"))
 
 DEFINE_REPORT(cuda_gpu_mem_time_sum, 0, 0, "CUDA GPU memory operations by time",
               "copies and memsets by total time",

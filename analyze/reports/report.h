@@ -40,6 +40,7 @@
     X(cuda_gpu_kern_gb_sum)                                                                        \
     X(cuda_api_sum)                                                                                \
     X(osrt_sum)                                                                                    \
+    X(profiler_overhead_sum)                                                                       \
     X(cuda_gpu_mem_time_sum)                                                                       \
     X(cuda_gpu_mem_size_sum)                                                                       \
     X(cuda_gpu_sum)                                                                                \

@@ -57,6 +57,7 @@ void nvtally_inject_hand_over(void)
 #include "../../lib/pages.h"
 
 #include "../cupti_decode.h"
+#include "../cupti_keep.h"
 #include "capture.h"
 #include "device.h"
 #include "exit_hook.h"
@@ -84,6 +85,7 @@ static struct {
     struct nvt_cupti_decoder decoder;
     struct nvt_device_batch batch;
     uint64_t lost, unknown; /* by CUPTI; since the last row about it */
+    struct nvt_cupti_keeper keeper;
 } cupti = {.switching = PTHREAD_MUTEX_INITIALIZER};
 
 static void wait_on(_Atomic uint32_t *word, uint32_t value, int64_t ns)
@@ -141,10 +143,19 @@ static void add(uint32_t kind, const uint64_t *fields, uint32_t count)
     nvt_device_batch_add(&cupti.batch, kind, fields, count);
 }
 
+/* Before what its records point at is gone. */
+static void keep(uint8_t *buffer, size_t valid)
+{
+    if (nvt_cupti_keeper_take(&cupti.keeper, cupti.api.version,
+                              cupti.api.cuptiActivityGetNextRecord, buffer, valid))
+        problem("a buffer could not be kept in the folder of " NVT_CUPTI_KEEP_ENV);
+}
+
 static void decode_filled(void)
 {
     size_t valid;
     for (uint8_t *buffer; (buffer = nvt_cupti_buffer_take(&valid));) {
+        keep(buffer, valid);
         cupti.unknown += nvt_cupti_decode(&cupti.decoder, buffer, valid, &cupti.batch);
         nvt_cupti_buffer_give(buffer);
         atomic_fetch_add(&cupti.progress, 1);
@@ -537,6 +548,7 @@ static void start(void)
     if (subscribe())
         return;
     tell_defects();
+    nvt_cupti_keeper_init(&cupti.keeper);
     cupti.decoder =
         (struct nvt_cupti_decoder){cupti.api.cuptiActivityGetNextRecord,
                                    cupti.api.cuptiGetCallbackName, send_batch, NULL, free};

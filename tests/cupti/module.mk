@@ -6,7 +6,7 @@ $(STAND_IN): $(STAND_IN_SRC) $(wildcard tests/cupti/*.h) | $(BUILD)/tests/cupti-
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) $(CFLAGS) $(WARN) $(WERROR) -fPIC -shared $(STAND_IN_SRC) -o $@ -lpthread
 
-CUPTI_TESTS := $(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_session_device.c)
+CUPTI_TESTS := $(call obj,tests/test_cupti.c tests/cupti_kit.c tests/test_cupti_decode.c tests/test_cupti_kinds.c tests/test_cupti_buffers.c tests/test_cupti_keep.c tests/test_session_device.c)
 $(CUPTI_TESTS): EXTRA_CPPFLAGS += $(CUPTI_FLAGS)
 $(CUPTI_TESTS): | $(BUILD)/tests/cupti-headers
 $(BUILD)/tests/test_cupti: | all $(STAND_IN) $(BUILD)/tests/clients/device
@@ -14,6 +14,7 @@ $(BUILD)/tests/test_cupti_buffers: $(call pic,collectors/inject/cupti_buffers.c)
 # It is shown an object that the test has made up.
 $(BUILD)/tests/test_exit_hook: $(call pic,collectors/inject/exit_hook.c)
 $(BUILD)/tests/test_exit_hook: private LDLIBS += -Wl,--wrap=dl_iterate_phdr
+$(BUILD)/tests/test_cupti_keep: | all $(STAND_IN) $(BUILD)/tests/clients/device
 $(BUILD)/tests/test_session_device: $(BUILD)/libnvtally.so | all $(STAND_IN)
 
 # Tests have records that CUDA 12 does not have. That is said in one line, and not by the compiler.
@@ -24,7 +25,7 @@ $(BUILD)/tests/cupti-headers: $(BUILD)/way
 	  { echo "tests need CUPTI's headers of CUDA 13, and $(CUPTI_INC) has older ones; ./setup fetches them, CUPTI_INC names them" >&2; exit 1; }
 
 # The collector's sources with older headers than those that are here.
-CUPTI_SRC := collectors/cupti_decode.c $(sort $(wildcard collectors/inject/cupti_*.c))
+CUPTI_SRC := collectors/cupti_decode.c collectors/cupti_keep.c $(sort $(wildcard collectors/inject/cupti_*.c))
 $(BUILD)/tests/cupti-older: $(CUPTI_SRC) $(wildcard collectors/*.h collectors/inject/*.h) tests/cupti/older.h
 	@mkdir -p $(@D)
 	$(Q)$(HERE) $(CC) $(STD) $(CPPFLAGS) $(CUPTI_FLAGS) -include tests/cupti/older.h $(WARN) $(WERROR) -fsyntax-only $(CUPTI_SRC) && touch $@
