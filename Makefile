@@ -22,7 +22,8 @@ CUDA_DIRS  := $(if $(CUDA_HOME),$(addprefix $(CUDA_HOME)/,include extras/CUPTI/i
 NVTX_INC   ?= $(call first_with,nvtx3/nvToolsExtCounters.h,$(CUDA_DIRS))
 CUPTI_INC  ?= $(call first_with,cupti.h,$(NVTX_INC) $(CUDA_DIRS))
 CUDA_INC   ?= $(call first_with,cuda.h,$(CUPTI_INC) $(CUDA_DIRS))
-NVCC       ?= $(firstword $(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)) $(shell command -v nvcc 2>/dev/null))
+NVCC       ?= $(firstword $(if $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)) $(shell command -v nvcc 2>/dev/null) \
+                $(abspath $(wildcard .deps/nvidia/*/bin/nvcc)))
 # Vendors' headers: no warnings from them. Compilers have /usr/include in its place in their order, which -isystem changes.
 vendors = $(addprefix -isystem ,$(filter-out /usr/include,$(1)))
 

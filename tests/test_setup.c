@@ -36,8 +36,8 @@ static void add_program(const struct machine *machine, const char *name, const c
 
 static void link_tools(const struct machine *machine)
 {
-    static const char *const tools[] = {"sh",   "dirname", "nproc", "mkdir",
-                                        "tail", "env",     "cat",   "touch"};
+    static const char *const tools[] = {"sh",  "dirname", "nproc", "mkdir", "tail",
+                                        "env", "cat",     "touch", "ln",    "chmod"};
     for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
         char from[64], to[5000];
         snprintf(from, sizeof(from), "/usr/bin/%s", tools[i]);
@@ -229,6 +229,47 @@ static void test_headers_as_wheels(void **state)
     free(list);
 }
 
+/* Without nvcc a toolkit comes as wheels, headers and all, as pip replaces whole folders; with one nothing does. */
+static void test_toolkit_as_wheels(void **state)
+{
+    static const char *const wanted[] = {"nvidia-nvtx==", "nvidia-cuda-cupti==",
+                                         "nvidia-cuda-nvcc==", "nvidia-nvvm==", "nvidia-cublas=="};
+    const struct machine *machine = *state;
+    char *calls;
+    struct cli_result result = run_setup(machine, "toolkit", &calls);
+    cli_expect_status(&result, 2); /* what stands for pip installs nothing */
+    assert_non_null(strstr(result.err, "the wheels came without nvcc"));
+    expect_call(calls, "--require-hashes");
+    free(calls);
+    cli_result_free(&result);
+    char *list = cli_read_file(cli_in(machine->directory, ".deps/wheels.txt"), NULL);
+    assert_non_null(list);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+        expect_call(list, wanted[i]);
+    free(list);
+    /* What pip would have brought: libraries get the names that nvcc looks for. */
+    static const char *const folders[] = {".deps/nvidia", ".deps/nvidia/cu13",
+                                          ".deps/nvidia/cu13/bin", ".deps/nvidia/cu13/lib"};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        assert_int_equal(mkdir(cli_in(machine->directory, folders[i]), 0755), 0);
+    cli_write_file(cli_in(machine->directory, ".deps/nvidia/cu13/lib/libcublas.so.13"), "x", 1);
+    add_program(machine, "python3",
+                "cd \"$(dirname \"$0\")/..\" && cat /dev/null >.deps/nvidia/cu13/bin/nvcc && "
+                "chmod 755 .deps/nvidia/cu13/bin/nvcc");
+    result = run_setup(machine, "toolkit", &calls);
+    cli_expect_status(&result, 0);
+    expect_call(calls, "make -j");
+    assert_int_equal(
+        access(cli_in(machine->directory, ".deps/nvidia/cu13/lib64/libcublas.so"), R_OK), 0);
+    free(calls);
+    cli_result_free(&result);
+    result = run_setup(machine, "toolkit", &calls);
+    cli_expect_status(&result, 0);
+    expect_no_call(calls, "pip");
+    free(calls);
+    cli_result_free(&result);
+}
+
 static void test_wrong_usage(void **state)
 {
     char *calls;
@@ -247,7 +288,7 @@ int main(void)
         TEST(test_nothing_missing),    TEST(test_only_what_is_missing),
         TEST(test_update_when_needed), TEST(test_apt_fails),
         TEST(test_not_root),           TEST(test_headers_as_wheels),
-        TEST(test_wrong_usage),
+        TEST(test_toolkit_as_wheels),  TEST(test_wrong_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

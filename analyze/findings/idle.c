@@ -174,7 +174,7 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
     struct host host = {.trace = view->trace};
     struct nvt_gap_sum sum = {.cause = NVT_GAP_HOST, .each = add_gap, .context = &host};
     double share = 0, usual = 0;
-    char part[32] = "", inside[120] = "";
+    char part[24] = "", inside[84] = "";
     int failed = begin(&host) || nvt_view_gaps(view, &sum, &share, &usual, NULL) || host.failed;
     const struct place *best = failed ? NULL : best_of(&host.ranges, host.ns);
     const struct place *call = failed ? NULL : best_of(&host.calls, host.ns);
@@ -183,11 +183,11 @@ static int find_place(const struct nvt_view *view, struct nvt_finding *finding)
     if (best && (double)best->ns < 0.9 * (double)host.ns)
         snprintf(part, sizeof(part), ", %.0f %% of it", 100 * (double)best->ns / (double)host.ns);
     if (call)
-        snprintf(inside, sizeof(inside), ", for %.0f %% of that time in %.64s()",
+        snprintf(inside, sizeof(inside), ", for %.0f %% of that time in %.44s()",
                  100 * (double)call->ns / (double)host.ns, nvt_name(view->trace, call->name));
     snprintf(finding->what, sizeof(finding->what),
-             "the device has nothing to do while the host works%s%s%s%s%s", call ? " or waits" : "",
-             part, best ? " in range " : "", finding->subject, inside);
+             "the device has nothing to do while the host works%s%s%s%.80s%s",
+             call ? " or waits" : "", part, best ? " in range " : "", finding->subject, inside);
     free_host(&host);
     return failed ? -1 : 0;
 }
