@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "../analyze/model/cuda_names.h"
+#include "../analyze/readers/reader.h"
 #include "../analyze/studies/parts.h"
 #include "../lib/render.h"
 #include "cli.h"
@@ -311,22 +313,181 @@ static void attention_is_of_one_clock(void **state)
            "together,1.0,50,600,12.000,100.0,87.0,device\n");
 }
 
+/* Names as profiles have them, and what they are told apart by. */
+static const struct {
+    const char *name, *telling;
+    int is_product;
+} profiled[] = {
+    {"ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn", 1},
+    {"nvjet_hsh_128x256_64x4_2x1_v_bz_TNT", "nvjet_hsh_128x256_64x4_2x1_v_bz_TNT", 1},
+    {"sm80_xmma_GEMM_bf16", "sm80_xmma_GEMM_bf16", 1},
+    {"bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16", "bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16", 1},
+    {"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x32x64",
+     "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x32x64", 1},
+    {"void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false, false, "
+     "cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<float const>>>(T1)",
+     "gemv2T_kernel_val", 1},
+    {"void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>"
+     "(cutlass_80_simt_sgemm_256x128_8x4_nn_align1::Params)",
+     "cutlass_80_simt_sgemm_256x128_8x4_nn_align1", 1},
+    {"_ZN7cutlass7Kernel2I43cutlass_80_simt_sgemm_256x128_8x4_nn_align1EEvNT_6ParamsE",
+     "cutlass_80_simt_sgemm_256x128_8x4_nn_align1", 1},
+    {"void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688fprop_optimized_tf32_128x128_32x3_nhwc>"
+     "(cutlass_tensorop_s1688fprop_optimized_tf32_128x128_32x3_nhwc::Params)",
+     "cutlass_tensorop_s1688fprop_optimized_tf32_128x128_32x3_nhwc", 1},
+    {"cutlass::Kernel2", "cutlass::Kernel2", 1},
+    {"void cutlass::Kernel<cutlass::reduction::kernel::ReduceSplitK<cutlass::MatrixShape<4, 128>, "
+     "cutlass::epilogue::thread::LinearCombination<float, 4, float, float>>>(T1::Params)",
+     "ReduceSplitK", 1},
+    {"void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, "
+     "int>, cutlass::gemm::collective::CollectiveMma<float>>>(T1::Params)",
+     "GemmUniversal", 1},
+    {"void cutlass::device_kernel<at::cuda::detail::enable_3x_kernel_for_sm9x<cutlass::gemm::"
+     "kernel::GemmUniversal<cute::tuple<int, int, int, int>, float>>>(T1::Params)",
+     "GemmUniversal", 1},
+    {"_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalIN4cute5tupleIJiiiiEEEfEEEEvNT_"
+     "6ParamsE",
+     "GemmUniversal", 1},
+    {"_ZN7cutlass13device_kernelI26enable_sm90_or_later_groupINS_4gemm6kernel13GemmUniversalIifEE"
+     "EEvNT_6ParamsE",
+     "GemmUniversal", 1},
+    {"std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, __half, __half, "
+     "__half, float, false, true, true, false, 6, false, cublasGemvParamsEx<int, "
+     "cublasGemvTensorStridedBatched<__half const>>>(cublasGemvParamsEx<int, float>)",
+     "internal::gemvx::kernel", 1},
+    {"_ZN8internal5gemvx6kernelIiiffffLb0ELb1ELb1ELb0ELi7ELb0EEENSt9enable_ifIXntT5_EvE4typeET11_",
+     "internal::gemvx::kernel", 1},
+    {"void cublasLt::splitKreduce_kernel<32, 16, int, float, float, float, float, true, false, "
+     "false>(cublasLt::cublasSplitKParams<float>, float const*)",
+     "splitKreduce_kernel", 1},
+    {"_ZN8cublasLt19splitKreduce_kernelILi32ELi16EiffffLb1ELb1ELb0EEEvNS_18cublasSplitKParamsIT4_"
+     "EEPKT2_PKT3_PS7_",
+     "splitKreduce_kernel", 1},
+    {"void cublasLt::epilogue::impl::globalKernel<8, 32, float, float, float, true, true, 1>"
+     "(int, int, long, float*, cublasLtEpilogue_t)",
+     "cublasLt::epilogue::impl::globalKernel", 1},
+    {"void softmax_forward<float>(float*)", "softmax_forward", 0},
+    {"void at::native::vectorized_elementwise_kernel<4, at::native::gemm_like_functor<float>>(int)",
+     "vectorized_elementwise_kernel", 0},
+    /* What a kernel takes is not what it is. */
+    {"void pytorch_flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, "
+     "false, cutlass::half_t>, false>(pytorch_flash::Flash_fwd_params)",
+     "flash_fwd_splitkv_kernel", 0},
+    {"void cutlass::device_kernel<flash::enable_sm90<flash::FlashAttnFwdSm90<flash::"
+     "CollectiveMainloopFwdSm90<2, cutlass::bfloat16_t>>>>(T1::Params)",
+     "FlashAttnFwdSm90", 0},
+    {"void tensorrt_llm::kernels::cutlass_kernels::expandInputRowsKernel<float>(float const*)",
+     "expandInputRowsKernel", 0},
+    {"void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__reduce::ReduceAgent<int*>, "
+     "int*>(int*)",
+     "ReduceAgent", 0},
+    {"void mine::kernel<__nv_bfloat16>(__nv_bfloat16 const*)", "mine::kernel", 0},
+    {"void mine::kernel<float const*, foo>(T1)", "mine::kernel", 0},
+    {"void (anonymous namespace)::kernel<c10::BFloat16>(c10::BFloat16*)",
+     "(anonymous namespace)::kernel", 0},
+    {"kernel", "kernel", 0},
+    {"adamw", "adamw", 0},
+    {"", "", 0},
+    /* No names, but nothing to stumble over. */
+    {"kernel<", "kernel", 0},
+    {"kernel<>", "kernel", 0},
+    {"kernel<kernel<kernel<", "kernel", 0},
+    {"_ZN6kernelI", "kernel", 0},
+    {"_ZN6kernelIS", "kernel", 0},
+    {"_ZN6kernelIN6kernelINS_", "kernel", 0},
+};
+
 static void kernels_by_name(void **state)
 {
     (void)state;
-    const char *const products[] = {"ampere_sgemm_128x64_tn",
-                                    "nvjet_hsh_128x256_64x4_2x1_v_bz_TNT",
-                                    "cutlass::Kernel2",
-                                    "void gemv2T_kernel_val",
-                                    "sm80_xmma_GEMM_bf16",
-                                    "bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16",
-                                    "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x32x64"};
-    const char *const others[] = {"softmax_forward", "vectorized_elementwise_kernel", "", "adamw"};
-    for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++)
-        assert_true(nvt_is_matmul_kernel(products[i]));
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        assert_false(nvt_is_matmul_kernel(others[i]));
+    char long_name[3 * NVT_TELLING_NAME_MAX], telling[NVT_TELLING_NAME_MAX];
+    for (size_t i = 0; i < sizeof(profiled) / sizeof(profiled[0]); i++) {
+        const char *name = profiled[i].name;
+        assert_string_equal(nvt_telling_name(name, strlen(name), telling), profiled[i].telling);
+        assert_int_equal(nvt_is_matmul_kernel(name), profiled[i].is_product);
+    }
+    memset(long_name, 'a', sizeof(long_name));
+    assert_int_equal(strlen(nvt_telling_name(long_name, sizeof(long_name), telling)),
+                     NVT_TELLING_NAME_MAX - 1);
 }
+
+#ifdef HAVE_YAJL
+/* A profile with one phase, in which each of these kernels runs once, all for the same time; read as any other. */
+static struct nvt_trace *profile_of_all(const char *path)
+{
+    const char event[] =
+        "{\"ph\": \"X\", \"pid\": 7, \"tid\": 7, \"cat\": \"%s\", \"name\": "
+        "\"%s\", \"ts\": %zu, \"dur\": %zu, \"args\": {\"correlation\": %zu%s}}%s\n";
+    const size_t count = sizeof(profiled) / sizeof(profiled[0]);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fprintf(out,
+            "{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0}], \"traceEvents\": [\n");
+    fprintf(out, event, "user_annotation", "forward", (size_t)1, 100 + 10 * count, (size_t)0, "",
+            ",");
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, event, "cuda_runtime", "cudaLaunchKernel", 10 + 10 * i, (size_t)5, i + 1, "",
+                ",");
+        fprintf(out, event, "kernel", profiled[i].name, 5000 + 10 * i, (size_t)3, i + 1,
+                ", \"device\": 0, \"stream\": 7", i + 1 < count ? "," : "");
+    }
+    fprintf(out, "]}\n");
+    fclose(out);
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    assert_non_null(trace);
+    assert_int_equal(trace->ops.count, count);
+    return trace;
+}
+
+/* Of a trace that a reader made, whose short names are as short as nsys's: those reports keep them. */
+static void products_of_a_profile(void **state)
+{
+    (void)state;
+    char *directory = cli_tempdir();
+    const char *path = cli_in(directory, "profile.json");
+    struct nvt_trace *trace = profile_of_all(path);
+    struct nvt_input_trace input_trace = {.trace = trace};
+    struct nvt_report_input input = {.traces = &input_trace, .trace_count = 1};
+    struct nvt_parts parts = {0};
+    size_t products = 0, expected = 0, kernel2 = 0;
+    assert_int_equal(nvt_parts_make(&parts, &input, &err), 0);
+    for (size_t i = 0; i < parts.count; i++) {
+        assert_string_not_equal(parts.items[i].name, "Kernel2");
+        products += parts.items[i].is_product ? parts.items[i].count : 0;
+    }
+    for (uint32_t i = 0; i < trace->ops.count; i++) {
+        expected += (size_t)profiled[i].is_product;
+        kernel2 += !strcmp(nvt_name(trace, trace->ops.short_name[i]), "Kernel2");
+    }
+    assert_int_equal(products, expected);
+    assert_int_equal(kernel2, 3);
+    const double kernels = trace->ops.count;
+    nvt_parts_free(&parts);
+    nvt_trace_free(trace);
+    const char *stats[] = {"nvtally", "stats", path, "-r", "matmul_share", "-f", "csv", NULL};
+    struct cli_result result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    char share[64];
+    snprintf(share, sizeof(share), ",%.1f,%.1f,kernels\n", 100 * (double)expected / kernels,
+             100 * (double)expected / kernels);
+    if (!strstr(result.out, share) || !strstr(result.out, ",forward,GemmUniversal,yes,4.0,"))
+        fail_msg("%s", result.out);
+    cli_result_free(&result);
+    const char *summary[] = {"nvtally", "stats", path, "-r", "summary", "-f", "csv", NULL};
+    result = cli_run(summary);
+    cli_expect_status(&result, 0);
+    if (!strstr(result.out, ",GemmUniversal\n") || strstr(result.out, ",Kernel2\n"))
+        fail_msg("%s", result.out);
+    cli_result_free(&result);
+    const char *sums[] = {"nvtally", "stats", path, "-r", "cuda_gpu_kern_sum:base",
+                          "-f",      "csv",   NULL};
+    result = cli_run(sums);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, ",Kernel2\n"));
+    cli_result_free(&result);
+    cli_tempdir_remove(directory);
+}
+#endif
 
 /* The workload's own ranges: two layers, so two of each part a phase; FLOPs as docs/workloads.md
  * has them: 2·H·T²·w = 2·(4·2)·16²·8 of scores and as many of values, each layer; softmax 5·H·T·(T
@@ -380,6 +541,9 @@ int main(void)
         cmocka_unit_test(attention_on_both_clocks),
         cmocka_unit_test(attention_is_of_one_clock),
         cmocka_unit_test(kernels_by_name),
+#ifdef HAVE_YAJL
+        cmocka_unit_test(products_of_a_profile),
+#endif
         cmocka_unit_test(what_is_not_named_is_counted),
         cmocka_unit_test(a_transformer_has_them),
     };

@@ -55,6 +55,18 @@ int nvt_is_graph_name(const char *name);
  */
 const char *nvt_short_name(const char *name, size_t size, size_t *length);
 
+/* Room for nvt_telling_name. */
+#define NVT_TELLING_NAME_MAX 256
+
+/*
+ * What a kernel is called where kernels are told apart by what they do: its short name, unless that says nothing, as Kernel2 of
+ * cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1> does. Then it is the name of what the template is made
+ * of: of its first argument, through wrappers as cutlass::device_kernel<enable_sm90<…>>. Where that is no class, it is the name
+ * with its scopes, internal::gemvx::kernel. Takes names as people write them and mangled ones, and cuts what is too long.
+ * Returns out. Linear in the length of the name, but for wrappers, each of which is looked at again.
+ */
+const char *nvt_telling_name(const char *name, size_t size, char out[NVT_TELLING_NAME_MAX]);
+
 /* The length of an API call's name without the version of its entry point that CUPTI and nsys append:
  * cudaLaunchKernel of cudaLaunchKernel_v7000. */
 size_t nvt_call_name_length(const char *name, size_t size);

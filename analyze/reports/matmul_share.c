@@ -52,7 +52,7 @@ static enum kind kind_of(const struct nvt_part *part)
     static const char *const pure[] = {"attention.scores", "attention.values", "lm_head"};
     static const char *const mixed[] = {"attention", "mlp"};
     if (part->is_kernel)
-        return nvt_is_matmul_kernel(part->name) ? PRODUCTS : NO_PRODUCTS;
+        return part->is_product ? PRODUCTS : NO_PRODUCTS;
     for (size_t i = 0; i < sizeof(pure) / sizeof(pure[0]); i++)
         if (!strcmp(part->name, pure[i]))
             return PRODUCTS;
@@ -194,7 +194,8 @@ static void add_row(struct whole *whole, const struct row *row)
 {
     size_t i = 0;
     while (i < whole->count && (whole->rows[i].label != row->label ||
-                                whole->rows[i].part->is_kernel != row->part->is_kernel))
+                                whole->rows[i].part->is_kernel != row->part->is_kernel ||
+                                whole->rows[i].part->is_product != row->part->is_product))
         i++;
     if (i == whole->count)
         whole->rows[whole->count++] = (struct row){row->part, row->label, row->kind, 0, 0};

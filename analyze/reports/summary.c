@@ -3,7 +3,7 @@
  * its first operation to its last; how much memory was in use at most; the kernels, ranges and CUDA calls that took the
  * most. Devices are
  * those of the reports gpu_idle and overlap, ranges those of nvtx_gpu_proj_sum, calls those of
- * cuda_api_sum; kernels of one short name count together, as do ranges of one plain name
+ * cuda_api_sum; kernels of one telling name (cuda_names.h) count together, as do ranges of one plain name
  * (plain_names.h). "Exposed" is communication during which
  * nothing was computed. What there is none of has no
  * table; a single trace is not named.
@@ -13,6 +13,7 @@
 #include "../device/communication.h"
 #include "../device/devices.h"
 #include "../studies/groups.h"
+#include "../model/cuda_names.h"
 #include "../model/kinds.h"
 #include "../memory/levels.h"
 #include "../device/overlap.h"
@@ -191,7 +192,7 @@ static int put_parts(struct nvt_table *traces, struct nvt_table *rows,
     return status;
 }
 
-/* --- kernels and ranges by short names --- */
+/* --- kernels and ranges by telling and plain names --- */
 
 /* Of a name: ns on the device, and on the host for a range. */
 struct sum {
@@ -232,26 +233,34 @@ static const char *sum_name(const struct sums *sums, uint32_t i)
     return nvt_groups_name(&sums->names, sums->names.groups[i].key[0]);
 }
 
+/* The sum of the kernels that have the telling name of this one. NULL when out of memory. */
+static struct sum *kernel_sum(struct sums *kernels, const struct nvt_trace *trace, uint32_t name)
+{
+    char telling[NVT_TELLING_NAME_MAX];
+    size_t size;
+    const char *full = nvt_strings_get(trace->strings, name, &size);
+    return sum_at(kernels, nvt_groups_text(&kernels->names, nvt_telling_name(full, size, telling)));
+}
+
 /* Operations are many, names are few: added up by name first. */
 static int add_kernels(struct sums *kernels, const struct nvt_trace *trace)
 {
     const struct nvt_ops *ops = &trace->ops;
-    uint32_t used, *number = nvt_number_strings(trace, ops->short_name, ops->count, &used);
+    uint32_t used, *number = nvt_number_strings(trace, ops->name, ops->count, &used);
     struct sum *sums = number ? calloc((size_t)used + 1, sizeof(*sums)) : NULL;
     uint32_t *name = number ? calloc((size_t)used + 1, sizeof(*name)) : NULL;
     int failed = !sums || !name;
     for (uint32_t i = 0; i < ops->count && !failed; i++) {
         if (ops->kind[i] != NVT_OP_KERNEL)
             continue;
-        uint32_t at = number[ops->short_name[i]];
+        uint32_t at = number[ops->name[i]];
         sums[at].total = nvt_clock_sum(sums[at].total, ops->end[i] - ops->start[i]);
         sums[at].count++;
-        name[at] = ops->short_name[i];
+        name[at] = ops->name[i];
     }
     nvt_groups_trace(&kernels->names, trace);
     for (uint32_t i = 0; i < used && !failed; i++) {
-        struct sum *kernel =
-            sums[i].count ? sum_at(kernels, nvt_groups_string(&kernels->names, name[i])) : NULL;
+        struct sum *kernel = sums[i].count ? kernel_sum(kernels, trace, name[i]) : NULL;
         failed = sums[i].count && !kernel;
         if (kernel) {
             kernel->total = nvt_clock_sum(kernel->total, sums[i].total);

@@ -1,11 +1,11 @@
 #include "parts.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../lib/map.h"
+#include "../model/cuda_names.h"
 #include "../model/named_iterations.h"
 #include "../model/nesting.h"
 #include "../device/project.h"
@@ -20,6 +20,7 @@ enum {
 struct work {
     struct nvt_parts *parts;
     struct nvt_map by_key;
+    struct nvt_map kernels; /* of the trace, by their names in it: place_kernel */
     const struct nvt_trace *trace;
     const char *fallback;    /* the configuration where no range says it */
     uint32_t *configuration; /* range around a range that names it, NVT_NONE */
@@ -31,15 +32,13 @@ struct work {
 int nvt_is_matmul_kernel(const char *name)
 {
     static const char *const words[] = {
-        "gemm",   "xmma",  "cutlass", "nvjet", "matmul", "gemv", "s1688",
-        "s16816", "wgmma", "s884",    "bmm",   "cijk_"}; /* hipBLASLt's and rocBLAS's, of Tensile */
-    char lower[512];
-    size_t length = 0;
-    for (; length < sizeof(lower) - 1 && name[length]; length++)
-        lower[length] = (char)tolower((unsigned char)name[length]);
-    lower[length] = 0;
+        "gemm",         "xmma",         "cutlass", "nvjet", "matmul", "gemv",
+        "s1688",        "s16816",       "wgmma",   "s884",  "bmm",    "cublaslt::epilogue",
+        "splitkreduce", "reducesplitk", "cijk_"};
+    char telling[NVT_TELLING_NAME_MAX];
+    nvt_telling_name(name, strlen(name), telling);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (strstr(lower, words[i]))
+        if (strcasestr(telling, words[i]))
             return 1;
     return 0;
 }
@@ -58,16 +57,18 @@ static const char *configuration_of(const struct work *work, uint32_t range)
                              : nvt_name(work->trace, work->trace->ranges.name[named]);
 }
 
-/* The part of this name in the phase that a range lies in, added when new. */
-static struct nvt_part *part_of(struct work *work, uint32_t range, int is_kernel, const char *name)
+/* What a part is, beside its name. */
+enum kind { A_RANGE, A_KERNEL, A_PRODUCT, KINDS };
+
+/* The part of this name (id of a string) in the phase that a range lies in, added when new. */
+static struct nvt_part *part_of(struct work *work, uint32_t range, enum kind kind, uint32_t id)
 {
     struct nvt_parts *parts = work->parts;
     uint32_t configuration = nvt_strings_add_text(parts->strings, configuration_of(work, range));
-    uint32_t id = nvt_strings_add_text(parts->strings, name);
-    if (configuration == NVT_NO_STRING || id == NVT_NO_STRING || configuration > UINT32_MAX / 8)
+    if (configuration > UINT32_MAX / 16 || id == NVT_NO_STRING)
         return NULL;
     uint64_t key =
-        ((uint64_t)configuration * 8 + work->phase[range] * 2u + (unsigned)is_kernel) << 32 | id;
+        ((uint64_t)configuration * 16 + work->phase[range] * (unsigned)KINDS + kind) << 32 | id;
     uint32_t *at = nvt_map_at(&work->by_key, key);
     if (!at)
         return NULL;
@@ -85,7 +86,8 @@ static struct nvt_part *part_of(struct work *work, uint32_t range, int is_kernel
     parts->items[parts->count] =
         (struct nvt_part){.configuration = nvt_strings_get(parts->strings, configuration, NULL),
                           .phase = (enum nvt_phase)work->phase[range],
-                          .is_kernel = is_kernel,
+                          .is_kernel = kind != A_RANGE,
+                          .is_product = kind == A_PRODUCT,
                           .name = nvt_strings_get(parts->strings, id, NULL)};
     return &parts->items[parts->count++];
 }
@@ -160,7 +162,8 @@ static int add_range(struct work *work, const struct nvt_nesting *nesting, uint3
 {
     const struct nvt_ranges *ranges = &work->trace->ranges;
     const char *name = nvt_name(work->trace, ranges->name[i]);
-    struct nvt_part *part = part_of(work, i, 0, name);
+    struct nvt_part *part =
+        part_of(work, i, A_RANGE, nvt_strings_add_text(work->parts->strings, name));
     if (!part)
         return -1;
     const double ns = (double)(ranges->end[i] - ranges->start[i]);
@@ -189,6 +192,27 @@ static int add_ranges(struct work *work, const struct nvt_nesting *nesting)
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
+/* The id of a kernel's telling name, and what it is. 0, or -1 when out of memory. */
+static int place_kernel(struct work *work, uint32_t op, enum kind *kind, uint32_t *id)
+{
+    char telling[NVT_TELLING_NAME_MAX];
+    const uint32_t full = work->trace->ops.name[op];
+    uint32_t *at = nvt_map_at(&work->kernels, full);
+    if (!at)
+        return -1;
+    if (*at == NVT_MAP_NONE) {
+        size_t size;
+        const char *name = nvt_strings_get(work->trace->strings, full, &size);
+        *id = nvt_strings_add_text(work->parts->strings, nvt_telling_name(name, size, telling));
+        if (*id >= NVT_MAP_NONE / 2)
+            return -1;
+        *at = *id * 2 + (unsigned)nvt_is_matmul_kernel(name);
+    }
+    *kind = *at % 2 ? A_PRODUCT : A_KERNEL;
+    *id = *at / 2;
+    return 0;
+}
+
 /* A kernel belongs to the innermost phase of those ranges that it was launched in. */
 static int visit(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
 {
@@ -199,8 +223,10 @@ static int visit(void *context, uint32_t op, const uint32_t *ranges, uint32_t co
     for (uint32_t i = count; i-- > 0;) {
         if (work->phase[ranges[i]] == NVT_PHASES_COUNT)
             continue;
+        enum kind kind;
+        uint32_t id;
         struct nvt_part *part =
-            part_of(work, ranges[i], 1, nvt_name(work->trace, ops->short_name[op]));
+            place_kernel(work, op, &kind, &id) ? NULL : part_of(work, ranges[i], kind, id);
         if (!part)
             return -1;
         const double ns = (double)(ops->end[op] - ops->start[op]);
@@ -234,6 +260,7 @@ static int add_trace(struct work *work, unsigned flags, struct nvt_error *err)
     if (!status && work->projected && nvt_project(work->trace, flags, visit, work, err))
         status = nvt_fail(err, "out of memory");
     nvt_nesting_free(&nesting);
+    nvt_map_free(&work->kernels);
     free(work->configuration);
     free(work->phase);
     free(work->within);

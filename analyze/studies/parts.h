@@ -14,8 +14,9 @@
 struct nvt_part {
     const char *configuration;
     enum nvt_phase phase;
-    int is_kernel;
-    const char *name; /* of the range (of the phase itself: what lies in no other), or the kernel */
+    int is_kernel, is_product; /* is_product: a kernel that is a matrix product */
+    /* Of the range (of the phase itself: what lies in no other), or the kernel's telling one (cuda_names.h). */
+    const char *name;
     uint64_t count;
     double ns,
         own_ns; /* summed: of a range with and without what lies in it; of a kernel the same */
@@ -38,9 +39,11 @@ void nvt_parts_free(struct nvt_parts *parts);
 uint64_t nvt_parts_runs(const struct nvt_parts *parts, const struct nvt_part *like);
 
 /*
- * Whether a kernel is a matrix product, by its name: those of cuBLAS, cuBLASLt, CUTLASS and cuDNN
- * have gemm, xmma, cutlass, nvjet (Hopper's), matmul or one of the tensor core instructions in
- * theirs, TensorRT-LLM's bmm, and rocBLAS's and hipBLASLt's begin with Cijk_.
+ * Whether a kernel is a matrix product, by its whole name, mangled or not. What counts is its telling name (cuda_names.h), so
+ * not what else it takes: FlashAttention's kernels take cutlass::half_t. Those of cuBLAS, cuBLASLt, CUTLASS and cuDNN have gemm,
+ * xmma, cutlass, nvjet (Hopper's), matmul or one of the tensor core instructions in it, TensorRT-LLM's bmm, and rocBLAS's
+ * and hipBLASLt's begin with Cijk_. What libraries launch to complete a product counts too: cublasLt's and
+ * CUTLASS's sums of its parts (splitKreduce_kernel, ReduceSplitK) and cublasLt's epilogue.
  */
 int nvt_is_matmul_kernel(const char *name);
 
