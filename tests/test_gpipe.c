@@ -292,7 +292,8 @@ static bool forwards_follow(const struct nvt_pipeline_view *view)
     return !early;
 }
 
-/* By the clocks of two ranks; and the pipeline's step takes about what each rank says that it does. */
+/* By the clocks of two ranks; and the pipeline's steps take about what each rank says that they do, and together no longer
+ * than from the first one's start to the last one's end. */
 static bool ranks_lie_on_one_clock(const char *out)
 {
     struct cli_result result = cli_run((const char *const[]){MPIRUN("2"),
@@ -331,6 +332,7 @@ static bool ranks_lie_on_one_clock(const char *out)
     bool follow = forwards_follow(view);
     double own = number(input.runs[0], 0, "step_ns_mean") * STEPS;
     double span = (double)nvt_pipeline_span_of_steps(view);
+    assert_true(span <= (double)(view->steps[STEPS - 1].end - view->steps[0].start));
     if (!(span < 3 * own))
         print_message("steps of %.0f ns, by rank 0 %.0f ns\n", span, own);
     nvt_pipeline_views_free(&views);

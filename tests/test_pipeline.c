@@ -246,6 +246,112 @@ static void a_rank_is_one_of_the_ranks(void **state)
     nvt_trace_free(traces[1]);
 }
 
+/* --- steps of ranks ------------------------------------------------------------------------------------- */
+
+/* An iteration's step from `start` to `end` of rank 0, which works in its first twenty and its last thirty; of rank 1, which
+ * is in it early and waits, works for forty from `work` on, and may leave late. */
+static void step_of_rank0(struct nvt_trace *trace, int64_t start, int64_t end)
+{
+    add_range(trace, 1, "iteration", start, end, "0");
+    add_range(trace, 1, "step", start, end, NULL);
+    add_range(trace, 1, "forward p0", start, start + 20, "0");
+    add_range(trace, 1, "wait p0", start + 20, end - 30, "0");
+    add_range(trace, 1, "backward p0", end - 30, end, "0");
+}
+
+static void step_of_rank1(struct nvt_trace *trace, int64_t start, int64_t work, int64_t end)
+{
+    add_range(trace, 1, "iteration", start, end, "0");
+    add_range(trace, 1, "step", start, end, NULL);
+    add_range(trace, 1, "wait p1", start, work, "0");
+    if (work == end)
+        return;
+    add_range(trace, 1, "forward p1", work, work + 20, "0");
+    add_range(trace, 1, "backward p1", work + 20, work + 40, "0");
+}
+
+static struct nvt_trace *begin_rank(int rank)
+{
+    struct nvt_trace *trace = nvt_trace_new("test", "test");
+    char clock[120];
+    snprintf(clock, sizeof(clock),
+             "{\"rank\":%d,\"ranks\":2,\"offset_ns\":0,\"error_ns\":0,\"time_ns\":7}", rank);
+    add_range(trace, 1, CONFIGURATION, 0, 10000, NULL);
+    add_mark(trace, 1, "clock offset", 7, clock);
+    return trace;
+}
+
+/* A view of both, in either order. */
+static struct nvt_pipeline_views views_of(struct nvt_trace *first, struct nvt_trace *second)
+{
+    struct nvt_input_trace traces[] = {{.trace = first}, {.trace = second}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 2};
+    struct nvt_pipeline_views views;
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
+    assert_int_equal(views.count, 1);
+    assert_int_equal(views.items[0].ranks_here, 2);
+    return views;
+}
+
+/* Who is done goes on to the next step and waits there: that makes the step of the others no longer, and steps that overlap
+ * even so count once. */
+static void steps_of_ranks_overlap(void **state)
+{
+    struct nvt_trace *ranks[] = {begin_rank(0), begin_rank(1)};
+    (void)state;
+    for (int64_t step = 0; step < 3; step++) {
+        step_of_rank0(ranks[0], 1000 + step * 110, 1100 + step * 110);
+        /* It enters the second one early, and leaves it when the third has begun. */
+        static const int64_t enters[] = {1000, 1075, 1226}, leaves[] = {1070, 1225, 1290};
+        step_of_rank1(ranks[1], enters[step], 1020 + step * 110, leaves[step]);
+    }
+    finish(ranks[0]);
+    finish(ranks[1]);
+    for (int first = 0; first < 2; first++) {
+        struct nvt_pipeline_views views = views_of(ranks[first], ranks[!first]);
+        const struct nvt_pipeline_view *view = &views.items[0];
+        assert_int_equal(view->step_count, 3);
+        for (int step = 0; step < 3; step++)
+            assert_int_equal(view->steps[step].start, 1000 + step * 110);
+        assert_int_equal(view->steps[0].end, 1100);
+        assert_int_equal(view->steps[1].end, 1225);
+        assert_int_equal(nvt_pipeline_span_of_steps(view), 100 + 210); /* and not 315 */
+        assert_int_equal(nvt_pipeline_time(view, 0, -1), 3 * 50);
+        assert_int_equal(nvt_pipeline_time(view, 1, -1), 3 * 40);
+        assert_int_equal(nvt_pipeline_time(view, 1, NVT_PIPE_WAIT), 20 + 20 + 14);
+        for (size_t i = 0; i < view->span_count; i++)
+            assert_true(view->spans[i].start >= view->steps[view->spans[i].step].start);
+        nvt_pipeline_views_free(&views);
+    }
+    nvt_trace_free(ranks[0]);
+    nvt_trace_free(ranks[1]);
+}
+
+/* Of a killed run: rank 1 knows a step more than rank 0, and waits for one that nobody begins. */
+static void ranks_may_know_of_more_steps(void **state)
+{
+    struct nvt_trace *ranks[] = {begin_rank(0), begin_rank(1)};
+    (void)state;
+    step_of_rank0(ranks[0], 1000, 1100);
+    step_of_rank1(ranks[1], 1000, 1020, 1070);
+    step_of_rank1(ranks[1], 1075, 1130, 1180);
+    step_of_rank1(ranks[1], 1190, 1500, 1500);
+    finish(ranks[0]);
+    finish(ranks[1]);
+    for (int first = 0; first < 2; first++) {
+        struct nvt_pipeline_views views = views_of(ranks[first], ranks[!first]);
+        const struct nvt_pipeline_view *view = &views.items[0];
+        assert_int_equal(view->step_count, 2);
+        assert_int_equal(nvt_pipeline_span_of_steps(view), 100 + 50);
+        for (size_t i = 0; i < view->span_count; i++)
+            assert_in_range(view->spans[i].step, 0, 1);
+        nvt_pipeline_views_free(&views);
+    }
+    nvt_trace_free(ranks[0]);
+    nvt_trace_free(ranks[1]);
+}
+
 static void other_traces_have_no_pipeline(void **state)
 {
     struct nvt_trace *trace = nvt_trace_new("test", "test");
@@ -322,6 +428,8 @@ int main(void)
         cmocka_unit_test(ranks_lie_on_one_clock),
         cmocka_unit_test(ranks_find_each_other),
         cmocka_unit_test(a_rank_is_one_of_the_ranks),
+        cmocka_unit_test(steps_of_ranks_overlap),
+        cmocka_unit_test(ranks_may_know_of_more_steps),
         cmocka_unit_test(other_traces_have_no_pipeline),
         cmocka_unit_test(a_run_has_report_and_charts),
     };

@@ -44,6 +44,12 @@ static int number_of(const char *text)
     return number < 0 || number > INT_MAX ? -1 : (int)number;
 }
 
+/* A forward or a backward. */
+static int is_work(const struct nvt_pipeline_span *span)
+{
+    return span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
+}
+
 /* --- one trace --- */
 
 /* What is read of one trace before it is added to its view. */
@@ -198,21 +204,70 @@ static struct rank rank_of(const struct nvt_trace *trace)
                          named_configuration(trace)};
 }
 
+/* A rank without the model's first part begins a step with a message: it enters it with its first work, and not when it
+ * begins to wait, while others are still in the step before. Of steps without work nothing is kept. */
+static void enter_steps(struct nvt_pipeline_view *view, size_t first_span)
+{
+    size_t worked = 0, kept = first_span;
+    int has_first_part = 0;
+    for (size_t i = first_span; i < view->span_count; i++) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        if (is_work(span) && (size_t)span->step >= worked)
+            worked = (size_t)span->step + 1;
+        has_first_part |= is_work(span) && !span->partition && !span->chunk;
+    }
+    for (size_t i = first_span; i < view->span_count; i++)
+        if ((size_t)view->spans[i].step < worked)
+            view->spans[kept++] = view->spans[i];
+    view->span_count = kept;
+    view->step_count = worked;
+    for (size_t i = 0; i < worked && !has_first_part; i++)
+        view->steps[i].start = view->steps[i].end;
+    for (size_t i = first_span; i < kept && !has_first_part; i++) {
+        const struct nvt_pipeline_span *span = &view->spans[i];
+        if (is_work(span) && span->start < view->steps[span->step].start)
+            view->steps[span->step].start = span->start;
+    }
+}
+
+/* A step of the pipeline is under way while it is in any rank. Ranks may know of different numbers of them: one has been
+ * killed before the others. */
+static void widen_steps(struct nvt_pipeline_view *view, struct nvt_pipeline_step *others,
+                        size_t other_count)
+{
+    if (other_count > view->step_count) {
+        struct nvt_pipeline_step *fewer = view->steps;
+        const size_t count = view->step_count;
+        view->steps = others;
+        view->step_count = other_count;
+        others = fewer;
+        other_count = count;
+    }
+    for (size_t i = 0; i < other_count; i++) {
+        struct nvt_pipeline_step *step = &view->steps[i];
+        if (others[i].start < step->start)
+            step->start = others[i].start;
+        if (others[i].end > step->end)
+            step->end = others[i].end;
+        if (others[i].backward_start < step->backward_start)
+            step->backward_start = others[i].backward_start;
+    }
+    free(others);
+}
+
 /* Add a trace to a view: the first of its ranks brings the steps, the others widen them. */
 static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *trace, int64_t offset,
                       struct nvt_error *err)
 {
     struct reading reading = {trace, NULL, view, offset, NVT_NONE};
-    struct nvt_pipeline_view own = {0};
-    int status = 0, is_first = !view->step_count;
+    struct nvt_pipeline_step *others = view->steps;
+    const size_t other_count = view->step_count, first_span = view->span_count;
+    int status = 0;
     if (trace->ops.count && !(reading.projected = nvt_project_ranges(trace, 0, err)))
         return -1;
-    if (!is_first) {
-        /* Its own steps say which of its spans belong to which. */
-        own = *view;
-        view->steps = NULL;
-        view->step_count = 0;
-    }
+    /* Its own steps say which of its spans belong to which. */
+    view->steps = NULL;
+    view->step_count = 0;
     status = read_steps(&reading);
     for (uint32_t i = 0; i < trace->ranges.count && !status && view->step_count; i++)
         if (nvt_is_workloads_domain(trace, trace->ranges.domain[i]))
@@ -220,19 +275,9 @@ static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *tr
     for (uint32_t i = 0; i < trace->marks.count && !status && view->step_count; i++)
         if (nvt_is_workloads_domain(trace, trace->marks.domain[i]))
             status = add_level(&reading, i);
-    if (!is_first) {
-        /* A step of the pipeline is under way while it is in any rank. */
-        for (size_t i = 0; i < own.step_count && i < view->step_count; i++) {
-            if (view->steps[i].start < own.steps[i].start)
-                own.steps[i].start = view->steps[i].start;
-            if (view->steps[i].end > own.steps[i].end)
-                own.steps[i].end = view->steps[i].end;
-        }
-        free(view->steps);
-        view->steps = own.steps;
-        view->step_count = own.step_count;
-        view->has_workers = 1;
-    }
+    enter_steps(view, first_span);
+    view->has_workers |= other_count > 0;
+    widen_steps(view, others, other_count);
     free(reading.projected);
     return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
@@ -298,6 +343,19 @@ static void place_backwards(struct nvt_pipeline_view *view)
     }
 }
 
+/* Who waits for a step that nobody is in yet is in none. */
+static void place_waits(struct nvt_pipeline_view *view)
+{
+    for (size_t i = 0; i < view->span_count; i++) {
+        struct nvt_pipeline_span *span = &view->spans[i];
+        const int64_t begun = view->steps[span->step].start;
+        if (span->kind != NVT_PIPE_WAIT)
+            continue;
+        span->start = span->start > begun ? span->start : begun;
+        span->end = span->end > begun ? span->end : begun;
+    }
+}
+
 /* Sort what has been read of all of a view's traces. 0, or -1 with err. */
 static int settle(struct nvt_pipeline_view *view, struct nvt_error *err)
 {
@@ -312,6 +370,7 @@ static int settle(struct nvt_pipeline_view *view, struct nvt_error *err)
     }
     free(last);
     if (view->span_count) {
+        place_waits(view);
         qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
         place_backwards(view);
     }
@@ -418,12 +477,6 @@ void nvt_pipeline_views_free(struct nvt_pipeline_views *views)
     *views = (struct nvt_pipeline_views){0};
 }
 
-/* A forward or a backward. */
-static int is_work(const struct nvt_pipeline_span *span)
-{
-    return span->kind == NVT_PIPE_FORWARD || span->kind == NVT_PIPE_BACKWARD;
-}
-
 double nvt_pipeline_level_before(const struct nvt_pipeline_view *view, int step, int partition)
 {
     double before = NAN, behind = NAN;
@@ -479,8 +532,13 @@ int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partit
 
 int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view)
 {
-    int64_t sum = 0;
-    for (size_t i = 0; i < view->step_count; i++)
-        sum = nvt_clock_sum(sum, view->steps[i].end - view->steps[i].start);
+    int64_t sum = 0, until = INT64_MIN;
+    for (size_t i = 0; i < view->step_count; i++) {
+        const struct nvt_pipeline_step *step = &view->steps[i];
+        const int64_t from = step->start > until ? step->start : until;
+        if (step->end > from)
+            sum = nvt_clock_sum(sum, step->end - from);
+        until = step->end > until ? step->end : until;
+    }
     return sum;
 }

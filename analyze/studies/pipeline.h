@@ -32,6 +32,9 @@ struct nvt_pipeline_level {
     double allocated, reserved, peak_allocated, peak_reserved;
 };
 
+/* From when the first rank is in it until the last one has left it. A rank is in it from its first work on, and that with the
+ * model's first part as soon as it has entered it: the others may wait for it while the step before is still under way.
+ * Steps of ranks may overlap even so. */
 struct nvt_pipeline_step {
     int64_t start, end;     /* forward and backward together */
     int64_t backward_start; /* of the first one's span; INT64_MAX where they are mixed */
@@ -77,7 +80,7 @@ int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, i
 /* Time of the device operations of a partition's forwards and backwards, those of others in between not
  * counted. */
 int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partition);
-/* Time of all steps. */
+/* Time in which any step was under way: where steps overlap, once. */
 int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view);
 
 /* Append the table, of that name, of memory by partition, phase and micro-batch; none where no trace is of a pipeline. 0, or -1
