@@ -352,6 +352,73 @@ static void ranks_may_know_of_more_steps(void **state)
     nvt_trace_free(ranks[1]);
 }
 
+/* --- devices -------------------------------------------------------------------------------------------- */
+
+/* An operation of a stream, by a call at that time of the thread that ranges are of. */
+static void add_op(struct nvt_trace *trace, int64_t launch, const char *name, int64_t start,
+                   int64_t end)
+{
+    const uint32_t thread = thread_of(trace, 1);
+    const struct nvt_op op = {.start = start,
+                              .end = end,
+                              .process = trace->threads.process[thread],
+                              .thread = thread,
+                              .launch = launch,
+                              .kind = NVT_OP_KERNEL,
+                              .name = nvt_strings_add_text(trace->strings, name),
+                              .short_name = nvt_strings_add_text(trace->strings, name),
+                              .detail = NVT_NONE};
+    assert_int_not_equal(nvt_op_add(trace, &op), NVT_NONE);
+}
+
+static struct nvt_pipeline_views views_of_one(struct nvt_trace *trace)
+{
+    struct nvt_input_trace traces[] = {{.trace = trace}};
+    struct nvt_report_input input = {.traces = traces, .trace_count = 1};
+    struct nvt_pipeline_views views;
+    struct nvt_error err = NVT_ERROR_INIT;
+    assert_int_equal(nvt_pipeline_views_make(&views, &input, &err), 0);
+    assert_int_equal(views.count, 1);
+    assert_true(views.items[0].on_device);
+    return views;
+}
+
+/* A step from 1000 to 2000 of a partition that is launched at once, within the first hundred. */
+static struct nvt_trace *begin_on_device(void)
+{
+    struct nvt_trace *trace = nvt_trace_new("test", "test");
+    add_range(trace, 1, CONFIGURATION, 0, 10000, NULL);
+    add_range(trace, 1, "iteration", 1000, 2000, "0");
+    add_range(trace, 1, "step", 1000, 2000, NULL);
+    return trace;
+}
+
+/* A message to a neighbour that is late is launched in a forward: the forward is no longer for it, and what of it lies
+ * beside work is waiting. */
+static void messages_are_not_work(void **state)
+{
+    struct nvt_trace *trace = begin_on_device();
+    (void)state;
+    add_range(trace, 1, "forward p0", 1010, 1020, "0");
+    add_range(trace, 1, "forward p0", 1030, 1040, "1");
+    add_op(trace, 1011, "gemm", 1100, 1200);
+    add_op(trace, 1012, "ncclDevKernel_SendRecv", 1200, 1500);
+    add_op(trace, 1031, "gemm", 1200, 1300);
+    add_op(trace, 1032, "ncclDevKernel_SendRecv", 1500, 1550);
+    finish(trace);
+    struct nvt_pipeline_views views = views_of_one(trace);
+    const struct nvt_pipeline_view *view = &views.items[0];
+    assert_int_equal(nvt_pipeline_time(view, 0, -1), 200);
+    assert_int_equal(nvt_pipeline_operations(view, 0), 200);
+    assert_int_equal(nvt_pipeline_time(view, 0, NVT_PIPE_WAIT), 250);
+    assert_int_equal(view->span_count, 4);
+    for (size_t i = 0; i < view->span_count; i++)
+        if (view->spans[i].kind == NVT_PIPE_FORWARD)
+            assert_int_equal(view->spans[i].end - view->spans[i].start, 100);
+    nvt_pipeline_views_free(&views);
+    nvt_trace_free(trace);
+}
+
 static void other_traces_have_no_pipeline(void **state)
 {
     struct nvt_trace *trace = nvt_trace_new("test", "test");
@@ -430,6 +497,7 @@ int main(void)
         cmocka_unit_test(a_rank_is_one_of_the_ranks),
         cmocka_unit_test(steps_of_ranks_overlap),
         cmocka_unit_test(ranks_may_know_of_more_steps),
+        cmocka_unit_test(messages_are_not_work),
         cmocka_unit_test(other_traces_have_no_pipeline),
         cmocka_unit_test(a_run_has_report_and_charts),
     };

@@ -1,9 +1,10 @@
 /*
  * pipeline: what each partition of a pipeline did with its time. Of all timed steps (forward and backward
- * together): Busy is the share in which it ran a forward or a backward, Waiting that in which it waited for a
- * neighbour's message, Bubble what is not busy. Recompute is the part of Busy that repeats forwards. On a
- * device, forwards and backwards last from their first operation to their last one, with what others do in between
- * where partitions share it; Own operations is the share in which the partition's own ran. The row
+ * together, those of ranks that overlap counted once): Busy is the share in which it ran a forward or a backward, Waiting
+ * that in which it did not, and waited for a neighbour's message, Bubble what is not busy. Recompute is the part of Busy
+ * that repeats forwards. On a device, forwards and backwards last from their first operation to their last one, with what
+ * others do in between where partitions share it; Own operations is the share in which the partition's own ran. Kernels
+ * that send and receive are in neither: beside work they are Waiting. The row
  * "all" has the means, and beside them the bubble of the schedule when all forwards take the same time, all
  * backwards too, and each partition has its own device or core: (K−1)/(M+K−1).
  *

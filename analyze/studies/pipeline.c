@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/clock.h"
 #include "../input/clocks.h"
 #include "../model/payload.h"
 #include "phases.h"
-#include "../device/project.h"
+#include "pipeline_device.h"
 
 #define PARTITIONS_MOST 1024
 
@@ -55,7 +54,7 @@ static int is_work(const struct nvt_pipeline_span *span)
 /* What is read of one trace before it is added to its view. */
 struct reading {
     const struct nvt_trace *trace;
-    struct nvt_projected *projected; /* NULL: no operations */
+    struct nvt_pipeline_device device; /* empty: no operations */
     struct nvt_pipeline_view *view;
     int64_t offset; /* to the axis of the view */
     uint32_t main_thread;
@@ -115,37 +114,74 @@ static int read_steps(struct reading *reading)
     return 0;
 }
 
-static int add_span(struct reading *reading, uint32_t range)
+/* What a range says of itself, by the host's time. 0: it is none of a step's. */
+static int read_span(const struct reading *reading, uint32_t range, struct nvt_pipeline_span *span)
 {
-    struct nvt_pipeline_view *view = reading->view;
-    const struct nvt_ranges *ranges = &reading->trace->ranges;
-    struct nvt_pipeline_span span = {0};
-    if (!parse_name(nvt_name(reading->trace, ranges->name[range]), &span))
+    const struct nvt_trace *trace = reading->trace;
+    const struct nvt_ranges *ranges = &trace->ranges;
+    *span = (struct nvt_pipeline_span){.start = ranges->start[range] + reading->offset,
+                                       .end = ranges->end[range] + reading->offset,
+                                       .host_end = ranges->end[range] + reading->offset};
+    if (!nvt_is_workloads_domain(trace, ranges->domain[range]) ||
+        !parse_name(nvt_name(trace, ranges->name[range]), span))
         return 0;
-    span.step = step_at(view, ranges->start[range] + reading->offset);
-    if (span.step < 0)
-        return 0;
-    span.start = ranges->start[range];
-    span.end = ranges->end[range];
-    if (reading->projected && span.kind != NVT_PIPE_WAIT && reading->projected[range].ops) {
-        span.start = reading->projected[range].start;
-        span.end = reading->projected[range].end;
-        span.operations = reading->projected[range].busy;
-        view->on_device = 1;
-    }
-    span.start += reading->offset;
-    span.end += reading->offset;
-    span.host_end = ranges->end[range] + reading->offset;
+    span->step = step_at(reading->view, span->start);
     if (ranges->flags[range] & NVT_RANGE_HAS_PAYLOAD)
-        span.microbatch = number_of(nvt_name(reading->trace, ranges->payload[range]));
+        span->microbatch = number_of(nvt_name(trace, ranges->payload[range]));
+    return span->step >= 0;
+}
+
+static int put_span(struct nvt_pipeline_view *view, const struct nvt_pipeline_span *span)
+{
     struct nvt_pipeline_span *grown = grow(view->spans, view->span_count, sizeof(*grown));
     if (!grown)
         return -1;
     view->spans = grown;
-    view->spans[view->span_count++] = span;
-    view->has_workers |= ranges->thread[range] != reading->main_thread;
-    if (span.partition >= view->partitions)
-        view->partitions = span.partition + 1;
+    view->spans[view->span_count++] = *span;
+    if (span->partition >= view->partitions)
+        view->partitions = span->partition + 1;
+    return 0;
+}
+
+static int add_span(struct reading *reading, uint32_t range)
+{
+    struct nvt_pipeline_view *view = reading->view;
+    const struct nvt_projected *work = reading->device.work;
+    struct nvt_pipeline_span span;
+    if (!read_span(reading, range, &span))
+        return 0;
+    if (work && span.kind != NVT_PIPE_WAIT && work[range].ops) {
+        span.start = work[range].start + reading->offset;
+        span.end = work[range].end + reading->offset;
+        span.operations = work[range].busy;
+        view->on_device = 1;
+    }
+    view->has_workers |= reading->trace->ranges.thread[range] != reading->main_thread;
+    return put_span(view, &span);
+}
+
+static int add_message(struct reading *reading, const struct nvt_pipeline_message *message)
+{
+    struct nvt_pipeline_span span;
+    /* What is recomputed is in a backward, too. */
+    if (!read_span(reading, message->range, &span) || span.kind == NVT_PIPE_RECOMPUTE)
+        return 0;
+    span.kind = NVT_PIPE_MESSAGE;
+    span.start = message->start + reading->offset;
+    span.end = message->end + reading->offset;
+    return put_span(reading->view, &span);
+}
+
+/* All that lies in the steps that have been read. */
+static int read_spans(struct reading *reading)
+{
+    const struct nvt_trace *trace = reading->trace;
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (add_span(reading, i))
+            return -1;
+    for (size_t i = 0; i < reading->device.message_count; i++)
+        if (add_message(reading, &reading->device.messages[i]))
+            return -1;
     return 0;
 }
 
@@ -259,26 +295,25 @@ static void widen_steps(struct nvt_pipeline_view *view, struct nvt_pipeline_step
 static int read_trace(struct nvt_pipeline_view *view, const struct nvt_trace *trace, int64_t offset,
                       struct nvt_error *err)
 {
-    struct reading reading = {trace, NULL, view, offset, NVT_NONE};
+    struct reading reading = {trace, {0}, view, offset, NVT_NONE};
     struct nvt_pipeline_step *others = view->steps;
     const size_t other_count = view->step_count, first_span = view->span_count;
     int status = 0;
-    if (trace->ops.count && !(reading.projected = nvt_project_ranges(trace, 0, err)))
-        return -1;
     /* Its own steps say which of its spans belong to which. */
     view->steps = NULL;
     view->step_count = 0;
     status = read_steps(&reading);
-    for (uint32_t i = 0; i < trace->ranges.count && !status && view->step_count; i++)
-        if (nvt_is_workloads_domain(trace, trace->ranges.domain[i]))
-            status = add_span(&reading, i);
+    if (!status && view->step_count && trace->ops.count)
+        status = nvt_pipeline_device_make(&reading.device, trace, err);
+    if (!status && view->step_count)
+        status = read_spans(&reading);
     for (uint32_t i = 0; i < trace->marks.count && !status && view->step_count; i++)
         if (nvt_is_workloads_domain(trace, trace->marks.domain[i]))
             status = add_level(&reading, i);
     enter_steps(view, first_span);
     view->has_workers |= other_count > 0;
     widen_steps(view, others, other_count);
-    free(reading.projected);
+    nvt_pipeline_device_free(&reading.device);
     return status ? nvt_fail_at(err, trace->path, -1, "out of memory") : 0;
 }
 
@@ -343,13 +378,13 @@ static void place_backwards(struct nvt_pipeline_view *view)
     }
 }
 
-/* Who waits for a step that nobody is in yet is in none. */
+/* Who waits for a step that nobody is in yet, on a device for its message, is in none. */
 static void place_waits(struct nvt_pipeline_view *view)
 {
     for (size_t i = 0; i < view->span_count; i++) {
         struct nvt_pipeline_span *span = &view->spans[i];
         const int64_t begun = view->steps[span->step].start;
-        if (span->kind != NVT_PIPE_WAIT)
+        if (span->kind != NVT_PIPE_WAIT && span->kind != NVT_PIPE_MESSAGE)
             continue;
         span->start = span->start > begun ? span->start : begun;
         span->end = span->end > begun ? span->end : begun;
@@ -477,68 +512,8 @@ void nvt_pipeline_views_free(struct nvt_pipeline_views *views)
     *views = (struct nvt_pipeline_views){0};
 }
 
-double nvt_pipeline_level_before(const struct nvt_pipeline_view *view, int step, int partition)
-{
-    double before = NAN, behind = NAN;
-    for (size_t i = 0; i < view->level_count; i++) {
-        const struct nvt_pipeline_level *level = &view->levels[i];
-        if (level->partition != partition || level->step > step)
-            continue;
-        *(level->step < step ? &before : &behind) = level->allocated;
-    }
-    return isnan(before) ? behind : before;
-}
-
 int nvt_pipeline_is_in(const struct nvt_trace *trace)
 {
     const char *name = named_configuration(trace);
     return name && !strncmp(name, "gpipe ", 6);
-}
-
-int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition)
-{
-    for (size_t i = 0; i < view->span_count; i++)
-        if (view->spans[i].partition == partition)
-            return 1;
-    return 0;
-}
-
-int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind)
-{
-    int64_t sum = 0, until = INT64_MIN;
-    for (size_t i = 0; i < view->span_count; i++) {
-        const struct nvt_pipeline_span *span = &view->spans[i];
-        if (span->partition != partition || (kind < 0 ? !is_work(span) : (int)span->kind != kind))
-            continue;
-        int64_t from = span->start > until ? span->start : until;
-        if (span->end > from)
-            sum += span->end - from;
-        if (span->end > until)
-            until = span->end;
-    }
-    return sum;
-}
-
-int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partition)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < view->span_count; i++) {
-        const struct nvt_pipeline_span *span = &view->spans[i];
-        if (span->partition == partition && is_work(span))
-            sum = nvt_clock_sum(sum, span->operations);
-    }
-    return sum;
-}
-
-int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view)
-{
-    int64_t sum = 0, until = INT64_MIN;
-    for (size_t i = 0; i < view->step_count; i++) {
-        const struct nvt_pipeline_step *step = &view->steps[i];
-        const int64_t from = step->start > until ? step->start : until;
-        if (step->end > from)
-            sum = nvt_clock_sum(sum, step->end - from);
-        until = step->end > until ? step->end : until;
-    }
-    return sum;
 }

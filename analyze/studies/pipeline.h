@@ -10,10 +10,16 @@
 
 #include "../reports/report.h"
 
-enum nvt_pipeline_kind { NVT_PIPE_FORWARD, NVT_PIPE_BACKWARD, NVT_PIPE_RECOMPUTE, NVT_PIPE_WAIT };
+enum nvt_pipeline_kind {
+    NVT_PIPE_FORWARD,
+    NVT_PIPE_BACKWARD,
+    NVT_PIPE_RECOMPUTE,
+    NVT_PIPE_WAIT,
+    NVT_PIPE_MESSAGE /* an operation that sends or receives, launched in any of the others */
+};
 
-/* A stretch of work. On a device it is the time of the operations that were launched in it, of which there
- * are none in a wait; without operations on record it is the host's time. */
+/* A stretch of work. On a device it is the time of the operations that were launched in it and do not communicate
+ * (pipeline_device.h), of which there are none in a wait; without operations on record it is the host's time. */
 struct nvt_pipeline_span {
     int64_t start, end;
     int64_t host_end;   /* of its range */
@@ -75,10 +81,10 @@ int nvt_pipeline_is_in(const struct nvt_trace *trace);
 int nvt_pipeline_has(const struct nvt_pipeline_view *view, int partition);
 
 /* Time of a partition in a kind of span over all steps, overlaps counted once; -1: forward and backward
- * together. */
+ * together. NVT_PIPE_WAIT has messages, too, and is what of both lies beside its forwards and backwards. */
 int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, int kind);
-/* Time of the device operations of a partition's forwards and backwards, those of others in between not
- * counted. */
+/* Time of the device operations of a partition's forwards and backwards, messages and those of others in between
+ * not counted. */
 int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partition);
 /* Time in which any step was under way: where steps overlap, once. */
 int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view);

@@ -1,0 +1,69 @@
+#include "pipeline_device.h"
+
+#include <stdlib.h>
+
+#include "../device/communication.h"
+
+struct sorting {
+    const struct nvt_trace *trace;
+    struct nvt_pipeline_device *device;
+    size_t room; /* of messages */
+};
+
+static int add_message(struct sorting *sorting, uint32_t op, uint32_t range)
+{
+    struct nvt_pipeline_device *device = sorting->device;
+    if (device->message_count == sorting->room) {
+        const size_t room = sorting->room ? 2 * sorting->room : 64;
+        struct nvt_pipeline_message *grown = realloc(device->messages, room * sizeof(*grown));
+        if (!grown)
+            return -1;
+        device->messages = grown;
+        sorting->room = room;
+    }
+    device->messages[device->message_count++] = (struct nvt_pipeline_message){
+        range, sorting->trace->ops.start[op], sorting->trace->ops.end[op]};
+    return 0;
+}
+
+static void add_work(struct nvt_projected *range, const struct nvt_ops *ops, uint32_t op)
+{
+    const int64_t start = ops->start[op], end = ops->end[op];
+    if (!range->ops || start < range->start)
+        range->start = start;
+    if (!range->ops || end > range->end)
+        range->end = end;
+    range->busy += end - start;
+    range->ops++;
+    range->kernels += ops->kind[op] == NVT_OP_KERNEL;
+}
+
+static int sort_in(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
+{
+    struct sorting *sorting = context;
+    const int communicates = count && nvt_is_communication(sorting->trace, op);
+    for (uint32_t i = 0; i < count; i++)
+        if (!communicates)
+            add_work(&sorting->device->work[ranges[i]], &sorting->trace->ops, op);
+        else if (add_message(sorting, op, ranges[i]))
+            return -1;
+    return 0;
+}
+
+int nvt_pipeline_device_make(struct nvt_pipeline_device *device, const struct nvt_trace *trace,
+                             struct nvt_error *err)
+{
+    struct sorting sorting = {trace, device, 0};
+    *device = (struct nvt_pipeline_device){0};
+    device->work = calloc((size_t)trace->ranges.count + 1, sizeof(*device->work));
+    if (device->work && !nvt_project(trace, 0, sort_in, &sorting, err))
+        return 0;
+    return nvt_fail_at(err, trace->path, -1, "out of memory");
+}
+
+void nvt_pipeline_device_free(struct nvt_pipeline_device *device)
+{
+    free(device->work);
+    free(device->messages);
+    *device = (struct nvt_pipeline_device){0};
+}
