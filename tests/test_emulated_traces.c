@@ -282,7 +282,8 @@ static void waits_know_their_events(void **state)
     nvt_runs_free(runs);
 }
 
-/* The stand-in runs one kernel at a time: what partitions call busy overlaps, their own operations cannot. */
+/* The stand-in runs one kernel at a time: what partitions call busy overlaps, their own operations cannot. No partition can
+ * begin before the one before it, and none waits while it works; the host waits for none of them. */
 static void own_operations_add_up_to_one_device(void **state)
 {
     (void)state;
@@ -296,15 +297,17 @@ static void own_operations_add_up_to_one_device(void **state)
                           NULL};
     struct cli_result result = cli_run(argv);
     cli_expect_status(&result, 0);
-    double busy, own;
+    double busy, waiting, bubble, own;
     int rows = 0;
     for (const char *line = result.out; (line = strstr(line, ",all,")); line++) {
         /* Steps, their time, busy, waiting, bubble, predicted, recompute, own operations. */
-        assert_int_equal(sscanf(line, ",all,%*d,%*f,%lf,%*f,%*f,%*f,%*f,%lf,device", &busy, &own),
-                         2);
+        assert_int_equal(sscanf(line, ",all,%*d,%*f,%lf,%lf,%lf,%*f,%*f,%lf,device", &busy,
+                                &waiting, &bubble, &own),
+                         4);
         rows++;
         assert_true(own > 15 && own <= 25.01); /* of four partitions */
         assert_true(busy >= own);
+        assert_true(waiting > 5 && waiting <= bubble + 0.1);
     }
     if (rows != 2)
         fail_msg("%d rows in %s", rows, result.out);

@@ -419,6 +419,42 @@ static void messages_are_not_work(void **state)
     nvt_trace_free(trace);
 }
 
+/* The host waits for nothing. Partition 0 has nothing to do between its forwards and its backward, partition 1 before its
+ * first forward and, as the message comes late, before its second one. */
+static void devices_wait_between_work(void **state)
+{
+    struct nvt_trace *trace = begin_on_device();
+    (void)state;
+    static const struct {
+        const char *wait, *work, *microbatch;
+        int64_t start, end;
+    } launched[] = {{NULL, "forward p0", "0", 1100, 1200},
+                    {"wait p1", "forward p1", "0", 1210, 1300},
+                    {NULL, "forward p0", "1", 1200, 1400},
+                    {"wait p1", "forward p1", "1", 1420, 1500},
+                    {NULL, "backward p1", "1", 1500, 1600},
+                    {"wait p0", "backward p0", "1", 1650, 1700},
+                    /* Comes before it is needed. */
+                    {NULL, "backward p1", "0", 1610, 1640},
+                    {"wait p0", "backward p0", "0", 1700, 1800}};
+    for (size_t i = 0; i < sizeof(launched) / sizeof(launched[0]); i++) {
+        const int64_t at = 1000 + 10 * (int64_t)i;
+        if (launched[i].wait)
+            add_range(trace, 1, launched[i].wait, at + 1, at + 2, launched[i].microbatch);
+        add_range(trace, 1, launched[i].work, at + 3, at + 6, launched[i].microbatch);
+        add_op(trace, at + 4, "gemm", launched[i].start, launched[i].end);
+    }
+    finish(trace);
+    struct nvt_pipeline_views views = views_of_one(trace);
+    const struct nvt_pipeline_view *view = &views.items[0];
+    assert_int_equal(nvt_pipeline_time(view, 0, -1), 450);
+    assert_int_equal(nvt_pipeline_time(view, 0, NVT_PIPE_WAIT), 1650 - 1400);
+    assert_int_equal(nvt_pipeline_time(view, 1, -1), 300);
+    assert_int_equal(nvt_pipeline_time(view, 1, NVT_PIPE_WAIT), 1210 - 1000 + 1420 - 1300);
+    nvt_pipeline_views_free(&views);
+    nvt_trace_free(trace);
+}
+
 static void other_traces_have_no_pipeline(void **state)
 {
     struct nvt_trace *trace = nvt_trace_new("test", "test");
@@ -498,6 +534,7 @@ int main(void)
         cmocka_unit_test(steps_of_ranks_overlap),
         cmocka_unit_test(ranks_may_know_of_more_steps),
         cmocka_unit_test(messages_are_not_work),
+        cmocka_unit_test(devices_wait_between_work),
         cmocka_unit_test(other_traces_have_no_pipeline),
         cmocka_unit_test(a_run_has_report_and_charts),
     };

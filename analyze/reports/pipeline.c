@@ -4,7 +4,8 @@
  * that in which it did not, and waited for a neighbour's message, Bubble what is not busy. Recompute is the part of Busy
  * that repeats forwards. On a device, forwards and backwards last from their first operation to their last one, with what
  * others do in between where partitions share it; Own operations is the share in which the partition's own ran. Kernels
- * that send and receive are in neither: beside work they are Waiting. The row
+ * that send and receive are in neither: beside work they are Waiting, as is the time from a partition's work until its next
+ * where that needs a message. The row
  * "all" has the means, and beside them the bubble of the schedule when all forwards take the same time, all
  * backwards too, and each partition has its own device or core: (K−1)/(M+K−1).
  *

@@ -154,7 +154,7 @@ static int add_span(struct reading *reading, uint32_t range)
         span.start = work[range].start + reading->offset;
         span.end = work[range].end + reading->offset;
         span.operations = work[range].busy;
-        view->on_device = 1;
+        span.on_device = view->on_device = 1;
     }
     view->has_workers |= reading->trace->ranges.thread[range] != reading->main_thread;
     return put_span(view, &span);
@@ -378,9 +378,45 @@ static void place_backwards(struct nvt_pipeline_view *view)
     }
 }
 
-/* Who waits for a step that nobody is in yet, on a device for its message, is in none. */
-static void place_waits(struct nvt_pipeline_view *view)
+/* What a partition waited for on a device, where the host does not: it had nothing to do from the end of its last work
+ * until that began which the wait is before. Spans are by their ends on the host; `until` and `waits`: one of each
+ * partition, for itself. */
+static void place_device_waits(struct nvt_pipeline_view *view, int64_t *until,
+                               struct nvt_pipeline_span **waits)
 {
+    for (int i = 0; i < view->partitions; i++)
+        until[i] = INT64_MIN;
+    for (size_t i = 0; i < view->span_count; i++) {
+        struct nvt_pipeline_span *span = &view->spans[i];
+        struct nvt_pipeline_span **wait = &waits[span->partition];
+        if (span->kind == NVT_PIPE_WAIT)
+            *wait = span;
+        if (!is_work(span))
+            continue;
+        int64_t *behind = &until[span->partition];
+        if (*wait && span->on_device) {
+            (*wait)->start = *behind < span->start ? *behind : span->start;
+            (*wait)->end = span->start;
+            (*wait)->on_device = 1;
+        }
+        *wait = NULL;
+        *behind = span->end > *behind ? span->end : *behind;
+    }
+}
+
+/* Who waits for a step that nobody is in yet is in none. */
+static int place_waits(struct nvt_pipeline_view *view)
+{
+    const size_t partitions = (size_t)view->partitions;
+    int64_t *until = malloc(partitions * sizeof(*until) + 1);
+    struct nvt_pipeline_span **waits = calloc(partitions + 1, sizeof(struct nvt_pipeline_span *));
+    const int is_done = until && waits;
+    if (is_done && view->on_device) {
+        qsort(view->spans, view->span_count, sizeof(*view->spans), by_host_end);
+        place_device_waits(view, until, waits);
+    }
+    free(until);
+    free((void *)waits);
     for (size_t i = 0; i < view->span_count; i++) {
         struct nvt_pipeline_span *span = &view->spans[i];
         const int64_t begun = view->steps[span->step].start;
@@ -389,6 +425,7 @@ static void place_waits(struct nvt_pipeline_view *view)
         span->start = span->start > begun ? span->start : begun;
         span->end = span->end > begun ? span->end : begun;
     }
+    return is_done ? 0 : -1;
 }
 
 /* Sort what has been read of all of a view's traces. 0, or -1 with err. */
@@ -405,7 +442,8 @@ static int settle(struct nvt_pipeline_view *view, struct nvt_error *err)
     }
     free(last);
     if (view->span_count) {
-        place_waits(view);
+        if (place_waits(view))
+            return nvt_fail(err, "out of memory");
         qsort(view->spans, view->span_count, sizeof(*view->spans), by_start);
         place_backwards(view);
     }

@@ -19,11 +19,13 @@ enum nvt_pipeline_kind {
 };
 
 /* A stretch of work. On a device it is the time of the operations that were launched in it and do not communicate
- * (pipeline_device.h), of which there are none in a wait; without operations on record it is the host's time. */
+ * (pipeline_device.h). A wait for such a span is the time from its partition's work before, or its step's start, until
+ * the span. Without operations on record it is the host's time. */
 struct nvt_pipeline_span {
     int64_t start, end;
     int64_t host_end;   /* of its range */
     int64_t operations; /* time of its device operations, added up; 0 on the host */
+    int on_device;      /* its times are the device's */
     int step;           /* of the timed ones, from 0 */
     int partition, chunk, microbatch;
     enum nvt_pipeline_kind kind;
