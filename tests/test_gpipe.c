@@ -349,7 +349,7 @@ static void ranks_of_mpi_lie_on_one_clock(void **state)
     cli_expect_one_run("clock", ranks_lie_on_one_clock);
 }
 
-/* The pipeline of a directory has all partitions. */
+/* The pipeline of a directory has all partitions, and the bubble of K = M = 4, which is 3/7. */
 static void expect_pipeline(const char *directory)
 {
     struct cli_result result = cli_run(
@@ -360,6 +360,11 @@ static void expect_pipeline(const char *directory)
         snprintf(row, sizeof(row), "d_ff=128,%d,", partition);
         assert_non_null(strstr(result.out, row));
     }
+    double predicted = 0;
+    const char *all = strstr(result.out, "d_ff=128,all,");
+    assert_non_null(all);
+    assert_int_equal(sscanf(all, "d_ff=128,all,%*d,%*f,%*f,%*f,%*f,%lf", &predicted), 1);
+    assert_true(fabs(predicted - 300.0 / 7) < 0.06);
     assert_null(strstr(result.err, "the input has traces of"));
     cli_result_free(&result);
 }

@@ -455,6 +455,34 @@ static void devices_wait_between_work(void **state)
     nvt_trace_free(trace);
 }
 
+/* --- the bubble of a schedule --------------------------------------------------------------------------- */
+
+/* By hand, of K = 4, M = 8 and, interleaved, V = 2. */
+static void schedules_predict_their_bubble(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *configuration;
+        double bubble;
+    } known[] = {{"partitions=4 microbatches=8 schedule=gpipe", 3.0 / 11},
+                 {"partitions=4 microbatches=8 checkpoint=on schedule=1f1b batch=8", 3.0 / 11},
+                 {"partitions=4 microbatches=8 schedule=interleaved virtual_stages=2", 3.0 / 19},
+                 {"partitions=1 microbatches=8 schedule=gpipe", 0},
+                 {"partitions=4 microbatches=8 schedule=interleaved", NAN},
+                 {"partitions=4 microbatches=8 schedule=gpipes", NAN},
+                 {"partitions=4 microbatches=8", NAN},
+                 {"partitions=0 microbatches=0 schedule=gpipe", NAN},
+                 {"partitions=nan microbatches=8 schedule=gpipe", NAN},
+                 {"xpartitions=4 microbatches=8 schedule=gpipe", NAN},
+                 {"partitions=4 schedule=gpipe", NAN},
+                 {"", NAN}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        const double bubble = nvt_pipeline_bubble(known[i].configuration);
+        if (isnan(known[i].bubble) ? !isnan(bubble) : !(fabs(bubble - known[i].bubble) < 1e-12))
+            fail_msg("%s: %g", known[i].configuration, bubble);
+    }
+}
+
 static void other_traces_have_no_pipeline(void **state)
 {
     struct nvt_trace *trace = nvt_trace_new("test", "test");
@@ -535,6 +563,7 @@ int main(void)
         cmocka_unit_test(ranks_may_know_of_more_steps),
         cmocka_unit_test(messages_are_not_work),
         cmocka_unit_test(devices_wait_between_work),
+        cmocka_unit_test(schedules_predict_their_bubble),
         cmocka_unit_test(other_traces_have_no_pipeline),
         cmocka_unit_test(a_run_has_report_and_charts),
     };

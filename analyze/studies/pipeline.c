@@ -479,7 +479,12 @@ static int begin(struct nvt_pipeline_view *view, struct beginning *beginning,
     view->ranks = rank->of;
     view->predicted = record ? nvt_record_number(record, "bubble_predicted") : NAN;
     view->configuration = record ? nvt_record_configuration(record) : strdup(axes ? axes + 1 : "");
-    return view->configuration && beginning->has_rank ? 0 : -1;
+    if (!view->configuration || !beginning->has_rank)
+        return -1;
+    /* A run that was killed has no results. */
+    if (isnan(view->predicted))
+        view->predicted = nvt_pipeline_bubble(view->configuration);
+    return 0;
 }
 
 static void note_rank(struct nvt_pipeline_view *view, uint8_t *has_rank, int rank)

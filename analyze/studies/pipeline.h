@@ -54,7 +54,7 @@ struct nvt_pipeline_view {
     int ranks, ranks_here; /* of the run, and those whose traces are here */
     int on_device;         /* spans are device time */
     int has_workers;       /* partitions were on different threads or ranks */
-    double predicted;      /* bubble, 0 … 1; NaN unknown */
+    double predicted;      /* bubble, 0 … 1: the record's, or by the configuration; NaN unknown */
     struct nvt_pipeline_step *steps;
     size_t step_count;
     struct nvt_pipeline_span *spans; /* by start */
@@ -90,6 +90,11 @@ int64_t nvt_pipeline_time(const struct nvt_pipeline_view *view, int partition, i
 int64_t nvt_pipeline_operations(const struct nvt_pipeline_view *view, int partition);
 /* Time in which any step was under way: where steps overlap, once. */
 int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view);
+
+/* The share of time in which a partition stands idle when every forward takes the same time, every backward too, and a
+ * message none (kernels/pipeline/schedule.h): (K−1)/(V·M+K−1), where V, the virtual stages, is 1 unless the schedule is
+ * interleaved. Of "partitions=K microbatches=M schedule=…"; NaN where that does not say it. */
+double nvt_pipeline_bubble(const char *configuration);
 
 /* Append the table, of that name, of memory by partition, phase and micro-batch; none where no trace is of a pipeline. 0, or -1
  * with err. */

@@ -1,7 +1,9 @@
 /*
- * What a pipeline did, added up.
+ * What a pipeline did, added up, and what its schedule would have it do.
  */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../lib/clock.h"
 #include "pipeline.h"
@@ -79,4 +81,40 @@ int64_t nvt_pipeline_span_of_steps(const struct nvt_pipeline_view *view)
         until = step->end > until ? step->end : until;
     }
     return sum;
+}
+
+/* The value of a key in "key=value key=value …", up to its end or a space; NULL: there is none. */
+static const char *value_of(const char *configuration, const char *key)
+{
+    const size_t length = strlen(key);
+    for (const char *at = configuration; *at; at += strspn(at, " ")) {
+        if (!strncmp(at, key, length) && at[length] == '=')
+            return at + length + 1;
+        at += strcspn(at, " ");
+    }
+    return NULL;
+}
+
+/* NaN where it is none, or less than 1. */
+static double number_of(const char *configuration, const char *key)
+{
+    const char *value = value_of(configuration, key);
+    const double number = value ? strtod(value, NULL) : NAN;
+    return number >= 1 ? number : NAN;
+}
+
+static int is_value(const char *value, const char *word)
+{
+    return strcspn(value, " ") == strlen(word) && !strncmp(value, word, strlen(word));
+}
+
+double nvt_pipeline_bubble(const char *configuration)
+{
+    const char *schedule = value_of(configuration, "schedule");
+    double idle = number_of(configuration, "partitions") - 1, parts = NAN;
+    if (schedule && (is_value(schedule, "gpipe") || is_value(schedule, "1f1b")))
+        parts = 1;
+    else if (schedule && is_value(schedule, "interleaved"))
+        parts = number_of(configuration, "virtual_stages");
+    return idle / (parts * number_of(configuration, "microbatches") + idle);
 }
