@@ -372,6 +372,10 @@ void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_
 void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
                              int32_t *c);
 
+/* Whether these products are left to a plain loop, as the library's would not be exact, or has refused one so far: then
+ * they have none of the machine's speed. */
+int nvt_backend_int8_is_plain(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -37,7 +37,7 @@ static void join_levels(const struct nvt_sweep *sweep, char *out, size_t size)
                                    nvt_collect_levels[sweep->collect.values[i]]);
 }
 
-/* What was measured of it: "peak_flops_fp32" … in FLOP/s, "peak_bytes" in bytes/s, and when, if before. */
+/* What was measured of it: "peak_flops_fp32" … in FLOP/s, "peak_flops_int8" in operations/s, "peak_bytes" in bytes/s, and when, if before. */
 static void put_peak(struct nvt_json *json, const struct nvt_peak *peak, const char *date)
 {
     static const char *const keys[] = {"peak_flops_fp32", "peak_flops_tf32", "peak_flops_bf16",
@@ -45,6 +45,8 @@ static void put_peak(struct nvt_json *json, const struct nvt_peak *peak, const c
     for (int i = NVT_FP32; i <= NVT_FP16; i++)
         if (peak->flops[i] > 0)
             nvt_json_number(json, keys[i], peak->flops[i]);
+    if (peak->int8 > 0)
+        nvt_json_number(json, "peak_flops_int8", peak->int8);
     if (peak->bytes > 0)
         nvt_json_number(json, "peak_bytes", peak->bytes);
     if (*date)

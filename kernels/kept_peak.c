@@ -12,7 +12,7 @@
 
 #define PATH_ROOM 4096
 #define LINE_ROOM 1024
-#define FIELDS    11
+#define FIELDS    12 /* the last, of products of int8, is not in lines of old: then it is not known */
 
 /* 0, or -1 where there is no cache. */
 static int find_file(char path[PATH_ROOM])
@@ -48,7 +48,7 @@ static int read_line(char *line, char *host, size_t size, struct nvt_kept_peak *
     size_t tabs = 0;
     for (const char *at = line; *at; at++)
         tabs += *at == '\t';
-    if (tabs != FIELDS - 1)
+    if (tabs != FIELDS - 1 && tabs != FIELDS - 2)
         return 0;
     memset(kept, 0, sizeof(*kept));
     snprintf(host, size, "%s", next_field(&rest));
@@ -60,6 +60,7 @@ static int read_line(char *line, char *host, size_t size, struct nvt_kept_peak *
     for (int i = NVT_FP32; i <= NVT_FP16; i++)
         kept->peak.flops[i] = strtod(next_field(&rest), NULL);
     kept->peak.bytes = strtod(next_field(&rest), NULL);
+    kept->peak.int8 = strtod(next_field(&rest), NULL);
     return *kept->date != 0;
 }
 
@@ -145,7 +146,7 @@ static void put_line(const struct nvt_backend_facts *backend, const struct nvt_p
             as_field(backend->libraries, libraries, sizeof(libraries)), backend->threads, date);
     for (int i = NVT_FP32; i <= NVT_FP16; i++)
         fprintf(out, "\t%.6g", peak->flops[i]);
-    fprintf(out, "\t%.6g\n", peak->bytes);
+    fprintf(out, "\t%.6g\t%.6g\n", peak->bytes, peak->int8);
 }
 
 int nvt_kept_peak_keep(const struct nvt_backend_facts *backend, const struct nvt_peak *peak,

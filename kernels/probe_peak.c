@@ -10,15 +10,17 @@
 static const struct backend {
     const char *name, *library;
     const char *products[4]; /* by enum nvt_precision */
-    const char *copy;
+    const char *int8, *copy;
 } backends[] = {
     {"cuda",
      "libnvtally-cuda.so",
      {"cuda fp32", "cuda tf32", "cuda bf16", "cuda fp16"},
+     "cuda int8",
      "cuda copy"},
     {"host",
      "libnvtally-host.so",
      {"host fp32", "host tf32", "host bf16", "host fp16"},
+     "host int8",
      "host copy"},
 };
 
@@ -40,6 +42,7 @@ static size_t put_backend(struct nvt_probe_item *items, size_t room, const struc
     for (int precision = NVT_FP32; precision <= NVT_FP16; precision++)
         count += put(items + count, room - count, backend->products[precision],
                      peak->flops[precision] / 1e12, "TFLOP/s", from);
+    count += put(items + count, room - count, backend->int8, peak->int8 / 1e12, "TOP/s", from);
     return count + put(items + count, room - count, backend->copy, peak->bytes / 1e9, "GB/s", from);
 }
 

@@ -116,6 +116,15 @@ static void put_count(struct nvt_json *json, const char *before, const char *pha
     nvt_json_integer(json, key, (int64_t)value);
 }
 
+/* "precision_rowwise_fwd": "int8", where a phase has one of its own. */
+static void put_precision(struct nvt_json *json, const struct nvt_phase_result *phase)
+{
+    char key[128];
+    snprintf(key, sizeof(key), "precision_%s", phase->name);
+    if (phase->precision)
+        nvt_json_text(json, key, phase->precision);
+}
+
 static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
 {
     int64_t count = result->status == NVT_RUN_OK ? result->iterations : 0;
@@ -135,6 +144,7 @@ static void put_phases(struct nvt_json *json, struct nvt_run_result *result)
         const struct nvt_phase_result *phase = &result->phases[i];
         put_count(json, "flops_", phase->name, "", phase->work.flops);
         put_count(json, "bytes_", phase->name, "", phase->work.bytes);
+        put_precision(json, phase);
         put_count(json, "", phase->name, "_peak_allocated_bytes", phase->peak_allocated);
         put_count(json, "", phase->name, "_peak_reserved_bytes", phase->peak_reserved);
     }

@@ -71,6 +71,7 @@ struct nvt_phase_result {
     double *mute_ns;  /* likewise of its twin without NVTX; NULL: there is none */
     int64_t calls;    /* 1. Else ns[0], the mean of so many under one clock, is all that is known */
     struct nvt_work_payload work;
+    const char *precision; /* static text: see struct nvt_workload; NULL: the configuration's */
     uint64_t peak_allocated, peak_reserved; /* bytes within the phase, over all timed iterations */
 };
 
@@ -138,6 +139,9 @@ struct nvt_workload {
     uint64_t (*parameters)(const void *state);
     /* FLOPs and bytes of one run of a phase, of those nested in it too. */
     void (*work)(const void *state, size_t phase, struct nvt_work_payload *work);
+    /* What a phase multiplies, "fp16" or "int8" (static text), where its products are of another precision than the
+     * configuration's "precision=", or than float without it. NULL for a phase: they are not. May be NULL. */
+    const char *(*precision)(size_t phase);
     /* Numbers of its own, by nvt_run_number, when all iterations are done. May be NULL. */
     void (*finish)(struct nvt_run_context *context, void *state);
     enum nvt_timing (*timing)(const void *state); /* NULL: NVT_TIME_ITERATIONS */
@@ -165,7 +169,9 @@ void nvt_run_number(struct nvt_run_context *context, const char *key, double val
 /* What a backend reaches in the best of several runs of a large matrix product and a large copy. */
 struct nvt_peak {
     double flops[4]; /* FLOP/s of a product by enum nvt_precision; 0 where it is emulated */
-    double bytes;    /* bytes/s of a copy, those read and those written */
+    double
+        int8; /* operations/s of a product of 8-bit integers, counted as FLOPs are; 0 where it is a plain loop */
+    double bytes; /* bytes/s of a copy, those read and those written */
 };
 
 #define NVT_LIBRARY_API __attribute__((visibility("default")))

@@ -563,6 +563,24 @@ static void a_small_device_has_a_peak_too(void **state)
     cli_result_free(&result);
 }
 
+/* Products of 8-bit integers have a peak of their own, unless cuBLAS leaves them to a plain kernel. */
+static void integers_have_a_peak(void **state)
+{
+    (void)state;
+    static const char *const taken[] = {"EMULATED_IGNORE=work", "EMULATED_MEMORY=2147483648", NULL};
+    static const char *const refused[] = {"EMULATED_IGNORE=work", "EMULATED_MEMORY=2147483648",
+                                          "EMULATED_REFUSE=int8", NULL};
+    const char words[] = "switchback --dim 64 --batch 64 --iterations 1 --warmup 0 --peak";
+    struct nvt_runs *runs = rows_of(words, "cuda", "int8", taken);
+    assert_true(nvt_record_number(&runs->env, "peak_flops_int8") > 0);
+    assert_true(nvt_record_number(&runs->env, "peak_flops_fp16") > 0);
+    nvt_runs_free(runs);
+    runs = rows_of(words, "cuda", "int8-refused", refused);
+    assert_null(nvt_record_find(&runs->env, "peak_flops_int8"));
+    assert_true(nvt_record_number(&runs->env, "peak_flops_fp16") > 0);
+    nvt_runs_free(runs);
+}
+
 static void a_device_without_pools_will_do(void **state)
 {
     (void)state;
@@ -692,6 +710,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_a_row),
         cmocka_unit_test(what_the_backend_cannot_take_is_a_row_too),
         cmocka_unit_test(a_small_device_has_a_peak_too),
+        cmocka_unit_test(integers_have_a_peak),
         cmocka_unit_test(a_device_without_pools_will_do),
         cmocka_unit_test(a_rank_takes_its_device),
         cmocka_unit_test(without_a_device_it_is_one_line),

@@ -62,6 +62,66 @@ static void shares_are_those_by_hand(void **state)
     cli_result_free(&result);
 }
 
+/* A phase whose row says what it multiplies is compared with that alone; others with what the configuration says. */
+static void a_phase_has_the_peak_of_its_products(void **state)
+{
+    (void)state;
+    static const char rows[] =
+        "{\"workload\": \"toy\", \"dim\": 8, \"backend\": \"host\", \"iterations\": 1, \"status\": "
+        "\"ok\", "
+        "\"eights_ns_mean\": 1000000, \"flops_eights\": 500000000, \"precision_eights\": \"int8\", "
+        "\"halves_ns_mean\": 1000000, \"flops_halves\": 500000000, \"precision_halves\": \"fp16\", "
+        "\"floats_ns_mean\": 1000000, \"flops_floats\": 500000000, \"trace\": null}\n";
+    static const char *const envs[] = {
+        "{\"peak_flops_fp32\": 1e11, \"peak_flops_int8\": 1e12, \"peak_flops_fp16\": 2e12}\n",
+        "{\"peak_flops_fp32\": 1e11}\n"};
+    static const char *const shares[][2] = {{"50.0", "25.0"}, {"", ""}};
+    const char *const inputs[] = {cli_folder, NULL};
+    char expected[600];
+    cli_write_file(cli_in(cli_folder, "results.jsonl"), rows, strlen(rows));
+    for (size_t i = 0; i < sizeof(envs) / sizeof(envs[0]); i++) {
+        cli_write_file(cli_in(cli_folder, "env.json"), envs[i], strlen(envs[i]));
+        snprintf(expected, sizeof(expected),
+                 "toy,dim=8,eights,1,1000000.0,,,,,0.500000,%s,,,ok,measured\n"
+                 "toy,dim=8,halves,1,1000000.0,,,,,0.500000,%s,,,ok,measured\n"
+                 "toy,dim=8,floats,1,1000000.0,,,,,0.500000,500.0,,,ok,measured\n",
+                 shares[i][0], shares[i][1]);
+        expect_phases(inputs, expected);
+    }
+}
+
+/* SwitchBack says what it multiplies; a host emulates halves, so it has no peak for them. */
+static void switchback_is_compared_with_its_own(void **state)
+{
+    (void)state;
+    const char *out = cli_in(cli_folder, "switchback");
+    const char *argv[] = {"nvtally", "run",       "switchback", "--dim",  "64",
+                          "--batch", "64",        "--warmup",   "0",      "--iterations",
+                          "2",       "--collect", "off",        "--peak", "--backend",
+                          "host",    "-o",        out,          NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(out);
+    assert_string_equal(nvt_record_text(&runs->records[0], "precision_standard_gx"), "fp16");
+    assert_string_equal(nvt_record_text(&runs->records[0], "precision_rowwise_fwd"), "int8");
+    assert_null(nvt_record_find(&runs->records[0], "precision_cast_x"));
+    const int has_int8 = nvt_record_number(&runs->env, "peak_flops_int8") > 1e8;
+    nvt_runs_free(runs);
+    const char *stats[] = {"nvtally", "stats", "-r", "phases", "-f", "csv", out, NULL};
+    result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    double rate, share;
+    const char *half = strstr(result.out, ",standard_fwd,"),
+               *integer = strstr(result.out, ",rowwise_fwd,");
+    assert_non_null(half);
+    assert_non_null(integer);
+    assert_int_equal(sscanf(half, ",standard_fwd,2,%*f,,,,,%lf,%lf", &rate, &share), 1);
+    assert_int_equal(sscanf(integer, ",rowwise_fwd,2,%*f,,,,,%lf,%lf", &rate, &share),
+                     has_int8 ? 2 : 1);
+    cli_result_free(&result);
+}
+
 /* What this machine reaches is more than nothing, and only what it does not emulate is measured. */
 static void a_run_measures_its_peak(void **state)
 {
@@ -81,6 +141,24 @@ static void a_run_measures_its_peak(void **state)
     assert_true(nvt_record_number(&runs->env, "peak_bytes") > 1e8);
     assert_null(nvt_record_find(&runs->env, "peak_flops_bf16"));
     nvt_runs_free(runs);
+}
+
+/* A line from before products of int8 were measured: ours, the last, without its last field. */
+static void an_old_line_says_the_rest(const struct cli_options *options, const char *path)
+{
+    const char *info[] = {"nvtally", "info", NULL};
+    char *lines = cli_read_file(path, NULL), *last = strrchr(lines, '\t');
+    assert_non_null(last);
+    *last = '\n';
+    cli_write_file(path, lines, (size_t)(last + 1 - lines));
+    free(lines);
+    struct cli_result result = cli_run_with(options, info);
+    const char *peak = strstr(result.out, "\npeak\n");
+    assert_non_null(peak);
+    assert_non_null(strstr(peak, "host fp32"));
+    assert_non_null(strstr(peak, "host copy"));
+    assert_null(strstr(peak, "host int8"));
+    cli_result_free(&result);
 }
 
 /* What `info` has measured is known to it from then on, and to runs; of another machine or backend nothing is. */
@@ -127,6 +205,7 @@ static void what_was_measured_once_is_known(void **state)
     assert_non_null(strstr(peak, ", measured 20"));
     assert_null(strstr(peak, "A processor"));
     cli_result_free(&result);
+    an_old_line_says_the_rest(&options, path);
     const char *out = cli_in(cli_folder, "known");
     const char *run[] = {"nvtally", "run",       "linear", "--size",       "64", "--batch",
                          "4",       "--warmup",  "0",      "--iterations", "2",  "--collect",
@@ -167,6 +246,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_are_those_by_hand),
+        cmocka_unit_test(a_phase_has_the_peak_of_its_products),
+        cmocka_unit_test(switchback_is_compared_with_its_own),
         cmocka_unit_test(a_run_measures_its_peak),
         cmocka_unit_test(what_was_measured_once_is_known),
         cmocka_unit_test(what_cannot_be_kept_is_shown),

@@ -43,7 +43,18 @@ static const struct nvt_column_spec columns[] = {
     [SOURCE] = {"source", "", NVT_TEXT, 0, 0},
 };
 
-/* What the machine reached in a matrix product of the configuration's precision (FLOP/s), or in a copy
+/* What this phase of the workload multiplies, as the run's rows say it: "fp16", "int8"; NULL where none does. */
+static const char *precision_of(const struct nvt_runs *runs, const struct nvt_phase_row *phase)
+{
+    char key[128];
+    snprintf(key, sizeof(key), "precision_%s", phase->phase ? phase->phase : "");
+    for (size_t i = 0; i < runs->count && phase->workload; i++)
+        if (nvt_record_is_of(&runs->records[i], phase->workload))
+            return nvt_record_text(&runs->records[i], key);
+    return NULL;
+}
+
+/* What the machine reached in a matrix product of the phase's precision, or of the configuration's (FLOP/s), or in a copy
  * (bytes/s), as `nvtally run --peak` or, before, `nvtally info --peak` measured it; NaN where neither did. Several directories may be of several
  * machines, and a trace that was given by itself of any. */
 static double peak_of(const struct nvt_report_input *input, const struct nvt_phase_row *phase,
@@ -61,6 +72,9 @@ static double peak_of(const struct nvt_report_input *input, const struct nvt_pha
         if (strstr(phase->configuration, word))
             snprintf(key, sizeof(key), "peak_flops_%s", precisions[i]);
     }
+    const char *own = precision_of(input->runs[0], phase);
+    if (own)
+        snprintf(key, sizeof(key), "peak_flops_%s", own);
     return nvt_record_number(&input->runs[0]->env, is_bytes ? "peak_bytes" : key);
 }
 

@@ -38,11 +38,17 @@ void nvt_backend_matmul_half(int transpose_a, int transpose_b, int64_t m, int64_
                     "cublasGemmEx of halves");
 }
 
+static int has_refused;
+
+int nvt_backend_int8_is_plain(void)
+{
+    return __atomic_load_n(&has_refused, __ATOMIC_RELAXED);
+}
+
 /* By a plain kernel; that cuBLAS would not have it is said once, as its time is then none of cuBLAS's. */
 static void multiply_plainly(int64_t m, const struct int8_args &args, int refused)
 {
-    static int told;
-    if (refused && !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+    if (refused && !__atomic_exchange_n(&has_refused, 1, __ATOMIC_RELAXED))
         fprintf(stderr,
                 "nvtally: cuBLAS refuses products of int8 of %" PRId64 " x %" PRId64 " x %" PRId64
                 ": a plain kernel computes what it refuses\n",

@@ -257,8 +257,11 @@ static void describe_state(struct nvt_run_context *context, const void *state)
 {
     const struct nvt_workload *workload = context->workload;
     context->result->parameters = workload->parameters(state);
-    for (size_t i = 0; i < workload->phase_count; i++)
-        workload->work(state, i, &context->result->phases[i].work);
+    for (size_t i = 0; i < workload->phase_count; i++) {
+        struct nvt_phase_result *phase = &context->result->phases[i];
+        workload->work(state, i, &phase->work);
+        phase->precision = workload->precision ? workload->precision(i) : NULL;
+    }
 }
 
 static int run_workload(struct nvt_run_context *context, struct nvt_error *err)

@@ -1,5 +1,5 @@
 /*
- * What a backend can reach: a large matrix product and a large copy, both through what workloads
+ * What a backend can reach: large matrix products and a large copy, all through what workloads
  * use.
  */
 #include <math.h>
@@ -8,6 +8,7 @@
 #include "../../lib/clock.h"
 #include "../ops/copy.h"
 #include "../ops/ops.h"
+#include "../ops/quantize.h"
 #include "../workload.h"
 
 #define LEAST_RUNS 5
@@ -16,7 +17,7 @@
 
 /* Sizes that take a device or a processor a few ms, beyond its caches. */
 struct sizes {
-    int64_t square; /* rows and columns of the matrices, at most the root of `copied` */
+    int64_t square; /* rows and columns of the matrices, at most half the root of `copied` */
     int64_t copied; /* numbers */
 };
 
@@ -25,13 +26,15 @@ struct sizes {
 static const struct sizes of_host = {1024, 1 << 25}, of_device = {8192, 1 << 28};
 enum { HALVINGS = 2 };
 
+enum kind { OF_REALS, OF_INT8, COPY };
+
 struct trial {
     real *a, *b, *c;
     void *copy;  /* of b, rounded; NULL: products round it by themselves */
     int is_next; /* a is still as the product before has rounded it */
     struct sizes sizes;
     enum nvt_precision precision;
-    int is_copy;
+    enum kind kind;
 };
 
 static void run_once(struct trial *trial)
@@ -39,8 +42,14 @@ static void run_once(struct trial *trial)
     const int64_t n = trial->sizes.square;
     struct nvt_matmul shape;
     memset(&shape, 0, sizeof(shape));
-    if (trial->is_copy) {
+    if (trial->kind == COPY) {
         nvt_copy(trial->c, trial->a, trial->sizes.copied);
+        return;
+    }
+    if (trial->kind == OF_INT8) {
+        const int8_t *integers = (const int8_t *)trial->b;
+        void *sums = trial->c;
+        nvt_backend_matmul_int8(n, n, n, integers, integers + n * n, (int32_t *)sums);
         return;
     }
     shape.transpose_b = 1;
@@ -88,6 +97,32 @@ static double product_of(struct trial *trial, enum nvt_precision precision)
     return best;
 }
 
+/* Normal numbers as SwitchBack quantises them, both matrices in b; c, in which they are halves meanwhile, has room for
+ * 4 n² numbers. */
+static void make_integers(struct trial *trial)
+{
+    const int64_t n = trial->sizes.square, count = n * n;
+    void *room = trial->c, *behind = trial->c + count;
+    nvt_half *halves = (nvt_half *)room;
+    float *scales = (float *)behind;
+    int8_t *integers = (int8_t *)trial->b;
+    nvt_half_from_float(halves, (const float *)trial->a, count);
+    nvt_half_from_float(halves + count, (const float *)trial->b, count);
+    for (int i = 0; i < 2; i++)
+        nvt_quantize_rows(integers + i * count, scales, halves + i * count, n, n);
+}
+
+/* b is lost by it. 0 where it would be, or has become, a plain loop. */
+static double int8_of(struct trial *trial)
+{
+    if (nvt_backend_int8_is_plain())
+        return 0;
+    make_integers(trial);
+    trial->kind = OF_INT8;
+    const double n = (double)trial->sizes.square, best = best_of(trial);
+    return nvt_backend_int8_is_plain() ? 0 : 2 * n * n * n / best * 1e9;
+}
+
 static void measure(struct trial *trial, struct nvt_peak *peak)
 {
     const double n = (double)trial->sizes.square;
@@ -96,7 +131,8 @@ static void measure(struct trial *trial, struct nvt_peak *peak)
     for (int i = NVT_FP32; i <= NVT_FP16; i++)
         if (!nvt_backend_emulates((enum nvt_precision)i))
             peak->flops[i] = 2 * n * n * n / product_of(trial, (enum nvt_precision)i) * 1e9;
-    trial->is_copy = 1;
+    peak->int8 = int8_of(trial);
+    trial->kind = COPY;
     peak->bytes = 2.0 * (double)sizeof(real) * (double)trial->sizes.copied / best_of(trial) * 1e9;
 }
 

@@ -132,6 +132,11 @@ int nvt_host_int8_by_library(void)
 #endif
 }
 
+int nvt_backend_int8_is_plain(void)
+{
+    return !nvt_host_int8_by_library();
+}
+
 void nvt_backend_matmul_int8(int64_t m, int64_t n, int64_t k, const int8_t *a, const int8_t *b,
                              int32_t *c)
 {

@@ -73,6 +73,14 @@ static void work(const void *opaque, size_t phase, struct nvt_work_payload *work
         nvt_switchback_work(&((const struct state *)opaque)->layer, (enum nvt_switchback_op)phase);
 }
 
+/* The peaks that products are compared with. */
+static const char *precision(size_t phase)
+{
+    return phase <= NVT_STANDARD_GX                              ? "fp16"
+           : phase >= NVT_ROWWISE_FWD && phase <= NVT_GLOBAL_BWD ? "int8"
+                                                                 : NULL;
+}
+
 static enum nvt_timing timing(const void *opaque)
 {
     return ((const struct state *)opaque)->timing;
@@ -179,6 +187,7 @@ const struct nvt_workload nvt_workload_switchback = {
     .teardown = teardown,
     .parameters = parameters,
     .work = work,
+    .precision = precision,
     .finish = finish,
     .timing = timing,
 };
