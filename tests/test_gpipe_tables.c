@@ -96,6 +96,9 @@ static const char *import(const char *name, const char *log)
 
 /* --- the log -------------------------------------------------------------------------------------------- */
 
+/* Between launched and completed times. */
+#define NOTE "Times above: when all was launched, as in the published log. When all was done:\n"
+
 /* A line with '#' for every number, and "cuda" for every device. */
 static void shape_of(const char *line, char out[LINE_MAX])
 {
@@ -119,20 +122,25 @@ static const char *next_line(const char *at)
     return at + (*at == '\n');
 }
 
-/* Whether the configuration at `ours` has the lines of the one at `theirs`, in their order. */
+/* Whether the configuration at `ours` has the lines of the one at `theirs`, one behind the other as they stand there, and then
+ * nothing but what has been completed. */
 static void expect_lines_of(const char *ours, const char *theirs)
 {
-    char wanted[LINE_MAX], got[LINE_MAX] = "";
+    char wanted[LINE_MAX], got[LINE_MAX];
     for (theirs = next_line(theirs); *theirs && strncmp(theirs, "Running: ", 9);
          theirs = next_line(theirs)) {
         shape_of(theirs, wanted);
-        do {
-            ours = next_line(ours);
-            if (!*ours || !strncmp(ours, "Running: ", 9))
-                fail_msg("no line '%s'", wanted);
-            shape_of(ours, got);
-        } while (strcmp(got, wanted) != 0);
+        ours = next_line(ours);
+        shape_of(ours, got);
+        assert_string_equal(got, wanted);
     }
+    int own = 0;
+    for (ours = next_line(ours); *ours && strncmp(ours, "Running: ", 9); ours = next_line(ours)) {
+        shape_of(ours, got);
+        assert_true(strstr(got, " (completed): #") || !strncmp(ours, NOTE, strlen(NOTE)));
+        own++;
+    }
+    assert_int_equal(own, 4);
 }
 
 static const char *with_command(const char *log, const char *first, const char *second)
@@ -163,6 +171,14 @@ static void the_log_has_every_published_line(void **state)
         assert_non_null(theirs);
         expect_lines_of(with_command(ours.out, kinds[i][0], "--schedule gpipe "), theirs);
     }
+    /* Once, and of the published log itself not at all. */
+    const char *said = strstr(ours.err, "note: cuda:N, or cpu:N, is partition N");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "note: cuda:N"));
+    struct cli_result again = stats(import("itself", published), "published");
+    assert_null(strstr(again.err, "is partition N"));
+    assert_string_equal(again.out, published);
+    cli_result_free(&again);
     free(published);
     cli_result_free(&ours);
 }
@@ -225,7 +241,10 @@ static void its_commands_repeat_the_rows(void **state)
     "\"step_ns_mean\": 9e8, \"forward_ns_mean\": null, \"backward_ns_mean\": null, "               \
     "\"step_launch_ns_mean\": 3e8, \"forward_launch_ns_mean\": null, "                             \
     "\"backward_launch_ns_mean\": null"
-#define NOTE "Above: when all was launched, as in the published log. When all was done:\n"
+#define BETWEEN                                                                                    \
+    "Profiling Completed.\n"                                                                       \
+    "--------------------------------------------------------------------------------\n"           \
+    "Max memory per device:\ncuda:0: 4,096 Bytes (0.00 MiB)\n"
 
 /* The published lines are of launches, and so is their throughput. */
 static void the_log_says_which_times_are_which(void **state)
@@ -235,13 +254,13 @@ static void the_log_says_which_times_are_which(void **state)
     struct cli_result log = stats(directory, "published");
     assert_non_null(strstr(log.out, "Average Forward Time: 0.100 sec\n"
                                     "Average Backward Time: 0.200 sec\n"
-                                    "Throughput: 300.000 samples/sec\n" NOTE
+                                    "Throughput: 300.000 samples/sec\n" BETWEEN NOTE
                                     "Average Forward Time (completed): 0.400 sec\n"
                                     "Average Backward Time (completed): 0.500 sec\n"
                                     "Throughput (completed): 100.000 samples/sec\n"
-                                    "Profiling Completed.\n"));
+                                    "Running: "));
     assert_non_null(strstr(log.out, "Average Step Time: 0.300 sec\n"
-                                    "Throughput: 300.000 samples/sec\n" NOTE
+                                    "Throughput: 300.000 samples/sec\n" BETWEEN NOTE
                                     "Average Step Time (completed): 0.900 sec\n"
                                     "Throughput (completed): 100.000 samples/sec\n"));
     /* Nor does reading it mix them up. */

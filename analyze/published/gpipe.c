@@ -3,10 +3,10 @@
  * Times are means over the batches, taken without waiting for the device: they are launch times and
  * go into the keys of those; the throughput is of them. Sizes are exact, in bytes.
  *
- * Of a run of ours the same lines say the same, launch times and their throughput. Below stand, as
- * "NAME (completed): …", which is no line of that layout, the times until all was done. Where a
- * schedule has no forward and backward, there are times of a step instead. COMMAND tells the axes
- * that the log has no lines for.
+ * Of a run of ours the same lines say the same, launch times and their throughput; a device in them is a
+ * partition. Behind a configuration's last line stand, as "NAME (completed): …", which is no line of that
+ * layout, the times until all was done. Where a schedule has no forward and backward, there are times of
+ * a step instead. COMMAND tells the axes that the log has no lines for.
  */
 #include "gpipe.h"
 

@@ -149,13 +149,12 @@ static double seconds(const struct nvt_record *record, const char *key)
     return nvt_record_number(record, key) / 1e9;
 }
 
-/* "Average Forward Time: 0.068 sec", where there is one. Whether there is. */
-static int put_time(const struct nvt_record *record, const char *key, const char *name, FILE *out)
+/* "Average Forward Time: 0.068 sec", where there is one. */
+static void put_time(const struct nvt_record *record, const char *key, const char *name, FILE *out)
 {
     double value = seconds(record, key);
     if (isfinite(value))
         fprintf(out, "Average %s: %.3f sec\n", name, value);
-    return isfinite(value);
 }
 
 static void put_throughput(const char *name, double value, FILE *out)
@@ -177,23 +176,34 @@ static double launch_throughput(const struct nvt_record *record)
     return isfinite(known) ? known : nvt_record_number(record, "batch") / time;
 }
 
-/* Launch times in the published lines; below them, with names of their own, those of what was done. Schedules that
- * mix forward and backward have no time of either. */
-static void put_times_of(const struct nvt_record *record, FILE *out)
+/* Whether a row has times of forward and backward: schedules that mix the two have none. */
+static int is_apart(const struct nvt_record *record)
 {
-    int is_apart = put_time(record, "forward_launch_ns_mean", "Forward Time", out);
+    return isfinite(nvt_record_number(record, "forward_launch_ns_mean"));
+}
+
+/* Launch times, which the published ones are. */
+static void put_launch_times(const struct nvt_record *record, FILE *out)
+{
+    put_time(record, "forward_launch_ns_mean", "Forward Time", out);
     put_time(record, "backward_launch_ns_mean", "Backward Time", out);
-    if (!is_apart)
+    if (!is_apart(record))
         put_time(record, "step_launch_ns_mean", "Step Time", out);
-    double launched = launch_throughput(record);
-    put_throughput("Throughput", launched, out);
+    put_throughput("Throughput", launch_throughput(record), out);
+}
+
+/* Those of what was done, with names of their own: the published log has none of these lines, so they stand behind its
+ * last one. */
+static void put_completed_times(const struct nvt_record *record, FILE *out)
+{
     if (nvt_gpipe_is_of_launches(record))
         return;
-    if (isfinite(launched))
-        fputs("Above: when all was launched, as in the published log. When all was done:\n", out);
+    if (isfinite(launch_throughput(record)))
+        fputs("Times above: when all was launched, as in the published log. When all was done:\n",
+              out);
     put_time(record, "forward_ns_mean", "Forward Time (completed)", out);
     put_time(record, "backward_ns_mean", "Backward Time (completed)", out);
-    if (!is_apart)
+    if (!is_apart(record))
         put_time(record, "step_ns_mean", "Step Time (completed)", out);
     put_throughput("Throughput (completed)", nvt_record_number(record, "throughput_samples_per_s"),
                    out);
@@ -238,15 +248,31 @@ static void put_record(const struct nvt_record *record, FILE *out)
     fprintf(out, "%s\nProfiling...\n%s\n", line_80, line_80);
     put_bytes("Peak Activation Memory", count_of(record, "peak_activation_bytes"), out);
     put_bytes("Total Memory", count_of(record, "total_reserved_bytes"), out);
-    put_times_of(record, out);
+    put_launch_times(record, out);
     fprintf(out, "Profiling Completed.\n%s\nMax memory per device:\n", line_80);
     count = nvt_partition_bytes(record, "reserved_bytes_per_partition", bytes);
     for (size_t i = 0; i < count; i++)
         fprintf(out, "%s:%zu: %s Bytes (%.2f MiB)\n", device, i, with_commas(bytes[i], text),
                 (double)bytes[i] / (1 << 20));
+    put_completed_times(record, out);
+}
+
+/* Whether a row is of a run, whose partitions may share a device. */
+static int has_runs(const struct nvt_report_input *input)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            if (nvt_record_is_of(record, "gpipe") &&
+                strcmp(nvt_record_source(record), "published") != 0)
+                return 1;
+        }
+    return 0;
 }
 
 int nvt_published_gpipe(struct nvt_report_input *input, FILE *out, struct nvt_error *err)
 {
+    if (has_runs(input))
+        nvt_note(input, "note: cuda:N, or cpu:N, is partition N, whatever device that was on");
     return nvt_published_records(input, "gpipe", put_record, out, err);
 }
