@@ -1,6 +1,8 @@
 #include "pipeline_rows.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +104,56 @@ void nvt_pipeline_rows_free(struct nvt_pipeline_rows *rows)
     free(rows->items);
 }
 
-int nvt_pipeline_rows_read(const struct nvt_report_input *from, struct nvt_pipeline_rows *rows)
+void nvt_schedules_add(struct nvt_schedules *schedules, const char *schedule)
+{
+    for (size_t i = 0; i < schedules->count; i++)
+        if (!strcmp(schedules->names[i], schedule))
+            return;
+    if (schedules->count < NVT_SCHEDULES_MOST && strlen(schedule) < NVT_SCHEDULE_MAX)
+        strcpy(schedules->names[schedules->count++], schedule);
+}
+
+const char *nvt_schedule_of(const char *configuration, char out[NVT_SCHEDULE_MAX])
+{
+    static const char key[] = " schedule=";
+    const char *at = configuration ? strstr(configuration, key) : NULL;
+    at = at ? at + sizeof(key) - 1 : "";
+    snprintf(out, NVT_SCHEDULE_MAX, "%.*s", (int)strcspn(at, " "), at);
+    return out;
+}
+
+const char *nvt_schedule_suffix(const struct nvt_schedules *schedules, size_t i,
+                                char out[NVT_SCHEDULE_SUFFIX])
+{
+    const char *name = schedules->names[i];
+    int is_word = *name != 0;
+    for (const char *c = name; *c; c++)
+        is_word &= isalnum((unsigned char)*c) != 0;
+    if (!i)
+        *out = 0;
+    else if (is_word)
+        snprintf(out, NVT_SCHEDULE_SUFFIX, "-%s", name);
+    else
+        snprintf(out, NVT_SCHEDULE_SUFFIX, "-%zu", i + 1);
+    return out;
+}
+
+static const char *schedule_of(const struct nvt_record *record)
+{
+    const char *schedule = nvt_record_text(record, "schedule");
+    return schedule ? schedule : "";
+}
+
+void nvt_pipeline_schedules(const struct nvt_report_input *input, struct nvt_schedules *schedules)
+{
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++)
+            if (is_ours(&input->runs[i]->records[k]))
+                nvt_schedules_add(schedules, schedule_of(&input->runs[i]->records[k]));
+}
+
+int nvt_pipeline_rows_read(const struct nvt_report_input *from, const char *schedule,
+                           struct nvt_pipeline_rows *rows)
 {
     const struct nvt_record *first = NULL;
     unsigned char differ[SAME] = {0};
@@ -117,7 +168,7 @@ int nvt_pipeline_rows_read(const struct nvt_report_input *from, struct nvt_pipel
     for (size_t i = 0; rows->items && i < input->run_count; i++)
         for (size_t k = 0; k < input->runs[i]->count; k++) {
             const struct nvt_record *record = &input->runs[i]->records[k];
-            if (!is_ours(record))
+            if (!is_ours(record) || strcmp(schedule_of(record), schedule) != 0)
                 continue;
             first = first ? first : record;
             if (!belongs(record, first, differ)) {

@@ -1,11 +1,29 @@
 /*
- * The rows of the pipeline study as its charts show them: those of one model and size, by engine, partitions,
+ * The rows of the pipeline study as its charts show them: those of one schedule, model and size, by engine, partitions,
  * checkpointing and micro-batches.
  */
 #ifndef NVT_PIPELINE_ROWS_H
 #define NVT_PIPELINE_ROWS_H
 
 #include "studied.h"
+
+/* Schedules, in the order in which they were run: each has pictures of its own. "" is that of what says none. */
+enum { NVT_SCHEDULES_MOST = 8, NVT_SCHEDULE_MAX = 24, NVT_SCHEDULE_SUFFIX = 32 };
+struct nvt_schedules {
+    char names[NVT_SCHEDULES_MOST][NVT_SCHEDULE_MAX];
+    size_t count;
+};
+
+/* Add one, unless it is there, or there are too many, or its name is too long. */
+void nvt_schedules_add(struct nvt_schedules *schedules, const char *schedule);
+
+/* "schedule=…" of a configuration, "" where it says none. Returns out. */
+const char *nvt_schedule_of(const char *configuration, char out[NVT_SCHEDULE_MAX]);
+
+/* What names of its files end with: "", or of those behind the first "-1f1b", or "-2" where that would be no name of a file.
+ * Returns out. */
+const char *nvt_schedule_suffix(const struct nvt_schedules *schedules, size_t i,
+                                char out[NVT_SCHEDULE_SUFFIX]);
 
 struct nvt_pipeline_row {
     int partitions, microbatches, checkpoint, engine; /* engine: 1 torchgpipe, 0 another */
@@ -23,8 +41,12 @@ struct nvt_pipeline_rows {
     char shared[NVT_FRAME_TEXT]; /* "model=gpt2 batch=64 …": what is the same in all of them */
 };
 
-/* Read them; release with nvt_pipeline_rows_free, also after a failure. 0, or -1: out of memory. */
-int nvt_pipeline_rows_read(const struct nvt_report_input *from, struct nvt_pipeline_rows *rows);
+/* The schedules of the rows that can be drawn; none: there are no such rows. */
+void nvt_pipeline_schedules(const struct nvt_report_input *input, struct nvt_schedules *schedules);
+
+/* Read those of one schedule; release with nvt_pipeline_rows_free, also after a failure. 0, or -1: out of memory. */
+int nvt_pipeline_rows_read(const struct nvt_report_input *from, const char *schedule,
+                           struct nvt_pipeline_rows *rows);
 void nvt_pipeline_rows_free(struct nvt_pipeline_rows *rows);
 
 /* Whether the row at `i` begins a line of the charts. */
