@@ -5,12 +5,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../studies/warmup_first.h"
 
 #define CURVE_LEAST                                                                                \
     16 /* iterations of the curve that are shown, three times the change-point if more */
 #define PARTS_MOST 12 /* of ranges, and of calls; the others stand in one row */
+
+/* From this p on nothing is said of a change-point that is not sure enough to count. */
+#define NEARLY_ALPHA 0.2
 
 enum {
     CONFIGURATION,
@@ -100,6 +104,9 @@ static const struct nvt_column_spec first_columns[] = {
 static const char first_title[] = "Where the first iteration's time goes: ranges add up to all of "
                                   "its excess, calls and causes describe the same excess again";
 
+/* A share of that excess above this, in %, is said to be more than there is. */
+#define SHARE_MOST 100.05
+
 /* Another table of the report, with the provenance of its first. */
 static struct nvt_table *another(const struct nvt_table *like, const char *title,
                                  const struct nvt_column_spec *specs, size_t count)
@@ -119,10 +126,24 @@ static double first_of(const struct nvt_warmup_study *study)
     return sum / (double)study->count;
 }
 
+/* What to say of a change-point that is as slow before it as one that counts, and nearly as sure; else "". */
+static const char *nearly_found(const struct nvt_warmup_study *study, char *text, size_t size)
+{
+    const struct nvt_change_point *change = &study->change;
+    if (!change->is_slower || change->p >= NEARLY_ALPHA)
+        return "";
+    snprintf(
+        text, size,
+        " (nearly %zu: the first took %.2f times a steady one, at %.1f %% of the %.0f %% needed)",
+        change->at, first_of(study) / study->steady, 100 * (1 - change->p),
+        100 * (1 - NVT_WARMUP_ALPHA));
+    return text;
+}
+
 static void put_study(struct nvt_table *table, const struct nvt_warmup_study *study)
 {
     const struct nvt_change_point *change = &study->change;
-    char text[64];
+    char text[256], nearly[192];
     size_t row = nvt_table_add_row(table);
     nvt_table_set_text(table, row, CONFIGURATION, study->name);
     nvt_table_set_text(table, row, LEVEL, study->level);
@@ -145,7 +166,8 @@ static void put_study(struct nvt_table *table, const struct nvt_warmup_study *st
                (study->count == 1 && (double)study->length < 1 / NVT_WARMUP_ALPHA + 1)) {
         snprintf(text, sizeof(text), "cannot tell: too few iterations");
     } else {
-        snprintf(text, sizeof(text), "none found in the first %zu", change->limit);
+        snprintf(text, sizeof(text), "none found in the first %zu%s", change->limit,
+                 nearly_found(study, nearly, sizeof(nearly)));
     }
     nvt_table_set_text(table, row, ENOUGH, text);
 }
@@ -214,20 +236,54 @@ struct untimed {
     const char *name;
 };
 
+/* The first iteration as a whole, of the same processes: not of all where some were warmed up before. */
+static void put_whole(struct nvt_table *table, const struct nvt_warmup_study *study,
+                      const struct nvt_first *first)
+{
+    const double excess = first->first_ns - first->later_ns;
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, F_CONFIGURATION, study->name);
+    nvt_table_set_text(table, row, F_LEVEL, study->level);
+    nvt_table_set_int(table, row, F_PROCESSES, (int64_t)first->processes);
+    nvt_table_set_text(table, row, F_KIND, "all");
+    nvt_table_set_text(table, row, F_NAME,
+                       first->leaves_out ? "(the iteration, of processes with --warmup 0)"
+                                         : "(the iteration)");
+    nvt_table_set_real(table, row, F_FIRST, first->first_ns);
+    nvt_table_set_real(table, row, F_LATER, first->later_ns);
+    nvt_table_set_real(table, row, F_EXCESS, excess);
+    if (excess > 0)
+        nvt_table_set_real(table, row, F_SHARE, 100);
+}
+
+/* A cause that takes more than there is to explain says so. Returns the part's name, or text. */
+static const char *name_of(const struct nvt_first_part *part, char *text, size_t size)
+{
+    if (part->kind == NVT_FIRST_CAUSE && 100 * part->share > SHARE_MOST) {
+        snprintf(text, size, "%.*s: more than the excess)", (int)strlen(part->name) - 1,
+                 part->name);
+        return text;
+    }
+    return *part->name ? part->name : "(between phases)";
+}
+
 static int put_first(struct nvt_table *table, const struct nvt_warmup_study *study,
                      struct untimed *untimed, struct nvt_error *err)
 {
     static const char *const kinds[NVT_FIRST_KINDS] = {"range", "call", "cause"};
     struct nvt_first first = {0};
     int status = nvt_first_make(&first, study, err) || nvt_first_fold(&first, PARTS_MOST, err);
+    if (first.count && !status)
+        put_whole(table, study, &first);
     for (size_t i = 0; i < first.count && !status; i++) {
+        char text[96];
         const struct nvt_first_part *part = &first.parts[i];
         size_t row = nvt_table_add_row(table);
         nvt_table_set_text(table, row, F_CONFIGURATION, study->name);
         nvt_table_set_text(table, row, F_LEVEL, study->level);
         nvt_table_set_int(table, row, F_PROCESSES, (int64_t)first.processes);
         nvt_table_set_text(table, row, F_KIND, kinds[part->kind]);
-        nvt_table_set_text(table, row, F_NAME, *part->name ? part->name : "(between phases)");
+        nvt_table_set_text(table, row, F_NAME, name_of(part, text, sizeof(text)));
         nvt_table_set_real(table, row, F_FIRST, part->first);
         nvt_table_set_real(table, row, F_LATER, part->later);
         nvt_table_set_real(table, row, F_EXCESS, part->first - part->later);

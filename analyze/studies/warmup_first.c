@@ -234,8 +234,7 @@ static int add_faults(struct work *work, const struct nvt_warmup_series *series,
         if (isnan(faults) || isnan(ns))
             continue;
         found = 1;
-        status =
-            add_fault(work, "page faults, at what one takes here", NVT_FIRST_CAUSE, at, faults, ns);
+        status = add_fault(work, NVT_FIRST_FAULTS, NVT_FIRST_CAUSE, at, faults, ns);
         uint32_t row = iteration ? range_around(trace, nesting, i) : NVT_NONE;
         if (row != NVT_NONE && iteration[row] == at + 1 && !status)
             status = path_of(trace, nesting, row, series->rows[at], iteration, &path) ||
@@ -279,45 +278,21 @@ static int by_excess(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* What page faults take is an estimate, at what one takes elsewhere, and they may be of other threads: no
- * more than the range around them took itself. Returns what that took off. */
-static double cap_range(struct nvt_first_part *part)
-{
-    double over = fmax(part->faults_ns - part->first, 0);
-    part->faults_ns -= over;
-    return over;
-}
-
-/* So a cause is what is left in the ranges together, and no more of it than there is to explain. */
-static void cap_cause(struct nvt_first_part *part, double over, double excess)
-{
-    part->first -= over;
-    if (excess > 0)
-        part->first = fmin(part->first, part->later + excess);
-    part->faults_ns = part->first;
-}
-
 /* Sums become means an iteration. */
 static void finish(struct work *work)
 {
     const struct seen *seen = &work->seen;
-    double excess = seen->first_ns / seen->first - seen->later_ns / seen->later, over = 0;
-    for (size_t i = 0; i < work->first->count; i++) {
-        struct nvt_first_part *part = &work->first->parts[i];
-        part->first /= seen->first;
-        part->later /= seen->later;
-        part->faults_ns /= seen->first;
-        if (part->kind == NVT_FIRST_RANGE)
-            over += cap_range(part);
-    }
+    const double excess = seen->first_ns / seen->first - seen->later_ns / seen->later;
+    work->first->first_ns = seen->first_ns / seen->first;
+    work->first->later_ns = seen->later_ns / seen->later;
     for (size_t i = 0; i < work->first->count; i++) {
         struct nvt_first_part *part = &work->first->parts[i];
         int tells = work->first->has_faults && part->kind != NVT_FIRST_CALL;
-        if (part->kind == NVT_FIRST_CAUSE)
-            cap_cause(part, over, excess);
+        part->first /= seen->first;
+        part->later /= seen->later;
         part->faults_first = tells ? part->faults_first / seen->first : NAN;
         part->faults_later = tells ? part->faults_later / seen->later : NAN;
-        part->faults_ns = tells ? part->faults_ns : NAN;
+        part->faults_ns = tells ? part->faults_ns / seen->first : NAN;
         part->share = excess > 0 ? (part->first - part->later) / excess : NAN;
     }
     if (work->first->count)
@@ -336,8 +311,11 @@ int nvt_first_make(struct nvt_first *first, const struct nvt_warmup_study *study
     struct work work = {.first = first, .slow = study->slow};
     first->names = nvt_strings_new();
     int status = first->names ? 0 : nvt_fail(err, "out of memory");
-    for (size_t s = 0; s < study->count; s++)
+    for (size_t s = 0; s < study->count; s++) {
         first->is_timed |= can_tell(study, s) && !study->series[s].warmups;
+        first->leaves_out |= study->series[s].warmups > 0;
+    }
+    first->leaves_out &= first->is_timed;
     for (size_t s = 0; s < study->count && !status; s++)
         if (can_tell(study, s) && (!first->is_timed || !study->series[s].warmups))
             status = add_series(&work, &study->series[s], err);

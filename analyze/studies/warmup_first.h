@@ -18,15 +18,20 @@
  * or a cause, page faults. */
 enum nvt_first_kind { NVT_FIRST_RANGE, NVT_FIRST_CALL, NVT_FIRST_CAUSE, NVT_FIRST_KINDS };
 
+/* The name of the cause. */
+#define NVT_FIRST_FAULTS "page faults, at what one takes here (an estimate)"
+
 struct nvt_first_part {
     const char *name;
     enum nvt_first_kind kind;
     double first, later;               /* ns an iteration; of a cause CPU time, estimated */
     double faults_first, faults_later; /* page faults an iteration; NaN when nothing tells */
-    double faults_ns; /* what those in the first take, likewise: no more than `first`, and a
-                         cause's is that of the ranges together */
     double
-        share; /* first - later, as a part of the first iteration's excess; NaN when it has none */
+        faults_ns; /* what those in the first take, likewise; not cut to `first`, so one sees how good
+                         the estimate is */
+    /* first - later, as a part of the first iteration's excess, of a cause above 1 where the estimate is; NaN when it
+     * has none */
+    double share;
 };
 
 struct nvt_first {
@@ -34,7 +39,10 @@ struct nvt_first {
     struct nvt_first_part *parts; /* by excess, the largest first */
     size_t count, capacity;
     size_t processes; /* that all of it is the mean of */
-    int is_timed;     /* their first iteration is: ranges are known */
+    double first_ns,
+        later_ns; /* what iterations of them take, the first one and those behind the change-point */
+    int is_timed;   /* their first iteration is: ranges are known */
+    int leaves_out; /* other processes of the study, as their first iteration is not timed */
     int has_faults;
 };
 
