@@ -150,9 +150,19 @@ static void products_that_are_refused_are_computed(void **state)
         assert_null(strstr(told + 1, "cuBLAS refuses"));
         cli_result_free(&result);
     }
-    struct cli_result result = check("EMULATED_REFUSE=bias", "linear_forward");
-    cli_expect_status(&result, 0);
-    cli_result_free(&result);
+}
+
+/* A linear layer adds its bias where its product is made, of a single row too; where cuBLASLt refuses, a kernel does. */
+static void a_bias_is_added_with_the_product(void **state)
+{
+    (void)state;
+    /* The first: no kernel adds it. */
+    static const char *const ways[] = {"EMULATED_LOSE=bias_forward", "EMULATED_REFUSE=bias"};
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct cli_result result = check(ways[i], "linear_forward");
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+    }
 }
 
 /* --- workloads -------------------------------------------------------------------------------- */
@@ -693,6 +703,7 @@ int main(void)
         cmocka_unit_test(a_lost_device_is_of_one_operation),
         cmocka_unit_test(without_memory_an_operation_fails),
         cmocka_unit_test(products_that_are_refused_are_computed),
+        cmocka_unit_test(a_bias_is_added_with_the_product),
         cmocka_unit_test(layers_give_the_losses_of_the_host),
         cmocka_unit_test(the_model_gives_the_losses_of_the_host),
         cmocka_unit_test(graphs_change_nothing),

@@ -62,7 +62,8 @@ static int describe_wishes(plan *plan, size_t workspace, const real *y, const re
            want(plan, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(y));
 }
 
-/* cuBLASLt remembers what it has found for a shape: it is asked each time. */
+/* cuBLASLt remembers what it has found for a shape: it is asked each time. PyTorch has seen it refuse weights of one row
+ * or column (its pull request 72148), for lines that were too short (164930); a single row of x has whole lines here. */
 int nvt_cuda_linear(real *y, const real *x, const real *w, const real *b, int64_t rows, int64_t n,
                     int64_t k)
 {
@@ -71,7 +72,7 @@ int nvt_cuda_linear(real *y, const real *x, const real *w, const real *b, int64_
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
     size_t bytes;
-    if (rows < 2 || n < 2 || k < 2 || alignment_of(b) < BIAS_ALIGNMENT)
+    if (rows < 1 || n < 2 || k < 2 || alignment_of(b) < BIAS_ALIGNMENT)
         return -1;
     /* A handle of cuBLAS is one of cuBLASLt. */
     cublasLtHandle_t handle = (cublasLtHandle_t)nvt_cublas_handle();

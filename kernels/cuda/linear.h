@@ -6,8 +6,8 @@
 
 #include "../backend.h"
 
-/* nvt_linear_forward. 0, or -1 when cuBLASLt has nothing for the shape, it is a single row, or b is no multiple of 16
- * bytes. */
+/* nvt_linear_forward. 0, or -1 when cuBLASLt has nothing for the shape, w has a single row or column, there are no
+ * rows of x, or b is no multiple of 16 bytes. */
 int nvt_cuda_linear(real *y, const real *x, const real *w, const real *b, int64_t rows, int64_t n,
                     int64_t k);
 
