@@ -290,7 +290,8 @@ void *nvt_cublas_workspace(size_t *bytes)
     return workspaces[current];
 }
 
-/* The stream first: it takes the workspace away. */
+/* The stream first: it takes the workspace away. Sums are of float, also where a product is split into several whose parts
+ * are added up: without this mode cuBLAS may round those to the result's halves first. */
 cublasHandle_t nvt_cublas_handle(void)
 {
     pthread_mutex_lock(&lock);
@@ -301,6 +302,8 @@ cublasHandle_t nvt_cublas_handle(void)
     if (nvt_cublas_note(cublasCreate(&handle), "cuBLAS"))
         return NULL;
     if (nvt_cublas_note(cublasSetStream(handle, streams[current]), "cuBLAS") ||
+        nvt_cublas_note(cublasSetMathMode(handle, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
+                        "cuBLAS") ||
         nvt_cublas_note(give_workspace(handle, current), "cuBLAS")) {
         cublasDestroy(handle);
         return NULL;

@@ -217,6 +217,14 @@ const nvt_half *check_halves(struct check *check, const char *name, int64_t coun
     return (const nvt_half *)send(array);
 }
 
+const nvt_half *check_exact_halves(struct check *check, const char *name, int64_t count)
+{
+    struct check_array *array = add(check, name, CHECK_IN, CHECK_HALF, count);
+    for (int64_t i = 0; i < count; i++)
+        ((nvt_half *)body(array))[i] = nvt_half_of((float)((int)(next(check) % 127) - 63) / 64.0f);
+    return (const nvt_half *)send(array);
+}
+
 /* Of a kind: zeros of both signs; one NaN; one infinity; ties, as odd multiples of 2^-5 are whose largest is
  * 254 of them; subnormals. */
 static nvt_half odd_half(struct check *check, int64_t kind, int is_first)

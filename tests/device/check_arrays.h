@@ -60,6 +60,9 @@ int32_t *check_out_indices(struct check *check, const char *name, int64_t count)
  */
 const float *check_floats(struct check *check, const char *name, int64_t count);
 const nvt_half *check_halves(struct check *check, const char *name, int64_t count);
+/* Multiples of 1/64 in (-1, 1): up to 4096 of their products add up in float without rounding, in any order and even
+ * where numbers are cut off instead of being rounded, as they are multiples of 2^-12 and stay below 2^12. */
+const nvt_half *check_exact_halves(struct check *check, const char *name, int64_t count);
 /* Zeros, ties, subnormals, infinities, NaN: a kind a row, or a column. */
 const nvt_half *check_odd_halves(struct check *check, const char *name, int64_t rows, int64_t n,
                                  int by_column);
@@ -99,8 +102,7 @@ extern const struct check_line check_backend[], check_fragments[], check_languag
     }
 
 /* Exact where nothing is summed up; rounding alone; sums and functions of float; halves' ten bits. Products with as
- * many bits: a device may cut TF32's numbers off instead of rounding them, and may add up parts of a sum that it has
- * rounded to halves. */
+ * many bits: a device may cut TF32's numbers off instead of rounding them. */
 #define EXACT            0
 #define CLOSE            1e-6
 #define SUMS             2e-5

@@ -7,10 +7,13 @@
 
 /* --- products: m, n, k --- */
 
-static void half_product(struct check *c, const int64_t *s, int transpose_a, int transpose_b)
+typedef const nvt_half *halves_fn(struct check *, const char *, int64_t);
+
+static void half_product(struct check *c, const int64_t *s, int transpose_a, int transpose_b,
+                         halves_fn *halves)
 {
     size_t bytes = nvt_backend_half_scratch(transpose_a, s[0], s[1], s[2]);
-    const nvt_half *a = check_halves(c, "a", s[0] * s[2]), *b = check_halves(c, "b", s[2] * s[1]);
+    const nvt_half *a = halves(c, "a", s[0] * s[2]), *b = halves(c, "b", s[2] * s[1]);
     nvt_half *out = check_out_halves(c, "c", s[0] * s[1]);
     real *scratch = check_scratch(c, "scratch", (int64_t)(bytes / sizeof(real)) + 1);
     nvt_backend_matmul_half(transpose_a, transpose_b, s[0], s[1], s[2], a, b, out, scratch);
@@ -18,17 +21,33 @@ static void half_product(struct check *c, const int64_t *s, int transpose_a, int
 
 OP(half_nn)
 {
-    half_product(c, s, 0, 0);
+    half_product(c, s, 0, 0, check_halves);
 }
 
 OP(half_nt)
 {
-    half_product(c, s, 0, 1);
+    half_product(c, s, 0, 1, check_halves);
 }
 
 OP(half_tn)
 {
-    half_product(c, s, 1, 0);
+    half_product(c, s, 1, 0, check_halves);
+}
+
+/* Sums that need no rounding in float: the one half that is nearest, unless they were rounded to halves on the way. */
+OP(half_sums_nn)
+{
+    half_product(c, s, 0, 0, check_exact_halves);
+}
+
+OP(half_sums_nt)
+{
+    half_product(c, s, 0, 1, check_exact_halves);
+}
+
+OP(half_sums_tn)
+{
+    half_product(c, s, 1, 0, check_exact_halves);
 }
 
 OP(int8_product)
@@ -148,10 +167,16 @@ OP(accumulate)
 /* And rows of each length that has one. */
 #define LONG_ROWS SQUARES, {9, 1280}, {11, 4096}, {3, 8192}, {2, 24600}
 
+/* And a sum that is long beside the matrix, which a library splits. */
+#define LONG_SUMS MATRICES, {24, 40, 4096, 1}
+
 const struct check_line check_low_precision[] = {
     LINE(half_nn, TEN_BIT_PRODUCTS, MATRICES),
     LINE(half_nt, TEN_BIT_PRODUCTS, MATRICES),
     LINE(half_tn, TEN_BIT_PRODUCTS, MATRICES),
+    LINE(half_sums_nn, EXACT, LONG_SUMS),
+    LINE(half_sums_nt, EXACT, LONG_SUMS),
+    LINE(half_sums_tn, EXACT, LONG_SUMS),
     LINE(int8_product, EXACT, MATRICES),
     LINE(int8_linear_rows, HALF, MATRICES),
     LINE(int8_linear_shared, HALF, MATRICES),

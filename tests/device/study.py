@@ -34,6 +34,13 @@ def machine(device):
     }
 
 
+def sums_of_float():
+    """Products of halves add up in float, as the workloads say. By default PyTorch lets cuBLAS round parts of a sum to
+    the result's format before they are added up."""
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+
+
 def peak(device):
     return torch.cuda.max_memory_allocated() if device == "cuda" else None
 

@@ -23,7 +23,7 @@ import time
 
 import torch
 
-from study import Rows, machine, numbers, outcome, wait, words
+from study import Rows, machine, numbers, outcome, sums_of_float, wait, words
 
 try:
     import switchback_triton as fused
@@ -140,6 +140,7 @@ def matrices(row, device):
 
 def measure(row, path, arguments):
     torch.manual_seed(1)
+    sums_of_float()
     x, g, w = matrices(row, arguments.device)
     times = {}
     for name, call in operations(Path(path), x, g, w).items():

@@ -24,7 +24,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from study import Rows, forget_peak, machine, outcome, peak, summary, wait, words
+from study import Rows, forget_peak, machine, outcome, peak, summary, sums_of_float, wait, words
 
 SIZES = {  # d_model, d_ff, layers, heads
     "tiny": (128, 512, 2, 4),
@@ -114,6 +114,7 @@ class Step:
     def __init__(self, model, precision, phase, device, batch, context):
         low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
         torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        sums_of_float()
         self.model, self.phase, self.device = model, phase, device
         self.cast = torch.autocast(device, dtype=low or torch.bfloat16, enabled=low is not None)
         self.scale = 65536.0 if precision == "fp16" else 1.0

@@ -2,7 +2,7 @@
  * A stand-in for cuBLAS; see cuda_runtime.h. Matrices are column-major, as there, and what cuBLAS
  * refuses (leading dimensions that are too small, 8-bit lines that are no multiple of four bytes)
  * is refused. A handle without a workspace would put memory into the graphs that its products are recorded
- * to: those fail.
+ * to: those fail. Where the mode allows it, parts of a sum are rounded to the type of the result.
  */
 #ifndef EMULATED_CUBLAS_V2_H
 #define EMULATED_CUBLAS_V2_H
@@ -23,6 +23,10 @@ enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T };
 enum cudaDataType_t { CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF, CUDA_R_8I, CUDA_R_32I };
 enum cublasComputeType_t { CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32I };
 enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT };
+enum cublasMath_t {
+    CUBLAS_DEFAULT_MATH = 0,
+    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16,
+};
 enum libraryPropertyType { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL };
 
 const char *cublasGetStatusString(cublasStatus_t status);
@@ -32,6 +36,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle);
 /* Takes the workspace away. */
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes);
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 
 cublasStatus_t cublasSgemm_64(cublasHandle_t handle, cublasOperation_t transpose_a,
                               cublasOperation_t transpose_b, int64_t m, int64_t n, int64_t k,

@@ -12,6 +12,7 @@
 struct emulated_products {
     cudaStream_t stream;
     void *workspace;
+    bool sums_whole; /* no part of a sum is rounded to the type of the result */
 };
 
 namespace
@@ -82,7 +83,16 @@ struct product {
     float alpha, beta;
     bool tf32;
     const float *bias; /* of a column's places, or NULL */
+    int64_t parts;     /* of a sum: several are rounded to halves, and so are their sums */
 };
+
+/* What is added up as one. */
+template <typename T> T rounded_part(const product &p, T sum)
+{
+    if constexpr (std::is_same_v<T, double>)
+        return p.parts > 1 ? __half2float(__float2half_rn(static_cast<float>(sum))) : sum;
+    return sum;
+}
 
 /* What is not asked for is not read: it may be NaN. */
 template <typename T> void store(const product &p, int64_t at, T sum)
@@ -112,9 +122,14 @@ template <typename T, typename N> void multiply(const product &p)
             for (int64_t i = 0; i < p.m; i++) {
                 const N *x = a.data() + i * p.k, *y = b.data() + j * p.k;
                 T sum = 0;
-#pragma omp simd reduction(+ : sum)
-                for (int64_t l = 0; l < p.k; l++)
-                    sum += static_cast<T>(x[l]) * static_cast<T>(y[l]);
+                for (int64_t part = 0; part < p.parts; part++) {
+                    T of_part = 0;
+                    int64_t end = p.k * (part + 1) / p.parts;
+#pragma omp simd reduction(+ : of_part)
+                    for (int64_t l = p.k * part / p.parts; l < end; l++)
+                        of_part += static_cast<T>(x[l]) * static_cast<T>(y[l]);
+                    sum = rounded_part(p, sum + rounded_part(p, of_part));
+                }
                 sum += p.bias ? static_cast<T>(p.bias[i]) : 0;
                 store(p, index * p.between + j * p.ldc + i, sum);
             }
@@ -129,8 +144,12 @@ void check(const char *call, const operand &of, int64_t count)
         emulated_check_range(call, of.memory, static_cast<size_t>(elements) * bytes_of(of.type));
 }
 
-cublasStatus_t start(cublasHandle_t handle, const char *call, const product &p)
+/* Parts of a sum where a handle lets cuBLAS round them. */
+const int64_t PARTS = 4;
+
+cublasStatus_t start(cublasHandle_t handle, const char *call, product p)
 {
+    p.parts = p.type_c == CUDA_R_16F && !handle->sums_whole ? PARTS : 1;
     bool integers = p.a.type == CUDA_R_8I;
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaStreamIsCapturing(handle->stream, &capture);
@@ -190,7 +209,7 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
     if (emulated_fails(__func__))
         return CUBLAS_STATUS_INTERNAL_ERROR;
-    *handle = new emulated_products{nullptr, nullptr};
+    *handle = new emulated_products{nullptr, nullptr, false};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -217,6 +236,15 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t
         return CUBLAS_STATUS_INVALID_VALUE;
     emulated_check_range("cublasSetWorkspace", workspace, bytes);
     handle->workspace = workspace;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode)
+{
+    if (emulated_fails(__func__))
+        return CUBLAS_STATUS_INTERNAL_ERROR;
+    if (!emulated_ignores("mode"))
+        handle->sums_whole = mode & CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     return CUBLAS_STATUS_SUCCESS;
 }
 
