@@ -76,6 +76,7 @@ static void what_is_wrong_is_found(void **state)
     static const struct {
         const char *operation, *why;
     } broken[] = {{"broken_value", "y[0] is"},
+                  {"broken_bound", "y[0] is"},
                   {"broken_unwritten", "y[7] is"},
                   {"broken_guard", "wrote beside y"},
                   {"broken_input", "changed its input x"}};

@@ -23,6 +23,7 @@
 #include "../kernels/ops/quantize.c"
 #include "../kernels/ops/random.c"
 #include "../kernels/workloads/switchback_layer.c"
+#include "bounds.h"
 
 /* --- halves ----------------------------------------------------------------------------------- */
 
@@ -293,13 +294,6 @@ static void integer_products_are_exact(void **state)
 
 /* --- the layer -------------------------------------------------------------------------------- */
 
-/* The steps of quantisation: a value is off by at most half of s/127, as it was rounded to the
- * nearest. */
-static double half_step(float s)
-{
-    return (double)s / 254;
-}
-
 static double dot(const nvt_half *a, int64_t stride_a, const nvt_half *b, int64_t stride_b,
                   int64_t k, double *magnitude)
 {
@@ -319,12 +313,6 @@ static double norm1(const nvt_half *a, int64_t stride, int64_t k)
     for (int64_t i = 0; i < k; i++)
         sum += fabs(value_of(a[i * stride]));
     return sum;
-}
-
-/* What rounding a result to a half adds: half a unit in the last place, of subnormal ones 2^-25. */
-static double rounding(double y)
-{
-    return fmax(fabs(y) * ldexp(1, -11), ldexp(1, -25));
 }
 
 /* Keep the largest error, as a part of its bound. */
@@ -347,15 +335,7 @@ static struct nvt_switchback make_layer(struct nvt_allocator *allocator, int64_t
     return layer;
 }
 
-/*
- * A product in int8 against the exact product of the same halves. With x' = x + e and w' = w + f
- * the values that the integers stand for, |e| <= dx = s_x/254 and |f| <= dw = s_w/254:
- *
- *   |x'·w' − x·w| = |x·f + w·e + e·f| <= dw·|x|₁ + dx·|w|₁ + k·dx·dw
- *
- * (the usual bound of a uniform quantiser, half a step, carried through the product). On top: four
- * roundings of float in scaling (unit 2^-24, the sum's conversion included) and the one to half.
- */
+/* A product in int8 against the exact product of the same halves (bounds.h). */
 static void check_int8(double *worst, const nvt_half *a, const float *sa, const nvt_half *b,
                        int64_t row_b, int64_t stride_b, const float *sb, int shared,
                        const nvt_half *out, int64_t m, int64_t n, int64_t k)
@@ -363,12 +343,9 @@ static void check_int8(double *worst, const nvt_half *a, const float *sa, const 
     for (int64_t r = 0; r < m; r++)
         for (int64_t c = 0; c < n; c++) {
             double magnitude, y = dot(a + r * k, 1, b + c * row_b, stride_b, k, &magnitude);
-            double da = half_step(sa[r]), db = half_step(sb[shared ? 0 : c]);
-            double limit = db * norm1(a + r * k, 1, k) + da * norm1(b + c * row_b, stride_b, k) +
-                           (double)k * da * db;
-            double most = fabs(y) + limit;
-            limit += most * 5 * ldexp(1, -24);
-            limit += rounding(fabs(y) + limit);
+            double limit =
+                bound_of_int8(y, norm1(a + r * k, 1, k), norm1(b + c * row_b, stride_b, k),
+                              (double)sa[r], (double)sb[shared ? 0 : c], k);
             meet(worst, value_of(out[r * n + c]) - y, limit);
         }
 }
@@ -409,7 +386,7 @@ static void int8_outputs_keep_the_bound(void **state)
 static void check_definition(const nvt_half *out, int64_t at, double y)
 {
     double error = fabs(value_of(out[at]) - y);
-    assert_true(error <= rounding(y) + 5 * ldexp(1, -24) * fabs(y));
+    assert_true(error <= bound_scaled(y, 0));
 }
 
 static double quantized_dot(const nvt_half *a, double sa, const nvt_half *b, int64_t stride_b,
@@ -452,23 +429,16 @@ static void int8_passes_are_their_definition(void **state)
     nvt_allocator_free(allocator);
 }
 
-/*
- * The fp16 products: k products and sums in float, in whatever order, err by at most γ_k·Σ|a·b|
- * with γ_k = k·u/(1 − k·u) and u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms,
- * 2002, eq. 3.5; products of halves are exact in float); then comes the rounding to half.
- */
+/* The fp16 products, with sums of float (bounds.h). */
 static void check_half(const nvt_half *a, int64_t row_a, int64_t stride_a, const nvt_half *b,
                        int64_t row_b, int64_t stride_b, const nvt_half *out, int64_t m, int64_t n,
                        int64_t k)
 {
-    double u = ldexp(1, -24), gamma = (double)k * u / (1 - (double)k * u);
     for (int64_t r = 0; r < m; r++)
         for (int64_t c = 0; c < n; c++) {
             double magnitude;
             double y = dot(a + r * row_a, stride_a, b + c * row_b, stride_b, k, &magnitude);
-            double limit = gamma * magnitude;
-            limit += rounding(fabs(y) + limit);
-            assert_true(fabs(value_of(out[r * n + c]) - y) <= limit);
+            assert_true(fabs(value_of(out[r * n + c]) - y) <= bound_of_halves(y, magnitude, k));
         }
 }
 
@@ -486,6 +456,61 @@ static void fp16_passes_and_the_weight_gradient(void **state)
     check_half(layer.g, 1, out, layer.x, 1, in, layer.gw, out, in, batch);
     nvt_switchback_teardown(&layer);
     nvt_allocator_free(allocator);
+}
+
+/* Outputs of both layers, as doubles. Owned. */
+static double *outputs_of(struct nvt_switchback *layer, enum nvt_switchback_op op)
+{
+    int64_t count = layer->batch * layer->out;
+    double *values = calloc((size_t)count, sizeof(*values));
+    assert_non_null(values);
+    nvt_switchback_run(layer, op);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = value_of(layer->y[i]);
+    return values;
+}
+
+/* Of each `step`-th column of both layers' outputs. */
+static void check_both(const struct nvt_switchback *layer, const double *int8, const double *fp16,
+                       int shared, int64_t step)
+{
+    const float *scales = layer->sw[shared ? NVT_W_ALL : NVT_W_ROWS];
+    int64_t k = layer->in;
+    for (int64_t r = 0; r < layer->batch; r++)
+        for (int64_t c = 0; c < layer->out; c += step) {
+            const nvt_half *x = layer->x + r * k, *w = layer->w + c * k;
+            double magnitude, y = dot(x, 1, w, 1, k, &magnitude);
+            double limit = bound_of_int8(y, norm1(x, 1, k), norm1(w, 1, k), (double)layer->sx[r],
+                                         (double)scales[shared ? 0 : c], k) +
+                           bound_of_halves(y, magnitude, k);
+            assert_true(fabs(int8[r * layer->out + c] - fp16[r * layer->out + c]) <= limit);
+        }
+}
+
+/*
+ * The whole int8 layer against the fp16 one: from the same halves, they differ by both bounds at most. The last shape goes
+ * through int8 in chunks of rows, of which the last is smaller.
+ */
+static void int8_and_fp16_differ_by_both_bounds(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][4] = {
+        {33, 64, 48, 1}, {7, 3, 5, 1}, {40, 1000, 36, 1}, {272, 16, 16912, 61}};
+    assert_true(nvt_int8_scratch(272, 16912) < 272 * 16912);
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        struct nvt_allocator *allocator = nvt_allocator_new(0);
+        struct nvt_switchback layer =
+            make_layer(allocator, shapes[i][0], shapes[i][1], shapes[i][2]);
+        double *fp16 = outputs_of(&layer, NVT_STANDARD_FWD);
+        for (int shared = 0; shared < 2; shared++) {
+            double *int8 = outputs_of(&layer, shared ? NVT_GLOBAL_FWD : NVT_ROWWISE_FWD);
+            check_both(&layer, int8, fp16, shared, shapes[i][3]);
+            free(int8);
+        }
+        free(fp16);
+        nvt_switchback_teardown(&layer);
+        nvt_allocator_free(allocator);
+    }
 }
 
 /* Wide enough that operands and results go through in several blocks: row by row the same. */
@@ -563,6 +588,7 @@ int main(void)
         cmocka_unit_test(int8_outputs_keep_the_bound),
         cmocka_unit_test(int8_passes_are_their_definition),
         cmocka_unit_test(fp16_passes_and_the_weight_gradient),
+        cmocka_unit_test(int8_and_fp16_differ_by_both_bounds),
         cmocka_unit_test(blocks_make_no_difference),
         cmocka_unit_test(a_nan_reaches_its_outputs_only),
         cmocka_unit_test(memory_that_is_not_there_is_refused),

@@ -58,8 +58,10 @@ static int load(const char *path, struct library *library)
 
 static void release(struct nvt_check_outcome *outcome)
 {
-    for (int i = 0; i < outcome->count; i++)
+    for (int i = 0; i < outcome->count; i++) {
         free(outcome->results[i].values);
+        free(outcome->results[i].bounds);
+    }
     outcome->count = 0;
 }
 
@@ -80,7 +82,8 @@ static void compare_array(const struct nvt_check_array *expected,
     double scale = expected->scale > 0 ? expected->scale : root_mean_square(expected);
     for (int64_t i = 0; i < expected->count; i++) {
         double want = expected->values[i], got = found->values[i];
-        double size = fabs(want) + scale, error = got == want ? 0 : fabs(got - want);
+        double size = expected->bounds ? expected->bounds[i] : fabs(want) + scale;
+        double error = got == want ? 0 : fabs(got - want);
         if (isnan(want) && isnan(got))
             continue;
         if (error > 0 && size > 0)

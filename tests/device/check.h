@@ -21,6 +21,8 @@ struct nvt_check_array {
     double *values;
     int64_t count;
     double scale; /* of differences; 0: the root mean square of the values */
+    /* The reference's alone: the largest difference of each value. NULL: as the entry says. Owned. */
+    double *bounds;
 };
 
 struct nvt_check_outcome {
@@ -30,7 +32,7 @@ struct nvt_check_outcome {
 
 /* What the table says about an operation. Shapes are its own; the first one is small, the first
  * with a zero ends them. Differences are at most tolerance · (|expected| + root mean square of the
- * array, or its scale). */
+ * array, or its scale), or tolerance times their bound, of an array that has bounds. */
 struct nvt_check_entry {
     const char *name;
     double tolerance;

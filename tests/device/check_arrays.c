@@ -295,6 +295,7 @@ static double *new_result(struct check *check, const char *name, int64_t count)
     snprintf(result->name, sizeof(result->name), "%s", name);
     result->count = count;
     result->scale = 0;
+    result->bounds = NULL;
     result->values = (double *)host_memory((size_t)count * sizeof(double));
     return result->values;
 }
@@ -317,6 +318,49 @@ void check_scale(struct check *check, double scale)
 void check_number(struct check *check, const char *name, double value)
 {
     new_result(check, name, 1)[0] = value;
+}
+
+static struct check_array *find(struct check *check, const void *device)
+{
+    for (int i = 0; i < check->count; i++)
+        if (check->arrays[i].device + GUARD_BYTES == (const char *)device)
+            return &check->arrays[i];
+    give_up("numbers are expected where there is no array");
+    return NULL;
+}
+
+double *check_host_numbers(int64_t count)
+{
+    return (double *)host_memory((size_t)count * sizeof(double));
+}
+
+struct check_expected check_expect(struct check *check, const void *written)
+{
+    struct check_array *array = find(check, written);
+    array->values = check_host_numbers(array->count);
+    array->bounds = check_host_numbers(array->count);
+    return (struct check_expected){array->values, array->bounds};
+}
+
+void check_difference(struct check *check, const char *name, const nvt_half *x, const nvt_half *y)
+{
+    const struct check_array *left = find(check, x), *right = find(check, y);
+    int64_t count = left->count;
+    size_t bytes = (size_t)count * sizeof(nvt_half);
+    nvt_half *xs = (nvt_half *)host_memory(bytes), *ys = (nvt_half *)host_memory(bytes);
+    double *values = new_result(check, name, count), *bounds = NULL;
+    nvt_backend_to_host(xs, x, bytes);
+    nvt_backend_to_host(ys, y, bytes);
+    if (CHECK_IS_REFERENCE)
+        bounds = check->outcome->results[check->outcome->count - 1].bounds =
+            check_host_numbers(count);
+    for (int64_t i = 0; i < count; i++) {
+        values[i] = bounds ? 0 : (double)nvt_half_value(xs[i]) - (double)nvt_half_value(ys[i]);
+        if (bounds)
+            bounds[i] = left->bounds[i] + right->bounds[i];
+    }
+    free(xs);
+    free(ys);
 }
 
 static int guards_hold(const struct check_array *array, const char *now)
@@ -344,14 +388,20 @@ static double value_of(enum check_type type, const void *values, int64_t i)
     }
 }
 
-static void take_over(struct check *check, const struct check_array *array, const char *now)
+static void take_over(struct check *check, struct check_array *array, const char *now)
 {
     double *values = new_result(check, array->name, array->count);
+    if (array->values) {
+        memcpy(values, array->values, (size_t)array->count * sizeof(double));
+        check->outcome->results[check->outcome->count - 1].bounds = array->bounds;
+        array->bounds = NULL;
+        return;
+    }
     for (int64_t i = 0; i < array->count; i++)
         values[i] = value_of(array->type, now + GUARD_BYTES, i);
 }
 
-static int look_at(struct check *check, const struct check_array *array, struct nvt_error *err)
+static int look_at(struct check *check, struct check_array *array, struct nvt_error *err)
 {
     char *now = (char *)host_memory(bytes_of(array));
     int status = 0;
@@ -374,6 +424,8 @@ int check_finish(struct check *check, int has_run, struct nvt_error *err)
         status = look_at(check, &check->arrays[i], err);
     for (int i = 0; i < check->count; i++) {
         free(check->arrays[i].host);
+        free(check->arrays[i].values);
+        free(check->arrays[i].bounds);
         if (check->arrays[i].device)
             nvt_backend_free(check->arrays[i].device);
     }

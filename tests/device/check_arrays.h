@@ -23,6 +23,8 @@ struct check_array {
     char *host;   /* what was put there, guards included */
     enum check_type type;
     int64_t count;
+    /* What is expected of one that is written, else NULL. */
+    double *values, *bounds;
 };
 
 struct check {
@@ -81,6 +83,26 @@ void check_result(struct check *check, const char *name, const real *device, int
 void check_scale(struct check *check, double scale);
 void check_number(struct check *check, const char *name, double value);
 
+/*
+ * The reference alone may say what an array that is written is exactly, instead of what it computes there, and by how
+ * much each number of others may differ: fill both, for all numbers of the array.
+ */
+#ifdef NVT_REAL_DOUBLE
+#define CHECK_IS_REFERENCE 1
+#else
+#define CHECK_IS_REFERENCE 0
+#endif
+struct check_expected {
+    double *values, *bounds;
+};
+struct check_expected check_expect(struct check *check, const void *written);
+
+/* A result of x − y, two arrays of halves that were written and of which that was said: zero, give or take both bounds. */
+void check_difference(struct check *check, const char *name, const nvt_half *x, const nvt_half *y);
+
+/* As many numbers on the host. Owned. */
+double *check_host_numbers(int64_t count);
+
 /* Wait, take the results over, look at guards and inputs, release. 0 or -1 with err; has_run: the operation was not
  * left for want of memory. */
 int check_finish(struct check *check, int has_run, struct nvt_error *err);
@@ -101,13 +123,13 @@ extern const struct check_line check_backend[], check_fragments[], check_languag
         {#name, tolerance, {__VA_ARGS__}}, name                                                    \
     }
 
-/* Exact where nothing is summed up; rounding alone; sums and functions of float; halves' ten bits. Products with as
- * many bits: a device may cut TF32's numbers off instead of rounding them. */
+/* Exact where nothing is summed up; rounding alone; sums and functions of float. Products with ten bits: a device may cut
+ * TF32's numbers off instead of rounding them. Bounds that follow from the formats (check_bounds.h). */
 #define EXACT            0
 #define CLOSE            1e-6
 #define SUMS             2e-5
-#define HALF             1e-3
 #define TEN_BIT_PRODUCTS 4e-3
+#define DERIVED          1
 
 /* clang-format off */
 /* m, n, k, products; rows, n; n; batch, fragments, width, columns; groups, length, width,

@@ -17,6 +17,20 @@ OP(broken_value)
     nvt_bias_forward(y, check_given(c, "b", &extra, 1), 1, 1);
 }
 
+/* Less than a tolerance would let pass, and beyond the bound of one number. */
+OP(broken_bound)
+{
+    real *y = check_both(c, "y", s[0]), extra = BROKEN * (real)0.001;
+    nvt_bias_forward(y, check_given(c, "b", &extra, 1), 1, 1);
+    if (CHECK_IS_REFERENCE) {
+        struct check_expected expected = check_expect(c, y);
+        for (int64_t i = 0; i < s[0]; i++) {
+            expected.values[i] = (double)y[i];
+            expected.bounds[i] = i ? 1 : 0.0009;
+        }
+    }
+}
+
 OP(broken_unwritten)
 {
     nvt_backend_zero(check_out(c, "y", s[0]), (size_t)(s[0] - BROKEN) * sizeof(real));
@@ -36,6 +50,7 @@ OP(broken_input)
 /* clang-format off */
 const struct check_line check_broken[] = {
     LINE(broken_value, SUMS, {8}),
+    LINE(broken_bound, DERIVED, {8}),
     LINE(broken_unwritten, SUMS, {8}),
     LINE(broken_guard, SUMS, {8}),
     LINE(broken_input, SUMS, {8}),

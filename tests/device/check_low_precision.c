@@ -3,7 +3,7 @@
  */
 #include "../../kernels/ops/accumulate.h"
 #include "../../kernels/ops/quantize.h"
-#include "check_arrays.h"
+#include "check_bounds.h"
 
 /* --- products: m, n, k --- */
 
@@ -17,6 +17,8 @@ static void half_product(struct check *c, const int64_t *s, int transpose_a, int
     nvt_half *out = check_out_halves(c, "c", s[0] * s[1]);
     real *scratch = check_scratch(c, "scratch", (int64_t)(bytes / sizeof(real)) + 1);
     nvt_backend_matmul_half(transpose_a, transpose_b, s[0], s[1], s[2], a, b, out, scratch);
+    if (halves == check_halves)
+        check_half_product(c, out, transpose_a, transpose_b, a, b, s[0], s[1], s[2]);
 }
 
 OP(half_nn)
@@ -63,6 +65,7 @@ static void int8_linear(struct check *c, const int64_t *s, int shared)
     nvt_half *out = check_out_halves(c, "out", s[0] * s[1]);
     int32_t *scratch = (void *)check_scratch(c, "scratch", nvt_int8_scratch(s[0], s[1]));
     nvt_int8_linear(out, a, sa, b, sb, shared, s[0], s[1], s[2], scratch);
+    check_scaled_product(c, out, a, sa, b, sb, shared, s[0], s[1], s[2]);
 }
 
 OP(int8_linear_rows)
@@ -73,6 +76,66 @@ OP(int8_linear_rows)
 OP(int8_linear_shared)
 {
     int8_linear(c, s, 1);
+}
+
+/* --- the layer in int8, and in fp16: m, n, k --- */
+
+/* q[n][k] and scales of w[n][k], or of w[k][n] where `turned`. */
+static void quantize_weights(struct check *c, int8_t *q, float *scale, const nvt_half *w,
+                             int turned, int shared, int64_t n, int64_t k)
+{
+    uint16_t *scratch = (void *)check_scratch(
+        c, "quantize", nvt_quantize_scratch(n, k) + nvt_quantize_scratch(k, n));
+    if (turned && shared)
+        nvt_quantize_all_transposed(q, scale, w, k, n, scratch);
+    else if (turned)
+        nvt_quantize_columns_transposed(q, scale, w, k, n, scratch);
+    else if (shared)
+        nvt_quantize_all(q, scale, w, n, k, scratch);
+    else
+        nvt_quantize_rows(q, scale, w, n, k);
+}
+
+/* Everything from the halves on: quantise, multiply, scale; and the product of the halves. Each lies within its bound
+ * around the exact product, and they differ by both together at most. */
+static void both_layers(struct check *c, const int64_t *s, int turned, int shared)
+{
+    int64_t m = s[0], n = s[1], k = s[2];
+    const nvt_half *x = check_halves(c, "x", m * k), *w = check_halves(c, "w", n * k);
+    int8_t *x8 = (void *)check_scratch(c, "x8", m * k), *w8 = (void *)check_scratch(c, "w8", n * k);
+    float *sx = check_out_floats(c, "sx", m), *sw = check_out_floats(c, "sw", shared ? 1 : n);
+    nvt_half *by_int8 = check_out_halves(c, "int8", m * n),
+             *by_halves = check_out_halves(c, "fp16", m * n);
+    int32_t *sums = (void *)check_scratch(c, "sums", nvt_int8_scratch(m, n));
+    size_t bytes = nvt_backend_half_scratch(0, m, n, k);
+    real *scratch = check_scratch(c, "scratch", (int64_t)(bytes / sizeof(real)) + 1);
+    nvt_quantize_rows(x8, sx, x, m, k);
+    quantize_weights(c, w8, sw, w, turned, shared, n, k);
+    nvt_int8_linear(by_int8, x8, sx, w8, sw, shared, m, n, k, sums);
+    nvt_backend_matmul_half(0, !turned, m, n, k, x, w, by_halves, scratch);
+    check_int8_product(c, by_int8, x, w, turned, shared, m, n, k);
+    check_half_product(c, by_halves, 0, !turned, x, w, m, n, k);
+    check_difference(c, "int8 - fp16", by_int8, by_halves);
+}
+
+OP(switchback_rowwise_fwd)
+{
+    both_layers(c, s, 0, 0);
+}
+
+OP(switchback_rowwise_bwd)
+{
+    both_layers(c, s, 1, 0);
+}
+
+OP(switchback_global_fwd)
+{
+    both_layers(c, s, 0, 1);
+}
+
+OP(switchback_global_bwd)
+{
+    both_layers(c, s, 1, 1);
 }
 
 /* --- rows, n --- */
@@ -138,7 +201,9 @@ OP(dequantize)
 {
     const int32_t *acc = check_indices(c, "acc", s[0] * s[1], 1000000);
     const float *sa = check_floats(c, "sa", s[0]), *sb = check_floats(c, "sb", s[1]);
-    nvt_dequantize(check_out_halves(c, "out", s[0] * s[1]), acc, sa, sb, 0, s[0], s[1]);
+    nvt_half *out = check_out_halves(c, "out", s[0] * s[1]);
+    nvt_dequantize(out, acc, sa, sb, 0, s[0], s[1]);
+    check_scaled(c, out, acc, sa, sb, 0, s[0], s[1]);
 }
 
 OP(half_from_float)
@@ -167,19 +232,26 @@ OP(accumulate)
 /* And rows of each length that has one. */
 #define LONG_ROWS SQUARES, {9, 1280}, {11, 4096}, {3, 8192}, {2, 24600}
 
+/* And one of so many columns that nvt_int8_linear takes 256 rows at a time: its last chunk is smaller. Lines are
+ * multiples of 16, which cuBLAS has products for. */
+#define INT8_LAYERS MATRICES, {272, 16912, 16, 1}
 /* And a sum that is long beside the matrix, which a library splits. */
 #define LONG_SUMS MATRICES, {24, 40, 4096, 1}
 
 const struct check_line check_low_precision[] = {
-    LINE(half_nn, TEN_BIT_PRODUCTS, MATRICES),
-    LINE(half_nt, TEN_BIT_PRODUCTS, MATRICES),
-    LINE(half_tn, TEN_BIT_PRODUCTS, MATRICES),
+    LINE(half_nn, DERIVED, MATRICES),
+    LINE(half_nt, DERIVED, MATRICES),
+    LINE(half_tn, DERIVED, MATRICES),
     LINE(half_sums_nn, EXACT, LONG_SUMS),
     LINE(half_sums_nt, EXACT, LONG_SUMS),
     LINE(half_sums_tn, EXACT, LONG_SUMS),
     LINE(int8_product, EXACT, MATRICES),
-    LINE(int8_linear_rows, HALF, MATRICES),
-    LINE(int8_linear_shared, HALF, MATRICES),
+    LINE(int8_linear_rows, DERIVED, INT8_LAYERS),
+    LINE(int8_linear_shared, DERIVED, INT8_LAYERS),
+    LINE(switchback_rowwise_fwd, DERIVED, INT8_LAYERS),
+    LINE(switchback_rowwise_bwd, DERIVED, INT8_LAYERS),
+    LINE(switchback_global_fwd, DERIVED, INT8_LAYERS),
+    LINE(switchback_global_bwd, DERIVED, INT8_LAYERS),
     LINE(quantize_rows, EXACT, LONG_ROWS),
     LINE(quantize_columns_transposed, EXACT, SQUARES),
     LINE(quantize_rows_odd, EXACT, LONG_ROWS),
@@ -187,7 +259,7 @@ const struct check_line check_low_precision[] = {
     LINE(quantize_all, EXACT, SQUARES),
     LINE(quantize_all_transposed, EXACT, SQUARES),
     LINE(quantize_cast, EXACT, SQUARES),
-    LINE(dequantize, HALF, SQUARES),
+    LINE(dequantize, DERIVED, SQUARES),
     LINE(half_from_float, EXACT, ROWS),
     LINE(half_to_float, EXACT, ROWS),
     LINE(accumulate, EXACT, {1000}, {7}),
