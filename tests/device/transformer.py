@@ -4,12 +4,13 @@
 usage: transformer.py --size NAMES [--precision fp32,tf32,bf16,fp16] [--phase forward,forward_backward,train]
                       [--attention eager,fused] [--batch N] [--context N] [--warmup N] [--iterations N]
                       [--device cuda] -o FILE
-       transformer.py --check [--device cuda]
+       transformer.py --check [--parameters FOLDER] [--device cuda]
 
 One JSON object a configuration is appended to FILE, with the keys of `nvtally run`; what is there already
 is not measured again. Attention is eager as ours is, operation by operation, or PyTorch's
-scaled_dot_product_attention (fused). --check trains a small model from nvtally's own weights and compares ten losses with
-those in tests/reference/transformer.h (needs NumPy).
+scaled_dot_product_attention (fused). --check trains a small model from nvtally's own weights, those in FOLDER's files
+(tests/reference/exchange.py) or, without one, drawn as nvtally draws them, and compares ten losses with those in
+tests/reference/transformer.h (needs NumPy).
 """
 
 import argparse
@@ -172,24 +173,27 @@ def measure(row, arguments):
 # --- the same numbers as nvtally ---------------------------------------------------------------------------
 
 
-def check(device):
+def check(device, folder):
     here = pathlib.Path(__file__).resolve().parent.parent / "reference"
     sys.path.insert(0, str(here))
     sys.dont_write_bytecode = True
     from draw import draw, tokens
+    from exchange import read
 
     d, ff, layers, heads, vocabulary, batch, context, seed = 32, 64, 2, 4, 50, 2, 8, 1
     header = (here / "transformer.h").read_text().split("{")[1]
     expected = [float(number) for number in re.findall(r"\d+\.\d+", header)]
+    if folder:
+        tensors, *inputs = read(folder, d, ff, layers, vocabulary, batch, context)
+    else:
+        tensors = draw(d, ff, layers, vocabulary, context, seed)
+        inputs = [tokens(batch * context, vocabulary, seed, stream) for stream in (100001, 100002)]
     model = Model(d, ff, layers, heads, vocabulary, context)
     with torch.no_grad():
-        for parameter, values in zip(model.numbered(), draw(d, ff, layers, vocabulary, context, seed)):
+        for parameter, values in zip(model.numbered(), tensors):
             parameter.copy_(torch.from_numpy(values))
     model.to(device)
-    token, target = (
-        torch.from_numpy(tokens(batch * context, vocabulary, seed, stream)).view(batch, context).to(device)
-        for stream in (100001, 100002)
-    )
+    token, target = (torch.from_numpy(words).view(batch, context).to(device) for words in inputs)
     optimizer = optimizer_of(model)
     worst = 0.0
     for loss in expected:
@@ -205,6 +209,7 @@ def check(device):
 def main():
     parser = argparse.ArgumentParser(description="The transformer in PyTorch, eager.")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--parameters")
     parser.add_argument("--size", type=words)
     parser.add_argument("--precision", type=words, default=["fp32"])
     parser.add_argument("--phase", type=words, default=["forward_backward"])
@@ -217,7 +222,7 @@ def main():
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()
     if arguments.check:
-        return check(arguments.device)
+        return check(arguments.device, arguments.parameters)
     if not arguments.size or not arguments.output:
         parser.error("--size and -o are needed")
     rows = Rows(arguments.output,

@@ -1,7 +1,16 @@
-"""Parameters and tokens of the workload `transformer` by its seed, as docs/workloads.md says. Needs NumPy."""
+"""Parameters and tokens of the workload `transformer` by its seed, as docs/workloads.md says. Needs NumPy.
+
+usage: draw.py D_MODEL D_FF LAYERS VOCABULARY BATCH CONTEXT SEED FOLDER
+Prints by how much the parameters in the folder's files (exchange.py) differ at most from those drawn here, and how many
+tokens do.
+"""
 import math
+import sys
 
 import numpy
+
+sys.dont_write_bytecode = True
+from exchange import read, shapes
 
 
 def philox(counter, key):
@@ -37,7 +46,17 @@ def tokens(n, bound, seed, stream):
 
 
 def draw(d, ff, layers, vocabulary, context, seed):
-    shapes = [(vocabulary, d), (context, d), (d,), (vocabulary, d)]
-    for _ in range(layers):
-        shapes += [(d,), (3 * d, d), (d, d), (d,), (ff, d), (d, ff)]
-    return [numpy.ones(s) if len(s) == 1 else normal(s, seed, i + 1, 0.02) for i, s in enumerate(shapes)]
+    wanted = shapes(d, ff, layers, vocabulary, context)
+    return [numpy.ones(s) if len(s) == 1 else normal(s, seed, i + 1, 0.02) for i, s in enumerate(wanted)]
+
+
+def main():
+    d, ff, layers, vocabulary, batch, context, seed = map(int, sys.argv[1:-1])
+    found, *words = read(sys.argv[-1], d, ff, layers, vocabulary, batch, context)
+    worst = max(abs(a - b).max() for a, b in zip(found, draw(d, ff, layers, vocabulary, context, seed)))
+    others = [word != tokens(batch * context, vocabulary, seed, 100001 + i) for i, word in enumerate(words)]
+    print("%.3g %d" % (worst, sum(other.sum() for other in others)))
+
+
+if __name__ == "__main__":
+    main()

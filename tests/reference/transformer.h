@@ -1,8 +1,9 @@
 /*
  * Losses of a small language model over ten steps of AdamW, in double precision by NumPy with gradients by
  * automatic differentiation. Made, with numpy 2.4.6 and autograd 1.9.1, by
- *   python3 tests/reference/transformer.py 32 64 2 4 50 2 8 1 10
- * (d_model, d_ff, layers, heads, vocabulary, batch, context, seed, steps).
+ *   python3 tests/reference/transformer.py 32 64 2 4 50 2 8 10 FOLDER
+ * (d_model, d_ff, layers, heads, vocabulary, batch, context, steps) from the parameters and tokens of seed 1, which
+ * test_transformer_model writes into a folder. Kept for machines without NumPy.
  */
 #ifndef NVT_REFERENCE_TRANSFORMER_H
 #define NVT_REFERENCE_TRANSFORMER_H

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Losses of the workload `transformer`, computed by other means: NumPy in double precision, gradients by the
-package autograd (pip install numpy autograd). Parameters and tokens are drawn as docs/workloads.md says, so
-nothing is exchanged with nvtally but the shape and the seed.
+package autograd (pip install numpy autograd). Parameters and tokens are nvtally's own, from files (exchange.py), so
+this knows nothing of how they were drawn.
 
-usage: transformer.py D_MODEL D_FF LAYERS HEADS VOCABULARY BATCH CONTEXT SEED STEPS
+usage: transformer.py D_MODEL D_FF LAYERS HEADS VOCABULARY BATCH CONTEXT STEPS FOLDER
 Prints the loss of the forward pass before each of STEPS steps of AdamW.
 """
 import math
@@ -15,7 +15,7 @@ from autograd import value_and_grad
 from autograd.extend import defvjp, primitive
 
 sys.dont_write_bytecode = True
-from draw import draw, tokens
+from exchange import read
 
 erf = primitive(lambda x: numpy.vectorize(math.erf)(x))
 defvjp(erf, lambda ans, x: lambda g: g * 2 / math.sqrt(math.pi) * np.exp(-x * x))
@@ -52,10 +52,8 @@ def loss(parameters, token, target, batch, heads):
 
 
 def main():
-    d, ff, layers, heads, vocabulary, batch, context, seed, steps = map(int, sys.argv[1:])
-    w = draw(d, ff, layers, vocabulary, context, seed)
-    token = tokens(batch * context, vocabulary, seed, 100001)
-    target = tokens(batch * context, vocabulary, seed, 100002)
+    d, ff, layers, heads, vocabulary, batch, context, steps = map(int, sys.argv[1:-1])
+    w, token, target = read(sys.argv[-1], d, ff, layers, vocabulary, batch, context)
     m, v = [0 * x for x in w], [0 * x for x in w]
     both = value_and_grad(loss)
     for t in range(1, steps + 1):
