@@ -252,6 +252,7 @@ static void an_nsys_that_ran_nothing_is_told(void **state)
     (void)state;
     static const char program[] =
         "#!/bin/sh\n"
+        "[ \"$1\" = run ] || exit 0\n"
         "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
         "mkdir -p \"$out\"\n"
         "echo run >>\"$HELD\"\n"
@@ -742,6 +743,45 @@ static void goals_are_decided_by_ratios(void **state)
     cli_result_free(&result);
 }
 
+/* A folder by a relative path, as the default is: what the device reaches is kept there, so that every study knows it. */
+static void a_relative_folder_keeps_the_peak(void **state)
+{
+    (void)state;
+    CLI_SKIP_THREAD_SANITIZED("a script over every workload, which have tests of their own");
+    char build[4200], work[4200], *environment_of;
+    snprintf(build, sizeof(build), "BUILD=%s", cli_built(""));
+    snprintf(work, sizeof(work), "WORK=%s%s", "../../../../../../../../../../../../../../../..",
+             cli_in(cli_folder, "relative"));
+    const char *const environment[] = {build, work, "DRY=1", NULL};
+    const char *const argv[] = {"tests/device/run", "switchback", "pack", NULL};
+    struct cli_options options = {.environment = environment, .timeout_s = 120};
+    struct cli_result result = cli_run_with(&options, argv);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "switchback: ok: 2 of 2 rows\n"));
+    assert_non_null(strstr(result.out, "what the device reaches known to every study        "
+                                       "           reached  1 of 1 folders"));
+    cli_result_free(&result);
+    environment_of = cli_read_text(cli_in(cli_folder, "relative"), "switchback-1/env.json");
+    assert_non_null(strstr(environment_of, "\"peak_bytes\": "));
+    free(environment_of);
+    assert_int_equal(
+        access(cli_in(cli_in(cli_folder, "relative"), "pack/nvtally-device-results.tar.gz"), R_OK),
+        0);
+}
+
+/* Rows that do not know it are told. */
+static void a_peak_that_is_not_known_is_told(void **state)
+{
+    (void)state;
+    put_program("no-peak", "nvtally", ok_program);
+    struct cli_result result =
+        run_stood_in("no-peak", "1", (const char *[]){"switchback", "warmup", NULL});
+    assert_non_null(strstr(result.err, "switchback: what the device reaches is not known"));
+    assert_non_null(strstr(result.err, "switchback: ok: 1 of 1 rows; without shares of the peak"));
+    assert_null(strstr(result.err, "warmup: what the device reaches"));
+    cli_result_free(&result);
+}
+
 /* More traces than there is room for: five files, none above 16 MiB, and the rest is told. Of the others rows, texts
  * and logs go along, unless they are large. */
 static void packing_has_bounds(void **state)
@@ -874,6 +914,8 @@ int main(void)
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(all_cases_can_be_shown),
         cmocka_unit_test(what_failed_stays_failed),
+        cmocka_unit_test(a_relative_folder_keeps_the_peak),
+        cmocka_unit_test(a_peak_that_is_not_known_is_told),
         cmocka_unit_test(packing_has_bounds),
         cmocka_unit_test(a_pack_that_fails_is_told),
     };

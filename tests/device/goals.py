@@ -140,6 +140,17 @@ def records(work):
     yield "device records in every trace at kernel and full", verdict, f"{found} of {len(counts)} traces" if counts else ""
 
 
+STUDIES = ("fragments", "gpipe", "transformer", "switchback", "warmup", "overhead")
+
+
+def peaks(work):
+    """Of what a folder of rows does not know, it has no shares."""
+    known = ["peak_bytes" in json.loads(path.read_text()) for study in STUDIES
+             for path in sorted(work.glob(f"{study}-*/**/env.json"))]
+    verdict = "not run" if not known else "reached" if all(known) else "missed"
+    yield "what the device reaches known to every study", verdict, f"{sum(known)} of {len(known)} folders" if known else ""
+
+
 # What tells the configurations of the overhead's rounds apart; those without an axis have none of its values.
 CONFIGURATION = ("workload", "size", "mode", "fragments", "variant", "phase", "precision")
 
@@ -321,7 +332,7 @@ def over_nccl(work):
                                sorted(work.glob("nccl_devices/*/results.jsonl")))
 
 
-GOALS = (parts, records, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl, warmups)
+GOALS = (parts, records, peaks, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl, warmups)
 
 
 def lines(what, verdict, detail):
