@@ -15,7 +15,9 @@ import re
 import statistics
 import sys
 
-PUBLISHED_LOG = pathlib.Path(__file__).resolve().parents[2] / "data" / "published" / "gpipe.log"
+SOURCES = pathlib.Path(__file__).resolve().parents[2]
+PUBLISHED_LOG = SOURCES / "data" / "published" / "gpipe.log"
+REFERENCE = SOURCES / "tests" / "reference" / "transformer.h"
 SHOWN = 4  # cases that miss a goal
 MIB_256 = 256 << 20
 
@@ -149,6 +151,35 @@ def peaks(work):
              for path in sorted(work.glob(f"{study}-*/**/env.json"))]
     verdict = "not run" if not known else "reached" if all(known) else "missed"
     yield "what the device reaches known to every study", verdict, f"{sum(known)} of {len(known)} folders" if known else ""
+
+
+# How far a loss may be off, relatively, after ten steps. Of fp32, which adds in another order than the reference in double
+# precision, 1e-4. Of the others one rounding of an operand: the loss changes by no more than twice what the worst logit
+# does, logits are sums of many products whose roundings have either sign, and AdamW moves a weight by its rate however
+# much its gradient is off. A step of training too few is 1.3e-2.
+LOSS_BOUNDS = {"fp32": 1e-4, "tf32": 2**-11, "bf16": 2**-8, "fp16": 2**-11}
+
+
+def losses(work):
+    rows = rows_of(work / "losses" / "results.jsonl")
+    graphs = {False} if any(row["backend"] == "host" for row in rows) else {False, True}  # the host has none
+    found = {(row["precision"], row["graph"]): row["loss"] for row in rows}
+    last = [float(number) for number in re.findall(r"\d+\.\d+", REFERENCE.read_text().split("{")[1])][-1]
+    off = {case: math.inf if loss is None else abs(loss / last - 1) for case, loss in found.items()}
+    for precisions in (("fp32",), ("tf32", "fp16"), ("bf16",)):
+        mine = {case: by for case, by in off.items() if case[0] in precisions}
+        bound = LOSS_BOUNDS[precisions[0]]
+        verdict = ("missed" if any(by > bound for by in mine.values()) else
+                   "reached" if len(mine) == len(precisions) * len(graphs) else "not run")
+        detail = ", ".join(f"{precision}{' in a graph' if graph else ''} {by:.1e}"
+                           for (precision, graph), by in mine.items())
+        yield f"loss after ten steps, {', '.join(precisions)}, the reference's to {bound:.1e}", verdict, detail
+    pairs = {precision: loss for (precision, graph), loss in found.items() if graph and (precision, False) in found}
+    wrong = [precision for precision, loss in pairs.items() if loss != found[precision, False]]
+    verdict = "missed" if wrong else "reached" if set(pairs) == set(LOSS_BOUNDS) else "not run"
+    yield "loss in a graph that without, to the bit", verdict, ", ".join(
+        f"{precision} {loss!r}, not {found[precision, False]!r}" if precision in wrong else precision
+        for precision, loss in pairs.items())
 
 
 # What tells the configurations of the overhead's rounds apart; those without an axis have none of its values.
@@ -332,7 +363,7 @@ def over_nccl(work):
                                sorted(work.glob("nccl_devices/*/results.jsonl")))
 
 
-GOALS = (parts, records, peaks, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl, warmups)
+GOALS = (parts, losses, records, peaks, overhead, linear, fragments, transformer, switchback, quantisation, pipeline, over_nccl, warmups)
 
 
 def lines(what, verdict, detail):
