@@ -8,6 +8,7 @@ sides were run one after the other: the median over the rounds, and in brackets 
 Needs nothing but Python.
 """
 
+import csv
 import json
 import math
 import pathlib
@@ -44,11 +45,11 @@ def mean(row, name):
 
 class Ratio:
     """Ratios of rounds, by case: what they come to, and the cases in their order. `sides`: what is above and below, of times
-    in ns, which are told in us, or in a unit of their own."""
+    in ns, which are told in us, or in a unit of their own. `notes`: more about some of the cases, and what it is."""
 
-    def __init__(self, *sides, scale=1e-3):
-        self.sides, self.scale = sides, scale
-        self.cases, self.values = {}, {}
+    def __init__(self, *sides, scale=1e-3, note=""):
+        self.sides, self.scale, self.note = sides, scale, note
+        self.cases, self.values, self.notes = {}, {}, {}
 
     def add(self, case, above, below):
         if above is not None and below:
@@ -57,23 +58,27 @@ class Ratio:
 
     def table(self):
         """Markdown, a line a case in the order in which they came."""
-        yield f"| case | {self.sides[0]} | {self.sides[1]} | ratio | least | largest | rounds |"
-        yield "|---|---:|---:|---:|---:|---:|---:|"
+        noted = (self.note,) if self.notes else ()
+        heads = (*self.sides, "ratio", "least", "largest", "rounds", *noted)
+        yield "| case | " + " | ".join(heads) + " |"
+        yield "|---|" + "---:|" * len(heads)
         for case, ratios in self.cases.items():
             above, below = (statistics.median(side) * self.scale for side in zip(*self.values[case]))
             cells = (f"{above:.1f}" if math.isfinite(above) else "-", f"{below:.1f}", f"{statistics.median(ratios):.3f}",
-                     f"{min(ratios):.3f}", f"{max(ratios):.3f}", str(len(ratios)))
+                     f"{min(ratios):.3f}", f"{max(ratios):.3f}", str(len(ratios)), *(self.notes.get(case, "-") for _ in noted))
             yield f"| {case} | " + " | ".join(cells) + " |"
 
     def text(self, case):
         values = self.cases[case]
-        return f"{case} {statistics.median(values):.3f} [{min(values):.3f} {max(values):.3f}]"
+        note = f" {self.notes[case]} {self.note}" if case in self.notes else ""
+        return f"{case} {statistics.median(values):.3f} [{min(values):.3f} {max(values):.3f}]{note}"
 
     def median(self, case):
         return statistics.median(self.cases[case])
 
-    def judge(self, bound, above=False):
-        """(verdict, detail, self): each case's median at most the bound, or at least."""
+    def judge(self, bound, above=False, shown=1):
+        """(verdict, detail, self): each case's median at most the bound, or at least. So many of the worst are told, and
+        more of them where one is wrong."""
         if not self.cases:
             return "not run", "", self
         wrong = [case for case in self.cases
@@ -82,7 +87,7 @@ class Ratio:
         counts = {len(values) for values in self.cases.values()}
         rounds = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{max(counts)}"
         detail = f"{len(self.cases) - len(wrong)} of {len(self.cases)} cases, rounds: {rounds}; worst: "
-        detail += ", ".join(self.text(case) for case in order[:SHOWN if wrong else 1])
+        detail += ", ".join(self.text(case) for case in order[:SHOWN if wrong else shown])
         return "missed" if wrong else "reached", detail, self
 
     def told(self):
@@ -182,29 +187,58 @@ def losses(work):
         for precision, loss in pairs.items())
 
 
-# What tells the configurations of the overhead's rounds apart; those without an axis have none of its values.
-CONFIGURATION = ("workload", "size", "mode", "fragments", "variant", "phase", "precision")
+# The overhead: what the published figures are of, and layers of one launch or of many short ones, with a wait for the
+# device behind each forward pass or each fragment.
+MEASURED = ("language model", "linear layer", "fragments")
 
 
-def configuration(row):
-    return tuple(row.get(key) for key in CONFIGURATION)
+def overhead_case(row):
+    """(which of MEASURED, the case) of a row."""
+    if row["workload"] == "transformer":
+        return MEASURED[0], f"{row['size'] or 'another size'}" + ("" if row["precision"] == "fp32" else " " + row["precision"])
+    if row["mode"] == "linear":
+        return MEASURED[1], str(row["size"])
+    return MEASURED[2], " ".join(str(row[key]) for key in ("size", "fragments", "variant") if row[key] is not None)
+
+
+def typical(row, name):
+    """As `stats -r overhead` has it: the median of the iterations, or their mean where that is all there is."""
+    median = row.get(f"{name}_ns_median")
+    return mean(row, name) if median is None else median
+
+
+def launches(path, row):
+    """Operations of the device in a forward pass, by what is told of the row's trace; none where nothing is."""
+    told = path.parent / (str(row.get("trace")).removesuffix(".nvt") + "-ranges.txt")
+    for line in csv.DictReader(told.read_text().splitlines() if told.exists() else ()):
+        if line.get("Range") == "nvtally:forward":
+            return float(line["Avg GPU Ops"])
+    return None
 
 
 def overhead(work):
-    ratios = {level: Ratio(f"{level}, us", "bare, us") for level in ("kernel", "full", "nsys")}
-    for folder in sorted(work.glob("overhead-[0-9]*")):
-        for path in sorted(folder.glob("*/results.jsonl")):
-            rows = rows_of(path)
-            bare = {configuration(row): row for row in rows if row["collect"] == "off"}
-            for row in rows:
-                key = configuration(row)
-                if row["collect"] in ratios and key in bare and row.get("device_records") != 0:
-                    case = " ".join(str(value) for value in key if value is not None)
-                    ratios[row["collect"]].add(case, mean(row, "forward"), mean(bare[key], "forward"))
-    for level, bound in (("kernel", 1.03), ("full", 1.10)):
-        yield f"forward at {level} at most {bound:.2f} of bare", *ratios[level].judge(bound)
-    if ratios["nsys"].cases:
-        yield "(forward under nsys, published 1.28 to 2.87)", *ratios["nsys"].told()
+    ratios = {(what, level): Ratio(f"{level}, us", "bare, us", note="us a launch") for what in MEASURED
+              for level in ("nvtx", "kernel", "full", "nsys")}
+    added, counts = {}, {}
+    for path in sorted(work.glob("overhead-[0-9]*/*/results.jsonl")):
+        rows = [(*overhead_case(row), row) for row in rows_of(path)]
+        bare = {(what, case): typical(row, "forward") for what, case, row in rows if row["collect"] == "off"}
+        for what, case, row in rows:
+            key, time = (what, row["collect"]), typical(row, "forward")
+            if key in ratios and bare.get((what, case)) and time and row.get("device_records") != 0:
+                ratios[key].add(case, time, bare[what, case])
+                added.setdefault((*key, case), []).append(time - bare[what, case])
+                counts[what, case] = counts.get((what, case)) or launches(path, row)
+    for (what, level, case), times in added.items():
+        if counts[what, case]:
+            ratios[what, level].notes[case] = f"{statistics.median(times) / counts[what, case] * 1e-3:+.2f}"
+    for what in MEASURED:
+        for level, bound in (("kernel", 1.03), ("full", 1.10)):
+            yield (f"{what}: forward at {level} at most {bound:.2f} of bare",
+                   *ratios[what, level].judge(bound, shown=1 if what == MEASURED[0] else SHOWN))
+        for level, published in (("nvtx", ""), ("nsys", ", published 1.28 to 2.87" if what == MEASURED[0] else "")):
+            if ratios[what, level].cases:
+                yield f"({what}: forward at {level}{published})", *ratios[what, level].told()
 
 
 def linear(work):
