@@ -267,14 +267,78 @@ static void an_nsys_that_ran_nothing_is_told(void **state)
         struct cli_result result = run_stood_in("no-rows", "1", (const char *[]){"overhead", NULL});
         cli_expect_status(&result, 1);
         assert_non_null(strstr(result.err, "overhead: failed: 2 rounds of off,nvtx, no row under "
-                                           "nsys; 2 failed: exit status 1\n"));
+                                           "nsys; 4 failed: exit status 1\n"));
         cli_result_free(&result);
     }
     unsetenv("NSYS");
-    /* Two rounds of two steps, and two under nsys. */
+    /* Two rounds of two steps, and as many under nsys. */
     char *runs = cli_read_file(cli_in(cli_in(cli_folder, "no-rows"), "held"), NULL);
-    assert_int_equal(strlen(runs), (4 + 2) * strlen("run\n"));
+    assert_int_equal(strlen(runs), (4 + 4) * strlen("run\n"));
     free(runs);
+}
+
+/* Steps of the overhead that a log has, in their order. */
+static void expect_steps(const char *log, const char *const steps[])
+{
+    for (size_t i = 0; steps[i]; i++) {
+        const char *at = strstr(log, steps[i]);
+        if (!at)
+            fail_msg("no '%s' at this place in\n%s", steps[i], log);
+        log = at + strlen(steps[i]);
+    }
+}
+
+/* Each round has every level of every size, then each size that was published under nsys, smallest first; of an nsys that
+ * hangs no more is asked in the same call. */
+static void the_overhead_has_all_levels_and_nsys(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "[ \"$1\" = run ] || exit 0\n"
+        "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+        "mkdir -p \"$out\"\n"
+        "echo \"$*\" >>\"$HELD\"\n"
+        "echo '{\"collect\": \"off\", \"status\": \"ok\"}' >\"$out/results.jsonl\"\n"
+        "case $* in *nsys*) sleep ${HANGS:-0}; echo '{\"collect\": \"nsys\", \"status\": \"ok\"}' "
+        ">>\"$out/results.jsonl\" ;; esac\n";
+    static const char *const steps[] = {"--size small --warmup 3", "--collect off,nvtx,kernel,full",
+                                        "--size 2.7B --warmup 3",  "--mode linear,inference",
+                                        "--size small --warmup 5", "--time-limit 60",
+                                        "--collect off,nsys",      "--size xl --warmup 5",
+                                        "--variant looped",        "--size small --warmup 3",
+                                        "--size small --warmup 5", "--size xl --warmup 5",
+                                        "--variant looped",        NULL};
+    put_program("levels", "nvtally", program);
+    put_program("levels", "libnvtally-cuda.so", "");
+    put_program("levels", "nvidia-smi", held_device);
+    put_program("levels", "nsys", "#!/bin/sh\n");
+    setenv("NSYS", cli_in(cli_in(cli_folder, "levels"), "nsys"), 1);
+    setenv("TRANSFORMERS", "small xl 2.7B", 1);
+    setenv("HANGS", "30", 1);
+    setenv("ROW_LIMIT", "2", 1);
+    struct cli_result result = run_stood_in("levels", "", (const char *[]){"overhead", NULL});
+    cli_expect_status(&result, 1);
+    assert_non_null(strstr(result.err, "0 of 6 steps under nsys; a second call goes on"));
+    cli_result_free(&result);
+    char *log = cli_read_file(cli_in(cli_in(cli_folder, "levels"), "held"), NULL);
+    const char *first = strstr(log, "off,nsys");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "off,nsys"));
+    free(log);
+    unlink(cli_in(cli_in(cli_folder, "levels"), "held"));
+    unsetenv("HANGS");
+    unsetenv("ROW_LIMIT");
+    result = run_stood_in("levels", "", (const char *[]){"--again", "overhead", NULL});
+    unsetenv("NSYS");
+    unsetenv("TRANSFORMERS");
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "rounds of off,nvtx,kernel,full, 6 of 6 rows under nsys\n"));
+    cli_result_free(&result);
+    log = cli_read_file(cli_in(cli_in(cli_folder, "levels"), "held"), NULL);
+    expect_steps(log, steps);
+    assert_null(strstr(log, "--size 2.7B --warmup 5"));
+    free(log);
 }
 
 /* Of racecheck and synccheck cuBLAS's kernels are left out, by an option for each name, of memcheck the calls that cuBLAS or
@@ -421,7 +485,7 @@ static void an_nsys_without_a_report_will_do(void **state)
     struct cli_result result = run("1", "half/work", "1", parts);
     unsetenv("NSYS");
     cli_expect_status(&result, 0);
-    assert_non_null(strstr(result.out, "2 rounds of off,nvtx, 3 rows under nsys"));
+    assert_non_null(strstr(result.out, "2 rounds of off,nvtx, 4 of 4 rows under nsys"));
     assert_non_null(
         strstr(result.out, "(language model: forward at nsys, published 1.28 to 2.87)"));
     cli_result_free(&result);
@@ -545,7 +609,7 @@ static void a_device_can_be_rehearsed(void **state)
         "39 of 39 rows",
         "4 of 4 rows",
         "full               reached",
-        "2 rounds of off,kernel,full",
+        "2 rounds of off,nvtx,kernel,full",
         "12 of 12 rows",
         "2 of 2 rows",
         "24 of 24 rows",
@@ -965,6 +1029,7 @@ int main(void)
         cmocka_unit_test(both_sides_have_one_cublas),
         cmocka_unit_test(what_failed_in_the_check_is_told),
         cmocka_unit_test(an_nsys_that_ran_nothing_is_told),
+        cmocka_unit_test(the_overhead_has_all_levels_and_nsys),
         cmocka_unit_test(our_own_kernels_are_sanitized),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),
