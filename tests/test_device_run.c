@@ -58,11 +58,10 @@ static void without_a_device_parts_are_not_run(void **state)
     struct cli_result result = run("", "none", "1", parts);
     cli_expect_status(&result, 3);
     assert_non_null(strstr(result.err, "fragments: not run:"));
-    assert_non_null(
-        strstr(result.out,
-               "Not run: build check losses accumulate overhead beside_linear beside_transformer "
-               "beside_switchback beside_gpipe gpipe train warmup switchback sanitize nccl "
-               "nccl_devices fragments transformer pack"));
+    assert_non_null(strstr(result.out, "Not run: build check losses accumulate beside_linear "
+                                       "fragments overhead train sanitize beside_transformer "
+                                       "beside_switchback beside_gpipe gpipe switchback "
+                                       "transformer warmup nccl nccl_devices pack"));
     cli_result_free(&result);
 }
 
@@ -147,6 +146,53 @@ static const char ok_program[] =
     "[ \"$word\" != --list ] || { echo one; exit; }\n"
     "mkdir -p \"$out\"\n"
     "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
+
+/* The seconds that a part's rows have at most, with WITHIN as it is here. */
+static int seconds_of_a_part(const char *part, const char *within)
+{
+    char name[64], *log;
+    snprintf(name, sizeof(name), "bounded-%s", part);
+    put_program(name, "nvtally", ok_program);
+    put_program(name, "libnvtally-cuda.so", "");
+    put_program(name, "nvidia-smi", "#!/bin/sh\n");
+    put_program(name, "timeout",
+                "#!/bin/sh\n"
+                "case $* in *run*transformer*) echo \"$3\" >>\"$HELD\" ;; esac\n"
+                "shift 3\nexec \"$@\"\n");
+    setenv("NSYS", "none", 1);
+    if (within)
+        setenv("WITHIN", within, 1);
+    struct cli_result result = run_stood_in(name, "", (const char *[]){"--again", part, NULL});
+    unsetenv("WITHIN");
+    unsetenv("NSYS");
+    cli_result_free(&result);
+    log = cli_read_file(cli_in(cli_in(cli_folder, name), "held"), NULL);
+    int seconds = log ? atoi(log) : 0;
+    free(log);
+    unlink(cli_in(cli_in(cli_folder, name), "held"));
+    return seconds;
+}
+
+/* Without a word about time all is over in half an hour, and each part leaves some to the others. */
+static void half_an_hour_is_enough(void **state)
+{
+    (void)state;
+    assert_in_range(seconds_of_a_part("overhead", NULL), 280, 300);
+    assert_in_range(seconds_of_a_part("losses", NULL), 50, 60);
+    assert_in_range(seconds_of_a_part("overhead", "none"), 460, 480);
+    assert_in_range(seconds_of_a_part("overhead", "0"), 460, 480);
+    assert_in_range(seconds_of_a_part("overhead", "90"), 70, 90);
+    struct cli_result result = cli_run((const char *const[]){"tests/device/run", "--list", NULL});
+    assert_string_equal(
+        result.out,
+        "build check losses accumulate beside_linear fragments overhead train sanitize "
+        "beside_transformer beside_switchback beside_gpipe gpipe switchback transformer "
+        "warmup nccl nccl_devices pack\n");
+    cli_result_free(&result);
+    char *script = cli_read_file("tests/device/run", NULL);
+    assert_non_null(strstr(script, "WITHIN=${WITHIN:-1740}\n"));
+    free(script);
+}
 
 /* A build is never skipped: what was changed would run as it was. */
 static void a_build_is_never_skipped(void **state)
@@ -538,9 +584,9 @@ static void a_part_is_resumed_and_packed(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.err, "fragments: was done before"));
     assert_non_null(strstr(result.out,
-                           "Not run: build check losses accumulate overhead beside_linear "
-                           "beside_transformer beside_switchback beside_gpipe gpipe train warmup "
-                           "switchback sanitize nccl nccl_devices transformer"));
+                           "Not run: build check losses accumulate beside_linear overhead train "
+                           "sanitize beside_transformer beside_switchback "
+                           "beside_gpipe gpipe switchback transformer warmup nccl nccl_devices"));
     assert_non_null(strstr(result.out, "A dry run on the processor"));
     cli_result_free(&result);
     glob_t packed;
@@ -553,6 +599,17 @@ static void a_part_is_resumed_and_packed(void **state)
     cli_expect_status(&result, 0);
     assert_non_null(strstr(result.out, "fragments-128/results.jsonl"));
     assert_non_null(strstr(result.out, "fragments-128/env.json"));
+    cli_result_free(&result);
+    /* Another machine goes on from there. */
+    mkdir(cli_in(cli_folder, "unpacked-work"), 0777);
+    const char *const unpack[] = {"tar", "xzf", results, "-C", cli_in(cli_folder, "unpacked-work"),
+                                  NULL};
+    result = cli_run(unpack);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = run("1", "unpacked-work", "1", fragments);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.err, "fragments: was done before"));
     cli_result_free(&result);
 }
 
@@ -1025,6 +1082,7 @@ int main(void)
         cmocka_unit_test(without_a_device_parts_are_not_run),
         cmocka_unit_test(a_device_is_probed_and_held),
         cmocka_unit_test(a_failed_row_is_not_done),
+        cmocka_unit_test(half_an_hour_is_enough),
         cmocka_unit_test(a_build_is_never_skipped),
         cmocka_unit_test(both_sides_have_one_cublas),
         cmocka_unit_test(what_failed_in_the_check_is_told),
