@@ -110,7 +110,7 @@ void nvt_schedules_add(struct nvt_schedules *schedules, const char *schedule)
         if (!strcmp(schedules->names[i], schedule))
             return;
     if (schedules->count < NVT_SCHEDULES_MOST && strlen(schedule) < NVT_SCHEDULE_MAX)
-        strcpy(schedules->names[schedules->count++], schedule);
+        snprintf(schedules->names[schedules->count++], NVT_SCHEDULE_MAX, "%s", schedule);
 }
 
 const char *nvt_schedule_of(const char *configuration, char out[NVT_SCHEDULE_MAX])
