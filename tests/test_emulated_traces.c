@@ -377,6 +377,38 @@ static void every_report_reads_them(void **state)
     }
 }
 
+/* Where calls are on record, they are among what makes the first iteration slow; else that is said. */
+static void warming_up_has_calls(void **state)
+{
+    (void)state;
+    static const char *const levels[] = {"nvtx", "kernel", "full"};
+    for (size_t i = 0; i < 3; i++) {
+        char folder[32];
+        snprintf(folder, sizeof(folder), "warmup-%s", levels[i]);
+        run(folder, levels[i],
+            (const char *const[]){MODEL, "--warmup", "0,1", "--iterations", "6", NULL});
+        const char *argv[] = {cli_built("emulated/nvtally"),
+                              "stats",
+                              cli_in(cli_folder, folder),
+                              "-r",
+                              "warmup",
+                              "-f",
+                              "csv",
+                              NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        const int is_full = i == 2;
+        assert_int_equal(strstr(result.err, "not all calls of the device's API") != NULL, !is_full);
+        assert_int_equal(strstr(result.out, ",call,cudaLaunchKernel,") != NULL, i > 0);
+        assert_int_equal(strstr(result.out, ",call,cudaStreamSynchronize,") ||
+                             strstr(result.out, ",call,cudaDeviceSynchronize,"),
+                         is_full);
+        if (is_full)
+            assert_non_null(strstr(result.out, ",before,(API calls before the first iteration),"));
+        cli_result_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +419,7 @@ int main(void)
         cmocka_unit_test(waits_know_their_events),
         cmocka_unit_test(own_operations_add_up_to_one_device),
         cmocka_unit_test(levels_are_compared),
+        cmocka_unit_test(warming_up_has_calls),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
 }

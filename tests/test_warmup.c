@@ -433,6 +433,45 @@ static void iterations_of_others_are_none(void **state)
     free(notes);
 }
 
+/* What a process did on a device before it iterates stands in front; a call within another one is its part. */
+static void calls_before_the_first_are_told(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = process(0, 20);
+    call(trace, "cudaMalloc", 100, 400);
+    call(trace, "cuMemAlloc", 150, 350);
+    call(trace, "cudaMemcpyAsync", 400, 420);
+    assert_int_equal(nvt_trace_finish(trace, &err), 0);
+    char *notes, *text = report(&trace, 1, &notes);
+    expect(text, "toy size=3,,1,before,(API calls before the first iteration),320,,,,,,\n"
+                 "toy size=3,,1,all,(the iteration),900,");
+    assert_string_equal(notes, "");
+    free(text);
+    free(notes);
+}
+
+/* At the level nvtx a device's calls are not on record; on a host there are none. */
+static void calls_that_are_not_on_record_are_told(void **state)
+{
+    (void)state;
+    static const char *const backends[] = {"cuda", "host"};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvt_trace *trace = many_parts("toy size=3", 0, 20);
+        assert_int_equal(nvt_trace_set_meta(trace, "backend", backends[i]), 0);
+        char *notes, *text = report(&trace, 1, &notes);
+        assert_null(strstr(text, ",before,"));
+        if (i)
+            assert_string_equal(notes, "");
+        else
+            expect(notes,
+                   "note: toy size=3: not all calls of the device's API are on record, so what "
+                   "they take of the first iteration is not known (run --collect full, record "
+                   "--trace api)");
+        free(text);
+        free(notes);
+    }
+}
+
 /* Of which the first ones were cut off: the first that is there is no process's first. */
 static void traces_that_were_cut_are_left_out(void **state)
 {
@@ -606,6 +645,8 @@ int main(void)
         cmocka_unit_test(few_iterations_are_no_verdict),
         cmocka_unit_test(processes_of_a_trace_are_told_apart),
         cmocka_unit_test(an_estimate_is_not_cut),
+        cmocka_unit_test(calls_before_the_first_are_told),
+        cmocka_unit_test(calls_that_are_not_on_record_are_told),
         cmocka_unit_test(what_is_nearly_found_is_told),
         cmocka_unit_test(a_limit_is_not_enough),
         cmocka_unit_test(a_run_has_its_curve_and_chart),

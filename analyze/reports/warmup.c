@@ -230,11 +230,17 @@ static int put_curve(struct nvt_table *table, const struct nvt_warmup_study *stu
     return 0;
 }
 
-/* How many configurations have no first iteration that was timed, and the first of them. */
-struct untimed {
+/* How many configurations lack something, and the first of them. */
+struct lacking {
     size_t count;
     const char *name;
 };
+
+static void add_lacking(struct lacking *lacking, const char *name)
+{
+    if (!lacking->count++)
+        lacking->name = name;
+}
 
 /* The first iteration as a whole, of the same processes: not of all where some were warmed up before. */
 static void put_whole(struct nvt_table *table, const struct nvt_warmup_study *study,
@@ -256,6 +262,19 @@ static void put_whole(struct nvt_table *table, const struct nvt_warmup_study *st
         nvt_table_set_real(table, row, F_SHARE, 100);
 }
 
+/* And what came before it, which is none of its excess. */
+static void put_before(struct nvt_table *table, const struct nvt_warmup_study *study,
+                       const struct nvt_first *first)
+{
+    size_t row = nvt_table_add_row(table);
+    nvt_table_set_text(table, row, F_CONFIGURATION, study->name);
+    nvt_table_set_text(table, row, F_LEVEL, study->level);
+    nvt_table_set_int(table, row, F_PROCESSES, (int64_t)first->processes);
+    nvt_table_set_text(table, row, F_KIND, "before");
+    nvt_table_set_text(table, row, F_NAME, "(API calls before the first iteration)");
+    nvt_table_set_real(table, row, F_FIRST, first->before_ns);
+}
+
 /* A cause that takes more than there is to explain says so. Returns the part's name, or text. */
 static const char *name_of(const struct nvt_first_part *part, char *text, size_t size)
 {
@@ -268,11 +287,13 @@ static const char *name_of(const struct nvt_first_part *part, char *text, size_t
 }
 
 static int put_first(struct nvt_table *table, const struct nvt_warmup_study *study,
-                     struct untimed *untimed, struct nvt_error *err)
+                     struct lacking *untimed, struct nvt_error *err)
 {
     static const char *const kinds[NVT_FIRST_KINDS] = {"range", "call", "cause"};
     struct nvt_first first = {0};
     int status = nvt_first_make(&first, study, err) || nvt_first_fold(&first, PARTS_MOST, err);
+    if (first.before && !status)
+        put_before(table, study, &first);
     if (first.count && !status)
         put_whole(table, study, &first);
     for (size_t i = 0; i < first.count && !status; i++) {
@@ -292,25 +313,36 @@ static int put_first(struct nvt_table *table, const struct nvt_warmup_study *stu
         nvt_table_set_real(table, row, F_FAULTS_LATER, part->faults_later);
         nvt_table_set_real(table, row, F_FAULTS_NS, part->faults_ns);
     }
-    if (!status && first.processes && !first.is_timed && !untimed->count++)
-        untimed->name = study->name;
+    if (!status && first.processes && !first.is_timed)
+        add_lacking(untimed, study->name);
     nvt_first_free(&first);
     return status ? -1 : 0;
 }
 
+/* Whether the calls of a device's API are not on record, or only those that launch: at the level full all are. */
+static int lacks_calls(const struct nvt_warmup_study *study)
+{
+    for (size_t s = 0; s < study->count; s++) {
+        const struct nvt_trace *trace = study->series[s].trace;
+        const char *backend = nvt_trace_meta(trace, "backend");
+        if ((!trace->apis.count || (study->level && !strcmp(study->level, "kernel"))) &&
+            (trace->ops.count || (backend && !strcmp(backend, "cuda"))))
+            return 1;
+    }
+    return 0;
+}
+
 /* A line, however many configurations a sweep has. */
-static void tell_untimed(struct nvt_report_input *input, const struct untimed *untimed)
+static void tell_lacking(struct nvt_report_input *input, const struct lacking *lacking,
+                         const char *text)
 {
     char others[64] = "";
-    if (!untimed->count)
+    if (!lacking->count)
         return;
-    if (untimed->count > 1)
-        snprintf(others, sizeof(others), " and %zu other%s", untimed->count - 1,
-                 untimed->count > 2 ? "s" : "");
-    nvt_note(input,
-             "note: %s%s: no process was timed from its first iteration on (--warmup 0), so what "
-             "made that one slow is not known",
-             untimed->name, others);
+    if (lacking->count > 1)
+        snprintf(others, sizeof(others), " and %zu other%s", lacking->count - 1,
+                 lacking->count > 2 ? "s" : "");
+    nvt_note(input, "note: %s%s: %s", lacking->name, others, text);
 }
 
 static void tell_late(struct nvt_report_input *input, size_t late)
@@ -327,7 +359,7 @@ enum { EFFECT, CURVE, PARTS, MORE };
 static int fill(const struct nvt_warmups *warmups, struct nvt_report_input *input,
                 struct nvt_table *table, struct nvt_table *const more[MORE], struct nvt_error *err)
 {
-    struct untimed untimed = {0};
+    struct lacking untimed = {0}, without_calls = {0};
     for (size_t i = 0; i < warmups->count; i++) {
         const struct nvt_warmup_study *study = &warmups->studies[i];
         put_study(table, study);
@@ -335,8 +367,15 @@ static int fill(const struct nvt_warmups *warmups, struct nvt_report_input *inpu
             return nvt_fail(err, "out of memory");
         if (put_first(more[PARTS], study, &untimed, err))
             return -1;
+        if (lacks_calls(study))
+            add_lacking(&without_calls, study->name);
     }
-    tell_untimed(input, &untimed);
+    tell_lacking(input, &untimed,
+                 "no process was timed from its first iteration on (--warmup 0), so what made that "
+                 "one slow is not known");
+    tell_lacking(input, &without_calls,
+                 "not all calls of the device's API are on record, so what they take of the first "
+                 "iteration is not known (run --collect full, record --trace api)");
     return 0;
 }
 

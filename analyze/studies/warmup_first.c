@@ -183,6 +183,30 @@ static int add_calls(struct work *work, const struct nvt_warmup_series *series)
     return 0;
 }
 
+/* What a process did before its first iteration; calls come in the order of their starts. 0 or -1. */
+static int add_before(struct work *work, const struct nvt_warmup_series *series)
+{
+    const struct nvt_apis *apis = &series->trace->apis;
+    const size_t threads = series->trace->threads.count;
+    const int64_t begin = series->trace->ranges.start[series->rows[0]];
+    int64_t *until = malloc((threads + 1) * sizeof(*until));
+    if (!until)
+        return -1;
+    for (size_t i = 0; i < threads; i++)
+        until[i] = INT64_MIN;
+    for (uint32_t i = 0; i < apis->count && apis->start[i] < begin; i++) {
+        const uint32_t thread = apis->thread[i];
+        if (thread >= threads || apis->end[i] > begin || apis->start[i] < until[thread] ||
+            nvt_warmup_process(series->trace, thread) != series->process)
+            continue;
+        until[thread] = apis->end[i];
+        work->first->before_ns += (double)(apis->end[i] - apis->start[i]);
+        work->first->before++;
+    }
+    free(until);
+    return 0;
+}
+
 /* --- page faults --- */
 
 static int tells_faults(const struct nvt_trace *trace, uint32_t mark)
@@ -262,7 +286,7 @@ static int add_series(struct work *work, const struct nvt_warmup_series *series,
     } else if (add_faults(work, series, NULL, NULL)) {
         status = nvt_fail(err, "out of memory");
     }
-    if (!status && add_calls(work, series))
+    if (!status && (add_calls(work, series) || add_before(work, series)))
         status = nvt_fail(err, "out of memory");
     see(&work->seen, series, work->slow);
     work->first->processes++;
@@ -285,6 +309,7 @@ static void finish(struct work *work)
     const double excess = seen->first_ns / seen->first - seen->later_ns / seen->later;
     work->first->first_ns = seen->first_ns / seen->first;
     work->first->later_ns = seen->later_ns / seen->later;
+    work->first->before_ns /= seen->first;
     for (size_t i = 0; i < work->first->count; i++) {
         struct nvt_first_part *part = &work->first->parts[i];
         int tells = work->first->has_faults && part->kind != NVT_FIRST_CALL;

@@ -39,8 +39,11 @@ struct nvt_first {
     struct nvt_first_part *parts; /* by excess, the largest first */
     size_t count, capacity;
     size_t processes; /* that all of it is the mean of */
-    double first_ns,
-        later_ns; /* what iterations of them take, the first one and those behind the change-point */
+    /* What iterations of them take: the first one, and those behind the change-point. */
+    double first_ns, later_ns;
+    /* API calls before the first iteration, without those within other calls: ns a process, and how many there are of all. */
+    double before_ns;
+    size_t before;
     int is_timed;   /* their first iteration is: ranges are known */
     int leaves_out; /* other processes of the study, as their first iteration is not timed */
     int has_faults;
