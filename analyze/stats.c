@@ -338,11 +338,34 @@ static int make_all(const struct request *request, struct nvt_report_input *inpu
     return status;
 }
 
+/* Published times are of runs without a recorder; of ours none may be. The sums of accumulate are no times. */
+static void note_recorded(struct nvt_report_input *input)
+{
+    const char *level = NULL;
+    for (size_t i = 0; i < input->run_count; i++)
+        for (size_t k = 0; k < input->runs[i]->count; k++) {
+            const struct nvt_record *record = &input->runs[i]->records[k];
+            const char *collect = nvt_record_text(record, "collect");
+            if (!collect || nvt_record_is_of(record, "accumulate") ||
+                !strcmp(nvt_record_source(record), "published"))
+                continue;
+            if (!strcmp(collect, "off"))
+                return;
+            level = level ? level : collect;
+        }
+    if (level)
+        nvt_note(input,
+                 "note: all runs were recorded (--collect %s); most published tables are of runs "
+                 "that were not (--collect off)",
+                 level);
+}
+
 /* A published layout has a place for a configuration, and none for each of its repetitions. */
 static int print_published(const struct request *request, struct nvt_report_input *input, FILE *out,
                            struct nvt_error *err)
 {
     struct nvt_report_input together;
+    note_recorded(input);
     int status = nvt_repeats_together(input, &together, err);
     for (size_t i = 0; i < request->count && !status; i++) {
         if (i)

@@ -486,6 +486,35 @@ static void test_own_grid(void **state)
     cli_tempdir_remove(directory);
 }
 
+/* A table of recorded runs alone is said to be one: most published ones are of runs without a recorder. */
+static void test_recorded_runs_are_told(void **state)
+{
+    (void)state;
+    static const char row[] =
+        "{\"workload\": \"%s\", \"size\": \"small\", \"backend\": \"host\", \"warmup\": 5, "
+        "\"iterations\": 2, \"collect\": \"%s\", \"status\": \"ok\", "
+        "\"forward_ns_mean\": 1000000, \"forward_ns_std\": 500}\n";
+    static const char *const levels[][2] = {{"nvtx", "full"}, {"nvtx", "off"}, {"off", "off"}};
+    static const char note[] =
+        "note: all runs were recorded (--collect nvtx); most published tables are of runs that "
+        "were not (--collect off)\n";
+    char *directory = cli_tempdir(), rows[2000];
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        int size = snprintf(rows, sizeof(rows), row, "transformer", levels[i][0]);
+        snprintf(rows + size, sizeof(rows) - (size_t)size, row, "transformer", levels[i][1]);
+        cli_write_file(cli_in(directory, "results.jsonl"), rows, strlen(rows));
+        struct cli_result result = nvtally("stats", directory, "-rphases", "-f", "published");
+        cli_expect_status(&result, 0);
+        assert_int_equal(strstr(result.err, note) != NULL, i == 0);
+        cli_result_free(&result);
+        result = nvtally("stats", directory, "-rphases", "-f", "csv");
+        cli_expect_status(&result, 0);
+        assert_null(strstr(result.err, "all runs were recorded"));
+        cli_result_free(&result);
+    }
+    cli_tempdir_remove(directory);
+}
+
 /* The write-up has both conditions: its slow-downs are paired, without columns of what it does not tell. */
 static void test_slowdowns(void **state)
 {
@@ -544,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_beside),
         cmocka_unit_test(bars_beside_the_published_say_where_they_are_cut),
         cmocka_unit_test(test_own_grid),
+        cmocka_unit_test(test_recorded_runs_are_told),
         cmocka_unit_test(test_repr),
         cmocka_unit_test(test_slowdowns),
     };
