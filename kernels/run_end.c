@@ -57,8 +57,8 @@ static int tell_end(const struct nvt_sweep *sweep, int is_temporary,
         fprintf(stderr, "nvtally: results in %s\n", sweep->directory);
     if (end->interrupted)
         return tell_signal(sweep, is_temporary, end->interrupted);
-    /* The launcher shall end the others. */
-    if (not_ok > 0 && sweep->ranks.size > 1)
+    /* The launcher shall end the others. Where memory ran out they have been told, and end by themselves. */
+    if (not_ok > 0 && end->status && sweep->ranks.size > 1)
         return 2;
     return end->status ? end->status : status;
 }

@@ -473,7 +473,7 @@ static int set_part(struct part *part, struct nvt_error *err)
                                                                 : 0;
 }
 
-/* Run it; the launcher shall end the others when it is not ok. */
+/* Run it; the launcher shall end the others when it failed. Where memory ran out they have been told. */
 static int run_part(const struct nvt_child *run, const char *directory)
 {
     struct nvt_child_end end;
@@ -493,7 +493,8 @@ static int run_part(const struct nvt_child *run, const char *directory)
     if (end.message[0])
         fprintf(stderr, "nvtally: rank %d: %s\n", run->sweep->ranks.rank, end.message);
     /* A worker that has said that all is well is believed, as one without ranks is, however it ends then. */
-    if (!end.message[0] && outcome_of(run->result) == OK)
+    enum outcome outcome = outcome_of(run->result);
+    if (!end.message[0] && (outcome == OK || outcome == OOM))
         return 0;
     int code = end.message[0] ? 0 : nvt_exit_code(end.wait_status);
     return code ? code : 2;

@@ -117,7 +117,8 @@ struct nvt_run_context {
     struct nvt_turns *turns;          /* NULL: it is alone */
     double phase_ns[NVT_PHASES_MOST]; /* of this iteration; NaN: it could not be told apart */
     uint64_t memory_limit;            /* bytes that all allocators together may hold, 0: no bound */
-    uint64_t refused; /* bytes that an allocator of the workload's own could not give, 0: none */
+    uint64_t refused;    /* bytes that an allocator of the workload's own could not give, 0: none */
+    char refused_at[24]; /* whose that is: "rank 1: ", "": this process's */
 };
 
 struct nvt_phase {
@@ -142,8 +143,8 @@ struct nvt_workload {
     /* What a phase multiplies, "fp16" or "int8" (static text), where its products are of another precision than the
      * configuration's "precision=", or than float without it. NULL for a phase: they are not. May be NULL. */
     const char *(*precision)(size_t phase);
-    /* Numbers of its own, by nvt_run_number, when all iterations are done. May be NULL. */
-    void (*finish)(struct nvt_run_context *context, void *state);
+    /* Numbers of its own, by nvt_run_number, when all iterations are done: 0 or -1 with err. May be NULL. */
+    int (*finish)(struct nvt_run_context *context, void *state, struct nvt_error *err);
     enum nvt_timing (*timing)(const void *state); /* NULL: NVT_TIME_ITERATIONS */
 };
 

@@ -189,6 +189,91 @@ static void an_interrupted_run_leaves_nothing(void **state)
         fail_msg("%s", out);
 }
 
+/* Memory that the second partition alone does not have. */
+struct shortage {
+    const char *batch, *sequence, *vocabulary, *limit;
+};
+
+static const struct shortage shortages[] = {
+    {"8", "32", "3000", "20M"}, /* for its logits, while the first one waits for their gradient */
+    {"4096", "64", "50", "6M"}, /* for its targets, when the first one is ready to compare clocks */
+};
+
+static struct cli_result run_short(const struct shortage *of, const char *engine, int is_launched)
+{
+    const char *argv[64] = {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"};
+    size_t count = is_launched ? 0 : 5;
+    const char *const words[] = {cli_built("nvtally"),
+                                 "run",
+                                 "gpipe",
+                                 "--partitions",
+                                 "2",
+                                 "--microbatches",
+                                 "2",
+                                 "--transport",
+                                 "mpi",
+                                 "--engine",
+                                 engine,
+                                 "--batch",
+                                 of->batch,
+                                 "--sequence",
+                                 of->sequence,
+                                 "--vocabulary",
+                                 "",
+                                 "--memory-limit",
+                                 of->limit,
+                                 "--d-model",
+                                 "8",
+                                 "--layers",
+                                 "2",
+                                 "--heads",
+                                 "2",
+                                 "--d-ff",
+                                 "16",
+                                 "--checkpoint",
+                                 "off",
+                                 "--warmup",
+                                 "0",
+                                 "--backend",
+                                 "host",
+                                 "-o",
+                                 "short"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        argv[count++] = words[i][0] ? words[i] : of->vocabulary;
+    if (is_launched) {
+        argv[count++] = "--launcher";
+        argv[count] = MPIRUN "-n 2";
+    }
+    return cli_run_with(&(struct cli_options){.directory = cli_folder, .timeout_s = 30}, argv);
+}
+
+/* The others have done nothing wrong, and wait for it: they end at once, and all traces can be read. */
+static void memory_that_runs_out_in_one_rank_ends_all(void **state)
+{
+    (void)state;
+    if (!cli_has_mpirun())
+        skip();
+    for (size_t i = 0; i < 4; i++) {
+        int is_launched = i % 2;
+        struct cli_result result =
+            run_short(&shortages[i / 2], is_launched ? "self" : "torchgpipe", is_launched);
+        assert_false(result.timed_out);
+        cli_expect_status(&result, 0);
+        if (!is_launched)
+            assert_non_null(
+                strstr(result.err, "rank 0 of 2 did not end well: rank 1: out of memory: "));
+        cli_result_free(&result);
+        struct nvt_runs *runs = cli_read_runs(cli_in(cli_folder, "short"));
+        assert_int_equal(runs->count, 1);
+        assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
+        assert_non_null(strstr(nvt_record_text(&runs->records[0], "message"), "--memory-limit"));
+        nvt_runs_free(runs);
+        assert_string_equal(shell("for r in 0 1; do \"$0\" stats -r nvtx_marks short/*-rank$r.nvt "
+                                  ">/dev/null && echo read; done"),
+                            "read\nread\n");
+    }
+}
+
 static void expect_refused(const char *launcher, const char *transport, const char *option,
                            const char *value, const char *needle)
 {
@@ -216,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_over_ranks_are_rows_of_one_sweep),
         cmocka_unit_test(memory_that_runs_out_is_a_row),
+        cmocka_unit_test(memory_that_runs_out_in_one_rank_ends_all),
         cmocka_unit_test(a_rank_that_dies_is_a_row),
         cmocka_unit_test(an_interrupted_run_leaves_nothing),
         cmocka_unit_test(launchers_that_are_none),

@@ -1,8 +1,8 @@
 /*
  * `nvtally run gpipe --transport nccl` with a stand-in for NCCL (tests/nccl), on the host and on the stand-in for
  * CUDA (tests/emulated), where messages move when their streams get there: every schedule and engine gives the loss
- * of one process alone, in one process and over ranks with a device each; a rank that dies ends the others. What NCCL
- * does on a device is shown by tests/device/run, not here.
+ * of one process alone, in one process and over ranks with a device each; a rank that dies, or has no memory, ends
+ * the others. What NCCL does on a device is shown by tests/device/run, not here.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -254,6 +254,117 @@ static void a_rank_that_is_gone_is_noticed(void **state)
     cli_result_free(&result);
 }
 
+/* The second partition alone has too little memory: for its logits in a step, or, before ranks are joined, for its
+ * targets. */
+static void a_rank_without_memory_ends_all(void **state)
+{
+    static const char *const shortages[][4] = {{"8", "32", "3000", "20M"},
+                                               {"4096", "64", "50", "6M"}};
+    (void)state;
+    if (!cli_has_mpirun())
+        skip();
+    for (size_t i = 0; i < 4; i++) {
+        const char *const *of = shortages[i / 2];
+        const char *const words[] = {"run",
+                                     "gpipe",
+                                     "--partitions",
+                                     "2",
+                                     "--batch",
+                                     of[0],
+                                     "--sequence",
+                                     of[1],
+                                     "--vocabulary",
+                                     of[2],
+                                     "--microbatches",
+                                     "2",
+                                     "--memory-limit",
+                                     of[3],
+                                     "--checkpoint",
+                                     "off",
+                                     "--transport",
+                                     "nccl",
+                                     "--engine",
+                                     i % 2 ? "self" : "torchgpipe",
+                                     "--d-model",
+                                     "8",
+                                     "--layers",
+                                     "2",
+                                     "--heads",
+                                     "2",
+                                     "--d-ff",
+                                     "16",
+                                     "--warmup",
+                                     "0",
+                                     "--iterations",
+                                     "1",
+                                     "--backend",
+                                     backend,
+                                     "-o",
+                                     cli_in(directory, "short"),
+                                     NULL};
+        struct cli_result result = run("2", words);
+        assert_false(result.timed_out);
+        cli_expect_status(&result, 0);
+        assert_non_null(
+            strstr(result.err, "rank 0 of 2 did not end well: rank 1: out of memory: "));
+        cli_result_free(&result);
+        struct nvt_runs *runs = cli_read_runs(cli_in(directory, "short"));
+        assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
+        nvt_runs_free(runs);
+    }
+}
+
+/* Both have too little: an abort waits for messages that the other's causes. */
+static void ranks_without_memory_end(void **state)
+{
+    (void)state;
+    if (!cli_has_mpirun())
+        skip();
+    const char *const words[] = {"run",
+                                 "gpipe",
+                                 "--partitions",
+                                 "2",
+                                 "--microbatches",
+                                 "4",
+                                 "--checkpoint",
+                                 "off",
+                                 "--transport",
+                                 "nccl",
+                                 "--engine",
+                                 "self",
+                                 "--d-model",
+                                 "64",
+                                 "--layers",
+                                 "4",
+                                 "--heads",
+                                 "4",
+                                 "--d-ff",
+                                 "256",
+                                 "--batch",
+                                 "32",
+                                 "--sequence",
+                                 "64",
+                                 "--vocabulary",
+                                 "300",
+                                 "--memory-limit",
+                                 "20M",
+                                 "--warmup",
+                                 "0",
+                                 "--iterations",
+                                 "1",
+                                 "--backend",
+                                 backend,
+                                 "-o",
+                                 cli_in(directory, "short"),
+                                 NULL};
+    struct cli_result result = run("2", words);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *runs = cli_read_runs(cli_in(directory, "short"));
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
+    nvt_runs_free(runs);
+}
+
 static void without_nccl_one_line_says_so(void **state)
 {
     static const char *const environment[] = {"NVTALLY_NCCL=/nowhere/libnccl.so.2", NULL};
@@ -292,11 +403,15 @@ int main(void)
         HERE(ranks_give_the_same_losses),
         HERE(one_rank_that_dies_ends_all),
         HERE(a_rank_that_is_gone_is_noticed),
+        HERE(a_rank_without_memory_ends_all),
+        HERE(ranks_without_memory_end),
         DEVICE(one_rank_gives_the_same_losses),
         DEVICE(ranks_give_the_same_losses),
         DEVICE(a_rank_has_as_many_streams_as_it_needs),
         DEVICE(one_rank_that_dies_ends_all),
         DEVICE(a_rank_that_is_gone_is_noticed),
+        DEVICE(a_rank_without_memory_ends_all),
+        DEVICE(ranks_without_memory_end),
         cmocka_unit_test(without_nccl_one_line_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,7 +287,7 @@ static int run_workload(struct nvt_run_context *context, struct nvt_error *err)
             result->message, sizeof(result->message),
             "the loss is not a finite number: the times are those of other numbers than intended");
     if (!status && workload->finish)
-        workload->finish(context, state);
+        status = workload->finish(context, state, err);
     if (!status && result->number_count > NVT_NUMBERS_MOST)
         status = nvt_fail(err, "more than %d numbers of its own", NVT_NUMBERS_MOST);
     workload->teardown(context, state);
@@ -335,13 +335,23 @@ int nvt_workload_backend(struct nvt_backend_facts *facts, struct nvt_error *err)
 static void tell_refused(const struct nvt_run_context *context, uint64_t refused,
                          struct nvt_error *err)
 {
+    const char *where = context->refused_at;
     if (context->settings->memory_limit && context->memory_limit == context->settings->memory_limit)
         nvt_fail(err,
-                 "out of memory: %llu bytes were asked for, and another segment, of 2 MiB or more, "
-                 "would exceed --memory-limit (%llu bytes)",
-                 (unsigned long long)refused, (unsigned long long)context->memory_limit);
+                 "%sout of memory: %llu bytes were asked for, and another segment, of 2 MiB or "
+                 "more, would exceed --memory-limit (%llu bytes)",
+                 where, (unsigned long long)refused, (unsigned long long)context->memory_limit);
     else
-        nvt_fail(err, "out of memory: %llu bytes were asked for", (unsigned long long)refused);
+        nvt_fail(err, "%sout of memory: %llu bytes were asked for", where,
+                 (unsigned long long)refused);
+}
+
+/* Ranks wait for one that has not even found the others, until their launcher ends them, which it does after an
+ * error. */
+static int is_waited_for(const struct nvt_run_settings *settings)
+{
+    return nvt_configuration_is(settings->configuration, "transport", "mpi") ||
+           nvt_configuration_is(settings->configuration, "transport", "nccl");
 }
 
 void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_result *result)
@@ -355,6 +365,7 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
     context.settings = settings;
     context.result = result;
     int status = start_run(&context, &err);
+    int is_error = status && is_waited_for(settings);
     if (!status)
         status = run_workload(&context, &err);
     uint64_t refused = context.refused;
@@ -366,7 +377,7 @@ void nvt_workload_run(const struct nvt_run_settings *settings, struct nvt_run_re
     nvt_turns_close(context.turns);
     if (!status)
         return;
-    result->status = refused || was_full ? NVT_RUN_OOM : NVT_RUN_ERROR;
+    result->status = (refused || was_full) && !is_error ? NVT_RUN_OOM : NVT_RUN_ERROR;
     if (refused)
         tell_refused(&context, refused, &err);
     else if (was_full)

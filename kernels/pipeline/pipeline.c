@@ -18,6 +18,8 @@
 
 int nvt_pipeline_fail(struct nvt_pipeline *pipeline, uint64_t bytes, const char *text)
 {
+    struct nvt_transport *transport = pipeline->settings.transport;
+    char why[512];
     pthread_mutex_lock(&pipeline->lock);
     if (!pipeline->failed) {
         pipeline->failed = 1;
@@ -29,9 +31,11 @@ int nvt_pipeline_fail(struct nvt_pipeline *pipeline, uint64_t bytes, const char 
             nvt_fail(&pipeline->err, "%s", text ? text : "");
     }
     pthread_cond_broadcast(&pipeline->changed);
+    bytes = pipeline->refused;
+    nvt_error_text(&pipeline->err, why, sizeof(why));
     pthread_mutex_unlock(&pipeline->lock);
-    if (pipeline->settings.transport && pipeline->settings.transport->abandon)
-        pipeline->settings.transport->abandon(pipeline->settings.transport);
+    if (transport)
+        transport->abandon(transport, bytes, why);
     /* Whoever waits for a message looks again. */
     for (int i = 0; i < pipeline->settings.partitions; i++) {
         pthread_mutex_lock(&pipeline->partitions[i].lock);

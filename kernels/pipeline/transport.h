@@ -19,11 +19,18 @@ extern "C" {
  * it is sent.
  *
  * Partition p lives in the process of rank p mod size. All calls may come from any thread of the process.
- * Those that return int return 0, or -1 with err; a rank that has ended is such an error, told within
- * seconds.
+ * Those with err return 0, or -1 with err; a rank that has ended, or cannot go on, is such an error, told
+ * within seconds.
  */
 struct nvt_channel {
     int from, to; /* ranks */
+};
+
+/* Why a rank cannot go on. */
+struct nvt_rank_failure {
+    uint64_t bytes; /* of memory that it could not have, 0: another reason */
+    int rank;
+    char text[236];
 };
 
 struct nvt_transport {
@@ -54,10 +61,15 @@ struct nvt_transport {
                           void *stream, struct nvt_error *err);
     int (*copy_device)(struct nvt_transport *, void *to, const void *from, size_t bytes,
                        void *stream, struct nvt_error *err);
-    /* Let nothing on the device wait any longer for a message; from any thread, any number of times. */
-    void (*abandon)(struct nvt_transport *);
+    /* This rank cannot go on, for want of so many bytes of memory or (0) for another reason: tell the others, whose
+     * calls fail from then on, and let nothing on the device wait any longer for a message. From any thread, any number of
+     * times: the first reason counts. */
+    void (*abandon)(struct nvt_transport *, uint64_t bytes, const char *text);
+    /* Whether another rank has told that it cannot go on, and then why. */
+    int (*told)(struct nvt_transport *, struct nvt_rank_failure *failure);
     /* When the device is done: -1 with err where that is because messages were abandoned. */
     int (*check)(struct nvt_transport *, struct nvt_error *err);
+    /* All ranks call it, and wait for each other; one that does not come is waited for a minute at most. */
     void (*close)(struct nvt_transport *);
 };
 

@@ -10,8 +10,8 @@
  * received: no message waits for another channel's. Communicators are made in the order of the
  * channels on every rank, so the first that is missing anywhere can always be made.
  *
- * A rank that is gone leaves the others' devices waiting for ever. A thread asks NCCL every 100 ms,
- * and at the first error aborts everything: then the device is done, and `check` tells why. An abort waits for what its
+ * A rank that is gone, or cannot go on, leaves the others' devices waiting for ever. A thread asks NCCL, and what
+ * the ranks have told each other by MPI, every 100 ms, and at the first error aborts everything: then the device is done, and `check` tells why. An abort waits for what its
  * communicator still has on the device, which may wait for a message of another one: they are a group, of which NCCL tells
  * all to stop before it waits for any.
  *
@@ -45,7 +45,7 @@ struct nccl {
     pthread_mutex_t issue;  /* while a message is given to NCCL; before `lock` */
     _Atomic int is_aborted; /* begun; `why` is there then */
     int is_watched, stop;
-    char why[200];
+    char why[300];
     pthread_t watchman;
 };
 
@@ -180,22 +180,35 @@ static int is_stopped(struct nccl *nccl)
     return stop;
 }
 
+static int told(struct nvt_transport *transport, struct nvt_rank_failure *failure)
+{
+    struct nccl *nccl = of(transport);
+    return nccl->host.size && nccl->host.told(&nccl->host, failure);
+}
+
 static void *watch(void *argument)
 {
-    struct nccl *nccl = argument;
+    struct nvt_transport *transport = argument;
+    struct nccl *nccl = of(transport);
     const struct timespec pause = {0, WATCH_NS};
     while (!is_stopped(nccl)) {
+        struct nvt_rank_failure failure;
         int error = noticed(nccl);
         if (error)
             abort_all(nccl, nccl->api.error_string(error));
+        else if (told(transport, &failure))
+            abort_all(nccl, failure.text);
         nanosleep(&pause, NULL);
     }
     return NULL;
 }
 
-static void abandon(struct nvt_transport *transport)
+static void abandon(struct nvt_transport *transport, uint64_t bytes, const char *text)
 {
-    abort_all(of(transport), "abandoned");
+    struct nccl *nccl = of(transport);
+    if (nccl->host.size)
+        nccl->host.abandon(&nccl->host, bytes, text);
+    abort_all(nccl, "abandoned");
 }
 
 /* Without the lock, which is held until the device is done. */
@@ -239,10 +252,14 @@ static int open_channel(struct nccl *nccl, int i, const struct nvt_channel *chan
     return result ? fail(nccl, err, "joining two ranks", result) : 0;
 }
 
+/* To join two ranks, NCCL waits for both without end: so all of them must have got here. */
 static int open_channels(struct nvt_transport *transport, const struct nvt_channel *channels,
                          int count, struct nvt_error *err)
 {
     struct nccl *nccl = of(transport);
+    double here = 1;
+    if (sum(transport, &here, 1, err))
+        return -1;
     nccl->comms = calloc((size_t)count + 1, sizeof(nccl_comm));
     nccl->is_sender = calloc((size_t)count + 1, sizeof(int));
     if (!nccl->comms || !nccl->is_sender)
@@ -251,7 +268,7 @@ static int open_channels(struct nvt_transport *transport, const struct nvt_chann
         if (open_channel(nccl, i, &channels[i], err))
             return -1;
     nccl->count = count;
-    nccl->is_watched = !pthread_create(&nccl->watchman, NULL, watch, nccl);
+    nccl->is_watched = !pthread_create(&nccl->watchman, NULL, watch, transport);
     return nccl->is_watched ? 0 : nvt_fail(err, "no thread can be started");
 }
 
@@ -384,6 +401,7 @@ __attribute__((visibility("default"))) int nvt_transport_open(struct nvt_transpo
     transport->receive_device = receive_device;
     transport->copy_device = copy_device;
     transport->abandon = abandon;
+    transport->told = told;
     transport->check = check;
     transport->close = close_transport;
     return 0;

@@ -64,16 +64,18 @@ static int forward(struct nvt_run_context *context, void *opaque, struct nvt_err
 }
 
 /* The sum, and its bits as a number, which no printing can round. */
-static void finish(struct nvt_run_context *context, void *opaque)
+static int finish(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
     const struct state *state = (const struct state *)opaque;
     float sum;
     uint32_t bits;
+    (void)err;
     nvt_backend_to_host(&sum, state->sum, sizeof(sum));
     memcpy(&bits, &sum, sizeof(bits));
     nvt_run_number(context, "sum", sum);
     nvt_run_number(context, "sum_bits", bits);
     nvt_run_number(context, "exact_sum", (double)state->count / 100);
+    return 0;
 }
 
 static void teardown(struct nvt_run_context *context, void *opaque)

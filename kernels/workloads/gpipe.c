@@ -22,6 +22,7 @@ struct state {
     struct nvt_pipeline pipeline;
     struct nvt_transport transport;
     int has_transport, is_open; /* is_open: what setup made is to be torn down */
+    int is_finished;            /* all ranks have got to the end */
     struct nvt_run_context *context;
     nvtxStringHandle_t spans[4][NVT_PARTITIONS_MOST][CHUNKS_MOST];
     nvtxStringHandle_t memory[NVT_PARTITIONS_MOST];
@@ -169,10 +170,31 @@ static int choose(struct state *state, struct nvt_pipeline_settings *settings,
     return 0;
 }
 
+/* This rank cannot go on: the others shall know, and the row whose memory ran out. Always -1. */
+static int give_up(struct state *state, const struct nvt_error *err)
+{
+    struct nvt_run_context *context = state->context;
+    struct nvt_rank_failure failure;
+    char text[512];
+    context->refused = state->pipeline.refused;
+    if (!state->has_transport)
+        return -1;
+    state->transport.abandon(&state->transport, context->refused,
+                             nvt_error_text(err, text, sizeof(text)));
+    if (!context->refused && state->transport.told(&state->transport, &failure) && failure.bytes) {
+        context->refused = failure.bytes;
+        snprintf(context->refused_at, sizeof(context->refused_at), "rank %d: ", failure.rank);
+    }
+    return -1;
+}
+
 static void teardown(struct nvt_run_context *context, void *opaque)
 {
     struct state *state = (struct state *)opaque;
     (void)context;
+    /* By what the workload cannot see, such as an error of the device. */
+    if (state->has_transport && !state->is_finished)
+        state->transport.abandon(&state->transport, 0, "it ended before the others");
     if (state->is_open)
         nvt_pipeline_teardown(&state->pipeline);
     if (state->has_transport)
@@ -194,11 +216,11 @@ static int setup(struct nvt_run_context *context, void **result, struct nvt_erro
         state->is_open = 1;
         status =
             nvt_pipeline_setup(&state->pipeline, &settings, is_resnet ? 0 : settings.classes, err);
-        context->refused = state->pipeline.refused;
     }
     if (!status && state->has_transport)
         status = nvt_transport_mark_clock(&state->transport, &context->nvtx, err);
     if (status) {
+        give_up(state, err);
         teardown(context, state);
         return -1;
     }
@@ -217,7 +239,6 @@ static int run(struct nvt_run_context *context, struct state *state, enum nvt_di
     state->launched = nvt_monotonic_ns();
     if (!context->nvtx.silent && direction != NVT_RUN_BOTH)
         state->launch_ns[direction == NVT_RUN_BACKWARD] += (double)(state->launched - start);
-    context->refused = state->pipeline.refused;
     return status;
 }
 
@@ -258,7 +279,7 @@ static int step(struct nvt_run_context *context, void *opaque, struct nvt_error 
         state->step_launch_ns += (double)(state->launched - start);
     }
     nvt_pipeline_end_step(&state->pipeline);
-    return status ? -1 : 0;
+    return status ? give_up(state, err) : 0;
 }
 
 static int optimize(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
@@ -315,11 +336,11 @@ static void work(const void *opaque, size_t phase, struct nvt_work_payload *payl
 /* Bytes of a partition: for its weights alone, and peaks. */
 enum { WEIGHTS, RESERVED, ALLOCATED, MEMORIES };
 
-/* Those of every partition, wherever it lives: 0 or -1. */
-static int gather_memory(struct state *state, double bytes[MEMORIES][NVT_PARTITIONS_MOST])
+/* Those of every partition, wherever it lives: 0, or -1 with err. */
+static int gather_memory(struct state *state, double bytes[MEMORIES][NVT_PARTITIONS_MOST],
+                         struct nvt_error *err)
 {
     struct nvt_pipeline *pipeline = &state->pipeline;
-    struct nvt_error err = NVT_ERROR_INIT;
     for (int i = 0; i < pipeline->settings.partitions; i++)
         if (pipeline->partitions[i].is_here) {
             struct nvt_memory_use use = nvt_partition_memory(&pipeline->partitions[i]);
@@ -328,8 +349,8 @@ static int gather_memory(struct state *state, double bytes[MEMORIES][NVT_PARTITI
             bytes[ALLOCATED][i] = (double)use.peak_allocated;
         }
     return state->has_transport && state->transport.sum(&state->transport, bytes[0],
-                                                        MEMORIES * NVT_PARTITIONS_MOST, &err)
-               ? -1
+                                                        MEMORIES * NVT_PARTITIONS_MOST, err)
+               ? give_up(state, err)
                : 0;
 }
 
@@ -378,14 +399,15 @@ static void put_launch_times(struct nvt_run_context *context, const struct state
     nvt_run_number(context, "backward_launch_ns_mean", state->launch_ns[1] / steps + apart);
 }
 
-static void finish(struct nvt_run_context *context, void *opaque)
+static int finish(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
     struct state *state = (struct state *)opaque;
     const struct nvt_pipeline_settings *settings = &state->pipeline.settings;
     double bytes[MEMORIES][NVT_PARTITIONS_MOST] = {{0}}, total = 0, used = 0;
     double held = 3.0 * (double)parameters(state) * sizeof(real);
-    if (gather_memory(state, bytes))
-        return;
+    if (gather_memory(state, bytes, err))
+        return -1;
+    state->is_finished = 1;
     put_partitions(context, "parameter_bytes_per_partition", bytes[WEIGHTS], settings->partitions);
     put_partitions(context, "reserved_bytes_per_partition", bytes[RESERVED], settings->partitions);
     for (int i = 0; i < settings->partitions; i++) {
@@ -401,6 +423,7 @@ static void finish(struct nvt_run_context *context, void *opaque)
     context->result->peak_reserved = (uint64_t)total;
     context->result->peak_allocated = (uint64_t)used;
     put_phase_peaks(state);
+    return 0;
 }
 
 static const struct nvt_phase phases[] = {

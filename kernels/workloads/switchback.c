@@ -98,8 +98,9 @@ static double mean_of(const struct nvt_phase_result *phase, int64_t iterations)
 }
 
 /* The totals are sums of means: their operations were not timed together. */
-static void finish(struct nvt_run_context *context, void *opaque)
+static int finish(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
+    (void)err;
     enum { STANDARD = 1, ROWWISE = 2, GLOBAL = 4 };
     static const unsigned totals_of[NVT_SWITCHBACK_OPS] = {
         STANDARD,                    /* standard_fwd */
@@ -129,6 +130,7 @@ static void finish(struct nvt_run_context *context, void *opaque)
                 sum += mean_of(&result->phases[op], result->iterations);
         nvt_run_number(context, keys[total], sum);
     }
+    return 0;
 }
 
 /* --- operations ------------------------------------------------------------------------------- */

@@ -205,10 +205,12 @@ static void work(const void *opaque, size_t phase, struct nvt_work_payload *work
                                                              : none;
 }
 
-static void finish(struct nvt_run_context *context, void *opaque)
+static int finish(struct nvt_run_context *context, void *opaque, struct nvt_error *err)
 {
     enum nvt_precision precision = ((const struct state *)opaque)->model.shape.precision;
+    (void)err;
     nvt_run_number(context, "precision_emulated", nvt_backend_emulates(precision));
+    return 0;
 }
 
 static const struct nvt_phase phases[PHASES] = {

@@ -37,6 +37,7 @@ bool emulated_spoils(cudaStream_t only);
 /* What the stand-in for NCCL is lent; see tests/nccl/stand_in.h. */
 void emulated_on_stream(void *stream, int (*is_ready)(void *), void (*work)(void *),
                         void *argument);
+void emulated_run_streams();
 
 /* A broken rule: a line on stderr, and the program ends. */
 [[noreturn]] void emulated_stop(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -54,7 +54,7 @@ void lend_streams()
     if (library)
         find(library, "nccl_stand_in_use_streams", &use_streams);
     if (use_streams)
-        use_streams(emulated_on_stream);
+        use_streams(emulated_on_stream, emulated_run_streams);
 }
 } // namespace
 

@@ -79,21 +79,29 @@ void run(const operation &next)
         emulated_tell(what);
 }
 
-/* One operation of a random stream that can go on. */
-void step()
+/* One operation of a random stream that can go on, if there is one. */
+bool try_step()
 {
     std::vector<emulated_stream *> ready;
     for (auto &stream : streams)
         if (is_ready(*stream))
             ready.push_back(stream.get());
-    if (ready.empty() && waits_for_others())
-        return let_others_go_on();
     if (ready.empty())
-        emulated_stop("streams wait for each other");
+        return false;
     emulated_stream *stream = ready[emulated_random(ready.size())];
     operation next = std::move(stream->queue.front());
     stream->queue.pop_front();
     run(next);
+    return true;
+}
+
+void step()
+{
+    if (try_step())
+        return;
+    if (!waits_for_others())
+        emulated_stop("streams wait for each other");
+    let_others_go_on();
 }
 } // namespace
 
@@ -154,6 +162,13 @@ void emulated_on_stream(void *stream, int (*is_ready)(void *), void (*work)(void
           nullptr,
           nullptr,
           [is_ready, argument] { return is_ready(argument) != 0; }});
+}
+
+void emulated_run_streams()
+{
+    emulated_guard held(emulated_lock);
+    while (try_step())
+        continue;
 }
 
 void emulated_launch(const char *name, int64_t blocks, unsigned threads, cudaStream_t stream,

@@ -48,6 +48,7 @@ struct message {
 };
 
 static nccl_on_stream_function on_stream;
+static void (*run_streams)(void);
 static _Atomic int waiting; /* messages on streams that have not moved yet */
 
 /* Of this thread: whether a group is open, and what it has sent to itself. */
@@ -185,10 +186,11 @@ static int move_in_order(struct message message, void *stream)
     return result;
 }
 
-EXPORT void nccl_stand_in_use_streams(nccl_on_stream_function function);
-void nccl_stand_in_use_streams(nccl_on_stream_function function)
+EXPORT void nccl_stand_in_use_streams(nccl_on_stream_function function, void (*run)(void));
+void nccl_stand_in_use_streams(nccl_on_stream_function function, void (*run)(void))
 {
     on_stream = function;
+    run_streams = run;
 }
 
 EXPORT int ncclGetVersion(int *version);
@@ -288,6 +290,8 @@ static void wait_for(const nccl_comm comm)
                   stderr);
             _exit(70);
         }
+        /* Of a device they would by themselves. */
+        run_streams();
         pause_a_little();
     }
 }

@@ -9,7 +9,8 @@
 typedef void (*nccl_on_stream_function)(void *stream, int (*is_ready)(void *argument),
                                         void (*work)(void *argument), void *argument);
 
-/* nccl_stand_in_use_streams, by dlsym: from now on. */
-typedef void (*nccl_use_streams_function)(nccl_on_stream_function on_stream);
+/* nccl_stand_in_use_streams, by dlsym: from now on. run_streams: let all streams get as far as they can. */
+typedef void (*nccl_use_streams_function)(nccl_on_stream_function on_stream,
+                                          void (*run_streams)(void));
 
 #endif
