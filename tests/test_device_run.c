@@ -334,6 +334,39 @@ static void expect_steps(const char *log, const char *const steps[])
     }
 }
 
+/* Of each published size a trace of two training steps comes first, then the rows. */
+static void every_size_is_traced(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+        "[ \"$word\" != --list ] || { echo one; exit; }\n"
+        "[ \"$1\" = run ] || exit 0\n"
+        "echo \"$*\" >>\"$HELD\"\n"
+        "mkdir -p \"$out\"\n"
+        "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
+    static const char *const steps[] = {
+        "--size small --precision fp32,bf16 --phase train --collect kernel --warmup 2 --iterations "
+        "2",
+        "--size medium --precision fp32,bf16 --phase train --collect kernel",
+        "--size large --precision fp32,bf16 --phase train --collect kernel",
+        "--size xl --precision fp32,bf16 --phase train --collect kernel",
+        "--size 2.7B --precision fp32,bf16 --phase train --collect kernel",
+        "--size small --precision fp32,tf32,bf16,fp16 --phase forward,forward_backward,train",
+        "--size 2.7B --precision fp32,tf32,bf16,fp16 --phase forward,forward_backward,train",
+        NULL};
+    put_program("sizes", "nvtally", program);
+    put_program("sizes", "libnvtally-cuda.so", "");
+    put_program("sizes", "nvidia-smi", held_device);
+    struct cli_result result = run_stood_in("sizes", "", (const char *[]){"transformer", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *log = cli_read_file(cli_in(cli_in(cli_folder, "sizes"), "held"), NULL);
+    expect_steps(log, steps);
+    free(log);
+}
+
 /* Each round has every level of every size, then each size that was published under nsys, smallest first; of an nsys that
  * hangs no more is asked in the same call. */
 static void the_overhead_has_all_levels_and_nsys(void **state)
@@ -637,7 +670,7 @@ static void every_part_can_be_rehearsed(void **state)
         "losses             ok       4 of 4 rows",
         "loss after ten steps, fp32, the reference's to 1.0e-04         reached  fp32 ",
         "2 rounds of off,nvtx",
-        "6 of 6 rows",
+        "transformer        ok       8 of 8 rows",
         "4 of 4 rows",
         "2 of 2 rows",
         "28 of 28 rows",
@@ -667,7 +700,7 @@ static void a_device_can_be_rehearsed(void **state)
         "4 of 4 rows",
         "full               reached",
         "2 rounds of off,nvtx,kernel,full",
-        "12 of 12 rows",
+        "transformer        ok       14 of 14 rows",
         "2 of 2 rows",
         "24 of 24 rows",
         "12 of 12 cases",
@@ -1162,6 +1195,7 @@ int main(void)
         cmocka_unit_test(what_failed_in_the_check_is_told),
         cmocka_unit_test(an_nsys_that_ran_nothing_is_told),
         cmocka_unit_test(the_overhead_has_all_levels_and_nsys),
+        cmocka_unit_test(every_size_is_traced),
         cmocka_unit_test(our_own_kernels_are_sanitized),
         cmocka_unit_test(a_sanitizer_without_an_end_goes_on),
         cmocka_unit_test(failed_rows_beside_are_told),

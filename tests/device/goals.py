@@ -168,7 +168,7 @@ def records(work):
     found = sum(count > 0 for count in counts)
     verdict = "not run" if not counts else "reached" if found == len(counts) else "missed"
     detail = f"{found} of {len(counts)} traces" if counts else ""
-    yield "device records in every trace at kernel and full", "overhead warmup", verdict, detail
+    yield "device records in every trace at kernel and full", "overhead warmup transformer", verdict, detail
 
 
 STUDIES = ("fragments", "gpipe", "transformer", "switchback", "warmup", "overhead")
