@@ -1147,6 +1147,34 @@ static void all_cases_can_be_shown(void **state)
     cli_result_free(&result);
 }
 
+/* The page of what was not run on a device has every goal, with what runs it, and every part. */
+static void what_was_not_run_is_on_a_page(void **state)
+{
+    (void)state;
+    mkdir(cli_in(cli_folder, "nothing"), 0777);
+    struct cli_result result = cli_run((const char *const[]){
+        "python3", "tests/device/goals.py", "--all", cli_in(cli_folder, "nothing"), NULL});
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "**fragment study: 117 rows**: not run\n\n"
+                                       "`tests/device/run fragments`\n"));
+    result.out[strlen(result.out) - 1] = 0; /* the empty line at the end */
+    char *page = cli_read_file("docs/results/device.md", NULL);
+    assert_non_null(page);
+    if (!strstr(page, result.out))
+        fail_msg("docs/results/device.md does not have what goals.py --all prints:\n%s",
+                 result.out);
+    cli_result_free(&result);
+    result = cli_run((const char *const[]){"tests/device/run", "--list", NULL});
+    for (char *part = strtok(result.out, " \n"); part; part = strtok(NULL, " \n")) {
+        char word[64];
+        snprintf(word, sizeof(word), "`%s`", part);
+        if (strcmp(part, "build") && strcmp(part, "pack") && !strstr(page, word))
+            fail_msg("docs/results/device.md does not have the part %s", part);
+    }
+    cli_result_free(&result);
+    free(page);
+}
+
 /* A part that failed before, and that there is no time for now, is still one that failed. */
 static void what_failed_stays_failed(void **state)
 {
@@ -1210,6 +1238,7 @@ int main(void)
         cmocka_unit_test(goals_are_decided_by_ratios),
         cmocka_unit_test(a_goal_is_reached_with_all_its_cases),
         cmocka_unit_test(all_cases_can_be_shown),
+        cmocka_unit_test(what_was_not_run_is_on_a_page),
         cmocka_unit_test(what_failed_stays_failed),
         cmocka_unit_test(the_report_agrees_on_the_overhead),
         cmocka_unit_test(a_relative_folder_keeps_the_peak),

@@ -466,7 +466,8 @@ def lines(what, _, verdict, detail, *__):
 
 def section(what, part, verdict, detail, *ratios):
     """The same with all cases; of what was not run, what runs it."""
-    yield f"**{what.strip('()')}**" + (f": {verdict}" if verdict else "")
+    title = f"**{what[1:-1]}**, which decides nothing" if what[0] == "(" else f"**{what}**"
+    yield title + (f": {verdict}" if verdict else "")
     yield ""
     if part and verdict in ("not run", "partly"):
         yield f"`tests/device/run {part}`"
