@@ -263,6 +263,55 @@ static void both_sides_have_one_cublas(void **state)
     cli_result_free(&result);
 }
 
+/* Steps that a log has, in their order. */
+static void expect_steps(const char *log, const char *const steps[])
+{
+    for (size_t i = 0; steps[i]; i++) {
+        const char *at = strstr(log, steps[i]);
+        if (!at)
+            fail_msg("no '%s' at this place in\n%s", steps[i], log);
+        log = at + strlen(steps[i]);
+    }
+}
+
+/* Of the layers the goals' forms first, then ours and theirs of the others. */
+static void every_form_of_a_layer_is_compared(void **state)
+{
+    (void)state;
+    static const char program[] =
+        "#!/bin/sh\n"
+        "for word; do [ \"$before\" != -o ] || out=$word; before=$word; done\n"
+        "[ \"$word\" != --list ] || { echo one; exit; }\n"
+        "mkdir -p \"$out\"\n"
+        "echo \"ours $*\" >>\"$HELD\"\n"
+        "echo '{\"status\": \"ok\"}' >\"$out/results.jsonl\"\n";
+    static const char python[] =
+        "#!/bin/sh\n"
+        "case $* in *torch.jsonl) ;; *) exit 0 ;; esac\n"
+        "echo \"theirs $*\" >>\"$HELD\"\n"
+        "while [ $# -gt 1 ]; do shift; done; echo '{\"status\": \"ok\"}' >\"$1\"\n";
+    static const char *const steps[] = {
+        "ours run fragmented --size 2048,4096,8192 --batch 1,8,16 --mode linear,inference "
+        "--fragments 2,128 --variant grouped",
+        "theirs tests/device/fragmented.py",
+        "--mode linear,inference --fragments 2,128",
+        "ours run fragmented --size 2048,4096,8192 --batch 1,8,16 --mode train,inference "
+        "--fragments 2,128 --variant looped",
+        "theirs tests/device/fragmented.py",
+        "--mode train --fragments 2,128",
+        NULL};
+    put_program("forms", "nvtally", program);
+    put_program("forms", "libnvtally-cuda.so", "");
+    put_program("forms", "nvidia-smi", "#!/bin/sh\n");
+    put_program("forms", "python3", python);
+    struct cli_result result = run_stood_in("forms", "", (const char *[]){"beside_linear", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *log = cli_read_file(cli_in(cli_in(cli_folder, "forms"), "held"), NULL);
+    expect_steps(log, steps);
+    free(log);
+}
+
 /* An operation of the check that failed is named. */
 static void what_failed_in_the_check_is_told(void **state)
 {
@@ -321,17 +370,6 @@ static void an_nsys_that_ran_nothing_is_told(void **state)
     char *runs = cli_read_file(cli_in(cli_in(cli_folder, "no-rows"), "held"), NULL);
     assert_int_equal(strlen(runs), (4 + 4) * strlen("run\n"));
     free(runs);
-}
-
-/* Steps of the overhead that a log has, in their order. */
-static void expect_steps(const char *log, const char *const steps[])
-{
-    for (size_t i = 0; steps[i]; i++) {
-        const char *at = strstr(log, steps[i]);
-        if (!at)
-            fail_msg("no '%s' at this place in\n%s", steps[i], log);
-        log = at + strlen(steps[i]);
-    }
 }
 
 /* Of each published size a trace of two training steps comes first, then the rows. */
@@ -779,6 +817,8 @@ static void beside_pytorch_or_not_run(void **state)
                                           "linear backward no slower",
                                           "grouped forward, 128 fragments at most",
                                           "grouped forward, 128 fragments, 20",
+                                          "(soft training backward, ours to PyTorch's)",
+                                          "(looped forward, ours to PyTorch's)",
                                           "transformer forward no slower",
                                           "transformer backward no slower",
                                           "(transformer backward, ours to PyTorch's fused",
@@ -876,6 +916,10 @@ static void put_layers(void)
              LAYER("2048", "1", "inference", "\"looped\"", "128", 1200));
     put("beside_linear-1", "ours/results.jsonl", ours);
     put("beside_linear-1", "torch.jsonl", theirs);
+    put("beside_linear-1/more", "ours/results.jsonl",
+        LAYER("2048", "1", "train", "null", "2", 30)
+            LAYER("2048", "1", "inference", "\"looped\"", "128", 300));
+    put("beside_linear-1/more", "torch.jsonl", LAYER("2048", "1", "train", "null", "2", 60));
     put("beside_linear-1", "done", "");
 }
 
@@ -957,6 +1001,11 @@ static void goals_are_decided_by_ratios(void **state)
         "rounds: 1; worst: 2048 1 1.500",
         "  grouped forward, 128 fragments, 20 times PyTorch's looped      partly   1 of 9 cases, "
         "not complete",
+        "  (soft training forward, ours to PyTorch's)                              2048 1 2 0.500 "
+        "[0.500 0.500]\n",
+        "  (looped forward, ours to PyTorch's)                                     2048 1 128 "
+        "0.250 "
+        "[0.250 0.250]\n",
         "  transformer forward no slower than PyTorch                     missed   1 of 10 cases, "
         "not complete, "
         "rounds: 1; "
@@ -1220,6 +1269,7 @@ int main(void)
         cmocka_unit_test(half_an_hour_is_enough),
         cmocka_unit_test(a_build_is_never_skipped),
         cmocka_unit_test(both_sides_have_one_cublas),
+        cmocka_unit_test(every_form_of_a_layer_is_compared),
         cmocka_unit_test(what_failed_in_the_check_is_told),
         cmocka_unit_test(an_nsys_that_ran_nothing_is_told),
         cmocka_unit_test(the_overhead_has_all_levels_and_nsys),

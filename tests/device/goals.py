@@ -108,11 +108,12 @@ class Ratio:
         return "" if self.cases else "not run", ", ".join(self.text(case) for case in self.cases), self
 
 
-def rounds(work, name):
-    """(ours, theirs) of each round that ended."""
+def rounds(work, name, *places):
+    """(ours, theirs) of each round that ended, of all the places within it."""
     for folder in sorted(work.glob(f"{name}-[0-9]*")):
         if (folder / "done").exists():
-            yield rows_of(folder / "ours" / "results.jsonl"), rows_of(folder / "torch.jsonl")
+            yield ([row for place in places or (".",) for row in rows_of(folder / place / "ours" / "results.jsonl")],
+                   [row for place in places or (".",) for row in rows_of(folder / place / "torch.jsonl")])
 
 
 def case_of(row, keys):
@@ -289,6 +290,20 @@ def fragments(work):
     yield "grouped forward, 128 fragments at most 1.3 of 2", "beside_linear", *flat.judge(1.3, LAYERS)
     yield ("grouped forward, 128 fragments, 20 times PyTorch's looped", "beside_linear",
            *faster.judge(20, LAYERS, above=True))
+    yield from other_forms(work)
+
+
+def other_forms(work):
+    """Of the same form as PyTorch's: the soft layer in training, and the loop over the fragments."""
+    for mode, variant, what in (("train", None, "soft training"), ("inference", "looped", "looped")):
+        for phase in ("forward", "backward"):
+            ratio = Ratio("ours, us", "PyTorch, us")
+            for ours, theirs in rounds(work, "beside_linear", ".", "more"):
+                form = [{case_of(row, ("size", "batch", "fragments")): mean(row, phase) for row in rows
+                         if (row["mode"], row["variant"]) == (mode, variant)} for rows in (ours, theirs)]
+                for case, time in form[0].items():
+                    ratio.add(case, time, form[1].get(case))
+            yield f"({what} {phase}, ours to PyTorch's)", "beside_linear", *ratio.told()
 
 
 def transformer(work):
