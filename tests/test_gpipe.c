@@ -459,6 +459,55 @@ static void memory_is_reported_by_phase_and_part(void **state)
     cli_result_free(&result);
 }
 
+/* What all ranges of a name took, in ns. */
+static double time_in(const char *path, const char *name)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = nvt_trace_read(path, &err);
+    double sum = 0;
+    assert_non_null(trace);
+    for (uint32_t i = 0; i < trace->ranges.count; i++)
+        if (!strcmp(nvt_name(trace, trace->ranges.name[i]), name))
+            sum += (double)(trace->ranges.end[i] - trace->ranges.start[i]);
+    nvt_trace_free(trace);
+    return sum;
+}
+
+/* Nearly all that is done and held is the last partition's, in rank 1. The row has it, as one process's has. */
+static void a_row_is_of_all_ranks(void **state)
+{
+    (void)state;
+    if (!cli_has_mpirun())
+        skip();
+    static const char script[] =
+        "for t in local mpi; do mkdir $t; cd $t; test $t = mpi && mpi=\"$1\"; "
+        "$mpi \"$0\" run gpipe --partitions 2 --microbatches 2 --checkpoint off --engine self "
+        "--transport $t --d-model 8 --layers 2 --heads 2 --d-ff 16 --batch 16 --sequence 64 "
+        "--vocabulary 3000 --warmup 0 --iterations 1 -o . || exit 1; cd ..; done; "
+        "mv mpi/*-rank1.nvt rank1.nvt";
+    struct cli_result result = cli_run_with(
+        &(struct cli_options){.directory = cli_folder},
+        (const char *const[]){"sh", "-c", script, cli_built("nvtally"),
+                              "mpirun --allow-run-as-root --oversubscribe -n 2", NULL});
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_runs *local = cli_read_runs(cli_in(cli_folder, "local"));
+    struct nvt_runs *ranks = cli_read_runs(cli_in(cli_folder, "mpi"));
+    static const char *const peaks[] = {
+        "forward_peak_allocated_bytes", "forward_peak_reserved_bytes",
+        "backward_peak_allocated_bytes", "backward_peak_reserved_bytes"};
+    for (size_t i = 0; i < sizeof(peaks) / sizeof(peaks[0]); i++)
+        if (!(number(ranks, 0, peaks[i]) == number(local, 0, peaks[i])))
+            fail_msg("%s: %.0f over ranks, %.0f in one process", peaks[i],
+                     number(ranks, 0, peaks[i]), number(local, 0, peaks[i]));
+    assert_true(number(ranks, 0, "forward_ns_mean") >
+                time_in(cli_in(cli_folder, "rank1.nvt"), "forward p1"));
+    assert_true(number(ranks, 0, "backward_ns_mean") >
+                time_in(cli_in(cli_folder, "rank1.nvt"), "backward p1"));
+    nvt_runs_free(local);
+    nvt_runs_free(ranks);
+}
+
 static void bad_configurations_run_nothing(void **state)
 {
     static const char *const bad[][3] = {
@@ -512,6 +561,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_rank_that_dies_ends_all, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test_setup_teardown(memory_is_reported_by_phase_and_part, cli_folder_set_up,
+                                        cli_folder_tear_down),
+        cmocka_unit_test_setup_teardown(a_row_is_of_all_ranks, cli_folder_set_up,
                                         cli_folder_tear_down),
         cmocka_unit_test(bad_configurations_run_nothing),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_is_a_row, cli_folder_set_up,

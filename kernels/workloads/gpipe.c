@@ -242,12 +242,25 @@ static int run(struct nvt_run_context *context, struct state *state, enum nvt_di
     return status;
 }
 
+/* Every partition's device is done. */
+static int wait_for_ranks(struct state *state, struct nvt_error *err)
+{
+    double here = 1;
+    if (!state->has_transport)
+        return 0;
+    nvt_backend_sync();
+    return state->transport.sum(&state->transport, &here, 1, err);
+}
+
+/* The forward ends with the last partition's, which has the loss; the backward with the first one's, in rank 0. */
 static int run_phase(struct nvt_run_context *context, struct state *state, size_t phase,
                      struct nvt_error *err)
 {
     struct nvt_phase_clock clock;
     nvt_phase_begin(context, phase, &clock);
     int status = run(context, state, phase == FORWARD ? NVT_RUN_FORWARD : NVT_RUN_BACKWARD, err);
+    if (!status && phase == FORWARD)
+        status = wait_for_ranks(state, err);
     nvt_phase_end(context, phase, &clock);
     return status;
 }
@@ -333,8 +346,8 @@ static void work(const void *opaque, size_t phase, struct nvt_work_payload *payl
     payload->bytes = (uint64_t)moved[phase];
 }
 
-/* Bytes of a partition: for its weights alone, and peaks. */
-enum { WEIGHTS, RESERVED, ALLOCATED, MEMORIES };
+/* Bytes of a partition: for its weights alone, and peaks, also (two for each) of its forwards and backwards. */
+enum { WEIGHTS, RESERVED, ALLOCATED, PHASES, MEMORIES = PHASES + 4 };
 
 /* Those of every partition, wherever it lives: 0, or -1 with err. */
 static int gather_memory(struct state *state, double bytes[MEMORIES][NVT_PARTITIONS_MOST],
@@ -347,6 +360,11 @@ static int gather_memory(struct state *state, double bytes[MEMORIES][NVT_PARTITI
             bytes[WEIGHTS][i] = (double)pipeline->partitions[i].weight_bytes;
             bytes[RESERVED][i] = (double)use.peak_reserved;
             bytes[ALLOCATED][i] = (double)use.peak_allocated;
+            for (int way = 0; way < 2; way++) {
+                const struct nvt_memory_scope *peak = &state->peaks[way][i];
+                bytes[PHASES + 2 * way][i] = (double)peak->peak_allocated;
+                bytes[PHASES + 2 * way + 1][i] = (double)peak->peak_reserved;
+            }
         }
     return state->has_transport && state->transport.sum(&state->transport, bytes[0],
                                                         MEMORIES * NVT_PARTITIONS_MOST, err)
@@ -354,15 +372,15 @@ static int gather_memory(struct state *state, double bytes[MEMORIES][NVT_PARTITI
                : 0;
 }
 
-static void put_phase_peaks(struct state *state)
+static void put_phase_peaks(struct nvt_run_result *result,
+                            double bytes[MEMORIES][NVT_PARTITIONS_MOST])
 {
-    struct nvt_run_result *result = state->context->result;
     for (int way = 0; way < 2; way++) {
         struct nvt_phase_result *phase = &result->phases[way ? BACKWARD : FORWARD];
         phase->peak_allocated = phase->peak_reserved = 0;
         for (int i = 0; i < NVT_PARTITIONS_MOST; i++) {
-            phase->peak_allocated += state->peaks[way][i].peak_allocated;
-            phase->peak_reserved += state->peaks[way][i].peak_reserved;
+            phase->peak_allocated += (uint64_t)bytes[PHASES + 2 * way][i];
+            phase->peak_reserved += (uint64_t)bytes[PHASES + 2 * way + 1][i];
         }
     }
     result->phases[STEP].peak_allocated = result->peak_allocated;
@@ -422,7 +440,7 @@ static int finish(struct nvt_run_context *context, void *opaque, struct nvt_erro
     nvt_run_number(context, "bubble_predicted", nvt_schedule_bubble(&state->pipeline.order));
     context->result->peak_reserved = (uint64_t)total;
     context->result->peak_allocated = (uint64_t)used;
-    put_phase_peaks(state);
+    put_phase_peaks(context->result, bytes);
     return 0;
 }
 
