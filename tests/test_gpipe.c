@@ -432,7 +432,25 @@ static void one_rank_that_dies_ends_all(void **state)
     expect_readable(cli_in(cli_folder, "dead"));
 }
 
-/* Of a host there are no memory events: its allocator's peaks, by phase, and by partition and micro-batch. */
+/* The most that a table by partition, phase and micro-batch has as reserved by a partition. */
+static double most_reserved(const char *table, int partition)
+{
+    double most = 0;
+    for (const char *line = strstr(table, "configuration,partition,"); line;
+         line = strchr(line, '\n')) {
+        char phase[16];
+        int of, microbatch;
+        double allocated, reserved;
+        const char *at = strchr(++line, ',');
+        if (at && sscanf(at, ",%d,%15[a-z],%d,%lf,%lf,", &of, phase, &microbatch, &allocated,
+                         &reserved) == 5)
+            most = of == partition ? fmax(most, reserved) : most;
+    }
+    return most;
+}
+
+/* Of a host there are no memory events: its allocator's peaks, by phase, and by partition and micro-batch. These are the
+ * row's, messages included. */
 static void memory_is_reported_by_phase_and_part(void **state)
 {
     (void)state;
@@ -450,6 +468,13 @@ static void memory_is_reported_by_phase_and_part(void **state)
     snprintf(line, sizeof(line), ",nvtx,forward,%.0f,%.0f\n",
              number(runs, 0, "forward_peak_allocated_bytes"),
              number(runs, 0, "forward_peak_reserved_bytes"));
+    for (int i = 0; i < 2; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "reserved_bytes_per_partition.%d", i);
+        if (!(most_reserved(result.out, i) == number(runs, 0, key)))
+            fail_msg("partition %d: %.0f bytes, not %.0f", i, most_reserved(result.out, i),
+                     number(runs, 0, key));
+    }
     nvt_runs_free(runs);
     const char *const lines[] = {line, ",0,forward,0,", ",0,backward,1,", ",1,forward,1,"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)

@@ -65,17 +65,26 @@ static void begin(const struct work *work, enum nvt_span span)
         settings->begin(settings->user, &facts);
 }
 
+/* Its inbox, too, which only grows within a step: what it holds now is the most that it held. */
+static void add_memory(struct nvt_partition *partition, const struct nvt_memory_scope *memory,
+                       struct nvt_span_facts *facts)
+{
+    struct nvt_memory_use use = nvt_allocator_use(partition->allocator);
+    pthread_mutex_lock(&partition->lock);
+    struct nvt_memory_use inbox = nvt_allocator_use(partition->inbox);
+    pthread_mutex_unlock(&partition->lock);
+    facts->allocated = use.allocated + inbox.allocated;
+    facts->reserved = use.reserved + inbox.reserved;
+    facts->peak_allocated = memory->peak_allocated + inbox.allocated;
+    facts->peak_reserved = memory->peak_reserved + inbox.reserved;
+}
+
 static void end(const struct work *work, enum nvt_span span, const struct nvt_memory_scope *memory)
 {
     const struct nvt_pipeline_settings *settings = &work->pipeline->settings;
     struct nvt_span_facts facts = facts_of(work, span);
-    if (memory) {
-        struct nvt_memory_use use = nvt_allocator_use(work->partition->allocator);
-        facts.allocated = use.allocated;
-        facts.reserved = use.reserved;
-        facts.peak_allocated = memory->peak_allocated;
-        facts.peak_reserved = memory->peak_reserved;
-    }
+    if (memory)
+        add_memory(work->partition, memory, &facts);
     if (settings->end)
         settings->end(settings->user, &facts);
 }

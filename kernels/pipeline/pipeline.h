@@ -26,7 +26,7 @@ enum nvt_span { NVT_SPAN_FORWARD, NVT_SPAN_BACKWARD, NVT_SPAN_RECOMPUTE, NVT_SPA
 struct nvt_span_facts {
     enum nvt_span span;
     int partition, chunk, microbatch;
-    /* At the end of a forward and of a backward; 0 otherwise. */
+    /* At the end of a forward, a backward and a recomputation, with the messages that it has; 0 otherwise. */
     uint64_t allocated, reserved;           /* bytes of the partition now */
     uint64_t peak_allocated, peak_reserved; /* bytes within it */
 };

@@ -3,7 +3,7 @@
  *
  * Its ranges, besides the phases: "forward pP", "backward pP", in that "recompute pP", and "wait pP" for a
  * neighbour's message, on the thread that issues them, with the micro-batch as payload; with more than one
- * part on a partition pP.C. Behind each a mark "memory pP" with what the partition's allocator holds.
+ * part on a partition pP.C. Behind each a mark "memory pP" with what the partition's allocators hold.
  */
 #include <math.h>
 #include <stdio.h>

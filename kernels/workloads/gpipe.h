@@ -16,7 +16,8 @@ extern "C" {
 #endif
 
 /* Payload of the mark "memory pP" behind each forward and backward of a partition, in bytes: what its
- * allocator has in use and holds, and the highest of both within that forward or backward. */
+ * allocators, that of its messages included, have in use and hold, and the highest of both within that forward or
+ * backward. */
 struct nvt_pipeline_memory {
     uint64_t allocated, reserved, peak_allocated, peak_reserved;
     uint32_t microbatch, is_backward;
