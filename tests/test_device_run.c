@@ -746,6 +746,12 @@ static void a_device_can_be_rehearsed(void **state)
         "nothing below is a result of a device",
         NULL};
     rehearse("emulated", "emulated", parts, said);
+    glob_t buffers;
+    char *kept = strdup(cli_in(cli_in(cli_folder, "emulated"), "buffers/cupti-*.buffer"));
+    assert_int_equal(glob(kept, 0, NULL, &buffers), 0);
+    assert_true(buffers.gl_pathc >= 4); /* of each level, with and without a graph */
+    globfree(&buffers);
+    free(kept);
 }
 
 /* The line of the goals that begins so, after two spaces, says that. */
