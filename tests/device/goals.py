@@ -315,12 +315,12 @@ def transformer(work):
     unfit = {case_of(row, cases) for folder in work.glob("beside_transformer-[0-9]*")
              for name in ("ours/results.jsonl", "torch.jsonl") for row in rows_of(folder / name, "oom")}
     for phase in ("forward", "backward"):
-        ratio = beside(work, "beside_transformer", cases, phase, chosen("eager"))
-        yield (f"transformer {phase} no slower than PyTorch", "beside_transformer",
-               *ratio.judge(1.0, expected, unfit=unfit))
-    for phase in ("forward", "backward"):
-        fused = beside(work, "beside_transformer", cases, phase, chosen("fused"))
-        yield f"(transformer {phase}, ours to PyTorch's fused attention)", "beside_transformer", *fused.told()
+        # Eager PyTorch has a fused attention to choose; the goal is of the one whose operations ours has, too.
+        for what, attention in ((f"transformer {phase} at most eager's, attention written out", "eager"),
+                                (f"(transformer {phase}, to scaled_dot_product_attention)", "fused")):
+            ratio = beside(work, "beside_transformer", cases, phase, chosen(attention))
+            judged = ratio.told() if attention == "fused" else ratio.judge(1.0, expected, unfit=unfit)
+            yield what, "beside_transformer", *judged
 
 
 STANDARD = ("standard_fwd", "standard_gw", "standard_gx")
