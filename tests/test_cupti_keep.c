@@ -39,8 +39,10 @@ static uint64_t decode_file(const char *path, uint64_t counts[KINDS])
 {
     struct nvt_cupti_kept kept;
     uint8_t *data = nvt_cupti_kept_read(path, cupti.decoder.next, &kept);
-    if (!data)
+    if (!data) {
         fail_msg("%s: %s", path, strerror(errno));
+        return 0;
+    }
     const uint64_t unknown = cupti_decode(data + sizeof(kept), (size_t)kept.size, 1 << 20);
     for (size_t i = 0; i < cupti.count; i++) {
         assert_true(cupti.rows[i].kind < KINDS);

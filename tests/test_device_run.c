@@ -1221,7 +1221,9 @@ static void what_was_not_run_is_on_a_page(void **state)
                  result.out);
     cli_result_free(&result);
     result = cli_run((const char *const[]){"tests/device/run", "--list", NULL});
-    for (char *part = strtok(result.out, " \n"); part; part = strtok(NULL, " \n")) {
+    char *rest = NULL;
+    for (char *part = strtok_r(result.out, " \n", &rest); part;
+         part = strtok_r(NULL, " \n", &rest)) {
         char word[64];
         snprintf(word, sizeof(word), "`%s`", part);
         if (strcmp(part, "build") && strcmp(part, "pack") && !strstr(page, word))
