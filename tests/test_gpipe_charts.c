@@ -313,63 +313,6 @@ int main(void)
 
 #else
 
-/* Each schedule of a sweep has pictures of its own, and none of them misses a row. */
-static void schedules_have_their_own_pictures(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"gpipe-memory", "gpipe-throughput", "gpipe-schedule",
-                                        "gpipe-memory-time"};
-    static const char *const schedules[] = {"gpipe", "1f1b", "interleaved"};
-    if (!cli_has_gnuplot())
-        skip();
-    const char *out = cli_in(cli_folder, "schedules");
-    run((const char *const[]){"nvtally",
-                              "run",
-                              "gpipe",
-                              "--partitions",
-                              "2",
-                              "--microbatches",
-                              "2,4",
-                              "--schedule",
-                              "gpipe,1f1b,interleaved",
-                              "--layers",
-                              "4",
-                              "--d-model",
-                              "16",
-                              "--heads",
-                              "2",
-                              "--d-ff",
-                              "16",
-                              "--batch",
-                              "4",
-                              "--sequence",
-                              "4",
-                              "--vocabulary",
-                              "11",
-                              "--iterations",
-                              "2",
-                              "--warmup",
-                              "0",
-                              "-o",
-                              out,
-                              NULL});
-    run((const char *const[]){"nvtally", "plot", out, "-o", out, NULL});
-    for (size_t i = 0; i < 4; i++)
-        for (size_t k = 0; k < 3; k++) {
-            char name[80];
-            snprintf(name, sizeof(name), "%s%s%s.svg", names[i], k ? "-" : "",
-                     k ? schedules[k] : "");
-            char *picture = cli_read_file(cli_in(out, name), NULL);
-            if (!picture)
-                fail_msg("no %s", name);
-            char wanted[40];
-            snprintf(wanted, sizeof(wanted), "schedule=%s", schedules[k]);
-            expect(picture, wanted);
-            assert_null(strstr(picture, "not shown"));
-            free(picture);
-        }
-}
-
 int main(void)
 {
     return 0;
