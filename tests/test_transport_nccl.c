@@ -254,6 +254,13 @@ static void a_rank_that_is_gone_is_noticed(void **state)
     cli_result_free(&result);
 }
 
+static void expect_row_without_memory(void)
+{
+    struct nvt_runs *runs = cli_read_runs(cli_in(directory, "short"));
+    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
+    nvt_runs_free(runs);
+}
+
 /* The second partition alone has too little memory: for its logits in a step, or, before ranks are joined, for its
  * targets. */
 static void a_rank_without_memory_ends_all(void **state)
@@ -308,9 +315,7 @@ static void a_rank_without_memory_ends_all(void **state)
         assert_non_null(
             strstr(result.err, "rank 0 of 2 did not end well: rank 1: out of memory: "));
         cli_result_free(&result);
-        struct nvt_runs *runs = cli_read_runs(cli_in(directory, "short"));
-        assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
-        nvt_runs_free(runs);
+        expect_row_without_memory();
     }
 }
 
@@ -360,9 +365,7 @@ static void ranks_without_memory_end(void **state)
     struct cli_result result = run("2", words);
     cli_expect_status(&result, 0);
     cli_result_free(&result);
-    struct nvt_runs *runs = cli_read_runs(cli_in(directory, "short"));
-    assert_string_equal(nvt_record_text(&runs->records[0], "status"), "oom");
-    nvt_runs_free(runs);
+    expect_row_without_memory();
 }
 
 static void without_nccl_one_line_says_so(void **state)

@@ -309,17 +309,8 @@ struct collected {
 static int collect(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
 {
     const struct collected *collected = context;
-    int64_t start = collected->ops->start[op], end = collected->ops->end[op];
-    for (uint32_t i = 0; i < count; i++) {
-        struct nvt_projected *range = &collected->ranges[ranges[i]];
-        if (!range->ops || start < range->start)
-            range->start = start;
-        if (!range->ops || end > range->end)
-            range->end = end;
-        range->busy += end - start;
-        range->ops++;
-        range->kernels += collected->ops->kind[op] == NVT_OP_KERNEL;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        nvt_projected_add(&collected->ranges[ranges[i]], collected->ops, op);
     return 0;
 }
 

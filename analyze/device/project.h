@@ -52,6 +52,20 @@ struct nvt_projected {
     uint32_t kernels;
 };
 
+/* One more operation of a range. */
+static inline void nvt_projected_add(struct nvt_projected *range, const struct nvt_ops *ops,
+                                     uint32_t op)
+{
+    const int64_t start = ops->start[op], end = ops->end[op];
+    if (!range->ops || start < range->start)
+        range->start = start;
+    if (!range->ops || end > range->end)
+        range->end = end;
+    range->busy += end - start;
+    range->ops++;
+    range->kernels += ops->kind[op] == NVT_OP_KERNEL;
+}
+
 /* A projection of every range, one a row; malloc'ed, one more than there are ranges. NULL with err
  * filled when out of memory. */
 struct nvt_projected *nvt_project_ranges(const struct nvt_trace *trace, unsigned flags,

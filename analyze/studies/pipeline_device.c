@@ -26,25 +26,13 @@ static int add_message(struct sorting *sorting, uint32_t op, uint32_t range)
     return 0;
 }
 
-static void add_work(struct nvt_projected *range, const struct nvt_ops *ops, uint32_t op)
-{
-    const int64_t start = ops->start[op], end = ops->end[op];
-    if (!range->ops || start < range->start)
-        range->start = start;
-    if (!range->ops || end > range->end)
-        range->end = end;
-    range->busy += end - start;
-    range->ops++;
-    range->kernels += ops->kind[op] == NVT_OP_KERNEL;
-}
-
 static int sort_in(void *context, uint32_t op, const uint32_t *ranges, uint32_t count)
 {
     struct sorting *sorting = context;
     const int communicates = count && nvt_is_communication(sorting->trace, op);
     for (uint32_t i = 0; i < count; i++)
         if (!communicates)
-            add_work(&sorting->device->work[ranges[i]], &sorting->trace->ops, op);
+            nvt_projected_add(&sorting->device->work[ranges[i]], &sorting->trace->ops, op);
         else if (add_message(sorting, op, ranges[i]))
             return -1;
     return 0;
