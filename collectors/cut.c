@@ -189,6 +189,8 @@ static int take(struct nvt_cut *cut, const struct nvt_chunk *chunk, struct nvt_e
     case NVT_CHUNK_DEVICE:
     case NVT_CHUNK_DEVICE_COLUMNS:
         return take_bulk(cut, chunk, err);
+    case NVT_CHUNK_MACHINE:
+        return chunk->last < cut->ticks ? 0 : copy(cut, chunk, err);
     case NVT_CHUNK_CLOCK:
         return take_moment(cut, chunk, err);
     case NVT_CHUNK_CUT: /* there is one that cuts more */

@@ -11,6 +11,7 @@
 #include "children.h"
 #include "facts.h"
 #include "launch.h"
+#include "machine.h"
 #include "recorder.h"
 
 /* Reap what has ended. Returns whether recording goes on. */
@@ -44,8 +45,33 @@ static int64_t own_time(void)
     return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
 }
 
+/* The first error is the one that is told. */
+static void note_error(struct nvt_recorder *recorder, const struct nvt_error *err)
+{
+    if (!recorder->totals.error.message[0])
+        recorder->totals.error = *err;
+}
+
+static struct nvt_machine *start_machine(struct nvt_recorder *recorder, uint64_t trace)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_machine *machine =
+        trace & NVT_TRACE_MACHINE ? nvt_machine_start(recorder->clock, &err) : NULL;
+    if (err.message[0])
+        note_error(recorder, &err);
+    return machine;
+}
+
+static void write_machine(struct nvt_recorder *recorder, struct nvt_machine *machine, int is_end)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    if (machine && (is_end ? nvt_machine_stop(machine, recorder->output, &err)
+                           : nvt_machine_write(machine, recorder->output, 0, &err)))
+        note_error(recorder, &err);
+}
+
 static void record_until_end(struct nvt_recorder *recorder, const struct nvt_launch *launch,
-                             int wait_for_all, const struct nvt_children *others,
+                             struct nvt_machine *machine, int wait_for_all, const struct nvt_children *others,
                              struct nvt_record_result *result)
 {
     int command_ended = 0;
@@ -57,6 +83,7 @@ static void record_until_end(struct nvt_recorder *recorder, const struct nvt_lau
         nvt_recorder_look(recorder);
         double fullest = nvt_recorder_drain(recorder, &taken);
         nvt_recorder_housekeeping(recorder);
+        write_machine(recorder, machine, 0);
         nvt_recorder_sleep(recorder, fullest, &hearing);
     }
     nvt_launch_listen_no_more();
@@ -160,7 +187,9 @@ int nvt_record_run(const struct nvt_record_options *options, char *const argv[],
     if (!status && !launch.exec_error) {
         /* The command runs: from now on there is a new trace. */
         nvt_output_begin(recorder.output, &recorder.totals.error);
-        record_until_end(&recorder, &launch, options->wait_for_all, &others, result);
+        struct nvt_machine *machine = start_machine(&recorder, options->trace);
+        record_until_end(&recorder, &launch, machine, options->wait_for_all, &others, result);
+        write_machine(&recorder, machine, 1);
         finish(&recorder, result);
     } else if (recorder.output) {
         nvt_output_discard(recorder.output);

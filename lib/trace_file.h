@@ -39,6 +39,7 @@ enum nvt_chunk_kind {
     NVT_CHUNK_END,
     NVT_CHUNK_DEVICE_COLUMNS, /* the same as columns (device_columns.h) */
     NVT_CHUNK_CUT,            /* what ended before `first` was cut off, as it was too old */
+    NVT_CHUNK_MACHINE,        /* the state of the machine over time (machine.h) */
 };
 
 /* A chunk's header, in the machine's order. */

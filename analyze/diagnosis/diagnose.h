@@ -38,7 +38,9 @@
     X(iterations)                                                                                  \
     X(warmup)                                                                                      \
     X(timing)                                                                                      \
-    X(backward)
+    X(backward)                                                                                    \
+    X(clocks)                                                                                      \
+    X(machine)
 
 /* How sure a finding is; what each word means is nvt_confidence_meaning. */
 enum nvt_confidence { NVT_SEEN, NVT_TESTED, NVT_LIKELY, NVT_CONFIDENCES };

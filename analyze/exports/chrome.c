@@ -263,7 +263,15 @@ static void put_sample(struct writer *writer, uint32_t i)
     begin(writer, 'C', pid_of(writer, process_of(writer, thread)), tid_of(writer, thread),
           samples->time[i]);
     put_category(writer, counters->domain[counter]);
-    put_quoted(writer, ",\"name\":", nvt_name(trace, counters->name[counter]));
+    /* Viewers tell counters of a process apart by name. */
+    const char *name = nvt_name(trace, counters->name[counter]);
+    char whole[400];
+    if (counters->is_of_machine[counter]) {
+        snprintf(whole, sizeof(whole), "%.60s: %.300s",
+                 nvt_name(trace, trace->domains.name[counters->domain[counter]]), name);
+        name = whole;
+    }
+    put_quoted(writer, ",\"name\":", name);
     const char *unit = nvt_name(trace, counters->unit[counter]);
     put_quoted(writer, ",\"args\":{", *unit ? unit : "value");
     put(writer, ":%.17g}", *level);

@@ -143,6 +143,17 @@ uint32_t nvt_trace_domain(struct nvt_trace *trace, uint32_t process, const char 
     return nvt_domain_add(trace, &row);
 }
 
+uint32_t nvt_trace_any_thread(struct nvt_trace *trace)
+{
+    uint32_t process = trace->processes.count ? 0 : nvt_trace_process(trace, 0);
+    if (process == NVT_NONE)
+        return NVT_NONE;
+    for (uint32_t i = 0; i < trace->threads.count; i++)
+        if (trace->threads.process[i] == process)
+            return i;
+    return nvt_trace_thread(trace, process, 0);
+}
+
 static uint32_t find_meta(const struct nvt_trace *trace, const char *key)
 {
     uint32_t id = nvt_strings_find(trace->strings, key, strlen(key));
@@ -415,12 +426,22 @@ struct finish {
     int failed[FINISH_PARTS];
 };
 
+/* What is sampled of the machine goes on before a program begins and behind its end. */
+static void widen_by_samples(const struct nvt_trace *trace, struct extent *extent)
+{
+    const struct nvt_counter_samples *samples = &trace->counter_samples;
+    for (uint32_t i = 0; i < samples->count; i++)
+        if (samples->counter[i] >= trace->counters.count ||
+            !trace->counters.is_of_machine[samples->counter[i]])
+            widen(&samples->time[i], 1, extent);
+}
+
 static int finish_ranges(struct nvt_trace *trace, struct extent *extent)
 {
     struct nvt_sort_scratch scratch = {0};
     cut_to_start(trace->ranges.start, trace->ranges.end, trace->ranges.count, extent);
     widen(trace->marks.time, trace->marks.count, extent);
-    widen(trace->counter_samples.time, trace->counter_samples.count, extent);
+    widen_by_samples(trace, extent);
     int status = sort_ranges(&trace->ranges, &scratch) || sort_marks(&trace->marks, &scratch) ||
                  sort_counter_samples(&trace->counter_samples, &scratch);
     nvt_sort_free(&scratch);
@@ -521,6 +542,8 @@ int nvt_trace_finish(struct nvt_trace *trace, struct nvt_error *err)
     }
     if (failed || link_ops(trace))
         return nvt_fail_at(err, trace->path, -1, "out of memory while sorting the trace");
+    if (all.first > all.last) /* there is nothing else */
+        widen(trace->counter_samples.time, trace->counter_samples.count, &all);
     if (all.first > all.last)
         all.first = all.last = 0;
     trace->first_ns = all.first;

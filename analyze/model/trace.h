@@ -105,7 +105,7 @@ enum nvt_sample_flags {
     X(uint32_t, payload)                                                                           \
     X(uint8_t, flags)
 
-/* NVTX counters, and those of devices that nsys samples. A group is a row for each of its numbers, `name` then "group.entry". */
+/* NVTX counters, and those of the machine that a recorder samples. A group is a row for each of its numbers, `name` then "group.entry". */
 #define NVT_COUNTER_COLUMNS(X)                                                                     \
     X(uint32_t, process)                                                                           \
     X(uint32_t, domain)                                                                            \
@@ -114,7 +114,8 @@ enum nvt_sample_flags {
     X(uint32_t, description)  /* of the counter or group */                                        \
     X(uint8_t, values)        /* enum nvt_counter_values */                                        \
     X(uint8_t, is_further)    /* of a group whose first row is another: the same event */          \
-    X(uint8_t, is_of_machine) /* not of its process alone: it counts within ranges of all */
+    X(uint8_t, is_of_machine) /* not of its process alone: it counts within ranges of all */       \
+    X(uint32_t, gpu)          /* that it is of, as devices have it; 0 none, or unknown */
 
 /* Samples of counters, sorted by time. */
 #define NVT_COUNTER_SAMPLE_COLUMNS(X)                                                              \
@@ -353,6 +354,10 @@ NVT_TABLES(NVT_DECLARE_RESERVE)
 uint32_t nvt_trace_process(struct nvt_trace *trace, int64_t pid);
 uint32_t nvt_trace_thread(struct nvt_trace *trace, uint32_t process, int64_t tid);
 uint32_t nvt_trace_domain(struct nvt_trace *trace, uint32_t process, const char *name);
+
+/* A thread of the first process, which stand for those that nobody has: of what is the machine's. Both are added where
+ * there is none. NVT_NONE when out of memory. */
+uint32_t nvt_trace_any_thread(struct nvt_trace *trace);
 
 /* The value of a fact about the trace, NULL when it is not there; set one (0, or -1 when out of
  * memory; a later value replaces an earlier one). */

@@ -475,7 +475,8 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
     for (uint32_t i = 0; i < trace->memory.count; i++)
         widen(&extent, trace->memory.time[i], trace->memory.time[i]);
     for (uint32_t i = 0; i < trace->counter_samples.count; i++)
-        if (trace->counter_samples.time[i] >= spans->all.from)
+        if (trace->counter_samples.time[i] >= spans->all.from &&
+            !trace->counters.is_of_machine[trace->counter_samples.counter[i]])
             widen(&extent, trace->counter_samples.time[i], trace->counter_samples.time[i]);
     int is_empty = extent.from > extent.to;
     if (is_empty)

@@ -118,6 +118,9 @@ static struct moment identify(struct nvt_trace *trace, const struct moments *mom
     i -= moments->marks;
     if (i < moments->samples) {
         uint32_t thread = trace->counter_samples.thread[i];
+        uint32_t counter = trace->counter_samples.counter[i];
+        if (counter < trace->counters.count && trace->counters.is_of_machine[counter])
+            thread = NVT_NONE; /* the thread had no part in it */
         return (struct moment){&trace->counter_samples.time[i], thread,
                                cost_of_sample(trace, of_thread(trace, costs, thread), i)};
     }

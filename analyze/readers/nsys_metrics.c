@@ -16,20 +16,11 @@
 enum { M_TYPE, M_METRIC, M_NAME, M_TYPE_NAME };
 enum { V_TYPE, V_METRIC, V_TIME, V_VALUE };
 
-/* The first process and thread of the trace stand for those that nobody has. 0 or -1. */
+/* 0 or -1. */
 static int find_owner(struct nvt_nsys *reader)
 {
-    struct nvt_trace *trace = reader->trace;
-    uint32_t process = trace->processes.count ? 0 : nvt_trace_process(trace, 0);
-    if (process == NVT_NONE)
-        return -1;
-    uint32_t thread = 0;
-    while (thread < trace->threads.count && trace->threads.process[thread] != process)
-        thread++;
-    if (thread == trace->threads.count)
-        thread = nvt_trace_thread(trace, process, 0);
-    reader->metric_thread = thread;
-    return thread == NVT_NONE ? -1 : 0;
+    reader->metric_thread = nvt_trace_any_thread(reader->trace);
+    return reader->metric_thread == NVT_NONE ? -1 : 0;
 }
 
 /* Where the counter of a metric is kept. NULL when out of memory. */

@@ -297,6 +297,9 @@ static int read_chunk(struct nvt_nvt_reader *reader, const struct nvt_chunk *chu
     case NVT_CHUNK_THREAD_END:
         status = read_thread_end(reader, chunk, cursor);
         break;
+    case NVT_CHUNK_MACHINE:
+        status = nvt_nvt_read_machine(reader, chunk, cursor);
+        break;
     case NVT_CHUNK_END:
         reader->ended = 1;
         break;
@@ -335,6 +338,7 @@ static void free_reader(struct nvt_nvt_reader *reader)
     free(reader->payloads);
     nvt_buffer_free(&reader->blobs);
     nvt_nvt_counters_free(&reader->counters);
+    nvt_nvt_machine_free(&reader->machine);
     nvt_nvt_device_free(&reader->devices);
 }
 

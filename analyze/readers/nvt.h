@@ -95,6 +95,22 @@ struct nvt_nvt_lanes {
     int complex_events, complex_rows;
 };
 
+/* What was sampled of the machine, kept until all threads are known: samples are of none of them. */
+struct nvt_nvt_machine {
+    struct nvt_nvt_machine_series {
+        uint32_t domain, name, unit, about, gpu; /* strings of the model */
+        uint32_t row;                            /* of counters, when complete */
+    } * items;
+    size_t count;
+    struct nvt_map places; /* domain << 32 | name -> place in `items` */
+    struct nvt_nvt_machine_sample {
+        uint64_t ticks;
+        double value;
+        uint32_t series;
+    } * samples;
+    size_t sample_count;
+};
+
 struct nvt_nvt_reader {
     struct nvt_trace *trace;
     struct nvt_nvt_lanes *lanes; /* NULL: the tables of the trace are filled */
@@ -122,6 +138,7 @@ struct nvt_nvt_reader {
     } * payloads;
     size_t payload_count, payload_capacity;
     struct nvt_nvt_counters counters;
+    struct nvt_nvt_machine machine;
     struct nvt_nvt_devices devices;
     int ended;    /* the END chunk was there */
     int is_cut;   /* what ended before that was cut off: */
@@ -132,6 +149,14 @@ struct nvt_nvt_reader {
  * nvt_nvt_device_chunk may run: what the two change is not the same. */
 int nvt_nvt_events(struct nvt_nvt_reader *reader, const struct nvt_nvt_later *later,
                    const uint8_t *payload, struct nvt_error *err);
+
+/* A chunk of samples of the machine. 0, or -1: it is malformed, or there is no memory. */
+int nvt_nvt_read_machine(struct nvt_nvt_reader *reader, const struct nvt_chunk *chunk,
+                         struct nvt_cursor cursor);
+
+/* Fill the trace's counters with them, whose times start at `origin`. 0, or -1 when out of memory. */
+int nvt_nvt_complete_machine(struct nvt_nvt_reader *reader, int64_t origin);
+void nvt_nvt_machine_free(struct nvt_nvt_machine *machine);
 
 /* The first chunk that could not be read. */
 struct nvt_nvt_damage {

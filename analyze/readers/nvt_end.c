@@ -237,7 +237,8 @@ int nvt_nvt_complete(struct nvt_nvt_reader *reader)
     note_ends(reader);
     trace->is_late = reader->is_cut;
     convert(reader, completion.origin, trace->marks.time, trace->marks.count);
-    if (nvt_nvt_complete_counters(reader, completion.origin))
+    if (nvt_nvt_complete_counters(reader, completion.origin) ||
+        nvt_nvt_complete_machine(reader, completion.origin))
         return -1;
     /* Those that NVTX has not seen have no time yet. */
     for (uint32_t i = 0; i < reader->thread_count; i++)

@@ -25,6 +25,7 @@
     X(nvtx_marks)                                                                                  \
     X(nvtx_counters)                                                                               \
     X(nvtx_counter_ranges)                                                                         \
+    X(machine)                                                                                     \
     X(phases)                                                                                      \
     X(fragments)                                                                                   \
     X(switchback)                                                                                  \

@@ -28,10 +28,20 @@ struct sheet {
     struct nvt_time_unit unit;
 };
 
+/* What is sampled of the machine is much, and of interest where it changes. */
+static int is_flat(const struct sheet *sheet, const struct nvt_counter_course *course)
+{
+    double lowest, highest;
+    if (!sheet->trace->counters.is_of_machine[course->counter])
+        return 0;
+    nvt_course_bounds(course, 0, course->count, &lowest, &highest);
+    return lowest == highest;
+}
+
 static void choose_panels(struct sheet *sheet)
 {
     for (uint32_t i = 0; i < sheet->courses.count; i++) {
-        if (!sheet->courses.items[i].count)
+        if (!sheet->courses.items[i].count || is_flat(sheet, &sheet->courses.items[i]))
             continue;
         if (sheet->count < PANELS_MOST)
             sheet->panels[sheet->count++] = &sheet->courses.items[i];

@@ -1,0 +1,35 @@
+/*
+ * What was sampled of the machine beside the program (record --trace machine), found by what it is, and averaged over the
+ * time that counts: that in which a device worked. A level holds from a sample to the next; behind the last one nobody knows.
+ */
+#ifndef NVT_ANALYZE_MACHINE_H
+#define NVT_ANALYZE_MACHINE_H
+
+#include "../../lib/machine.h"
+#include "../model/counters.h"
+#include "devices.h"
+
+/* The counter of a quantity of the host, or of a device: that which `gpu` is (nvt_device_gpu). NVT_NONE when there is none. */
+uint32_t nvt_machine_host_counter(const struct nvt_trace *trace, enum nvt_machine_host id);
+uint32_t nvt_machine_gpu_counter(const struct nvt_trace *trace, uint32_t gpu,
+                                 enum nvt_machine_gpu id);
+
+/* A sum over time: of a level times the time that it held, and of that time. Their quotient is the average. */
+struct nvt_machine_sum {
+    double integral; /* in the counter's unit times ns */
+    double ns;
+};
+
+/* Add the part of [from, to] for which the level is known. NVT_NONE adds nothing. */
+void nvt_machine_add(const struct nvt_counter_courses *courses, uint32_t counter, int64_t from,
+                     int64_t to, struct nvt_machine_sum *sum);
+
+/* The same of the parts in which the device had an operation that began in [from, to]. */
+void nvt_machine_add_work(const struct nvt_trace *trace, const struct nvt_used_device *device,
+                          const struct nvt_counter_courses *courses, uint32_t counter, int64_t from,
+                          int64_t to, struct nvt_machine_sum *sum);
+
+/* The average; NaN where nothing is known. */
+double nvt_machine_average(const struct nvt_machine_sum *sum);
+
+#endif

@@ -1,0 +1,127 @@
+/* slow clock: what holds a device's clock down while it works. */
+#include <math.h>
+#include <stdio.h>
+
+#include "../device/machine.h"
+#include "../diagnosis/diagnose.h"
+
+#define LEAST_WORK    0.1  /* of the time */
+#define LEAST_LIMITED 0.25 /* of the work */
+#define MOST_CLOCK    0.95 /* of the highest */
+
+/* Averages over the time in which a device works. */
+struct clocks {
+    double work_ns, clock, most, limited, power, power_limit, temperature;
+    enum nvt_machine_gpu by;
+};
+
+struct holder {
+    enum nvt_machine_gpu by;
+    const char *what, *remedy;
+};
+
+static const struct holder holders[] = {
+    {NVT_MACHINE_BY_POWER, "the power limit",
+     "a higher power limit where that is allowed (nvidia-smi -q -d POWER), numbers of fewer bits; "
+     "and compare only runs with one clock"},
+    {NVT_MACHINE_BY_HEAT, "heat",
+     "better cooling, fewer neighbours at work; and compare only runs with one clock"},
+    {NVT_MACHINE_BY_HARDWARE, "a slowdown of the board",
+     "look at its power supply and cooling (nvidia-smi -q -d PERFORMANCE)"},
+    {NVT_MACHINE_BY_SETTING, "a setting",
+     "nvidia-smi -q -d CLOCK shows the application clocks; nvidia-smi -rac takes them back"},
+};
+
+static double average(const struct nvt_view *view, const struct nvt_used_device *device,
+                      const struct nvt_counter_courses *courses, enum nvt_machine_gpu id,
+                      double *ns)
+{
+    struct nvt_machine_sum sum = {0, 0};
+    uint32_t gpu = nvt_device_gpu(view->trace, device->process, device->device);
+    nvt_machine_add_work(view->trace, device, courses,
+                         nvt_machine_gpu_counter(view->trace, gpu, id), view->from, view->to, &sum);
+    *ns = sum.ns;
+    return nvt_machine_average(&sum);
+}
+
+/* Which holder holds it the longest, NULL: none is on record. */
+static const struct holder *find_holder(const struct nvt_view *view,
+                                        const struct nvt_used_device *device,
+                                        const struct nvt_counter_courses *courses,
+                                        struct clocks *clocks)
+{
+    const struct holder *found = NULL;
+    double ns;
+    clocks->limited = 0;
+    for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++) {
+        double share = average(view, device, courses, holders[i].by, &ns);
+        if (share > clocks->limited) {
+            clocks->limited = share;
+            found = &holders[i];
+        }
+    }
+    clocks->clock = average(view, device, courses, NVT_MACHINE_SM_CLOCK, &clocks->work_ns);
+    clocks->most = average(view, device, courses, NVT_MACHINE_SM_CLOCK_MOST, &ns);
+    clocks->power = average(view, device, courses, NVT_MACHINE_POWER, &ns);
+    clocks->power_limit = average(view, device, courses, NVT_MACHINE_POWER_LIMIT, &ns);
+    clocks->temperature = average(view, device, courses, NVT_MACHINE_TEMPERATURE, &ns);
+    return found;
+}
+
+static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
+                   const struct nvt_used_device *device, const struct nvt_counter_courses *courses,
+                   struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct clocks clocks;
+    char name[200];
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    const struct holder *holder = find_holder(view, device, courses, &clocks);
+    /* Not less than: what is unknown is no trouble. */
+    if (!holder || !(clocks.limited >= LEAST_LIMITED) ||
+        !(clocks.work_ns >= LEAST_WORK * view->span_ns) ||
+        !(clocks.clock <= MOST_CLOCK * clocks.most))
+        return 0;
+    nvt_device_text(view->trace, device->process, device->device, name, sizeof(name));
+    finding.cost_ns = clocks.work_ns * (1 - clocks.clock / clocks.most) / view->units;
+    snprintf(finding.what, sizeof(finding.what),
+             "%s holds the clock of %.120s at %.0f MHz while it works; its highest is %.0f MHz",
+             holder->what, name, clocks.clock, clocks.most);
+    int used = snprintf(finding.evidence, sizeof(finding.evidence),
+                        "for %.0f %% of the time in which it works", 100 * clocks.limited);
+    if (clocks.power > 0 && clocks.power_limit > 0)
+        used += snprintf(finding.evidence + used, sizeof(finding.evidence) - (size_t)used,
+                         "; %.0f of %.0f W", clocks.power, clocks.power_limit);
+    if (clocks.temperature > 0)
+        snprintf(finding.evidence + used, sizeof(finding.evidence) - (size_t)used, "; %.0f °C",
+                 clocks.temperature);
+    snprintf(finding.remedy, sizeof(finding.remedy), "%s", holder->remedy);
+    nvt_finding_about(&finding, holder->what);
+    return nvt_findings_add(findings, &finding, err);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_counter_courses courses;
+    int status = 0;
+    if (!view->trace->counter_samples.count)
+        return 0;
+    if (nvt_counter_courses(view->trace, &courses))
+        status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    for (uint32_t i = 0; i < view->device_count && !status; i++)
+        status = look_at(rule, view, &view->devices[i], &courses, findings, err);
+    nvt_counter_courses_free(&courses);
+    return status;
+}
+
+const struct nvt_rule nvt_rule_clocks = {
+    .cause = "slow clock",
+    .about = "a device whose clock is held down while it works (record --trace machine)",
+    .threshold = "25 % of the time in which it works, which is 10 % of the time at least, and a clock "
+                 "of 95 % of its highest or less: what a limit takes below that is within the noise "
+                 "of most measurements. The cost is that of work which goes with the clock",
+    .remedy = "better cooling or a higher power limit; and compare only runs with one clock",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_OPS,
+    .look = look,
+};

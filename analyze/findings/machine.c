@@ -1,0 +1,93 @@
+/* busy machine: processors that others have while the program runs. */
+#include <math.h>
+#include <stdio.h>
+
+#include "../device/machine.h"
+#include "../diagnosis/diagnose.h"
+
+#define LEAST_TAKEN   5    /* % */
+#define LEAST_READY   1.25 /* threads a processor */
+#define LEAST_AT_WORK 90   /* % */
+
+static double average(const struct nvt_view *view, const struct nvt_counter_courses *courses,
+                      enum nvt_machine_host id)
+{
+    struct nvt_machine_sum sum = {0, 0};
+    nvt_machine_add(courses, nvt_machine_host_counter(view->trace, id), view->from, view->to, &sum);
+    return nvt_machine_average(&sum);
+}
+
+/* By the hypervisor. */
+static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *view, double taken,
+                          struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    if (!(taken >= LEAST_TAKEN))
+        return 0;
+    finding.cost_ns = taken / 100 * view->span_ns / view->units;
+    snprintf(finding.what, sizeof(finding.what),
+             "the hypervisor gave %.0f %% of the processors' time to other machines", taken);
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "the kernel's count of stolen time; what ran then took longer by it, however little "
+             "else ran here");
+    snprintf(finding.remedy, sizeof(finding.remedy),
+             "measure on a machine whose processors are its own, or in turns: run --interleave, "
+             "several runs a side");
+    nvt_finding_about(&finding, "hypervisor");
+    return nvt_findings_add(findings, &finding, err);
+}
+
+static int look_for_ready(const struct nvt_rule *rule, const struct nvt_view *view,
+                          const struct nvt_counter_courses *courses, struct nvt_findings *findings,
+                          struct nvt_error *err)
+{
+    struct nvt_finding finding = nvt_finding_of(rule, view);
+    double ready = average(view, courses, NVT_MACHINE_RUNNABLE);
+    double processors = average(view, courses, NVT_MACHINE_PROCESSORS);
+    double at_work = average(view, courses, NVT_MACHINE_BUSY);
+    if (!(ready >= LEAST_READY * processors) || !(at_work >= LEAST_AT_WORK))
+        return 0;
+    finding.cost_ns = (1 - processors / ready) * view->span_ns / view->units;
+    snprintf(finding.what, sizeof(finding.what),
+             "%.1f threads want to run on %.0f processor%s: each has to wait for its turn", ready,
+             processors, processors > 1 ? "s" : "");
+    snprintf(finding.evidence, sizeof(finding.evidence),
+             "on average, of this program and of all others; the processors are at work for %.0f %% "
+             "of their time",
+             at_work);
+    nvt_finding_about(&finding, "threads");
+    return nvt_findings_add(findings, &finding, err);
+}
+
+static int look(const struct nvt_rule *rule, const struct nvt_view *view,
+                struct nvt_findings *findings, struct nvt_error *err)
+{
+    struct nvt_counter_courses courses;
+    int status = 0;
+    if (!view->trace->counter_samples.count)
+        return 0;
+    if (nvt_counter_courses(view->trace, &courses))
+        status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
+    if (!status)
+        status = look_for_taken(rule, view, average(view, &courses, NVT_MACHINE_STOLEN), findings,
+                                err) ||
+                 look_for_ready(rule, view, &courses, findings, err);
+    nvt_counter_courses_free(&courses);
+    return status ? -1 : 0;
+}
+
+const struct nvt_rule nvt_rule_machine = {
+    .cause = "busy machine",
+    .about = "processors that other threads or other machines have (record --trace machine)",
+    .threshold =
+        "5 % of the processors' time given to other machines; or 1.25 threads ready to run for "
+        "each processor while these are at work for 90 % of their time: what runs only now and "
+        "then beside a program makes less than a quarter of a thread. The cost is that of threads "
+        "which wait for a processor as long as all others do",
+    .remedy = "fewer threads and workers (OMP_NUM_THREADS=, num_workers=), or end what else runs; "
+              "times measured beside other work are not those of the program alone",
+    .confidence = NVT_SEEN,
+    .needs = NVT_RULE_RANGES,
+    .is_whole = 1,
+    .look = look,
+};
