@@ -12,6 +12,7 @@
 #include "../lib/terminal.h"
 #include "command.h"
 #include "comparison/compare_join.h"
+#include "comparison/compare_machine.h"
 #include "comparison/compare_reference.h"
 #include "comparison/compare_table.h"
 #include "input/rows.h"
@@ -59,6 +60,7 @@ struct request {
 struct compared {
     struct nvt_sides groups;
     struct nvt_compared_memory memory;
+    struct nvt_compared_machine machine;
     size_t sides;
 };
 
@@ -167,7 +169,8 @@ static int add_argument(const struct request *request, struct compared *compared
     if (!status)
         status = nvt_input_rows(&input, err) || nvt_input_traces(&input, err) ||
                  nvt_sides_add(&compared->groups, side, &input, err) ||
-                 nvt_compared_memory_add(&compared->memory, side, &input, err);
+                 nvt_compared_memory_add(&compared->memory, side, &input, err) ||
+                 nvt_compared_machine_add(&compared->machine, side, &input, err);
     if (!status)
         nvt_command_notes(&input);
     nvt_input_free(&input);
@@ -225,6 +228,20 @@ static void note_clocks(const struct nvt_sides *groups, size_t sides)
               stderr);
 }
 
+/* A line where the machine was another. 0, or -1 with err. */
+static int note_machine(const struct nvt_compared_machine *machine, size_t sides,
+                        struct nvt_error *err)
+{
+    struct nvt_buffer text = {0};
+    int failed = nvt_compared_machine_text(machine, sides, &text);
+    if (!failed && text.size)
+        fprintf(stderr,
+                "nvtally: note: %.*s: what has changed may be the machine, not the program\n",
+                (int)text.size, (const char *)text.data);
+    nvt_buffer_free(&text);
+    return failed ? nvt_fail(err, "out of memory") : 0;
+}
+
 /* Read all sides. How many, or 0 with err. */
 static size_t read_sides(const struct request *request, int count, char **arguments,
                          struct compared *compared, struct nvt_error *err)
@@ -259,7 +276,7 @@ static size_t read_sides(const struct request *request, int count, char **argume
     if (together)
         note_twice(count, arguments);
     note_clocks(&compared->groups, side + 1);
-    return side + 1;
+    return note_machine(&compared->machine, side + 1, err) ? 0 : side + 1;
 }
 
 /* Lines about peaks that a side has alone, and about those above the bound. */

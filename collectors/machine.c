@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#define PERIOD_NS   INT64_C(100000000)
-#define ROUNDS_REST 50                   /* a round is followed by that many times its length, at least */
-#define CHUNK_NS    INT64_C(1000000000)  /* samples of so long are worth a chunk */
-#define STOP_NS     INT64_C(1000000000)  /* the longest wait for the thread's end */
+#define PERIOD_NS    INT64_C(100000000)
+#define ROUNDS_REST  50 /* a round is followed by that many times its length, at least */
+#define CHUNK_NS     INT64_C(1000000000) /* samples of so long are worth a chunk */
+#define STOP_NS      INT64_C(1000000000) /* the longest wait for the thread's end */
 #define MOMENTS_MOST 1024                /* that wait to be written; later ones are dropped */
 
 /* Samplers have two owners, the recorder and the thread: the last one frees it. */
@@ -93,9 +93,9 @@ static int publish(struct nvt_machine *machine, const struct nvt_machine_source 
             memcpy(machine->series + at, sources[i].series,
                    sources[i].count * sizeof(*machine->series));
         at += sources[i].count;
-        if (*sources[i].absent && nvt_buffer_printf(&machine->absent, "%s%s",
-                                                    machine->absent.size ? "; " : "",
-                                                    sources[i].absent))
+        if (*sources[i].absent &&
+            nvt_buffer_printf(&machine->absent, "%s%s", machine->absent.size ? "; " : "",
+                              sources[i].absent))
             return -1;
     }
     pthread_mutex_lock(&machine->lock);
@@ -208,7 +208,8 @@ static int put_series(struct nvt_buffer *rows, struct nvt_output *output,
     return put_string(rows, output, series->domain) ||
                    put_string(rows, output, series->quantity->name) ||
                    put_string(rows, output, series->quantity->unit) ||
-                   put_string(rows, output, *series->about ? series->about : series->quantity->about) ||
+                   put_string(rows, output,
+                              *series->about ? series->about : series->quantity->about) ||
                    put_string(rows, output, series->gpu)
                ? -1
                : 0;
@@ -247,9 +248,9 @@ static int put_rows(struct nvt_machine *machine, struct nvt_output *output, stru
 static int tell(struct nvt_machine *machine, struct nvt_output *output)
 {
     machine->is_told = 1;
-    return machine->absent.size && (nvt_buffer_append(&machine->absent, "", 1) ||
-                                    nvt_output_fact(output, "not sampled",
-                                                    (const char *)machine->absent.data))
+    return machine->absent.size &&
+                   (nvt_buffer_append(&machine->absent, "", 1) ||
+                    nvt_output_fact(output, "not sampled", (const char *)machine->absent.data))
                ? -1
                : 0;
 }

@@ -3,7 +3,6 @@
  * clocks, cpufreq. In a container these tell of the whole machine.
  */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,24 +88,35 @@ static void put_shares(struct host *host, double *values)
                     values[NVT_MACHINE_STOLEN]);
 }
 
+/* The number behind a word that stands in a text; NaN where there is none. */
+static double number_behind(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+    char *end = NULL;
+    if (!at)
+        return NAN;
+    at += strlen(word);
+    double value = strtod(at, &end);
+    return end == at ? NAN : value;
+}
+
 /* "0.20 0.18 0.12 3/80 11206": 3 threads, of which this one is one. */
 static double runnable(const struct host *host)
 {
-    char text[128];
-    unsigned long threads;
+    char text[128], *slash;
     read_text(host->load, text, sizeof(text));
-    if (sscanf(text, "%*s %*s %*s %lu/", &threads) != 1)
-        return NAN;
-    return threads ? (double)(threads - 1) : 0;
+    slash = strchr(text, '/');
+    while (slash && slash > text && slash[-1] != ' ')
+        slash--;
+    double threads = slash ? number_behind(slash, "") : NAN;
+    return threads > 0 ? threads - 1 : threads;
 }
 
 static double available(const struct host *host)
 {
     char text[1024];
-    uint64_t kib;
     read_text(host->memory, text, sizeof(text));
-    const char *line = strstr(text, "MemAvailable:");
-    return line && sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1 ? (double)kib * 1024 : NAN;
+    return 1024 * number_behind(text, "MemAvailable:");
 }
 
 /* In kHz. */

@@ -20,10 +20,11 @@ enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 }; /* of nvmlClockType_t */
 enum { NVML_TEMPERATURE_GPU = 0 };              /* of nvmlTemperatureSensors_t */
 
 /* Why the clock is not higher: nvmlClocksEventReasons. */
-#define REASONS_POWER    UINT64_C(0x84)  /* SwPowerCap, HwPowerBrakeSlowdown */
-#define REASONS_HEAT     UINT64_C(0x60)  /* SwThermalSlowdown, HwThermalSlowdown */
-#define REASONS_HARDWARE UINT64_C(0x08)  /* HwSlowdown */
-#define REASONS_SETTING  UINT64_C(0x112) /* ApplicationsClocksSetting, SyncBoost, DisplayClockSetting */
+#define REASONS_POWER    UINT64_C(0x84) /* SwPowerCap, HwPowerBrakeSlowdown */
+#define REASONS_HEAT     UINT64_C(0x60) /* SwThermalSlowdown, HwThermalSlowdown */
+#define REASONS_HARDWARE UINT64_C(0x08) /* HwSlowdown */
+#define REASONS_SETTING                                                                            \
+    UINT64_C(0x112) /* ApplicationsClocksSetting, SyncBoost, DisplayClockSetting */
 
 typedef struct nvml_device *nvml_device;
 

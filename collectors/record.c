@@ -67,8 +67,7 @@ static int parse_trace(const char *text, uint64_t *trace)
                   {"api", NVT_TRACE_API},           {"memory", NVT_TRACE_MEMORY},
                   {"sync", NVT_TRACE_SYNC},         {"overhead", NVT_TRACE_OVERHEAD},
                   {"external", NVT_TRACE_EXTERNAL}, {"graph", NVT_TRACE_GRAPH},
-                  {"machine", NVT_TRACE_MACHINE},
-                  {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE}};
+                  {"machine", NVT_TRACE_MACHINE},   {"full", NVT_TRACE_FULL | NVT_TRACE_MACHINE}};
     *trace = 0;
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, ","), i = 0, count = sizeof(levels) / sizeof(levels[0]);

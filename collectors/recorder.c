@@ -71,8 +71,8 @@ static void write_machine(struct nvt_recorder *recorder, struct nvt_machine *mac
 }
 
 static void record_until_end(struct nvt_recorder *recorder, const struct nvt_launch *launch,
-                             struct nvt_machine *machine, int wait_for_all, const struct nvt_children *others,
-                             struct nvt_record_result *result)
+                             struct nvt_machine *machine, int wait_for_all,
+                             const struct nvt_children *others, struct nvt_record_result *result)
 {
     int command_ended = 0;
     uint64_t taken;

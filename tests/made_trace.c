@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "../analyze/device/machine.h"
 #include "../analyze/memory/refusals.h"
 #include "../analyze/model/cuda_names.h"
 
@@ -201,6 +202,67 @@ static void work(struct maker *maker, const struct program *program, unsigned *s
         make_launch(maker, "tail", program->tail_ns);
 }
 
+/* --- the machine beside it --- */
+
+#define SAMPLES 128
+
+static uint32_t counter_of(struct maker *maker, const struct nvt_machine_quantity *quantity,
+                           const char *domain, uint32_t gpu)
+{
+    struct nvt_counter row = {.process = maker->process,
+                              .domain = nvt_trace_domain(maker->trace, maker->process, domain),
+                              .name = nvt_strings_add_text(maker->trace->strings, quantity->name),
+                              .unit = nvt_strings_add_text(maker->trace->strings, quantity->unit),
+                              .values = NVT_COUNTER_ABSOLUTE,
+                              .is_of_machine = 1,
+                              .gpu = gpu};
+    return nvt_counter_add(maker->trace, &row);
+}
+
+/* Over all of the trace; `share`: % of the samples that have the value, the others 0. */
+static void sample(struct maker *maker, uint32_t counter, double value, int share)
+{
+    for (int i = 0; i <= SAMPLES; i++) {
+        struct nvt_counter_sample row = {.time = maker->now * i / SAMPLES,
+                                         .counter = counter,
+                                         .thread = maker->thread,
+                                         .value = i * 37 % 100 < share ? value : 0};
+        nvt_counter_sample_add(maker->trace, &row);
+    }
+}
+
+static void sample_host(struct maker *maker, enum nvt_machine_host id, double value)
+{
+    sample(maker, counter_of(maker, nvt_machine_host_quantity(id), NVT_MACHINE_HOST, 0), value,
+           100);
+}
+
+static void sample_gpu(struct maker *maker, uint32_t gpu, enum nvt_machine_gpu id, double value,
+                       int share)
+{
+    sample(maker, counter_of(maker, nvt_machine_gpu_quantity(id), "GPU 0", gpu), value, share);
+}
+
+static void sample_machine(struct maker *maker, const struct program *program)
+{
+    uint32_t gpu = nvt_strings_add_text(maker->trace->strings, "GPU-1");
+    struct nvt_device device = {.process = maker->process, .device = maker->number, .gpu = gpu};
+    if (program->ready > 0) {
+        sample_host(maker, NVT_MACHINE_PROCESSORS, 2);
+        sample_host(maker, NVT_MACHINE_RUNNABLE, program->ready);
+        sample_host(maker, NVT_MACHINE_BUSY, program->at_work);
+    }
+    if (program->taken > 0)
+        sample_host(maker, NVT_MACHINE_STOLEN, program->taken);
+    if (!(program->clock_mhz > 0))
+        return;
+    nvt_device_add(maker->trace, &device);
+    sample_gpu(maker, gpu, NVT_MACHINE_SM_CLOCK, program->clock_mhz, 100);
+    sample_gpu(maker, gpu, NVT_MACHINE_SM_CLOCK_MOST, 2000, 100);
+    sample_gpu(maker, gpu, NVT_MACHINE_BY_POWER, 1, program->limited);
+    sample_gpu(maker, gpu, NVT_MACHINE_BY_HEAT, 1, program->limited / 2);
+}
+
 struct nvt_trace *make_program(const struct program *program)
 {
     struct maker maker = make_begin();
@@ -230,5 +292,6 @@ struct nvt_trace *make_program(const struct program *program)
         if (program->no_wait || program->tail_ns)
             maker.now = maker.device + 1000 > maker.now ? maker.device + 1000 : maker.now;
     }
+    sample_machine(&maker, program);
     return make_end(&maker);
 }

@@ -71,6 +71,11 @@ struct program {
     int slow_every, slow_until;   /* every so many iterations; those before this one */
     unsigned jitter;              /* seed: kernels vary by up to 10 %, 0: they do not */
     int rank;                     /* of the process, with rank 1 as 2; 0: none */
+    /* Sampled of the machine; 0: it is not. */
+    double clock_mhz;      /* of a device whose highest is 2000 */
+    int limited;           /* % of the samples at which the power limit holds it */
+    double ready;          /* threads, on 2 processors */
+    double at_work, taken; /* % */
 };
 
 struct nvt_trace *make_program(const struct program *program);

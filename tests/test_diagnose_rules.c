@@ -205,6 +205,22 @@ static const struct trouble {
      {.kernels = 20, .kernel_ns = 80000, .backward = 1},
      {{.kernels = 21, .kernel_ns = 80000, .backward = 1},
       {.kernels = 10, .kernel_ns = 80000, .backward = 5, .no_ranges = 1}}},
+    /* A third of the samples, and 90 % of the clock; a fifth, or 96 %; a device that hardly works. */
+    {&nvt_rule_clocks,
+     "the power limit holds the clock of (0) at 1800 MHz while it works; its highest is 2000",
+     {.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1800, .limited = 33},
+     {{.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1800, .limited = 20},
+      {.kernels = 10, .kernel_ns = 80000, .clock_mhz = 1920, .limited = 33},
+      {.kernels = 1, .kernel_ns = 8000, .host_ns = 90000, .clock_mhz = 1800, .limited = 33}}},
+    {&nvt_rule_machine,
+     "2.6 threads want to run on 2 processors",
+     {.kernels = 10, .kernel_ns = 80000, .ready = 2.6, .at_work = 91},
+     {{.kernels = 10, .kernel_ns = 80000, .ready = 2.4, .at_work = 91},
+      {.kernels = 10, .kernel_ns = 80000, .ready = 2.6, .at_work = 89}}},
+    {&nvt_rule_machine,
+     "the hypervisor gave 6 % of the processors' time to other machines",
+     {.kernels = 10, .kernel_ns = 80000, .taken = 6},
+     {{.kernels = 10, .kernel_ns = 80000, .taken = 4}}},
 };
 
 #define TROUBLES (sizeof(troubles) / sizeof(troubles[0]))
@@ -609,7 +625,7 @@ static void what_rules_could_not_look_at_is_said(void **state)
     } cases[] = {
         {0,
          1,
-         {"no device operations on record: 14 of ",
+         {"no device operations on record: 15 of ",
           " rules had nothing to look at (nvtally record --trace kernel, on a ",
           "no API calls on record: 1 of ", "no memory events on record: 2 of ",
           "no iterations on record: 3 of ", "for training, nvtally record --pytorch)\n"}},

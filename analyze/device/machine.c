@@ -28,8 +28,7 @@ void nvt_machine_add(const struct nvt_counter_courses *courses, uint32_t counter
                      int64_t to, struct nvt_machine_sum *sum)
 {
     if (counter < courses->count && courses->items[counter].count && from < to)
-        sum->integral +=
-            nvt_course_integral(&courses->items[counter], from, to, &sum->ns);
+        sum->integral += nvt_course_integral(&courses->items[counter], from, to, &sum->ns);
 }
 
 void nvt_machine_add_work(const struct nvt_trace *trace, const struct nvt_used_device *device,

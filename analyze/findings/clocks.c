@@ -68,6 +68,19 @@ static const struct holder *find_holder(const struct nvt_view *view,
     return found;
 }
 
+/* Where it was held. */
+static void point_at(const struct nvt_view *view, const struct nvt_used_device *device,
+                     const struct nvt_counter_courses *courses, enum nvt_machine_gpu by,
+                     struct nvt_finding *finding)
+{
+    uint32_t gpu = nvt_device_gpu(view->trace, device->process, device->device);
+    const struct nvt_counter_course *course =
+        &courses->items[nvt_machine_gpu_counter(view->trace, gpu, by)];
+    for (uint32_t i = 0; i < course->count; i++)
+        if (course->level[i] > 0 && nvt_is_steady(view, course->time[i]))
+            nvt_finding_point(finding, course->time[i]);
+}
+
 static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
                    const struct nvt_used_device *device, const struct nvt_counter_courses *courses,
                    struct nvt_findings *findings, struct nvt_error *err)
@@ -95,6 +108,7 @@ static int look_at(const struct nvt_rule *rule, const struct nvt_view *view,
         snprintf(finding.evidence + used, sizeof(finding.evidence) - (size_t)used, "; %.0f °C",
                  clocks.temperature);
     snprintf(finding.remedy, sizeof(finding.remedy), "%s", holder->remedy);
+    point_at(view, device, courses, holder->by, &finding);
     nvt_finding_about(&finding, holder->what);
     return nvt_findings_add(findings, &finding, err);
 }
@@ -117,9 +131,10 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
 const struct nvt_rule nvt_rule_clocks = {
     .cause = "slow clock",
     .about = "a device whose clock is held down while it works (record --trace machine)",
-    .threshold = "25 % of the time in which it works, which is 10 % of the time at least, and a clock "
-                 "of 95 % of its highest or less: what a limit takes below that is within the noise "
-                 "of most measurements. The cost is that of work which goes with the clock",
+    .threshold =
+        "25 % of the time in which it works, which is 10 % of the time at least, and a clock "
+        "of 95 % of its highest or less: what a limit takes below that is within the noise "
+        "of most measurements. The cost is that of work which goes with the clock",
     .remedy = "better cooling or a higher power limit; and compare only runs with one clock",
     .confidence = NVT_SEEN,
     .needs = NVT_RULE_OPS,

@@ -17,11 +17,24 @@ static double average(const struct nvt_view *view, const struct nvt_counter_cour
     return nvt_machine_average(&sum);
 }
 
+/* Where a quantity, which has an average, was at least that much. */
+static void point_at(const struct nvt_view *view, const struct nvt_counter_courses *courses,
+                     enum nvt_machine_host id, double least, struct nvt_finding *finding)
+{
+    const struct nvt_counter_course *course =
+        &courses->items[nvt_machine_host_counter(view->trace, id)];
+    for (uint32_t i = 0; i < course->count; i++)
+        if (course->level[i] >= least && nvt_is_steady(view, course->time[i]))
+            nvt_finding_point(finding, course->time[i]);
+}
+
 /* By the hypervisor. */
-static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *view, double taken,
-                          struct nvt_findings *findings, struct nvt_error *err)
+static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *view,
+                          const struct nvt_counter_courses *courses, struct nvt_findings *findings,
+                          struct nvt_error *err)
 {
     struct nvt_finding finding = nvt_finding_of(rule, view);
+    double taken = average(view, courses, NVT_MACHINE_STOLEN);
     if (!(taken >= LEAST_TAKEN))
         return 0;
     finding.cost_ns = taken / 100 * view->span_ns / view->units;
@@ -33,6 +46,7 @@ static int look_for_taken(const struct nvt_rule *rule, const struct nvt_view *vi
     snprintf(finding.remedy, sizeof(finding.remedy),
              "measure on a machine whose processors are its own, or in turns: run --interleave, "
              "several runs a side");
+    point_at(view, courses, NVT_MACHINE_STOLEN, LEAST_TAKEN, &finding);
     nvt_finding_about(&finding, "hypervisor");
     return nvt_findings_add(findings, &finding, err);
 }
@@ -51,10 +65,12 @@ static int look_for_ready(const struct nvt_rule *rule, const struct nvt_view *vi
     snprintf(finding.what, sizeof(finding.what),
              "%.1f threads want to run on %.0f processor%s: each has to wait for its turn", ready,
              processors, processors > 1 ? "s" : "");
-    snprintf(finding.evidence, sizeof(finding.evidence),
-             "on average, of this program and of all others; the processors are at work for %.0f %% "
-             "of their time",
-             at_work);
+    snprintf(
+        finding.evidence, sizeof(finding.evidence),
+        "on average, of this program and of all others; the processors are at work for %.0f %% "
+        "of their time",
+        at_work);
+    point_at(view, courses, NVT_MACHINE_RUNNABLE, LEAST_READY * processors, &finding);
     nvt_finding_about(&finding, "threads");
     return nvt_findings_add(findings, &finding, err);
 }
@@ -69,8 +85,7 @@ static int look(const struct nvt_rule *rule, const struct nvt_view *view,
     if (nvt_counter_courses(view->trace, &courses))
         status = nvt_fail_at(err, view->trace->path, -1, "out of memory");
     if (!status)
-        status = look_for_taken(rule, view, average(view, &courses, NVT_MACHINE_STOLEN), findings,
-                                err) ||
+        status = look_for_taken(rule, view, &courses, findings, err) ||
                  look_for_ready(rule, view, &courses, findings, err);
     nvt_counter_courses_free(&courses);
     return status ? -1 : 0;
@@ -87,7 +102,6 @@ const struct nvt_rule nvt_rule_machine = {
     .remedy = "fewer threads and workers (OMP_NUM_THREADS=, num_workers=), or end what else runs; "
               "times measured beside other work are not those of the program alone",
     .confidence = NVT_SEEN,
-    .needs = NVT_RULE_RANGES,
     .is_whole = 1,
     .look = look,
 };

@@ -29,15 +29,13 @@ static int grow(void *items, size_t count, size_t width)
  * had for unit and device holds. */
 static uint32_t place_of(struct nvt_nvt_machine *machine, const struct series *series)
 {
-    uint32_t *place =
-        nvt_map_at(&machine->places, (uint64_t)series->domain << 32 | series->name);
+    uint32_t *place = nvt_map_at(&machine->places, (uint64_t)series->domain << 32 | series->name);
     if (!place || *place != NVT_MAP_NONE)
         return place ? *place : NVT_MAP_NONE;
     if (grow(&machine->items, machine->count, sizeof(*machine->items)))
         return NVT_MAP_NONE;
-    machine->items[machine->count] =
-        (struct nvt_nvt_machine_series){series->domain, series->name, series->unit,
-                                        series->about,  series->gpu,  NVT_NONE};
+    machine->items[machine->count] = (struct nvt_nvt_machine_series){
+        series->domain, series->name, series->unit, series->about, series->gpu, NVT_NONE};
     *place = (uint32_t)machine->count;
     return (uint32_t)machine->count++;
 }

@@ -41,9 +41,8 @@ static void put_of(struct nvt_table *table, size_t row, const struct nvt_trace *
 {
     const struct nvt_counters *counters = &trace->counters;
     uint32_t domain = counters->domain[counter];
-    const char *name = domain < trace->domains.count
-                           ? nvt_name(trace, trace->domains.name[domain])
-                           : "";
+    const char *name =
+        domain < trace->domains.count ? nvt_name(trace, trace->domains.name[domain]) : "";
     char of[300];
     snprintf(of, sizeof(of), "%.100s%s%.160s", name, counters->gpu[counter] ? " " : "",
              counters->gpu[counter] ? nvt_name(trace, counters->description[counter]) : "");
@@ -75,10 +74,9 @@ static int put_trace(struct nvt_table *table, const struct nvt_trace *trace, str
 {
     struct nvt_counter_courses courses;
     struct nvt_used_devices devices = {0};
-    int status = nvt_used_gpus_make(&devices, trace, 0, err);
-    int has_courses = !nvt_counter_courses(trace, &courses);
-    if (!status && !has_courses)
-        status = nvt_fail_at(err, trace->path, -1, "out of memory");
+    int status = nvt_counter_courses(trace, &courses)
+                     ? nvt_fail_at(err, trace->path, -1, "out of memory")
+                     : nvt_used_gpus_make(&devices, trace, 0, err);
     for (uint32_t i = 0; !status && i < courses.count; i++)
         if (courses.items[i].count && trace->counters.is_of_machine[i])
             put_counter(table, trace, &devices, &courses, i);

@@ -1,0 +1,480 @@
+/*
+ * The state of the machine beside a program: what is read of the host and, with a stand-in for NVML, of devices; what of
+ * it is in a trace, whatever NVML does; chunks that are malformed; reports, comparisons and exports of it.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../analyze/comparison/compare_machine.h"
+#include "../analyze/readers/compensate.h"
+#include "../analyze/readers/reader.h"
+#include "../collectors/machine.h"
+#include "../lib/render.h"
+#include "cli.h"
+#include "made_trace.h"
+
+/* --- the host ------------------------------------------------------------------------------------------- */
+
+static void put(const char *path, const char *text)
+{
+    char full[600];
+    snprintf(full, sizeof(full), "%s%s", cli_folder, path);
+    for (char *slash = strchr(full + strlen(cli_folder) + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(full, 0700);
+        *slash = '/';
+    }
+    cli_write_file(full, text, strlen(text));
+}
+
+#define CLOCK "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"
+
+/* By name, of a source's last values. */
+static double value_of(const struct nvt_machine_source *source, const double *values,
+                       enum nvt_machine_host id)
+{
+    for (size_t i = 0; i < source->count; i++)
+        if (source->series[i].quantity == nvt_machine_host_quantity(id))
+            return values[i];
+    fail_msg("there is no %s", nvt_machine_host_quantity(id)->name);
+    return NAN;
+}
+
+static void expect_near(double value, double expected)
+{
+    if (!(fabs(value - expected) < 1e-9))
+        fail_msg("%.17g, not %.17g", value, expected);
+}
+
+static void reads_the_host(void **state)
+{
+    (void)state;
+    struct nvt_machine_source source = {0};
+    double values[NVT_MACHINE_HOST_COUNT];
+    put("/proc/stat", "cpu  100 10 50 1000 40 5 5 20 7 7\ncpu0 1 2 3 4\n");
+    put("/proc/loadavg", "0.20 0.18 0.12 3/80 11206\n");
+    put("/proc/meminfo", "MemTotal: 100 kB\nMemFree: 3 kB\nMemAvailable:   64 kB\n");
+    put(CLOCK, "2500000\n");
+    assert_int_equal(nvt_machine_open_host_at(&source, cli_folder), 0);
+    assert_int_equal(source.count, NVT_MACHINE_HOST_COUNT);
+    source.read(&source, values);
+    assert_true(isnan(value_of(&source, values, NVT_MACHINE_BUSY))); /* since when? */
+    expect_near(value_of(&source, values, NVT_MACHINE_RUNNABLE), 2);
+    expect_near(value_of(&source, values, NVT_MACHINE_AVAILABLE), 65536);
+    expect_near(value_of(&source, values, NVT_MACHINE_PROCESSOR_CLOCK), 2500);
+    /* 200 ticks more: 60 of work, 100 idle, 20 of waiting, 20 stolen. */
+    put("/proc/stat", "cpu  130 20 60 1100 60 10 10 40 9 9\ncpu0 1 2 3 4\n");
+    source.read(&source, values);
+    expect_near(value_of(&source, values, NVT_MACHINE_BUSY), 30);
+    expect_near(value_of(&source, values, NVT_MACHINE_STOLEN), 10);
+    expect_near(value_of(&source, values, NVT_MACHINE_WAITING), 10);
+    nvt_machine_close_source(&source);
+}
+
+static void reads_what_the_host_has(void **state)
+{
+    (void)state;
+    struct nvt_machine_source source = {0};
+    double values[NVT_MACHINE_HOST_COUNT];
+    assert_int_equal(nvt_machine_open_host_at(&source, "/nowhere"), 0);
+    assert_int_equal(source.count, 0);
+    assert_non_null(strstr(source.absent, "/proc/stat"));
+    nvt_machine_close_source(&source);
+    put("/proc/stat", "cpu  1 2 3 4\n"); /* of an old kernel */
+    put(CLOCK, "");
+    put("/proc/loadavg", "");
+    put("/proc/meminfo", "MemTotal: 100 kB\n");
+    assert_int_equal(nvt_machine_open_host_at(&source, cli_folder), 0);
+    assert_int_equal(source.count, 3);
+    source.read(&source, values);
+    put("/proc/stat", "cpu  1 2 3 1\n"); /* it goes back */
+    source.read(&source, values);
+    assert_true(isnan(values[0]) && isnan(values[1]) && isnan(values[2]));
+    put("/proc/stat", "intr 1\n");
+    source.read(&source, values);
+    assert_true(isnan(values[0]));
+    nvt_machine_close_source(&source);
+}
+
+/* --- recorded ------------------------------------------------------------------------------------------- */
+
+/* Record a program of half a second with a stand-in of NVML, or without one. */
+static struct cli_result record(const char *library, const char *wish, const char *what)
+{
+    char path[4200], asked[64];
+    const char *environment[] = {path, asked, NULL};
+    const char *argv[] = {"nvtally", "record",
+                          "--trace", what,
+                          "-o",      cli_in(cli_folder, "t.nvt"),
+                          "--",      cli_client("flight"),
+                          "500",     NULL};
+    snprintf(path, sizeof(path), "LD_LIBRARY_PATH=%s", library ? cli_built(library) : "/nowhere");
+    snprintf(asked, sizeof(asked), "NVML_STAND_IN=%s", wish);
+    return cli_run_with(&(struct cli_options){.environment = environment}, argv);
+}
+
+static struct nvt_trace *recorded(const char *library, const char *wish)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct cli_result result = record(library, wish, "nvtx,machine");
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = nvt_trace_read(cli_in(cli_folder, "t.nvt"), &err);
+    if (!trace)
+        fail_msg("%s", err.message);
+    return trace;
+}
+
+/* The one value that all samples of a counter have; NaN where there is no such counter. */
+static double constant(const struct nvt_trace *trace, const char *gpu, enum nvt_machine_gpu id)
+{
+    uint32_t known = nvt_strings_find(trace->strings, gpu, strlen(gpu)), samples = 0;
+    double value = NAN;
+    assert_int_not_equal(known, NVT_NO_STRING);
+    uint32_t counter = nvt_machine_gpu_counter(trace, known, id);
+    for (uint32_t i = 0; i < trace->counter_samples.count; i++) {
+        if (trace->counter_samples.counter[i] != counter)
+            continue;
+        if (samples++)
+            assert_true(trace->counter_samples.value[i] == value);
+        value = trace->counter_samples.value[i];
+    }
+    if (counter != NVT_NONE)
+        assert_in_range(samples, 3, 8); /* of 500 ms, one every 100 ms and one at the end */
+    return value;
+}
+
+#define FIRST  "GPU-00000000-0000-0000-0000-000000000001"
+#define SECOND "GPU-00000000-0000-0000-0000-000000000002"
+
+static void devices_are_sampled(void **state)
+{
+    (void)state;
+    static const struct {
+        enum nvt_machine_gpu id;
+        double first, second;
+    } expected[] = {
+        {NVT_MACHINE_SM_CLOCK, 1305, 345},
+        {NVT_MACHINE_SM_CLOCK_MOST, 1980, 1980},
+        {NVT_MACHINE_MEMORY_CLOCK, 2619, 2619},
+        {NVT_MACHINE_POWER, 690, NAN},
+        {NVT_MACHINE_POWER_LIMIT, 700, NAN},
+        {NVT_MACHINE_TEMPERATURE, 66, 30},
+        {NVT_MACHINE_WORK, 98, 0},
+        {NVT_MACHINE_IN_USE, 5368709120, 1073741824},
+        {NVT_MACHINE_BY_POWER, 1, 0},
+        {NVT_MACHINE_BY_HEAT, 0, 0},
+        {NVT_MACHINE_BY_HARDWARE, 0, 0},
+        {NVT_MACHINE_BY_SETTING, 0, 0},
+    };
+    static const char *const libraries[] = {"tests/nvml", "tests/nvml-older"};
+    for (size_t k = 0; k < 2; k++) {
+        struct nvt_trace *trace = recorded(libraries[k], "");
+        for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+            double first = constant(trace, FIRST, expected[i].id);
+            double second = constant(trace, SECOND, expected[i].id);
+            expect_near(first, expected[i].first);
+            assert_true(isnan(expected[i].second) ? isnan(second) : second == expected[i].second);
+        }
+        assert_null(nvt_trace_meta(trace, "not sampled"));
+        nvt_trace_free(trace);
+    }
+}
+
+/* The host is there without a driver, and why there is no more is said. */
+static void what_cannot_be_sampled_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *library, *wish, *says;
+    } cases[] = {{NULL, "", "libnvidia-ml.so.1, which comes with NVIDIA's driver, was not found"},
+                 {"tests/nvml", "fails", "NVML: Driver Not Loaded"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvt_trace *trace = recorded(cases[i].library, cases[i].wish);
+        const char *absent = nvt_trace_meta(trace, "not sampled");
+        assert_non_null(absent);
+        assert_non_null(strstr(absent, cases[i].says));
+        assert_int_not_equal(nvt_machine_host_counter(trace, NVT_MACHINE_RUNNABLE), NVT_NONE);
+        nvt_trace_free(trace);
+        const char *argv[] = {"nvtally", "stats", "-r", "machine", cli_in(cli_folder, "t.nvt"),
+                              NULL};
+        struct cli_result result = cli_run(argv);
+        cli_expect_status(&result, 0);
+        assert_non_null(strstr(result.err, cases[i].says));
+        assert_non_null(strstr(result.out, "threads ready to run"));
+        cli_result_free(&result);
+    }
+}
+
+/* A driver that does not answer delays nobody by more than its second. */
+static void a_driver_that_hangs_holds_up_nobody(void **state)
+{
+    (void)state;
+    struct cli_result result = record("tests/nvml", "hangs", "nvtx,machine");
+    cli_expect_status(&result, 0);
+    assert_true(result.elapsed_ns < INT64_C(10000000000));
+    cli_result_free(&result);
+}
+
+/* Nobody who did not ask for it has it; and it alone needs no NVTX. */
+static void it_is_sampled_when_asked_for(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    static const struct {
+        const char *what;
+        int has;
+    } cases[] = {{"nvtx", 0}, {"nvtx,kernel", 0}, {"machine", 1}, {"full", 1}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct cli_result result = record("tests/nvml", "", cases[i].what);
+        cli_expect_status(&result, 0);
+        cli_result_free(&result);
+        struct nvt_trace *trace = nvt_trace_read(cli_in(cli_folder, "t.nvt"), &err);
+        assert_non_null(trace);
+        assert_int_equal(trace->counter_samples.count > 0, cases[i].has);
+        if (!strcmp(cases[i].what, "machine"))
+            assert_true(trace->last_ns - trace->first_ns > 300000000);
+        nvt_trace_free(trace);
+    }
+}
+
+/* It goes on beside the program, whose trace begins and ends with the program. */
+static void the_trace_is_as_long_as_the_program(void **state)
+{
+    (void)state;
+    struct nvt_trace *trace = recorded(NULL, "");
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (uint32_t i = 0; i < trace->ranges.count; i++) {
+        first = trace->ranges.start[i] < first ? trace->ranges.start[i] : first;
+        last = trace->ranges.end[i] > last ? trace->ranges.end[i] : last;
+    }
+    assert_true(trace->first_ns >= first && trace->last_ns <= last + 50000000);
+    nvt_trace_free(trace);
+}
+
+/* What a flight recorder cuts off has no samples either, but for the second that a chunk has. */
+static void a_flight_recorder_forgets_it(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    const char *argv[] = {"nvtally",   "record",
+                          "--trace",   "nvtx,machine",
+                          "--max-age", "300ms",
+                          "-o",        cli_in(cli_folder, "t.nvt"),
+                          "--",        cli_client("flight"),
+                          "3500",      NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    struct nvt_trace *trace = nvt_trace_read(cli_in(cli_folder, "t.nvt"), &err);
+    assert_non_null(trace);
+    assert_true(trace->counter_samples.count > 0);
+    int64_t last = trace->counter_samples.time[trace->counter_samples.count - 1];
+    for (uint32_t i = 0; i < trace->counter_samples.count; i++)
+        assert_true(last - trace->counter_samples.time[i] < 2500000000);
+    nvt_trace_free(trace);
+}
+
+/* --- chunks that are not as they should be -------------------------------------------------------------- */
+
+static void append_chunk(const char *path, uint32_t count, const void *payload, size_t size)
+{
+    struct nvt_error err = NVT_ERROR_INIT;
+    static const uint8_t strings[] = {0, 4, 'h', 'o', 's', 't'};
+    struct nvt_trace_writer *writer = nvt_trace_writer_new(path, 0, &err);
+    assert_non_null(writer);
+    struct nvt_chunk chunk = {
+        .kind = NVT_CHUNK_STRINGS, .process = NVT_NO_INDEX, .thread = NVT_NO_INDEX, .count = 2};
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, strings, sizeof(strings), &err), 0);
+    chunk.kind = NVT_CHUNK_MACHINE;
+    chunk.count = count;
+    chunk.first = 1000;
+    assert_int_equal(nvt_trace_writer_chunk(writer, &chunk, payload, size, &err), 0);
+    assert_int_equal(nvt_trace_writer_close(writer, &err), 0);
+}
+
+#define VALUE 0, 0, 0, 0, 0, 0, 0xf0, 0x3f /* 1.0 */
+#define NONE  0, 0, 0, 0, 0, 0, 0xf8, 0x7f /* NaN */
+#define MANY  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1
+
+static void malformed_chunks_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t count;
+        size_t size;
+        uint8_t bytes[48];
+        int samples; /* -1: it is malformed */
+    } cases[] = {
+        {1, 15, {1, 1, 1, 0, 0, 0, 0, VALUE}, 1},
+        {2, 24, {1, 1, 1, 0, 0, 0, 0, 9, VALUE, NONE}, 1},
+        {1, 15, {1, 99, 1, 0, 0, 99, 0, VALUE}, 1}, /* strings that are not there are empty */
+        {1, 14, {1, 1, 1, 0, 0, 0, 0, VALUE}, -1},
+        {2, 15, {1, 1, 1, 0, 0, 0, 0, VALUE}, -1},
+        {0xffffffff, 15, {1, 1, 1, 0, 0, 0, 0, VALUE}, -1},
+        {1, 10, {MANY}, -1},
+        {1, 15, {9, 1, 1, 0, 0, 0, 0, VALUE}, -1},
+        {1, 1, {0}, -1},
+        {0, 6, {1, 1, 1, 0, 0, 0}, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct nvt_error err = NVT_ERROR_INIT;
+        const char *path = cli_in(cli_folder, "bad.nvt");
+        append_chunk(path, cases[i].count, cases[i].bytes, cases[i].size);
+        struct nvt_trace *trace = nvt_trace_read(path, &err);
+        if (!trace)
+            fail_msg("%zu: %s", i, err.message);
+        assert_non_null(trace->warning);
+        int is_malformed = strstr(trace->warning, "malformed") != NULL;
+        if (is_malformed != (cases[i].samples < 0))
+            fail_msg("%zu: %s", i, trace->warning);
+        if (!is_malformed)
+            assert_int_equal(trace->counter_samples.count, cases[i].samples);
+        nvt_trace_free(trace);
+    }
+}
+
+/* --- what is made of it --------------------------------------------------------------------------------- */
+
+static void clocks_count_while_the_device_works(void **state)
+{
+    (void)state;
+    const struct program program = {
+        .kernels = 10, .kernel_ns = 80000, .host_ns = 800000, .clock_mhz = 1800, .limited = 100};
+    struct nvt_trace *trace = make_program(&program);
+    struct nvt_counter_courses courses;
+    struct nvt_used_devices devices = {0};
+    struct nvt_machine_sum work = {0, 0}, all = {0, 0};
+    uint32_t gpu = nvt_strings_find(trace->strings, "GPU-1", 5);
+    uint32_t clock = nvt_machine_gpu_counter(trace, gpu, NVT_MACHINE_SM_CLOCK);
+    /* 1000 MHz more whenever nothing runs: in the first half of what the host does. */
+    for (uint32_t i = 0; i < trace->counter_samples.count; i++) {
+        int64_t at = trace->counter_samples.time[i];
+        int runs = 0;
+        for (uint32_t op = 0; op < trace->ops.count; op++)
+            runs |= trace->ops.start[op] <= at + 60000 && trace->ops.end[op] >= at - 60000;
+        if (trace->counter_samples.counter[i] == clock && !runs)
+            trace->counter_samples.value[i] = 2800;
+    }
+    assert_int_equal(nvt_counter_courses(trace, &courses), 0);
+    assert_int_equal(nvt_used_devices_make(&devices, trace, NULL), 0);
+    assert_int_equal(devices.count, 1);
+    nvt_machine_add_work(trace, &devices.items[0], &courses, clock, trace->first_ns, trace->last_ns,
+                         &work);
+    nvt_machine_add(&courses, clock, trace->first_ns, trace->last_ns, &all);
+    double kernels = 32.0 * 10 * 80000;
+    assert_true(fabs(work.ns - kernels) < 0.01 * kernels);
+    assert_true(nvt_machine_average(&all) > 2000);
+    assert_true(nvt_machine_average(&work) < nvt_machine_average(&all) - 200);
+    nvt_counter_courses_free(&courses);
+    nvt_used_devices_free(&devices);
+    nvt_trace_free(trace);
+}
+
+static void comparisons_tell_of_another_machine(void **state)
+{
+    (void)state;
+    static const struct {
+        struct program a, b;
+        const char *says; /* NULL: nothing */
+    } cases[] = {
+        {{.clock_mhz = 1980}, {.clock_mhz = 1755}, "1980 MHz on side A, 1755 MHz on side B"},
+        {{.clock_mhz = 1980}, {.clock_mhz = 1950}, NULL},
+        {{.clock_mhz = 1980}, {0}, NULL},
+        {{.ready = 1, .at_work = 50},
+         {.ready = 5, .at_work = 99},
+         "each processor differ: 0.5 on side A, 2.5 on side B"},
+        {{.ready = 0.2, .at_work = 50}, {.ready = 1.8, .at_work = 99}, NULL},
+        {{.taken = 1}, {.taken = 9}, "other machines took differs: 1.0 % on side A, 9.0 % on"},
+        {{.taken = 1}, {.taken = 2}, NULL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct nvt_compared_machine machine = {0};
+        struct nvt_buffer text = {0};
+        for (size_t side = 0; side < 2; side++) {
+            struct program program = side ? cases[i].b : cases[i].a;
+            program.kernels = 10;
+            program.kernel_ns = 80000;
+            struct nvt_input_trace trace = {.trace = make_program(&program)};
+            struct nvt_report_input input = {.traces = &trace, .trace_count = 1};
+            assert_int_equal(nvt_compared_machine_add(&machine, side, &input, NULL), 0);
+            nvt_trace_free(trace.trace);
+        }
+        assert_int_equal(nvt_compared_machine_text(&machine, 2, &text), 0);
+        assert_int_equal(nvt_buffer_append(&text, "", 1), 0);
+        const char *said = (const char *)text.data;
+        if (cases[i].says ? !strstr(said, cases[i].says) : *said)
+            fail_msg("%zu: %s", i, said);
+        nvt_buffer_free(&text);
+    }
+}
+
+/* Counters of two devices have names of their own, and none is of the process whose thread stands for nobody. */
+static void exports_tell_devices_apart(void **state)
+{
+    (void)state;
+    nvt_trace_free(recorded("tests/nvml", ""));
+    const char *argv[] = {"nvtally", "export", cli_in(cli_folder, "t.nvt"),  "--to",
+                          "chrome",  "-o",     cli_in(cli_folder, "t.json"), NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = cli_read_text(cli_folder, "t.json");
+    assert_non_null(strstr(text, "\"name\":\"GPU 0: SM clock\""));
+    assert_non_null(strstr(text, "\"name\":\"GPU 1: SM clock\""));
+    assert_non_null(strstr(text, "\"name\":\"host: threads ready to run\""));
+    free(text);
+    const char *counters[] = {
+        "nvtally", "stats", "-r", "nvtx_counters", "-f", "csv", cli_in(cli_folder, "t.nvt"), NULL};
+    result = cli_run(counters);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "\n,GPU 1,SM clock,MHz,"));
+    cli_result_free(&result);
+}
+
+/* What events cost is taken off a thread's times, and samples are of none. */
+static void compensation_leaves_samples(void **state)
+{
+    (void)state;
+    struct nvt_error err = NVT_ERROR_INIT;
+    struct nvt_trace *trace = recorded(NULL, "");
+    uint32_t count = trace->counter_samples.count;
+    int64_t *times = malloc((count + 1) * sizeof(*times));
+    assert_non_null(times);
+    memcpy(times, trace->counter_samples.time, count * sizeof(*times));
+    assert_int_equal(nvt_compensate(trace, &err), 0);
+    assert_memory_equal(times, trace->counter_samples.time, count * sizeof(*times));
+    free(times);
+    nvt_trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_the_host),
+        cmocka_unit_test(reads_what_the_host_has),
+        cmocka_unit_test(devices_are_sampled),
+        cmocka_unit_test(what_cannot_be_sampled_is_said),
+        cmocka_unit_test(a_driver_that_hangs_holds_up_nobody),
+        cmocka_unit_test(it_is_sampled_when_asked_for),
+        cmocka_unit_test(the_trace_is_as_long_as_the_program),
+        cmocka_unit_test(a_flight_recorder_forgets_it),
+        cmocka_unit_test(malformed_chunks_are_told),
+        cmocka_unit_test(clocks_count_while_the_device_works),
+        cmocka_unit_test(comparisons_tell_of_another_machine),
+        cmocka_unit_test(exports_tell_devices_apart),
+        cmocka_unit_test(compensation_leaves_samples),
+    };
+    return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
+}
