@@ -109,6 +109,7 @@ static const char *const warmup[] = {"warmup", NULL}, *const overhead[] = {"over
                                             "collectives",
                                             NULL},
                          *const calls[] = {"cuda_api_sum", NULL},
+                         *const machine[] = {"machine", NULL},
                          *const counters[] = {"nvtx_counters", "nvtx_counter_ranges", NULL};
 
 static const struct part
@@ -155,6 +156,13 @@ static const struct part
                      TOP_ROWS,
                      NVT_CHART_COUNTERS,
                      NULL},
+    machine_part = {"The machine",
+                    "The state of the machine beside the program; of devices also on average while "
+                    "they worked.",
+                    machine,
+                    TOP_ROWS,
+                    NVT_CHART_NOWHERE,
+                    NULL},
     device_part = {"On the device",
                    "Kernels, copies, and how busy the devices were.",
                    device,
@@ -278,6 +286,25 @@ static void put_time(const struct nvt_story *story, struct nvt_document *documen
     nvt_buffer_free(&text);
 }
 
+/* What the program counts, and what was sampled beside it. One chart has both. */
+static void put_counters(const struct nvt_story *story, struct nvt_document *document)
+{
+    size_t all = 0, sampled = 0;
+    struct part beside = machine_part;
+    for (size_t i = 0; i < story->input->trace_count; i++) {
+        const struct nvt_counters *rows = &story->input->traces[i].trace->counters;
+        all += rows->count;
+        for (uint32_t k = 0; k < rows->count; k++)
+            sampled += rows->is_of_machine[k];
+    }
+    if (all > sampled)
+        put_part(story, &counters_part, document);
+    else
+        beside.pictures = NVT_CHART_COUNTERS;
+    if (sampled)
+        put_part(story, &beside, document);
+}
+
 static void put_trace_reports(const struct nvt_story *story, struct nvt_document *document)
 {
     const struct nvt_report_input *input = story->input;
@@ -293,7 +320,7 @@ static void put_trace_reports(const struct nvt_story *story, struct nvt_document
     put_cost(story, document);
     put_memory(story, document);
     if (samples)
-        put_part(story, &counters_part, document);
+        put_counters(story, document);
     if (input->trace_count && input->run_count)
         put_part(story, &ranges_part, document);
     if (ops)

@@ -443,6 +443,23 @@ static void exports_tell_devices_apart(void **state)
     cli_result_free(&result);
 }
 
+/* A document tells of the machine, and of the program's counters where it has some. */
+static void documents_have_a_part_of_it(void **state)
+{
+    (void)state;
+    nvt_trace_free(recorded("tests/nvml", ""));
+    const char *argv[] = {
+        "nvtally", "report", cli_in(cli_folder, "t.nvt"), "-o", cli_in(cli_folder, "t.md"), NULL};
+    struct cli_result result = cli_run(argv);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    char *text = cli_read_text(cli_folder, "t.md");
+    assert_non_null(strstr(text, "## The machine"));
+    assert_non_null(strstr(text, "GPU 0 NVIDIA H100 80GB HBM3"));
+    assert_null(strstr(text, "## Counters"));
+    free(text);
+}
+
 /* What events cost is taken off a thread's times, and samples are of none. */
 static void compensation_leaves_samples(void **state)
 {
@@ -474,6 +491,7 @@ int main(void)
         cmocka_unit_test(clocks_count_while_the_device_works),
         cmocka_unit_test(comparisons_tell_of_another_machine),
         cmocka_unit_test(exports_tell_devices_apart),
+        cmocka_unit_test(documents_have_a_part_of_it),
         cmocka_unit_test(compensation_leaves_samples),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
