@@ -19,7 +19,7 @@ struct nvt_machine {
     enum nvt_clock clock;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
-    int owners, stopping, ended;
+    int owners, stopping, ended, failed; /* for want of memory */
     /* What a moment has values of: of all sources, known when `open`. */
     int is_open, is_told; /* `absent` has been written */
     struct nvt_machine_series *series;
@@ -155,6 +155,7 @@ static void *run(void *argument)
         if (!goes_on)
             sample(machine, sources, values);
     }
+    machine->failed = !values;
     free(values);
     for (int i = 0; i < SOURCES; i++)
         nvt_machine_close_source(&sources[i]);
@@ -301,8 +302,11 @@ int nvt_machine_stop(struct nvt_machine *machine, struct nvt_output *output, str
     pthread_cond_broadcast(&machine->changed);
     while (!machine->ended && status != ETIMEDOUT)
         status = pthread_cond_timedwait(&machine->changed, &machine->lock, &moment);
+    int failed = machine->ended && machine->failed;
     pthread_mutex_unlock(&machine->lock);
     status = nvt_machine_write(machine, output, 1, err);
+    if (!status && failed)
+        status = nvt_fail(err, "the machine was not sampled: out of memory");
     give_up(machine);
     return status;
 }
