@@ -31,6 +31,8 @@ static const char options_text[] =
     "                     iterations: all at once, one iteration each in turn; within:\n"
     "                     each run is its own baseline, with a twin of every iteration\n"
     "                     without NVTX (runs)\n"
+    "  --machine          sample the machine beside runs that are recorded: clocks, power,\n"
+    "                     heat, load; 'stats -r machine', 'diagnose' and 'compare' read it\n"
     "  --peak             measure what the backend reaches, for the shares of 'phases'\n"
     "  --seed N           seed for weights and data (1)\n"
     "  --memory-limit N   bytes of device memory to use at most; K, M or G may follow\n"
@@ -53,6 +55,7 @@ enum {
     ITERATIONS,
     REPEAT,
     INTERLEAVE,
+    MACHINE,
     PEAK,
     SEED,
     LIMIT,
@@ -72,6 +75,7 @@ static const struct option common_options[] = {{"collect", required_argument, NU
                                                {"iterations", required_argument, NULL, ITERATIONS},
                                                {"repeat", required_argument, NULL, REPEAT},
                                                {"interleave", required_argument, NULL, INTERLEAVE},
+                                               {"machine", no_argument, NULL, MACHINE},
                                                {"peak", no_argument, NULL, PEAK},
                                                {"seed", required_argument, NULL, SEED},
                                                {"memory-limit", required_argument, NULL, LIMIT},
@@ -207,6 +211,9 @@ static int keep_plain(struct request *request, int option)
         return 1;
     case NSYS:
         request->nsys = optarg;
+        return 1;
+    case MACHINE:
+        sweep->machine = 1;
         return 1;
     case ONE_PROCESS:
         sweep->one_process = 1;

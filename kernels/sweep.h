@@ -38,6 +38,7 @@ struct nvt_sweep {
     int64_t iterations, repeat;      /* repeat: runs of each at each level, interleaved */
     int interleave;                  /* enum nvt_interleave */
     int resume;      /* rows of the directory that are ok or oom stay, and are not run again */
+    int machine;     /* the machine is sampled beside runs that our collector records */
     int one_process; /* the runs come one after the other in one, which bare ones can */
     uint64_t seed, memory_limit;
     int64_t time_limit; /* seconds that a run may take, 0: as long as it wants */

@@ -63,10 +63,24 @@ static int check_launcher(const struct nvt_sweep *sweep, struct nvt_error *err)
                : 0;
 }
 
+/* Samples are kept in the traces. */
+static int check_machine(const struct nvt_sweep *sweep, struct nvt_error *err)
+{
+    for (size_t i = 0; i < sweep->collect.count; i++)
+        if (sweep->collect.values[i] == NVT_COLLECT_NVTX ||
+            sweep->collect.values[i] == NVT_COLLECT_KERNEL ||
+            sweep->collect.values[i] == NVT_COLLECT_FULL)
+            return 0;
+    return sweep->machine ? nvt_fail(err, "--machine: needs a level of --collect that is recorded: "
+                                          "nvtx, kernel or full")
+                          : 0;
+}
+
 int nvt_sweep_check(const struct nvt_sweep *sweep, struct nvt_error *err)
 {
     return check_interleave(sweep, err) || check_one_process(sweep, err) ||
-                   check_resume(sweep, err) || check_launcher(sweep, err)
+                   check_resume(sweep, err) || check_launcher(sweep, err) ||
+                   check_machine(sweep, err)
                ? -1
                : 0;
 }

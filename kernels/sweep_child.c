@@ -138,7 +138,7 @@ static int start_recorded(const struct nvt_child *run, char *const argv[],
     struct nvt_record_options options = NVT_RECORD_OPTIONS_INIT;
     struct nvt_record_result recorded = {0};
     options.output = run->trace;
-    options.trace = traced[run->level];
+    options.trace = traced[run->level] | (run->sweep->machine ? NVT_TRACE_MACHINE : 0u);
     options.facts = facts;
     options.ends_with_us = 1;
     if (nvt_record_run(&options, argv, &recorded, err))

@@ -460,6 +460,28 @@ static void documents_have_a_part_of_it(void **state)
     free(text);
 }
 
+/* A study's runs have it where their traces do. */
+static void runs_sample_it_when_asked_for(void **state)
+{
+    (void)state;
+    const char *out = cli_in(cli_folder, "study");
+    const char *run[] = {"nvtally", "run",       "linear",       "--size", "64",
+                         "--batch", "1",         "--iterations", "5",      "--backend",
+                         "host",    "--machine", "-o",           out,      NULL};
+    const char *stats[] = {"nvtally", "stats", "-r", "machine", "-f", "csv", out, NULL};
+    const char *bare[] = {"nvtally", "run", "linear", "--collect", "off", "--machine", NULL};
+    struct cli_result result = cli_run(run);
+    cli_expect_status(&result, 0);
+    cli_result_free(&result);
+    result = cli_run(stats);
+    cli_expect_status(&result, 0);
+    assert_non_null(strstr(result.out, "\nhost,threads ready to run,,"));
+    cli_result_free(&result);
+    result = cli_run(bare);
+    cli_expect_failure(&result, "--machine: needs a level of --collect that is recorded");
+    cli_result_free(&result);
+}
+
 /* What events cost is taken off a thread's times, and samples are of none. */
 static void compensation_leaves_samples(void **state)
 {
@@ -492,6 +514,7 @@ int main(void)
         cmocka_unit_test(comparisons_tell_of_another_machine),
         cmocka_unit_test(exports_tell_devices_apart),
         cmocka_unit_test(documents_have_a_part_of_it),
+        cmocka_unit_test(runs_sample_it_when_asked_for),
         cmocka_unit_test(compensation_leaves_samples),
     };
     return cmocka_run_group_tests(tests, cli_folder_set_up, cli_folder_tear_down);
