@@ -34,11 +34,15 @@ bench-analyze: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed o
 bench-path: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of the critical path, beside HTA's
 	$(Q)BUILD=$(BUILD) tests/bench/path
 
+bench-nsys-ai: all $(BUILD)/bench/make_trace $(BUILD)/bench/timed ## the speed of reports of nsys's exports, beside nsys-ai's
+	$(Q)BUILD=$(BUILD) tests/bench/nsys_ai
+
 bench: all $(BUILD)/bench/nothing.so $(BUILD)/bench/pair $(if $(HAVE_LTTNG),$(BUILD)/bench/lttng_pair) ## the cost of the collector, beside its floor and LTTng-UST; and the speed of reports
 	$(Q)BUILD=$(BUILD) tests/bench/run
 	$(Q)$(MAKE) --no-print-directory bench-columns
 	$(Q)$(MAKE) --no-print-directory bench-analyze
 	$(Q)$(MAKE) --no-print-directory bench-path
+	$(Q)$(MAKE) --no-print-directory bench-nsys-ai
 
 bench-disturbance: all ## what collecting does to every workload on the host, with intervals (a quarter of an hour)
 	$(Q)BUILD=$(BUILD) tests/bench/disturbance
