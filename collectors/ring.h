@@ -74,8 +74,10 @@ enum nvt_trace_what {
     NVT_TRACE_OVERHEAD = 32, /* the tools' own time */
     NVT_TRACE_EXTERNAL = 64, /* the ids that programs push on calls */
     NVT_TRACE_GRAPH = 128,   /* whole graphs instead of what is in them */
+    NVT_TRACE_UM = 256,      /* pages of managed memory: faults, migrations */
 };
-#define NVT_TRACE_FULL   127u           /* all but the coarser view of graphs */
+/* All but the coarser view of graphs, and what slows managed memory down. */
+#define NVT_TRACE_FULL   127u
 #define NVT_TRACE_DEVICE (~UINT64_C(1)) /* what needs CUPTI */
 
 enum nvt_ring_state {
