@@ -444,7 +444,7 @@ static int finish_calls(struct nvt_trace *trace, struct extent *extent)
     cut_to_start(trace->apis.start, trace->apis.end, trace->apis.count, extent);
     cut_to_start(trace->syncs.start, trace->syncs.end, trace->syncs.count, &nobody);
     cut_to_start(trace->os_calls.start, trace->os_calls.end, trace->os_calls.count, &nobody);
-    cut_to_start(trace->um_events.start, trace->um_events.end, trace->um_events.count, &nobody);
+    cut_to_start(trace->um_events.start, trace->um_events.end, trace->um_events.count, extent);
     widen(trace->memory.time, trace->memory.count, extent);
     int status =
         sort_apis(&trace->apis, &scratch) || sort_syncs(&trace->syncs, &scratch) ||

@@ -167,7 +167,7 @@ enum nvt_sample_flags {
     X(uint8_t, cause)    /* CUpti_ActivityUnifiedMemoryMigrationCause */
 
 /* What else the driver does about managed memory: faults, and what it makes of memory that several want at once;
- * sorted by start. The trace's extent is that of the others. */
+ * sorted by start. */
 #define NVT_UM_EVENT_COLUMNS(X)                                                                    \
     X(int64_t, start) /* the driver takes notice of it */                                          \
     X(int64_t, end)   /* it lets the device go on; `start` where there is only a moment */         \

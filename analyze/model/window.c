@@ -474,6 +474,8 @@ static void set_extent(const struct spans *spans, struct nvt_trace *trace)
         widen(&extent, trace->apis.start[i], trace->apis.end[i]);
     for (uint32_t i = 0; i < trace->marks.count; i++)
         widen(&extent, trace->marks.time[i], trace->marks.time[i]);
+    for (uint32_t i = 0; i < trace->um_events.count; i++)
+        widen(&extent, trace->um_events.start[i], trace->um_events.end[i]);
     for (uint32_t i = 0; i < trace->memory.count; i++)
         widen(&extent, trace->memory.time[i], trace->memory.time[i]);
     for (uint32_t i = 0; i < trace->counter_samples.count; i++)
