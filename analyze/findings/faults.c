@@ -187,12 +187,12 @@ static void describe(const struct stalls *stalls, double share, struct nvt_findi
              "kernels wait for pages of managed memory: %s faults %s, most in %.80s",
              NVT_COUNT(stalls->faults / stalls->view->units), stalls->view->per,
              nvt_name(trace, most_of(stalls->kernels, strings)));
-    snprintf(
-        finding->evidence, sizeof(finding->evidence),
-        "%.0f %% of the time, %.0f %% of that of kernels; the driver works on faults %s times, "
-        "for %s of %s kernels each%s%s%s",
-        100 * share, 100 * stalls->ns / stalls->kernel_ns, NVT_COUNT(stalls->records),
-        NVT_TIME(stalls->ns / stalls->records), NVT_COUNT(stalls->stalled), place, moved, thrashed);
+    snprintf(finding->evidence, sizeof(finding->evidence),
+             "%.0f %% of the time, %.0f %% of that of kernels; the driver works on faults %s times "
+             "while %s kernels run, for %s each%s%s%s",
+             100 * share, 100 * stalls->ns / stalls->kernel_ns, NVT_COUNT(stalls->records),
+             NVT_COUNT(stalls->stalled), NVT_TIME(stalls->ns / stalls->records), place, moved,
+             thrashed);
 }
 
 /* 0, or -1 when out of memory. */

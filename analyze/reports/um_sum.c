@@ -80,10 +80,11 @@ static void put_count(struct nvt_table *table, size_t row, size_t column, uint64
         nvt_table_set_int(table, row, column, (int64_t)(count & INT64_MAX));
 }
 
+/* As nsys writes it. */
 static void put_address(struct nvt_table *table, size_t row, size_t column, uint64_t address)
 {
     char text[24];
-    snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
+    snprintf(text, sizeof(text), "0x%llX", (unsigned long long)address);
     nvt_table_set_text(table, row, column, text);
 }
 
