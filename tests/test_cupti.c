@@ -296,13 +296,14 @@ static void managed_memory_that_is_refused(void **state)
     static const struct {
         const char *refuses, *note;
         uint32_t events, ops;
-    } cases[] = {{"managed",
-                  "CUPTI refuses to record unified memory (CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED)",
-                  0, 0},
-                 {"thrashing",
-                  "CUPTI refuses to record thrashing of unified memory "
-                  "(CUPTI_ERROR_INVALID_PARAMETER)",
-                  2, 2}};
+    } cases[] = {
+        {"managed",
+         "CUPTI refuses to record unified memory (CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED)", 0, 0},
+        {"up", "CUPTI refuses to record unified memory (CUPTI_ERROR_NOT_INITIALIZED)", 0, 0},
+        {"thrashing",
+         "CUPTI refuses to record thrashing of unified memory "
+         "(CUPTI_ERROR_INVALID_PARAMETER)",
+         2, 2}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct nvt_trace *trace = record(

@@ -229,8 +229,7 @@ static void exports_name_them(void **state)
         "{\"address\":\"0x1000\",\"faults\":7,\"access\":\"Read\"}}",
         "\"args\":{\"name\":\"managed memory\"}",
         "\"migration\":\"Unified Host-to-Device\",\"address\":\"0x1000\",\"cause\":\"Page fault\"",
-        "\"name\":\"Remote "
-        "map\",\"args\":{\"address\":\"0x3000\",\"bytes\":65536,\"cause\":\"Thrashing\"}"};
+        "{\"address\":\"0x3000\",\"bytes\":65536,\"cause\":\"Thrashing\"}"};
     result = cli_run((const char *const[]){"nvtally", "export", path, "--to", "chrome", NULL});
     cli_expect_status(&result, 0);
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)

@@ -153,7 +153,7 @@ cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterCon
 {
     if (refuses("managed"))
         return CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED;
-    if (!stand_in.has_context && !refuses("waiting"))
+    if ((!stand_in.has_context && !refuses("waiting")) || refuses("up"))
         return CUPTI_ERROR_NOT_INITIALIZED;
     for (uint32_t i = 0; i < count; i++) {
         unsigned kind = (unsigned)config[i].kind;
