@@ -239,7 +239,7 @@ static void assert_um(const struct nvt_trace *trace, uint32_t i, uint8_t kind, i
     assert_true(events->address[i] == UINT64_C(0x7f0000200000));
 }
 
-/* CUPTI can be asked for it only when there is a context: the collector asks again then. */
+/* CUPTI can be asked for it only when there is a context. */
 static void managed_memory(void **state)
 {
     (void)state;
@@ -273,8 +273,7 @@ static void managed_memory(void **state)
     assert_int_equal(trace->migrations.cause[ops->detail[0]], NVT_UM_MOVE_FAULT);
     assert_int_equal(trace->migrations.cause[ops->detail[1]], 4);
     nvt_trace_free(trace);
-    trace = record(&(struct run){.how = "plain", .levels = "nvtx,kernel,um", .refuses = "waiting"},
-                   NULL);
+    trace = record_plainly("plain", "nvtx,kernel,um");
     assert_null(trace->notes);
     assert_int_equal(trace->um_events.count, 5);
     assert_int_equal(count_ops(trace, NVT_OP_MEMCPY), 3);

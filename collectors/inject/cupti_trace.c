@@ -79,7 +79,7 @@ static struct {
     _Atomic uint32_t handed;   /* futex: so many of them have been answered */
     _Atomic uint32_t progress; /* grows as buffers are filled, decoded and sent */
     _Atomic uint32_t is_up;    /* there is a context, or nobody tells */
-    _Atomic int um_waits;      /* managed memory is wanted, and the driver was not up */
+    _Atomic int um_waits;      /* managed memory is wanted, and there was no context */
     CUpti_SubscriberHandle subscriber;
     CUptiResult subscribed;
     /* The flushing thread's. */
@@ -134,7 +134,7 @@ static void report_refused(const char *refused)
         problem(text);
 }
 
-/* The driver is up by now. Called by CUPTI, too, and so without waiting: who has the lock may be waiting for CUPTI. */
+/* There is a context by now. Called by CUPTI, too, and so without waiting: who has the lock may be waiting for CUPTI. */
 static void try_um(void)
 {
     char refused[512] = "";
@@ -414,7 +414,9 @@ static void switch_recording(char *refused, size_t size)
             settle();
         nvt_cupti_levels(&cupti.api, nvt_session.control->trace, wanted, refused, size);
         if (nvt_session.control->trace & NVT_TRACE_UM)
-            atomic_store(&cupti.um_waits, nvt_cupti_um(&cupti.api, wanted, refused, size));
+            atomic_store(&cupti.um_waits, atomic_load(&cupti.is_up)
+                                              ? nvt_cupti_um(&cupti.api, wanted, refused, size)
+                                              : wanted);
         cupti.recording = wanted;
     }
     pthread_mutex_unlock(&cupti.switching);

@@ -1,7 +1,8 @@
 /*
  * Managed memory: page faults, migrations, thrashing. CUPTI is told which of its counters are wanted before the kind of
  * their records is enabled, and only "after CUDA driver initialization" (cuptiActivityConfigureUnifiedMemoryCounter in
- * cupti_activity.h). We are called while the driver comes up, so this may have to be tried again.
+ * cupti_activity.h). We come up within that very initialization, so it waits for the first context, before which there is no
+ * managed memory.
  */
 #include "cupti_trace.h"
 

@@ -146,14 +146,16 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requ
     return CUPTI_SUCCESS;
 }
 
-/* Only when the driver is up, which a context tells. */
+/* Only when the driver is up, which a context tells: before that it is not defined. */
 CUptiResult
 cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *config,
                                            uint32_t count)
 {
+    if (!stand_in.has_context)
+        abort();
     if (refuses("managed"))
         return CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED;
-    if ((!stand_in.has_context && !refuses("waiting")) || refuses("up"))
+    if (refuses("up"))
         return CUPTI_ERROR_NOT_INITIALIZED;
     for (uint32_t i = 0; i < count; i++) {
         unsigned kind = (unsigned)config[i].kind;
